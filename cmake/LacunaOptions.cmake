@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+
+# What to build. AUTO-like behaviour lives in LacunaDependencies: a room whose dependency is missing is switched off
+# there with a message that names the remedy, unless the user asked for it explicitly with -DLACUNA_BUILD_X=ON.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+
+set(LACUNA_CUDA AUTO CACHE STRING "Build the CUDA parts: AUTO (where the toolkit is), ON or OFF")
+set_property(CACHE LACUNA_CUDA PROPERTY STRINGS AUTO ON OFF)
+option(LACUNA_BUILD_COLLECTOR "lacuna run: the injected library and the supervisor" ON)
+option(LACUNA_BUILD_RUNTIME "the instrumented tensor runtime (needs oneDNN)" ON)
+option(LACUNA_BUILD_ANALYZER "the store, the analyses and the report" ON)
+option(LACUNA_BUILD_CLI "the lacuna command" ON)
+option(LACUNA_BUILD_GUI "the desktop GUI (needs Qt 6)" ON)
+option(LACUNA_BUILD_SAMPLES "the sample training programs (need the runtime)" ON)
+option(LACUNA_BUILD_TESTS "unit and end-to-end tests (need GoogleTest)" ON)
+option(LACUNA_BUILD_BENCH "benchmarks (need Google Benchmark)" ON)
+option(LACUNA_BUILD_FUZZERS "libFuzzer targets (needs clang)" OFF)
+option(LACUNA_WERROR "treat warnings as errors" OFF)
+set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
+
+add_library(lacuna_options INTERFACE)
+add_library(lacuna::options ALIAS lacuna_options)
+target_compile_features(lacuna_options INTERFACE cxx_std_20)
+target_compile_options(lacuna_options INTERFACE
+  -Wall -Wextra -Wpedantic $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<BOOL:${LACUNA_WERROR}>:-Werror>)
+if(LACUNA_SANITIZE)
+  target_compile_options(lacuna_options INTERFACE
+    -fsanitize=${LACUNA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(lacuna_options INTERFACE -fsanitize=${LACUNA_SANITIZE})
+endif()
