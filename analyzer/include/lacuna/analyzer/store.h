@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lacuna/prof/events.h"
@@ -22,39 +26,120 @@ using Progress = std::function<bool(double)>;
 
 struct OpenOptions {
   Progress progress;
+  /// Threads that an importer may use, at least one.
+  unsigned threads = 2;
 };
+
+/// The values of one column, its type as the table declares it.
+struct ColumnView {
+  const std::byte* data = nullptr;
+  std::uint64_t rows = 0;
+  prof::ColumnType type = prof::ColumnType::U64;
+};
+
+/// Rows of several columns of a table, as Store::scanTable hands them out.
+struct RowBlock {
+  std::uint64_t firstRow = 0;
+  std::uint64_t rows = 0;
+  /// One pointer for each column asked for, in that order.
+  std::span<const std::byte* const> columns;
+};
+
+/// The position of a table in prof::allTables().
+template <class Row>
+constexpr std::size_t tableIndex() {
+  std::size_t index = 0;
+  std::size_t found = 0;
+  prof::forEachTable([&]<class Other>() {
+    if (std::is_same_v<Row, Other>) found = index;
+    ++index;
+  });
+  return found;
+}
 
 /// One trace, whatever wrote it, as immutable columnar tables. Cheap to copy the pointer, safe for many threads.
 ///
-/// A table's rows are in the order of their first time column, so neighbouring rows are neighbours in time. `column` keeps
-/// what it decoded (meant for traces that fit); `scan` streams blocks in bounded memory (meant for any size).
+/// A table's rows are in the order of their first time column, so neighbouring rows are neighbours in time. `column`
+/// keeps what it decoded (meant for traces that fit); `scan` streams blocks in bounded memory (meant for any size). A
+/// part of a file that turns out to be damaged reads as zeros and is named in warnings().
 class Store {
  public:
-  /// Opens any source, told apart by its content: .lcn, Kineto or Chrome JSON (also gz, zstd), and whatever importers know.
-  static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path, const OpenOptions& options = {});
+  /// What keeps the tables: memory, or a file. Internal.
+  class Backend;
+
+  /// Opens any source, told apart by its content: .lcn, Kineto or Chrome JSON (also gz, zstd), and whatever importers
+  /// know.
+  static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path,
+                                                         const OpenOptions& options = {});
+  /// Used by builders.
+  explicit Store(std::shared_ptr<const Backend> backend);
 
   template <class Row>
-  [[nodiscard]] std::uint64_t rows() const;
+  [[nodiscard]] std::uint64_t rows() const {
+    return rows(tableIndex<Row>());
+  }
   /// Valid as long as the store.
   template <auto Member>
-  [[nodiscard]] std::span<const prof::ValueOf<Member>> column() const;
-  /// Calls visit(std::uint64_t firstRow, std::span<const ValueOf<Members>>…) for each block that touches the window, in order.
+  [[nodiscard]] std::span<const prof::ValueOf<Member>> column() const {
+    const ColumnView view = column(tableIndex<prof::RowOf<Member>>(), prof::columnIndex<Member>());
+    return {reinterpret_cast<const prof::ValueOf<Member>*>(view.data), view.rows};
+  }
+  /// Calls visit(std::uint64_t firstRow, std::span<const ValueOf<Members>>…) for each block that touches the window, in
+  /// order. A block may hold rows outside of the window. A visit that returns bool ends the scan with false.
   template <auto... Members, class Visit>
-  prof::Status scan(prof::TimeWindow window, Visit&& visit) const;
+  prof::Status scan(prof::TimeWindow window, Visit&& visit) const {
+    using Row = prof::RowOf<std::get<0>(std::tuple{Members...})>;
+    static_assert((std::is_same_v<Row, prof::RowOf<Members>> && ...), "the columns of one scan belong to one table");
+    static constexpr std::array<std::size_t, sizeof...(Members)> kColumns{prof::columnIndex<Members>()...};
+    return scanTable(tableIndex<Row>(), kColumns, window, [&](const RowBlock& block) {
+      return visitBlock<Members...>(block, visit, std::make_index_sequence<sizeof...(Members)>());
+    });
+  }
   template <class Row>
-  [[nodiscard]] Row row(std::uint64_t index) const;
+  [[nodiscard]] Row row(std::uint64_t index) const {
+    Row out;
+    std::size_t at = 0;
+    Row::forEachMember([&]<auto Member>() {
+      const ColumnView view = column(tableIndex<Row>(), at++);
+      out.*Member = reinterpret_cast<const prof::ValueOf<Member>*>(view.data)[index];
+    });
+    return out;
+  }
+
+  /// The same by table and column number, for code that treats all tables alike.
+  [[nodiscard]] std::uint64_t rows(std::size_t table) const;
+  [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const;
+  prof::Status scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+                         const std::function<bool(const RowBlock&)>& visit) const;
 
   [[nodiscard]] std::string_view text(prof::StringId id) const;
   /// The id of a text, or the empty id when the trace never mentions it.
   [[nodiscard]] prof::StringId find(std::string_view text) const;
+  /// Ids of texts are 0 … stringCount() - 1.
+  [[nodiscard]] std::uint32_t stringCount() const;
+  /// First start and last end of all events; {0, 0} for an empty trace.
   [[nodiscard]] prof::TimeWindow span() const;
   /// What could not be read, in words for people; shown with every report.
-  [[nodiscard]] std::span<const std::string> warnings() const;
+  [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] const std::filesystem::path& path() const;
 
  private:
-  struct Impl;
-  std::shared_ptr<const Impl> impl_;
+  template <auto... Members, class Visit, std::size_t... At>
+  static bool visitBlock(const RowBlock& block, Visit& visit, std::index_sequence<At...>) {
+    const auto call = [&] {
+      return visit(block.firstRow,
+                   std::span<const prof::ValueOf<Members>>(
+                       reinterpret_cast<const prof::ValueOf<Members>*>(block.columns[At]), block.rows)...);
+    };
+    if constexpr (std::is_same_v<decltype(call()), bool>) {
+      return call();
+    } else {
+      call();
+      return true;
+    }
+  }
+
+  std::shared_ptr<const Backend> backend_;
 };
 
 }  // namespace lacuna::analyzer

@@ -310,14 +310,15 @@ LACUNA_TABLE(Overhead, 26, "overhead", LACUNA_OVERHEAD_COLUMNS)
 
 // clang-format on
 
+/// Every declared table's row type, in order.
+using AllRows = std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel, Memcpy,
+                           Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
+                           Flow, LogLine, Drop, Overhead>;
+
 /// Calls visit.operator()<Row>() for every declared table.
 template <class Visit>
 constexpr void forEachTable(Visit&& visit) {
-  [&]<class... Row>(std::tuple<Row...>*) {
-    (visit.template operator()<Row>(), ...);
-  }(static_cast<std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel, Memcpy,
-                           Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
-                           Flow, LogLine, Drop, Overhead>*>(nullptr));
+  [&]<class... Row>(std::tuple<Row...>*) { (visit.template operator()<Row>(), ...); }(static_cast<AllRows*>(nullptr));
 }
 
 /// Every declared table, in the order of forEachTable.

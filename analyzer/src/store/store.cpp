@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/store.h"
+
+#include "store/backend.h"
+
+namespace lacuna::analyzer {
+
+Store::Store(std::shared_ptr<const Backend> backend) : backend_(std::move(backend)) {}
+
+std::uint64_t Store::rows(std::size_t table) const {
+  return backend_->rows(table);
+}
+ColumnView Store::column(std::size_t table, std::size_t column) const {
+  return backend_->column(table, column);
+}
+
+prof::Status Store::scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+                              const std::function<bool(const RowBlock&)>& visit) const {
+  return backend_->scan(table, columns, window, visit);
+}
+
+std::string_view Store::text(prof::StringId id) const {
+  return backend_->text(id);
+}
+prof::StringId Store::find(std::string_view text) const {
+  return backend_->find(text);
+}
+std::uint32_t Store::stringCount() const {
+  return backend_->stringCount();
+}
+prof::TimeWindow Store::span() const {
+  return backend_->span();
+}
+std::vector<std::string> Store::warnings() const {
+  return backend_->warnings();
+}
+const std::filesystem::path& Store::path() const {
+  return backend_->path();
+}
+
+}  // namespace lacuna::analyzer
