@@ -11,10 +11,15 @@ function(lacuna_require found what remedy)
   endif()
 endfunction()
 
-# Switches a room off when what it needs is missing; the summary repeats why.
+# A room whose need is missing is switched off, with the remedy, and the summary repeats it; a room that was asked for
+# by -DLACUNA_BUILD_X=ON stops the configuration instead.
 macro(lacuna_room_needs room found what remedy)
   if(LACUNA_BUILD_${room} AND NOT ${found})
-    message(WARNING "lacuna: ${what} was not found, so LACUNA_BUILD_${room} is switched off. Remedy: ${remedy}.")
+    if(LACUNA_BUILD_${room} STREQUAL "ON")
+      message(FATAL_ERROR "lacuna: LACUNA_BUILD_${room}=ON, but ${what} was not found. Remedy: ${remedy}, or run "
+        "scripts/setup, or leave LACUNA_BUILD_${room} at AUTO to build without it.")
+    endif()
+    message(WARNING "lacuna: ${what} was not found, so ${room} is left out. Remedy: ${remedy}, or run scripts/setup.")
     set(LACUNA_BUILD_${room} OFF)
     list(APPEND LACUNA_LEFT_OUT "${room}: ${what} (${remedy})")
   endif()
@@ -41,10 +46,7 @@ if(LACUNA_BUILD_ANALYZER)
 endif()
 if(LACUNA_BUILD_GUI)
   find_package(Qt6 6.4 QUIET COMPONENTS Widgets Svg Test)
-  lacuna_room_needs(GUI Qt6_FOUND "Qt 6.4 or newer" "apt-get install qt6-base-dev libqt6svg6-dev")
-  if(NOT LACUNA_BUILD_ANALYZER)
-    set(LACUNA_BUILD_GUI OFF)
-  endif()
+  lacuna_room_needs(GUI Qt6_FOUND "Qt 6.4 or newer with Svg" "apt-get install qt6-base-dev qt6-svg-dev")
 endif()
 if(LACUNA_BUILD_TESTS)
   find_package(GTest QUIET)
@@ -57,20 +59,24 @@ endif()
 
 # CUDA is found, never required.
 set(LACUNA_HAVE_CUDA OFF)
+set(LACUNA_CUDA_WHY "LACUNA_CUDA=OFF")
 if(NOT LACUNA_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit QUIET)
   if(CUDAToolkit_FOUND)
     set(LACUNA_HAVE_CUDA ON)
+    set(LACUNA_CUDA_WHY "toolkit ${CUDAToolkit_VERSION} in ${CUDAToolkit_TARGET_DIR}")
   elseif(LACUNA_CUDA STREQUAL "ON")
     message(FATAL_ERROR "lacuna: LACUNA_CUDA=ON, but no CUDA toolkit was found. Remedy: install it, put nvcc on the PATH, "
       "or leave LACUNA_CUDA at AUTO to build without the CUDA parts.")
+  else()
+    set(LACUNA_CUDA_WHY "no toolkit found; put its nvcc on the PATH to build the CUDA parts")
   endif()
 endif()
 
 # NVTX is headers only: from the CUDA toolkit, or from the nvidia-nvtx Python package.
 include(LacunaNvtx)
-lacuna_room_needs(COLLECTOR LACUNA_NVTX_INCLUDE_DIR "the NVTX headers" "pip install nvidia-nvtx, or install the CUDA toolkit")
-lacuna_room_needs(RUNTIME LACUNA_NVTX_INCLUDE_DIR "the NVTX headers" "pip install nvidia-nvtx, or install the CUDA toolkit")
+lacuna_room_needs(COLLECTOR LACUNA_NVTX_INCLUDE_DIR "the NVTX headers" "install the CUDA toolkit or the nvidia-nvtx Python package, or set NVTX_HOME")
+lacuna_room_needs(RUNTIME LACUNA_NVTX_INCLUDE_DIR "the NVTX headers" "install the CUDA toolkit or the nvidia-nvtx Python package, or set NVTX_HOME")
 
 if(LACUNA_BUILD_RUNTIME)
   # Debian's dnnl CMake package wants OpenCL headers, so the library is looked for directly.
@@ -86,6 +92,8 @@ if(LACUNA_BUILD_RUNTIME)
     target_link_libraries(lacuna_dnnl INTERFACE "${LACUNA_DNNL_LIBRARY}")
   endif()
 endif()
-if(NOT LACUNA_BUILD_RUNTIME)
-  set(LACUNA_BUILD_SAMPLES OFF)
-endif()
+
+# Rooms that stand on other rooms.
+lacuna_room_needs(CLI LACUNA_BUILD_ANALYZER "the analyzer room" "build with LACUNA_BUILD_ANALYZER")
+lacuna_room_needs(GUI LACUNA_BUILD_ANALYZER "the analyzer room" "build with LACUNA_BUILD_ANALYZER")
+lacuna_room_needs(SAMPLES LACUNA_BUILD_RUNTIME "the runtime room" "build with LACUNA_BUILD_RUNTIME")

@@ -1,8 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What to build. AUTO-like behaviour lives in LacunaDependencies: a room whose dependency is missing is switched off
-# there with a message that names the remedy, unless the user asked for it explicitly with -DLACUNA_BUILD_X=ON.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -21,14 +19,20 @@ endif()
 
 set(LACUNA_CUDA AUTO CACHE STRING "Build the CUDA parts: AUTO (where the toolkit is), ON or OFF")
 set_property(CACHE LACUNA_CUDA PROPERTY STRINGS AUTO ON OFF)
-option(LACUNA_BUILD_COLLECTOR "lacuna run: the injected library and the supervisor" ON)
-option(LACUNA_BUILD_RUNTIME "the instrumented tensor runtime (needs oneDNN)" ON)
-option(LACUNA_BUILD_ANALYZER "the store, the analyses and the report" ON)
-option(LACUNA_BUILD_CLI "the lacuna command" ON)
-option(LACUNA_BUILD_GUI "the desktop GUI (needs Qt 6)" ON)
-option(LACUNA_BUILD_SAMPLES "the sample training programs (need the runtime)" ON)
+# What to build. AUTO leaves a room out where something it needs is missing, and says so with the remedy; ON makes that
+# an error. LacunaDependencies decides.
+function(lacuna_room name doc)
+  set(LACUNA_BUILD_${name} AUTO CACHE STRING "${doc}: AUTO (where what it needs is found), ON or OFF")
+  set_property(CACHE LACUNA_BUILD_${name} PROPERTY STRINGS AUTO ON OFF)
+endfunction()
+lacuna_room(COLLECTOR "lacuna run: the injected library and the supervisor")
+lacuna_room(RUNTIME "the instrumented tensor runtime (needs oneDNN)")
+lacuna_room(ANALYZER "the store, the analyses and the report")
+lacuna_room(CLI "the lacuna command")
+lacuna_room(GUI "the desktop GUI (needs Qt 6)")
+lacuna_room(SAMPLES "the sample training programs (need the runtime)")
+lacuna_room(BENCH "benchmarks (need Google Benchmark)")
 option(LACUNA_BUILD_TESTS "unit and end-to-end tests (need GoogleTest)" ON)
-option(LACUNA_BUILD_BENCH "benchmarks (need Google Benchmark)" ON)
 option(LACUNA_BUILD_FUZZERS "libFuzzer targets (needs clang)" OFF)
 option(LACUNA_WERROR "treat warnings as errors" OFF)
 set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
@@ -43,4 +47,11 @@ if(LACUNA_SANITIZE)
   target_compile_options(lacuna_options INTERFACE
     -fsanitize=${LACUNA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(lacuna_options INTERFACE -fsanitize=${LACUNA_SANITIZE})
+endif()
+if(LACUNA_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "lacuna: LACUNA_BUILD_FUZZERS needs libFuzzer, which clang brings. Remedy: cmake --preset fuzz, "
+      "or -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ (apt-get install clang, or scripts/setup --dev).")
+  endif()
+  target_compile_options(lacuna_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()

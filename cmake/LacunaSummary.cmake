@@ -1,7 +1,21 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-message(STATUS "lacuna ${PROJECT_VERSION}: CUDA ${LACUNA_HAVE_CUDA}, collector ${LACUNA_BUILD_COLLECTOR}, "
-  "runtime ${LACUNA_BUILD_RUNTIME}, analyzer ${LACUNA_BUILD_ANALYZER}, cli ${LACUNA_BUILD_CLI}, gui ${LACUNA_BUILD_GUI}")
+
+set(lacuna_rooms)
+foreach(room IN ITEMS COLLECTOR RUNTIME ANALYZER CLI GUI SAMPLES TESTS BENCH)
+  string(TOLOWER ${room} lower)
+  if(LACUNA_BUILD_${room})
+    list(APPEND lacuna_rooms ${lower})
+  endif()
+endforeach()
+string(REPLACE ";" ", " lacuna_rooms "${lacuna_rooms}")
+message(STATUS "lacuna ${PROJECT_VERSION}: libprof, ${lacuna_rooms}")
+message(STATUS "  CUDA ${LACUNA_HAVE_CUDA} (${LACUNA_CUDA_WHY})")
+if(LACUNA_NVTX_INCLUDE_DIR)
+  message(STATUS "  NVTX headers from ${LACUNA_NVTX_INCLUDE_DIR}")
+else()
+  message(STATUS "  NVTX headers: none found")
+endif()
 foreach(line IN LISTS LACUNA_LEFT_OUT)
   message(STATUS "  left out: ${line}")
 endforeach()
