@@ -14,28 +14,37 @@ namespace {
 
 using Order = std::vector<std::uint32_t>;
 
-/// The order of the rows by time; empty when they are in order already.
-Order timeOrder(const std::vector<prof::TimeNs>& times) {
-  if (std::is_sorted(times.begin(), times.end())) return {};
+/// The order of the rows by time, of equal starts the longer first; empty when they are in order already.
+Order timeOrder(const std::vector<prof::TimeNs>& times, const std::vector<prof::TimeNs>* lengths) {
+  const auto before = [&](std::size_t a, std::size_t b) {
+    if (times[a] != times[b]) return times[a] < times[b];
+    return lengths != nullptr && (*lengths)[a] > (*lengths)[b];
+  };
+  std::size_t sorted = 1;
+  while (sorted < times.size() && !before(sorted, sorted - 1)) ++sorted;
+  if (sorted >= times.size()) return {};
   assert(times.size() < UINT32_MAX);
   Order order(times.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return times[a] < times[b]; });
+  std::stable_sort(order.begin(), order.end(), before);
   return order;
 }
 
 template <class Row>
 Order orderOf(const typename Row::Columns& columns) {
-  static const std::optional<std::size_t> kTime = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Time);
-  Order order;
+  const std::optional<std::size_t> time = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Time);
+  const std::optional<std::size_t> length = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Length);
+  const std::vector<prof::TimeNs>* times = nullptr;
+  const std::vector<prof::TimeNs>* lengths = nullptr;
   std::size_t at = 0;
   columns.forEach([&]<class T>(const std::vector<T>& values) {
     if constexpr (std::is_same_v<T, prof::TimeNs>) {
-      if (kTime == at) order = timeOrder(values);
+      if (time == at) times = &values;
+      if (length == at) lengths = &values;
     }
     ++at;
   });
-  return order;
+  return times != nullptr ? timeOrder(*times, lengths) : Order();
 }
 
 template <class T>

@@ -58,6 +58,14 @@ TEST(Store, RowsOfTheSameTimeKeepTheirOrder) {
   EXPECT_EQ(names, "xyzlate");
 }
 
+TEST(Store, OfEqualStartsTheLongerComesFirst) {
+  StoreBuilder builder;
+  addRange(builder, 1, 2, "child");
+  addRange(builder, 1, 9, "parent");
+  const auto store = builder.build();
+  EXPECT_EQ(store->text(store->row<Range>(0).name), "parent");
+}
+
 TEST(Store, TextsAreKeptOnceAndFound) {
   StoreBuilder builder;
   const StringId first = builder.intern("aten::mm");

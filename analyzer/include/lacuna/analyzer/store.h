@@ -59,7 +59,8 @@ constexpr std::size_t tableIndex() {
 
 /// One trace, whatever wrote it, as immutable columnar tables. Cheap to copy the pointer, safe for many threads.
 ///
-/// A table's rows are in the order of their first time column, so neighbouring rows are neighbours in time. `column`
+/// A table's rows are in the order of their first time column (of equal starts the longer first, so that a parent comes
+/// before its children). `column`
 /// keeps what it decoded (meant for traces that fit); `scan` streams blocks in bounded memory (meant for any size). A
 /// part of a file that turns out to be damaged reads as zeros and is named in warnings().
 class Store {

@@ -50,6 +50,9 @@ enum class MemoryKind : std::uint8_t { Unknown, Pageable, Pinned, Device, Array,
 enum class SyncKind : std::uint8_t { Unknown, Event, StreamWait, Stream, Context };
 enum class ThreadState : std::uint8_t { Unknown, Running, Runnable, Sleeping, Blocked };
 enum class FlowPhase : std::uint8_t { Begin, Step, End };
+enum class ArgScope : std::uint8_t { Argument, Field };
+/// Json is a list or an object as JSON text; Text and Json values are StringIds.
+enum class ArgType : std::uint8_t { Null, Bool, I64, F64, Text, Json };
 enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
 
 /// Bits of Range::flags and of the other kinds' flags columns.
@@ -130,19 +133,22 @@ LACUNA_TABLE(Environment, 6, "environment", LACUNA_ENVIRONMENT_COLUMNS)
   COLUMN(std::uint8_t, flags, Plain, "1 unfinished, 2 begun before the recording")               \
   COLUMN(std::uint32_t, colour, Plain, "0xAARRGGBB, 0 when none was given")                      \
   COLUMN(std::uint64_t, payload, Plain, "a number given by the program, as bits")                \
-  COLUMN(std::uint64_t, correlation, Rising, "joins a range to what it started; 0 when nothing")
+  COLUMN(std::uint64_t, correlation, Rising, "joins a range to what it started; 0 when nothing") \
+  COLUMN(QueueId, queue, Plain, "the queue it lies on, when it annotates device work")           \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Range, 10, "range", LACUNA_RANGE_COLUMNS)
 
-#define LACUNA_MARK_COLUMNS(COLUMN)                                         \
-  COLUMN(TimeNs, timeNs, Time, "when")                                      \
-  COLUMN(ThreadId, thread, Plain, "the marking thread")                     \
-  COLUMN(StringId, domain, Plain, "library that annotates")                 \
-  COLUMN(StringId, category, Plain, "group within the domain")              \
-  COLUMN(StringId, name, Plain, "what happened")                            \
-  COLUMN(StringId, text, Plain, "details as text")                          \
-  COLUMN(PayloadType, payloadType, Plain, "how to read the payload")        \
-  COLUMN(std::uint32_t, colour, Plain, "0xAARRGGBB, 0 when none was given") \
-  COLUMN(std::uint64_t, payload, Plain, "a number given by the program, as bits")
+#define LACUNA_MARK_COLUMNS(COLUMN)                                               \
+  COLUMN(TimeNs, timeNs, Time, "when")                                            \
+  COLUMN(ThreadId, thread, Plain, "the marking thread")                           \
+  COLUMN(StringId, domain, Plain, "library that annotates")                       \
+  COLUMN(StringId, category, Plain, "group within the domain")                    \
+  COLUMN(StringId, name, Plain, "what happened")                                  \
+  COLUMN(StringId, text, Plain, "details as text")                                \
+  COLUMN(PayloadType, payloadType, Plain, "how to read the payload")              \
+  COLUMN(std::uint32_t, colour, Plain, "0xAARRGGBB, 0 when none was given")       \
+  COLUMN(std::uint64_t, payload, Plain, "a number given by the program, as bits") \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Mark, 11, "mark", LACUNA_MARK_COLUMNS)
 
 #define LACUNA_API_CALL_COLUMNS(COLUMN)                                                      \
@@ -152,7 +158,8 @@ LACUNA_TABLE(Mark, 11, "mark", LACUNA_MARK_COLUMNS)
   COLUMN(ApiKind, kind, Plain, "runtime or driver call")                                     \
   COLUMN(StringId, name, Plain, "function")                                                  \
   COLUMN(std::uint64_t, correlation, Rising, "joins the call to the device work it started") \
-  COLUMN(std::int32_t, returnCode, Plain, "0 is success")
+  COLUMN(std::int32_t, returnCode, Plain, "0 is success")                                    \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(ApiCall, 12, "api_call", LACUNA_API_CALL_COLUMNS)
 
 #define LACUNA_KERNEL_COLUMNS(COLUMN)                                                              \
@@ -173,7 +180,8 @@ LACUNA_TABLE(ApiCall, 12, "api_call", LACUNA_API_CALL_COLUMNS)
   COLUMN(std::uint32_t, dynamicSharedBytes, Plain, "shared memory asked for at launch")            \
   COLUMN(std::uint32_t, graphId, Plain, "executable graph that launched it, 0 for none")           \
   COLUMN(std::uint64_t, graphNodeId, Plain, "node in that graph")                                  \
-  COLUMN(std::uint8_t, flags, Plain, "1 unfinished")
+  COLUMN(std::uint8_t, flags, Plain, "1 unfinished")                                               \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Kernel, 13, "kernel", LACUNA_KERNEL_COLUMNS)
 
 #define LACUNA_MEMCPY_COLUMNS(COLUMN)                                   \
@@ -190,7 +198,8 @@ LACUNA_TABLE(Kernel, 13, "kernel", LACUNA_KERNEL_COLUMNS)
   COLUMN(std::uint8_t, flags, Plain, "4 asynchronous")                  \
   COLUMN(std::uint32_t, graphId, Plain, "executable graph, 0 for none") \
   COLUMN(std::uint64_t, graphNodeId, Plain, "node in that graph")       \
-  COLUMN(StringId, name, Plain, "as the source of the trace called it")
+  COLUMN(StringId, name, Plain, "as the source of the trace called it") \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Memcpy, 14, "memcpy", LACUNA_MEMCPY_COLUMNS)
 
 #define LACUNA_MEMSET_COLUMNS(COLUMN)                                   \
@@ -205,7 +214,8 @@ LACUNA_TABLE(Memcpy, 14, "memcpy", LACUNA_MEMCPY_COLUMNS)
   COLUMN(std::uint8_t, flags, Plain, "4 asynchronous")                  \
   COLUMN(std::uint32_t, graphId, Plain, "executable graph, 0 for none") \
   COLUMN(std::uint64_t, graphNodeId, Plain, "node in that graph")       \
-  COLUMN(StringId, name, Plain, "as the source of the trace called it")
+  COLUMN(StringId, name, Plain, "as the source of the trace called it") \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Memset, 15, "memset", LACUNA_MEMSET_COLUMNS)
 
 #define LACUNA_SYNC_COLUMNS(COLUMN)                                         \
@@ -217,7 +227,8 @@ LACUNA_TABLE(Memset, 15, "memset", LACUNA_MEMSET_COLUMNS)
   COLUMN(SyncKind, kind, Plain, "what is waited for")                       \
   COLUMN(std::uint64_t, correlation, Rising, "joins it to the call")        \
   COLUMN(std::uint64_t, eventId, Plain, "the event waited for, 0 for none") \
-  COLUMN(StringId, name, Plain, "call or operator that waits")
+  COLUMN(StringId, name, Plain, "call or operator that waits")              \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Sync, 16, "sync", LACUNA_SYNC_COLUMNS)
 
 #define LACUNA_ALLOCATION_COLUMNS(COLUMN)                                                 \
@@ -231,7 +242,8 @@ LACUNA_TABLE(Sync, 16, "sync", LACUNA_SYNC_COLUMNS)
   COLUMN(std::uint64_t, address, Address, "start address")                                \
   COLUMN(std::uint64_t, bytes, Plain, "size")                                             \
   COLUMN(StringId, tensor, Plain, "name of the tensor")                                   \
-  COLUMN(StringId, op, Plain, "operator that asked")
+  COLUMN(StringId, op, Plain, "operator that asked")                                      \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Allocation, 17, "allocation", LACUNA_ALLOCATION_COLUMNS)
 
 #define LACUNA_COUNTER_TRACK_COLUMNS(COLUMN)                        \
@@ -282,7 +294,8 @@ LACUNA_TABLE(ThreadSpan, 22, "thread_state", LACUNA_THREAD_STATE_COLUMNS)
   COLUMN(std::uint64_t, id, Rising, "points of one flow share it, within name and category") \
   COLUMN(FlowPhase, phase, Plain, "begin, step or end")                                      \
   COLUMN(StringId, name, Plain, "kind of flow")                                              \
-  COLUMN(StringId, category, Plain, "group")
+  COLUMN(StringId, category, Plain, "group")                                                 \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Flow, 23, "flow", LACUNA_FLOW_COLUMNS)
 
 #define LACUNA_LOG_COLUMNS(COLUMN)                                               \
@@ -308,12 +321,25 @@ LACUNA_TABLE(Drop, 25, "drop", LACUNA_DROP_COLUMNS)
   COLUMN(StringId, name, Plain, "what the profiler or driver did")
 LACUNA_TABLE(Overhead, 26, "overhead", LACUNA_OVERHEAD_COLUMNS)
 
+#define LACUNA_ARG_SET_COLUMNS(COLUMN)                                         \
+  COLUMN(ArgSetId, id, Rising, "number that an event's args column refers to") \
+  COLUMN(StringId, shape, Plain, "names of the arguments in order, one a line; + kept in arg, = repeated from a column")
+LACUNA_TABLE(ArgSet, 27, "arg_set", LACUNA_ARG_SET_COLUMNS)
+
+#define LACUNA_ARG_COLUMNS(COLUMN)                                                                   \
+  COLUMN(ArgSetId, set, Rising, "whose argument")                                                    \
+  COLUMN(ArgScope, scope, Plain, "an argument, or a field of the event itself that no column holds") \
+  COLUMN(StringId, key, Plain, "name")                                                               \
+  COLUMN(ArgType, type, Plain, "how to read the value")                                              \
+  COLUMN(std::uint64_t, value, Rising, "a number as bits, or the number of a text")
+LACUNA_TABLE(Arg, 28, "arg", LACUNA_ARG_COLUMNS)
+
 // clang-format on
 
 /// Every declared table's row type, in order.
 using AllRows = std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel, Memcpy,
                            Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
-                           Flow, LogLine, Drop, Overhead>;
+                           Flow, LogLine, Drop, Overhead, ArgSet, Arg>;
 
 /// Calls visit.operator()<Row>() for every declared table.
 template <class Visit>

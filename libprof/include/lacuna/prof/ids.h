@@ -31,6 +31,8 @@ using DeviceId = Id<struct DeviceTag>;
 using QueueId = Id<struct QueueTag>;
 using TrackId = Id<struct TrackTag>;
 using FrameId = Id<struct FrameTag>;
+/// The further arguments of one event (tables arg_set and arg).
+using ArgSetId = Id<struct ArgSetTag>;
 
 }  // namespace lacuna::prof
 

@@ -26,7 +26,7 @@ namespace lacuna::prof {
 enum class ColumnType : std::uint8_t { I64, U64, I32, U32, U16, U8, F64 };
 
 /// What a column refers to, when it holds an id. A drainer or a merge renumbers ids by this.
-enum class Refers : std::uint8_t { Nothing, String, Process, Thread, Device, Queue, Track, Frame };
+enum class Refers : std::uint8_t { Nothing, String, Process, Thread, Device, Queue, Track, Frame, ArgSet };
 
 /// What the writer may expect of a column's values; only a hint for the choice of encoding.
 enum class Hint : std::uint8_t {
@@ -85,6 +85,7 @@ constexpr Refers refersOf() {
   if constexpr (std::is_same_v<T, QueueId>) return Refers::Queue;
   if constexpr (std::is_same_v<T, TrackId>) return Refers::Track;
   if constexpr (std::is_same_v<T, FrameId>) return Refers::Frame;
+  if constexpr (std::is_same_v<T, ArgSetId>) return Refers::ArgSet;
   return Refers::Nothing;
 }
 
