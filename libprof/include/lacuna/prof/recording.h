@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lacuna/prof/events.h"
+#include "lacuna/prof/result.h"
+#include "lacuna/prof/writer.h"
+
+/// The outside of a recording: the directory that processes join, and what empties it into a trace.
+///
+/// A recording is a directory. Each process that joins it (lacunaAttach, the environment, a fork) keeps its segments in
+/// one file there, or in the shared-memory directory that `shm` in it points to. The segments survive their process,
+/// and the directory survives whoever drains it: recover() makes a trace of what is left.
+namespace lacuna::prof {
+
+/// The environment variable by which children find the recording.
+inline constexpr const char* kRecordingVariable = "LACUNA_RECORDING";
+
+struct RecordingOptions {
+  /// Memory of each process that records: taken at once, and the most it may grow to.
+  std::uint64_t poolBytes = 16ull << 20;
+  std::uint64_t maxPoolBytes = 256ull << 20;
+  /// When the pool is full: false drops (and counts) what is new, true overwrites (and counts) what is oldest.
+  bool flightRecorder = false;
+  /// Put segments in /dev/shm when it has room, otherwise (and with false) in the directory itself.
+  bool sharedMemory = true;
+};
+
+/// Makes `directory` (which must not exist, or be empty) a recording that processes can join.
+Status createRecording(const std::filesystem::path& directory, const RecordingOptions& options = {});
+/// Deletes a recording, shared memory included. Processes that still record lose what they record from here on.
+Status removeRecording(const std::filesystem::path& directory);
+
+struct DrainStats {
+  std::uint64_t records = 0;    ///< records read from segments (a range is two)
+  std::uint64_t rows = 0;       ///< rows given to the trace
+  std::uint64_t dropped = 0;    ///< events that could not be recorded
+  std::uint64_t damaged = 0;    ///< records that made no sense and were left out
+  std::uint64_t fileBytes = 0;  ///< size of the trace so far
+  std::uint32_t processes = 0;  ///< processes that ever joined
+  std::uint32_t living = 0;     ///< of these, those still there
+};
+
+struct DrainOptions {
+  WriterOptions writer;
+  /// A drainer writes the trace through at least this often, so that a reader can follow it.
+  std::chrono::milliseconds flushEvery{2000};
+};
+
+/// Empties a recording into a trace, while it is recorded or after. Works in another process, or in the recorded
+/// process itself. Trusts nothing that it reads from the segments. One thread at a time, unless start() was called:
+/// then a thread of its own drains, and stats(), with() and finish() may be called from any one other thread.
+class Drainer {
+ public:
+  /// Starts the trace `output` for the recording in `directory`.
+  static Result<Drainer> create(const std::filesystem::path& directory, const std::filesystem::path& output,
+                                const DrainOptions& options = {});
+  Drainer(Drainer&&) noexcept;
+  Drainer& operator=(Drainer&&) noexcept;
+  /// Stops where it is; without finish() the directory stays for recover().
+  ~Drainer();
+
+  /// Reads everything that was recorded before the call. True when there was anything.
+  Result<bool> drain();
+  /// Drains on a thread of its own until finish(), every few milliseconds when there is work.
+  void start();
+  /// Everything recorded so far is in the file, for a reader to see.
+  Status flush();
+  /// Drains what is left, closes open ranges (kUnfinished), writes process and thread rows and the index, and
+  /// removes the recording. Processes that still record are cut off here.
+  Status finish();
+
+  [[nodiscard]] DrainStats stats() const;
+  /// How a process ended, for its row: an exit code, or 128 + signal.
+  void setExitCode(std::uint32_t osPid, int code);
+
+  /// For rows that come from outside the recorded processes (CPU samples, device counters): runs `work` with the trace
+  /// while nothing else touches it.
+  class Access;
+  void with(const std::function<void(Access&)>& work);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The trace behind a Drainer. Ids here are those of the file.
+class Drainer::Access {
+ public:
+  virtual Writer& writer() = 0;
+  virtual ProcessId process(std::uint32_t osPid) = 0;
+  virtual ThreadId thread(std::uint32_t osPid, std::uint32_t osTid) = 0;
+  /// Fresh ids.
+  virtual DeviceId newDevice() = 0;
+  virtual QueueId newQueue() = 0;
+  virtual TrackId newTrack() = 0;
+  virtual FrameId newFrame() = 0;
+
+ protected:
+  ~Access() = default;
+};
+
+/// Makes a trace of a recording whose drainer died: continues from what it had written to its own trace (found through
+/// the recording), so that nothing is lost or doubled. Refuses while a process still records or a drainer still drains.
+/// With `keep` the recording is left in place.
+Result<DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
+                           bool keep = false);
+
+}  // namespace lacuna::prof
