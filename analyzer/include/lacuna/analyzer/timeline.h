@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::analyzer {
+
+/// What a host thread is doing, in rising order of precedence: where several cover an instant, the greatest wins.
+enum class Activity : std::uint8_t {
+  None,
+  Annotation,  ///< a step, a phase or a user's range: says where, not why
+  Launch,      ///< inside a call that hands work to a device
+  Operator,    ///< host work of a named operator
+  OffCpu,      ///< the thread was not running
+  Driver,      ///< an allocator or driver call
+  LoaderWait,  ///< waiting for the next batch
+  Sync,        ///< waiting for the device
+  Profiler,    ///< held up by a profiler
+};
+inline constexpr std::size_t kActivityCount = 9;
+
+/// What a device queue is doing, in falling order of precedence.
+enum class Work : std::uint8_t { Compute, Communication, Copy };
+inline constexpr std::size_t kWorkCount = 3;
+
+enum class DeviceSpanKind : std::uint8_t { Kernel, Copy, Memset };
+
+struct HostSpan {
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  std::uint64_t correlation = 0;  ///< of the device work it started, 0 for none
+  prof::ThreadId thread;
+  prof::StringId name;
+  prof::ThreadId wokenBy;  ///< for OffCpu: the thread that ended the wait, if known
+  Activity activity = Activity::None;
+  bool launches = false;  ///< `correlation` names device work (an API call, or a range that carries one)
+};
+
+struct DeviceSpan {
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  std::uint64_t correlation = 0;
+  prof::QueueId queue;
+  prof::StringId name;
+  Work work = Work::Compute;
+  DeviceSpanKind kind = DeviceSpanKind::Kernel;
+};
+
+/// A queue made to wait for another one, while it lasts.
+struct QueueWait {
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  prof::QueueId queue;
+};
+
+/// Who belongs to whom; the small tables of a trace, looked up by id.
+struct Topology {
+  std::unordered_map<prof::ThreadId, prof::ProcessId> processOfThread;
+  std::unordered_map<prof::QueueId, prof::ProcessId> processOfQueue;
+  std::unordered_map<prof::QueueId, prof::DeviceId> deviceOfQueue;
+};
+
+/// The part of a trace that the ledger and the simulation look at: plain rows, host spans in any order, device spans by
+/// start (ties by queue). Either loaded from a store or made by hand.
+struct Timeline {
+  Topology topology;
+  std::vector<HostSpan> host;
+  std::vector<DeviceSpan> device;
+  std::vector<QueueWait> waits;
+};
+
+/// Tells names apart, once per distinct name. Not thread-safe; one per analysis.
+class NameClasses {
+ public:
+  explicit NameClasses(const Store& store) : store_(store) {}
+
+  Activity ofRange(prof::StringId domain, prof::StringId category, prof::StringId name);
+  Activity ofCall(prof::StringId name);
+  Work ofKernel(prof::StringId name);
+
+ private:
+  struct RangeKey {
+    prof::StringId domain, category, name;
+    friend bool operator==(const RangeKey&, const RangeKey&) = default;
+  };
+  struct RangeKeyHash {
+    std::size_t operator()(const RangeKey& key) const {
+      return (std::uint64_t{key.name.value} * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{key.category.value} << 20) ^ key.domain.value;
+    }
+  };
+  const Store& store_;
+  std::unordered_map<RangeKey, Activity, RangeKeyHash> ranges_;
+  std::unordered_map<prof::StringId, Activity> calls_;
+  std::unordered_map<prof::StringId, Work> kernels_;
+};
+
+/// The same by text; the tables are in docs/analyses/names.md.
+Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);
+Activity classifyCall(std::string_view name);
+Work classifyKernel(std::string_view name);
+/// True for a range that marks one training step ("step", "step 12", "ProfilerStep#12", category "step").
+bool isStepMarker(std::string_view category, std::string_view name);
+
+Topology loadTopology(const Store& store);
+/// Everything that touches the window.
+prof::Result<Timeline> loadTimeline(const Store& store, prof::TimeWindow window = {});
+
+}  // namespace lacuna::analyzer
