@@ -13,11 +13,14 @@ namespace {
 
 std::string lowered(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
@@ -29,8 +32,9 @@ bool startsWithAny(std::string_view text, std::initializer_list<std::string_view
 
 bool isLoaderWait(std::string_view category, std::string_view name) {
   if (name.starts_with("enumerate(dataloader)#")) return true;
-  if (hasAny(category, {"loader"}) && hasAny(name, {"wait", "next"}) && !has(name, "worker")) return true;
-  return hasAny(name, {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch", "data_wait", "wait_for_data"});
+  if (category == "loader") return name == "wait" || hasAny(name, {"next batch", "get_batch"});
+  return hasAny(name,
+                {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch", "data_wait", "wait_for_data"});
 }
 
 bool isOperator(std::string_view domain, std::string_view category, std::string_view name) {

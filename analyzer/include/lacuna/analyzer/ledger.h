@@ -36,10 +36,12 @@ std::string_view causeKey(Cause cause);
 /// The words used in reports: "waiting for the loader", …
 std::string_view causeLabel(Cause cause);
 std::optional<Cause> findCause(std::string_view key);
-constexpr bool isBusy(Cause cause) { return cause <= Cause::ExposedCopy; }
+constexpr bool isBusy(Cause cause) {
+  return cause <= Cause::ExposedCopy;
+}
 
-/// One stretch of one cause. For HostWork `name` is the operator, for Synchronisation, DriverCall and LoaderWait the call or
-/// range, for idle causes `thread` is who was at it (none when nobody in particular).
+/// One stretch of one cause. For HostWork `name` is the operator, for Synchronisation, DriverCall and LoaderWait the
+/// call or range, for idle causes `thread` is who was at it (none when nobody in particular).
 struct LedgerSegment {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
@@ -74,8 +76,8 @@ struct LedgerScope {
 using LedgerSink = std::function<void(const LedgerSegment&)>;
 
 /// What every launching thread did, resolved once and shared by the ledgers of all queues and devices.
-/// Building is O(n log n) in the timeline's host spans; each account() is linear in the device spans of its process plus
-/// O(log n) per idle stretch. Immutable once built; account() may be called from many threads.
+/// Building is O(n log n) in the timeline's host spans; each account() is linear in the device spans of its process
+/// plus O(log n) per idle stretch. Immutable once built; account() may be called from many threads.
 class LedgerAccountant {
  public:
   /// The timeline must outlive the accountant.

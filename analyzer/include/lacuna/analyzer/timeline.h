@@ -92,7 +92,8 @@ class NameClasses {
   };
   struct RangeKeyHash {
     std::size_t operator()(const RangeKey& key) const {
-      return (std::uint64_t{key.name.value} * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{key.category.value} << 20) ^ key.domain.value;
+      return (std::uint64_t{key.name.value} * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{key.category.value} << 20) ^
+             key.domain.value;
     }
   };
   const Store& store_;

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+
+/// Joins device work to the call that launched it, by correlation within a process.
+class LaunchIndex {
+ public:
+  explicit LaunchIndex(const Timeline& timeline);
+
+  /// The launching call, or null. An API call is preferred to a range that carries the same correlation.
+  [[nodiscard]] const HostSpan* find(const DeviceSpan& span) const;
+  /// True for a thread that launched at least one span of device work.
+  [[nodiscard]] bool isLaunching(prof::ThreadId thread) const { return launching_.contains(thread); }
+
+  [[nodiscard]] prof::ProcessId processOf(prof::ThreadId thread) const;
+  /// The process that fills the queue; where the trace does not say, the process that launches the most.
+  [[nodiscard]] prof::ProcessId processOf(prof::QueueId queue) const;
+  [[nodiscard]] prof::ProcessId processOf(const LedgerScope& scope) const;
+
+ private:
+  struct Entry {
+    std::uint64_t correlation;
+    prof::ProcessId process;
+    const HostSpan* span;
+  };
+  const Topology& topology_;
+  std::vector<Entry> entries_;
+  std::unordered_set<prof::ThreadId> launching_;
+  prof::ProcessId busiest_;
+};
+
+}  // namespace lacuna::analyzer
