@@ -1,0 +1,369 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/pyramid.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace lacuna::analyzer {
+
+using prof::StringId;
+using prof::TimeNs;
+
+namespace {
+
+constexpr std::uint32_t kLongDuration = UINT32_MAX;
+constexpr std::size_t kEventsPerBucket = 8;
+/// Splitting a bucket in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a tenth of a pixel keeps
+/// the covered share within 0.05.
+constexpr double kBucketsPerPixel = 10;
+
+/// Four codes an octave: 0 for 0, exact up to 7, within an eighth above.
+std::uint8_t logCode(std::uint64_t value) {
+  if (value == 0) return 0;
+  const int octave = std::bit_width(value) - 1;
+  const auto quarter = octave >= 2 ? (value >> (octave - 2)) & 3 : (value << (2 - octave)) & 3;
+  return static_cast<std::uint8_t>(1 + 4 * octave + static_cast<int>(quarter));
+}
+
+std::array<float, 256> decodeTable() {
+  std::array<float, 256> table{};
+  for (int code = 1; code < 256; ++code) {
+    const int octave = (code - 1) / 4;
+    const double middle = octave > 2 ? 0.5 : 0.0;
+    table[static_cast<std::size_t>(code)] = static_cast<float>(std::ldexp(1 + ((code - 1) % 4 + middle) / 4, octave));
+  }
+  return table;
+}
+
+const std::array<float, 256> kDecoded = decodeTable();
+
+}  // namespace
+
+struct CellSum {
+  double busyNs = 0;
+  double count = 0;
+  double longestNs = -1;
+  std::uint32_t name = 0;
+  bool touched = false;
+
+  void offer(double lengthNs, std::uint32_t candidate) {
+    touched = true;
+    if (lengthNs <= longestNs) return;
+    longestNs = lengthNs;
+    name = candidate;
+  }
+  [[nodiscard]] Cell cell(double pixelNs) const {
+    if (!touched) return {};
+    const double share = std::clamp(busyNs / pixelNs, 1.0 / 255, 1.0);
+    return {StringId(name), static_cast<float>(share), static_cast<float>(longestNs), static_cast<float>(count)};
+  }
+};
+
+struct Lane::Bucket {
+  std::uint64_t busyNs = 0;
+  std::uint64_t count = 0;
+  std::uint64_t longestNs = 0;
+  std::uint32_t name = 0;
+  bool touched = false;
+
+  void merge(const Bucket& other) {
+    if (!other.touched) return;
+    if (!touched || other.longestNs > longestNs) {
+      longestNs = other.longestNs;
+      name = other.name;
+    }
+    busyNs += other.busyNs;
+    count += other.count;
+    touched = true;
+  }
+};
+
+struct Lane::Builder {
+  std::vector<Bucket> open;  // one a level, still being filled
+};
+
+void Lane::add(TimeNs startNs, TimeNs durNs, StringId name) {
+  assert(size() == 0 || startNs >= endNs(size() - 1));
+  if (durNs >= TimeNs{kLongDuration}) {
+    longDur_.emplace_back(size(), durNs);
+    dur_.push(kLongDuration);
+  } else {
+    dur_.push(static_cast<std::uint32_t>(durNs));
+  }
+  start_.push(startNs);
+  name_.push(name.value);
+}
+
+TimeNs Lane::durNs(std::size_t i) const {
+  if (dur_[i] != kLongDuration) return dur_[i];
+  return std::lower_bound(longDur_.begin(), longDur_.end(), std::pair(i, TimeNs{0}))->second;
+}
+
+TimeNs Lane::bucketStart(std::size_t bucket) const {
+  return start_[0] + (static_cast<TimeNs>(bucket) << shift_);
+}
+
+void Lane::emit(Builder& build, std::size_t level) {
+  if (levels_.size() <= level) levels_.emplace_back().shareNs = std::ldexp(1.0, shift_ + static_cast<int>(level)) / 255;
+  if (build.open.size() <= level + 1) build.open.resize(level + 2);
+  const Bucket closed = std::exchange(build.open[level], {});
+  Level& out = levels_[level];
+  const double share = static_cast<double>(closed.busyNs) / out.shareNs;
+  const auto code = static_cast<std::uint8_t>(std::min(255.0, std::round(share)));
+  out.busy.push(closed.touched ? std::max<std::uint8_t>(code, 1) : 0);
+  out.longest.push(logCode(closed.longestNs));
+  out.count.push(logCode(closed.count));
+  out.name.push(closed.name);
+  build.open[level + 1].merge(closed);
+  if (out.busy.size() % 2 == 0) emit(build, level + 1);
+}
+
+void Lane::finish() {
+  start_.shrink();
+  dur_.shrink();
+  name_.shrink();
+  if (size() == 0) return;
+  const TimeNs origin = start_[0];
+  const auto span = static_cast<std::uint64_t>(endNs(size() - 1) - origin);
+  const std::uint64_t target = std::max<std::uint64_t>(1, size() / kEventsPerBucket);
+  while ((span >> shift_) >= target) ++shift_;
+
+  Builder build;
+  build.open.resize(1);
+  std::size_t current = 0;
+  first_.push(0);
+  const auto advance = [&](std::size_t event) {
+    emit(build, 0);
+    ++current;
+    first_.push(static_cast<std::uint32_t>(event));
+  };
+  for (std::size_t i = 0; i < size(); ++i) {
+    const TimeNs start = start_[i];
+    const TimeNs length = durNs(i);
+    const TimeNs end = start + length;
+    const auto mine = static_cast<std::size_t>((start - origin) >> shift_);
+    while (current < mine) advance(i);
+    const auto add = [&](TimeNs from, TimeNs to, std::uint64_t begins) {
+      build.open[0].merge(
+          {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name_[i], true});
+    };
+    TimeNs from = start;
+    while (end > bucketStart(current + 1)) {
+      add(from, bucketStart(current + 1), from == start);
+      from = bucketStart(current + 1);
+      advance(i);
+    }
+    add(from, end, from == start);
+  }
+  emit(build, 0);
+  for (std::size_t level = 0; levels_[level].busy.size() > 1; ++level) {
+    if (levels_[level].busy.size() % 2 == 1) emit(build, level + 1);
+  }
+  for (Level& level : levels_) {
+    level.busy.shrink();
+    level.longest.shrink();
+    level.count.shrink();
+    level.name.shrink();
+  }
+  first_.shrink();
+}
+
+std::size_t Lane::lowerBound(TimeNs t) const {
+  if (size() == 0 || t <= start_[0]) return 0;
+  const auto bucket = static_cast<std::size_t>((t - start_[0]) >> shift_);
+  if (bucket >= first_.size()) return size();
+  std::size_t low = first_[bucket];
+  std::size_t high = bucket + 1 < first_.size() ? first_[bucket + 1] : size();
+  const auto before = [&](std::size_t i) { return start_[i] < t && endNs(i) <= t; };
+  while (high - low > 16) {
+    const std::size_t middle = (low + high) / 2;
+    (before(middle) ? low : high) = before(middle) ? middle + 1 : middle;
+  }
+  while (low < high && before(low)) ++low;
+  return low;
+}
+
+std::size_t Lane::at(TimeNs t) const {
+  const std::size_t i = lowerBound(t);
+  return i < size() && start_[i] <= t ? i : kNone;
+}
+
+void Lane::addEvents(double fromNs, double toNs, TimeNs base, CellSum& sum) const {
+  for (std::size_t i = lowerBound(base + static_cast<TimeNs>(std::floor(fromNs))); i < size(); ++i) {
+    const auto start = static_cast<double>(start_[i] - base);
+    if (start >= toNs) return;
+    const auto length = static_cast<double>(durNs(i));
+    const double end = start + length;
+    if (end <= fromNs && start < fromNs) continue;
+    sum.busyNs += std::min(end, toNs) - std::max(start, fromNs);
+    sum.count += start >= fromNs;
+    sum.offer(length, name_[i]);
+  }
+}
+
+void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum) {
+  for (std::size_t i = from; i < to; ++i) {
+    if (level.busy[i] == 0) continue;
+    sum.busyNs += weight * level.shareNs * level.busy[i];
+    sum.count += weight * kDecoded[level.count[i]];
+    sum.offer(kDecoded[level.longest[i]], level.name[i]);
+  }
+}
+
+void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
+  const Level& finest = levels_[0];
+  const double width = std::ldexp(1.0, shift_);
+  const auto offset = static_cast<double>(grid.startNs - start_[0]);
+  const auto last = static_cast<double>(finest.busy.size());
+  for (int x = 0; x < grid.width; ++x) {
+    const double from = x * grid.nsPerPixel;
+    const double to = (x + 1) * grid.nsPerPixel;
+    if ((from + offset) / width >= last) return;
+    const double begin = std::max(0.0, std::floor((from + offset) / width));
+    const double end = std::min(last, std::floor((to + offset) / width));
+    CellSum sum;
+    if (end - begin <= 1) {
+      addEvents(from, to, grid.startNs, sum);
+    } else {
+      const auto first = static_cast<std::size_t>(begin) + 1;
+      const auto final = static_cast<std::size_t>(end);
+      addEvents(from, static_cast<double>(bucketStart(first) - grid.startNs), grid.startNs, sum);
+      addBuckets(finest, first, final, 1, sum);
+      if (final < finest.busy.size()) {
+        addEvents(static_cast<double>(bucketStart(final) - grid.startNs), to, grid.startNs, sum);
+      }
+    }
+    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel);
+  }
+}
+
+void Lane::queryLevel(const PixelGrid& grid, std::size_t index, std::span<Cell> cells) const {
+  const Level& level = levels_[index];
+  const double width = std::ldexp(1.0, shift_ + static_cast<int>(index));
+  const double perPixel = grid.nsPerPixel / width;
+  const double origin = static_cast<double>(grid.startNs - start_[0]) / width;
+  const auto count = static_cast<double>(level.busy.size());
+  for (int x = 0; x < grid.width; ++x) {
+    const double from = std::clamp(origin + x * perPixel, 0.0, count);
+    const double to = std::clamp(origin + (x + 1) * perPixel, 0.0, count);
+    if (from >= to) continue;
+    const auto first = static_cast<std::size_t>(from);
+    const auto final = static_cast<std::size_t>(to);
+    CellSum sum;
+    if (first == final) {
+      addBuckets(level, first, first + 1, (to - from), sum);
+    } else {
+      addBuckets(level, first, first + 1, (static_cast<double>(first + 1) - from), sum);
+      addBuckets(level, first + 1, final, 1, sum);
+      const double rest = to - static_cast<double>(final);
+      if (rest > 0 && final < level.busy.size()) addBuckets(level, final, final + 1, rest, sum);
+    }
+    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel);
+  }
+}
+
+void Lane::query(const PixelGrid& grid, std::span<Cell> cells) const {
+  std::fill(cells.begin(), cells.end(), Cell{});
+  if (size() == 0) return;
+  const double finest = std::ldexp(1.0, shift_);
+  if (grid.nsPerPixel < kBucketsPerPixel * finest) return queryExact(grid, cells);
+  const auto wanted = static_cast<std::size_t>(std::log2(grid.nsPerPixel / kBucketsPerPixel / finest));
+  queryLevel(grid, std::min(wanted, levels_.size() - 1), cells);
+}
+
+std::uint64_t Lane::bytes() const {
+  std::uint64_t total = start_.bytes() + dur_.bytes() + name_.bytes() + first_.bytes() + longDur_.size() * 16;
+  for (const Level& level : levels_) {
+    total += level.busy.bytes() + level.longest.bytes() + level.count.bytes() + level.name.bytes();
+  }
+  return total;
+}
+
+void CounterLane::add(TimeNs timeNs, double value) {
+  lowest_ = size() == 0 ? value : std::min(lowest_, value);
+  highest_ = size() == 0 ? value : std::max(highest_, value);
+  time_.push(timeNs);
+  value_.push(value);
+}
+
+void CounterLane::finish() {
+  time_.shrink();
+  value_.shrink();
+  const auto reduce = [&](std::size_t count, std::size_t fan, auto&& extremesOf) {
+    PodArray<Extremes> level;
+    for (std::size_t i = 0; i + fan <= count; i += fan) {
+      Extremes all = extremesOf(i);
+      for (std::size_t k = 1; k < fan; ++k) {
+        const Extremes one = extremesOf(i + k);
+        all = {std::min(all.low, one.low), std::max(all.high, one.high)};
+      }
+      level.push(all);
+    }
+    level.shrink();
+    levels_.push_back(std::move(level));
+  };
+  if (size() >= 16) reduce(size(), 16, [&](std::size_t i) { return Extremes{value_[i], value_[i]}; });
+  while (!levels_.empty() && levels_.back().size() >= 8) {
+    const PodArray<Extremes>& below = levels_.back();
+    const auto* data = below.data();
+    reduce(below.size(), 8, [data](std::size_t i) { return data[i]; });
+  }
+}
+
+std::size_t CounterLane::at(TimeNs t) const {
+  const auto times = time_.view();
+  const auto after = std::upper_bound(times.begin(), times.end(), t);
+  return after == times.begin() ? SIZE_MAX : static_cast<std::size_t>(after - times.begin()) - 1;
+}
+
+void CounterLane::extremes(std::size_t from, std::size_t to, Extremes& out) const {
+  const auto take = [&](const Extremes& e) { out = {std::min(out.low, e.low), std::max(out.high, e.high)}; };
+  while (from < to) {
+    std::size_t width = 1;
+    std::size_t best = 0;  // 0: the samples themselves
+    for (std::size_t level = 0, span = 16; level < levels_.size(); ++level, span *= 8) {
+      if (from % span != 0 || from + span > to || from / span >= levels_[level].size()) break;
+      best = level + 1;
+      width = span;
+    }
+    take(best == 0 ? Extremes{value_[from], value_[from]} : levels_[best - 1][from / width]);
+    from += width;
+  }
+}
+
+void CounterLane::query(const PixelGrid& grid, std::span<CounterCell> cells) const {
+  std::fill(cells.begin(), cells.end(), CounterCell{});
+  const auto boundary = [&](int x) { return grid.startNs + static_cast<TimeNs>(std::ceil(x * grid.nsPerPixel)); };
+  const auto times = time_.view();
+  auto low = std::lower_bound(times.begin(), times.end(), boundary(0));
+  for (int x = 0; x < grid.width; ++x) {
+    auto high = low;
+    std::ptrdiff_t step = 1;
+    while (times.end() - high > step && high[step] < boundary(x + 1)) {
+      high += step;
+      step *= 2;
+    }
+    high = std::lower_bound(high, std::min(times.end(), high + step + 1), boundary(x + 1));
+    auto from = static_cast<std::size_t>(low - times.begin());
+    const auto to = static_cast<std::size_t>(high - times.begin());
+    low = high;
+    if (to == 0) continue;
+    // The value that held when the pixel began counts, unless a sample falls on its very edge.
+    if (from > 0 && (from == to || time_[from] > boundary(x))) --from;
+    Extremes found{value_[from], value_[from]};
+    extremes(from, to, found);
+    cells[static_cast<std::size_t>(x)] = {found.low, found.high, value_[to - 1], true};
+  }
+}
+
+std::uint64_t CounterLane::bytes() const {
+  std::uint64_t total = time_.bytes() + value_.bytes();
+  for (const auto& level : levels_) total += level.bytes();
+  return total;
+}
+
+}  // namespace lacuna::analyzer

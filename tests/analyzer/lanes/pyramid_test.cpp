@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/pyramid.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::TimeNs;
+
+struct Event {
+  TimeNs start, dur;
+  std::uint32_t name;
+};
+
+/// Draws events whose lengths and gaps mix several orders of magnitude, with bursts, instants and giants.
+std::vector<Event> randomEvents(std::mt19937_64& random, std::size_t count) {
+  std::uniform_real_distribution<double> unit(0, 1);
+  std::vector<Event> events;
+  TimeNs t = static_cast<TimeNs>(unit(random) * 1e12);
+  const double decades = 1 + unit(random) * 6;
+  const double fill = unit(random);
+  bool burst = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (unit(random) < 0.01) burst = !burst;
+    const double scale = std::pow(10, unit(random) * (burst ? 1 : decades));
+    const TimeNs dur = unit(random) < 0.02 ? 0 : static_cast<TimeNs>(scale * fill);
+    const double gap = unit(random) < 0.3 ? 0 : std::pow(10, unit(random) * (burst ? 1 : decades)) * (1 - fill);
+    t += static_cast<TimeNs>(gap);
+    events.push_back({t, dur, static_cast<std::uint32_t>(1 + i % 17)});
+    t += dur;
+  }
+  return events;
+}
+
+Lane laneOf(const std::vector<Event>& events) {
+  Lane lane;
+  for (const Event& e : events) lane.add(e.start, e.dur, StringId(e.name));
+  lane.finish();
+  return lane;
+}
+
+/// What every pixel shows, from a walk over all events and nothing else.
+std::vector<Cell> linear(const std::vector<Event>& events, const PixelGrid& grid) {
+  std::vector<Cell> cells(static_cast<std::size_t>(grid.width));
+  for (const Event& e : events) {
+    const auto start = static_cast<double>(e.start - grid.startNs);
+    const double end = start + static_cast<double>(e.dur);
+    const double first = std::floor(start / grid.nsPerPixel);
+    const double last = std::floor(end / grid.nsPerPixel);
+    for (double x = std::max(0.0, first); x <= std::min(grid.width - 1.0, last); ++x) {
+      const double overlap = std::min(end, (x + 1) * grid.nsPerPixel) - std::max(start, x * grid.nsPerPixel);
+      const bool instant = e.dur == 0 && x == first;
+      if (overlap <= 0 && !instant) continue;
+      Cell& cell = cells[static_cast<std::size_t>(x)];
+      cell.busy += static_cast<float>(std::max(overlap, 0.0) / grid.nsPerPixel);
+      cell.count += 1;
+      cell.longestNs = std::max(cell.longestNs, static_cast<float>(e.dur));
+    }
+  }
+  return cells;
+}
+
+TEST(Pyramid, EqualsALinearScanOnRandomDataAtEveryZoom) {
+  std::mt19937_64 random(20);
+  std::uniform_real_distribution<double> unit(0, 1);
+  double worst = 0;
+  for (int round = 0; round < 150; ++round) {
+    const auto events = randomEvents(random, 1 + random() % 6000);
+    const Lane lane = laneOf(events);
+    const TimeNs first = events.front().start;
+    const auto span = static_cast<double>(events.back().start + events.back().dur - first + 1);
+    for (int zoom = 0; zoom < 12; ++zoom) {
+      const int width = 50 + static_cast<int>(random() % 500);
+      const double shown = span * std::pow(10, 0.3 - unit(random) * 5);
+      const PixelGrid grid{first + static_cast<TimeNs>((span - shown) * unit(random)), shown / width, width};
+      std::vector<Cell> cells(static_cast<std::size_t>(width));
+      lane.query(grid, cells);
+      const auto expected = linear(events, grid);
+      for (std::size_t x = 0; x < cells.size(); ++x) {
+        ASSERT_TRUE(expected[x].count == 0 || cells[x].occupied()) << "blank pixel " << x << " in round " << round;
+        worst = std::max(worst, std::abs(static_cast<double>(cells[x].busy) - expected[x].busy));
+      }
+    }
+  }
+  EXPECT_LE(worst, 0.06);
+  RecordProperty("worst_busy_error", std::to_string(worst));
+}
+
+TEST(Pyramid, LeavesPixelsFarFromEveryEventEmpty) {
+  const Lane lane = laneOf({{0, 10, 1}, {900'000, 10, 2}});
+  std::vector<Cell> cells(100);
+  lane.query({0, 10'000, 100}, cells);
+  for (std::size_t x = 0; x < 100; ++x) EXPECT_EQ(cells[x].occupied(), x == 0 || x == 90) << x;
+}
+
+TEST(Pyramid, NamesThePixelAfterItsLongestEvent) {
+  std::vector<Event> events;
+  for (TimeNs i = 0; i < 10'000; ++i) events.push_back({i * 100, i % 50 == 7 ? 90 : 20, i % 50 == 7 ? 5u : 6u});
+  const Lane lane = laneOf(events);
+  std::vector<Cell> cells(20);
+  lane.query({0, 50'000, 20}, cells);
+  for (const Cell& cell : cells) {
+    EXPECT_EQ(cell.name, StringId(5));
+    EXPECT_NEAR(cell.longestNs, 90, 90.0 / 8);
+    EXPECT_NEAR(cell.count, 500, 100);
+  }
+}
+
+TEST(Pyramid, FindsTheEventAtAMoment) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 30; ++round) {
+    const auto events = randomEvents(random, 2000);
+    const Lane lane = laneOf(events);
+    for (int probe = 0; probe < 200; ++probe) {
+      const Event& e = events[random() % events.size()];
+      if (e.dur == 0) continue;
+      const TimeNs t = e.start + static_cast<TimeNs>(random() % static_cast<std::uint64_t>(e.dur));
+      const std::size_t i = lane.at(t);
+      ASSERT_NE(i, Lane::kNone);
+      EXPECT_TRUE(lane.startNs(i) <= t && (t < lane.endNs(i) || lane.durNs(i) == 0));
+    }
+    EXPECT_EQ(lane.at(events.front().start - 1), Lane::kNone);
+    EXPECT_EQ(lane.at(events.back().start + events.back().dur + 1), Lane::kNone);
+  }
+}
+
+TEST(Pyramid, KeepsLengthsThatThirtyTwoBitsDoNotHold) {
+  const Lane lane = laneOf({{0, 10, 1}, {20, 8'000'000'000, 2}, {9'000'000'000, 5'000'000'000, 3}});
+  EXPECT_EQ(lane.durNs(0), 10);
+  EXPECT_EQ(lane.durNs(1), 8'000'000'000);
+  EXPECT_EQ(lane.endNs(2), 14'000'000'000);
+}
+
+TEST(Pyramid, AnEmptyLaneShowsNothing) {
+  const Lane lane = laneOf({});
+  std::vector<Cell> cells(10);
+  lane.query({0, 1, 10}, cells);
+  EXPECT_FALSE(cells[3].occupied());
+  EXPECT_EQ(lane.at(5), Lane::kNone);
+}
+
+TEST(CounterLane, ExtremesAreExactAtEveryZoom) {
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<double> unit(0, 1);
+  for (int round = 0; round < 60; ++round) {
+    CounterLane lane;
+    std::vector<std::pair<TimeNs, double>> samples;
+    TimeNs t = 1000;
+    for (std::size_t i = 0, n = 1 + random() % 5000; i < n; ++i) {
+      t += static_cast<TimeNs>(std::pow(10, unit(random) * 4));
+      samples.emplace_back(t, unit(random) < 0.01 ? 1e9 * unit(random) : unit(random) - 0.5);
+      lane.add(t, samples.back().second);
+    }
+    lane.finish();
+    for (int zoom = 0; zoom < 8; ++zoom) {
+      const int width = 200;
+      const auto npp =
+          std::max<TimeNs>(1, static_cast<TimeNs>(static_cast<double>(t) * std::pow(10, -unit(random) * 4) / width));
+      const PixelGrid grid{static_cast<TimeNs>(unit(random) * static_cast<double>(t)), static_cast<double>(npp), width};
+      std::vector<CounterCell> cells(width);
+      lane.query(grid, cells);
+      for (int x = 0; x < width; ++x) {
+        const TimeNs from = grid.startNs + x * npp;
+        CounterCell expected;
+        for (const auto& [time, value] : samples) {
+          if (time >= from + npp) break;
+          if (!expected.known || time <= from) expected = {value, value, value, true};
+          expected = {std::min(expected.low, value), std::max(expected.high, value), value, true};
+        }
+        const CounterCell& got = cells[static_cast<std::size_t>(x)];
+        ASSERT_EQ(got.known, expected.known);
+        if (!got.known) continue;
+        ASSERT_EQ(got.low, expected.low);
+        ASSERT_EQ(got.high, expected.high);
+        ASSERT_EQ(got.last, expected.last);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
