@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "lacuna/prof/events.h"
@@ -28,38 +33,140 @@ struct Damage {
   std::string what;
 };
 
-/// Reads one .lcn file, whole, damaged or still growing. Opening maps the file and reads the index (or, where the end is
-/// missing, walks the block headers); columns are decoded on demand and nothing else is touched. Safe for many threads
-/// once open, except refresh().
+/// A block of rows of one table, as the index knows it.
+struct BlockInfo {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t rows = 0;
+  bool longRows = false;  ///< rows much longer than a block, kept apart from the others
+  TimeWindow time;        ///< first start and last end of its rows
+};
+
+/// A table of the file, which need not be one that this program was compiled with.
+struct TableInfo {
+  TableSpec spec;  ///< as the file declares it
+  std::uint64_t rows = 0;
+  std::vector<BlockInfo> blocks;
+};
+
+/// A column of one block, as stored.
+struct StoredColumn {
+  std::string_view name;  ///< valid as long as the reader
+  std::string encoding;   ///< in words: "delta", "dictionary", "predicted from name", …
+  std::uint64_t rawBytes = 0;
+  std::uint64_t storedBytes = 0;
+};
+
+struct ReaderOptions {
+  /// When the checksums of all blocks are tested at once. A block that fails is left out and named in damage(). Where
+  /// that has not been done, reading a damaged column is an error.
+  enum class Verify : std::uint8_t {
+    Auto,    ///< files without their end, and small files (up to 64 MiB): opening the others costs only their index
+    Always,  ///< reads the file once
+    Never,
+  };
+  Verify verify = Verify::Auto;
+};
+
+/// Reads one .lcn file, whole, damaged or still growing. Opening reads the index (or, where the end is missing, walks
+/// the block headers) and the strings; columns are decoded on demand and nothing else is touched. The file is read, not
+/// mapped, so that one that is truncated meanwhile is an error rather than a crash. Safe for many threads once open,
+/// except refresh(). Copies share what they read.
+///
+/// Rows come in file order: block after block as the writer wrote them. Within a table blocks are mostly in time order,
+/// but blocks of long rows and late threads come later; whoever needs time order sorts by the block's times.
 class Reader {
  public:
-  static Result<Reader> open(const std::filesystem::path& path);
+  static Result<Reader> open(const std::filesystem::path& path, const ReaderOptions& options = {});
 
   template <class Row>
-  [[nodiscard]] std::uint64_t rows() const;
-  /// All values of one column, in file order: `reader.column<&Range::durNs>()`; with a window only the blocks that touch it.
+  [[nodiscard]] std::uint64_t rows() const {
+    const TableInfo* info = table(Row::kTable);
+    return info == nullptr ? 0 : info->rows;
+  }
+  /// All values of one column, in file order: `reader.column<&Range::durNs>()`; with a window only the blocks that
+  /// touch it. A column that the file does not have reads as zeros.
   template <auto Member>
-  [[nodiscard]] Result<std::vector<ValueOf<Member>>> column(TimeWindow window = {}) const;
-  /// Calls visit(std::span<const ValueOf<Members>>…) block by block, decoding only these columns; bounded memory.
-  template <auto... Members, class Visit>
-  Status scan(TimeWindow window, Visit&& visit) const;
+  [[nodiscard]] Result<std::vector<ValueOf<Member>>> column(TimeWindow window = {}) const {
+    std::vector<ValueOf<Member>> all;
+    all.reserve(rowsIn(RowOf<Member>::kTable, window));
+    Status status = scan<Member>(
+        window, [&](std::span<const ValueOf<Member>> values) { all.insert(all.end(), values.begin(), values.end()); });
+    if (!status.ok()) return status.error();
+    return all;
+  }
+  /// Calls visit(std::span<const ValueOf<Members>>…) block by block, decoding only these columns; bounded memory. With
+  /// a window only the blocks that touch it, whole.
+  template <auto First, auto... Rest, class Visit>
+  Status scan(TimeWindow window, Visit&& visit) const {
+    static_assert((std::is_same_v<RowOf<First>, RowOf<Rest>> && ...), "the columns of a scan belong to one table");
+    const ColumnSpec* columns = tableSpec<RowOf<First>>().columns;
+    const std::array wanted{columns[columnIndex<First>()], columns[columnIndex<Rest>()]...};
+    return scanColumns(RowOf<First>::kTable, window, wanted, [&](std::size_t rows, const void* const* data) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        visit(std::span(static_cast<const ValueOf<First>*>(data[0]), rows),
+              std::span(static_cast<const ValueOf<Rest>*>(data[I + 1]), rows)...);
+      }
+      (std::make_index_sequence<sizeof...(Rest)>());
+    });
+  }
   /// All columns of a table.
   template <class Row>
-  [[nodiscard]] Result<typename Row::Columns> table(TimeWindow window = {}) const;
+  [[nodiscard]] Result<typename Row::Columns> table(TimeWindow window = {}) const {
+    typename Row::Columns all;
+    all.reserve(rowsIn(Row::kTable, window));
+    constexpr auto kWanted = Row::columns();
+    Status status = scanColumns(Row::kTable, window, kWanted, [&](std::size_t rows, const void* const* data) {
+      all.forEach([&]<class T>(std::vector<T>& values) {
+        const T* block = static_cast<const T*>(*data++);
+        values.insert(values.end(), block, block + rows);
+      });
+    });
+    if (!status.ok()) return status.error();
+    return all;
+  }
+
+  /// Every table that has rows, also ones that this program does not know. Valid until refresh().
+  [[nodiscard]] std::span<const TableInfo> tables() const;
+  /// One of them by its id; null when the file has no rows of it.
+  [[nodiscard]] const TableInfo* table(std::uint16_t id) const;
+  /// The run-time face of scan(): visit(rows, one array for each wanted column). Columns are found by name and
+  /// converted to the wanted type; one that a block does not have reads as zeros.
+  using VisitBlock = std::function<void(std::size_t rows, const void* const* columns)>;
+  Status scanColumns(std::uint16_t table, TimeWindow window, std::span<const ColumnSpec> wanted,
+                     const VisitBlock& visit) const;
+  /// One block of it, for whoever keeps the order of blocks himself; thread-safe. `out[i]` has room for block.rows
+  /// values of wanted[i].
+  Status readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted, std::span<void* const> out) const;
+  /// How one block's columns are stored; the order is the block's.
+  [[nodiscard]] Result<std::vector<StoredColumn>> storedColumns(const BlockInfo& block) const;
+  /// Rows in the blocks that touch the window.
+  [[nodiscard]] std::uint64_t rowsIn(std::uint16_t table, TimeWindow window) const;
 
   /// The text of an id; empty for an id that the file does not have. Valid as long as the reader.
   [[nodiscard]] std::string_view text(StringId id) const;
+  /// Ids are below this number.
   [[nodiscard]] std::uint32_t stringCount() const;
-  /// First start and last end over all tables with a time column.
+  /// First start and last end over all tables with a time column; empty (start = end = 0) when there is none.
   [[nodiscard]] TimeWindow span() const;
   [[nodiscard]] std::span<const Damage> damage() const;
-  /// True when the writer finished the file.
+  /// True when the writer finished the file and its index is whole.
   [[nodiscard]] bool complete() const;
-  /// Sees what a writer has added since; true when there was something new.
+  /// Sees what a writer has added since, at a cost proportional to that; true when there was something new. What
+  /// tables() and damage() answered before is no longer valid; texts are.
   Result<bool> refresh();
+
+  [[nodiscard]] const std::filesystem::path& path() const;
+  [[nodiscard]] std::uint64_t fileBytes() const;
+  /// "1.0": the format version of whoever wrote it.
+  [[nodiscard]] std::string formatVersion() const;
+  /// Bytes read from the file so far, by all copies of this reader.
+  [[nodiscard]] std::uint64_t bytesRead() const;
 
  private:
   struct Impl;
+  explicit Reader(std::shared_ptr<Impl> impl);
+
   std::shared_ptr<Impl> impl_;
 };
 

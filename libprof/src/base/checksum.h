@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lacuna::prof::base {
+
+/// XXH3, 64 bits.
+std::uint64_t checksum(std::span<const std::byte> bytes);
+
+}  // namespace lacuna::prof::base

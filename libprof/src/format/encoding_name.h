@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "format/layout.h"
+
+namespace lacuna::prof::format {
+
+/// How a column is stored, in words for people.
+std::string encodingName(const BlockHeader& block, const Section& section);
+
+}  // namespace lacuna::prof::format
