@@ -2,12 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "import/importers.h"
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 
-prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::path& path, const OpenOptions&) {
-  return prof::Error{fmt::format("{}: not a trace that lacuna knows", path.string())};
+prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::path& path, const OpenOptions& options) {
+  const auto kind = sniff(path);
+  if (!kind) return kind.error();
+  switch (*kind) {
+    case SourceKind::Json:
+      return importChrome(path, options);
+    case SourceKind::Empty:
+      return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped", path.string())};
+    default:
+      return prof::Error{
+          fmt::format("{}: not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON (also gz and zstd)",
+                      path.string())};
+  }
 }
 
 }  // namespace lacuna::analyzer

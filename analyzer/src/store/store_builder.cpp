@@ -2,66 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/store_builder.h"
 
-#include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include "store/memory_backend.h"
 #include "store/string_pool.h"
+#include "store/table_sort.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-using Order = std::vector<std::uint32_t>;
-
-/// The order of the rows by time, of equal starts the longer first; empty when they are in order already.
-Order timeOrder(const std::vector<prof::TimeNs>& times, const std::vector<prof::TimeNs>* lengths) {
-  const auto before = [&](std::size_t a, std::size_t b) {
-    if (times[a] != times[b]) return times[a] < times[b];
-    return lengths != nullptr && (*lengths)[a] > (*lengths)[b];
-  };
-  std::size_t sorted = 1;
-  while (sorted < times.size() && !before(sorted, sorted - 1)) ++sorted;
-  if (sorted >= times.size()) return {};
-  assert(times.size() < UINT32_MAX);
-  Order order(times.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), before);
-  return order;
-}
-
-template <class Row>
-Order orderOf(const typename Row::Columns& columns) {
-  const std::optional<std::size_t> time = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Time);
-  const std::optional<std::size_t> length = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Length);
-  const std::vector<prof::TimeNs>* times = nullptr;
-  const std::vector<prof::TimeNs>* lengths = nullptr;
-  std::size_t at = 0;
-  columns.forEach([&]<class T>(const std::vector<T>& values) {
-    if constexpr (std::is_same_v<T, prof::TimeNs>) {
-      if (time == at) times = &values;
-      if (length == at) lengths = &values;
-    }
-    ++at;
-  });
-  return times != nullptr ? timeOrder(*times, lengths) : Order();
-}
-
-template <class T>
-void reorder(std::vector<T>& values, const Order& order) {
-  if (order.empty()) return;
-  std::vector<T> sorted(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = values[order[i]];
-  values = std::move(sorted);
-}
-
 template <class Row>
 MemoryTable freeze(typename Row::Columns& columns) {
   MemoryTable table;
-  const Order order = orderOf<Row>(columns);
+  sortByTime<Row>(columns);
   std::size_t at = 0;
   columns.forEach([&]<class T>(std::vector<T>& values) {
-    reorder(values, order);
     auto owner = std::make_shared<const std::vector<T>>(std::exchange(values, {}));
     assert(at == 0 || table.rows == owner->size());
     table.rows = owner->size();

@@ -314,11 +314,12 @@ LACUNA_TABLE(LogLine, 24, "log", LACUNA_LOG_COLUMNS)
   COLUMN(StringId, reason, Plain, "why")
 LACUNA_TABLE(Drop, 25, "drop", LACUNA_DROP_COLUMNS)
 
-#define LACUNA_OVERHEAD_COLUMNS(COLUMN)                          \
-  COLUMN(TimeNs, startNs, Time, "begin")                         \
-  COLUMN(TimeNs, durNs, Length, "length")                        \
-  COLUMN(ThreadId, thread, Plain, "the thread that was held up") \
-  COLUMN(StringId, name, Plain, "what the profiler or driver did")
+#define LACUNA_OVERHEAD_COLUMNS(COLUMN)                            \
+  COLUMN(TimeNs, startNs, Time, "begin")                           \
+  COLUMN(TimeNs, durNs, Length, "length")                          \
+  COLUMN(ThreadId, thread, Plain, "the thread that was held up")   \
+  COLUMN(StringId, name, Plain, "what the profiler or driver did") \
+  COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Overhead, 26, "overhead", LACUNA_OVERHEAD_COLUMNS)
 
 #define LACUNA_ARG_SET_COLUMNS(COLUMN)                                         \

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::analyzer {
+
+/// The bytes of a file from front to back, decompressed when it is gz or zstd (told by its content). One thread at a
+/// time.
+class ByteSource {
+ public:
+  static prof::Result<std::unique_ptr<ByteSource>> open(const std::filesystem::path& path);
+  virtual ~ByteSource() = default;
+
+  /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early or is damaged reads as far
+  /// as it goes, and problem() says so.
+  virtual std::size_t read(char* to, std::size_t capacity) = 0;
+  /// The share of the file that has been read, 0 … 1.
+  [[nodiscard]] virtual double progress() const = 0;
+  /// What ended the reading before the end of the data; empty when nothing did.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ protected:
+  std::string problem_;
+};
+
+}  // namespace lacuna::analyzer

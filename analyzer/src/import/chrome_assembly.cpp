@@ -1,0 +1,479 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "import/chrome_assembly.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "store/table_sort.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Appends all columns, passing each value through change(value) where change says so for its type.
+template <class Columns, class Change>
+void appendColumns(Columns& to, const Columns& from, Change&& change) {
+  std::vector<const void*> sources;
+  from.forEach([&](const auto& values) { sources.push_back(&values); });
+  std::size_t at = 0;
+  to.forEach([&]<class T>(std::vector<T>& values) {
+    const auto& source = *static_cast<const std::vector<T>*>(sources[at++]);
+    const std::size_t before = values.size();
+    values.insert(values.end(), source.begin(), source.end());
+    if constexpr (std::is_class_v<T>) {
+      for (std::size_t i = before; i < values.size(); ++i) change(values[i]);
+    }
+  });
+}
+
+}  // namespace
+
+std::uint32_t ChromeAssembly::locationFor(const ChromeLocation& location) {
+  const auto [at, isNew] =
+      locationNumbers_.try_emplace(location.pid + '\n' + location.tid, static_cast<std::uint32_t>(locations_.size()));
+  if (isNew) locations_.push_back(location);
+  return at->second;
+}
+
+void ChromeAssembly::learn(const ChromeRows& rows, Mapping& mapping) {
+  for (auto id = static_cast<std::uint32_t>(mapping.strings.size()); id < rows.strings.size(); ++id) {
+    mapping.strings.push_back(builder_.intern(rows.strings.text(prof::StringId(id))));
+  }
+  if (mapping.locations.empty()) mapping.locations.push_back(0);
+  for (std::size_t i = 1; i < rows.locations.size(); ++i) {
+    if (i == mapping.locations.size()) mapping.locations.push_back(locationFor(rows.locations[i]));
+    ChromeLocation& known = locations_[mapping.locations[i]];
+    known.usedByHost |= rows.locations[i].usedByHost;
+    known.usedByDevice |= rows.locations[i].usedByDevice;
+  }
+  for (std::size_t i = mapping.streams.size(); i < rows.streams.size(); ++i) {
+    const prof::StringId key = mapping.strings[rows.streams[i].key.value];
+    const auto [at, isNew] =
+        streamNumbers_.try_emplace({rows.streams[i].scope, key}, static_cast<std::uint32_t>(streams_.size()));
+    if (isNew) streams_.push_back({rows.streams[i].scope, key, {}, {}, {}});
+    mapping.streams.push_back(at->second);
+  }
+}
+
+void ChromeAssembly::mergeArgs(const ChromeRows& rows, const Mapping& mapping) {
+  for (std::size_t i = 0; i < rows.streams.size(); ++i) {
+    const ArgStream& from = rows.streams[i];
+    ArgStream& to = streams_[mapping.streams[i]];
+    const std::size_t before = to.set.size();
+    to.set.insert(to.set.end(), from.set.begin(), from.set.end());
+    to.type.insert(to.type.end(), from.type.begin(), from.type.end());
+    to.value.insert(to.value.end(), from.value.begin(), from.value.end());
+    for (std::size_t at = before; at < to.set.size(); ++at) {
+      to.set[at] += sets_;
+      if (to.type[at] == prof::ArgType::Text || to.type[at] == prof::ArgType::Json) {
+        to.value[at] = mapping.strings[to.value[at]].value;
+      }
+    }
+  }
+}
+
+void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping) {
+  learn(rows, mapping);
+  mergeArgs(rows, mapping);
+  const auto change = [&]<class T>(T& value) {
+    if constexpr (std::is_same_v<T, prof::StringId>) {
+      value = mapping.strings[value.value];
+    } else if constexpr (std::is_same_v<T, prof::ThreadId> || std::is_same_v<T, prof::QueueId>) {
+      value.value = mapping.locations[value.value];
+    } else if constexpr (std::is_same_v<T, prof::ArgSetId>) {
+      if (value.value != 0) value.value += sets_;
+    }
+  };
+  appendColumns(builder_.columns<prof::Range>(), rows.ranges, change);
+  appendColumns(builder_.columns<prof::Mark>(), rows.marks, change);
+  appendColumns(builder_.columns<prof::ApiCall>(), rows.calls, change);
+  appendColumns(builder_.columns<prof::Kernel>(), rows.kernels, change);
+  appendColumns(builder_.columns<prof::Memcpy>(), rows.copies, change);
+  appendColumns(builder_.columns<prof::Memset>(), rows.memsets, change);
+  appendColumns(builder_.columns<prof::Sync>(), rows.syncs, change);
+  appendColumns(builder_.columns<prof::Allocation>(), rows.allocations, change);
+  appendColumns(builder_.columns<prof::Flow>(), rows.flows, change);
+  appendColumns(builder_.columns<prof::Overhead>(), rows.overheads, change);
+  appendColumns(builder_.columns<prof::ArgSet>(), rows.sets, change);
+  mergeLoose(rows, mapping, sets_);
+  sets_ += static_cast<std::uint32_t>(rows.sets.id.size());
+  metadata_.insert(metadata_.end(), rows.metadata.begin(), rows.metadata.end());
+  for (const std::string& text : rows.others) addEnvironment("chrome.event", text);
+  for (const auto& problem : rows.problems) {
+    builder_.addWarning(fmt::format("byte {}: {}", problem.offset, problem.what));
+  }
+  events_ += rows.events;
+}
+
+prof::TrackId ChromeAssembly::trackFor(std::uint32_t location, prof::StringId name, prof::StringId series) {
+  const auto [at, isNew] =
+      tracks_.try_emplace({location, name, series}, prof::TrackId(static_cast<std::uint32_t>(tracks_.size()) + 1));
+  if (isNew) {
+    prof::CounterTrack track;
+    track.id = at->second;
+    track.thread.value = location;
+    track.name = name;
+    track.unit = series;
+    builder_.append(track);
+  }
+  return at->second;
+}
+
+/// Begins wait on a stack of their thread, or under their id, for their ends.
+void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase) {
+  auto& ranges = builder_.columns<prof::Range>();
+  for (const LooseEvent& event : rows.loose) {
+    const std::uint32_t location = mapping.locations[event.location];
+    const prof::StringId name = mapping.strings[event.name.value];
+    if (event.phase == 'C') {
+      const prof::TrackId track = trackFor(location, name, mapping.strings[event.series.value]);
+      builder_.append(prof::CounterSample{event.timeNs, track, event.value});
+      continue;
+    }
+    const bool isAsync = event.phase == 'b' || event.phase == 'e';
+    const prof::StringId category = mapping.strings[event.category.value];
+    const std::string key = isAsync ? fmt::format("{}/{}", category.value, mapping.strings[event.id.value].value) : "";
+    Open& open = open_[{isAsync ? 0 : location, key}];
+    if (event.phase == 'B' || event.phase == 'b') {
+      prof::Range range;
+      range.startNs = event.timeNs;
+      range.durNs = -1;
+      range.thread.value = location;
+      range.name = name;
+      range.category = category;
+      range.kind = isAsync ? prof::RangeKind::StartEnd : prof::RangeKind::PushPop;
+      range.flags = prof::kUnfinished;
+      if (event.args != 0) range.args.value = event.args + setBase;
+      open.rows.push_back(ranges.startNs.size());
+      ranges.push(range);
+    } else if (!open.rows.empty()) {
+      const std::size_t row = open.rows.back();
+      open.rows.pop_back();
+      ranges.durNs[row] = std::max<prof::TimeNs>(event.timeNs - ranges.startNs[row], 0);
+      ranges.flags[row] = 0;
+      if (ranges.thread[row].value != location) ranges.endThread[row].value = location;
+    }
+  }
+}
+
+void ChromeAssembly::closeOpenRanges() {
+  auto& ranges = builder_.columns<prof::Range>();
+  prof::TimeNs last = INT64_MIN;
+  for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
+    last = std::max(last, ranges.startNs[i] + std::max<prof::TimeNs>(ranges.durNs[i], 0));
+  }
+  for (prof::TimeNs call : builder_.columns<prof::ApiCall>().startNs) last = std::max(last, call);
+  for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
+    if (ranges.durNs[i] < 0) ranges.durNs[i] = last - ranges.startNs[i];
+  }
+}
+
+void ChromeAssembly::addEnvironment(std::string_view key, std::string_view value) {
+  builder_.append(prof::Environment{{}, builder_.intern(key), builder_.intern(value)});
+}
+
+void ChromeAssembly::addMember(std::string_view key, std::string_view json) {
+  addEnvironment(fmt::format("chrome.{}", key), json);
+  if (key == "baseTimeNanoseconds") {
+    baseNs_ = json::integerOf(json).value_or(json.size() < 20 ? std::llround(json::numberOf(json).value_or(0)) : 0);
+    if (const auto wide = json::numberOf(json); wide && !json::integerOf(json)) {
+      std::from_chars(json.data(), json.data() + json.size(), baseNs_);
+    }
+    return;
+  }
+  if (key != "deviceProperties" && key != "distributedInfo") return;
+  simdjson::dom::parser parser;
+  simdjson::dom::element value;
+  if (parser.parse(simdjson::padded_string(json)).get(value) != simdjson::SUCCESS) return;
+  const auto number = [](simdjson::dom::element of, const char* member) -> std::uint64_t {
+    std::uint64_t out = 0;
+    return of[member].get(out) == simdjson::SUCCESS ? out : 0;
+  };
+  if (key == "distributedInfo") {
+    std::int64_t rank = -1;
+    if (value["rank"].get(rank) == simdjson::SUCCESS) rank_ = static_cast<std::int32_t>(rank);
+    return;
+  }
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return;
+  for (const simdjson::dom::element device : list) {
+    DeviceInfo& info = deviceInfo_[static_cast<std::uint32_t>(number(device, "id"))];
+    std::string_view name;
+    if (device["name"].get(name) == simdjson::SUCCESS) info.name = name;
+    info.memoryBytes = number(device, "totalGlobalMem");
+    info.multiprocessors = static_cast<std::uint32_t>(number(device, "numSms"));
+    info.major = static_cast<std::uint16_t>(number(device, "computeMajor"));
+    info.minor = static_cast<std::uint16_t>(number(device, "computeMinor"));
+  }
+}
+
+namespace {
+
+std::optional<std::uint32_t> smallNumber(const std::string& token) {
+  const auto number = json::integerOf(token);
+  if (!number || *number < 0 || *number > UINT32_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
+}  // namespace
+
+/// A pid or tid that is no small number is kept as it was written, under the number of its row.
+prof::ProcessId ChromeAssembly::processFor(const std::string& pid) {
+  const auto [at, isNew] =
+      processes_.try_emplace(pid, prof::ProcessId(static_cast<std::uint32_t>(processes_.size()) + 1));
+  if (!isNew) return at->second;
+  prof::Process process;
+  process.id = at->second;
+  process.exitCode = -1;
+  process.rank = rank_;
+  if (const auto number = smallNumber(pid)) {
+    process.osPid = *number;
+  } else {
+    std::string scratch;
+    process.name = builder_.intern(json::textOf(pid, scratch));
+    process.rank = -1;
+    addEnvironment(fmt::format("chrome.pid.{}", process.id.value), pid);
+  }
+  builder_.append(process);
+  return at->second;
+}
+
+prof::DeviceId ChromeAssembly::deviceFor(const std::string& pid) {
+  const auto [at, isNew] = devices_.try_emplace(pid, prof::DeviceId(static_cast<std::uint32_t>(devices_.size()) + 1));
+  if (!isNew) return at->second;
+  prof::Device device;
+  device.id = at->second;
+  device.kind = prof::DeviceKind::Cuda;
+  if (const auto number = smallNumber(pid)) {
+    device.index = *number;
+  } else {
+    addEnvironment(fmt::format("chrome.device.{}", device.id.value), pid);
+  }
+  if (const auto info = deviceInfo_.find(device.index); info != deviceInfo_.end()) {
+    device.name = builder_.intern(info->second.name);
+    device.memoryBytes = info->second.memoryBytes;
+    device.multiprocessors = info->second.multiprocessors;
+    device.computeMajor = info->second.major;
+    device.computeMinor = info->second.minor;
+  }
+  builder_.append(device);
+  return at->second;
+}
+
+void ChromeAssembly::makeThread(std::uint32_t location) {
+  const ChromeLocation& place = locations_[location];
+  prof::Thread thread;
+  thread.id = prof::ThreadId(static_cast<std::uint32_t>(builder_.columns<prof::Thread>().id.size()) + 1);
+  thread.process = processFor(place.pid);
+  if (const auto number = smallNumber(place.tid)) {
+    thread.osTid = *number;
+  } else {
+    std::string scratch;
+    thread.name = builder_.intern(json::textOf(place.tid, scratch));
+    addEnvironment(fmt::format("chrome.tid.{}", thread.id.value), place.tid);
+  }
+  builder_.append(thread);
+  threads_[location] = thread.id;
+}
+
+void ChromeAssembly::makeQueue(std::uint32_t location) {
+  const ChromeLocation& place = locations_[location];
+  prof::Queue queue;
+  queue.id = prof::QueueId(static_cast<std::uint32_t>(builder_.columns<prof::Queue>().id.size()) + 1);
+  queue.device = deviceFor(place.pid);
+  const auto number = json::integerOf(place.tid);
+  if (number && *number >= 0) {
+    queue.nativeId = static_cast<std::uint64_t>(*number);
+  } else {
+    addEnvironment(fmt::format("chrome.stream.{}", queue.id.value), place.tid);
+  }
+  builder_.append(queue);
+  queues_[location] = queue.id;
+}
+
+void ChromeAssembly::makePlaces() {
+  threads_.assign(locations_.size(), {});
+  queues_.assign(locations_.size(), {});
+  for (std::uint32_t i = 1; i < locations_.size(); ++i) {
+    if (locations_[i].usedByDevice) makeQueue(i);
+    if (locations_[i].usedByHost || !locations_[i].usedByDevice) makeThread(i);
+  }
+}
+
+void ChromeAssembly::placeRows() {
+  const auto threadsOf = [&](std::vector<prof::ThreadId>& column) {
+    for (prof::ThreadId& id : column) id = threads_[id.value];
+  };
+  const auto queuesOf = [&](std::vector<prof::QueueId>& column) {
+    for (prof::QueueId& id : column) id = queues_[id.value];
+  };
+  auto& ranges = builder_.columns<prof::Range>();
+  threadsOf(ranges.thread);
+  threadsOf(ranges.endThread);
+  queuesOf(ranges.queue);
+  threadsOf(builder_.columns<prof::Mark>().thread);
+  threadsOf(builder_.columns<prof::ApiCall>().thread);
+  threadsOf(builder_.columns<prof::Overhead>().thread);
+  threadsOf(builder_.columns<prof::Allocation>().thread);
+  auto& tracks = builder_.columns<prof::CounterTrack>();
+  for (std::size_t i = 0; i < tracks.id.size(); ++i) {
+    const std::uint32_t location = tracks.thread[i].value;
+    tracks.thread[i] = threads_[location];
+    tracks.process[i] = processFor(locations_[location].pid);
+  }
+  auto& flows = builder_.columns<prof::Flow>();
+  for (std::size_t i = 0; i < flows.id.size(); ++i) {
+    const std::uint32_t location = flows.thread[i].value;
+    flows.thread[i] = threads_[location];
+    if (!flows.thread[i]) flows.queue[i] = queues_[location];
+  }
+  std::vector<prof::DeviceId> deviceOf(builder_.columns<prof::Queue>().id.size() + 1);
+  const auto& queues = builder_.columns<prof::Queue>();
+  for (std::size_t i = 0; i < queues.id.size(); ++i) deviceOf[queues.id[i].value] = queues.device[i];
+  const auto onDevice = [&](auto& columns) {
+    queuesOf(columns.queue);
+    for (std::size_t i = 0; i < columns.queue.size(); ++i) columns.device[i] = deviceOf[columns.queue[i].value];
+  };
+  onDevice(builder_.columns<prof::Kernel>());
+  onDevice(builder_.columns<prof::Memcpy>());
+  onDevice(builder_.columns<prof::Memset>());
+  onDevice(builder_.columns<prof::Sync>());
+  for (prof::DeviceId& device : builder_.columns<prof::Allocation>().device) {
+    if (device) device = deviceFor(std::to_string(device.value - 1));
+  }
+}
+
+void ChromeAssembly::nameFromMetadata(std::string_view event) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element value;
+  if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) return;
+  std::string_view what;
+  std::string_view name;
+  simdjson::dom::element pid;
+  if (value["name"].get(what) != simdjson::SUCCESS || value["pid"].get(pid) != simdjson::SUCCESS) return;
+  if (value["args"]["name"].get(name) != simdjson::SUCCESS || name.empty()) return;
+  const std::string pidToken = simdjson::minify(pid);
+  if (what == "process_name") {
+    const auto process = processes_.find(pidToken);
+    if (process != processes_.end()) {
+      builder_.columns<prof::Process>().name[process->second.value - 1] = builder_.intern(name);
+    }
+    return;
+  }
+  simdjson::dom::element tid;
+  if (what != "thread_name" || value["tid"].get(tid) != simdjson::SUCCESS) return;
+  const auto location = locationNumbers_.find(pidToken + '\n' + std::string(simdjson::minify(tid)));
+  if (location == locationNumbers_.end()) return;
+  if (const prof::ThreadId thread = threads_[location->second]) {
+    builder_.columns<prof::Thread>().name[thread.value - 1] = builder_.intern(name);
+  }
+  if (const prof::QueueId queue = queues_[location->second]) {
+    builder_.columns<prof::Queue>().name[queue.value - 1] = builder_.intern(name);
+  }
+}
+
+void ChromeAssembly::readMetadata() {
+  for (const std::string& event : metadata_) {
+    addEnvironment("chrome.metadata", event);
+    nameFromMetadata(event);
+  }
+  auto& calls = builder_.columns<prof::ApiCall>();
+  auto& threads = builder_.columns<prof::Thread>();
+  std::vector<bool> calling(processes_.size() + 1);
+  bool isRocm = false;
+  std::vector<bool> seen;
+  for (std::size_t i = 0; i < calls.name.size(); ++i) {
+    calling[threads.process[calls.thread[i].value - 1].value] = true;
+    if (calls.name[i].value >= seen.size()) seen.resize(calls.name[i].value + 1);
+    if (!seen[calls.name[i].value]) isRocm |= builder_.text(calls.name[i]).substr(0, 3) == "hip";
+    seen[calls.name[i].value] = true;
+  }
+  if (isRocm) std::ranges::fill(builder_.columns<prof::Device>().kind, prof::DeviceKind::Rocm);
+  // With one process that calls the driver, its are all the queues.
+  if (std::ranges::count(calling, true) != 1) return;
+  const auto process = static_cast<std::uint32_t>(std::ranges::find(calling, true) - calling.begin());
+  std::ranges::fill(builder_.columns<prof::Queue>().process, prof::ProcessId(process));
+}
+
+/// Nesting depths, and the first and last moments of threads and processes. Needs the ranges in time order.
+void ChromeAssembly::nest() {
+  auto& ranges = builder_.columns<prof::Range>();
+  auto& threads = builder_.columns<prof::Thread>();
+  auto& processes = builder_.columns<prof::Process>();
+  sortByTime<prof::Range>(ranges);
+  sortByTime<prof::ApiCall>(builder_.columns<prof::ApiCall>());
+  std::vector<std::vector<prof::TimeNs>> open(threads.id.size() + queues_.size() + 1);
+  std::ranges::fill(threads.startNs, INT64_MAX);
+  std::ranges::fill(threads.endNs, INT64_MIN);
+  const auto see = [&](prof::ThreadId thread, prof::TimeNs startNs, prof::TimeNs endNs) {
+    if (!thread) return;
+    threads.startNs[thread.value - 1] = std::min(threads.startNs[thread.value - 1], startNs);
+    threads.endNs[thread.value - 1] = std::max(threads.endNs[thread.value - 1], endNs);
+  };
+  std::ranges::fill(processes.startNs, INT64_MAX);
+  std::ranges::fill(processes.endNs, INT64_MIN);
+  for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
+    const prof::TimeNs endNs = ranges.startNs[i] + ranges.durNs[i];
+    see(ranges.thread[i], ranges.startNs[i], endNs);
+    if (ranges.kind[i] != prof::RangeKind::PushPop) continue;
+    auto& stack = open[ranges.thread[i] ? ranges.thread[i].value : threads.id.size() + ranges.queue[i].value];
+    while (!stack.empty() && stack.back() <= ranges.startNs[i]) stack.pop_back();
+    ranges.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(stack.size(), UINT16_MAX));
+    stack.push_back(endNs);
+  }
+  const auto& calls = builder_.columns<prof::ApiCall>();
+  for (std::size_t i = 0; i < calls.startNs.size(); ++i) {
+    see(calls.thread[i], calls.startNs[i], calls.startNs[i] + calls.durNs[i]);
+  }
+  const prof::TimeNs first = ranges.startNs.empty() ? 0 : ranges.startNs.front();
+  const auto& marks = builder_.columns<prof::Mark>();
+  for (std::size_t i = 0; i < marks.timeNs.size(); ++i) see(marks.thread[i], marks.timeNs[i], marks.timeNs[i]);
+  for (std::size_t i = 0; i < threads.id.size(); ++i) {
+    if (threads.startNs[i] > threads.endNs[i]) threads.startNs[i] = threads.endNs[i] = first;
+    const std::size_t process = threads.process[i].value - 1;
+    processes.startNs[process] = std::min(processes.startNs[process], threads.startNs[i]);
+    processes.endNs[process] = std::max(processes.endNs[process], threads.endNs[i]);
+  }
+  for (std::size_t i = 0; i < processes.id.size(); ++i) {
+    if (processes.startNs[i] > processes.endNs[i]) processes.startNs[i] = processes.endNs[i] = first;
+  }
+}
+
+/// One run of rows for each name, so that the values of a name lie together.
+void ChromeAssembly::flattenArgs() {
+  auto& ids = builder_.columns<prof::ArgSet>().id;
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;
+  auto& args = builder_.columns<prof::Arg>();
+  std::size_t rows = 0;
+  for (const ArgStream& stream : streams_) rows += stream.set.size();
+  args.reserve(rows);
+  for (ArgStream& stream : streams_) {
+    for (const std::uint32_t set : stream.set) args.set.emplace_back(set);
+    args.scope.insert(args.scope.end(), stream.set.size(), stream.scope);
+    args.key.insert(args.key.end(), stream.set.size(), stream.key);
+    args.type.insert(args.type.end(), stream.type.begin(), stream.type.end());
+    args.value.insert(args.value.end(), stream.value.begin(), stream.value.end());
+    stream = {};
+  }
+}
+
+std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path& path) {
+  addEnvironment("source.format", "kineto");
+  closeOpenRanges();
+  makePlaces();
+  placeRows();
+  readMetadata();
+  nest();
+  flattenArgs();
+  const auto& starts = builder_.columns<prof::Range>().startNs;
+  const prof::TimeNs first = starts.empty() ? 0 : starts.front();
+  builder_.append(prof::Clock{first, first + baseNs_, 0, {}});
+  builder_.setPath(path);
+  return builder_.build();
+}
+
+}  // namespace lacuna::analyzer

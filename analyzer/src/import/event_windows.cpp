@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "import/event_windows.h"
+
+#include <fmt/format.h>
+
+#include "import/json_walker.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::size_t kMaxHeadBytes = 256 << 20;
+
+/// Looks for the event list among the members of the top-level object, resuming where it stopped for want of text.
+class ListFinder {
+ public:
+  enum class State { NeedsMore, Found, NotJson };
+
+  State look(const std::string& text) {
+    while (at_ < text.size()) {
+      const char c = text[at_];
+      if (inString_) {
+        stringChar(text, c);
+      } else if (c == '"') {
+        inString_ = true;
+        stringStart_ = at_ + 1;
+      } else if (c == '{' || c == '[') {
+        if (depth_ == 0) bareList_ = c == '[';
+        ++depth_;
+        if (c == '[' && (bareList_ || (depth_ == 2 && afterListKey_))) return ++at_, State::Found;
+        afterListKey_ = false;
+      } else if (c == '}' || c == ']') {
+        if (--depth_ <= 0) return State::NotJson;
+      } else if (depth_ == 0 && !std::isspace(static_cast<unsigned char>(c))) {
+        return State::NotJson;
+      } else if (c == ',') {
+        afterListKey_ = false;
+      }
+      ++at_;
+    }
+    return State::NeedsMore;
+  }
+  [[nodiscard]] std::size_t at() const { return at_; }
+  [[nodiscard]] std::size_t keyStart() const { return keyStart_; }
+  [[nodiscard]] bool bareList() const { return bareList_; }
+
+ private:
+  void stringChar(const std::string& text, char c) {
+    if (c == '\\') {
+      ++at_;
+    } else if (c == '"') {
+      inString_ = false;
+      if (depth_ == 1 && std::string_view(text).substr(stringStart_, at_ - stringStart_) == "traceEvents") {
+        afterListKey_ = true;
+        keyStart_ = stringStart_ - 1;
+      }
+    }
+  }
+
+  std::size_t at_ = 0;
+  std::size_t stringStart_ = 0;
+  std::size_t keyStart_ = 0;
+  int depth_ = 0;
+  bool inString_ = false;
+  bool afterListKey_ = false;
+  bool bareList_ = false;
+};
+
+}  // namespace
+
+EventWindows::EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes)
+    : source_(std::move(source)), windowBytes_(windowBytes) {}
+
+bool EventWindows::readMore(std::size_t bytes) {
+  if (ended_) return false;
+  const std::size_t before = carry_.size();
+  carry_.resize(before + bytes);
+  const std::size_t got = source_->read(carry_.data() + before, bytes);
+  carry_.resize(before + got);
+  if (got < bytes) ended_ = true;
+  return got > 0;
+}
+
+prof::Status EventWindows::findList() {
+  ListFinder finder;
+  std::size_t step = 1 << 16;
+  for (;;) {
+    const auto state = finder.look(carry_);
+    if (state == ListFinder::State::Found) break;
+    if (state == ListFinder::State::NotJson || carry_.size() > kMaxHeadBytes || !readMore(step)) {
+      return prof::Error{fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
+    }
+    step = std::min<std::size_t>(step * 2, windowBytes_);
+  }
+  if (!finder.bareList()) head_ = carry_.substr(0, finder.keyStart());
+  offset_ = finder.at();
+  carry_.erase(0, finder.at());
+  return {};
+}
+
+bool EventWindows::next(EventWindow& window) {
+  if (lastGiven_) return false;
+  std::size_t want = windowBytes_;
+  std::size_t gapStart = 0;
+  std::size_t cut = std::string::npos;
+  for (;;) {
+    if (carry_.size() < want) readMore(want - carry_.size());
+    if (ended_) break;
+    cut = lastEventStart(carry_, gapStart);
+    if (cut != std::string::npos) break;
+    want *= 2;
+  }
+  lastGiven_ = ended_;
+  window.last = ended_;
+  window.number = number_++;
+  window.offset = offset_;
+  window.gap = std::move(gap_);
+  window.size = ended_ ? carry_.size() : gapStart;
+  std::string rest;
+  if (!ended_) {
+    gap_ = carry_.substr(gapStart, cut - gapStart);
+    rest = carry_.substr(cut);
+    offset_ += cut;
+  }
+  window.text = std::move(carry_);
+  window.text.resize(window.size);
+  window.text.resize(window.size + JsonWalker::kPadding, ' ');
+  carry_ = std::move(rest);
+  return true;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "import/byte_source.h"
+
+namespace lacuna::analyzer {
+
+/// A piece of a trace's event list that (it seems) starts and ends between events.
+struct EventWindow {
+  std::string gap;   ///< what stood between the piece before and this one
+  std::string text;  ///< kPadding bytes longer than `size`
+  std::size_t size = 0;
+  std::uint64_t offset = 0;  ///< of the first byte, in the decompressed file
+  std::uint64_t number = 0;
+  bool last = false;
+
+  [[nodiscard]] std::string_view view() const { return {text.data(), size}; }
+};
+
+/// Cuts the event list of a Chrome trace into pieces, so that a file of any size is read in bounded memory.
+class EventWindows {
+ public:
+  explicit EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes = kWindowBytes);
+
+  /// Reads up to the event list. Fails on a file that has none.
+  prof::Status findList();
+  /// The members of the top-level object before the list, as the text of an object without its closing brace; empty
+  /// when the file is a bare list.
+  [[nodiscard]] const std::string& head() const { return head_; }
+  /// The next piece; false at the end of the file.
+  bool next(EventWindow& window);
+  [[nodiscard]] double progress() const { return source_->progress(); }
+  [[nodiscard]] const std::string& problem() const { return source_->problem(); }
+
+  static constexpr std::size_t kWindowBytes = 4 << 20;
+
+ private:
+  bool readMore(std::size_t bytes);
+
+  std::unique_ptr<ByteSource> source_;
+  std::size_t windowBytes_;
+  std::string head_;
+  std::string carry_;
+  std::string gap_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t number_ = 0;
+  bool ended_ = false;
+  bool lastGiven_ = false;
+};
+
+}  // namespace lacuna::analyzer

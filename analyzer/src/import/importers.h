@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::analyzer {
+
+using StoreResult = prof::Result<std::shared_ptr<const Store>>;
+
+/// What the first bytes of a file (decompressed) say it is.
+enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
+prof::Result<SourceKind> sniff(const std::filesystem::path& path);
+
+/// Chrome's trace event format as PyTorch's profiler (Kineto) and others write it; see docs/importing.md.
+StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options,
+                         std::size_t windowBytes = 4 << 20);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "import/json_text.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+namespace lacuna::analyzer::json {
+namespace {
+
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::uint32_t hex4(const char* at) {
+  std::uint32_t value = 0;
+  return std::from_chars(at, at + 4, value, 16).ptr == at + 4 ? value : 0xFFFD;
+}
+
+void appendUtf8(std::string& out, std::uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xC0 | (code >> 6));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xE0 | (code >> 12));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    out += static_cast<char>(0xF0 | (code >> 18));
+    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+/// Reads what follows "\u"; half of a surrogate pair alone becomes the replacement character.
+const char* appendUnicode(std::string& out, const char* at, const char* end) {
+  if (end - at < 4) return end;
+  std::uint32_t code = hex4(at);
+  at += 4;
+  if (code >= 0xD800 && code < 0xDC00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
+    const std::uint32_t low = hex4(at + 2);
+    if (low >= 0xDC00 && low < 0xE000) {
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      at += 6;
+    }
+  }
+  appendUtf8(out, code >= 0xD800 && code < 0xE000 ? 0xFFFD : code);
+  return at;
+}
+
+char unescaped(char c) {
+  switch (c) {
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return c;
+  }
+}
+
+/// A recursive check of one JSON value; each function leaves `at` behind what it read.
+class Checker {
+ public:
+  explicit Checker(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
+
+  bool value(int depth) {
+    space();
+    if (at_ == end_ || depth > 256) return false;
+    switch (*at_) {
+      case '{':
+        return list('}', depth, true);
+      case '[':
+        return list(']', depth, false);
+      case '"':
+        return string();
+      case 't':
+        return word("true");
+      case 'f':
+        return word("false");
+      case 'n':
+        return word("null");
+      default:
+        return number();
+    }
+  }
+  bool atEnd() {
+    space();
+    return at_ == end_;
+  }
+
+ private:
+  void space() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
+  }
+  bool take(char c) {
+    space();
+    if (at_ == end_ || *at_ != c) return false;
+    ++at_;
+    return true;
+  }
+  bool list(char close, int depth, bool keyed) {
+    ++at_;
+    if (take(close)) return true;
+    do {
+      space();
+      if (keyed && !(at_ < end_ && *at_ == '"' && string() && take(':'))) return false;
+      if (!value(depth + 1)) return false;
+    } while (take(','));
+    return take(close);
+  }
+  bool string() {
+    for (++at_; at_ < end_; ++at_) {
+      if (*at_ == '"') return ++at_, true;
+      if (static_cast<unsigned char>(*at_) < 0x20) return false;
+      if (*at_ == '\\' && ++at_ == end_) return false;
+    }
+    return false;
+  }
+  bool word(std::string_view expected) {
+    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, expected.size()) != expected)
+      return false;
+    at_ += expected.size();
+    return true;
+  }
+  bool number() {
+    const char* from = at_;
+    while (at_ < end_ && (isDigit(*at_) || std::strchr("+-.eE", *at_) != nullptr)) ++at_;
+    return numberOf({from, static_cast<std::size_t>(at_ - from)}).has_value();
+  }
+
+  const char* at_;
+  const char* end_;
+};
+
+}  // namespace
+
+std::string_view textOf(std::string_view token, std::string& scratch) {
+  if (!isString(token)) return token;
+  token = token.substr(1, token.size() - 2);
+  if (std::memchr(token.data(), '\\', token.size()) == nullptr) return token;
+  scratch.clear();
+  const char* end = token.data() + token.size();
+  for (const char* at = token.data(); at < end;) {
+    if (*at != '\\' || at + 1 == end) {
+      scratch += *at++;
+    } else if (at[1] == 'u') {
+      at = appendUnicode(scratch, at + 2, end);
+    } else {
+      scratch += unescaped(at[1]);
+      at += 2;
+    }
+  }
+  return scratch;
+}
+
+std::optional<std::int64_t> integerOf(std::string_view token) {
+  const bool negative = !token.empty() && token.front() == '-';
+  if (negative) token.remove_prefix(1);
+  if (token.empty() || token.size() > 18) return std::nullopt;
+  std::int64_t value = 0;
+  for (const char c : token) {
+    if (!isDigit(c)) return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  return negative ? -value : value;
+}
+
+std::optional<double> numberOf(std::string_view token) {
+  if (token.empty() || !(isDigit(token.front()) || token.front() == '-')) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
+  if (isString(token)) token = token.substr(1, token.size() - 2);
+  const bool negative = !token.empty() && token.front() == '-';
+  std::size_t at = negative ? 1 : 0;
+  std::int64_t value = 0;
+  const std::size_t first = at;
+  for (; at < token.size() && isDigit(token[at]) && at - first < 16; ++at) value = value * 10 + (token[at] - '0');
+  if (at == first) return std::nullopt;
+  value *= 1000;
+  bool exact = true;
+  if (at < token.size() && token[at] == '.') {
+    std::int64_t scale = 100;
+    for (++at; at < token.size() && isDigit(token[at]); ++at, scale /= 10) {
+      value += scale * (token[at] - '0');
+      if (scale == 0 && token[at] != '0') exact = false;
+    }
+  }
+  if (at == token.size()) return Nanoseconds{negative ? -value : value, exact};
+  // An exponent, or more digits than nanoseconds in an int64 have.
+  const auto number = numberOf(token);
+  if (!number || !(std::abs(*number) < 9e15)) return std::nullopt;
+  return Nanoseconds{std::llround(*number * 1000), false};
+}
+
+bool tripleOf(std::string_view token, std::uint32_t (&out)[3]) {
+  if (token.size() < 2 || token.front() != '[') return false;
+  const char* at = token.data() + 1;
+  const char* end = token.data() + token.size();
+  for (int i = 0; i < 3; ++i) {
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) ++at;
+    const auto [next, error] = std::from_chars(at, end, out[i]);
+    if (error != std::errc()) return false;
+    at = next;
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) ++at;
+    if (at == end || *at++ != (i == 2 ? ']' : ',')) return false;
+  }
+  return at == end;
+}
+
+bool isValid(std::string_view token) {
+  Checker checker(token);
+  return checker.value(0) && checker.atEnd();
+}
+
+void appendQuoted(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace lacuna::analyzer::json

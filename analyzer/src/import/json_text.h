@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lacuna/prof/events.h"
+
+/// Small readings of JSON tokens, as they stand in the file (a string with its quotes).
+namespace lacuna::analyzer::json {
+
+inline bool isString(std::string_view token) {
+  return token.size() >= 2 && token.front() == '"';
+}
+
+/// The text of a string token. Answers a view of the token where nothing is escaped, else of `scratch`; a token that is
+/// no string is its own text.
+std::string_view textOf(std::string_view token, std::string& scratch);
+
+/// A whole number of at most 18 digits.
+std::optional<std::int64_t> integerOf(std::string_view token);
+/// Any JSON number.
+std::optional<double> numberOf(std::string_view token);
+
+struct Nanoseconds {
+  std::int64_t value = 0;
+  bool exact = false;  ///< false when the token had a finer fraction, which was rounded
+};
+/// A count of microseconds as nanoseconds, without the detour through a double.
+std::optional<Nanoseconds> nanosecondsOf(std::string_view microseconds);
+
+/// A list of exactly three numbers that fit 32 bits, as in "grid": [64, 1, 1].
+bool tripleOf(std::string_view token, std::uint32_t (&out)[3]);
+
+/// True for one well-formed JSON value of at most 256 levels.
+bool isValid(std::string_view token);
+
+/// Appends a text as a JSON string, with its quotes.
+void appendQuoted(std::string& out, std::string_view text);
+
+}  // namespace lacuna::analyzer::json

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "import/json_walker.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+
+namespace lacuna::analyzer {
+namespace {
+
+bool isSpace(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+constexpr std::array<std::string_view, 14> kEventKeys = {"ph",   "name", "cat", "pid", "tid",   "ts",  "dur",
+                                                         "args", "id",   "s",   "bp",  "cname", "tts", "tdur"};
+
+/// True when `text` at `at` reads `{ "key"` with a key that events have. A list of objects inside args seldom looks so.
+bool looksLikeEvent(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != '{') return false;
+  ++at;
+  while (at < text.size() && isSpace(text[at])) ++at;
+  if (at >= text.size() || text[at] != '"') return false;
+  const std::string_view rest = text.substr(at + 1, 8);
+  return std::any_of(kEventKeys.begin(), kEventKeys.end(), [&](std::string_view key) {
+    return rest.size() > key.size() && rest.substr(0, key.size()) == key && rest[key.size()] == '"';
+  });
+}
+
+/// Whether an event seems to follow the '}' at `close`; then `start` is where.
+bool eventFollows(std::string_view text, std::size_t close, std::size_t& start) {
+  std::size_t at = close + 1;
+  while (at < text.size() && isSpace(text[at])) ++at;
+  if (at >= text.size() || text[at] != ',') return false;
+  ++at;
+  while (at < text.size() && isSpace(text[at])) ++at;
+  start = at;
+  return looksLikeEvent(text, at);
+}
+
+}  // namespace
+
+void RawEvent::clear() {
+  phase = 0;
+  cat = name = pid = tid = ts = dur = id = {};
+  args.clear();
+  fields.clear();
+  hasArgs = false;
+}
+
+struct JsonWalker::Stage1 {
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> parser;
+  std::size_t capacity = 0;
+};
+
+JsonWalker::JsonWalker() : stage1_(std::make_unique<Stage1>()) {}
+JsonWalker::~JsonWalker() = default;
+
+bool JsonWalker::index(std::string_view text) {
+  if (text.size() > stage1_->capacity || !stage1_->parser) {
+    stage1_->capacity = std::max<std::size_t>(text.size() + text.size() / 4, 1 << 16);
+    const auto error =
+        simdjson::get_active_implementation()->create_dom_parser_implementation(stage1_->capacity, 1, stage1_->parser);
+    if (error != simdjson::SUCCESS) return false;
+  }
+  const auto error = stage1_->parser->stage1(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+                                             simdjson::stage1_mode::regular);
+  structure_ = stage1_->parser->structural_indexes.get();
+  count_ = error == simdjson::SUCCESS ? stage1_->parser->n_structural_indexes : 0;
+  next_ = 0;
+  return error == simdjson::SUCCESS;
+}
+
+std::string_view JsonWalker::scalar(std::string_view text, std::size_t at) const {
+  const std::size_t from = structure_[at];
+  std::size_t to = at + 1 < count_ ? structure_[at + 1] : text.size();
+  while (to > from && isSpace(text[to - 1])) --to;
+  return text.substr(from, to - from);
+}
+
+bool JsonWalker::skipValue(std::string_view text, std::string_view& token) {
+  if (next_ >= count_) return false;
+  const std::size_t from = structure_[next_];
+  const char first = text[from];
+  if (first != '{' && first != '[') {
+    if (first == ',' || first == ':' || first == '}' || first == ']') return false;
+    token = scalar(text, next_++);
+    return first != '"' || (token.size() >= 2 && token.back() == '"');
+  }
+  int depth = 0;
+  for (; next_ < count_; ++next_) {
+    const char c = text[structure_[next_]];
+    depth += static_cast<int>(c == '{' || c == '[') - static_cast<int>(c == '}' || c == ']');
+    if (depth == 0) {
+      token = text.substr(from, structure_[next_++] + 1 - from);
+      return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+std::string_view* fieldOf(RawEvent& event, std::string_view key) {
+  switch (key.size()) {
+    case 2:
+      return key == "ts" ? &event.ts : key == "id" ? &event.id : nullptr;
+    case 3:
+      return key == "cat"   ? &event.cat
+             : key == "pid" ? &event.pid
+             : key == "tid" ? &event.tid
+             : key == "dur" ? &event.dur
+                            : nullptr;
+    case 4:
+      return key == "name" ? &event.name : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+bool JsonWalker::readMembers(std::string_view text, bool top, RawEvent& event) {
+  ++next_;  // the opening brace
+  if (next_ < count_ && text[structure_[next_]] == '}') return ++next_, true;
+  while (next_ + 1 < count_) {
+    const std::string_view quoted = scalar(text, next_);
+    if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') return false;
+    const std::string_view key = quoted.substr(1, quoted.size() - 2);
+    if (text[structure_[++next_]] != ':') return false;
+    ++next_;
+    if (top && key == "args" && next_ < count_ && text[structure_[next_]] == '{') {
+      event.hasArgs = true;
+      if (!readMembers(text, false, event)) return false;
+    } else {
+      std::string_view token;
+      if (!skipValue(text, token)) return false;
+      std::string_view* field = top ? fieldOf(event, key) : nullptr;
+      if (field != nullptr) {
+        *field = token;
+      } else if (top && key == "ph" && token.size() == 3) {
+        event.phase = token[1];
+      } else {
+        (top ? event.fields : event.args).push_back({key, token});
+      }
+    }
+    if (next_ >= count_) return false;
+    const char after = text[structure_[next_++]];
+    if (after == '}') return true;
+    if (after != ',') return false;
+  }
+  return false;
+}
+
+JsonWalker::Read JsonWalker::readEvent(std::string_view text, RawEvent& event) {
+  if (next_ >= count_) return Read::TextEnd;
+  const std::size_t from = structure_[next_];
+  if (text[from] == ']') return Read::ListEnd;
+  if (text[from] != '{') return Read::Malformed;
+  event.clear();
+  if (!readMembers(text, true, event)) return next_ >= count_ ? Read::TextEnd : Read::Malformed;
+  event.text = text.substr(from, structure_[next_ - 1] + 1 - from);
+  return Read::Event;
+}
+
+void JsonWalker::skipTo(std::size_t offset) {
+  next_ = static_cast<std::size_t>(std::lower_bound(structure_, structure_ + count_, offset) - structure_);
+}
+
+JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOffset,
+                                     const std::function<void(const RawEvent&)>& visit) {
+  Outcome outcome;
+  std::string_view whole = text;
+  // A string that does not end, or bytes that are no UTF-8, spoil the whole text for the first stage: read up to there.
+  while (!index(whole)) {
+    std::size_t gap = 0;
+    const std::size_t start = lastEventStart(whole, gap);
+    if (start == std::string_view::npos) {
+      outcome.incomplete = true;
+      return outcome;
+    }
+    whole = whole.substr(0, gap);
+    outcome.incomplete = true;
+  }
+  RawEvent event;
+  bool lost = false;  // after a malformed event: what looks like the next one may be an object inside its arguments
+  for (;;) {
+    const std::size_t from = next_ < count_ ? structure_[next_] : whole.size();
+    Read read = readEvent(whole, event);
+    if (lost && read == Read::Event && event.phase == 0) read = Read::Malformed;
+    if (read == Read::Event) {
+      lost = false;
+      event.offset = fileOffset + from;
+      visit(event);
+      outcome.endOffset = from + event.text.size();
+      if (next_ < count_ && whole[structure_[next_]] == ',') ++next_;
+      continue;
+    }
+    if (read == Read::ListEnd) {
+      outcome.listEnded = true;
+      outcome.endOffset = from + 1;
+      return outcome;
+    }
+    if (read == Read::TextEnd) {
+      if (from < whole.size()) outcome.incomplete = true;
+      if (outcome.incomplete) {
+        std::size_t at = outcome.endOffset;
+        while (at < text.size() && (isSpace(text[at]) || text[at] == ',')) ++at;
+        outcome.endOffset = at;
+      }
+      return outcome;
+    }
+    if (!lost) outcome.problems.push_back({fileOffset + from, "an event that is not well-formed JSON was left out"});
+    lost = true;
+    std::size_t gap = 0;
+    const std::size_t start = nextEventStart(whole, from, gap);
+    outcome.endOffset = start == std::string_view::npos ? whole.size() : start;
+    skipTo(outcome.endOffset);
+    if (start == std::string_view::npos) return outcome;
+  }
+}
+
+std::size_t lastEventStart(std::string_view text, std::size_t& gapStart) {
+  for (std::size_t close = text.rfind('}'); close != std::string_view::npos;
+       close = close == 0 ? std::string_view::npos : text.rfind('}', close - 1)) {
+    std::size_t start = 0;
+    if (eventFollows(text, close, start)) {
+      gapStart = close + 1;
+      return start;
+    }
+  }
+  return std::string_view::npos;
+}
+
+std::size_t nextEventStart(std::string_view text, std::size_t from, std::size_t& gapStart) {
+  for (std::size_t close = text.find('}', from); close != std::string_view::npos; close = text.find('}', close + 1)) {
+    std::size_t start = 0;
+    if (eventFollows(text, close, start)) {
+      gapStart = close + 1;
+      return start;
+    }
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace lacuna::analyzer

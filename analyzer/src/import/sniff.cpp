@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "import/byte_source.h"
+#include "import/importers.h"
+
+namespace lacuna::analyzer {
+
+prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
+  auto source = ByteSource::open(path);
+  if (!source) return source.error();
+  char buffer[512];
+  const std::string_view head(buffer, (*source)->read(buffer, sizeof buffer));
+  if (head.empty()) return SourceKind::Empty;
+  if (head.substr(0, 16) == std::string_view("SQLite format 3\0", 16)) return SourceKind::Sqlite;
+  if (head.substr(0, 8) == std::string_view("LACUNA\r\n", 8)) return SourceKind::Lcn;
+  // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
+  if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
+  if (head[0] == '\x0a') {
+    const std::size_t text = head.find_first_not_of(" \t\r\n");
+    if (text == std::string_view::npos || (head[text] != '{' && head[text] != '[')) return SourceKind::Perfetto;
+  }
+  const std::size_t text = head.find_first_not_of(" \t\r\n");
+  if (text != std::string_view::npos && (head[text] == '{' || head[text] == '[')) return SourceKind::Json;
+  return SourceKind::Unknown;
+}
+
+}  // namespace lacuna::analyzer

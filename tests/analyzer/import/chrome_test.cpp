@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+
+#include "import/importers.h"
+#include "lacuna/analyzer/store.h"
+#include "support/temp_file.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+std::shared_ptr<const Store> import(std::string_view text, std::size_t windowBytes = 4 << 20) {
+  const test::TempFile file(".json", text);
+  auto store = importChrome(file.path(), {}, windowBytes);
+  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+  return store.ok() ? *store : nullptr;
+}
+
+std::string errorOf(std::string_view text) {
+  const test::TempFile file(".json", text);
+  const auto store = Store::open(file.path());
+  return store.ok() ? "" : store.error().message;
+}
+
+const char* const kKineto = R"JSON({
+  "schemaVersion": 1, "deviceProperties": [{"id": 1, "name": "A100", "totalGlobalMem": 42, "numSms": 108}],
+  "distributedInfo": {"rank": 3},
+  "traceEvents": [
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 10, "tid": 11, "ts": 1000.250, "dur": 30,
+   "args": {"External id": 7, "Sequence number": 99, "Input Dims": [[2, 3], [3, 4]], "Ev Idx": 4}},
+  {"ph": "X", "cat": "cpu_op", "name": "inner", "pid": 10, "tid": 11, "ts": 1001, "dur": 3, "args": {"External id": 8}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 10, "tid": 11, "ts": 1005, "dur": 2,
+   "args": {"External id": 5, "cbid": 211, "correlation": 5}},
+  {"ph": "s", "id": 5, "pid": 10, "tid": 11, "ts": 1005, "cat": "ac2g", "name": "ac2g"},
+  {"ph": "f", "id": 5, "pid": 1, "tid": 7, "ts": 1020, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 1, "tid": 7, "ts": 1020, "dur": 12,
+   "args": {"External id": 7, "device": 1, "stream": 7, "correlation": 5, "registers per thread": 90,
+            "shared memory": 49152, "grid": [64, 1, 1], "block": [128, 1, 1], "blocks per SM": 0.5925926}},
+  {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 1, "tid": 7, "ts": 1040, "dur": 2,
+   "args": {"device": 1, "stream": 7, "correlation": 6, "bytes": 92928}},
+  {"ph": "X", "cat": "cuda_sync", "name": "Stream Sync", "pid": 1, "tid": 7, "ts": 1050, "dur": 2, "args": {"correlation": 9}},
+  {"ph": "X", "cat": "gpu_user_annotation", "name": "fwd", "pid": 1, "tid": 7, "ts": 1020, "dur": 9, "args": {}},
+  {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": 1006,
+   "args": {"Bytes": -512, "Addr": 4096, "Device Type": 1, "Device Id": 1}},
+  {"ph": "i", "s": "g", "name": "Record Window End", "pid": "Traces", "tid": "Trace x", "ts": 1060},
+  {"ph": "M", "name": "thread_name", "pid": 10, "tid": 11, "ts": 0, "args": {"name": "main \"x\""}},
+  {"ph": "M", "name": "process_name", "pid": 10, "tid": 0, "ts": 0, "args": {"name": "python"}}
+  ], "traceName": "x.json", "baseTimeNanoseconds": 1711964646000000000 })JSON";
+
+TEST(ChromeImport, FillsATableForEachKind) {
+  const auto store = import(kKineto);
+  ASSERT_EQ(store->rows<Range>(), 3U);
+  const auto op = store->row<Range>(0);
+  EXPECT_EQ(store->text(op.name), "aten::mm");
+  EXPECT_EQ(op.startNs, 1000250);
+  EXPECT_EQ(op.durNs, 30000);
+  EXPECT_EQ(op.correlation, 7U);
+  EXPECT_EQ(op.payload, 99U);
+  EXPECT_EQ(store->text(op.text), "[[2, 3], [3, 4]]");
+  const auto kernel = store->row<Kernel>(0);
+  EXPECT_EQ(kernel.gridX, 64U);
+  EXPECT_EQ(kernel.blockX, 128U);
+  EXPECT_EQ(kernel.registersPerThread, 90);
+  EXPECT_EQ(kernel.correlation, 5U);
+  const auto copy = store->row<Memcpy>(0);
+  EXPECT_EQ(copy.copyKind, CopyKind::HostToDevice);
+  EXPECT_EQ(copy.sourceKind, MemoryKind::Pageable);
+  EXPECT_EQ(copy.bytes, 92928U);
+  EXPECT_EQ(store->row<Sync>(0).kind, SyncKind::Stream);
+  EXPECT_EQ(store->rows<Mark>(), 1U);
+  const auto freed = store->row<Allocation>(0);
+  EXPECT_EQ(freed.action, MemoryAction::Free);
+  EXPECT_EQ(freed.bytes, 512U);
+  EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(ChromeImport, MakesProcessesThreadsDevicesAndQueues) {
+  const auto store = import(kKineto);
+  const auto process = store->row<Process>(0);
+  EXPECT_EQ(process.osPid, 10U);
+  EXPECT_EQ(process.rank, 3);
+  EXPECT_EQ(store->text(process.name), "python");
+  EXPECT_EQ(store->text(store->row<Thread>(0).name), "main \"x\"");
+  const auto device = store->row<Device>(0);
+  EXPECT_EQ(device.index, 1U);
+  EXPECT_EQ(device.multiprocessors, 108U);
+  EXPECT_EQ(store->text(device.name), "A100");
+  const auto queue = store->row<Queue>(0);
+  EXPECT_EQ(queue.nativeId, 7U);
+  EXPECT_EQ(queue.device, device.id);
+  EXPECT_EQ(queue.process, process.id);
+  EXPECT_EQ(store->row<Kernel>(0).queue, queue.id);
+  EXPECT_EQ(store->row<Kernel>(0).device, device.id);
+}
+
+TEST(ChromeImport, NestsRangesPutsFlowsWhereTheyLieAndKeepsTheBaseTime) {
+  const auto store = import(kKineto);
+  const auto names = store->column<&Range::name>();
+  const auto inner = std::ranges::find(names, store->find("inner")) - names.begin();
+  EXPECT_EQ(store->row<Range>(static_cast<std::uint64_t>(inner)).depth, 1);
+  ASSERT_EQ(store->rows<Flow>(), 2U);
+  EXPECT_TRUE(store->row<Flow>(0).thread);
+  EXPECT_TRUE(store->row<Flow>(1).queue);
+  EXPECT_FALSE(store->row<Flow>(1).thread);
+  const auto clock = store->row<Clock>(0);
+  EXPECT_EQ(clock.realtimeNs - clock.timeNs, 1711964646000000000);
+}
+
+TEST(ChromeImport, KeepsOnlyTheArgumentsThatNoColumnRepeats) {
+  const auto store = import(kKineto);
+  std::vector<std::string> keys;
+  for (const StringId key : store->column<&Arg::key>()) keys.emplace_back(store->text(key));
+  std::ranges::sort(keys);
+  EXPECT_EQ(keys, (std::vector<std::string>{"Device Type", "Ev Idx", "External id", "cbid"}));
+  const auto kernel = store->row<Kernel>(0);
+  const auto set = store->row<ArgSet>(kernel.args.value - 1);
+  EXPECT_EQ(set.id, kernel.args);
+  EXPECT_EQ(store->text(set.shape),
+            "+External id\n=device\n=stream\n=correlation\n=registers per thread\n=shared "
+            "memory\n=grid\n=block\n=blocks per SM");
+}
+
+std::string manyEvents(int count) {
+  std::string text = R"({"traceEvents": [)";
+  for (int i = 0; i < count; ++i) {
+    text += (i > 0 ? ",\n" : "") + std::string(R"({"ph":"X","cat":"cpu_op","name":"op)") + std::to_string(i % 7) +
+            R"(","pid":1,"tid":)" + std::to_string(i % 3) + R"(,"ts":)" + std::to_string(i * 10) +
+            R"(,"dur":5,"args":{"list":[{"name":"}, {\"ph\"","n":)" + std::to_string(i) + R"(},{"name":2}],"Ev Idx":)" +
+            std::to_string(i) + "}}";
+  }
+  return text + R"(], "traceName": "t"})";
+}
+
+TEST(ChromeImport, AFileReadInSmallPiecesIsTheSameAsInOne) {
+  const std::string text = manyEvents(5000);
+  const auto whole = import(text);
+  ASSERT_EQ(whole->rows<Range>(), 5000U);
+  for (const std::size_t windowBytes : {64, 300, 1000, 4096}) {
+    const auto pieces = import(text, windowBytes);
+    ASSERT_EQ(pieces->rows<Range>(), 5000U) << windowBytes;
+    EXPECT_TRUE(pieces->warnings().empty()) << pieces->warnings().front();
+    for (std::uint64_t i = 0; i < 5000; i += 97) {
+      EXPECT_EQ(pieces->row<Range>(i).startNs, whole->row<Range>(i).startNs);
+      EXPECT_EQ(pieces->text(pieces->row<Range>(i).name), whole->text(whole->row<Range>(i).name));
+    }
+    EXPECT_EQ(pieces->rows<Arg>(), whole->rows<Arg>());
+    EXPECT_TRUE(pieces->find("chrome.traceName"));
+  }
+}
+
+TEST(ChromeImport, ATruncatedFileGivesWhatIsWholeAndSaysWhereItEnds) {
+  const std::string text = manyEvents(100);
+  for (std::size_t cut = text.size() / 2; cut < text.size() / 2 + 150; ++cut) {
+    const auto store = import(std::string_view(text).substr(0, cut));
+    ASSERT_GE(store->rows<Range>(), 48U);
+    ASSERT_FALSE(store->warnings().empty());
+    EXPECT_NE(store->warnings().back().find("ends early"), std::string::npos) << store->warnings().back();
+  }
+}
+
+TEST(ChromeImport, AMalformedEventIsLeftOutAndNamedByItsPlace) {
+  std::string text = manyEvents(100);
+  const std::size_t at = text.find("\"op3\"");
+  text.replace(at - 1, 1, ";");
+  const auto store = import(text);
+  EXPECT_EQ(store->rows<Range>(), 99U);
+  ASSERT_EQ(store->warnings().size(), 1U);
+}
+
+TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
+  const std::string text = manyEvents(2000);
+  std::string gz(compressBound(text.size()) + 64, '\0');
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(gz.data());
+  stream.avail_out = static_cast<uInt>(gz.size());
+  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  gz.resize(stream.total_out);
+  deflateEnd(&stream);
+  EXPECT_EQ(import(gz)->rows<Range>(), 2000U);
+  const auto cut = import(std::string_view(gz).substr(0, gz.size() / 2));
+  EXPECT_GT(cut->rows<Range>(), 100U);
+  EXPECT_FALSE(cut->warnings().empty());
+
+  std::string zst(ZSTD_compressBound(text.size()), '\0');
+  zst.resize(ZSTD_compress(zst.data(), zst.size(), text.data(), text.size(), 3));
+  EXPECT_EQ(import(zst)->rows<Range>(), 2000U);
+}
+
+TEST(ChromeImport, BeginsFindTheirEndsAndCountersTheirTracks) {
+  const auto store = import(R"([
+    {"ph":"B","name":"outer","pid":1,"tid":2,"ts":1}, {"ph":"B","name":"inner","pid":1,"tid":2,"ts":2},
+    {"ph":"E","pid":1,"tid":2,"ts":4}, {"ph":"E","pid":1,"tid":2,"ts":9}, {"ph":"B","name":"open","pid":1,"tid":2,"ts":10},
+    {"ph":"b","cat":"x","id":"0x1","name":"async","pid":1,"tid":2,"ts":3}, {"ph":"e","cat":"x","id":"0x1","pid":1,"tid":3,"ts":12},
+    {"ph":"C","name":"mem","pid":1,"tid":2,"ts":5,"args":{"bytes": 12.5}}])",
+                            64);
+  ASSERT_EQ(store->rows<Range>(), 4U);
+  EXPECT_EQ(store->row<Range>(0).durNs, 8000);
+  EXPECT_EQ(store->row<Range>(1).durNs, 2000);
+  EXPECT_EQ(store->row<Range>(1).depth, 1);
+  EXPECT_EQ(store->row<Range>(2).kind, RangeKind::StartEnd);
+  EXPECT_EQ(store->row<Range>(2).durNs, 9000);
+  EXPECT_TRUE(store->row<Range>(2).endThread);
+  EXPECT_EQ(store->row<Range>(3).flags, kUnfinished);
+  EXPECT_EQ(store->row<CounterSample>(0).value, 12.5);
+  EXPECT_EQ(store->text(store->row<CounterTrack>(0).unit), "bytes");
+}
+
+TEST(ChromeImport, WhatIsNoTraceIsRefusedInWords) {
+  EXPECT_NE(errorOf("").find("empty"), std::string::npos);
+  EXPECT_NE(errorOf("hello").find("not a trace"), std::string::npos);
+  EXPECT_NE(errorOf(R"({"a": [1, 2]})").find("no event list"), std::string::npos);
+  EXPECT_NE(errorOf(R"({"traceEvents": []})").find("no events"), std::string::npos);
+  EXPECT_NE(Store::open("/nonexistent/x.json").error().message.find("cannot be opened"), std::string::npos);
+  EXPECT_NE(Store::open("/tmp").error().message.find("folder"), std::string::npos);
+}
+
+TEST(ChromeImport, CanBeCancelled) {
+  const test::TempFile file(".json", manyEvents(2000));
+  OpenOptions options;
+  options.progress = [](double) { return false; };
+  EXPECT_FALSE(importChrome(file.path(), options, 1000).ok());
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
