@@ -32,7 +32,7 @@ std::string encodingName(const BlockHeader& block, const Section& section) {
   if (!section.known) return "unknown";
   if (encoding.scheme == Scheme::Blob) return "blob";
   if (encoding.scheme == Scheme::Constant) return "constant";
-  if (encoding.scheme == Scheme::Dictionary) return fmt::format("dictionary of {}", encoding.entries);
+  if (encoding.scheme == Scheme::Dictionary) return "dictionary";
   std::string name = baseName(block, encoding);
   if (encoding.groupColumn != kNoColumn) name += fmt::format(" within {}", columnName(block, encoding.groupColumn));
   if (encoding.contextColumn != kNoColumn) {

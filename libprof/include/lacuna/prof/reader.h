@@ -52,7 +52,7 @@ struct TableInfo {
 /// A column of one block, as stored.
 struct StoredColumn {
   std::string_view name;  ///< valid as long as the reader
-  std::string encoding;   ///< in words: "delta", "dictionary", "predicted from name", …
+  std::string encoding;   ///< in words: "delta", "dictionary", "delta, by name", …
   std::uint64_t rawBytes = 0;
   std::uint64_t storedBytes = 0;
 };

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace lacuna::cli {
+
+/// Exit codes of every command.
+inline constexpr int kOk = 0;
+inline constexpr int kError = 1;
+inline constexpr int kUsage = 2;
+
+/// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.
+using AddCommand = void (*)(CLI::App& app, int& exitCode);
+
+void addInfo(CLI::App& app, int& exitCode);
+
+/// In the order of --help.
+inline constexpr AddCommand kCommands[] = {
+    addInfo,
+};
+
+}  // namespace lacuna::cli

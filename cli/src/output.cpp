@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+
+#include "commands.h"
+
+namespace lacuna::cli {
+namespace {
+
+bool wantsColour(int fd) {
+  const char* noColour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(fd) != 0 && (noColour == nullptr || *noColour == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
+void printProblem(std::string_view kind, std::string_view colour, std::string_view message) {
+  std::fflush(stdout);
+  const bool coloured = wantsColour(STDERR_FILENO);
+  fmt::print(stderr, "lacuna: {}{}:{} {}\n", coloured ? colour : "", kind, coloured ? "\033[0m" : "", message);
+}
+
+std::string scaled(double value, const char* const* units, std::size_t count) {
+  std::size_t unit = 0;
+  while (std::abs(value) >= 999.5 && unit + 1 < count) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2, units[unit]);
+}
+
+}  // namespace
+
+int printError(std::string_view message) {
+  printProblem("error", "\033[31m", message);
+  return kError;
+}
+
+void printWarning(std::string_view message) {
+  printProblem("warning", "\033[33m", message);
+}
+
+const Style& style() {
+  static const Style kColours{"\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[0m"};
+  static const Style kPlain{};
+  static const bool kWanted = wantsColour(STDOUT_FILENO);
+  return kWanted ? kColours : kPlain;
+}
+
+std::string withCommas(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+std::string humanBytes(std::uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  return scaled(static_cast<double>(bytes), kUnits, std::size(kUnits));
+}
+
+std::string humanDuration(std::int64_t ns) {
+  static constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+  return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
+}
+
+std::string jsonString(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out += '"';
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace lacuna::cli {
+
+/// `lacuna: error: …` on standard error. Answers kError, so that a command can return it.
+int printError(std::string_view message);
+/// `lacuna: warning: …` on standard error.
+void printWarning(std::string_view message);
+
+/// Escape sequences where standard output is a terminal that wants colours (NO_COLOR is honoured); empty elsewhere.
+struct Style {
+  std::string_view bold;
+  std::string_view dim;
+  std::string_view red;
+  std::string_view green;
+  std::string_view yellow;
+  std::string_view reset;
+};
+const Style& style();
+
+/// 1,234,567
+std::string withCommas(std::uint64_t number);
+/// 12.3 MB (powers of 1000)
+std::string humanBytes(std::uint64_t bytes);
+/// 1.234 s, 56.7 ms, …
+std::string humanDuration(std::int64_t ns);
+/// With quotes.
+std::string jsonString(std::string_view text);
+
+}  // namespace lacuna::cli
