@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/loader.h"
+
+#include <QFileInfo>
+#include <QMetaObject>
+
+namespace lacuna::gui {
+
+namespace {
+
+/// Reading takes the first part of the bar, laying out the rest.
+constexpr double kReadShare = 0.6;
+
+prof::Result<TracePtr> load(const Loader::Opener& opener, const QString& path,
+                            const std::function<bool(double, const QString&)>& progress) {
+  const QString reading = Loader::tr("Reading events");
+  const QString laying = Loader::tr("Laying out tracks");
+  analyzer::OpenOptions options;
+  options.progress = [&](double share) { return progress(share * kReadShare, reading); };
+  auto store = opener(path.toStdString(), options);
+  if (!store) return store.error();
+  auto tracks = analyzer::buildTracks(
+      **store, [&](double share) { return progress(kReadShare + share * (1 - kReadShare), laying); });
+  if (!tracks) return tracks.error();
+  auto trace = std::make_shared<Trace>();
+  trace->path = path;
+  trace->store = *store;
+  trace->tracks = *tracks;
+  trace->darkStyles = std::make_unique<NameStyles>(**store, true);
+  trace->lightStyles = std::make_unique<NameStyles>(**store, false);
+  return TracePtr(std::move(trace));
+}
+
+}  // namespace
+
+Loader::Loader(QObject* parent) : QObject(parent) {}
+
+Loader::~Loader() {
+  join();
+}
+
+void Loader::join() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+  stop_ = false;
+}
+
+void Loader::cancel() {
+  stop_ = true;
+}
+
+void Loader::open(const QString& path) {
+  join();
+  busy_ = true;
+  const int generation = ++generation_;
+  // Results are handed to this object's thread; what an abandoned run still sends carries an old number.
+  const auto post = [this, generation](auto&& deliver) {
+    QMetaObject::invokeMethod(
+        this,
+        [this, generation, deliver] {
+          if (generation == generation_) deliver();
+        },
+        Qt::QueuedConnection);
+  };
+  thread_ = std::thread([this, path, post, opener = opener_] {
+    int shown = -1;
+    const auto progress = [&](double share, const QString& stage) {
+      const int percent = static_cast<int>(share * 100);
+      if (percent != shown) post([this, share, stage] { Q_EMIT progressed(share, stage); });
+      shown = percent;
+      return !stop_.load();
+    };
+    auto trace = load(opener, path, progress);
+    const bool stopped = stop_;
+    post([this, path, trace, stopped] {
+      busy_ = false;
+      if (trace.ok() && !stopped) {
+        Q_EMIT opened(*trace);
+      } else if (stopped) {
+        Q_EMIT cancelled(path);
+      } else {
+        Q_EMIT failed(path, QString::fromStdString(trace.error().message));
+      }
+    });
+  });
+}
+
+}  // namespace lacuna::gui

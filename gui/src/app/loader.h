@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "app/trace.h"
+
+namespace lacuna::gui {
+
+/// Opens traces on a thread of its own. One at a time: open() abandons what was under way. Signals arrive on the thread
+/// that the loader lives on.
+class Loader : public QObject {
+  Q_OBJECT
+
+ public:
+  using Opener = std::function<prof::Result<std::shared_ptr<const analyzer::Store>>(const std::filesystem::path&,
+                                                                                    const analyzer::OpenOptions&)>;
+
+  explicit Loader(QObject* parent = nullptr);
+  ~Loader() override;
+
+  /// Where stores come from: Store::open unless told otherwise.
+  void setOpener(Opener opener) { opener_ = std::move(opener); }
+  void open(const QString& path);
+  void cancel();
+  [[nodiscard]] bool busy() const { return busy_; }
+
+ Q_SIGNALS:
+  void progressed(double share, const QString& stage);
+  void opened(const lacuna::gui::TracePtr& trace);
+  void failed(const QString& path, const QString& message);
+  void cancelled(const QString& path);
+
+ private:
+  void join();
+
+  Opener opener_ = &analyzer::Store::open;
+  std::thread thread_;
+  std::atomic<bool> stop_ = false;
+  bool busy_ = false;
+  int generation_ = 0;
+};
+
+}  // namespace lacuna::gui

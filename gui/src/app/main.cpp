@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QTextStream>
+#include <optional>
+
+#include "app/main_window.h"
+#include "app/screenshot.h"
+
+int main(int argc, char** argv) {
+  using namespace lacuna::gui;
+  // Pictures are taken without a display; the choice must be made before Qt looks for one.
+  for (int i = 1; i < argc; ++i) {
+    if (QByteArray(argv[i]).startsWith("--screenshot") && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
+      qputenv("QT_QPA_PLATFORM", "offscreen");
+    }
+  }
+  QApplication app(argc, argv);
+  QCoreApplication::setOrganizationName(QStringLiteral("lacuna"));
+  QCoreApplication::setApplicationName(QStringLiteral("lacuna-gui"));
+  QCoreApplication::setApplicationVersion(QStringLiteral(LACUNA_VERSION));
+
+  QCommandLineParser parser;
+  parser.setApplicationDescription(QCoreApplication::translate("main", "Explore a trace of a training run."));
+  parser.addHelpOption();
+  parser.addVersionOption();
+  parser.addPositionalArgument(QStringLiteral("file"),
+                               QCoreApplication::translate("main", "a trace: .lcn, or what another profiler wrote"),
+                               QStringLiteral("[FILE]"));
+  const auto option = [&](const char* name, const char* what, const char* value, const char* fallback = "") {
+    const QCommandLineOption out(QString::fromLatin1(name), QCoreApplication::translate("main", what),
+                                 QString::fromLatin1(value), QString::fromLatin1(fallback));
+    parser.addOption(out);
+  };
+  option("screenshot", "write a picture of the window and leave; works without a display", "out.png");
+  option("page", "the page to show first", "name");
+  option("range", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s", "from:to");
+  option("size", "size of the window", "WxH", "1440x900");
+  option("scale", "device pixels per pixel of the picture", "factor", "1");
+  option("theme", "dark or light", "name", "dark");
+  option("select", "select the first event whose name contains this text", "text");
+  parser.process(app);
+
+  StartRequest request;
+  QString problem;
+  if (!readRequest(parser, request, problem)) {
+    QTextStream(stderr) << "lacuna-gui: " << problem << "\n";
+    return 2;
+  }
+  MainWindow window;
+  window.setDark(request.dark);
+  window.resize(request.size);
+  if (!request.screenshot.isEmpty()) return takeScreenshot(window, request);
+  startInteractive(window, request);
+  window.show();
+  return QApplication::exec();
+}

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/screenshot.h"
+
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QImage>
+#include <QPainter>
+#include <QRegularExpression>
+#include <QTextStream>
+#include <QTimer>
+
+#include "app/main_window.h"
+#include "views/timeline_page.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+std::optional<prof::TimeNs> parseMoment(const QString& text) {
+  static const QRegularExpression kForm(QStringLiteral(R"(^(-?[0-9.]+)\s*(ns|us|µs|ms|s)?$)"));
+  const auto match = kForm.match(text.trimmed());
+  bool ok = false;
+  const double number = match.captured(1).toDouble(&ok);
+  if (!match.hasMatch() || !ok) return std::nullopt;
+  const QString unit = match.captured(2);
+  const double factor = unit == QLatin1String("ns")                            ? 1
+                        : unit == QLatin1String("s")                           ? 1e9
+                        : unit.endsWith(QLatin1String("ms")) || unit.isEmpty() ? 1e6
+                                                                               : 1e3;
+  return static_cast<prof::TimeNs>(number * factor);
+}
+
+void arrange(MainWindow& window, const StartRequest& request) {
+  if (!request.page.isEmpty()) window.showPage(request.page);
+  TimelineView* view = window.timeline()->view();
+  if (request.range) {
+    const prof::TimeNs zero = window.trace()->tracks->span.startNs;
+    view->setViewport(view->viewport().showing({zero + request.range->startNs, zero + request.range->endNs}),
+                      TimelineView::Move::Jump);
+  }
+  if (request.select.isEmpty()) return;
+  const auto& groups = window.trace()->tracks->groups;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t t = 0; t < groups[g].tracks.size(); ++t) {
+      const auto& lanes = groups[g].tracks[t].lanes;
+      for (std::size_t l = 0; l < lanes.size(); ++l) {
+        for (std::size_t i = lanes[l].lowerBound(view->viewport().startNs()); i < lanes[l].size(); ++i) {
+          if (!window.trace()->name(lanes[l].name(i)).contains(request.select)) continue;
+          return request.range ? view->select(EventPlace{{g, t}, static_cast<int>(l), i})
+                               : view->reveal({{g, t}, static_cast<int>(l), i});
+        }
+      }
+    }
+  }
+}
+
+int savePicture(MainWindow& window, const StartRequest& request) {
+  QImage picture(request.size * request.scale, QImage::Format_RGB32);
+  picture.setDevicePixelRatio(request.scale);
+  window.render(&picture);
+  if (picture.save(request.screenshot)) return 0;
+  QTextStream(stderr) << "lacuna-gui: cannot write " << request.screenshot
+                      << "; is its folder there, and does the name end in .png?\n";
+  return 1;
+}
+
+}  // namespace
+
+std::optional<prof::TimeWindow> parseRange(const QString& text) {
+  const QStringList parts = text.split(QLatin1Char(':'));
+  if (parts.size() != 2) return std::nullopt;
+  const auto from = parseMoment(parts[0]);
+  const auto to = parseMoment(parts[1]);
+  if (!from || !to || *to <= *from) return std::nullopt;
+  return prof::TimeWindow{*from, *to};
+}
+
+bool readRequest(const QCommandLineParser& parser, StartRequest& request, QString& problem) {
+  const auto value = [&](const char* name) { return parser.value(QString::fromLatin1(name)); };
+  if (parser.positionalArguments().size() > 1)
+    problem = QStringLiteral("one trace at a time; open a second one from the window to compare");
+  if (!parser.positionalArguments().isEmpty()) request.file = parser.positionalArguments().first();
+  request.screenshot = value("screenshot");
+  request.page = value("page");
+  request.select = value("select");
+  request.dark = value("theme") != QLatin1String("light");
+  if (value("theme") != QLatin1String("dark") && request.dark) problem = QStringLiteral("--theme is dark or light");
+  const QStringList size = value("size").split(QLatin1Char('x'));
+  request.size = size.size() == 2 ? QSize(size[0].toInt(), size[1].toInt()) : QSize();
+  if (request.size.width() < 320 || request.size.height() < 240)
+    problem = QStringLiteral("--size is WIDTHxHEIGHT, at least 320x240");
+  request.scale = value("scale").toDouble();
+  if (request.scale < 0.5 || request.scale > 4) problem = QStringLiteral("--scale is a number from 0.5 to 4");
+  if (!value("range").isEmpty()) {
+    request.range = parseRange(value("range"));
+    if (!request.range) problem = QStringLiteral("--range is FROM:TO with a unit each, as in 120ms:1.5s");
+  }
+  return problem.isEmpty();
+}
+
+int takeScreenshot(MainWindow& window, const StartRequest& request) {
+  int status = 0;
+  if (!request.page.isEmpty() && !window.pageNames().contains(request.page)) {
+    QTextStream(stderr) << "lacuna-gui: no page is called " << request.page << "; there are "
+                        << window.pageNames().join(QStringLiteral(", ")) << "\n";
+    return 2;
+  }
+  window.show();
+  const auto finish = [&](int with) {
+    status = with;
+    QApplication::exit(with);
+  };
+  QObject::connect(&window, &MainWindow::traceFailed, &window, [&](const QString& message) {
+    QTextStream(stderr) << "lacuna-gui: " << message << "\n";
+    finish(1);
+  });
+  QObject::connect(&window, &MainWindow::traceShown, &window, [&] {
+    arrange(window, request);
+    // Layouts settle in the event loop.
+    QTimer::singleShot(50, &window, [&] { finish(savePicture(window, request)); });
+  });
+  if (request.file.isEmpty()) {
+    QTimer::singleShot(50, &window, [&] { finish(savePicture(window, request)); });
+  } else {
+    window.openFile(request.file);
+  }
+  QApplication::exec();
+  return status;
+}
+
+void startInteractive(MainWindow& window, const StartRequest& request) {
+  if (request.file.isEmpty()) return;
+  QObject::connect(
+      &window, &MainWindow::traceShown, &window, [&window, request] { arrange(window, request); },
+      Qt::SingleShotConnection);
+  window.openFile(request.file);
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QSize>
+#include <QString>
+#include <optional>
+
+#include "lacuna/prof/reader.h"
+
+class QCommandLineParser;
+
+namespace lacuna::gui {
+
+class MainWindow;
+
+/// What the command line asks for.
+struct StartRequest {
+  QString file;
+  QString screenshot;
+  QString page;
+  QString select;
+  std::optional<prof::TimeWindow> range;  ///< since the trace's start
+  QSize size;
+  double scale = 1;
+  bool dark = true;
+};
+
+/// False with a sentence in `problem` when an option makes no sense.
+bool readRequest(const QCommandLineParser& parser, StartRequest& request, QString& problem);
+/// "120ms:1.5s", units ns, us, ms (the default) and s.
+std::optional<prof::TimeWindow> parseRange(const QString& text);
+/// Opens, arranges, writes the picture; the exit status.
+int takeScreenshot(MainWindow& window, const StartRequest& request);
+/// Opens, and arranges as asked once the trace is there.
+void startInteractive(MainWindow& window, const StartRequest& request);
+
+}  // namespace lacuna::gui

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QString>
+#include <memory>
+
+#include "lacuna/analyzer/lanes.h"
+#include "timeline/strip_renderer.h"
+
+namespace lacuna::gui {
+
+/// An opened trace with what the views need at hand. Immutable; shared by all of them.
+struct Trace {
+  QString path;
+  std::shared_ptr<const analyzer::Store> store;
+  std::shared_ptr<const analyzer::TrackSet> tracks;
+  std::unique_ptr<const NameStyles> darkStyles, lightStyles;
+
+  [[nodiscard]] const NameStyles& styles(bool dark) const { return dark ? *darkStyles : *lightStyles; }
+  [[nodiscard]] const analyzer::Track& track(const TrackRef& ref) const {
+    return tracks->groups[ref.group].tracks[ref.track];
+  }
+  [[nodiscard]] QString name(prof::StringId id) const {
+    const std::string_view text = analyzer::TrackSet::name(*store, id);
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+  }
+};
+using TracePtr = std::shared_ptr<const Trace>;
+
+}  // namespace lacuna::gui

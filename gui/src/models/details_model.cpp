@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "models/details_model.h"
+
+#include <cstring>
+
+#include "timeline/text.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+using Rows = std::vector<std::pair<QString, QString>>;
+
+/// "dynamicSharedBytes" reads "dynamic shared bytes".
+QString spaced(std::string_view name) {
+  QString out;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') out += QLatin1Char(' ');
+    out += QChar::fromLatin1(c).toLower();
+  }
+  return out;
+}
+
+template <class Value>
+QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value) {
+  if constexpr (std::is_same_v<Value, prof::StringId>) {
+    return trace.name(value);
+  } else if constexpr (requires { value.value; }) {
+    return value ? QString::number(value.value) : QString();
+  } else if constexpr (std::is_enum_v<Value>) {
+    return QString::number(static_cast<unsigned>(value));
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    return QString::number(value);
+  } else {
+    if (column.hint == prof::Hint::Length) return QString::fromStdString(durationText(static_cast<double>(value)));
+    if (column.hint == prof::Hint::Time) {
+      return QString::fromStdString(momentText(value - trace.tracks->span.startNs, 1));
+    }
+    if (column.name.ends_with("ytes")) {
+      return QString::fromStdString(bytesText(static_cast<double>(value)));
+    }
+    return value == 0 ? QString() : QString::number(value);
+  }
+}
+
+template <class Row>
+Rows describe(const Trace& trace, std::uint64_t at) {
+  Rows rows;
+  const Row row = trace.store->row<Row>(at);
+  const prof::ColumnSpec* columns = prof::tableSpec<Row>().columns;
+  std::size_t i = 0;
+  Row::forEachMember([&]<auto Member>() {
+    const prof::ColumnSpec& column = columns[i++];
+    QString value = valueOf(trace, column, row.*Member);
+    if (!value.isEmpty()) rows.emplace_back(spaced(column.name), std::move(value));
+  });
+  return rows;
+}
+
+}  // namespace
+
+void DetailsModel::clear() {
+  beginResetModel();
+  rows_.clear();
+  endResetModel();
+}
+
+void DetailsModel::show(const TracePtr& trace, const analyzer::EventRef& event) {
+  using Table = analyzer::EventRef::Table;
+  beginResetModel();
+  rows_.clear();
+  switch (event.table) {
+    case Table::Range:
+      rows_ = describe<prof::Range>(*trace, event.row);
+      break;
+    case Table::ApiCall:
+      rows_ = describe<prof::ApiCall>(*trace, event.row);
+      break;
+    case Table::Kernel:
+      rows_ = describe<prof::Kernel>(*trace, event.row);
+      break;
+    case Table::Memcpy:
+      rows_ = describe<prof::Memcpy>(*trace, event.row);
+      break;
+    case Table::Memset:
+      rows_ = describe<prof::Memset>(*trace, event.row);
+      break;
+    case Table::Sync:
+    case Table::None:
+      break;
+  }
+  endResetModel();
+}
+
+int DetailsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+
+int DetailsModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : 2;
+}
+
+QVariant DetailsModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount()) return {};
+  const auto& [key, value] = rows_[static_cast<std::size_t>(index.row())];
+  if (role == Qt::DisplayRole) return index.column() == 0 ? key : value;
+  if (role == Qt::ToolTipRole && index.column() == 1) return value;
+  return {};
+}
+
+QVariant DetailsModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  return section == 0 ? tr("Field") : tr("Value");
+}
+
+}  // namespace lacuna::gui

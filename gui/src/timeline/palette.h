@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "lacuna/analyzer/lanes.h"
+
+/// Colours, as 0xFFRRGGBB. The categorical ones can be told apart with any common colour blindness, and differ in
+/// lightness too.
+namespace lacuna::gui {
+
+using Colour = std::uint32_t;
+
+struct Theme {
+  bool dark = true;
+  Colour window, panel, raised, line, grid, text, dim, accent, good, warn, bad;
+};
+const Theme& theme(bool dark);
+
+/// One colour for one name; digits do not count, so that "step 12" and "step 13" look alike.
+Colour nameColour(std::string_view name, bool dark);
+Colour kindColour(analyzer::WorkKind kind, bool dark);
+/// The n-th colour of a chart.
+Colour chartColour(std::size_t n, bool dark);
+/// share 0 gives `under`, 1 gives `over`.
+Colour mix(Colour under, Colour over, double share);
+/// Black or white, whichever reads better on it.
+Colour inkOn(Colour background);
+
+}  // namespace lacuna::gui

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/rows.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace lacuna::gui {
+
+namespace {
+
+bool containsAnyCase(const std::string& text, const std::string& part) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+Row trackRow(const analyzer::Track& track, TrackRef ref, const RowOptions& options) {
+  Row row{.kind = Row::Kind::Track, .ref = ref};
+  row.pinned = options.pinned.contains(ref);
+  row.collapsed = options.collapsedTracks.contains(ref);
+  if (track.kind == analyzer::TrackKind::Counter) {
+    row.height = kCounterHeight;
+    return row;
+  }
+  row.lanes = static_cast<int>(track.lanes.size());
+  if (row.collapsed) row.lanes = std::min(row.lanes, 1);
+  row.height = row.lanes * kLanePitch + kTrackPadding;
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options) {
+  std::vector<Row> rows;
+  int y = 0;
+  const auto place = [&](Row row) {
+    row.y = y;
+    y += row.height;
+    rows.push_back(row);
+  };
+  if (!options.pinned.empty()) {
+    place({.kind = Row::Kind::PinHeader, .ref = {}, .height = kGroupHeight});
+    for (const TrackRef& ref : options.pinned) {
+      if (ref.group >= tracks.groups.size() || ref.track >= tracks.groups[ref.group].tracks.size()) continue;
+      place(trackRow(tracks.groups[ref.group].tracks[ref.track], ref, options));
+    }
+  }
+  for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+    const analyzer::TrackGroup& group = tracks.groups[g];
+    const bool whole = containsAnyCase(group.label, options.filter);
+    const auto shown = [&](const analyzer::Track& t) { return whole || containsAnyCase(t.label, options.filter); };
+    if (std::none_of(group.tracks.begin(), group.tracks.end(), shown)) continue;
+    const bool collapsed = options.collapsedGroups.contains(g);
+    place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
+    if (collapsed) continue;
+    for (std::size_t t = 0; t < group.tracks.size(); ++t) {
+      if (shown(group.tracks[t])) place(trackRow(group.tracks[t], {g, t}, options));
+    }
+  }
+  return rows;
+}
+
+std::size_t rowAt(const std::vector<Row>& rows, int y) {
+  const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](int v, const Row& row) { return v < row.y; });
+  if (after == rows.begin() || y >= (after - 1)->y + (after - 1)->height) return rows.size();
+  return static_cast<std::size_t>(after - rows.begin()) - 1;
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lacuna/analyzer/lanes.h"
+
+namespace lacuna::gui {
+
+/// A track by its place in the TrackSet.
+struct TrackRef {
+  std::size_t group = 0;
+  std::size_t track = 0;
+  friend auto operator<=>(const TrackRef&, const TrackRef&) = default;
+};
+
+/// What the user made of the tracks.
+struct RowOptions {
+  std::set<std::size_t> collapsedGroups;
+  std::set<TrackRef> collapsedTracks;  ///< only the topmost lane shows
+  std::set<TrackRef> pinned;           ///< repeated above everything else
+  std::string filter;                  ///< part of a track's or group's label, any case
+};
+
+struct Row {
+  enum class Kind { PinHeader, Group, Track };
+  Kind kind = Kind::Group;
+  TrackRef ref;
+  int y = 0;
+  int height = 0;
+  int lanes = 0;
+  bool collapsed = false;
+  bool pinned = false;
+};
+
+inline constexpr int kGroupHeight = 26;
+inline constexpr int kLaneHeight = 18;
+inline constexpr int kLanePitch = 19;
+inline constexpr int kTrackPadding = 5;
+inline constexpr int kCounterHeight = 44;
+
+/// Where every track lies, from y = 0 down, in logical pixels.
+std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
+/// The row at y, or the size of `rows` when there is none.
+std::size_t rowAt(const std::vector<Row>& rows, int y);
+
+}  // namespace lacuna::gui

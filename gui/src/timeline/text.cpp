@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace lacuna::gui {
+
+using prof::TimeNs;
+
+namespace {
+
+std::string scaled(double value, double base, std::initializer_list<const char*> units) {
+  const double sign = value < 0 ? -1 : 1;
+  value = std::abs(value);
+  const auto* unit = units.begin();
+  while (value >= base * 0.9995 && unit + 1 != units.end()) {
+    value /= base;
+    ++unit;
+  }
+  const int digits = unit == units.begin() ? (value == std::floor(value) ? 0 : 2)
+                     : value < 10          ? 2
+                     : value < 100         ? 1
+                                           : 0;
+  return fmt::format("{:.{}f}{}", sign * value, digits, *unit);
+}
+
+}  // namespace
+
+std::string durationText(double ns) {
+  return scaled(ns, 1000, {" ns", " µs", " ms", " s"});
+}
+std::string bytesText(double bytes) {
+  return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
+}
+std::string countText(double count) {
+  return scaled(count, 1000, {"", " k", " M", " G"});
+}
+std::string percentText(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string valueText(double value, std::string_view unit) {
+  if (unit == "bytes") return bytesText(value);
+  if (unit == "ns") return durationText(value);
+  const std::string number = std::abs(value) >= 10000 ? countText(value) : fmt::format("{:.4g}", value);
+  if (unit.empty()) return number;
+  return unit == "percent" ? number + " %" : fmt::format("{} {}", number, unit);
+}
+
+std::string momentText(TimeNs sinceStart, TimeNs stepNs) {
+  struct Unit {
+    TimeNs ns;
+    const char* name;
+  };
+  static constexpr std::array<Unit, 4> kUnits{{{1'000'000'000, "s"}, {1'000'000, "ms"}, {1000, "µs"}, {1, "ns"}}};
+  const TimeNs size = std::abs(sinceStart);
+  const Unit* unit = &kUnits[3];
+  for (const Unit& candidate : kUnits) {
+    if (size >= candidate.ns || (size == 0 && stepNs >= candidate.ns)) {
+      unit = &candidate;
+      break;
+    }
+  }
+  int digits = 0;
+  for (TimeNs left = unit->ns; left > stepNs && left > 1; left /= 10) ++digits;
+  return fmt::format("{:.{}f} {}", static_cast<double>(sinceStart) / static_cast<double>(unit->ns), digits, unit->name);
+}
+
+std::string shortName(std::string_view name) {
+  std::string out;
+  int depth = 0;
+  const bool signature = name.starts_with("void ") || name.find("::") != std::string_view::npos;
+  if (!signature || name.starts_with("aten::") || name.find('<') == std::string_view::npos) return std::string(name);
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name.substr(i).starts_with("(anonymous namespace)")) {
+      i += 20;
+      continue;
+    }
+    if (name[i] == '<' || name[i] == '(') {
+      if (depth == 0 && name[i] == '(') break;
+      ++depth;
+    } else if (name[i] == '>' || name[i] == ')') {
+      --depth;
+    } else if (depth == 0) {
+      out += name[i];
+    }
+  }
+  const auto cut = out.rfind("::");
+  if (cut != std::string::npos && cut + 2 < out.size()) out.erase(0, cut + 2);
+  return out.empty() ? std::string(name) : out;
+}
+
+std::vector<Tick> ticks(const Viewport& view, int width, int spacing) {
+  const double least = std::max(1.0, view.nsPerPixel(width) * spacing);
+  double step = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+    if (step * factor >= least * 0.999) {
+      step *= factor;
+      break;
+    }
+  }
+  const auto stepNs = static_cast<TimeNs>(std::llround(step));
+  const TimeNs zero = view.trace().startNs;
+  TimeNs at = (view.startNs() - zero) / stepNs * stepNs;
+  if (at < view.startNs() - zero) at += stepNs;
+  std::vector<Tick> out;
+  for (; at <= view.endNs() - zero; at += stepNs) {
+    out.push_back({zero + at, view.pixelAt(zero + at, width), momentText(at, stepNs)});
+  }
+  return out;
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "timeline/viewport.h"
+
+/// Numbers and names as people read them.
+namespace lacuna::gui {
+
+/// Three or four digits with the unit that fits: "1.24 ms".
+std::string durationText(double ns);
+/// A moment since the trace's beginning, fine enough to tell neighbours `stepNs` apart.
+std::string momentText(prof::TimeNs sinceStart, prof::TimeNs stepNs);
+std::string bytesText(double bytes);
+std::string countText(double count);
+/// A counter's value in its unit ("bytes" are scaled, others are followed by the unit).
+std::string valueText(double value, std::string_view unit);
+std::string percentText(double share);
+
+/// A kernel's or function's name without template arguments, parameters and namespaces: what fits on a label.
+std::string shortName(std::string_view name);
+
+struct Tick {
+  prof::TimeNs timeNs;
+  double x;
+  std::string label;
+};
+/// Round moments for a ruler, at least `spacing` pixels apart.
+std::vector<Tick> ticks(const Viewport& view, int width, int spacing);
+
+}  // namespace lacuna::gui

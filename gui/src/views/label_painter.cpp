@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/label_painter.h"
+
+#include <QFontMetricsF>
+#include <QPainter>
+
+#include "timeline/text.h"
+
+namespace lacuna::gui {
+
+namespace {
+constexpr int kStepPx = 7;  // labels are cut to multiples of this, so that zooming reuses them
+constexpr int kMargin = 4;
+constexpr int kWidestSteps = 120;
+constexpr std::size_t kKept = 20'000;
+constexpr int kFewestCharacters = 4;
+}  // namespace
+
+LabelPainter::LabelPainter() {
+  font_.setPixelSize(11);
+  lineHeight_ = QFontMetricsF(font_).height();
+}
+
+void LabelPainter::setTrace(TracePtr trace) {
+  trace_ = std::move(trace);
+  shortNames_.clear();
+  texts_.clear();
+}
+
+const QStaticText* LabelPainter::textFor(prof::StringId name, int steps) {
+  const std::uint64_t key = (std::uint64_t{name.value} << 32) | static_cast<std::uint32_t>(steps);
+  if (const auto found = texts_.find(key); found != texts_.end()) return &found->second;
+  if (texts_.size() >= kKept) texts_.clear();
+  auto [shortName, isNew] = shortNames_.try_emplace(name.value);
+  if (isNew) shortName->second = QString::fromStdString(gui::shortName(trace_->name(name).toStdString()));
+  const QFontMetricsF metrics(font_);
+  QString shown = metrics.elidedText(shortName->second, Qt::ElideRight, steps * kStepPx);
+  if (shown.size() < kFewestCharacters && shown.size() < shortName->second.size()) shown.clear();
+  QStaticText text(shown);
+  text.setTextFormat(Qt::PlainText);
+  text.setPerformanceHint(QStaticText::AggressiveCaching);
+  text.prepare({}, font_);
+  return &texts_.emplace(key, std::move(text)).first->second;
+}
+
+void LabelPainter::paint(QPainter& painter, const std::vector<Label>& labels, double scale) {
+  if (!trace_) return;
+  painter.setFont(font_);
+  Colour ink = 0;
+  for (const Label& label : labels) {
+    const double width = label.width / scale;
+    const int steps = std::min(kWidestSteps, static_cast<int>(width - 2 * kMargin) / kStepPx);
+    if (steps < 2) continue;
+    const QStaticText* text = textFor(label.name, steps);
+    if (text->text().isEmpty()) continue;
+    if (ink != label.ink) painter.setPen(QColor::fromRgb(ink = label.ink));
+    const double y = (label.y + label.height / 2.0) / scale - lineHeight_ / 2;
+    painter.drawStaticText(QPointF(label.x / scale + kMargin, y), *text);
+  }
+}
+
+}  // namespace lacuna::gui

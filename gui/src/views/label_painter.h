@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QFont>
+#include <QStaticText>
+#include <unordered_map>
+#include <vector>
+
+#include "app/trace.h"
+
+class QPainter;
+
+namespace lacuna::gui {
+
+/// Writes names on events. A name cut to a width is laid out once and kept; the store of them is bounded.
+class LabelPainter {
+ public:
+  LabelPainter();
+  void setTrace(TracePtr trace);
+  /// The painter draws in logical pixels; labels are in device pixels, `scale` of them to one.
+  void paint(QPainter& painter, const std::vector<Label>& labels, double scale);
+
+ private:
+  const QStaticText* textFor(prof::StringId name, int widthSteps);
+
+  TracePtr trace_;
+  QFont font_;
+  double lineHeight_ = 0;
+  std::unordered_map<std::uint32_t, QString> shortNames_;
+  std::unordered_map<std::uint64_t, QStaticText> texts_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+class QLabel;
+class QListWidget;
+class QProgressBar;
+class QPushButton;
+
+namespace lacuna::gui {
+
+/// What a newcomer sees: how to record a run, how to open one, and what was open before.
+class WelcomePage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit WelcomePage(QWidget* parent = nullptr);
+  void setRecent(const QStringList& paths);
+
+ Q_SIGNALS:
+  void openClicked();
+  void recentClicked(const QString& path);
+
+ private:
+  QLabel* recentTitle_;
+  QListWidget* recent_;
+};
+
+/// While a trace is being opened.
+class LoadingPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit LoadingPage(QWidget* parent = nullptr);
+  void begin(const QString& path);
+  void setProgress(double share, const QString& stage);
+
+ Q_SIGNALS:
+  void cancelClicked();
+
+ private:
+  QLabel* title_;
+  QLabel* stage_;
+  QProgressBar* bar_;
+};
+
+/// When a trace could not be opened: which, why, and what to do.
+class ErrorPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit ErrorPage(QWidget* parent = nullptr);
+  void show(const QString& path, const QString& message);
+  [[nodiscard]] QString message() const;
+
+ Q_SIGNALS:
+  void openClicked();
+  void retryClicked(const QString& path);
+
+ private:
+  QLabel* file_;
+  QLabel* message_;
+  QString path_;
+};
+
+}  // namespace lacuna::gui

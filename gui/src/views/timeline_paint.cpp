@@ -1,0 +1,329 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QPainter>
+#include <QPainterPath>
+#include <QScrollBar>
+#include <cmath>
+
+#include "timeline/text.h"
+#include "views/timeline_metrics.h"
+#include "views/timeline_view.h"
+
+namespace lacuna::gui {
+
+using analyzer::Lane;
+using analyzer::TrackKind;
+
+namespace {
+
+constexpr int kCardPadding = 10;
+constexpr int kTickSpacing = 110;
+constexpr std::size_t kMostBands = 400;
+constexpr std::size_t kMostArrows = 64;
+
+QColor colour(Colour c, int alpha = 255) {
+  QColor out = QColor::fromRgb(c);
+  out.setAlpha(alpha);
+  return out;
+}
+
+QString text(const std::string& s) {
+  return QString::fromStdString(s);
+}
+
+void paintTriangle(QPainter& painter, QPointF at, bool open, const QColor& fill) {
+  QPainterPath path;
+  if (open) {
+    path.addPolygon(QPolygonF({at + QPointF(-4, -2), at + QPointF(4, -2), at + QPointF(0, 3)}));
+  } else {
+    path.addPolygon(QPolygonF({at + QPointF(-2, -4), at + QPointF(3, 0), at + QPointF(-2, 4)}));
+  }
+  painter.fillPath(path, fill);
+}
+
+}  // namespace
+
+void TimelineView::renderNow() {
+  const QRect canvas = canvasRect();
+  const double scale = devicePixelRatioF();
+  const QSize size(std::max(1, qRound(canvas.width() * scale)), std::max(1, qRound(canvas.height() * scale)));
+  if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32);
+  base_.setDevicePixelRatio(1);
+  const Canvas pixels{reinterpret_cast<Colour*>(base_.bits()), size.width(), size.height(),
+                      static_cast<int>(base_.bytesPerLine() / 4)};
+  if (trace_) {
+    renderer_.render(scene(), trace_->styles(dark_), pixels, labels_);
+    base_.setDevicePixelRatio(scale);
+    QPainter painter(&base_);
+    labelPainter_.paint(painter, labels_, scale);
+  } else {
+    base_.fill(colour(theme(dark_).window));
+  }
+  base_.setDevicePixelRatio(scale);
+  baseStale_ = false;
+  ++picturesDrawn_;
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+  if (baseStale_) renderNow();
+  QPainter painter(this);
+  const QRect canvas = canvasRect();
+  painter.drawImage(canvas.topLeft(), base_);
+  painter.save();
+  painter.setClipRect(canvas);
+  paintOverlays(painter);
+  painter.restore();
+  paintHeaders(painter);
+  paintRuler(painter);
+  if (drag_ == Drag::None) paintHoverCard(painter);
+}
+
+void TimelineView::paintRuler(QPainter& painter) {
+  const Theme& t = theme(dark_);
+  const QRect canvas = canvasRect();
+  painter.fillRect(0, 0, width(), kRulerHeight, colour(t.panel));
+  painter.fillRect(0, kRulerHeight - 1, width(), 1, colour(t.line));
+  QFont font = painter.font();
+  font.setPixelSize(11);
+  painter.setFont(font);
+  painter.setPen(colour(t.dim));
+  painter.drawText(QRect(12, 0, headerWidth_ - 20, kRulerHeight), Qt::AlignVCenter,
+                   tr("%1 shown").arg(text(durationText(static_cast<double>(view_.spanNs())))));
+  painter.setClipRect(canvas.x(), 0, canvas.width(), kRulerHeight);
+  for (const Tick& tick : ticks(view_, canvas.width(), kTickSpacing)) {
+    const double x = canvas.x() + tick.x;
+    painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), colour(t.line));
+    painter.drawText(QPointF(x + 5, 19), text(tick.label));
+  }
+  for (const Bookmark& mark : bookmarks_) {
+    const double x = canvas.x() + view_.pixelAt(mark.timeNs, canvas.width());
+    QPainterPath flag;
+    flag.addPolygon(QPolygonF({QPointF(x, 4), QPointF(x + 10, 8), QPointF(x, 12)}));
+    painter.fillPath(flag, colour(t.warn));
+    painter.fillRect(QRectF(x - 1, 4, 1.5, kRulerHeight - 5), colour(t.warn));
+    painter.setPen(colour(t.warn));
+    painter.drawText(QPointF(x + 13, 12), mark.note);
+  }
+  if (mouse_ && canvas.contains(QPoint(static_cast<int>(mouse_->x()), canvas.y()))) {
+    const auto at = view_.timeAt(mouse_->x() - canvas.x(), canvas.width());
+    const auto fine = static_cast<prof::TimeNs>(view_.nsPerPixel(canvas.width())) + 1;
+    const QString label = text(momentText(at - view_.trace().startNs, fine));
+    const int w = painter.fontMetrics().horizontalAdvance(label) + 14;
+    const int left = std::clamp(static_cast<int>(mouse_->x()) - w / 2, canvas.x(), canvas.right() - w + 1);
+    painter.fillRect(left, 4, w, 20, colour(t.accent));
+    painter.setPen(colour(inkOn(t.accent)));
+    painter.drawText(QRect(left, 4, w, 20), Qt::AlignCenter, label);
+  }
+  painter.setClipping(false);
+}
+
+void TimelineView::paintHeaders(QPainter& painter) {
+  const Theme& t = theme(dark_);
+  const QRect canvas = canvasRect();
+  painter.setClipRect(0, canvas.y(), width(), canvas.height());
+  painter.fillRect(0, canvas.y(), headerWidth_, canvas.height(), colour(t.panel));
+  for (const Row& row : rows_) {
+    const QRect rect(0, row.y - scroll_->value() + canvas.y(), headerWidth_, row.height);
+    if (rect.bottom() < canvas.y()) continue;
+    if (rect.top() > height()) break;
+    paintHeader(painter, row, rect);
+  }
+  painter.fillRect(headerWidth_ - 1, canvas.y(), 1, canvas.height(), colour(t.line));
+  painter.setClipping(false);
+}
+
+void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& rect) {
+  const Theme& t = theme(dark_);
+  QFont font = painter.font();
+  font.setPixelSize(12);
+  font.setBold(row.kind != Row::Kind::Track);
+  painter.setFont(font);
+  painter.setPen(colour(t.text));
+  if (row.kind != Row::Kind::Track) {
+    painter.fillRect(rect, colour(t.raised));
+    const QString label =
+        row.kind == Row::Kind::PinHeader ? tr("Pinned") : text(trace_->tracks->groups[row.ref.group].label);
+    paintTriangle(painter, QPointF(14, rect.center().y() + 1), !row.collapsed, colour(t.dim));
+    const int room = row.collapsed ? headerWidth_ - 34 : width() - 40;
+    painter.drawText(QRect(26, rect.y(), room, rect.height()), Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(label, Qt::ElideRight, room));
+    return;
+  }
+  const analyzer::Track& track = trace_->track(row.ref);
+  const bool counter = track.kind == TrackKind::Counter;
+  const int lineHeight = counter ? rect.height() : std::min(rect.height(), kLanePitch + 4);
+  if (!counter && track.lanes.size() > 1) {
+    paintTriangle(painter, QPointF(22, rect.y() + lineHeight / 2.0), !row.collapsed, colour(t.dim));
+  }
+  const bool over = mouse_ && rect.contains(mouse_->toPoint());
+  const int room = headerWidth_ - 34 - (row.pinned || over ? kPinWidth : 8);
+  const QString label = painter.fontMetrics().elidedText(text(track.label), Qt::ElideRight, room);
+  if (counter) {
+    painter.drawText(QRect(34, rect.y() + 5, room, 16), Qt::AlignVCenter, label);
+    font.setPixelSize(10);
+    painter.setFont(font);
+    painter.setPen(colour(t.dim));
+    painter.drawText(QRect(34, rect.y() + 22, room, 14), Qt::AlignVCenter,
+                     tr("up to %1").arg(text(valueText(track.counter.highest(), track.unit))));
+  } else {
+    painter.drawText(QRect(34, rect.y(), room, lineHeight), Qt::AlignVCenter, label);
+  }
+  if (row.pinned || over) {
+    const QPointF centre(headerWidth_ - kPinWidth / 2.0 - 1, rect.y() + std::min(lineHeight, 24) / 2.0);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setBrush(row.pinned ? QBrush(colour(t.accent)) : QBrush(Qt::NoBrush));
+    painter.setPen(QPen(colour(row.pinned ? t.accent : t.dim), 1.3));
+    painter.drawEllipse(centre + QPointF(0, -2.5), 3.5, 3.5);
+    painter.drawLine(centre + QPointF(0, 1), centre + QPointF(0, 6));
+    painter.setBrush(Qt::NoBrush);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+  }
+  painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, colour(t.grid));
+}
+
+QRectF TimelineView::eventRect(const EventPlace& place) const {
+  const QRect canvas = canvasRect();
+  const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
+  const double left = std::max(view_.pixelAt(lane.startNs(place.event), canvas.width()), -20.0);
+  const double right = std::min(view_.pixelAt(lane.endNs(place.event), canvas.width()), canvas.width() + 20.0);
+  if (right < 0 || left > canvas.width()) return {};
+  for (const Row& row : rows_) {
+    if (row.kind != Row::Kind::Track || row.ref != place.track || place.lane >= row.lanes) continue;
+    const int y = canvas.y() + row.y + 2 + place.lane * kLanePitch - scroll_->value();
+    return {canvas.x() + left, static_cast<double>(y), std::max(2.0, right - left), kLaneHeight};
+  }
+  return {};
+}
+
+void TimelineView::paintBand(QPainter& painter, prof::TimeWindow window, Colour tint, const QString& caption) {
+  const QRect canvas = canvasRect();
+  const double left = std::max(view_.pixelAt(window.startNs, canvas.width()), -10.0);
+  const double right = std::min(view_.pixelAt(window.endNs, canvas.width()), canvas.width() + 10.0);
+  if (right < 0 || left > canvas.width()) return;
+  const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left), canvas.height());
+  painter.fillRect(band, colour(tint, 36));
+  painter.fillRect(QRectF(band.left(), band.top(), 1, band.height()), colour(tint, 200));
+  painter.fillRect(QRectF(band.right(), band.top(), 1, band.height()), colour(tint, 200));
+  if (caption.isEmpty()) return;
+  const int w = painter.fontMetrics().horizontalAdvance(caption) + 14;
+  if (band.width() < w) return;
+  const QRectF tag(band.center().x() - w / 2.0, band.bottom() - 26, w, 20);
+  painter.fillRect(tag, colour(tint));
+  painter.setPen(colour(inkOn(tint)));
+  painter.drawText(tag, Qt::AlignCenter, caption);
+}
+
+void TimelineView::paintLinks(QPainter& painter) {
+  if (!selected_ || links_.empty()) return;
+  const QRectF from = eventRect(*selected_);
+  if (from.isNull()) return;
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(colour(theme(dark_).accent), 1.6));
+  for (std::size_t i = 0; i < std::min(links_.size(), kMostArrows); ++i) {
+    const QRectF to = eventRect(links_[i]);
+    if (to.isNull()) continue;
+    const bool forward = to.left() >= from.left();
+    const QRectF& a = forward ? from : to;
+    const QRectF& b = forward ? to : from;
+    const QPointF start(a.left() + std::min(a.width(), 6.0), a.center().y());
+    const QPointF end(b.left(), b.center().y());
+    const double bend = std::clamp((end.x() - start.x()) / 2, 24.0, 160.0);
+    QPainterPath path(start);
+    path.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end);
+    painter.drawPath(path);
+    painter.drawLine(end, end + QPointF(-6, -4));
+    painter.drawLine(end, end + QPointF(-6, 4));
+    painter.drawRect(to.adjusted(0.5, 0.5, -0.5, -0.5));
+  }
+  painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+void TimelineView::paintOverlays(QPainter& painter) {
+  if (!trace_) return;
+  const Theme& t = theme(dark_);
+  const QRect canvas = canvasRect();
+  for (std::size_t i = 0; i < std::min(highlights_.size(), kMostBands); ++i) {
+    paintBand(painter, highlights_[i], t.warn, highlightCaption_);
+  }
+  if (area_) {
+    paintBand(painter, *area_, t.accent, text(durationText(static_cast<double>(area_->endNs - area_->startNs))));
+  }
+  for (const Bookmark& mark : bookmarks_) {
+    painter.fillRect(
+        QRectF(canvas.x() + view_.pixelAt(mark.timeNs, canvas.width()) - 1, canvas.y(), 1, canvas.height()),
+        colour(t.warn, 140));
+  }
+  if (mouse_ && canvas.contains(mouse_->toPoint())) {
+    painter.fillRect(QRectF(std::floor(mouse_->x()), canvas.y(), 1, canvas.height()), colour(t.text, 60));
+  }
+  const auto outline = [&](const EventPlace& place, const QColor& c, double w) {
+    const QRectF rect = eventRect(place);
+    if (rect.isNull()) return;
+    painter.setPen(QPen(c, w));
+    painter.drawRect(rect.adjusted(-1, -1, 0, 0));
+  };
+  if (hovered_ && hovered_ != selected_) outline(*hovered_, colour(t.text, 170), 1);
+  paintLinks(painter);
+  if (selected_) outline(*selected_, colour(t.text), 2);
+}
+
+QStringList TimelineView::hoverLines() const {
+  if (!trace_ || !hit_.onTrack) return {};
+  const analyzer::Track& track = trace_->track(hit_.track);
+  const QString where = text(trace_->tracks->groups[hit_.track.group].label + " › " + track.label);
+  if (track.kind == TrackKind::Counter) {
+    if (hit_.event == Lane::kNone || hit_.event >= track.counter.size()) return {};
+    return {text(valueText(track.counter.value(hit_.event), track.unit)), where};
+  }
+  if (hit_.lane < 0) return {};
+  if (hit_.event != Lane::kNone) {
+    const Lane& lane = track.lanes[static_cast<std::size_t>(hit_.lane)];
+    const auto since = lane.startNs(hit_.event) - view_.trace().startNs;
+    return {trace_->name(lane.name(hit_.event)),
+            tr("%1, from %2")
+                .arg(text(durationText(static_cast<double>(lane.durNs(hit_.event)))), text(momentText(since, 1000))),
+            where};
+  }
+  if (!hit_.cell.occupied()) return {};
+  return {tr("about %1 events").arg(text(countText(std::round(hit_.cell.count)))),
+          tr("longest: %1, %2").arg(trace_->name(hit_.cell.name), text(durationText(hit_.cell.longestNs))),
+          tr("%1 of this stretch is covered").arg(text(percentText(hit_.cell.busy))), where};
+}
+
+void TimelineView::paintHoverCard(QPainter& painter) {
+  const QStringList lines = mouse_ ? hoverLines() : QStringList();
+  if (lines.isEmpty()) return;
+  const Theme& t = theme(dark_);
+  QFont font = painter.font();
+  font.setPixelSize(12);
+  font.setBold(false);
+  QFont bold = font;
+  bold.setBold(true);
+  const QFontMetrics metrics(bold);
+  const int most = std::min(460, width() - 40);
+  int w = 0;
+  for (const QString& line : lines) w = std::max(w, std::min(most, metrics.horizontalAdvance(line)));
+  const int lineHeight = metrics.height() + 3;
+  const QSize size(w + 2 * kCardPadding, static_cast<int>(lines.size()) * lineHeight + 2 * kCardPadding - 3);
+  const QRectF event = hovered_ ? eventRect(*hovered_) : QRectF(*mouse_ - QPointF(2, 10), QSizeF(4, 20));
+  // Below the event, or above it where the window ends: never on it.
+  int y = static_cast<int>(event.bottom()) + 12;
+  if (y + size.height() > height() - 4) y = static_cast<int>(event.top()) - size.height() - 12;
+  const int x = std::clamp(static_cast<int>(mouse_->x()) + 14, 4, std::max(4, width() - size.width() - 8));
+  const QRect card(QPoint(x, y), size);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(colour(t.line), 1));
+  painter.setBrush(colour(t.raised, 245));
+  painter.drawRoundedRect(QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
+  painter.setBrush(Qt::NoBrush);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  for (int i = 0; i < lines.size(); ++i) {
+    painter.setFont(i == 0 ? bold : font);
+    painter.setPen(colour(i == 0 ? t.text : t.dim));
+    const QString shown = QFontMetrics(painter.font()).elidedText(lines[i], Qt::ElideMiddle, w);
+    painter.drawText(QRect(card.x() + kCardPadding, card.y() + kCardPadding - 1 + i * lineHeight, w, lineHeight),
+                     Qt::AlignVCenter, shown);
+  }
+}
+
+}  // namespace lacuna::gui

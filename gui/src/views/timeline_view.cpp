@@ -1,0 +1,441 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/timeline_view.h"
+
+#include <QApplication>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QStyle>
+#include <QWheelEvent>
+#include <cmath>
+
+#include "timeline/text.h"
+#include "views/timeline_metrics.h"
+
+namespace lacuna::gui {
+
+using analyzer::Lane;
+using prof::TimeNs;
+
+namespace {
+
+constexpr double kKeyPan = 0.12;
+constexpr double kKeyZoom = 0.7;
+constexpr double kWheelZoom = 0.85;  // for each notch of 120
+constexpr int kDragFromPx = 4;
+/// Small moves closer together than this are one move for back().
+constexpr qint64 kNewMoveAfterMs = 800;
+
+/// The keys at the places of W, A, S and D, whatever letters the keyboard layout puts there.
+int placeOfKey(const QKeyEvent& event) {
+  const QString platform = QGuiApplication::platformName();
+  if (platform == QLatin1String("xcb") || platform.startsWith(QLatin1String("wayland"))) {
+    switch (event.nativeScanCode()) {
+      case 25:
+        return Qt::Key_W;
+      case 38:
+        return Qt::Key_A;
+      case 39:
+        return Qt::Key_S;
+      case 40:
+        return Qt::Key_D;
+      default:
+        break;
+    }
+  }
+  return event.key();
+}
+
+}  // namespace
+
+TimelineView::TimelineView(QWidget* parent) : QWidget(parent), scroll_(new QScrollBar(Qt::Vertical, this)) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  setMinimumSize(480, 160);
+  setAccessibleName(tr("Timeline"));
+  connect(scroll_, &QScrollBar::valueChanged, this, &TimelineView::invalidate);
+  sinceMove_.start();
+}
+
+void TimelineView::setTrace(const TracePtr& trace) {
+  trace_ = trace;
+  labelPainter_.setTrace(trace);
+  selected_.reset();
+  hovered_.reset();
+  area_.reset();
+  links_.clear();
+  highlights_.clear();
+  bookmarks_.clear();
+  options_ = {};
+  history_ = {};
+  hit_ = {};
+  view_ = trace ? Viewport(trace->tracks->span) : Viewport();
+  relayOut();
+  scroll_->setValue(0);
+  Q_EMIT viewportChanged();
+  Q_EMIT selectionChanged();
+}
+
+void TimelineView::setDark(bool dark) {
+  dark_ = dark;
+  invalidate();
+}
+
+void TimelineView::setViewport(const Viewport& view, Move move) {
+  if (view == view_) return;
+  if (move == Move::Jump || sinceMove_.elapsed() > kNewMoveAfterMs) history_.leave(view_);
+  sinceMove_.restart();
+  view_ = view;
+  invalidate();
+  Q_EMIT viewportChanged();
+}
+
+void TimelineView::back() {
+  view_ = history_.back(view_);
+  invalidate();
+  Q_EMIT viewportChanged();
+}
+
+void TimelineView::forward() {
+  view_ = history_.forward(view_);
+  invalidate();
+  Q_EMIT viewportChanged();
+}
+
+void TimelineView::fit() {
+  setViewport(view_.fitted(), Move::Jump);
+}
+
+void TimelineView::zoomToSelection() {
+  if (area_) return setViewport(view_.showing(*area_), Move::Jump);
+  if (!selected_ || !trace_) return;
+  const Lane& lane = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
+  setViewport(view_.showing({lane.startNs(selected_->event), lane.endNs(selected_->event)}, 0.5), Move::Jump);
+}
+
+void TimelineView::setRowOptions(const RowOptions& options) {
+  options_ = options;
+  relayOut();
+  Q_EMIT rowOptionsChanged();
+}
+
+void TimelineView::relayOut() {
+  rows_ = trace_ ? layOut(*trace_->tracks, options_) : std::vector<Row>();
+  updateScrollBar();
+  invalidate();
+}
+
+void TimelineView::invalidate() {
+  baseStale_ = true;
+  if (mouse_ && drag_ == Drag::None) hit_ = hitAt(*mouse_);
+  update();
+}
+
+void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
+  area_ = area;
+  update();
+  Q_EMIT areaChanged();
+}
+
+void TimelineView::setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption) {
+  highlights_ = std::move(windows);
+  highlightCaption_ = caption;
+  update();
+}
+
+void TimelineView::setLinks(std::vector<EventPlace> links) {
+  links_ = std::move(links);
+  update();
+}
+
+void TimelineView::setBookmarks(std::vector<Bookmark> bookmarks) {
+  bookmarks_ = std::move(bookmarks);
+  update();
+}
+
+void TimelineView::select(std::optional<EventPlace> place) {
+  if (place == selected_) return;
+  selected_ = place;
+  links_.clear();
+  setAccessibleDescription(place ? describe(*place) : QString());
+  update();
+  Q_EMIT selectionChanged();
+}
+
+void TimelineView::reveal(const EventPlace& place) {
+  if (!trace_) return;
+  RowOptions options = options_;
+  options.collapsedGroups.erase(place.track.group);
+  options.collapsedTracks.erase(place.track);
+  options.filter.clear();
+  setRowOptions(options);
+  const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
+  const prof::TimeWindow window{lane.startNs(place.event), lane.endNs(place.event)};
+  const double pixels = static_cast<double>(window.endNs - window.startNs) / view_.nsPerPixel(canvasWidth());
+  const bool inside = window.startNs >= view_.startNs() && window.endNs <= view_.endNs();
+  if (pixels < 8 || pixels > canvasWidth()) {
+    setViewport(view_.showing(window, 8), Move::Jump);
+  } else if (!inside) {
+    setViewport(view_.movedTo((window.startNs + window.endNs - view_.spanNs()) / 2), Move::Jump);
+  }
+  for (const Row& row : rows_) {
+    if (row.kind != Row::Kind::Track || row.ref != place.track) continue;
+    const int y = row.y + place.lane * kLanePitch;
+    if (y < scroll_->value() || y + kLanePitch > scroll_->value() + canvasRect().height()) {
+      scroll_->setValue(y - canvasRect().height() / 3);
+    }
+    break;
+  }
+  select(place);
+}
+
+QRect TimelineView::canvasRect() const {
+  const int bar = scroll_->isVisibleTo(this) ? scroll_->width() : 0;
+  return {headerWidth_, kRulerHeight, std::max(1, width() - headerWidth_ - bar), std::max(1, height() - kRulerHeight)};
+}
+
+int TimelineView::canvasWidth() const {
+  return canvasRect().width();
+}
+
+Scene TimelineView::scene() const {
+  return {trace_ ? trace_->tracks.get() : nullptr, rows_, view_, scroll_->value(), devicePixelRatioF()};
+}
+
+void TimelineView::updateScrollBar() {
+  const int content = rows_.empty() ? 0 : rows_.back().y + rows_.back().height;
+  const int page = height() - kRulerHeight;
+  const int bar = style()->pixelMetric(QStyle::PM_ScrollBarExtent, nullptr, scroll_);
+  scroll_->setGeometry(width() - bar, kRulerHeight, bar, std::max(0, page));
+  scroll_->setPageStep(page);
+  scroll_->setSingleStep(kLanePitch);
+  scroll_->setRange(0, std::max(0, content - page));
+  scroll_->setVisible(content > page);
+}
+
+void TimelineView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  updateScrollBar();
+  invalidate();
+}
+
+Hit TimelineView::hitAt(QPointF pos) const {
+  const QRect canvas = canvasRect();
+  if (!trace_ || !canvas.contains(pos.toPoint())) return {};
+  return hitTest(scene(), pos.x() - canvas.x(), static_cast<int>(pos.y()) - canvas.y() + scroll_->value(),
+                 canvas.width());
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  const QPoint delta = event->angleDelta();
+  const double share = std::clamp((event->position().x() - headerWidth_) / canvasWidth(), 0.0, 1.0);
+  if (event->modifiers() & Qt::ControlModifier) {
+    setViewport(view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share));
+  } else if (event->modifiers() & Qt::ShiftModifier || std::abs(delta.x()) > std::abs(delta.y())) {
+    const int along = delta.x() != 0 ? delta.x() : delta.y();
+    setViewport(view_.panned(-along / 120.0 * kKeyPan));
+  } else if (scroll_->isVisibleTo(this)) {
+    scroll_->setValue(scroll_->value() - delta.y() * 3 * kLanePitch / 120);
+  } else {
+    setViewport(view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share));
+  }
+  event->accept();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  pressed_ = event->position();
+  pressedView_ = view_;
+  pressedScroll_ = scroll_->value();
+  if (event->button() == Qt::MiddleButton) {
+    drag_ = Drag::Pan;
+  } else if (event->button() == Qt::LeftButton) {
+    const bool ruler = pressed_.y() < kRulerHeight;
+    if (std::abs(pressed_.x() - headerWidth_) < 4) {
+      drag_ = Drag::HeaderWidth;
+    } else if (pressed_.x() < headerWidth_) {
+      clickHeader(pressed_);
+    } else if (ruler || event->modifiers() & Qt::ShiftModifier) {
+      drag_ = Drag::Area;
+    } else {
+      drag_ = Drag::Maybe;
+    }
+  }
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  const QPointF pos = event->position();
+  mouse_ = pos;
+  const QRect canvas = canvasRect();
+  if (drag_ == Drag::Maybe && (pos - pressed_).manhattanLength() >= kDragFromPx) drag_ = Drag::Pan;
+  if (drag_ == Drag::Pan) {
+    setCursor(Qt::ClosedHandCursor);
+    scroll_->setValue(pressedScroll_ - static_cast<int>(pos.y() - pressed_.y()));
+    setViewport(pressedView_.panned((pressed_.x() - pos.x()) / canvas.width()));
+  } else if (drag_ == Drag::Area) {
+    const TimeNs a = view_.timeAt(pressed_.x() - canvas.x(), canvas.width());
+    const TimeNs b = view_.timeAt(pos.x() - canvas.x(), canvas.width());
+    setArea(prof::TimeWindow{std::min(a, b), std::max(a, b)});
+  } else if (drag_ == Drag::HeaderWidth) {
+    headerWidth_ = std::clamp(static_cast<int>(pos.x()), 100, std::max(101, width() / 2));
+    invalidate();
+  } else {
+    hit_ = hitAt(pos);
+    hovered_.reset();
+    if (hit_.lane >= 0 && hit_.event != Lane::kNone) hovered_ = EventPlace{hit_.track, hit_.lane, hit_.event};
+    setCursor(std::abs(pos.x() - headerWidth_) < 4 ? Qt::SplitHCursor
+              : hovered_                           ? Qt::PointingHandCursor
+                                                   : Qt::ArrowCursor);
+  }
+  if (canvas.contains(pos.toPoint())) Q_EMIT cursorMoved(view_.timeAt(pos.x() - canvas.x(), canvas.width()));
+  update();
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  if (drag_ == Drag::Maybe) {
+    hit_ = hitAt(event->position());
+    if (hit_.lane >= 0 && hit_.event != Lane::kNone) {
+      select(EventPlace{hit_.track, hit_.lane, hit_.event});
+    } else {
+      select(std::nullopt);
+      setArea(std::nullopt);
+    }
+  } else if (drag_ == Drag::Area && (event->position() - pressed_).manhattanLength() < kDragFromPx) {
+    setArea(std::nullopt);
+  }
+  drag_ = Drag::None;
+  unsetCursor();
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const Hit hit = hitAt(event->position());
+  if (hit.lane < 0 || hit.event == Lane::kNone) return;
+  select(EventPlace{hit.track, hit.lane, hit.event});
+  zoomToSelection();
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  mouse_.reset();
+  hovered_.reset();
+  hit_ = {};
+  update();
+}
+
+void TimelineView::clickHeader(QPointF pos) {
+  const std::size_t i = rowAt(rows_, static_cast<int>(pos.y()) - kRulerHeight + scroll_->value());
+  if (pos.y() < kRulerHeight || i >= rows_.size()) return;
+  RowOptions options = options_;
+  const Row& row = rows_[i];
+  const auto toggle = [](auto& set, const auto& value) {
+    if (!set.erase(value)) set.insert(value);
+  };
+  if (row.kind == Row::Kind::PinHeader) {
+    options.pinned.clear();
+  } else if (row.kind == Row::Kind::Group) {
+    toggle(options.collapsedGroups, row.ref.group);
+  } else if (pos.x() > headerWidth_ - kPinWidth) {
+    toggle(options.pinned, row.ref);
+  } else {
+    toggle(options.collapsedTracks, row.ref);
+  }
+  setRowOptions(options);
+}
+
+void TimelineView::selectNeighbour(int step) {
+  if (!selected_) return;
+  const Lane& lane = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
+  const auto next = static_cast<std::ptrdiff_t>(selected_->event) + step;
+  if (next < 0 || next >= static_cast<std::ptrdiff_t>(lane.size())) return;
+  reveal({selected_->track, selected_->lane, static_cast<std::size_t>(next)});
+}
+
+void TimelineView::selectNested(int step) {
+  if (!selected_) return;
+  const auto& lanes = trace_->track(selected_->track).lanes;
+  const int to = selected_->lane + step;
+  if (to < 0 || to >= static_cast<int>(lanes.size())) return;
+  const Lane& from = lanes[static_cast<std::size_t>(selected_->lane)];
+  const Lane& lane = lanes[static_cast<std::size_t>(to)];
+  const std::size_t event = lane.lowerBound(from.startNs(selected_->event));
+  if (event < lane.size() && lane.startNs(event) < from.endNs(selected_->event)) reveal({selected_->track, to, event});
+}
+
+bool TimelineView::navigate(const QKeyEvent& event) {
+  switch (placeOfKey(event)) {
+    case Qt::Key_W:
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+    case Qt::Key_S:
+    case Qt::Key_Minus: {
+      const int key = placeOfKey(event);
+      const bool closer = key != Qt::Key_S && key != Qt::Key_Minus;
+      const double share = mouse_ ? std::clamp((mouse_->x() - headerWidth_) / canvasWidth(), 0.0, 1.0) : 0.5;
+      setViewport(view_.zoomed(closer ? kKeyZoom : 1 / kKeyZoom, share));
+      return true;
+    }
+    case Qt::Key_A:
+    case Qt::Key_Left:
+      setViewport(view_.panned(-kKeyPan));
+      return true;
+    case Qt::Key_D:
+    case Qt::Key_Right:
+      setViewport(view_.panned(kKeyPan));
+      return true;
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_Up ? -2 : 2) * kLanePitch);
+      return true;
+    case Qt::Key_PageUp:
+    case Qt::Key_PageDown:
+      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_PageUp ? -1 : 1) * scroll_->pageStep());
+      return true;
+    case Qt::Key_Home:
+      fit();
+      scroll_->setValue(0);
+      return true;
+    case Qt::Key_End:
+      setViewport(view_.movedTo(view_.trace().endNs), Move::Jump);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+  if (!trace_ || event->modifiers() & Qt::ControlModifier) return QWidget::keyPressEvent(event);
+  const bool alt = event->modifiers() & Qt::AltModifier;
+  if (alt && event->key() == Qt::Key_Left) return back();
+  if (alt && event->key() == Qt::Key_Right) return forward();
+  switch (event->key()) {
+    case Qt::Key_F:
+      return selected_ || area_ ? zoomToSelection() : fit();
+    case Qt::Key_Period:
+      return selectNeighbour(1);
+    case Qt::Key_Comma:
+      return selectNeighbour(-1);
+    case Qt::Key_BracketRight:
+      return selectNested(1);
+    case Qt::Key_BracketLeft:
+      return selectNested(-1);
+    case Qt::Key_Backspace:
+      return back();
+    case Qt::Key_Escape:
+      select(std::nullopt);
+      setArea(std::nullopt);
+      return setHighlights({}, {});
+    default:
+      if (!navigate(*event)) QWidget::keyPressEvent(event);
+  }
+}
+
+QString TimelineView::describe(const EventPlace& place) const {
+  const analyzer::Track& track = trace_->track(place.track);
+  const Lane& lane = track.lanes[static_cast<std::size_t>(place.lane)];
+  return tr("%1, %2, on %3")
+      .arg(trace_->name(lane.name(place.event)),
+           QString::fromStdString(durationText(static_cast<double>(lane.durNs(place.event)))),
+           QString::fromStdString(track.label));
+}
+
+}  // namespace lacuna::gui

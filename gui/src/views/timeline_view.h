@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QElapsedTimer>
+#include <QImage>
+#include <QWidget>
+#include <optional>
+
+#include "app/trace.h"
+#include "views/label_painter.h"
+
+class QScrollBar;
+
+namespace lacuna::gui {
+
+/// An event of the picture: the n-th of a lane.
+struct EventPlace {
+  TrackRef track;
+  int lane = 0;
+  std::size_t event = 0;
+  friend bool operator==(const EventPlace&, const EventPlace&) = default;
+};
+
+struct Bookmark {
+  prof::TimeNs timeNs = 0;
+  QString note;
+};
+
+/// The timeline: a ruler, track names, and the tracks themselves. The base picture is drawn when the viewport, the rows
+/// or the size change; whatever follows the mouse is drawn over it.
+class TimelineView : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit TimelineView(QWidget* parent = nullptr);
+
+  void setTrace(const TracePtr& trace);
+  void setDark(bool dark);
+  [[nodiscard]] const TracePtr& trace() const { return trace_; }
+
+  [[nodiscard]] const Viewport& viewport() const { return view_; }
+  /// A jump can be undone with back(); a small move cannot.
+  enum class Move { Small, Jump };
+  void setViewport(const Viewport& view, Move move = Move::Small);
+  void back();
+  void forward();
+  void fit();
+  void zoomToSelection();
+
+  [[nodiscard]] const RowOptions& rowOptions() const { return options_; }
+  void setRowOptions(const RowOptions& options);
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+
+  [[nodiscard]] std::optional<EventPlace> selection() const { return selected_; }
+  void select(std::optional<EventPlace> place);
+  /// Selects, and moves so that the event can be seen.
+  void reveal(const EventPlace& place);
+  [[nodiscard]] std::optional<EventPlace> hovered() const { return hovered_; }
+
+  [[nodiscard]] std::optional<prof::TimeWindow> area() const { return area_; }
+  void setArea(std::optional<prof::TimeWindow> area);
+  /// Stretches shown as evidence, with the word that goes with them.
+  void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
+  /// Events that the selected one is joined to by an arrow.
+  void setLinks(std::vector<EventPlace> links);
+  [[nodiscard]] const std::vector<Bookmark>& bookmarks() const { return bookmarks_; }
+  void setBookmarks(std::vector<Bookmark> bookmarks);
+
+  /// The picture of the tracks alone, for measurements: draws the base layer now.
+  void renderNow();
+  /// How often the base layer was drawn so far.
+  [[nodiscard]] int picturesDrawn() const { return picturesDrawn_; }
+  /// The rectangle of an event in widget coordinates; empty when it is not on screen.
+  [[nodiscard]] QRectF eventRect(const EventPlace& place) const;
+  [[nodiscard]] int canvasWidth() const;
+  [[nodiscard]] QString describe(const EventPlace& place) const;
+
+ Q_SIGNALS:
+  void viewportChanged();
+  void selectionChanged();
+  void areaChanged();
+  void cursorMoved(prof::TimeNs timeNs);
+  void rowOptionsChanged();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  enum class Drag { None, Maybe, Pan, Area, HeaderWidth };
+
+  [[nodiscard]] Scene scene() const;
+  [[nodiscard]] QRect canvasRect() const;
+  [[nodiscard]] Hit hitAt(QPointF pos) const;
+  void relayOut();
+  void updateScrollBar();
+  void invalidate();
+  void clickHeader(QPointF pos);
+  void selectNeighbour(int step);
+  void selectNested(int step);
+  bool navigate(const QKeyEvent& event);
+
+  void paintRuler(QPainter& painter);
+  void paintHeaders(QPainter& painter);
+  void paintHeader(QPainter& painter, const Row& row, const QRect& rect);
+  void paintOverlays(QPainter& painter);
+  void paintBand(QPainter& painter, prof::TimeWindow window, Colour colour, const QString& caption);
+  void paintLinks(QPainter& painter);
+  void paintHoverCard(QPainter& painter);
+  [[nodiscard]] QStringList hoverLines() const;
+
+  TracePtr trace_;
+  bool dark_ = true;
+  Viewport view_;
+  ViewHistory history_;
+  RowOptions options_;
+  std::vector<Row> rows_;
+  int headerWidth_ = 220;
+  QScrollBar* scroll_;
+
+  StripRenderer renderer_;
+  LabelPainter labelPainter_;
+  std::vector<Label> labels_;
+  QImage base_;
+  bool baseStale_ = true;
+  int picturesDrawn_ = 0;
+
+  std::optional<EventPlace> selected_, hovered_;
+  std::optional<prof::TimeWindow> area_;
+  std::vector<prof::TimeWindow> highlights_;
+  QString highlightCaption_;
+  std::vector<EventPlace> links_;
+  std::vector<Bookmark> bookmarks_;
+  Hit hit_;
+  std::optional<QPointF> mouse_;
+  Drag drag_ = Drag::None;
+  QPointF pressed_;
+  Viewport pressedView_;
+  int pressedScroll_ = 0;
+  QElapsedTimer sinceMove_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::gui::testing {
+
+/// A small training run made by hand: one process with a main and a loader thread, one device with a queue, `steps`
+/// steps of 10 ms that wait for the loader, launch eight kernels each (correlated with their calls) and allocate
+/// memory.
+std::shared_ptr<const analyzer::Store> sampleTrace(int steps = 6);
+
+}  // namespace lacuna::gui::testing

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/text.h"
+
+#include <gtest/gtest.h>
+
+#include "timeline/palette.h"
+
+namespace lacuna::gui {
+namespace {
+
+TEST(Text, NumbersReadWell) {
+  EXPECT_EQ(durationText(0), "0 ns");
+  EXPECT_EQ(durationText(999), "999 ns");
+  EXPECT_EQ(durationText(1240), "1.24 µs");
+  EXPECT_EQ(durationText(999'999), "1.00 ms");
+  EXPECT_EQ(durationText(12'345'678), "12.3 ms");
+  EXPECT_EQ(durationText(90e9), "90.0 s");
+  EXPECT_EQ(bytesText(1536), "1.50 KiB");
+  EXPECT_EQ(countText(1'234'567), "1.23 M");
+  EXPECT_EQ(valueText(42, "percent"), "42 %");
+}
+
+TEST(Text, MomentsTellNeighboursApart) {
+  EXPECT_EQ(momentText(1'500'000'000, 100'000'000), "1.5 s");
+  EXPECT_EQ(momentText(1'500'000'000, 1'000'000), "1.500 s");
+  EXPECT_EQ(momentText(20'000, 10'000), "20 µs");
+  EXPECT_EQ(momentText(0, 1'000'000), "0 ms");
+}
+
+TEST(Text, KernelNamesLoseTheirTemplates) {
+  EXPECT_EQ(shortName("void at::native::(anonymous namespace)::relu_kernel<float, 4>(int, float*)"), "relu_kernel");
+  EXPECT_EQ(shortName("aten::conv2d"), "aten::conv2d");
+  EXPECT_EQ(shortName("sm80_xmma_gemm_f32"), "sm80_xmma_gemm_f32");
+  EXPECT_EQ(shortName("void cub::DeviceScan<int>::run<a<b>>(c)"), "run");
+}
+
+TEST(Ticks, AreRoundAndFarEnoughApart) {
+  const Viewport view({1'000'003, 1'000'003 + 987'654'321});
+  const auto marks = ticks(view, 1920, 100);
+  ASSERT_GT(marks.size(), 5u);
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    EXPECT_EQ((marks[i].timeNs - 1'000'003) % 10'000'000, 0);
+    EXPECT_TRUE(i == 0 || marks[i].x - marks[i - 1].x >= 99);
+    EXPECT_TRUE(i == 0 || marks[i].label != marks[i - 1].label);
+  }
+}
+
+TEST(Palette, DigitsDoNotChangeAColour) {
+  EXPECT_EQ(nameColour("step 12", true), nameColour("step 7", true));
+  EXPECT_NE(nameColour("forward", true), nameColour("backward", true));
+}
+
+TEST(Palette, InkContrastsWithItsGround) {
+  EXPECT_EQ(inkOn(0xFFFFFFFF), 0xFF10141A);
+  EXPECT_EQ(inkOn(0xFF000000), 0xFFFFFFFF);
+}
+
+}  // namespace
+}  // namespace lacuna::gui

@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractItemModelTester>
+#include <QApplication>
+#include <QFile>
+#include <QImage>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QWheelEvent>
+
+#include "app/loader.h"
+#include "app/main_window.h"
+#include "app/screenshot.h"
+#include "gui/qt_main.h"
+#include "gui/sample_trace.h"
+#include "models/details_model.h"
+#include "views/start_pages.h"
+#include "views/timeline_page.h"
+
+using namespace lacuna;       // NOLINT
+using namespace lacuna::gui;  // NOLINT
+
+/// The whole window on a trace made by hand.
+class WindowTest : public QObject {
+  Q_OBJECT
+
+ private:
+  std::unique_ptr<MainWindow> window_;
+  [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
+
+  void open() {
+    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("run.lcn"));
+    QVERIFY(shown.wait());
+    window_->showPage(QStringLiteral("timeline"));
+    QTest::qWait(1);
+  }
+  [[nodiscard]] EventPlace firstKernel() const {
+    const auto& groups = window_->trace()->tracks->groups;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (std::size_t t = 0; t < groups[g].tracks.size(); ++t) {
+        if (groups[g].tracks[t].kind == analyzer::TrackKind::Work) return {{g, t}, 0, 0};
+      }
+    }
+    return {};
+  }
+  void wheel(Qt::KeyboardModifiers modifiers, int delta, QPointF at) const {
+    QWheelEvent event(at, view()->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+    QApplication::sendEvent(view(), &event);
+  }
+
+ private Q_SLOTS:
+  void init() {
+    gui::testing::failOnWarnings();
+    window_ = std::make_unique<MainWindow>();
+    window_->setDark(true);
+    window_->resize(1280, 800);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+  }
+  void cleanup() { window_.reset(); }
+
+  void anEmptyWindowSaysWhatToDo() { QCOMPARE(window_->state(), QStringLiteral("welcome")); }
+
+  void openingShowsTheTimeline() {
+    open();
+    QCOMPARE(window_->state(), QStringLiteral("trace"));
+    QVERIFY(window_->windowTitle().contains(QStringLiteral("run.lcn")));
+  }
+
+  void openingReportsProgress() {
+    QSignalSpy progress(window_->loader(), &Loader::progressed);
+    window_->loader()->setOpener([](const auto&, const analyzer::OpenOptions& options) {
+      for (int i = 0; i <= 10; ++i) options.progress(i / 10.0);
+      return prof::Result(gui::testing::sampleTrace());
+    });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("run.lcn"));
+    QCOMPARE(window_->state(), QStringLiteral("loading"));
+    QVERIFY(shown.wait());
+    QVERIFY(progress.count() >= 10);
+    double last = -1;
+    for (const auto& step : progress) {
+      QVERIFY(step[0].toDouble() >= last);
+      last = step[0].toDouble();
+    }
+  }
+
+  void openingCanBeCancelled() {
+    window_->loader()->setOpener(
+        [](const auto&, const analyzer::OpenOptions& options) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+          for (;;) {
+            if (!options.progress(0.5)) return prof::Error{"cancelled"};
+            QThread::msleep(1);
+          }
+        });
+    QSignalSpy cancelled(window_->loader(), &Loader::cancelled);
+    window_->openFile(QStringLiteral("endless.lcn"));
+    QTest::qWait(20);
+    window_->loader()->cancel();
+    QVERIFY(cancelled.wait());
+    QCOMPARE(window_->state(), QStringLiteral("welcome"));
+  }
+
+  void aNewFileReplacesTheOneBeingOpened() {
+    auto calls = std::make_shared<std::atomic<int>>(0);
+    window_->loader()->setOpener(
+        [calls](const auto&,
+                const analyzer::OpenOptions& options) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+          if (++*calls > 1) return gui::testing::sampleTrace();
+          while (options.progress(0.5)) QThread::msleep(1);
+          return prof::Error{"cancelled"};
+        });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("endless.lcn"));
+    QTest::qWait(10);
+    window_->openFile(QStringLiteral("second.lcn"));
+    QVERIFY(shown.wait());
+    QVERIFY(window_->trace()->path.endsWith(QStringLiteral("second.lcn")));
+  }
+
+  void aBrokenFileSaysWhy() {
+    QTemporaryDir folder;
+    QFile file(folder.filePath(QStringLiteral("broken.lcn")));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("this is not a trace");
+    file.close();
+    QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
+    window_->openFile(file.fileName());
+    QVERIFY(failed.wait());
+    QCOMPARE(window_->state(), QStringLiteral("error"));
+    QVERIFY(window_->errorPage()->message().size() > 20);
+  }
+
+  void keysZoomAndPan() {
+    open();
+    const auto whole = view()->viewport();
+    QTest::keyClick(view(), Qt::Key_W);
+    QVERIFY(view()->viewport().spanNs() < whole.spanNs());
+    const auto closer = view()->viewport();
+    QTest::keyClick(view(), Qt::Key_D);
+    QVERIFY(view()->viewport().startNs() > closer.startNs());
+    QTest::keyClick(view(), Qt::Key_Left);
+    QCOMPARE(view()->viewport().startNs(), closer.startNs());
+    QTest::keyClick(view(), Qt::Key_S);
+    QTest::keyClick(view(), Qt::Key_Home);
+    QCOMPARE(view()->viewport().spanNs(), whole.spanNs());
+    QTest::keyClick(view(), Qt::Key_Left, Qt::AltModifier);
+    QVERIFY(view()->viewport() == closer || view()->viewport().spanNs() <= whole.spanNs());
+  }
+
+  void theWheelZoomsAtTheCursor() {
+    open();
+    const QPointF at(900, 200);
+    const int x = 900 - (view()->width() - view()->canvasWidth());
+    const auto before = view()->viewport().timeAt(x, view()->canvasWidth());
+    wheel(Qt::ControlModifier, 360, at);
+    const auto& after = view()->viewport();
+    QVERIFY(std::abs(after.pixelAt(before, view()->canvasWidth()) - x) < 60);
+    QVERIFY(after.spanNs() < Viewport(window_->trace()->tracks->span).spanNs() * 0.7);
+  }
+
+  void draggingPans() {
+    open();
+    wheel(Qt::ControlModifier, 1200, {800, 200});
+    const auto before = view()->viewport().startNs();
+    QTest::mousePress(view(), Qt::LeftButton, {}, {800, 300});
+    QTest::mouseMove(view(), {700, 300});
+    QTest::mouseMove(view(), {600, 300});
+    QTest::mouseRelease(view(), Qt::LeftButton, {}, {600, 300});
+    QVERIFY(view()->viewport().startNs() > before);
+  }
+
+  void draggingOnTheRulerSelectsAStretch() {
+    open();
+    QTest::mousePress(view(), Qt::LeftButton, {}, {500, 10});
+    QTest::mouseMove(view(), {700, 12});
+    QTest::mouseRelease(view(), Qt::LeftButton, {}, {700, 12});
+    QVERIFY(view()->area().has_value());
+    QTest::keyClick(view(), Qt::Key_Escape);
+    QVERIFY(!view()->area().has_value());
+  }
+
+  void hoveringFindsTheEventAndClickingShowsIt() {
+    open();
+    const QRectF rect = view()->eventRect(firstKernel());
+    QVERIFY(!rect.isNull());
+    QTest::mouseMove(view(), rect.center().toPoint());
+    QTest::qWait(1);
+    QVERIFY(view()->hovered() == firstKernel());
+    QTest::mouseClick(view(), Qt::LeftButton, {}, rect.center().toPoint());
+    QVERIFY(view()->selection() == firstKernel());
+    const DetailsModel* details = window_->timeline()->details();
+    QStringList all;
+    for (int row = 0; row < details->rowCount(); ++row) {
+      all << details->index(row, 0).data().toString() + QLatin1Char('=') + details->index(row, 1).data().toString();
+    }
+    QVERIFY2(all.contains(QStringLiteral("dur ns=500 µs")), qPrintable(all.join(QLatin1Char(' '))));
+    QVERIFY(all.contains(QStringLiteral("grid x=128")));
+  }
+
+  void theSelectionWalksAlongItsLane() {
+    open();
+    view()->reveal(firstKernel());
+    QTest::keyClick(view(), Qt::Key_Period);
+    QCOMPARE(view()->selection()->event, std::size_t{1});
+    QTest::keyClick(view(), Qt::Key_Comma);
+    QCOMPARE(view()->selection()->event, std::size_t{0});
+    QVERIFY(!view()->accessibleDescription().isEmpty());
+  }
+
+  void hoveringDoesNotRedrawTheTracks() {
+    open();
+    const int drawn = view()->picturesDrawn();
+    for (int x = 300; x < 900; x += 50) QTest::mouseMove(view(), {x, 300});
+    view()->repaint();
+    QCOMPARE(view()->picturesDrawn(), drawn);
+    QTest::keyClick(view(), Qt::Key_W);
+    view()->repaint();
+    QCOMPARE(view()->picturesDrawn(), drawn + 1);
+  }
+
+  void modelsKeepTheirPromises() {
+    open();
+    DetailsModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    model.show(window_->trace(), {analyzer::EventRef::Table::Kernel, 0});
+    QVERIFY(model.rowCount() > 5);
+    model.clear();
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void bothThemesDrawEveryPage() {
+    open();
+    for (const bool dark : {true, false}) {
+      window_->setDark(dark);
+      for (const QString& page : window_->pageNames()) {
+        QVERIFY(window_->showPage(page));
+        QTest::qWait(1);
+        const QImage picture = window_->grab().toImage();
+        if (qEnvironmentVariableIsSet("LACUNA_PICTURES"))
+          picture.save(qEnvironmentVariable("LACUNA_PICTURES") + QLatin1Char('/') + page +
+                       (dark ? QStringLiteral("-dark.png") : QStringLiteral("-light.png")));
+        QCOMPARE(qGray(picture.pixel(4, picture.height() / 2)) < 128, dark);
+      }
+    }
+  }
+
+  void rangesOfTheCommandLineAreRead() {
+    const auto range = parseRange(QStringLiteral("120ms:1.5s"));
+    QVERIFY(range);
+    QCOMPARE(range->startNs, 120'000'000);
+    QCOMPARE(range->endNs, 1'500'000'000);
+    QVERIFY(!parseRange(QStringLiteral("9ms:3ms")));
+    QVERIFY(!parseRange(QStringLiteral("now:then")));
+  }
+};
+
+int main(int argc, char** argv) {
+  return lacuna::gui::testing::run<WindowTest>(argc, argv);
+}
+
+#include "window_test.moc"
