@@ -14,7 +14,7 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   const std::string_view head(buffer, (*source)->read(buffer, sizeof buffer));
   if (head.empty()) return SourceKind::Empty;
   if (head.substr(0, 16) == std::string_view("SQLite format 3\0", 16)) return SourceKind::Sqlite;
-  if (head.substr(0, 8) == std::string_view("LACUNA\r\n", 8)) return SourceKind::Lcn;
+  if (head.substr(0, 8) == "\x89LCN\r\n\x1a\n") return SourceKind::Lcn;
   // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
   if (head[0] == '\x0a') {

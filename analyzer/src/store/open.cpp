@@ -4,6 +4,7 @@
 
 #include "import/importers.h"
 #include "lacuna/analyzer/store.h"
+#include "store/lcn_backend.h"
 
 namespace lacuna::analyzer {
 
@@ -13,6 +14,11 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
   switch (*kind) {
     case SourceKind::Json:
       return importChrome(path, options);
+    case SourceKind::Lcn: {
+      auto reader = prof::Reader::open(path);
+      if (!reader) return reader.error();
+      return std::make_shared<const Store>(std::make_shared<LcnBackend>(std::move(*reader)));
+    }
     case SourceKind::Empty:
       return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped", path.string())};
     default:

@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "store/lcn_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "store/table_sort.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using prof::TimeNs;
+
+void permute(Bytes& values, std::size_t width, const RowOrder& order) {
+  if (order.empty()) return;
+  Bytes sorted(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    std::memcpy(sorted.data() + i * width, values.data() + order[i] * width, width);
+  }
+  values = std::move(sorted);
+}
+
+std::vector<TimeNs> asTimes(const Bytes& bytes) {
+  std::vector<TimeNs> times(bytes.size() / sizeof(TimeNs));
+  if (!bytes.empty()) std::memcpy(times.data(), bytes.data(), bytes.size());
+  return times;
+}
+
+/// What is known of a block once its times have been seen.
+struct Seen {
+  bool known = false;
+  bool sorted = false;
+  TimeNs lastStart = 0;
+};
+
+}  // namespace
+
+struct LcnBackend::Table {
+  prof::TableSpec spec;
+  std::optional<std::size_t> time, length;
+  std::uint64_t rows = 0;
+  std::vector<prof::BlockInfo> blocks;  ///< by first start; in file order for a table without time
+  std::mutex mutex;
+  std::vector<Seen> seen;                          ///< guarded by mutex
+  std::vector<std::unique_ptr<const Bytes>> kept;  ///< guarded by mutex, each set once
+  bool ordered = false;                            ///< guarded by mutex
+  RowOrder order;                                  ///< guarded by mutex, set once
+};
+
+LcnBackend::LcnBackend(prof::Reader reader) : reader_(std::move(reader)) {
+  for (const prof::TableSpec& spec : prof::allTables()) {
+    auto table = std::make_unique<Table>();
+    table->spec = spec;
+    table->time = columnWithHint(spec, prof::Hint::Time);
+    table->length = columnWithHint(spec, prof::Hint::Length);
+    if (const prof::TableInfo* info = reader_.table(spec.id)) {
+      table->rows = info->rows;
+      table->blocks = info->blocks;
+      if (table->time) {
+        std::ranges::stable_sort(table->blocks, {}, [](const prof::BlockInfo& block) { return block.time.startNs; });
+      }
+    }
+    table->seen.resize(table->blocks.size());
+    table->kept.resize(spec.columnCount);
+    tables_.push_back(std::move(table));
+  }
+}
+
+LcnBackend::~LcnBackend() = default;
+
+std::uint64_t LcnBackend::rows(std::size_t table) const {
+  return tables_[table]->rows;
+}
+
+void LcnBackend::readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
+                           std::span<void* const> out) const {
+  const prof::Status status = reader_.readBlock(block, wanted, out);
+  if (status) return;
+  for (std::size_t i = 0; i < wanted.size(); ++i) std::memset(out[i], 0, block.rows * widthOf(wanted[i].type));
+  const std::scoped_lock lock(warningMutex_);
+  lateWarnings_.try_emplace(block.offset, status.error().message);
+}
+
+Bytes LcnBackend::decode(std::size_t number, std::size_t column) const {
+  const Table& table = *tables_[number];
+  const prof::ColumnSpec& spec = table.spec.columns[column];
+  const std::size_t width = widthOf(spec.type);
+  Bytes all(table.rows * width);
+  std::byte* at = all.data();
+  for (const prof::BlockInfo& block : table.blocks) {
+    void* out = at;
+    readBlock(block, {&spec, 1}, {&out, 1});
+    at += block.rows * width;
+  }
+  return all;
+}
+
+ColumnView LcnBackend::column(std::size_t number, std::size_t column) const {
+  Table& table = *tables_[number];
+  const prof::ColumnType type = table.spec.columns[column].type;
+  const std::scoped_lock lock(table.mutex);
+  if (!table.ordered && table.time) {
+    const auto times = asTimes(decode(number, *table.time));
+    const auto lengths = table.length ? asTimes(decode(number, *table.length)) : std::vector<TimeNs>();
+    table.order = timeOrder(times, table.length ? &lengths : nullptr);
+    table.ordered = true;
+  }
+  auto& kept = table.kept[column];
+  if (!kept) {
+    Bytes values = decode(number, column);
+    permute(values, widthOf(type), table.order);
+    kept = std::make_unique<const Bytes>(std::move(values));
+  }
+  return {kept->data(), table.rows, type};
+}
+
+prof::StringId LcnBackend::find(std::string_view text) const {
+  if (text.empty()) return {};
+  const std::scoped_lock lock(textMutex_);
+  if (ids_.empty()) {
+    for (std::uint32_t id = 1; id < stringCount(); ++id) ids_.try_emplace(reader_.text(prof::StringId(id)), id);
+  }
+  const auto found = ids_.find(text);
+  return found == ids_.end() ? prof::StringId() : found->second;
+}
+
+std::vector<std::string> LcnBackend::warnings() const {
+  std::vector<std::string> all;
+  if (!reader_.complete()) all.emplace_back("the file has no end: whoever wrote it was stopped, or still writes");
+  for (const prof::Damage& damage : reader_.damage()) {
+    all.push_back(fmt::format("byte {}: {} ({} bytes)", damage.offset, damage.what, damage.bytes));
+  }
+  const std::scoped_lock lock(warningMutex_);
+  for (const auto& [offset, text] : lateWarnings_) all.push_back(text);
+  return all;
+}
+
+/// One pass over a table. Rows of a block go out as soon as no later block can hold earlier ones; the rest waits in
+/// `pending_`. Blocks outside of the window are counted, so that row numbers are those of `column`.
+class LcnBackend::Scan {
+ public:
+  Scan(const LcnBackend& store, Table& table, std::span<const std::size_t> columns, prof::TimeWindow window,
+       const std::function<bool(const RowBlock&)>& visit)
+      : store_(store), table_(table), wanted_(columns.begin(), columns.end()), window_(window), visit_(visit) {}
+
+  void run() {
+    for (std::size_t i = 0; i < table_.blocks.size() && !stopped_; ++i) {
+      const prof::BlockInfo& block = table_.blocks[i];
+      if (table_.time && block.time.startNs >= window_.endNs) {
+        flush(block.time.startNs);
+        return;
+      }
+      const TimeNs horizon = i + 1 < table_.blocks.size() ? table_.blocks[i + 1].time.startNs : INT64_MAX;
+      step(i, horizon);
+    }
+    flush(INT64_MAX);
+  }
+
+ private:
+  /// Rows with their order's columns first (start, length), then the wanted ones.
+  struct Rows {
+    std::size_t count = 0;
+    std::vector<TimeNs> starts, lengths;
+    std::vector<char> shown;  ///< 0 for rows of blocks outside of the window, which are only counted
+    std::vector<Bytes> values;
+  };
+
+  Seen seen(std::size_t i) const {
+    const std::scoped_lock lock(table_.mutex);
+    return table_.seen[i];
+  }
+
+  /// Loads times and lengths, and learns from them.
+  void loadTimes(std::size_t i, Rows& rows) {
+    const prof::BlockInfo& block = table_.blocks[i];
+    rows.starts.resize(block.rows);
+    rows.lengths.assign(block.rows, 0);
+    std::vector<prof::ColumnSpec> specs{table_.spec.columns[*table_.time]};
+    std::vector<void*> out{rows.starts.data()};
+    if (table_.length) {
+      specs.push_back(table_.spec.columns[*table_.length]);
+      out.push_back(rows.lengths.data());
+    }
+    store_.readBlock(block, specs, out);
+    Seen learnt{true, true, block.rows == 0 ? 0 : *std::ranges::max_element(rows.starts)};
+    for (std::size_t r = 1; r < block.rows && learnt.sorted; ++r) learnt.sorted = !before(rows, r, r - 1);
+    const std::scoped_lock lock(table_.mutex);
+    table_.seen[i] = learnt;
+  }
+
+  static bool before(const Rows& rows, std::size_t a, std::size_t b) {
+    return rows.starts[a] != rows.starts[b] ? rows.starts[a] < rows.starts[b] : rows.lengths[a] > rows.lengths[b];
+  }
+
+  void loadValues(std::size_t i, Rows& rows) {
+    const prof::BlockInfo& block = table_.blocks[i];
+    std::vector<prof::ColumnSpec> specs;
+    std::vector<void*> out;
+    rows.count = block.rows;
+    rows.values.resize(wanted_.size());
+    for (std::size_t c = 0; c < wanted_.size(); ++c) {
+      specs.push_back(table_.spec.columns[wanted_[c]]);
+      rows.values[c].resize(block.rows * widthOf(specs[c].type));
+      out.push_back(rows.values[c].data());
+    }
+    store_.readBlock(block, specs, out);
+  }
+
+  void step(std::size_t i, TimeNs horizon) {
+    const prof::BlockInfo& block = table_.blocks[i];
+    const bool outside = table_.time && block.time.endNs < window_.startNs;
+    if (!table_.time) {
+      loadValues(i, block_);
+      give(block_, block.rows);
+      return;
+    }
+    Seen known = seen(i);
+    block_.starts.clear();
+    if (!known.known) {
+      loadTimes(i, block_);
+      known = seen(i);
+    }
+    if (pending_.count == 0 && known.sorted && known.lastStart < horizon) {
+      if (outside) {
+        firstRow_ += block.rows;
+      } else {
+        loadValues(i, block_);
+        give(block_, block.rows);
+      }
+      return;
+    }
+    if (block_.starts.empty()) loadTimes(i, block_);
+    if (outside) {
+      block_.count = block.rows;
+      block_.values.resize(wanted_.size());
+      for (std::size_t c = 0; c < wanted_.size(); ++c) {
+        block_.values[c].assign(block.rows * widthOf(table_.spec.columns[wanted_[c]].type), std::byte{0});
+      }
+    } else {
+      loadValues(i, block_);
+    }
+    block_.shown.assign(block.rows, outside ? 0 : 1);
+    append();
+    flush(horizon);
+  }
+
+  void append() {
+    pending_.values.resize(wanted_.size());
+    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    join(pending_.starts, block_.starts);
+    join(pending_.lengths, block_.lengths);
+    join(pending_.shown, block_.shown);
+    for (std::size_t c = 0; c < wanted_.size(); ++c) join(pending_.values[c], block_.values[c]);
+    pending_.count += block_.count;
+  }
+
+  /// Hands out the pending rows that start before `horizon`, in order.
+  void flush(TimeNs horizon) {
+    if (pending_.count == 0 || stopped_) return;
+    const RowOrder order = timeOrder(pending_.starts, &pending_.lengths);
+    reorder(pending_.starts, order);
+    reorder(pending_.lengths, order);
+    reorder(pending_.shown, order);
+    for (std::size_t c = 0; c < wanted_.size(); ++c) {
+      permute(pending_.values[c], widthOf(table_.spec.columns[wanted_[c]].type), order);
+    }
+    const auto end = horizon == INT64_MAX ? pending_.starts.end() : std::ranges::lower_bound(pending_.starts, horizon);
+    const auto ready = static_cast<std::size_t>(end - pending_.starts.begin());
+    for (std::size_t from = 0; from < ready && !stopped_;) {
+      std::size_t to = from + 1;
+      while (to < ready && pending_.shown[to] == pending_.shown[from]) ++to;
+      if (pending_.shown[from] != 0) {
+        give(pending_, to - from, from);
+      } else {
+        firstRow_ += to - from;
+      }
+      from = to;
+    }
+    drop(ready);
+  }
+
+  void drop(std::size_t count) {
+    const auto cut = [&](auto& values, std::size_t width) {
+      values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count * width));
+    };
+    cut(pending_.starts, 1);
+    cut(pending_.lengths, 1);
+    cut(pending_.shown, 1);
+    for (std::size_t c = 0; c < wanted_.size(); ++c) {
+      cut(pending_.values[c], widthOf(table_.spec.columns[wanted_[c]].type));
+    }
+    pending_.count -= count;
+  }
+
+  void give(const Rows& rows, std::size_t count, std::size_t from = 0) {
+    std::vector<const std::byte*> pointers;
+    for (std::size_t c = 0; c < wanted_.size(); ++c) {
+      pointers.push_back(rows.values[c].data() + from * widthOf(table_.spec.columns[wanted_[c]].type));
+    }
+    if (count > 0 && !visit_({firstRow_, count, pointers})) stopped_ = true;
+    firstRow_ += count;
+  }
+
+  const LcnBackend& store_;
+  Table& table_;
+  std::vector<std::size_t> wanted_;
+  prof::TimeWindow window_;
+  const std::function<bool(const RowBlock&)>& visit_;
+  Rows block_, pending_;
+  std::uint64_t firstRow_ = 0;
+  bool stopped_ = false;
+};
+
+prof::Status LcnBackend::scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+                              const std::function<bool(const RowBlock&)>& visit) const {
+  Scan(*this, *tables_[table], columns, window, visit).run();
+  return {};
+}
+
+}  // namespace lacuna::analyzer

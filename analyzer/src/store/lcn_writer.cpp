@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "store/lcn_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "lacuna/prof/writer.h"
+#include "store/backend.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Copies a store's tables into a writer, column by column.
+class LcnCopy {
+ public:
+  LcnCopy(const Store& store, prof::Writer& writer, const LcnWriteOptions& options)
+      : store_(store), writer_(writer), options_(options), strings_(store.stringCount(), UINT32_MAX) {}
+
+  prof::Status run() {
+    numberArgSets();
+    const auto tables = prof::allTables();
+    for (std::size_t table = 0; table < tables.size(); ++table) {
+      if (tables[table].id == prof::ArgSet::kTable || tables[table].id == prof::Arg::kTable) continue;
+      if (const auto status = copy(table); !status) return status;
+    }
+    copyArgSets();
+    copyArgs();
+    return writer_.status();
+  }
+
+ private:
+  std::uint32_t mapped(std::uint32_t id) {
+    if (id == 0 || id >= strings_.size()) return 0;
+    if (strings_[id] == UINT32_MAX) strings_[id] = writer_.intern(store_.text(prof::StringId(id))).value;
+    return strings_[id];
+  }
+
+  std::uint32_t argSet(std::uint32_t id) const { return id < argSets_.size() ? argSets_[id] : 0; }
+
+  /// Numbers the argument sets in the order in which the tables' rows refer to them.
+  void numberArgSets() {
+    if (store_.rows<prof::ArgSet>() == 0) return;
+    const auto ids = store_.column<&prof::ArgSet::id>();
+    argSets_.assign(std::ranges::max(ids).value + 1, 0);
+    std::uint32_t next = 1;
+    prof::forEachTable([&]<class Row>() {
+      if constexpr (requires(Row row) { row.args; }) {
+        for (const prof::ArgSetId id : store_.column<&Row::args>()) {
+          if (id && id.value < argSets_.size()) argSets_[id.value] = next++;
+        }
+      }
+    });
+    for (const prof::ArgSetId id : ids) {
+      if (argSets_[id.value] == 0) argSets_[id.value] = next++;
+    }
+  }
+
+  void change(const prof::ColumnSpec& spec, std::byte* values, std::uint64_t rows) {
+    if (spec.refers != prof::Refers::String && spec.refers != prof::Refers::ArgSet) return;
+    auto* ids = reinterpret_cast<std::uint32_t*>(values);
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      ids[i] = spec.refers == prof::Refers::String ? mapped(ids[i]) : argSet(ids[i]);
+    }
+  }
+
+  prof::Status copy(std::size_t table) {
+    const prof::TableSpec& spec = prof::allTables()[table];
+    std::vector<std::size_t> columns(spec.columnCount);
+    std::iota(columns.begin(), columns.end(), 0U);
+    bool cancelled = false;
+    std::vector<std::vector<std::byte>> values(spec.columnCount);
+    std::vector<const void*> pointers(spec.columnCount);
+    const auto status = store_.scanTable(table, columns, {}, [&](const RowBlock& block) {
+      for (std::size_t c = 0; c < spec.columnCount; ++c) {
+        values[c].assign(block.columns[c], block.columns[c] + block.rows * widthOf(spec.columns[c].type));
+        change(spec.columns[c], values[c].data(), block.rows);
+        pointers[c] = values[c].data();
+      }
+      writer_.appendColumns(spec, pointers, block.rows);
+      done_ += block.rows;
+      cancelled = options_.progress && !options_.progress(static_cast<double>(done_) / static_cast<double>(total()));
+      return !cancelled && writer_.status().ok();
+    });
+    if (cancelled) return prof::Error{"the conversion was cancelled"};
+    return status ? writer_.status() : status;
+  }
+
+  std::uint64_t total() {
+    if (total_ == 0) {
+      for (std::size_t i = 0; i < prof::allTables().size(); ++i) total_ += store_.rows(i);
+    }
+    return std::max<std::uint64_t>(total_, 1);
+  }
+
+  void copyArgSets() {
+    const auto ids = store_.column<&prof::ArgSet::id>();
+    const auto shapes = store_.column<&prof::ArgSet::shape>();
+    prof::ArgSet::Columns sorted;
+    sorted.id.resize(ids.size());
+    sorted.shape.resize(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::uint32_t id = argSet(ids[i].value);
+      sorted.id[id - 1].value = id;
+      sorted.shape[id - 1].value = mapped(shapes[i].value);
+    }
+    writer_.append<prof::ArgSet>(sorted);
+  }
+
+  /// By name, and within a name in the order of the events.
+  void copyArgs() {
+    const auto sets = store_.column<&prof::Arg::set>();
+    const auto scopes = store_.column<&prof::Arg::scope>();
+    const auto keys = store_.column<&prof::Arg::key>();
+    const auto types = store_.column<&prof::Arg::type>();
+    const auto values = store_.column<&prof::Arg::value>();
+    std::vector<std::pair<std::uint32_t, std::size_t>> order;
+    const auto sameName = [&](std::size_t a, std::size_t b) { return keys[a] == keys[b] && scopes[a] == scopes[b]; };
+    for (std::size_t from = 0; from < sets.size();) {
+      std::size_t to = from;
+      order.clear();
+      for (; to < sets.size() && sameName(from, to); ++to) order.emplace_back(argSet(sets[to].value), to);
+      std::ranges::stable_sort(order, {}, &std::pair<std::uint32_t, std::size_t>::first);
+      prof::Arg::Columns run;
+      run.reserve(order.size());
+      for (const auto& [set, row] : order) {
+        const bool isText = types[row] == prof::ArgType::Text || types[row] == prof::ArgType::Json;
+        const std::uint64_t value = isText ? mapped(static_cast<std::uint32_t>(values[row])) : values[row];
+        run.push({prof::ArgSetId(set), scopes[row], prof::StringId(mapped(keys[row].value)), types[row], value});
+      }
+      writer_.append<prof::Arg>(run);
+      from = to;
+    }
+  }
+
+  const Store& store_;
+  prof::Writer& writer_;
+  const LcnWriteOptions& options_;
+  std::vector<std::uint32_t> strings_;
+  std::vector<std::uint32_t> argSets_;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace
+
+prof::Status writeLcn(const Store& store, const std::filesystem::path& path, const LcnWriteOptions& options) {
+  prof::WriterOptions how;
+  how.zstdLevel = options.zstdLevel;
+  how.blockRows = options.blockRows;
+  auto writer = prof::Writer::create(path, how);
+  if (!writer) return writer.status();
+  prof::Status status = LcnCopy(store, *writer, options).run();
+  if (status) status = writer->finish();
+  if (!status) {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+  return status;
+}
+
+}  // namespace lacuna::analyzer

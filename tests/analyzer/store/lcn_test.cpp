@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/writer.h"
+#include "store/lcn_writer.h"
+#include "support/temp_file.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Range;
+using prof::TimeNs;
+
+/// Rows as several threads flush them: blocks overlap, some rows are long, many start together.
+std::shared_ptr<const Store> overlapping(const test::TempFile& file, int rows, StoreBuilder& reference) {
+  prof::WriterOptions options;
+  options.blockRows = 64;
+  auto writer = prof::Writer::create(file.path(), options);
+  EXPECT_TRUE(writer.ok());
+  std::mt19937 random(7);
+  for (int i = 0; i < rows; ++i) {
+    Range range;
+    const int thread = (i / 40) % 3;
+    range.startNs = (i / 120) * 400 + (i % 40) * 10 + static_cast<TimeNs>(random() % 3);
+    range.durNs = random() % 50 == 0 ? 20000 : static_cast<TimeNs>(random() % 20);
+    range.thread.value = static_cast<std::uint32_t>(thread + 1);
+    range.correlation = static_cast<std::uint64_t>(i);
+    range.name = writer->intern("name " + std::to_string(i % 10));
+    writer->append(range);
+    range.name = reference.intern("name " + std::to_string(i % 10));
+    reference.append(range);
+  }
+  EXPECT_TRUE(writer->finish().ok());
+  auto store = Store::open(file.path());
+  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+  return store.ok() ? *store : nullptr;
+}
+
+using Key = std::tuple<TimeNs, TimeNs>;
+
+TEST(LcnStore, ColumnsAreInTimeOrderWhenBlocksOverlap) {
+  const test::TempFile file(".lcn");
+  StoreBuilder reference;
+  const auto store = overlapping(file, 5000, reference);
+  const auto expected = reference.build();
+  ASSERT_EQ(store->rows<Range>(), 5000U);
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    ASSERT_EQ(store->row<Range>(i).startNs, expected->row<Range>(i).startNs);
+    ASSERT_EQ(store->row<Range>(i).durNs, expected->row<Range>(i).durNs);
+  }
+  EXPECT_EQ(store->text(store->find("name 3")), "name 3");
+  EXPECT_EQ(store->find("name 33"), prof::StringId());
+}
+
+TEST(LcnStore, AScanGivesTheRowsOfColumnUnderTheSameNumbers) {
+  const test::TempFile file(".lcn");
+  StoreBuilder reference;
+  const auto store = overlapping(file, 5000, reference);
+  const auto starts = store->column<&Range::startNs>();
+  const auto ids = store->column<&Range::correlation>();
+  for (const prof::TimeWindow window : {prof::TimeWindow{}, prof::TimeWindow{3000, 3001}, prof::TimeWindow{0, 10},
+                                        prof::TimeWindow{12000, 14000}, prof::TimeWindow{16000, INT64_MAX}}) {
+    std::vector<bool> seen(5000);
+    std::uint64_t next = 0;
+    const auto status = store->scan<&Range::startNs, &Range::correlation>(
+        window, [&](std::uint64_t firstRow, std::span<const TimeNs> s, std::span<const std::uint64_t> c) {
+          ASSERT_GE(firstRow, next);
+          for (std::size_t i = 0; i < s.size(); ++i) {
+            ASSERT_EQ(s[i], starts[firstRow + i]);
+            ASSERT_EQ(c[i], ids[firstRow + i]);
+            seen[firstRow + i] = true;
+          }
+          next = firstRow + s.size();
+        });
+    ASSERT_TRUE(status.ok());
+    const auto lengths = store->column<&Range::durNs>();
+    for (std::size_t i = 0; i < 5000; ++i) {
+      const bool inside = starts[i] < window.endNs && starts[i] + lengths[i] > window.startNs;
+      ASSERT_TRUE(seen[i] || !inside) << i;
+    }
+    if (window.startNs == 3000) {
+      EXPECT_LT(std::ranges::count(seen, true), 4000);
+    }
+  }
+}
+
+TEST(LcnStore, AStoreWrittenAndOpenedAgainHasTheSameRows) {
+  StoreBuilder builder;
+  for (int i = 0; i < 1000; ++i) {
+    Range range;
+    range.startNs = 1000 - i;
+    range.name = builder.intern("r" + std::to_string(i % 5));
+    range.args.value = static_cast<std::uint32_t>(i % 2 == 0 ? i / 2 + 1 : 0);
+    builder.append(range);
+    if (i % 2 == 0) builder.append(prof::ArgSet{range.args, builder.intern("+k")});
+  }
+  for (int i = 0; i < 1000; i += 2) {
+    builder.append(prof::Arg{prof::ArgSetId(static_cast<std::uint32_t>(i / 2 + 1)), prof::ArgScope::Argument,
+                             builder.intern("k"), prof::ArgType::Text, builder.intern("v" + std::to_string(i)).value});
+  }
+  const auto store = builder.build();
+  const test::TempFile file(".lcn");
+  ASSERT_TRUE(writeLcn(*store, file.path()).ok());
+  const auto again = *Store::open(file.path());
+  ASSERT_EQ(again->rows<Range>(), 1000U);
+  EXPECT_TRUE(again->warnings().empty());
+  const auto valueOf = [](const Store& of, std::uint64_t row) {
+    const auto set = of.row<Range>(row).args;
+    const auto sets = of.column<&prof::Arg::set>();
+    const auto at = std::ranges::find(sets, set) - sets.begin();
+    return set ? std::string(of.text(prof::StringId(
+                     static_cast<std::uint32_t>(of.row<prof::Arg>(static_cast<std::uint64_t>(at)).value))))
+               : "";
+  };
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(again->text(again->row<Range>(i).name), store->text(store->row<Range>(i).name));
+    ASSERT_EQ(valueOf(*again, i), valueOf(*store, i));
+  }
+}
+
+TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
+  const test::TempFile file(".lcn");
+  StoreBuilder reference;
+  overlapping(file, 5000, reference);
+  std::string bytes(std::filesystem::file_size(file.path()), '\0');
+  std::ifstream(file.path(), std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  for (std::size_t at = bytes.size() / 3; at < bytes.size() / 3 + 40; ++at) bytes[at] = static_cast<char>(~bytes[at]);
+  file.write(bytes);
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store.ok());
+  const auto rows = (*store)->column<&Range::startNs>().size();
+  EXPECT_GT(rows, 4000U);
+  EXPECT_EQ((*store)->column<&Range::name>().size(), rows);
+  EXPECT_FALSE((*store)->warnings().empty());
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
