@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lacuna/runtime/tensor.h"
+
+/// Define-by-run gradients. Every operator that takes a tensor with requiresGrad() records a node with what its
+/// gradient depends on; backward() walks the nodes and drops what they saved. Graphs belong to their tensors, and a
+/// backward runs on the calling thread. A second backward through a freed graph, a value saved and then changed in
+/// place, and a gradient of the wrong shape throw Error naming the operator.
+namespace lacuna::rt {
+
+/// Whether operators of this thread record.
+class GradMode {
+ public:
+  [[nodiscard]] static bool enabled();
+  static void set(bool on);
+};
+
+class NoGrad {
+ public:
+  NoGrad() : before_(GradMode::enabled()) { GradMode::set(false); }
+  ~NoGrad() { GradMode::set(before_); }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// While one lives, operators remember where they ran (operator and module), and a backward that makes a NaN or an
+/// infinity throws, naming the operator and the forward site. Slow: it waits for the queue after every node.
+class AnomalyMode {
+ public:
+  explicit AnomalyMode(bool on = true);
+  ~AnomalyMode();
+  [[nodiscard]] static bool enabled();
+
+ private:
+  bool before_;
+};
+
+struct BackwardOptions {
+  bool retainGraph = false;  ///< keep what nodes saved, for another backward
+  bool createGraph = false;  ///< record the backward itself, for double backward (implies retainGraph)
+  bool allowUnused = false;  ///< grad(): an input that no root depends on gives an undefined gradient
+};
+
+/// Adds the gradients of the leaves that `roots` depend on to their grad().
+void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients = {},
+              BackwardOptions options = {});
+/// The gradients of the roots with respect to `inputs`; grad() of leaves is left alone.
+[[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& gradients = {}, BackwardOptions options = {});
+
+struct GradCheckOptions {
+  double step = 1e-6;
+  double absolute = 1e-5;
+  double relative = 1e-3;
+  bool second = false;  ///< also the gradient of the gradient
+};
+/// Compares the gradients of `function` at `inputs` (f64, requiring gradients) with central finite differences. Returns
+/// an empty text, or what differs most.
+[[nodiscard]] std::string gradcheck(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
+                                    const std::vector<Tensor>& inputs, GradCheckOptions options = {});
+
+}  // namespace lacuna::rt

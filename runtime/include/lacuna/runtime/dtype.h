@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lacuna::rt {
+
+enum class DType : std::uint8_t { F32, F64, BF16, F16, I32, I64, U8, Bool };
+inline constexpr int kDTypeCount = 8;
+
+[[nodiscard]] std::size_t itemSize(DType type);
+[[nodiscard]] const char* name(DType type);  ///< "f32", "bf16", …
+[[nodiscard]] bool isFloating(DType type);
+[[nodiscard]] bool isInteger(DType type);  ///< integers and bool
+/// The type of an operation between two tensors: the higher category wins (bool, integer, floating), then the wider
+/// one; bf16 with f16 gives f32.
+[[nodiscard]] DType promote(DType a, DType b);
+
+/// bfloat16: storage and conversion, arithmetic happens in float.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float value) {
+    auto wide = std::bit_cast<std::uint32_t>(value);
+    const bool nan = (wide & 0x7fffffffu) > 0x7f800000u;
+    bits = nan ? static_cast<std::uint16_t>((wide >> 16) | 0x40u)
+               : static_cast<std::uint16_t>((wide + 0x7fffu + ((wide >> 16) & 1u)) >> 16);
+  }
+  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+};
+
+/// IEEE half: storage and conversion, arithmetic happens in float.
+struct Float16 {
+  std::uint16_t bits = 0;
+  Float16() = default;
+  explicit Float16(float value);
+  explicit operator float() const;
+};
+
+template <class T>
+struct DTypeOf;
+#define LACUNA_RT_DTYPE_OF(type, tag)           \
+  template <>                                   \
+  struct DTypeOf<type> {                        \
+    static constexpr DType kValue = DType::tag; \
+  };
+LACUNA_RT_DTYPE_OF(float, F32)
+LACUNA_RT_DTYPE_OF(double, F64)
+LACUNA_RT_DTYPE_OF(BFloat16, BF16)
+LACUNA_RT_DTYPE_OF(Float16, F16)
+LACUNA_RT_DTYPE_OF(std::int32_t, I32)
+LACUNA_RT_DTYPE_OF(std::int64_t, I64)
+LACUNA_RT_DTYPE_OF(std::uint8_t, U8)
+LACUNA_RT_DTYPE_OF(bool, Bool)
+#undef LACUNA_RT_DTYPE_OF
+
+}  // namespace lacuna::rt

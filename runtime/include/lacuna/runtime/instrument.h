@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+/// Annotations of a training loop. All of them cost one branch when nobody listens; docs/nvtx-schema.md says what a
+/// listener sees.
+namespace lacuna::rt {
+
+/// One iteration of training, from construction to destruction, on the training thread.
+class StepScope {
+ public:
+  explicit StepScope(std::uint64_t index, std::uint64_t samples = 0);
+  ~StepScope();
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
+
+ private:
+  bool pushed_;
+};
+
+enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer };
+
+/// A phase of a step. Tensor::backward() and Optimizer::step() open theirs themselves.
+class PhaseScope {
+ public:
+  explicit PhaseScope(Phase phase);
+  ~PhaseScope();
+  PhaseScope(const PhaseScope&) = delete;
+  PhaseScope& operator=(const PhaseScope&) = delete;
+
+ private:
+  bool pushed_;
+};
+
+enum class LoaderStage : std::uint8_t { Fetch, Decode, Augment, Collate, Put, Wait };
+
+/// A stage of data loading, on the thread that does it.
+class LoaderScope {
+ public:
+  /// `worker` is -1 for the consumer itself.
+  LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t bytes = 0);
+  ~LoaderScope();
+  LoaderScope(const LoaderScope&) = delete;
+  LoaderScope& operator=(const LoaderScope&) = delete;
+
+ private:
+  bool pushed_;
+};
+
+/// Number for a new loader of this process, from 0.
+[[nodiscard]] std::uint32_t registerLoader();
+/// How many batches are ready.
+void loaderQueueDepth(std::uint32_t loader, std::int64_t ready);
+/// A setting of the run under the name that flags and findings use: knob("loader.workers", "4").
+void knob(std::string_view name, std::string_view value);
+/// Names the calling thread for tools and debuggers.
+void nameThread(const char* name);
+/// Memory that a library holds for itself: its owner says so.
+void externalMemory(const void* address, std::size_t bytes, std::string_view owner, bool allocated);
+/// True when a tool listens (an NVTX injection is attached or rt::profile is on).
+[[nodiscard]] bool observed();
+
+}  // namespace lacuna::rt

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/tensor.h"
+
+/// Modules: parameters, submodules and a forward. Calling a module opens a range with its path.
+namespace lacuna::rt::nn {
+
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// Runs forward inside the module's range.
+  Tensor operator()(const Tensor& x);
+  [[nodiscard]] virtual const char* kind() const = 0;
+
+  struct Named {
+    std::string name;  ///< "0.weight"
+    Tensor tensor;
+  };
+  [[nodiscard]] std::vector<Named> namedParameters() const;
+  [[nodiscard]] std::vector<Tensor> parameters() const;
+  [[nodiscard]] std::vector<Named> namedBuffers() const;
+  void train(bool on = true);
+  void eval() { train(false); }
+  [[nodiscard]] bool training() const { return training_; }
+  void zeroGrad(bool toNone = true);
+  /// Gives paths to submodules and full names to parameters, for traces and reports; the root is called `root`.
+  void nameTree(const std::string& root = "");
+
+ protected:
+  virtual Tensor forward(const Tensor& x) = 0;
+  Tensor& addParameter(const char* name, Tensor value);
+  Tensor& addBuffer(const char* name, Tensor value);
+  template <class M>
+  std::shared_ptr<M> addModule(std::string name, std::shared_ptr<M> module) {
+    children_.emplace_back(std::move(name), module);
+    return module;
+  }
+
+ private:
+  void collect(const std::string& prefix, bool buffers, std::vector<Named>& out) const;
+  struct Slot {
+    const char* name;
+    std::unique_ptr<Tensor> tensor;
+  };
+  std::vector<Slot> parameters_;
+  std::vector<Slot> buffers_;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> children_;
+  std::string path_;
+  const void* pathName_ = nullptr;
+  bool training_ = true;
+};
+
+class Linear : public Module {
+ public:
+  Linear(std::int64_t in, std::int64_t out, bool bias = true, Options options = {});
+  [[nodiscard]] const char* kind() const override { return "Linear"; }
+  Tensor weight, bias;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+};
+
+class Embedding : public Module {
+ public:
+  Embedding(std::int64_t entries, std::int64_t features, Options options = {});
+  [[nodiscard]] const char* kind() const override { return "Embedding"; }
+  Tensor weight;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+};
+
+class LayerNorm : public Module {
+ public:
+  explicit LayerNorm(Shape normalized, double epsilon = 1e-5, Options options = {});
+  [[nodiscard]] const char* kind() const override { return "LayerNorm"; }
+  Tensor weight, bias;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Shape normalized_;
+  double epsilon_;
+};
+
+class Relu : public Module {
+ public:
+  [[nodiscard]] const char* kind() const override { return "Relu"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return relu(x); }
+};
+
+class Dropout : public Module {
+ public:
+  explicit Dropout(double probability) : probability_(probability) {}
+  [[nodiscard]] const char* kind() const override { return "Dropout"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return dropout(x, probability_, training()); }
+
+ private:
+  double probability_;
+};
+
+/// Runs its modules one after the other; they are called "0", "1", ….
+class Sequential : public Module {
+ public:
+  Sequential() = default;
+  template <class M, class... Args>
+  Sequential& add(Args&&... args) {
+    modules_.push_back(addModule(std::to_string(modules_.size()), std::make_shared<M>(std::forward<Args>(args)...)));
+    return *this;
+  }
+  [[nodiscard]] const char* kind() const override { return "Sequential"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::vector<std::shared_ptr<Module>> modules_;
+};
+
+}  // namespace lacuna::rt::nn

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/runtime/tensor.h"
+
+/// Random numbers from a counter (Philox 4x32-10): element i of the n-th draw depends on seed, n and i alone, so
+/// results are the same for every number of threads.
+namespace lacuna::rt {
+
+void manualSeed(std::uint64_t seed);
+struct RandomState {
+  std::uint64_t seed = 0;
+  std::uint64_t draws = 0;
+};
+[[nodiscard]] RandomState randomState();
+void setRandomState(RandomState state);
+
+[[nodiscard]] Tensor rand(Shape shape, Options options = {});   ///< uniform in [0, 1)
+[[nodiscard]] Tensor randn(Shape shape, Options options = {});  ///< normal, mean 0, deviation 1
+[[nodiscard]] Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options = {DType::I64});
+[[nodiscard]] Tensor randperm(std::int64_t count);
+/// In place: uniform in [low, high).
+Tensor& uniform_(Tensor& tensor, double low, double high);
+Tensor& normal_(Tensor& tensor, double mean, double deviation);
+
+}  // namespace lacuna::rt

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace lacuna::rt {
+
+inline constexpr int kMaxRank = 8;
+
+/// Up to eight sizes (or strides), held in place.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const std::int64_t> dims);
+  static Shape filled(int rank, std::int64_t value);
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] std::int64_t numel() const;
+  std::int64_t& operator[](int i) { return dims_[static_cast<std::size_t>(i)]; }
+  std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const std::int64_t* begin() const { return dims_.data(); }
+  [[nodiscard]] const std::int64_t* end() const { return dims_.data() + rank_; }
+  void push(std::int64_t dim);
+  void insert(int at, std::int64_t dim);
+  void erase(int at);
+  /// Strides, in elements, of a contiguous tensor of this shape.
+  [[nodiscard]] Shape contiguousStrides() const;
+  [[nodiscard]] std::string toString() const;  ///< "[2,3]"
+  friend bool operator==(const Shape& a, const Shape& b);
+
+ private:
+  std::array<std::int64_t, kMaxRank> dims_{};
+  int rank_ = 0;
+};
+
+/// Both stretched to a common shape, missing and 1-sized dimensions repeat. Throws naming `op` when they do not fit.
+Shape broadcast(const char* op, const Shape& a, const Shape& b);
+/// A dimension counted from the end when negative; throws naming `op` when outside.
+int normalizeDim(const char* op, std::int64_t dim, int rank);
+
+}  // namespace lacuna::rt

@@ -1,0 +1,395 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "alloc/allocator.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <unordered_set>
+#include <vector>
+
+#include "backend/common/queue.h"
+#include "instrument/observer.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kGrowth = std::size_t{2} << 20;
+constexpr std::size_t kSmallest = 64;
+constexpr std::size_t kSmallLimit = 2048;
+constexpr std::size_t kSlab = std::size_t{64} << 10;
+constexpr std::size_t kRange = std::size_t{1} << 40;
+
+std::size_t roundUp(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::size_t limitFromEnvironment() {
+  const char* text = std::getenv("LACUNA_MEMORY_LIMIT");
+  if (text == nullptr || *text == '\0') return 0;
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  const std::string suffix = end;
+  double factor = 1;
+  if (suffix == "K" || suffix == "k") factor = 1024;
+  if (suffix == "M" || suffix == "m") factor = 1024.0 * 1024;
+  if (suffix == "G" || suffix == "g") factor = 1024.0 * 1024 * 1024;
+  if (end == text || value < 0 || (factor == 1 && !suffix.empty())) {
+    fail("LACUNA_MEMORY_LIMIT", "'" + std::string(text) + "' is no size; write bytes or a number with K, M or G");
+  }
+  return static_cast<std::size_t>(value * factor);
+}
+
+struct BySize {
+  bool operator()(const Block* a, const Block* b) const {
+    return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
+  }
+};
+
+/// Where the addresses come from: memory of the machine, or none at all for the meta device.
+class RangeAllocator : public Allocator {
+ public:
+  RangeAllocator(bool backed, bool ordered, std::size_t limit) : backed_(backed), ordered_(ordered), limit_(limit) {
+    if (!backed) {
+      base_ = std::uintptr_t{1} << 44;
+      return;
+    }
+    void* range = ::mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) fail("allocator", "the system refuses an address range for the CPU device");
+    base_ = reinterpret_cast<std::uintptr_t>(range);
+  }
+
+  Block* allocate(std::size_t bytes, Role role) override {
+    const std::lock_guard lock(mutex_);
+    const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kAlignment));
+    Block* block = rounded <= kSmallLimit ? takeSmall(rounded) : takeLarge(rounded);
+    block->requested = bytes;
+    block->role = role;
+    block->op = instrument::tOp != nullptr ? instrument::tOp->name->text : "";
+    block->tensor = instrument::tState.tensorName != nullptr ? instrument::tState.tensorName : "";
+    block->serial = ++stats_.allocations;
+    link(block);
+    account(role, static_cast<std::int64_t>(bytes));
+    note(LACUNA_RT_MEMORY_ALLOCATE, *block);
+    return block;
+  }
+
+  void free(Block* block) override {
+    const std::lock_guard lock(mutex_);
+    note(LACUNA_RT_MEMORY_FREE, *block);
+    account(block->role, -static_cast<std::int64_t>(block->requested));
+    ++stats_.frees;
+    unlink(block);
+    if (block->bytes <= kSmallLimit) {
+      block->free = true;
+      small_[block->bytes / kSmallest].push_back(block);
+    } else {
+      giveBack(block, true);
+    }
+  }
+
+  void setRole(Block* block, Role role) override {
+    const std::lock_guard lock(mutex_);
+    account(block->role, -static_cast<std::int64_t>(block->requested));
+    block->role = role;
+    account(role, static_cast<std::int64_t>(block->requested));
+  }
+
+  MemoryStats stats() override {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+  void resetPeak() override {
+    const std::lock_guard lock(mutex_);
+    stats_.peakActive = stats_.active;
+    stats_.peakReserved = stats_.reserved;
+    stats_.peakByRole = stats_.atPeakByRole = stats_.activeByRole;
+  }
+
+  void trim() override {
+    const std::lock_guard lock(mutex_);
+    decommitFree();
+  }
+
+  void setLimit(std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    limit_ = bytes;
+  }
+
+  std::string largest(std::size_t count) override {
+    const std::lock_guard lock(mutex_);
+    return largestLocked(count);
+  }
+
+ private:
+  Block* takeSmall(std::size_t bytes) {
+    auto& list = small_[bytes / kSmallest];
+    if (list.empty()) carveSlab(bytes, list);
+    Block* block = list.back();
+    list.pop_back();
+    block->free = false;
+    return block;
+  }
+
+  void carveSlab(std::size_t bytes, std::vector<Block*>& list) {
+    Block* slab = takeLarge(kSlab);
+    for (std::size_t at = (kSlab / bytes - 1) * bytes;; at -= bytes) {
+      auto* piece = new Block;
+      piece->address = slab->address + at;
+      piece->bytes = bytes;
+      list.push_back(piece);
+      if (at == 0) break;
+    }
+  }
+
+  Block* takeLarge(std::size_t bytes) {
+    if (Block* fit = bestFit(committed_, bytes)) return split(fit, bytes);
+    if (Block* fit = bestFit(bare_, bytes)) return commitAndSplit(fit, bytes);
+    return grow(bytes);
+  }
+
+  static Block* bestFit(std::set<Block*, BySize>& blocks, std::size_t bytes) {
+    Block key;
+    key.bytes = bytes;
+    const auto found = blocks.lower_bound(&key);
+    if (found == blocks.end()) return nullptr;
+    Block* block = *found;
+    blocks.erase(found);
+    return block;
+  }
+
+  Block* split(Block* block, std::size_t bytes) {
+    block->free = false;
+    if (block->bytes - bytes > kSmallLimit) {
+      auto* rest = new Block;
+      rest->address = block->address + bytes;
+      rest->bytes = block->bytes - bytes;
+      rest->before = block;
+      rest->after = block->after;
+      rest->free = true;
+      rest->committed = block->committed;
+      if (rest->after != nullptr) rest->after->before = rest;
+      if (last_ == block) last_ = rest;
+      block->after = rest;
+      block->bytes = bytes;
+      (rest->committed ? committed_ : bare_).insert(rest);
+    }
+    return block;
+  }
+
+  Block* commitAndSplit(Block* block, std::size_t bytes) {
+    try {
+      checkLimit(bytes);
+    } catch (...) {
+      bare_.insert(block);
+      throw;
+    }
+    Block* taken = split(block, bytes);
+    taken->committed = true;
+    reserveBytes(*taken, taken->bytes);
+    return taken;
+  }
+
+  // The newest address range grows: by what is missing after a free block at its end, in steps of whole pages.
+  Block* grow(std::size_t bytes) {
+    const std::size_t tail = last_ != nullptr && last_->free && last_->committed ? last_->bytes : 0;
+    const std::size_t missing = roundUp(bytes - tail, backed_ ? growthUnit(bytes) : 512);
+    checkLimit(missing);
+    if (end_ + missing > kRange) fail("allocator", "the address range of the device is used up");
+    auto* fresh = new Block;
+    fresh->address = base_ + end_;
+    fresh->bytes = missing;
+    if (backed_ && ::mprotect(reinterpret_cast<void*>(fresh->address), missing, PROT_READ | PROT_WRITE) != 0) {
+      delete fresh;
+      outOfMemory(missing, "the system has no more memory");
+    }
+    end_ += missing;
+    fresh->committed = true;
+    fresh->before = last_;
+    if (last_ != nullptr) last_->after = fresh;
+    last_ = fresh;
+    reserveBytes(*fresh, missing);
+    giveBack(fresh, true);
+    Block* fit = bestFit(committed_, bytes);
+    return split(fit, bytes);
+  }
+
+  [[nodiscard]] static std::size_t growthUnit(std::size_t bytes) { return bytes >= kGrowth ? 4096 : kSlab; }
+
+  void reserveBytes(const Block& block, std::size_t bytes) {
+    stats_.reserved += bytes;
+    stats_.peakReserved = std::max(stats_.peakReserved, stats_.reserved);
+    if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
+      instrument::memoryEvent(LACUNA_RT_MEMORY_RESERVE, block.address, bytes, Role::Cached, "", "", position());
+    }
+  }
+
+  void giveBack(Block* block, bool committed) {
+    block->free = true;
+    block->committed = committed;
+    block = mergeAfter(block);
+    if (block->before != nullptr && block->before->free && block->before->committed == committed) {
+      Block* before = block->before;
+      (committed ? committed_ : bare_).erase(before);
+      block = absorb(before, block);
+    }
+    (committed ? committed_ : bare_).insert(block);
+  }
+
+  Block* mergeAfter(Block* block) {
+    Block* after = block->after;
+    if (after != nullptr && after->free && after->committed == block->committed) {
+      (after->committed ? committed_ : bare_).erase(after);
+      absorb(block, after);
+    }
+    return block;
+  }
+
+  Block* absorb(Block* keep, Block* gone) {
+    keep->bytes += gone->bytes;
+    keep->after = gone->after;
+    if (gone->after != nullptr) gone->after->before = keep;
+    if (last_ == gone) last_ = keep;
+    delete gone;
+    return keep;
+  }
+
+  void decommitFree() {
+    const std::vector<Block*> blocks(committed_.begin(), committed_.end());
+    committed_.clear();
+    for (Block* block : blocks) {
+      const std::uintptr_t first = roundUp(block->address, 4096);
+      const std::uintptr_t past = (block->address + block->bytes) / 4096 * 4096;
+      if (backed_ && past > first) ::madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
+      stats_.reserved -= block->bytes;
+      if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
+        instrument::memoryEvent(LACUNA_RT_MEMORY_RELEASE, block->address, block->bytes, Role::Cached, "", "",
+                                position());
+      }
+      giveBack(block, false);
+    }
+  }
+
+  void checkLimit(std::size_t bytes) {
+    if (limit_ == 0 || stats_.reserved + bytes <= limit_) return;
+    if (ordered_ && backed_) CpuQueue::instance().drain();
+    decommitFree();
+    if (stats_.reserved + bytes > limit_) outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
+  }
+
+  [[noreturn]] void outOfMemory(std::size_t bytes, const std::string& why) {
+    const std::string op = instrument::tOp != nullptr ? instrument::tOp->name->text : "allocation";
+    throw OutOfMemory(op + ": no memory for " + std::to_string(bytes) + " more bytes (" + why + "); " +
+                      std::to_string(stats_.active) + " bytes are held by tensors, the largest:\n" + largestLocked(10));
+  }
+
+  std::string largestLocked(std::size_t count) {
+    std::vector<const Block*> live;
+    for (const Block* block = live_; block != nullptr; block = block->liveAfter) live.push_back(block);
+    count = std::min(count, live.size());
+    std::partial_sort(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(count), live.end(),
+                      [](const Block* a, const Block* b) {
+                        return a->requested != b->requested ? a->requested > b->requested : a->serial < b->serial;
+                      });
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Block& block = *live[i];
+      text += "  " + std::to_string(block.requested) + " bytes, " + name(block.role) + ", by " +
+              (*block.op != '\0' ? block.op : "the program") +
+              (*block.tensor != '\0' ? ", \"" + std::string(block.tensor) + "\"" : "") + "\n";
+    }
+    return text;
+  }
+
+  void account(Role role, std::int64_t bytes) {
+    auto& share = stats_.activeByRole[static_cast<std::size_t>(role)];
+    stats_.active += static_cast<std::size_t>(bytes);
+    share += static_cast<std::size_t>(bytes);
+    auto& peak = stats_.peakByRole[static_cast<std::size_t>(role)];
+    peak = std::max(peak, share);
+    if (stats_.active > stats_.peakActive) {
+      stats_.peakActive = stats_.active;
+      stats_.atPeakByRole = stats_.activeByRole;
+    }
+  }
+
+  void note(LacunaRtMemoryAction action, const Block& block) {
+    if (instrument::sinks() == 0) [[likely]]
+      return;
+    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor, position());
+  }
+
+  [[nodiscard]] std::uint64_t position() const { return backed_ && ordered_ ? CpuQueue::instance().enqueued() : 0; }
+
+  void link(Block* block) {
+    block->liveBefore = nullptr;
+    block->liveAfter = live_;
+    if (live_ != nullptr) live_->liveBefore = block;
+    live_ = block;
+  }
+
+  void unlink(Block* block) {
+    if (block->liveBefore != nullptr) block->liveBefore->liveAfter = block->liveAfter;
+    if (block->liveAfter != nullptr) block->liveAfter->liveBefore = block->liveBefore;
+    if (live_ == block) live_ = block->liveAfter;
+  }
+
+  std::mutex mutex_;
+  const bool backed_;
+  const bool ordered_;
+  std::size_t limit_;
+  std::uintptr_t base_ = 0;
+  std::size_t end_ = 0;
+  Block* last_ = nullptr;
+  Block* live_ = nullptr;
+  std::set<Block*, BySize> committed_;
+  std::set<Block*, BySize> bare_;
+  std::vector<Block*> small_[kSmallLimit / kSmallest + 1];
+  MemoryStats stats_;
+};
+
+}  // namespace
+
+Allocator& allocatorOf(Device device) {
+  static auto* cpu = new RangeAllocator(true, true, limitFromEnvironment());
+  static auto* meta = new RangeAllocator(false, true, 0);
+  if (device.type == DeviceType::Cuda) fail("device", "this build has no CUDA backend");
+  return device.type == DeviceType::Meta ? *meta : *cpu;
+}
+
+Allocator& hostAllocator() {
+  static auto* host = new RangeAllocator(true, false, 0);
+  return *host;
+}
+
+const char* internText(std::string_view text) {
+  static auto* mutex = new std::mutex;
+  static auto* texts = new std::unordered_set<std::string>;
+  const std::lock_guard lock(*mutex);
+  return texts->emplace(text).first->c_str();
+}
+
+MemoryStats memoryStats(Device device) {
+  return allocatorOf(device).stats();
+}
+void resetPeakMemory(Device device) {
+  allocatorOf(device).resetPeak();
+}
+void releaseCachedMemory(Device device) {
+  synchronize();
+  allocatorOf(device).trim();
+}
+void setMemoryLimit(std::size_t bytes, Device device) {
+  allocatorOf(device).setLimit(bytes);
+}
+std::string largestTensors(std::size_t count, Device device) {
+  return allocatorOf(device).largest(count);
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/tensor.h"
+
+namespace lacuna::rt {
+
+/// A piece of an allocator's address range, in use or free.
+struct Block {
+  std::uintptr_t address = 0;
+  std::size_t bytes = 0;      ///< of the block, rounded up
+  std::size_t requested = 0;  ///< as asked for
+  Block* before = nullptr;    ///< neighbours in address order
+  Block* after = nullptr;
+  bool free = false;
+  bool committed = false;  ///< free blocks only: backed by memory
+  Role role = Role::Other;
+  const char* op = "";       ///< operator that asked; lives for good
+  const char* tensor = "";   ///< name of the tensor; lives for good
+  std::uint64_t serial = 0;  ///< order of allocation
+  Block* liveBefore = nullptr;
+  Block* liveAfter = nullptr;
+};
+
+/// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may
+/// be handed out at once, because whoever uses it is enqueued behind whoever used it.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  /// Throws OutOfMemory.
+  virtual Block* allocate(std::size_t bytes, Role role) = 0;
+  virtual void free(Block* block) = 0;
+  virtual void setRole(Block* block, Role role) = 0;
+  virtual MemoryStats stats() = 0;
+  virtual void resetPeak() = 0;
+  virtual void trim() = 0;  ///< gives free memory back to the system; the queue must be drained
+  virtual void setLimit(std::size_t bytes) = 0;
+  virtual std::string largest(std::size_t count) = 0;  ///< the largest live blocks, one a line
+};
+
+Allocator& allocatorOf(Device device);
+Allocator& hostAllocator();
+/// Text that lives for good, for Block::tensor and the like.
+const char* internText(std::string_view text);
+
+}  // namespace lacuna::rt

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+thread_local constinit bool tGradMode = true;
+std::atomic<bool> gAnomaly{false};
+std::atomic<std::uint64_t> gSequence{0};
+const OpInfo kAccumulate{"accumulate"};
+
+}  // namespace
+
+void destroy(Node* node) {
+  if (node->leaf != nullptr && node->leaf->autograd) node->leaf->autograd->accumulate = nullptr;
+  // A long chain must not recurse once per operator: what this node alone holds is taken apart in a loop.
+  std::vector<Ref<Node>> chain;
+  const auto strip = [&chain](Node& from) {
+    for (Edge& edge : from.edges) {
+      if (edge.node && edge.node->useCount() == 1) chain.push_back(std::move(edge.node));
+    }
+    for (SavedTensor& slot : from.saved) {
+      const TensorImpl* impl = slot.tensor.impl();
+      if (impl != nullptr && impl->useCount() == 1 && impl->autograd && impl->autograd->gradFn &&
+          impl->autograd->gradFn->useCount() == 1) {
+        chain.push_back(std::move(impl->autograd->gradFn));
+      }
+    }
+  };
+  strip(*node);
+  delete node;
+  while (!chain.empty()) {
+    const Ref<Node> next = std::move(chain.back());
+    chain.pop_back();
+    if (next->useCount() == 1) strip(*next);
+  }
+}
+
+bool GradMode::enabled() {
+  return tGradMode;
+}
+void GradMode::set(bool on) {
+  tGradMode = on;
+}
+
+AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.exchange(on)) {}
+AnomalyMode::~AnomalyMode() {
+  gAnomaly = before_;
+}
+bool AnomalyMode::enabled() {
+  return gAnomaly.load(std::memory_order_relaxed);
+}
+
+void Node::save(const Tensor& input) {
+  saved.push_back({input, input.version(), false, 0});
+}
+
+void Node::saveOutput(const Tensor& output, std::uint32_t index) {
+  const TensorImpl& impl = *output.impl();
+  saved.push_back(
+      {makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype), output.version(), true, index});
+}
+
+Tensor Node::unpack(std::size_t slot) {
+  const char* op = info->name.text;
+  if (freed)
+    fail(op,
+         "its saved tensors are gone: backward ran through this graph already; pass retainGraph = true the first time");
+  const SavedTensor& kept = saved[slot];
+  if (kept.tensor.version() != kept.version) {
+    fail(op, std::string("a tensor that its gradient needs (") + (kept.output ? "its output" : "its input") + ", " +
+                 kept.tensor.shape().toString() + ") was changed in place since the forward: version " +
+                 std::to_string(kept.tensor.version()) + ", saved at " + std::to_string(kept.version));
+  }
+  if (!kept.output || !recording()) return kept.tensor;
+  const TensorImpl& impl = *kept.tensor.impl();
+  Tensor again = makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);
+  AutogradMeta& meta = again.impl()->meta();
+  meta.requiresGrad = true;
+  meta.gradFn = Ref<Node>::share(this);
+  meta.outputIndex = kept.outputIndex;
+  return again;
+}
+
+Op::Op(const OpInfo& info, std::span<const Tensor* const> inputs) : info_(info) {
+  context_.name = &info.name;
+  context_.outer = instrument::tOp;
+  instrument::tOp = &context_;
+  if (tGradMode) {
+    for (const Tensor* input : inputs) needsGrad_ = needsGrad_ || (input->defined() && input->requiresGrad());
+    if (needsGrad_) context_.sequence = gSequence.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  if (instrument::sinks() != 0) [[unlikely]]
+    instrument::opBegin(context_, inputs);
+}
+
+Op::~Op() {
+  if (context_.announced) [[unlikely]]
+    instrument::opEnd(context_);
+  instrument::tOp = context_.outer;
+}
+
+Tensor Op::donateOrEmptyLike(const Tensor& x) const {
+  const TensorImpl* impl = x.impl();
+  const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && impl->contiguous &&
+                    !impl->storage->host &&
+                    (!impl->autograd || (impl->autograd->gradFn && impl->autograd->hooks.empty()));
+  if (mine && impl->storage->bytes == x.sizeBytes()) {
+    return makeView(impl->storage, impl->shape, impl->strides, impl->offset, impl->dtype);
+  }
+  return emptyLike(x);
+}
+
+Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+  if (!needsGrad_) return nullptr;
+  auto* node = new Node;
+  const auto owner = Ref<Node>::adopt(node);
+  node->info = &info_;
+  node->sequence = context_.sequence;
+  node->module = instrument::tState.module;
+  node->dtype = outputs[0]->dtype();
+  node->device = outputs[0]->device();
+  node->edges.reserve(inputs.size());
+  for (const Tensor* input : inputs) node->edges.push_back(edgeOf(*input));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    AutogradMeta& meta = outputs[i]->impl()->meta();
+    meta.requiresGrad = true;
+    meta.gradFn = owner;
+    meta.outputIndex = static_cast<std::uint32_t>(i);
+    node->outputShapes.push_back(outputs[i]->shape());
+  }
+  if (AnomalyMode::enabled()) {
+    std::string site = info_.name.text;
+    if (node->module != nullptr) site += " in module " + std::string(node->module->text);
+    site += ", inputs";
+    for (const Tensor* input : inputs) site += input->defined() ? " " + input->shape().toString() : " -";
+    node->forwardSite = std::make_unique<std::string>(std::move(site));
+  }
+  return node;
+}
+
+Edge edgeOf(const Tensor& tensor) {
+  if (!tensor.defined() || !tensor.requiresGrad()) return {};
+  AutogradMeta& meta = *tensor.impl()->autograd;
+  if (meta.gradFn) return {meta.gradFn, meta.outputIndex};
+  if (meta.accumulate != nullptr) return {Ref<Node>::share(meta.accumulate), 0};
+  auto* node = new Node;
+  node->info = &kAccumulate;
+  node->sequence = ~std::uint64_t{0};
+  node->leaf = tensor.impl();
+  node->leafOwner = Ref<TensorImpl>::share(tensor.impl());
+  node->outputShapes.push_back(tensor.shape());
+  node->dtype = tensor.dtype();
+  node->device = tensor.device();
+  meta.accumulate = node;
+  return {Ref<Node>::adopt(node), 0};
+}
+
+Tensor sumTo(const Tensor& gradient, const Shape& shape) {
+  if (gradient.shape() == shape) return gradient;
+  std::vector<int> dims;
+  const int extra = gradient.rank() - shape.rank();
+  for (int d = 0; d < gradient.rank(); ++d) {
+    if (d < extra || (shape[d - extra] == 1 && gradient.shape()[d] != 1)) dims.push_back(d);
+  }
+  const Tensor summed = dims.empty() ? gradient : sum(gradient, dims, true);
+  return summed.view(shape);
+}
+
+void beginInPlace(const char* op, const Tensor& target) {
+  if (recording() && target.requiresGrad() && target.isLeaf()) {
+    fail(op, "a leaf that requires a gradient cannot be changed in place while gradients are recorded; use NoGrad");
+  }
+  bumpVersion(target);
+}
+
+bool Tensor::requiresGrad() const {
+  return impl_ && impl_->autograd && impl_->autograd->requiresGrad;
+}
+bool Tensor::isLeaf() const {
+  return !impl_->autograd || !impl_->autograd->gradFn;
+}
+
+Tensor& Tensor::setRequiresGrad(bool on) {
+  if (on && !isFloating(dtype()))
+    fail("setRequiresGrad", std::string("only floating tensors have gradients, not ") + rt::name(dtype()));
+  if (!isLeaf())
+    fail("setRequiresGrad",
+         "the tensor was computed by " + std::string(impl_->autograd->gradFn->info->name.text) + "; use detach()");
+  impl_->meta().requiresGrad = on;
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  return impl_->autograd ? impl_->autograd->grad : Tensor();
+}
+
+void Tensor::setGrad(Tensor grad) const {
+  if (grad.defined() && grad.shape() != shape()) {
+    fail("setGrad", "gradient " + grad.shape().toString() + " for a tensor " + shape().toString());
+  }
+  impl_->meta().grad = std::move(grad);
+}
+
+Tensor Tensor::detach() const {
+  const TensorImpl& impl = *impl_;
+  return makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);
+}
+
+void Tensor::registerHook(std::function<Tensor(const Tensor&)> hook) const {
+  if (!requiresGrad()) fail("registerHook", "the tensor does not require a gradient");
+  AutogradMeta& meta = *impl_->autograd;
+  if (meta.gradFn) {
+    meta.gradFn->hooks.emplace_back(meta.outputIndex, std::move(hook));
+  } else {
+    meta.hooks.push_back(std::move(hook));
+  }
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backend/common/queue.h"
+#include "core/tensor_impl.h"
+#include "instrument/observer.h"
+#include "lacuna/runtime/autograd.h"
+
+/// How operators are written. An operator is a function with a static OpInfo:
+///
+///     const OpInfo kRelu{"relu", reluBackward};
+///     Tensor relu(Tensor x) {
+///       Op op(kRelu, {&x});                       // opens its range, notes whether a gradient is wanted
+///       Tensor y = op.donateOrEmptyLike(x);       // the input's memory, when nobody else can see it
+///       op.launch(...);                           // enqueues (nothing on meta)
+///       if (Node* node = op.record({&x}, {&y})) node->saveOutput(y);
+///       return y;
+///     }
+///
+/// `record` must come before an input's handle is dropped. A node keeps what it was told to save and nothing else, and
+/// drops it as soon as its backward ran.
+namespace lacuna::rt {
+
+using BackwardFn = void (*)(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
+
+struct OpInfo {
+  OpInfo(const char* text, BackwardFn fn = nullptr)
+      : name{text}, backward(fn), backwardText(std::string(text) + ".backward"), backwardName{backwardText.c_str()} {}
+  Name name;
+  BackwardFn backward;
+  std::string backwardText;
+  Name backwardName;
+};
+
+/// A tensor kept for the backward, with the version it had.
+struct SavedTensor {
+  Tensor tensor;  ///< an input as it is; of an output the memory only, or the graph would own itself
+  std::uint32_t version = 0;
+  bool output = false;
+  std::uint32_t outputIndex = 0;
+};
+
+struct Edge {
+  Ref<Node> node;  ///< none: no gradient is wanted there
+  std::uint32_t index = 0;
+};
+
+struct Node : RefCounted {
+  const OpInfo* info = nullptr;
+  std::uint64_t sequence = 0;
+  const Name* module = nullptr;
+  std::vector<Edge> edges;
+  std::vector<SavedTensor> saved;
+  std::vector<Shape> outputShapes;
+  std::vector<Shape> shapes;  ///< of inputs, where the backward needs only these
+  DType dtype = DType::F32;   ///< of the first output
+  Device device;
+  std::array<std::int64_t, 12> ints{};
+  std::array<double, 4> doubles{};
+  std::shared_ptr<void> extra;
+  bool freed = false;
+  std::unique_ptr<std::string> forwardSite;  ///< anomaly mode
+  std::vector<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>> hooks;
+  TensorImpl* leaf = nullptr;  ///< accumulation node: the leaf, kept alive
+  Ref<TensorImpl> leafOwner;
+
+  [[nodiscard]] bool needs(std::size_t input) const { return input < edges.size() && edges[input].node; }
+  void save(const Tensor& input);
+  void saveOutput(const Tensor& output, std::uint32_t index = 0);
+  /// The saved tensor, checked: throws when it was freed or changed in place since.
+  [[nodiscard]] Tensor unpack(std::size_t slot);
+};
+
+/// True while a backward should record (double backward) or a forward should.
+inline bool recording() {
+  return GradMode::enabled();
+}
+
+class Op {
+ public:
+  Op(const OpInfo& info, std::initializer_list<const Tensor*> inputs)
+      : Op(info, std::span<const Tensor* const>(inputs.begin(), inputs.size())) {}
+  Op(const OpInfo& info, std::span<const Tensor* const> inputs);
+  ~Op();
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
+
+  [[nodiscard]] bool needsGrad() const { return needsGrad_; }
+  [[nodiscard]] const char* name() const { return info_.name.text; }
+  [[noreturn]] void fail(const std::string& what) const { rt::fail(name(), what); }
+
+  /// The memory of `x` under a new tensor if this operator holds its only handle, else fresh memory.
+  [[nodiscard]] Tensor donateOrEmptyLike(const Tensor& x) const;
+  /// Enqueues `task`; does nothing for meta tensors.
+  template <class Task>
+  void launch(Device device, const Work& work, Task task) const {
+    if (device.type == DeviceType::Cpu) CpuQueue::instance().enqueue(info_.name, work, std::move(task));
+  }
+  /// The node of this operator, connected to inputs and outputs; null when no gradient is wanted.
+  Node* record(std::initializer_list<const Tensor*> inputs, std::initializer_list<Tensor*> outputs) {
+    return record(std::span<const Tensor* const>(inputs.begin(), inputs.size()),
+                  std::span<Tensor* const>(outputs.begin(), outputs.size()));
+  }
+  Node* record(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs);
+
+ private:
+  const OpInfo& info_;
+  instrument::OpContext context_;
+  bool needsGrad_ = false;
+};
+
+/// The edge that a consumer of `tensor` gets: to its maker, or to the leaf's accumulation node.
+Edge edgeOf(const Tensor& tensor);
+/// Sums `gradient` over the dimensions that were broadcast from `shape`.
+Tensor sumTo(const Tensor& gradient, const Shape& shape);
+/// For an in-place operator: throws on a leaf that needs a gradient (while recording) and raises the version.
+void beginInPlace(const char* op, const Tensor& target);
+
+}  // namespace lacuna::rt

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "lacuna/runtime/random.h"
+#include "lacuna/runtime/tensor.h"
+
+/// What a backend must be able to do. A kernel runs on the queue of its device, gets plain views and allocates nothing;
+/// shapes and types were checked by the operator that enqueued it.
+namespace lacuna::rt {
+
+struct View {
+  void* data = nullptr;
+  Shape shape;
+  Shape strides;
+  DType dtype = DType::F32;
+};
+View viewOf(const Tensor& tensor);
+
+namespace kernel {
+
+enum class Unary : std::uint8_t {
+  Neg,
+  Abs,
+  Exp,
+  Log,
+  Log1p,
+  Expm1,
+  Sqrt,
+  Rsqrt,
+  Reciprocal,
+  Square,
+  Sin,
+  Cos,
+  Tanh,
+  Sigmoid,
+  Relu,
+  Gelu,
+  GeluTanh,
+  Silu,
+  Softplus,
+  Erf,
+  Sign,
+  Floor,
+  Ceil,
+  Round,
+  LeakyRelu,
+  Elu,
+  Clamp,
+  PowScalar,
+  AddScalar,
+  MulScalar,
+  LogicalNot,
+  IsFinite
+};
+enum class Binary : std::uint8_t {
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Pow,
+  Maximum,
+  Minimum,
+  ReluGrad,
+  TanhGrad,
+  SigmoidGrad,
+  GeluGrad,
+  GeluTanhGrad,
+  SiluGrad,
+  LeakyReluGrad,
+  EluGrad,
+  ClampGrad,
+  Equal,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  And,
+  Or
+};
+inline bool isComparison(Binary op) {
+  return op >= Binary::Equal;
+}
+enum class Reduce : std::uint8_t { Sum, Mean, Max, Min, Prod };
+
+void fill(const View& out, double value);
+void arange(const View& out);
+/// Converts and broadcasts (zero strides of `from`).
+void copy(const View& out, const View& from);
+void unary(Unary op, const View& out, const View& x, double p, double q);
+/// a and b are broadcast by zero strides; out has their type, or bool for comparisons. Add and Sub scale b by alpha.
+void binary(Binary op, const View& out, const View& a, const View& b, double alpha);
+void where(const View& out, const View& condition, const View& a, const View& b);
+/// out has x's rank, with size 1 where it was reduced.
+void reduce(Reduce op, const View& out, const View& x);
+void argReduce(bool max, const View& out, const View& x, int dim);
+/// Batched: [.., m, k] × [.., k, n] of any strides; out contiguous. Adds to out when `accumulate`.
+void matmul(const View& out, const View& a, const View& b, bool accumulate);
+void uniform(const View& out, RandomState state, double low, double high);
+void normal(const View& out, RandomState state, double mean, double deviation);
+void randint(const View& out, RandomState state, std::int64_t low, std::int64_t high);
+
+/// Over the last dimension of contiguous views.
+void softmax(const View& out, const View& x, bool logarithm);
+void softmaxGrad(const View& gradX, const View& gradOut, const View& out, bool logarithm);
+/// x [n, c], target i64 [n]; loss [1] is the mean, or sum, over targets other than ignore.
+void crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target, double smoothing,
+                  std::int64_t ignore, bool mean);
+void crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities, const View& target,
+                      double smoothing, std::int64_t ignore, bool mean);
+void indexSelect(const View& out, const View& x, const View& index, int dim);
+void indexAdd(const View& out, const View& index, const View& values, int dim);
+void gather(const View& out, const View& x, const View& index, int dim);
+void scatterAdd(const View& out, const View& index, const View& values, int dim);
+/// Writes rather than adds.
+void scatter(const View& out, const View& index, const View& values, int dim);
+
+/// One parameter of a fused update; all contiguous, of one type.
+struct UpdateItem {
+  void* parameter;
+  const void* gradient;
+  void* first;   ///< momentum, or Adam's first moment
+  void* second;  ///< Adam's second moment
+  std::int64_t count;
+};
+struct SgdArguments {
+  double rate, momentum, dampening, decay;
+  bool nesterov, firstStep;
+};
+struct AdamArguments {
+  double rate, beta1, beta2, epsilon, decay, correction1, correction2;
+  bool decoupled;
+};
+void sgd(const UpdateItem* items, std::size_t count, DType dtype, const SgdArguments& arguments);
+void adam(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments);
+
+}  // namespace kernel
+}  // namespace lacuna::rt

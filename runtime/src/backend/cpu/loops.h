@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "backend/backend.h"
+#include "backend/cpu/parallel.h"
+
+/// Loops over strided operands: dimensions that lie together are joined, the innermost runs in one call.
+namespace lacuna::rt::cpu {
+
+inline constexpr std::int64_t kGrain = 16384;
+
+/// Arithmetic of the 16-bit types happens in float.
+template <class T>
+struct Wide {
+  using Type = T;
+};
+template <>
+struct Wide<BFloat16> {
+  using Type = float;
+};
+template <>
+struct Wide<Float16> {
+  using Type = float;
+};
+template <class T>
+using WideT = typename Wide<T>::Type;
+
+/// Calls f(T{}) with the C++ type of `type`.
+template <class F>
+void dispatchFloating(DType type, F&& f) {
+  switch (type) {
+    case DType::F32:
+      return f(float{});
+    case DType::F64:
+      return f(double{});
+    case DType::BF16:
+      return f(BFloat16{});
+    case DType::F16:
+      return f(Float16{});
+    default:
+      throw Error(std::string("needs a floating type, not ") + name(type));
+  }
+}
+template <class F>
+void dispatch(DType type, F&& f) {
+  switch (type) {
+    case DType::I32:
+      return f(std::int32_t{});
+    case DType::I64:
+      return f(std::int64_t{});
+    case DType::U8:
+      return f(std::uint8_t{});
+    case DType::Bool:
+      return f(bool{});
+    default:
+      return dispatchFloating(type, f);
+  }
+}
+
+template <int N>
+struct Loop {
+  int rank = 0;
+  std::array<std::int64_t, kMaxRank> sizes{};  ///< innermost first
+  std::array<std::array<std::int64_t, kMaxRank>, N> strides{};
+  std::int64_t count = 1;
+};
+
+/// Operands are views of the same shape (operand 0's), missing sizes given as stride 0.
+template <int N>
+Loop<N> makeLoop(const std::array<const View*, N>& views) {
+  Loop<N> loop;
+  const Shape& shape = views[0]->shape;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    loop.count *= shape[d];
+    if (shape[d] == 1) continue;
+    bool join = loop.rank > 0;
+    for (int i = 0; i < N && join; ++i) {
+      const auto& own = loop.strides[static_cast<std::size_t>(i)];
+      const auto inner = static_cast<std::size_t>(loop.rank - 1);
+      join = views[static_cast<std::size_t>(i)]->strides[d] == own[inner] * loop.sizes[inner];
+    }
+    if (join) {
+      loop.sizes[static_cast<std::size_t>(loop.rank - 1)] *= shape[d];
+      continue;
+    }
+    loop.sizes[static_cast<std::size_t>(loop.rank)] = shape[d];
+    for (int i = 0; i < N; ++i) {
+      loop.strides[static_cast<std::size_t>(i)][static_cast<std::size_t>(loop.rank)] =
+          views[static_cast<std::size_t>(i)]->strides[d];
+    }
+    ++loop.rank;
+  }
+  if (loop.rank == 0) {
+    loop.rank = 1;
+    loop.sizes[0] = 1;
+  }
+  return loop;
+}
+
+/// Calls inner(offsets, count) for pieces of innermost rows; offsets are in elements, one per operand.
+template <int N, class Inner>
+void runLoop(const Loop<N>& loop, const Inner& inner) {
+  if (loop.count == 0) return;
+  const std::int64_t row = loop.sizes[0];
+  parallelFor(loop.count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      std::array<std::int64_t, N> offsets{};
+      const std::int64_t within = begin % row;
+      std::int64_t rest = begin / row;
+      for (int i = 0; i < N; ++i) offsets[i] = within * loop.strides[i][0];
+      for (int d = 1; d < loop.rank; ++d) {
+        const std::int64_t at = rest % loop.sizes[d];
+        rest /= loop.sizes[d];
+        for (int i = 0; i < N; ++i) offsets[i] += at * loop.strides[i][d];
+      }
+      const std::int64_t piece = std::min(row - within, end - begin);
+      inner(offsets, piece);
+      begin += piece;
+    }
+  });
+}
+
+/// Views of x with x's dimensions stretched to `shape`.
+inline View stretched(const View& x, const Shape& shape) {
+  View out = x;
+  out.shape = shape;
+  out.strides = Shape::filled(shape.rank(), 0);
+  for (int i = 1; i <= x.shape.rank(); ++i) {
+    if (x.shape[x.shape.rank() - i] != 1) out.strides[shape.rank() - i] = x.strides[x.shape.rank() - i];
+  }
+  return out;
+}
+
+}  // namespace lacuna::rt::cpu

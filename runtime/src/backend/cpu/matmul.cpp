@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <unordered_map>
+
+#include "backend/cpu/loops.h"
+
+/// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN lacks, by a blocked loop.
+namespace lacuna::rt {
+
+namespace {
+
+struct Plan {
+  dnnl::matmul primitive;
+  dnnl::memory a, b, out, scratch;
+  std::unordered_map<int, dnnl::memory> arguments;
+};
+
+struct Cache {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::unordered_map<std::string, Plan> plans;
+};
+
+// Executions of one queue run one after the other; synchronous mode runs them on several threads, each with its own.
+Cache& cache() {
+  thread_local Cache own;
+  return own;
+}
+
+dnnl::memory::data_type typeOf(DType type) {
+  switch (type) {
+    case DType::BF16:
+      return dnnl::memory::data_type::bf16;
+    case DType::F16:
+      return dnnl::memory::data_type::f16;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
+dnnl::memory::desc descriptorOf(const View& view) {
+  return {dnnl::memory::dims(view.shape.begin(), view.shape.end()), typeOf(view.dtype),
+          dnnl::memory::dims(view.strides.begin(), view.strides.end())};
+}
+
+std::string keyOf(const View& out, const View& a, const View& b, bool accumulate) {
+  std::string key;
+  key.reserve(512);
+  const auto put = [&key](const void* bytes, std::size_t size) { key.append(static_cast<const char*>(bytes), size); };
+  key.push_back(static_cast<char>(out.dtype));
+  key.push_back(accumulate ? '+' : '=');
+  key.push_back(static_cast<char>(out.shape.rank()));
+  for (const View* view : {&a, &b}) {
+    put(view->shape.begin(), static_cast<std::size_t>(view->shape.rank()) * 8);
+    put(view->strides.begin(), static_cast<std::size_t>(view->shape.rank()) * 8);
+  }
+  return key;
+}
+
+Plan makePlan(Cache& held, const View& out, const View& a, const View& b, bool accumulate) {
+  dnnl::primitive_attr attributes;
+  if (accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0F);
+    attributes.set_post_ops(sum);
+  }
+  const dnnl::matmul::desc description(descriptorOf(a), descriptorOf(b), descriptorOf(out));
+  const dnnl::matmul::primitive_desc primitive(description, attributes, held.engine);
+  Plan plan{dnnl::matmul(primitive),
+            {descriptorOf(a), held.engine, nullptr},
+            {descriptorOf(b), held.engine, nullptr},
+            {descriptorOf(out), held.engine, nullptr},
+            {},
+            {}};
+  plan.arguments = {{DNNL_ARG_SRC, plan.a}, {DNNL_ARG_WEIGHTS, plan.b}, {DNNL_ARG_DST, plan.out}};
+  return plan;
+}
+
+void throughLibrary(const View& out, const View& a, const View& b, bool accumulate) {
+  Cache& held = cache();
+  const std::string key = keyOf(out, a, b, accumulate);
+  auto found = held.plans.find(key);
+  if (found == held.plans.end()) found = held.plans.emplace(key, makePlan(held, out, a, b, accumulate)).first;
+  Plan& plan = found->second;
+  plan.a.set_data_handle(a.data);
+  plan.b.set_data_handle(b.data);
+  plan.out.set_data_handle(out.data);
+  plan.primitive.execute(held.stream, plan.arguments);
+  held.stream.wait();
+}
+
+// Each element's products are added in the order of k, whatever the number of threads.
+template <class T>
+void byLoop(const View& out, const View& a, const View& b, bool accumulate) {
+  const int rank = out.shape.rank();
+  const std::int64_t rows = out.shape[rank - 2];
+  const std::int64_t columns = out.shape[rank - 1];
+  const std::int64_t depth = a.shape[rank - 1];
+  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, columns * depth));
+  parallelFor(out.shape.numel() / std::max<std::int64_t>(1, columns), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::int64_t rest = r / rows;
+      std::int64_t offsetA = r % rows * a.strides[rank - 2];
+      std::int64_t offsetB = 0;
+      for (int d = rank - 3; d >= 0; --d) {
+        offsetA += rest % out.shape[d] * a.strides[d];
+        offsetB += rest % out.shape[d] * b.strides[d];
+        rest /= out.shape[d];
+      }
+      const T* left = static_cast<const T*>(a.data) + offsetA;
+      T* to = static_cast<T*>(out.data) + r * columns;
+      if (!accumulate) std::fill(to, to + columns, T(0));
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const T factor = left[k * a.strides[rank - 1]];
+        const T* right = static_cast<const T*>(b.data) + offsetB + k * b.strides[rank - 2];
+        const std::int64_t step = b.strides[rank - 1];
+        for (std::int64_t c = 0; c < columns; ++c) to[c] += factor * right[c * step];
+      }
+    }
+  });
+}
+
+// oneDNN wants one of a matrix's last two strides to be 1 and the other at least as long as the row.
+bool libraryTakes(const View& view) {
+  const int rank = view.shape.rank();
+  for (int d = 0; d < rank; ++d) {
+    if (view.strides[d] == 0 && view.shape[d] != 1) return false;
+  }
+  const std::int64_t row = view.strides[rank - 2];
+  const std::int64_t column = view.strides[rank - 1];
+  return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
+}
+
+}  // namespace
+
+void kernel::matmul(const View& out, const View& a, const View& b, bool accumulate) {
+  threadCount();
+  const int rank = out.shape.rank();
+  if (out.shape.numel() == 0) return;
+  if (a.shape[rank - 1] == 0) {
+    if (!accumulate) fill(out, 0);
+    return;
+  }
+  if (out.dtype == DType::F64) return byLoop<double>(out, a, b, accumulate);
+  const bool halves = out.dtype == DType::F16 || out.dtype == DType::BF16;
+  if (!halves && !(libraryTakes(a) && libraryTakes(b))) return byLoop<float>(out, a, b, accumulate);
+  if (out.dtype == DType::F16) throw Error("f16 products are not supported on the CPU; use bf16 or f32");
+  throughLibrary(out, a, b, accumulate);
+}
+
+}  // namespace lacuna::rt

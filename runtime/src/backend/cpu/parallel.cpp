@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+namespace lacuna::rt {
+
+namespace {
+
+int initialThreads() {
+#ifdef __SANITIZE_THREAD__
+  const int count = 1;
+#else
+  const char* wanted = std::getenv("LACUNA_THREADS");
+  const int count = wanted != nullptr ? std::max(1, std::atoi(wanted)) : omp_get_max_threads();
+#endif
+  return count;
+}
+
+std::atomic<int>& threads() {
+  static std::atomic<int> count{initialThreads()};
+  return count;
+}
+
+}  // namespace
+
+int threadCount() {
+  const int count = threads().load(std::memory_order_relaxed);
+  thread_local int told = 0;
+  if (told != count) {
+    omp_set_num_threads(count);  // for oneDNN, which asks OpenMP; the setting belongs to the calling thread
+    told = count;
+  }
+  return count;
+}
+
+void useOneThread() {
+  threads().store(1);
+}
+
+void detail::parallelRun(std::int64_t count, std::int64_t grain, void (*body)(void*, std::int64_t, std::int64_t),
+                         void* context) {
+  const std::int64_t pieces = std::min<std::int64_t>(threadCount(), (count + grain - 1) / grain);
+  if (pieces <= 1 || omp_in_parallel() != 0) {
+    body(context, 0, count);
+    return;
+  }
+#pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static, 1)
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    body(context, count * piece / pieces, count * (piece + 1) / pieces);
+  }
+}
+
+}  // namespace lacuna::rt

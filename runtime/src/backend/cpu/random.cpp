@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cmath>
+
+#include "backend/cpu/loops.h"
+
+namespace lacuna::rt {
+
+using cpu::WideT;
+
+namespace {
+
+/// Philox 4x32-10 (Salmon et al., 2011): four words from a key and a counter.
+std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t draw, std::uint64_t index) {
+  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
+                                 static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32)};
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+  return c;
+}
+
+double unit(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+template <class Make>
+void generate(const View& out, const Make& make) {
+  cpu::dispatch(out.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    auto* to = static_cast<T*>(out.data);
+    parallelFor(out.shape.numel(), 1024, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = T(static_cast<WideT<T>>(make(static_cast<std::uint64_t>(i))));
+    });
+  });
+}
+
+}  // namespace
+
+void kernel::uniform(const View& out, RandomState state, double low, double high) {
+  const bool narrow = out.dtype != DType::F64;
+  generate(out, [&](std::uint64_t i) {
+    const auto words = philox(state.seed, state.draws, i);
+    // 24 bits, or rounding to float could reach the excluded upper end.
+    const double u = narrow ? static_cast<double>(words[0] >> 8) * 0x1p-24 : unit(words[0], words[1]);
+    return low + (high - low) * u;
+  });
+}
+
+void kernel::normal(const View& out, RandomState state, double mean, double deviation) {
+  generate(out, [&](std::uint64_t i) {
+    const auto words = philox(state.seed, state.draws, i);
+    const double radius = std::sqrt(-2 * std::log(1 - unit(words[0], words[1])));
+    return mean + deviation * radius * std::cos(6.283185307179586 * unit(words[2], words[3]));
+  });
+}
+
+void kernel::randint(const View& out, RandomState state, std::int64_t low, std::int64_t high) {
+  const auto span = static_cast<std::uint64_t>(high - low);
+  generate(out, [&](std::uint64_t i) {
+    const auto words = philox(state.seed, state.draws, i);
+    return low + static_cast<std::int64_t>((std::uint64_t{words[0]} << 32 | words[1]) % span);
+  });
+}
+
+}  // namespace lacuna::rt

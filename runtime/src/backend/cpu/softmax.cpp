@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/loops.h"
+
+namespace lacuna::rt {
+
+using cpu::WideT;
+
+namespace {
+
+struct Rows {
+  std::int64_t count, width, grain;
+};
+Rows rowsOf(const View& x) {
+  const std::int64_t width = x.shape.rank() == 0 ? 1 : x.shape[x.shape.rank() - 1];
+  const std::int64_t count = width == 0 ? 0 : x.shape.numel() / width;
+  return {count, width, std::max<std::int64_t>(1, cpu::kGrain / 4 / std::max<std::int64_t>(1, width))};
+}
+
+template <class T>
+void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
+  using W = WideT<T>;
+  W top = -std::numeric_limits<W>::infinity();
+  for (std::int64_t i = 0; i < width; ++i) top = std::max(top, static_cast<W>(x[i]));
+  W sum = 0;
+  for (std::int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<W>(x[i]) - top);
+  const W shift = top + std::log(sum);
+  for (std::int64_t i = 0; i < width; ++i) {
+    const W value = static_cast<W>(x[i]) - shift;
+    y[i] = T(logarithm ? value : std::exp(value));
+  }
+}
+
+std::int64_t counted(const View& target, std::int64_t ignore) {
+  const auto* labels = static_cast<const std::int64_t*>(target.data);
+  return target.shape.numel() - std::count(labels, labels + target.shape.numel(), ignore);
+}
+
+}  // namespace
+
+void kernel::softmax(const View& out, const View& x, bool logarithm) {
+  cpu::dispatchFloating(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const Rows rows = rowsOf(x);
+    parallelFor(rows.count, rows.grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        logSoftmaxRow(static_cast<T*>(out.data) + r * rows.width, static_cast<const T*>(x.data) + r * rows.width,
+                      rows.width, logarithm);
+      }
+    });
+  });
+}
+
+void kernel::softmaxGrad(const View& gradX, const View& gradOut, const View& out, bool logarithm) {
+  cpu::dispatchFloating(out.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    using W = WideT<T>;
+    const Rows rows = rowsOf(out);
+    parallelFor(rows.count, rows.grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin * rows.width; r < end * rows.width; r += rows.width) {
+        T* dx = static_cast<T*>(gradX.data) + r;
+        const T* dy = static_cast<const T*>(gradOut.data) + r;
+        const T* y = static_cast<const T*>(out.data) + r;
+        W sum = 0;
+        for (std::int64_t i = 0; i < rows.width; ++i)
+          sum += static_cast<W>(dy[i]) * (logarithm ? W(1) : static_cast<W>(y[i]));
+        for (std::int64_t i = 0; i < rows.width; ++i) {
+          const W value = static_cast<W>(y[i]);
+          dx[i] = T(logarithm ? static_cast<W>(dy[i]) - std::exp(value) * sum : value * (static_cast<W>(dy[i]) - sum));
+        }
+      }
+    });
+  });
+}
+
+void kernel::crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target,
+                          double smoothing, std::int64_t ignore, bool mean) {
+  softmax(logProbabilities, x, true);
+  const auto* labels = static_cast<const std::int64_t*>(target.data);
+  const std::int64_t rows = x.shape[0];
+  const std::int64_t classes = x.shape[1];
+  cpu::dispatchFloating(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    using W = WideT<T>;
+    double sum = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (labels[r] == ignore) continue;
+      if (labels[r] < 0 || labels[r] >= classes) {
+        throw Error("cross_entropy: target " + std::to_string(labels[r]) + " of sample " + std::to_string(r) +
+                    " is not one of " + std::to_string(classes) + " classes");
+      }
+      const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
+      sum -= (1 - smoothing) * static_cast<double>(static_cast<W>(logs[labels[r]]));
+      for (std::int64_t c = 0; smoothing != 0 && c < classes; ++c) {
+        sum -= smoothing / static_cast<double>(classes) * static_cast<double>(static_cast<W>(logs[c]));
+      }
+    }
+    *static_cast<T*>(loss.data) = T(static_cast<W>(mean ? sum / static_cast<double>(counted(target, ignore)) : sum));
+  });
+}
+
+void kernel::crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities, const View& target,
+                              double smoothing, std::int64_t ignore, bool mean) {
+  const auto* labels = static_cast<const std::int64_t*>(target.data);
+  const std::int64_t classes = gradX.shape[1];
+  const double share = mean ? 1.0 / static_cast<double>(counted(target, ignore)) : 1.0;
+  cpu::dispatchFloating(gradX.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    using W = WideT<T>;
+    const W scale = static_cast<W>(*static_cast<const T*>(gradLoss.data)) * static_cast<W>(share);
+    const W floor = static_cast<W>(smoothing / static_cast<double>(classes));
+    for (std::int64_t r = 0; r < gradX.shape[0]; ++r) {
+      T* to = static_cast<T*>(gradX.data) + r * classes;
+      const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
+      const bool skip = labels[r] == ignore;
+      for (std::int64_t c = 0; c < classes; ++c) {
+        const W wanted = floor + (c == labels[r] ? static_cast<W>(1 - smoothing) : W(0));
+        to[c] = T(skip ? W(0) : (std::exp(static_cast<W>(logs[c])) - wanted) * scale);
+      }
+    }
+  });
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/runtime/random.h"
+
+#include <mutex>
+#include <numeric>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+std::mutex gMutex;
+RandomState gState{0, 0};
+
+RandomState nextDraw() {
+  const std::lock_guard lock(gMutex);
+  const RandomState draw = gState;
+  ++gState.draws;
+  return draw;
+}
+
+const OpInfo kRand{"rand"};
+const OpInfo kRandn{"randn"};
+const OpInfo kRandint{"randint"};
+
+}  // namespace
+
+void manualSeed(std::uint64_t seed) {
+  setRandomState({seed, 0});
+}
+RandomState randomState() {
+  const std::lock_guard lock(gMutex);
+  return gState;
+}
+void setRandomState(RandomState state) {
+  const std::lock_guard lock(gMutex);
+  gState = state;
+}
+
+Tensor& uniform_(Tensor& tensor, double low, double high) {
+  const Op op(kRand, {});
+  if (!tensor.isContiguous()) op.fail("the tensor must be contiguous");
+  beginInPlace(op.name(), tensor);
+  op.launch(tensor.device(), {tensor.sizeBytes()},
+            [to = viewOf(tensor), draw = nextDraw(), low, high] { kernel::uniform(to, draw, low, high); });
+  return tensor;
+}
+
+Tensor& normal_(Tensor& tensor, double mean, double deviation) {
+  const Op op(kRandn, {});
+  if (!tensor.isContiguous()) op.fail("the tensor must be contiguous");
+  beginInPlace(op.name(), tensor);
+  op.launch(tensor.device(), {tensor.sizeBytes()},
+            [to = viewOf(tensor), draw = nextDraw(), mean, deviation] { kernel::normal(to, draw, mean, deviation); });
+  return tensor;
+}
+
+Tensor rand(Shape shape, Options options) {
+  Tensor out = empty(shape, options);
+  return uniform_(out, 0, 1);
+}
+
+Tensor randn(Shape shape, Options options) {
+  Tensor out = empty(shape, options);
+  return normal_(out, 0, 1);
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options) {
+  const Op op(kRandint, {});
+  if (high <= low) op.fail("nothing lies in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
+  Tensor out = empty(shape, options);
+  op.launch(out.device(), {out.sizeBytes()},
+            [to = viewOf(out), draw = nextDraw(), low, high] { kernel::randint(to, draw, low, high); });
+  return out;
+}
+
+Tensor randperm(std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  const RandomState draw = nextDraw();
+  std::uint64_t state = draw.seed * 0x9E3779B97F4A7C15U + draw.draws * 0xD1B54A32D192ED03U + 1;
+  for (std::size_t i = order.size(); i > 1; --i) {
+    state += 0x9E3779B97F4A7C15U;  // splitmix64
+    std::uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    std::swap(order[i - 1], order[(z ^ (z >> 31)) % i]);
+  }
+  return fromVector(order, {count});
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/runtime/tensor.h"
+
+#include <cstring>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "core/tensor_impl.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+const OpInfo kFill{"fill"};
+const OpInfo kFromBytes{"from_host"};
+const OpInfo kArange{"arange"};
+const Name kItem{"item"};
+const Name kCopyToHost{"copy_to_host"};
+
+Role roleFromContext(Role wanted) {
+  if (wanted != Role::Other) return wanted;
+  switch (instrument::tState.direction) {
+    case instrument::Direction::Backward:
+      return Role::Gradient;
+    case instrument::Direction::Optimizer:
+      return Role::Workspace;
+    default:
+      return Role::Activation;
+  }
+}
+
+TensorImpl* checked(const Tensor& tensor) {
+  if (!tensor.defined())
+    fail("tensor", "it is not defined (default-constructed, or a gradient that was never computed)");
+  return tensor.impl();
+}
+
+Tensor fresh(Ref<Storage> storage, const Shape& shape, DType dtype) {
+  auto* impl = new TensorImpl;
+  impl->storage = std::move(storage);
+  impl->shape = shape;
+  impl->strides = shape.contiguousStrides();
+  impl->dtype = dtype;
+  return Tensor(Ref<TensorImpl>::adopt(impl));
+}
+
+Ref<Storage> newStorage(Allocator& allocator, std::size_t bytes, Device device, Role role) {
+  auto* storage = new Storage;
+  auto owner = Ref<Storage>::adopt(storage);
+  storage->block = allocator.allocate(bytes, role);
+  storage->data = reinterpret_cast<void*>(storage->block->address);
+  storage->bytes = bytes;
+  storage->device = device;
+  storage->role = role;
+  return owner;
+}
+
+std::size_t bytesOf(const char* op, const Shape& shape, DType dtype) {
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) fail(op, "negative size in " + shape.toString());
+  }
+  return static_cast<std::size_t>(shape.numel()) * itemSize(dtype);
+}
+
+}  // namespace
+
+void retainObject(TensorImpl* impl) {
+  impl->retain();
+}
+void releaseObject(TensorImpl* impl) {
+  if (impl->release()) delete impl;
+}
+
+// A host block may still be read by what is enqueued, so it goes back in queue order.
+void destroy(Storage* storage) {
+  Block* block = storage->block;
+  if (block != nullptr && storage->host) {
+    CpuQueue& queue = CpuQueue::instance();
+    if (queue.completed() == queue.enqueued()) {
+      hostAllocator().free(block);
+    } else {
+      static const Name kRelease{"release_host"};
+      queue.enqueue(kRelease, {}, [block] { hostAllocator().free(block); });
+    }
+  } else if (block != nullptr) {
+    allocatorOf(storage->device).free(block);
+  }
+  delete storage;
+}
+
+std::string toString(Device device) {
+  static constexpr const char* kNames[] = {"cpu", "meta", "cuda"};
+  const std::string text = kNames[static_cast<int>(device.type)];
+  return device.type == DeviceType::Cuda ? text + ":" + std::to_string(device.index) : text;
+}
+
+const char* name(Role role) {
+  static constexpr const char* kNames[] = {"other", "parameter", "gradient",      "activation", "optimizer",
+                                           "input", "workspace", "communication", "cached"};
+  return kNames[static_cast<int>(role)];
+}
+
+bool stridesAreContiguous(const Shape& shape, const Shape& strides) {
+  std::int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides, std::int64_t offset,
+                DType dtype) {
+  auto* impl = new TensorImpl;
+  impl->storage = storage;
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->offset = offset;
+  impl->dtype = dtype;
+  impl->isView = true;
+  impl->contiguous = stridesAreContiguous(shape, strides);
+  return Tensor(Ref<TensorImpl>::adopt(impl));
+}
+
+const Shape& Tensor::shape() const {
+  return checked(*this)->shape;
+}
+const Shape& Tensor::strides() const {
+  return checked(*this)->strides;
+}
+std::int64_t Tensor::size(std::int64_t dim) const {
+  return shape()[normalizeDim("size", dim, rank())];
+}
+std::size_t Tensor::sizeBytes() const {
+  return static_cast<std::size_t>(numel()) * itemSize(dtype());
+}
+DType Tensor::dtype() const {
+  return checked(*this)->dtype;
+}
+Device Tensor::device() const {
+  return checked(*this)->storage->device;
+}
+bool Tensor::isContiguous() const {
+  return checked(*this)->contiguous;
+}
+std::uint32_t Tensor::version() const {
+  return checked(*this)->storage->version.load(std::memory_order_relaxed);
+}
+bool Tensor::sharesMemoryWith(const Tensor& other) const {
+  return checked(*this)->storage == checked(other)->storage;
+}
+
+void* Tensor::data() const {
+  const TensorImpl* impl = checked(*this);
+  return static_cast<std::byte*>(impl->storage->data) + impl->offset * static_cast<std::int64_t>(itemSize(impl->dtype));
+}
+
+void* Tensor::hostBytes(const char* op, DType expected) const {
+  if (dtype() != expected) {
+    fail(op, std::string("the tensor holds ") + rt::name(dtype()) + ", asked for as " + rt::name(expected));
+  }
+  if (isMeta()) fail(op, "a meta tensor has no values");
+  if (!isContiguous()) fail(op, "the tensor is not contiguous; call contiguous() first");
+  CpuQueue::instance().synchronize(kCopyToHost, LACUNA_RT_SYNC_COPY);
+  return data();
+}
+
+double Tensor::item() const {
+  if (numel() != 1) fail("item", "the tensor " + shape().toString() + " has not one element");
+  if (isMeta()) fail("item", "a meta tensor has no values");
+  const Tensor wide = dtype() == DType::F32 ? *this : detach().to(DType::F64);
+  CpuQueue::instance().synchronize(kItem, LACUNA_RT_SYNC_ITEM);
+  return dtype() == DType::F32 ? *static_cast<const float*>(wide.data()) : *static_cast<const double*>(wide.data());
+}
+
+Tensor empty(Shape shape, Options options) {
+  const std::size_t bytes = bytesOf("empty", shape, options.dtype);
+  return fresh(newStorage(allocatorOf(options.device), bytes, options.device, roleFromContext(options.role)), shape,
+               options.dtype);
+}
+
+Tensor emptyHost(Shape shape, DType dtype) {
+  auto storage = newStorage(hostAllocator(), bytesOf("emptyHost", shape, dtype), kCpu, Role::Input);
+  storage->host = true;
+  return fresh(std::move(storage), shape, dtype);
+}
+
+Tensor full(Shape shape, double value, Options options) {
+  const Op op(kFill, {});
+  Tensor out = empty(shape, options);
+  if (out.numel() == 0) return out;
+  op.launch(options.device, {out.sizeBytes(), 0, LACUNA_RT_EXECUTION_FILL},
+            [view = viewOf(out), value] { kernel::fill(view, value); });
+  return out;
+}
+
+Tensor zeros(Shape shape, Options options) {
+  return full(shape, 0, options);
+}
+Tensor ones(Shape shape, Options options) {
+  return full(shape, 1, options);
+}
+Tensor emptyLike(const Tensor& tensor) {
+  return empty(tensor.shape(), {tensor.dtype(), tensor.device()});
+}
+Tensor zerosLike(const Tensor& tensor) {
+  return zeros(tensor.shape(), {tensor.dtype(), tensor.device()});
+}
+
+Tensor arange(std::int64_t count, Options options) {
+  const Op op(kArange, {});
+  Tensor out = empty({count}, options);
+  op.launch(options.device, {out.sizeBytes()}, [view = viewOf(out)] { kernel::arange(view); });
+  return out;
+}
+
+Tensor fromBytes(const void* values, Shape shape, DType dtype) {
+  const Op op(kFromBytes, {});
+  Tensor out = emptyHost(shape, dtype);
+  if (out.sizeBytes() != 0) std::memcpy(out.data(), values, out.sizeBytes());
+  return out;
+}
+
+template <>
+Tensor fromVector<bool>(const std::vector<bool>& values, Shape shape) {
+  const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+  if (static_cast<std::int64_t>(bytes.size()) != shape.numel()) fail("fromVector", "the values do not fill the shape");
+  return fromBytes(bytes.data(), shape, DType::Bool);
+}
+
+Tensor& Tensor::setName(std::string_view text) {
+  checked(*this)->storage->block->tensor = internText(text);
+  return *this;
+}
+
+std::string_view Tensor::name() const {
+  return checked(*this)->storage->block->tensor;
+}
+
+Tensor& Tensor::setRole(Role role) {
+  Storage& storage = *checked(*this)->storage;
+  (storage.host ? hostAllocator() : allocatorOf(storage.device)).setRole(storage.block, role);
+  storage.role = role;
+  return *this;
+}
+
+Role Tensor::role() const {
+  return checked(*this)->storage->role;
+}
+
+std::string Tensor::toString() const {
+  if (!defined()) return "undefined tensor";
+  std::string text = std::string(rt::name(dtype())) + shape().toString();
+  if (isMeta()) return text + " on meta";
+  const auto values = toVector<double>();
+  text += " {";
+  for (std::size_t i = 0; i < values.size() && i < 16; ++i) text += (i != 0 ? ", " : "") + std::to_string(values[i]);
+  return text + (values.size() > 16 ? ", …}" : "}");
+}
+
+}  // namespace lacuna::rt

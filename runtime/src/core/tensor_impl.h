@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "alloc/allocator.h"
+#include "lacuna/runtime/tensor.h"
+
+namespace lacuna::rt {
+
+struct Node;
+void destroy(Node* node);
+
+/// Queue-ordered memory. Views share it; its version rises with every change in place.
+struct Storage : RefCounted {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  Device device;
+  Role role = Role::Other;
+  bool host = false;  ///< from the host pool: the block goes back when the queue has passed
+  std::atomic<std::uint32_t> version{0};
+  Block* block = nullptr;
+};
+void destroy(Storage* storage);
+
+/// What autograd knows of a tensor; absent for tensors without history.
+struct AutogradMeta {
+  bool requiresGrad = false;
+  std::uint32_t outputIndex = 0;
+  Ref<Node> gradFn;            ///< the node that made it; none for a leaf
+  Node* accumulate = nullptr;  ///< weak: the leaf's accumulation node, owned by the graphs that use it
+  Tensor grad;
+  std::vector<std::function<Tensor(const Tensor&)>> hooks;
+  std::function<void(Tensor&)> afterAccumulate;  ///< optimizer-in-backward
+};
+
+struct TensorImpl : RefCounted {
+  Ref<Storage> storage;
+  Shape shape;
+  Shape strides;
+  std::int64_t offset = 0;  ///< in elements
+  DType dtype = DType::F32;
+  bool contiguous = true;
+  bool isView = false;
+  std::unique_ptr<AutogradMeta> autograd;
+
+  AutogradMeta& meta() {
+    if (!autograd) autograd = std::make_unique<AutogradMeta>();
+    return *autograd;
+  }
+};
+
+/// A tensor over existing storage, without history.
+Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides, std::int64_t offset,
+                DType dtype);
+inline void bumpVersion(const Tensor& tensor) {
+  tensor.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+bool stridesAreContiguous(const Shape& shape, const Shape& strides);
+
+}  // namespace lacuna::rt

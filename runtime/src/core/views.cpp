@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+
+/// Views and copies. A view enqueues nothing; its node has the operator's name all the same.
+namespace lacuna::rt {
+
+namespace {
+
+/// A view whose gradient is computed by `info`; ints and shapes are what that needs.
+Tensor finishView(const OpInfo& info, const Tensor& x, const Shape& shape, const Shape& strides, std::int64_t offset,
+                  std::initializer_list<std::int64_t> ints = {}) {
+  Tensor out = makeView(x.impl()->storage, shape, strides, offset, x.dtype());
+  if (!recording() || !x.requiresGrad()) return out;
+  Op op(info, {&x});
+  if (Node* node = op.record({&x}, {&out})) {
+    node->shapes = {x.shape()};
+    std::copy(ints.begin(), ints.end(), node->ints.begin());
+  }
+  return out;
+}
+
+void viewBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = g[0].reshape(n.shapes[0]);
+}
+
+void permuteBackward(Node& n, const Tensor* g, Tensor* out) {
+  Shape inverse = Shape::filled(g[0].rank(), 0);
+  for (int i = 0; i < inverse.rank(); ++i) inverse[static_cast<int>(n.ints[static_cast<std::size_t>(i)])] = i;
+  out[0] = g[0].permute(inverse);
+}
+
+void expandBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = sumTo(g[0], n.shapes[0]);
+}
+
+const OpInfo kSlicePad{"slice_pad", [](Node& n, const Tensor* g, Tensor* out) {
+                         out[0] = g[0].slice(static_cast<int>(n.ints[0]), n.ints[1], n.ints[2], n.ints[3]);
+                       }};
+
+/// Zeros of `shape` with `values` at begin, begin + step, … of `dim`: the gradient of slice.
+Tensor slicePad(const Tensor& values, const Shape& shape, int dim, std::int64_t begin, std::int64_t end,
+                std::int64_t step) {
+  Op op(kSlicePad, {&values});
+  Tensor out;
+  {
+    const NoGrad guard;
+    out = zeros(shape, {values.dtype(), values.device()});
+    out.slice(dim, begin, end, step).copy_(values);
+  }
+  if (Node* node = op.record({&values}, {&out})) node->ints = {dim, begin, end, step};
+  return out;
+}
+
+void sliceBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = slicePad(g[0], n.shapes[0], static_cast<int>(n.ints[0]), n.ints[1], n.ints[2], n.ints[3]);
+}
+
+void copyBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = g[0].to(static_cast<DType>(n.ints[0]));
+}
+
+Tensor copyOf(const OpInfo& info, const Tensor& x, DType dtype) {
+  Op op(info, {&x});
+  Tensor out = empty(x.shape(), {dtype, x.device()});
+  op.launch(x.device(), {x.sizeBytes() + out.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
+            [to = viewOf(out), from = viewOf(x)] { kernel::copy(to, from); });
+  if (Node* node = op.record({&x}, {&out})) node->ints[0] = static_cast<std::int64_t>(x.dtype());
+  return out;
+}
+
+/// Strides under which `shape` shows the same elements in the same order, if there are any.
+bool viewStrides(const Tensor& x, const Shape& shape, Shape& strides) {
+  strides = shape.contiguousStrides();
+  if (x.isContiguous() || x.numel() == 0) return true;
+  int from = x.rank() - 1;
+  int to = shape.rank() - 1;
+  while (from >= 0 && to >= 0) {
+    std::int64_t have = x.shape()[from];
+    std::int64_t want = shape[to];
+    std::int64_t step = x.strides()[from];
+    strides[to--] = step;
+    while (have != want) {
+      if (have < want) {
+        if (--from < 0) return false;
+        if (x.shape()[from] != 1 && x.strides()[from] != have * step) return false;
+        have *= x.shape()[from];
+      } else {
+        if (to < 0) return false;
+        strides[to] = step * want;
+        want *= shape[to--];
+      }
+    }
+    --from;
+  }
+  return true;
+}
+
+Shape resolve(const Tensor& x, Shape shape, const char* op) {
+  std::int64_t known = 1;
+  int open = -1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == -1 && open < 0) {
+      open = i;
+    } else {
+      known *= shape[i];
+    }
+  }
+  if (open >= 0 && known != 0) shape[open] = x.numel() / known;
+  if (shape.numel() != x.numel() || (open >= 0 && known == 0)) {
+    fail(op, "a tensor " + x.shape().toString() + " cannot be seen as " + shape.toString());
+  }
+  return shape;
+}
+
+}  // namespace
+
+View viewOf(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return {tensor.data(), impl.shape, impl.strides, impl.dtype};
+}
+
+Tensor Tensor::view(Shape wanted) const {
+  static const OpInfo kInfo{"view", viewBackward};
+  const Shape shape = resolve(*this, wanted, "view");
+  Shape strides;
+  if (!viewStrides(*this, shape, strides)) {
+    fail("view", "the strides " + this->strides().toString() + " of " + this->shape().toString() + " do not allow " +
+                     shape.toString() + " without a copy; use reshape()");
+  }
+  return finishView(kInfo, *this, shape, strides, impl_->offset);
+}
+
+Tensor Tensor::reshape(Shape wanted) const {
+  const Shape shape = resolve(*this, wanted, "reshape");
+  Shape strides;
+  return viewStrides(*this, shape, strides) ? view(shape) : contiguous().view(shape);
+}
+
+Tensor Tensor::flatten(int startDim, int endDim) const {
+  const int start = normalizeDim("flatten", startDim, rank());
+  const int end = normalizeDim("flatten", endDim, rank());
+  Shape shape;
+  for (int i = 0; i < start; ++i) shape.push(this->shape()[i]);
+  std::int64_t joined = 1;
+  for (int i = start; i <= end && i < rank(); ++i) joined *= this->shape()[i];
+  shape.push(joined);
+  for (int i = end + 1; i < rank(); ++i) shape.push(this->shape()[i]);
+  return reshape(shape);
+}
+
+Tensor Tensor::permute(Shape dims) const {
+  static const OpInfo kInfo{"permute", permuteBackward};
+  if (dims.rank() != rank())
+    fail("permute", dims.toString() + " does not name the dimensions of " + shape().toString());
+  Shape shape = dims;
+  Shape strides = dims;
+  unsigned seen = 0;
+  for (int i = 0; i < rank(); ++i) {
+    dims[i] = normalizeDim("permute", dims[i], rank());
+    seen |= 1U << dims[i];
+    shape[i] = this->shape()[static_cast<int>(dims[i])];
+    strides[i] = this->strides()[static_cast<int>(dims[i])];
+  }
+  if (seen != (1U << rank()) - 1) fail("permute", dims.toString() + " names a dimension twice");
+  Tensor out = finishView(kInfo, *this, shape, strides, impl_->offset);
+  if (!out.isLeaf()) std::copy(dims.begin(), dims.end(), out.impl()->autograd->gradFn->ints.begin());
+  return out;
+}
+
+Tensor Tensor::transpose(int a, int b) const {
+  Shape dims = Shape::filled(rank(), 0);
+  for (int i = 0; i < rank(); ++i) dims[i] = i;
+  if (rank() == 0) return *this;
+  std::swap(dims[normalizeDim("transpose", a, rank())], dims[normalizeDim("transpose", b, rank())]);
+  return permute(dims);
+}
+
+Tensor Tensor::expand(Shape wanted) const {
+  static const OpInfo kInfo{"expand", expandBackward};
+  const int extra = wanted.rank() - rank();
+  Shape strides = Shape::filled(wanted.rank(), 0);
+  for (int i = 0; i < wanted.rank(); ++i) {
+    const std::int64_t own = i < extra ? 1 : shape()[i - extra];
+    if (wanted[i] == -1) wanted[i] = own;
+    if (extra < 0 || (own != wanted[i] && own != 1))
+      fail("expand", shape().toString() + " does not stretch to " + wanted.toString());
+    if (own != 1) strides[i] = this->strides()[i - extra];
+  }
+  return finishView(kInfo, *this, wanted, strides, impl_->offset);
+}
+
+Tensor Tensor::squeeze(int dim) const {
+  const int at = normalizeDim("squeeze", dim, rank());
+  if (rank() == 0 || shape()[at] != 1) return *this;
+  static const OpInfo kInfo{"squeeze", viewBackward};
+  Shape shape = this->shape();
+  Shape strides = this->strides();
+  shape.erase(at);
+  strides.erase(at);
+  return finishView(kInfo, *this, shape, strides, impl_->offset);
+}
+
+Tensor Tensor::unsqueeze(int dim) const {
+  static const OpInfo kInfo{"unsqueeze", viewBackward};
+  const int at = normalizeDim("unsqueeze", dim, rank() + 1);
+  Shape shape = this->shape();
+  Shape strides = this->strides();
+  strides.insert(at, at < rank() ? shape[at] * strides[at] : 1);
+  shape.insert(at, 1);
+  return finishView(kInfo, *this, shape, strides, impl_->offset);
+}
+
+Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t step) const {
+  static const OpInfo kInfo{"slice", sliceBackward};
+  const int at = normalizeDim("slice", dim, rank());
+  if (rank() == 0) fail("slice", "a tensor without dimensions cannot be sliced");
+  if (step < 1) fail("slice", "the step must be at least 1");
+  const std::int64_t size = shape()[at];
+  const auto bound = [size](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size); };
+  begin = bound(begin);
+  end = std::max(begin, bound(end));
+  Shape shape = this->shape();
+  Shape strides = this->strides();
+  const std::int64_t offset = impl_->offset + begin * strides[at];
+  shape[at] = (end - begin + step - 1) / step;
+  strides[at] *= step;
+  return finishView(kInfo, *this, shape, strides, offset, {at, begin, end, step});
+}
+
+Tensor Tensor::select(int dim, std::int64_t index) const {
+  const int at = normalizeDim("select", dim, rank());
+  const std::int64_t size = this->size(at);
+  if (index < -size || index >= size) {
+    fail("select", "index " + std::to_string(index) + " is outside a dimension of size " + std::to_string(size));
+  }
+  if (index < 0) index += size;
+  return slice(at, index, index + 1).squeeze(at);
+}
+
+Tensor Tensor::contiguous() const {
+  static const OpInfo kInfo{"contiguous", copyBackward};
+  return isContiguous() ? *this : copyOf(kInfo, *this, dtype());
+}
+
+Tensor Tensor::clone() const {
+  static const OpInfo kInfo{"clone", copyBackward};
+  return copyOf(kInfo, *this, dtype());
+}
+
+Tensor Tensor::to(DType wanted) const {
+  static const OpInfo kInfo{"convert", copyBackward};
+  if (wanted == dtype()) return *this;
+  return copyOf(kInfo, *this, wanted);
+}
+
+Tensor Tensor::to(Device wanted) const {
+  if (wanted == device()) return *this;
+  if (wanted.type == DeviceType::Meta) return empty(shape(), {dtype(), wanted});
+  fail("to", "a tensor on " + rt::toString(device()) + " cannot be moved to " + rt::toString(wanted));
+}
+
+Tensor& Tensor::fill_(double value) {
+  static const OpInfo kInfo{"fill_"};
+  const Op op(kInfo, {});
+  beginInPlace(op.name(), *this);
+  op.launch(device(), {sizeBytes(), 0, LACUNA_RT_EXECUTION_FILL},
+            [to = viewOf(*this), value] { kernel::fill(to, value); });
+  return *this;
+}
+
+Tensor& Tensor::copy_(const Tensor& source) {
+  static const OpInfo kInfo{"copy_"};
+  const Op op(kInfo, {&source});
+  if (op.needsGrad()) op.fail("it records no gradient; use clone() or NoGrad");
+  if (device() != source.device()) op.fail("from " + rt::toString(source.device()) + " to " + rt::toString(device()));
+  if (broadcast(op.name(), shape(), source.shape()) != shape()) {
+    op.fail("the source " + source.shape().toString() + " does not fit into " + shape().toString());
+  }
+  beginInPlace(op.name(), *this);
+  op.launch(device(), {sizeBytes() + source.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
+            [to = viewOf(*this), from = viewOf(source)] { kernel::copy(to, from); });
+  return *this;
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,406 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "instrument/module_range.h"
+#include "instrument/observer.h"
+#include "instrument/profile_table.h"
+#include "lacuna/runtime/instrument.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+nvtxDomainHandle_t gDomain = nullptr;
+
+nvtxStringHandle_t registered(const char* text) {
+  return ::nvtxDomainRegisterStringA(gDomain, text);
+}
+
+nvtxStringHandle_t handleOf(const Name& name) {
+  void* handle = name.handle.load(std::memory_order_acquire);
+  if (handle == nullptr) {
+    handle = registered(name.text);
+    name.handle.store(handle, std::memory_order_release);
+  }
+  return static_cast<nvtxStringHandle_t>(handle);
+}
+
+std::uint64_t fieldOf(const char* text) {
+  if (text == nullptr || *text == '\0') return 0;
+  return reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)));
+}
+
+template <class Payload>
+struct SchemaId;
+#define LACUNA_RT_SCHEMA_ID(Type, FIELDS, schemaName, id) \
+  template <>                                             \
+  struct SchemaId<Type> {                                 \
+    static constexpr std::uint64_t kValue = id;           \
+  };
+LACUNA_RT_PAYLOADS(LACUNA_RT_SCHEMA_ID)
+
+void registerSchema(const char* name, std::uint64_t id, std::size_t size, const nvtxPayloadSchemaEntry_t* entries,
+                    std::size_t count) {
+  nvtxPayloadSchemaAttr_t attributes{};
+  attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  attributes.name = name;
+  attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+  attributes.entries = entries;
+  attributes.numEntries = count;
+  attributes.payloadStaticSize = size;
+  attributes.schemaId = id;
+  ::nvtxPayloadSchemaRegister(gDomain, &attributes);
+}
+
+#define LACUNA_RT_ENTRY(type, field, nvtxType) \
+  {0, NVTX_PAYLOAD_ENTRY_TYPE_##nvtxType, #field, nullptr, 0, offsetof(Payload, field), nullptr, nullptr},
+#define LACUNA_RT_REGISTER(Type, FIELDS, schemaName, id)                            \
+  {                                                                                 \
+    using Payload = Type;                                                           \
+    static const nvtxPayloadSchemaEntry_t kEntries[] = {FIELDS(LACUNA_RT_ENTRY)};   \
+    registerSchema(schemaName, id, sizeof(Payload), kEntries, std::size(kEntries)); \
+  }
+
+nvtxEventAttributes_t attributesOf(nvtxStringHandle_t message, std::uint32_t category) {
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.category = category;
+  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  event.message.registered = message;
+  return event;
+}
+
+template <class Payload>
+void attach(nvtxEventAttributes_t& event, nvtxPayloadData_t& data, const Payload& payload) {
+  data = {SchemaId<Payload>::kValue, sizeof(Payload), &payload};
+  event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+  event.reserved0 = 1;
+  event.payload.ullValue = reinterpret_cast<std::uintptr_t>(&data);
+}
+
+template <class Payload>
+void push(nvtxStringHandle_t message, std::uint32_t category, const Payload& payload) {
+  nvtxEventAttributes_t event = attributesOf(message, category);
+  nvtxPayloadData_t data;
+  attach(event, data, payload);
+  ::nvtxDomainRangePushEx(gDomain, &event);
+}
+
+template <class Payload>
+void mark(nvtxStringHandle_t message, std::uint32_t category, const Payload& payload) {
+  nvtxEventAttributes_t event = attributesOf(message, category);
+  nvtxPayloadData_t data;
+  attach(event, data, payload);
+  ::nvtxDomainMarkEx(gDomain, &event);
+}
+
+void push(nvtxStringHandle_t message, std::uint32_t category) {
+  const nvtxEventAttributes_t event = attributesOf(message, category);
+  ::nvtxDomainRangePushEx(gDomain, &event);
+}
+
+bool nvtxOn() {
+  return (instrument::sinks() & instrument::kNvtxSink) != 0;
+}
+
+void registerCounter(const char* name, std::uint64_t id) {
+  nvtxCounterAttr_t attributes{};
+  attributes.structSize = sizeof(attributes);
+  attributes.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
+  attributes.name = name;
+  attributes.scopeId = NVTX_SCOPE_CURRENT_VM;
+  attributes.counterId = id;
+  ::nvtxCounterRegister(gDomain, &attributes);
+}
+
+const Name kMemory{LACUNA_RT_MSG_MEMORY};
+const Name kStep{LACUNA_RT_MSG_STEP};
+const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},
+                        {LACUNA_RT_MSG_PHASE_FORWARD},
+                        {LACUNA_RT_MSG_PHASE_BACKWARD},
+                        {LACUNA_RT_MSG_PHASE_OPTIMIZER}};
+const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE}, {LACUNA_RT_MSG_LOADER_AUGMENT},
+                        {LACUNA_RT_MSG_LOADER_COLLATE}, {LACUNA_RT_MSG_LOADER_PUT},    {LACUNA_RT_MSG_LOADER_WAIT}};
+
+// Runs before main: a tool that is attached answers with a domain handle, none answers with null.
+std::uint32_t attachTool() {
+  gDomain = ::nvtxDomainCreateA(LACUNA_RT_DOMAIN);
+  if (gDomain == nullptr) return 0;
+#define LACUNA_RT_NAME_CATEGORY(name, number, text) ::nvtxDomainNameCategoryA(gDomain, number, text);
+  LACUNA_RT_CATEGORIES(LACUNA_RT_NAME_CATEGORY)
+  LACUNA_RT_PAYLOADS(LACUNA_RT_REGISTER)
+  const LacunaRtHello hello{LACUNA_RT_SCHEMA_VERSION, static_cast<std::uint32_t>(::getpid())};
+  mark(registered(LACUNA_RT_MSG_HELLO), LACUNA_RT_CATEGORY_INFO, hello);
+  registerCounter(LACUNA_RT_COUNTER_QUEUE_DEPTH, LACUNA_RT_COUNTER_QUEUE_DEPTH_ID);
+  return instrument::kNvtxSink;
+}
+
+}  // namespace
+
+const Name* internName(std::string_view text) {
+  static auto* mutex = new std::mutex;
+  static auto* names = new std::unordered_map<std::string, std::unique_ptr<Name>>;
+  const std::lock_guard lock(*mutex);
+  const auto [at, fresh] = names->try_emplace(std::string(text));
+  if (fresh) at->second.reset(new Name{at->first.c_str()});
+  return at->second.get();
+}
+
+namespace instrument {
+
+std::atomic<std::uint32_t> gSinks{attachTool()};
+thread_local constinit OpContext* tOp = nullptr;
+thread_local constinit ThreadState tState;
+
+std::int64_t nowNs() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+}
+
+std::uint32_t threadId() {
+  thread_local const auto id = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  return id;
+}
+
+std::uint64_t nextCorrelation() {
+  static std::atomic<std::uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+namespace {
+
+struct ShapeKey {
+  std::array<std::int64_t, 40> words;
+  std::size_t used = 0;
+  std::uint64_t hash = 0;
+};
+
+void addToKey(ShapeKey& key, std::int64_t word) {
+  if (key.used == key.words.size()) return;
+  key.words[key.used++] = word;
+  key.hash = (key.hash ^ static_cast<std::uint64_t>(word)) * 0x9E3779B97F4A7C15U;
+  key.hash ^= key.hash >> 29;
+}
+
+const Name* shapesByText(std::span<const Tensor* const> inputs) {
+  std::string text;
+  for (const Tensor* input : inputs) {
+    if (!input->defined()) continue;
+    if (!text.empty()) text += ' ';
+    text += name(input->dtype()) + input->shape().toString();
+  }
+  return internName(text);
+}
+
+/// "f32[64,784] f32[512,784]"; a small table per thread saves building the text again.
+const Name* shapesOf(std::span<const Tensor* const> inputs) {
+  if (inputs.empty()) return nullptr;
+  struct Slot {
+    ShapeKey key;
+    const Name* name = nullptr;
+  };
+  thread_local const std::unique_ptr<Slot[]> slots(new Slot[256]);
+  ShapeKey key;
+  for (const Tensor* input : inputs) {
+    if (!input->defined()) continue;
+    addToKey(key, static_cast<std::int64_t>(input->dtype()) << 8 | input->rank());
+    for (const std::int64_t dim : input->shape()) addToKey(key, dim);
+  }
+  if (key.used == key.words.size()) return shapesByText(inputs);
+  Slot& slot = slots[key.hash >> 56];
+  const bool same = slot.name != nullptr && slot.key.hash == key.hash && slot.key.used == key.used &&
+                    std::memcmp(slot.key.words.data(), key.words.data(), key.used * sizeof(std::int64_t)) == 0;
+  if (!same) {
+    slot.name = shapesByText(inputs);
+    slot.key = key;
+  }
+  return slot.name;
+}
+
+std::uint32_t directionOf(const OpContext& op) {
+  if (op.direction != Direction::None) return static_cast<std::uint32_t>(op.direction);
+  return static_cast<std::uint32_t>(tState.direction);
+}
+
+}  // namespace
+
+void opBegin(OpContext& op, std::span<const Tensor* const> inputs) {
+  op.announced = true;
+  op.correlation = nextCorrelation();
+  const Name* shapes = shapesOf(inputs);
+  op.shapes = shapes != nullptr ? shapes->text : "";
+  if (op.module == nullptr) op.module = tState.module;
+  if (nvtxOn()) {
+    const LacunaRtOperator payload{op.correlation,
+                                   op.sequence,
+                                   shapes != nullptr ? reinterpret_cast<std::uintptr_t>(handleOf(*shapes)) : 0,
+                                   op.module != nullptr ? reinterpret_cast<std::uintptr_t>(handleOf(*op.module)) : 0,
+                                   0,
+                                   directionOf(op)};
+    push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, payload);
+  }
+  if ((sinks() & kTableSink) != 0) op.startNs = nowNs();
+}
+
+void opEnd(OpContext& op) {
+  if (nvtxOn()) ::nvtxDomainRangePop(gDomain);
+  if (op.startNs == 0) return;
+  const std::int64_t total = nowNs() - op.startNs;
+  tableOperator(op, total);
+  if (op.outer != nullptr) {
+    op.outer->childNs += total;
+    op.outer->memory += op.memory;
+    op.outer->childMemory += op.memory;
+  }
+}
+
+void executionBegin(Execution& execution) {
+  execution.announced = nvtxOn();
+  if (!execution.announced) return;
+  const LacunaRtExecution payload{execution.correlation,    execution.sequence,
+                                  execution.enqueueStartNs, execution.enqueueEndNs,
+                                  execution.thread,         0,
+                                  execution.kind,           0,
+                                  execution.bytes,          execution.flops};
+  push(handleOf(*execution.name), LACUNA_RT_CATEGORY_EXECUTION, payload);
+}
+
+void executionEnd(const Execution& execution, std::int64_t startNs) {
+  if (execution.announced) ::nvtxDomainRangePop(gDomain);
+  if ((sinks() & kTableSink) != 0) tableExecution(execution, nowNs() - startNs);
+}
+
+void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
+                 const char* tensor, std::uint64_t sequence) {
+  if (tOp != nullptr && action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
+  if (tOp != nullptr && action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
+  if (!nvtxOn()) return;
+  const LacunaRtMemory payload{address,
+                               bytes,
+                               sequence,
+                               fieldOf(op),
+                               fieldOf(tensor),
+                               0,
+                               static_cast<std::uint8_t>(action),
+                               static_cast<std::uint8_t>(role),
+                               0};
+  mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, payload);
+}
+
+void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores) {
+  if (!nvtxOn()) return;
+  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  const auto pageSize = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const LacunaRtQueue payload{fieldOf(name), pages * pageSize, 0, 0, LACUNA_RT_DEVICE_CPU, thread, cores, 0};
+  mark(registered(LACUNA_RT_MSG_QUEUE), LACUNA_RT_CATEGORY_INFO, payload);
+}
+
+void queueDepth(std::uint64_t waiting) {
+  if (nvtxOn()) {
+    ::nvtxCounterSampleInt64(gDomain, LACUNA_RT_COUNTER_QUEUE_DEPTH_ID, static_cast<std::int64_t>(waiting));
+  }
+}
+
+SyncRange::SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence) : pushed_(nvtxOn()) {
+  if (pushed_) [[unlikely]] {
+    push(handleOf(name), LACUNA_RT_CATEGORY_SYNC, LacunaRtSync{sequence, 0, kind});
+  }
+}
+SyncRange::~SyncRange() {
+  if (pushed_) ::nvtxDomainRangePop(gDomain);
+}
+
+ModuleRange::ModuleRange(const Name& path) : before_(tState.module), pushed_(nvtxOn()) {
+  tState.module = &path;
+  if (pushed_) push(handleOf(path), LACUNA_RT_CATEGORY_MODULE);
+}
+ModuleRange::~ModuleRange() {
+  if (pushed_) ::nvtxDomainRangePop(gDomain);
+  tState.module = before_;
+}
+
+}  // namespace instrument
+
+StepScope::StepScope(std::uint64_t index, std::uint64_t samples) : pushed_(nvtxOn()) {
+  if (pushed_) [[unlikely]]
+    push(handleOf(kStep), LACUNA_RT_CATEGORY_STEP, LacunaRtStep{index, samples});
+}
+StepScope::~StepScope() {
+  if (pushed_) ::nvtxDomainRangePop(gDomain);
+}
+
+PhaseScope::PhaseScope(Phase phase) : pushed_(nvtxOn()) {
+  if (pushed_) [[unlikely]]
+    push(handleOf(kPhases[static_cast<std::size_t>(phase)]), LACUNA_RT_CATEGORY_PHASE);
+}
+PhaseScope::~PhaseScope() {
+  if (pushed_) ::nvtxDomainRangePop(gDomain);
+}
+
+LoaderScope::LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t bytes)
+    : pushed_(nvtxOn()) {
+  if (pushed_) [[unlikely]] {
+    push(handleOf(kStages[static_cast<std::size_t>(stage)]), LACUNA_RT_CATEGORY_LOADER,
+         LacunaRtLoader{batch, bytes, loader, worker});
+  }
+}
+LoaderScope::~LoaderScope() {
+  if (pushed_) ::nvtxDomainRangePop(gDomain);
+}
+
+std::uint32_t registerLoader() {
+  static std::atomic<std::uint32_t> next{0};
+  const std::uint32_t loader = next.fetch_add(1);
+  if (nvtxOn() && loader < 256)
+    registerCounter(LACUNA_RT_COUNTER_LOADER_DEPTH, LACUNA_RT_COUNTER_LOADER_DEPTH_ID + loader);
+  return loader;
+}
+
+void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
+  if (nvtxOn() && loader < 256) ::nvtxCounterSampleInt64(gDomain, LACUNA_RT_COUNTER_LOADER_DEPTH_ID + loader, ready);
+}
+
+void knob(std::string_view name, std::string_view value) {
+  if (!nvtxOn()) return;
+  const auto handle = [](std::string_view text) {
+    return reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)));
+  };
+  mark(registered(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, LacunaRtKnob{handle(name), handle(value)});
+}
+
+void nameThread(const char* name) {
+  ::pthread_setname_np(::pthread_self(), std::string(name).substr(0, 15).c_str());
+  if (nvtxOn()) ::nvtxNameOsThreadA(instrument::threadId(), name);
+}
+
+void externalMemory(const void* address, std::size_t bytes, std::string_view owner, bool allocated) {
+  if (instrument::sinks() == 0) return;
+  instrument::memoryEvent(allocated ? LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE : LACUNA_RT_MEMORY_EXTERNAL_FREE,
+                          reinterpret_cast<std::uintptr_t>(address), bytes, Role::Workspace, internName(owner)->text,
+                          "", 0);
+}
+
+bool observed() {
+  return instrument::sinks() != 0;
+}
+
+}  // namespace lacuna::rt

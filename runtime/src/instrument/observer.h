@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "lacuna/runtime/nvtx_schema.h"
+#include "lacuna/runtime/tensor.h"
+
+/// One internal observer with two sinks: NVTX, for any tool, and the table of rt::profile. When neither is on, an event
+/// costs the one branch on `sinks()`.
+namespace lacuna::rt {
+
+/// A name with its registered NVTX string, made on first use.
+struct Name {
+  const char* text;
+  mutable std::atomic<void*> handle{nullptr};
+};
+/// The one Name of a text, for good; takes a lock. For names that are not static objects.
+const Name* internName(std::string_view text);
+
+namespace instrument {
+
+inline constexpr std::uint32_t kNvtxSink = 1;
+inline constexpr std::uint32_t kTableSink = 2;
+extern std::atomic<std::uint32_t> gSinks;
+inline std::uint32_t sinks() {
+  return gSinks.load(std::memory_order_relaxed);
+}
+
+enum class Direction : std::uint8_t { None, Forward, Backward, Optimizer };
+
+/// An operator in progress on this thread.
+struct OpContext {
+  const Name* name = nullptr;
+  OpContext* outer = nullptr;
+  std::uint64_t correlation = 0;
+  std::uint64_t sequence = 0;
+  const Name* module = nullptr;
+  Direction direction = Direction::None;
+  bool announced = false;    ///< the sinks heard of its beginning
+  std::int64_t startNs = 0;  ///< for the table
+  std::int64_t childNs = 0;
+  std::int64_t memory = 0;  ///< bytes allocated minus freed, for the table
+  std::int64_t childMemory = 0;
+  const char* shapes = nullptr;
+};
+extern thread_local constinit OpContext* tOp;
+/// What new tensors are for and which way the computation goes.
+struct ThreadState {
+  Direction direction = Direction::Forward;
+  const Name* module = nullptr;
+  const char* tensorName = nullptr;
+};
+extern thread_local constinit ThreadState tState;
+
+/// An execution as the queue keeps it; filled only when a sink is on.
+struct Execution {
+  const Name* name = nullptr;
+  std::uint64_t correlation = 0;
+  std::uint64_t sequence = 0;
+  std::int64_t enqueueStartNs = 0;
+  std::int64_t enqueueEndNs = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t flops = 0;
+  std::uint32_t thread = 0;
+  LacunaRtExecutionKind kind = LACUNA_RT_EXECUTION_COMPUTE;
+  const char* shapes = nullptr;
+  bool announced = false;
+};
+
+std::int64_t nowNs();
+std::uint32_t threadId();
+std::uint64_t nextCorrelation();
+
+void opBegin(OpContext& op, std::span<const Tensor* const> inputs);
+void opEnd(OpContext& op);
+void executionBegin(Execution& execution);
+void executionEnd(const Execution& execution, std::int64_t startNs);
+void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
+                 const char* tensor, std::uint64_t sequence);
+void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores);
+void queueDepth(std::uint64_t waiting);
+/// The wait of the host for a queue, from construction to destruction.
+class SyncRange {
+ public:
+  SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence);
+  ~SyncRange();
+
+ private:
+  bool pushed_ = false;
+};
+
+}  // namespace instrument
+}  // namespace lacuna::rt

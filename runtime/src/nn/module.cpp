@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "instrument/module_range.h"
+#include "instrument/observer.h"
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/nn.h"
+#include "lacuna/runtime/random.h"
+
+#include <cmath>
+
+namespace lacuna::rt::nn {
+
+Tensor Module::operator()(const Tensor& x) {
+  if (instrument::sinks() == 0 && !AnomalyMode::enabled()) [[likely]]
+    return forward(x);
+  if (pathName_ == nullptr) pathName_ = internName(path_.empty() ? kind() : path_);
+  const instrument::ModuleRange range(*static_cast<const Name*>(pathName_));
+  return forward(x);
+}
+
+void Module::collect(const std::string& prefix, bool buffers, std::vector<Named>& out) const {
+  for (const Slot& slot : buffers ? buffers_ : parameters_) out.push_back({prefix + slot.name, *slot.tensor});
+  for (const auto& [name, child] : children_) child->collect(prefix + name + ".", buffers, out);
+}
+
+std::vector<Module::Named> Module::namedParameters() const {
+  std::vector<Named> out;
+  collect("", false, out);
+  return out;
+}
+
+std::vector<Module::Named> Module::namedBuffers() const {
+  std::vector<Named> out;
+  collect("", true, out);
+  return out;
+}
+
+std::vector<Tensor> Module::parameters() const {
+  std::vector<Tensor> out;
+  for (Named& named : namedParameters()) out.push_back(std::move(named.tensor));
+  return out;
+}
+
+void Module::train(bool on) {
+  training_ = on;
+  for (const auto& child : children_) child.second->train(on);
+}
+
+void Module::zeroGrad(bool toNone) {
+  for (const Tensor& parameter : parameters()) {
+    if (toNone) {
+      parameter.setGrad({});
+    } else if (Tensor gradient = parameter.grad(); gradient.defined()) {
+      gradient.zero_();
+    }
+  }
+}
+
+void Module::nameTree(const std::string& root) {
+  path_ = root;
+  pathName_ = nullptr;
+  const std::string prefix = root.empty() ? "" : root + ".";
+  for (const Slot& slot : parameters_) slot.tensor->setName(prefix + slot.name);
+  for (const Slot& slot : buffers_) slot.tensor->setName(prefix + slot.name);
+  for (const auto& [name, child] : children_) child->nameTree(prefix + name);
+}
+
+Tensor& Module::addParameter(const char* name, Tensor value) {
+  value.setRole(Role::Parameter).setName(name).setRequiresGrad();
+  parameters_.push_back({name, std::make_unique<Tensor>(std::move(value))});
+  return *parameters_.back().tensor;
+}
+
+Tensor& Module::addBuffer(const char* name, Tensor value) {
+  value.setRole(Role::Parameter).setName(name);
+  buffers_.push_back({name, std::make_unique<Tensor>(std::move(value))});
+  return *buffers_.back().tensor;
+}
+
+namespace {
+Tensor uniformParameter(const char* name, Shape shape, double bound, Options options) {
+  options.role = Role::Parameter;
+  const instrument::TensorName naming(name);
+  Tensor value = empty(shape, options);
+  return uniform_(value, -bound, bound);
+}
+Tensor filledParameter(const char* name, Shape shape, double value, Options options) {
+  options.role = Role::Parameter;
+  const instrument::TensorName naming(name);
+  return full(shape, value, options);
+}
+}  // namespace
+
+Linear::Linear(std::int64_t in, std::int64_t out, bool withBias, Options options) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  weight = addParameter("weight", uniformParameter("weight", {out, in}, bound, options));
+  if (withBias) bias = addParameter("bias", uniformParameter("bias", {out}, bound, options));
+}
+Tensor Linear::forward(const Tensor& x) {
+  return linear(x, weight, bias);
+}
+
+Embedding::Embedding(std::int64_t entries, std::int64_t features, Options options) {
+  options.role = Role::Parameter;
+  const instrument::TensorName naming("weight");
+  weight = addParameter("weight", randn({entries, features}, options));
+}
+Tensor Embedding::forward(const Tensor& x) {
+  return embedding(weight, x);
+}
+
+LayerNorm::LayerNorm(Shape normalized, double epsilon, Options options) : normalized_(normalized), epsilon_(epsilon) {
+  weight = addParameter("weight", filledParameter("weight", normalized, 1, options));
+  bias = addParameter("bias", filledParameter("bias", normalized, 0, options));
+}
+Tensor LayerNorm::forward(const Tensor& x) {
+  return layerNorm(x, normalized_, weight, bias, epsilon_);
+}
+
+Tensor Sequential::forward(const Tensor& x) {
+  Tensor value = x;
+  for (const auto& module : modules_) value = (*module)(value);
+  return value;
+}
+
+}  // namespace lacuna::rt::nn

@@ -1,0 +1,415 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+using kernel::Binary;
+using kernel::Unary;
+
+namespace {
+
+enum class Keep : std::uint8_t { Nothing, Input, Output };
+
+Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 0, double q = 0) {
+  Op op(info, {&x});
+  const bool test = kind == Unary::LogicalNot || kind == Unary::IsFinite;
+  if (kind != Unary::LogicalNot && isInteger(x.dtype()) && kind >= Unary::Exp && kind <= Unary::Softplus &&
+      kind != Unary::Square && kind != Unary::Relu) {
+    op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
+  }
+  const bool keepsInput = op.needsGrad() && keep == Keep::Input;
+  Tensor y = test ? empty(x.shape(), {DType::Bool, x.device()}) : keepsInput ? emptyLike(x) : op.donateOrEmptyLike(x);
+  op.launch(x.device(), {x.sizeBytes() + y.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
+            [kind, to = viewOf(y), from = viewOf(x), p, q] { kernel::unary(kind, to, from, p, q); });
+  if (test) return y;
+  if (Node* node = op.record({&x}, {&y})) {
+    node->doubles = {p, q, 0, 0};
+    if (keep == Keep::Input) node->save(x);
+    if (keep == Keep::Output) node->saveOutput(y);
+  }
+  return y;
+}
+
+Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor& b, bool keepA, bool keepB,
+                 double alpha = 1) {
+  if (a.dtype() != b.dtype()) {
+    const DType type = promote(a.dtype(), b.dtype());
+    return runBinary(info, kind, a.to(type), b.to(type), keepA, keepB, alpha);
+  }
+  Op op(info, {&a, &b});
+  if (a.device() != b.device())
+    op.fail("one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
+  const Shape shape = broadcast(op.name(), a.shape(), b.shape());
+  const bool comparison = kernel::isComparison(kind);
+  Tensor out = empty(shape, {comparison ? DType::Bool : a.dtype(), a.device()});
+  op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
+            [kind, to = viewOf(out), x = viewOf(a), y = viewOf(b), alpha] { kernel::binary(kind, to, x, y, alpha); });
+  if (comparison) return out;
+  if (Node* node = op.record({&a, &b}, {&out})) {
+    node->shapes = {a.shape(), b.shape()};
+    node->doubles[0] = alpha;
+    if (keepA) node->save(a);
+    if (keepB) node->save(b);
+  }
+  return out;
+}
+
+/// gradient ∘ saved, in one pass; only for a backward that is not recorded itself.
+Tensor fused(const OpInfo& info, Binary kind, const Tensor& gradient, const Tensor& saved, double alpha = 1) {
+  return runBinary(info, kind, gradient, saved, false, false, alpha);
+}
+
+const OpInfo kFused{"elementwise_grad"};
+
+#define LACUNA_RT_BACKWARD(function) \
+  void function([[maybe_unused]] Node& n, [[maybe_unused]] const Tensor* g, Tensor* out)
+
+LACUNA_RT_BACKWARD(addBackward) {
+  if (n.needs(0)) out[0] = sumTo(g[0], n.shapes[0]);
+  if (n.needs(1)) out[1] = sumTo(n.doubles[0] == 1 ? g[0] : mul(g[0], n.doubles[0]), n.shapes[1]);
+}
+LACUNA_RT_BACKWARD(subBackward) {
+  if (n.needs(0)) out[0] = sumTo(g[0], n.shapes[0]);
+  if (n.needs(1)) out[1] = neg(sumTo(g[0], n.shapes[1]));
+}
+LACUNA_RT_BACKWARD(mulBackward) {
+  std::size_t slot = 0;
+  const bool second = n.needs(1);
+  const std::size_t first = slot;
+  if (second) ++slot;  // a is saved when b needs a gradient, and the other way round
+  if (n.needs(0)) out[0] = sumTo(mul(g[0], n.unpack(slot)), n.shapes[0]);
+  if (second) out[1] = sumTo(mul(g[0], n.unpack(first)), n.shapes[1]);
+}
+LACUNA_RT_BACKWARD(divBackward) {
+  const Tensor a = n.unpack(0);
+  const Tensor b = n.unpack(1);
+  if (n.needs(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
+  if (n.needs(1)) out[1] = sumTo(neg(div(mul(g[0], a), square(b))), n.shapes[1]);
+}
+LACUNA_RT_BACKWARD(powBackward) {
+  const Tensor a = n.unpack(0);
+  const Tensor b = n.unpack(1);
+  if (n.needs(0)) out[0] = sumTo(mul(g[0], mul(b, pow(a, b - 1))), n.shapes[0]);
+  if (n.needs(1)) out[1] = sumTo(mul(g[0], mul(pow(a, b), log(a))), n.shapes[1]);
+}
+LACUNA_RT_BACKWARD(extremeBackward) {
+  const Tensor a = n.unpack(0);
+  const Tensor b = n.unpack(1);
+  const Tensor firstWins = (n.ints[0] != 0 ? greaterEqual(a, b) : lessEqual(a, b)).to(g[0].dtype());
+  if (n.needs(0)) out[0] = sumTo(mul(g[0], firstWins), n.shapes[0]);
+  if (n.needs(1)) out[1] = sumTo(mul(g[0], add(neg(firstWins), 1)), n.shapes[1]);
+}
+LACUNA_RT_BACKWARD(whereBackward) {
+  const Tensor condition = n.unpack(0);
+  const Tensor none = zeros({}, {g[0].dtype(), g[0].device()});
+  if (n.needs(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
+  if (n.needs(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
+}
+LACUNA_RT_BACKWARD(addScalarBackward) {
+  out[0] = g[0];
+}
+LACUNA_RT_BACKWARD(mulScalarBackward) {
+  out[0] = mul(g[0], n.doubles[0]);
+}
+LACUNA_RT_BACKWARD(powScalarBackward) {
+  const double e = n.doubles[0];
+  out[0] = mul(g[0], mul(pow(n.unpack(0), e - 1), e));
+}
+LACUNA_RT_BACKWARD(negBackward) {
+  out[0] = neg(g[0]);
+}
+LACUNA_RT_BACKWARD(absBackward) {
+  out[0] = mul(g[0], sign(n.unpack(0)));
+}
+LACUNA_RT_BACKWARD(expBackward) {
+  out[0] = mul(g[0], n.unpack(0));
+}
+LACUNA_RT_BACKWARD(logBackward) {
+  out[0] = div(g[0], n.unpack(0));
+}
+LACUNA_RT_BACKWARD(log1pBackward) {
+  out[0] = div(g[0], add(n.unpack(0), 1));
+}
+LACUNA_RT_BACKWARD(sqrtBackward) {
+  out[0] = mul(div(g[0], n.unpack(0)), 0.5);
+}
+LACUNA_RT_BACKWARD(rsqrtBackward) {
+  const Tensor y = n.unpack(0);
+  out[0] = mul(mul(g[0], mul(square(y), y)), -0.5);
+}
+LACUNA_RT_BACKWARD(reciprocalBackward) {
+  out[0] = neg(mul(g[0], square(n.unpack(0))));
+}
+LACUNA_RT_BACKWARD(squareBackward) {
+  out[0] = mul(mul(g[0], n.unpack(0)), 2);
+}
+LACUNA_RT_BACKWARD(sinBackward) {
+  out[0] = mul(g[0], cos(n.unpack(0)));
+}
+LACUNA_RT_BACKWARD(cosBackward) {
+  out[0] = neg(mul(g[0], sin(n.unpack(0))));
+}
+LACUNA_RT_BACKWARD(erfBackward) {
+  out[0] = mul(mul(g[0], exp(neg(square(n.unpack(0))))), 1.12837916709551257390);
+}
+LACUNA_RT_BACKWARD(tanhBackward) {
+  const Tensor y = n.unpack(0);
+  out[0] = recording() ? mul(g[0], add(neg(square(y)), 1)) : fused(kFused, Binary::TanhGrad, g[0], y);
+}
+LACUNA_RT_BACKWARD(sigmoidBackward) {
+  const Tensor y = n.unpack(0);
+  out[0] = recording() ? mul(g[0], mul(y, add(neg(y), 1))) : fused(kFused, Binary::SigmoidGrad, g[0], y);
+}
+LACUNA_RT_BACKWARD(reluBackward) {
+  const Tensor y = n.unpack(0);
+  out[0] = recording() ? mul(g[0], greater(y, zeros({}, {y.dtype(), y.device()})).to(g[0].dtype()))
+                       : fused(kFused, Binary::ReluGrad, g[0], y);
+}
+LACUNA_RT_BACKWARD(leakyReluBackward) {
+  const Tensor x = n.unpack(0);
+  const double slope = n.doubles[0];
+  if (recording()) {
+    const Tensor positive = greater(x, zeros({}, {x.dtype(), x.device()})).to(g[0].dtype());
+    out[0] = mul(g[0], add(mul(positive, 1 - slope), slope));
+  } else {
+    out[0] = fused(kFused, Binary::LeakyReluGrad, g[0], x, slope);
+  }
+}
+LACUNA_RT_BACKWARD(eluBackward) {
+  const Tensor y = n.unpack(0);
+  const double alpha = n.doubles[0];
+  if (recording()) {
+    out[0] = mul(
+        g[0], where(greater(y, zeros({}, {y.dtype(), y.device()})), ones({}, {y.dtype(), y.device()}), add(y, alpha)));
+  } else {
+    out[0] = fused(kFused, Binary::EluGrad, g[0], y, alpha);
+  }
+}
+LACUNA_RT_BACKWARD(geluBackward) {
+  const Tensor x = n.unpack(0);
+  if (!recording()) {
+    out[0] = fused(kFused, Binary::GeluGrad, g[0], x);
+    return;
+  }
+  const Tensor cdf = mul(add(erf(mul(x, M_SQRT1_2)), 1), 0.5);
+  const Tensor density = mul(exp(mul(square(x), -0.5)), 0.39894228040143267794);
+  out[0] = mul(g[0], add(cdf, mul(x, density)));
+}
+LACUNA_RT_BACKWARD(geluTanhBackward) {
+  const Tensor x = n.unpack(0);
+  if (!recording()) {
+    out[0] = fused(kFused, Binary::GeluTanhGrad, g[0], x);
+    return;
+  }
+  constexpr double kScale = 0.79788456080286535588;
+  const Tensor t = tanh(mul(add(x, mul(mul(square(x), x), 0.044715)), kScale));
+  const Tensor slope = mul(add(mul(square(x), 3 * 0.044715), 1), kScale);
+  const Tensor inner = mul(mul(x, add(neg(square(t)), 1)), slope);
+  out[0] = mul(mul(g[0], add(add(t, 1), inner)), 0.5);
+}
+LACUNA_RT_BACKWARD(siluBackward) {
+  const Tensor x = n.unpack(0);
+  if (!recording()) {
+    out[0] = fused(kFused, Binary::SiluGrad, g[0], x);
+    return;
+  }
+  const Tensor s = sigmoid(x);
+  out[0] = mul(g[0], mul(s, add(mul(x, add(neg(s), 1)), 1)));
+}
+LACUNA_RT_BACKWARD(softplusBackward) {
+  out[0] = mul(g[0], sigmoid(n.unpack(0)));
+}
+LACUNA_RT_BACKWARD(clampBackward) {
+  const Tensor x = n.unpack(0);
+  const Options options{x.dtype(), x.device()};
+  const Tensor inside =
+      logicalAnd(greaterEqual(x, full({}, n.doubles[0], options)), lessEqual(x, full({}, n.doubles[1], options)));
+  out[0] = mul(g[0], inside.to(g[0].dtype()));
+}
+LACUNA_RT_BACKWARD(zeroBackward) {
+  out[0] = zeros(n.outputShapes[0], {n.dtype, n.device});
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b, double alpha) {
+  static const OpInfo kInfo{"add", addBackward};
+  return runBinary(kInfo, Binary::Add, a, b, false, false, alpha);
+}
+Tensor sub(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"sub", subBackward};
+  return runBinary(kInfo, Binary::Sub, a, b, false, false);
+}
+Tensor mul(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"mul", mulBackward};
+  return runBinary(kInfo, Binary::Mul, a, b, b.requiresGrad(), a.requiresGrad());
+}
+Tensor div(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"div", divBackward};
+  const DType type = promote(a.dtype(), b.dtype());
+  if (isInteger(type)) return div(a.to(DType::F32), b.to(DType::F32));
+  return runBinary(kInfo, Binary::Div, a, b, true, true);
+}
+Tensor pow(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"pow", powBackward};
+  return runBinary(kInfo, Binary::Pow, a, b, true, true);
+}
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"maximum", extremeBackward};
+  Tensor out = runBinary(kInfo, Binary::Maximum, a, b, true, true);
+  if (out.requiresGrad()) out.impl()->autograd->gradFn->ints[0] = 1;
+  return out;
+}
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"minimum", extremeBackward};
+  return runBinary(kInfo, Binary::Minimum, a, b, true, true);
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"where", whereBackward};
+  if (a.dtype() != b.dtype()) {
+    const DType type = promote(a.dtype(), b.dtype());
+    return where(condition, a.to(type), b.to(type));
+  }
+  Op op(kInfo, {&condition, &a, &b});
+  if (condition.dtype() != DType::Bool)
+    op.fail(std::string("the condition must be bool, not ") + name(condition.dtype()));
+  const Shape shape = broadcast(op.name(), condition.shape(), broadcast(op.name(), a.shape(), b.shape()));
+  Tensor out = empty(shape, {a.dtype(), a.device()});
+  op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes()},
+            [to = viewOf(out), c = viewOf(condition), x = viewOf(a), y = viewOf(b)] { kernel::where(to, c, x, y); });
+  if (Node* node = op.record({&condition, &a, &b}, {&out})) {
+    node->shapes = {a.shape(), b.shape()};
+    node->save(condition);
+  }
+  return out;
+}
+
+#define LACUNA_RT_COMPARISON(function, text, kind)             \
+  Tensor function(const Tensor& a, const Tensor& b) {          \
+    static const OpInfo kInfo{text};                           \
+    return runBinary(kInfo, Binary::kind, a, b, false, false); \
+  }
+LACUNA_RT_COMPARISON(equal, "equal", Equal)
+LACUNA_RT_COMPARISON(notEqual, "not_equal", NotEqual)
+LACUNA_RT_COMPARISON(less, "less", Less)
+LACUNA_RT_COMPARISON(lessEqual, "less_equal", LessEqual)
+LACUNA_RT_COMPARISON(greater, "greater", Greater)
+LACUNA_RT_COMPARISON(greaterEqual, "greater_equal", GreaterEqual)
+LACUNA_RT_COMPARISON(logicalAnd, "logical_and", And)
+LACUNA_RT_COMPARISON(logicalOr, "logical_or", Or)
+
+#define LACUNA_RT_UNARY(function, text, kind, backwardFunction, keep) \
+  Tensor function(Tensor x) {                                         \
+    static const OpInfo kInfo{text, backwardFunction};                \
+    return runUnary(kInfo, Unary::kind, std::move(x), Keep::keep);    \
+  }
+LACUNA_RT_UNARY(neg, "neg", Neg, negBackward, Nothing)
+LACUNA_RT_UNARY(abs, "abs", Abs, absBackward, Input)
+LACUNA_RT_UNARY(exp, "exp", Exp, expBackward, Output)
+LACUNA_RT_UNARY(log, "log", Log, logBackward, Input)
+LACUNA_RT_UNARY(log1p, "log1p", Log1p, log1pBackward, Input)
+LACUNA_RT_UNARY(sqrt, "sqrt", Sqrt, sqrtBackward, Output)
+LACUNA_RT_UNARY(rsqrt, "rsqrt", Rsqrt, rsqrtBackward, Output)
+LACUNA_RT_UNARY(reciprocal, "reciprocal", Reciprocal, reciprocalBackward, Output)
+LACUNA_RT_UNARY(square, "square", Square, squareBackward, Input)
+LACUNA_RT_UNARY(sin, "sin", Sin, sinBackward, Input)
+LACUNA_RT_UNARY(cos, "cos", Cos, cosBackward, Input)
+LACUNA_RT_UNARY(erf, "erf", Erf, erfBackward, Input)
+LACUNA_RT_UNARY(tanh, "tanh", Tanh, tanhBackward, Output)
+LACUNA_RT_UNARY(sigmoid, "sigmoid", Sigmoid, sigmoidBackward, Output)
+LACUNA_RT_UNARY(relu, "relu", Relu, reluBackward, Output)
+LACUNA_RT_UNARY(silu, "silu", Silu, siluBackward, Input)
+LACUNA_RT_UNARY(softplus, "softplus", Softplus, softplusBackward, Input)
+LACUNA_RT_UNARY(sign, "sign", Sign, zeroBackward, Nothing)
+LACUNA_RT_UNARY(floor, "floor", Floor, zeroBackward, Nothing)
+LACUNA_RT_UNARY(ceil, "ceil", Ceil, zeroBackward, Nothing)
+LACUNA_RT_UNARY(round, "round", Round, zeroBackward, Nothing)
+
+Tensor logicalNot(const Tensor& x) {
+  static const OpInfo kInfo{"logical_not"};
+  return runUnary(kInfo, Unary::LogicalNot, x, Keep::Nothing);
+}
+Tensor isFinite(const Tensor& x) {
+  static const OpInfo kInfo{"is_finite"};
+  return runUnary(kInfo, Unary::IsFinite, x, Keep::Nothing);
+}
+Tensor add(const Tensor& a, double b) {
+  static const OpInfo kInfo{"add_scalar", addScalarBackward};
+  return runUnary(kInfo, Unary::AddScalar, a, Keep::Nothing, b);
+}
+Tensor mul(const Tensor& a, double b) {
+  static const OpInfo kInfo{"mul_scalar", mulScalarBackward};
+  return runUnary(kInfo, Unary::MulScalar, a, Keep::Nothing, b);
+}
+Tensor pow(const Tensor& a, double exponent) {
+  static const OpInfo kInfo{"pow_scalar", powScalarBackward};
+  return runUnary(kInfo, Unary::PowScalar, a, Keep::Input, exponent);
+}
+Tensor leakyRelu(Tensor x, double slope) {
+  static const OpInfo kInfo{"leaky_relu", leakyReluBackward};
+  return runUnary(kInfo, Unary::LeakyRelu, std::move(x), Keep::Input, slope);
+}
+Tensor elu(Tensor x, double alpha) {
+  static const OpInfo kInfo{"elu", eluBackward};
+  return runUnary(kInfo, Unary::Elu, std::move(x), Keep::Output, alpha);
+}
+Tensor gelu(Tensor x, bool tanhApproximation) {
+  static const OpInfo kExact{"gelu", geluBackward};
+  static const OpInfo kTanh{"gelu", geluTanhBackward};
+  return tanhApproximation ? runUnary(kTanh, Unary::GeluTanh, std::move(x), Keep::Input)
+                           : runUnary(kExact, Unary::Gelu, std::move(x), Keep::Input);
+}
+Tensor clamp(Tensor x, double low, double high) {
+  static const OpInfo kInfo{"clamp", clampBackward};
+  return runUnary(kInfo, Unary::Clamp, std::move(x), Keep::Input, low, high);
+}
+
+Tensor& Tensor::add_(const Tensor& other, double alpha) {
+  static const OpInfo kInfo{"add_", addBackward};
+  Op op(kInfo, {this, &other});
+  if (broadcast(op.name(), shape(), other.shape()) != shape()) {
+    op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
+  }
+  const Tensor right = other.dtype() == dtype() ? other : other.to(dtype());
+  beginInPlace(op.name(), *this);
+  op.launch(device(), {sizeBytes() * 2 + right.sizeBytes()},
+            [to = viewOf(*this), y = viewOf(right), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });
+  if (op.needsGrad() && impl_->isView && !impl_->autograd) op.fail("in place on a view without history; use add()");
+  if (Node* node = op.record({this, &other}, {this})) {
+    node->shapes = {shape(), other.shape()};
+    node->doubles[0] = alpha;
+  }
+  return *this;
+}
+
+Tensor& Tensor::mul_(const Tensor& other) {
+  static const OpInfo kInfo{"mul_"};
+  Op op(kInfo, {this, &other});
+  if (op.needsGrad()) op.fail("it records no gradient; use mul()");
+  if (broadcast(op.name(), shape(), other.shape()) != shape()) {
+    op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
+  }
+  const Tensor right = other.dtype() == dtype() ? other : other.to(dtype());
+  beginInPlace(op.name(), *this);
+  op.launch(device(), {sizeBytes() * 2 + right.sizeBytes()},
+            [to = viewOf(*this), y = viewOf(right)] { kernel::binary(Binary::Mul, to, to, y, 1); });
+  return *this;
+}
+
+Tensor& Tensor::mul_(double factor) {
+  static const OpInfo kInfo{"mul_", mulScalarBackward};
+  Op op(kInfo, {this});
+  beginInPlace(op.name(), *this);
+  op.launch(device(), {sizeBytes() * 2},
+            [to = viewOf(*this), factor] { kernel::unary(Unary::MulScalar, to, to, factor, 0); });
+  if (Node* node = op.record({this}, {this})) node->doubles[0] = factor;
+  return *this;
+}
+
+}  // namespace lacuna::rt

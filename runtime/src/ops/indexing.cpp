@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+void checkIndex(const char* op, const Tensor& index) {
+  if (index.dtype() != DType::I64) fail(op, std::string("the index must be i64, not ") + name(index.dtype()));
+}
+
+void indexSelectBackward(Node& n, const Tensor* g, Tensor* out);
+void indexAddBackward(Node& n, const Tensor* g, Tensor* out);
+const OpInfo kIndexSelect{"index_select", indexSelectBackward};
+const OpInfo kIndexAdd{"index_add", indexAddBackward};
+const OpInfo kEmbedding{"embedding", indexSelectBackward};
+
+Tensor select(const OpInfo& info, const Tensor& source, int dim, const Tensor& at) {
+  checkIndex(info.name.text, at);
+  const Tensor x = source.contiguous();
+  const Tensor index = at.contiguous();
+  Op op(info, {&x, &index});
+  Shape shape;
+  for (int d = 0; d < dim; ++d) shape.push(x.shape()[d]);
+  for (const std::int64_t size : index.shape()) shape.push(size);
+  for (int d = dim + 1; d < x.rank(); ++d) shape.push(x.shape()[d]);
+  Tensor out = empty(shape, {x.dtype(), x.device()});
+  op.launch(
+      x.device(), {out.sizeBytes() * 2 + index.sizeBytes()},
+      [to = viewOf(out), from = viewOf(x), where = viewOf(index), dim] { kernel::indexSelect(to, from, where, dim); });
+  if (Node* node = op.record({&x}, {&out})) {
+    node->shapes = {x.shape()};
+    node->ints[0] = dim;
+    node->save(index);
+  }
+  return out;
+}
+
+/// Zeros of `shape` plus values at `index` of `dim`: the gradient of select.
+Tensor indexAdd(const Shape& shape, int dim, const Tensor& index, const Tensor& given) {
+  const Tensor values = given.contiguous();
+  Op op(kIndexAdd, {&values, &index});
+  Tensor out = zeros(shape, {values.dtype(), values.device()});
+  op.launch(out.device(), {out.sizeBytes() + values.sizeBytes() * 2},
+            [to = viewOf(out), where = viewOf(index), from = viewOf(values), dim] {
+              kernel::indexAdd(to, where, from, dim);
+            });
+  if (Node* node = op.record({&values}, {&out})) {
+    node->ints[0] = dim;
+    node->save(index);
+  }
+  return out;
+}
+
+void indexSelectBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = indexAdd(n.shapes[0], static_cast<int>(n.ints[0]), n.unpack(0), g[0]);
+}
+void indexAddBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = select(kIndexSelect, g[0], static_cast<int>(n.ints[0]), n.unpack(0));
+}
+
+void gatherBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = scatterAdd(zeros(n.shapes[0], {n.dtype, n.device}), static_cast<int>(n.ints[0]), n.unpack(0), g[0]);
+}
+void scatterAddBackward(Node& n, const Tensor* g, Tensor* out) {
+  if (n.needs(0)) out[0] = g[0];
+  if (n.needs(1)) out[1] = gather(g[0], static_cast<int>(n.ints[0]), n.unpack(0));
+}
+void scatterBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Tensor index = n.unpack(0);
+  const int dim = static_cast<int>(n.ints[0]);
+  if (n.needs(0)) out[0] = scatter(g[0], dim, index, zeros(index.shape(), {n.dtype, n.device}));
+  if (n.needs(1)) out[1] = gather(g[0], dim, index);
+}
+
+/// The index must not be larger than what it picks from or places into, except along `dim`.
+void checkIndexed(const Op& op, const Tensor& x, int dim, const Tensor& index) {
+  checkIndex(op.name(), index);
+  bool fits = x.rank() == index.rank();
+  for (int d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.shape()[d] <= x.shape()[d];
+  if (!fits)
+    op.fail("an index " + index.shape().toString() + " along dimension " + std::to_string(dim) + " of " +
+            x.shape().toString());
+}
+
+Tensor place(const OpInfo& info, bool adds, const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
+  Op op(info, {&x, &values, &index});
+  const int at = normalizeDim(op.name(), dim, x.rank());
+  checkIndexed(op, x, at, index);
+  if (values.shape() != index.shape() || values.dtype() != x.dtype()) {
+    op.fail("values " + values.shape().toString() + " for an index " + index.shape().toString() +
+            ", or of another type");
+  }
+  Tensor out = emptyLike(x);
+  op.launch(x.device(), {x.sizeBytes() * 2 + values.sizeBytes()},
+            [to = viewOf(out), base = viewOf(x), where = viewOf(index), from = viewOf(values), at, adds] {
+              kernel::copy(to, base);
+              adds ? kernel::scatterAdd(to, where, from, at) : kernel::scatter(to, where, from, at);
+            });
+  if (Node* node = op.record({&x, &values}, {&out})) {
+    node->ints[0] = at;
+    node->save(index);
+  }
+  return out;
+}
+
+void concatBackward(Node& n, const Tensor* g, Tensor* out) {
+  const int dim = static_cast<int>(n.ints[0]);
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < n.shapes.size(); ++i) {
+    const std::int64_t end = begin + n.shapes[i][dim];
+    if (n.needs(i)) out[i] = g[0].slice(dim, begin, end);
+    begin = end;
+  }
+}
+
+void dropoutBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = mul(g[0], n.unpack(0));
+}
+
+}  // namespace
+
+Tensor embedding(const Tensor& weight, const Tensor& index) {
+  if (weight.rank() != 2) fail("embedding", "the weight must be [entries,features], not " + weight.shape().toString());
+  return select(kEmbedding, weight, 0, index);
+}
+
+Tensor indexSelect(const Tensor& x, int dim, const Tensor& index) {
+  if (index.rank() != 1) fail("index_select", "the index must have one dimension, not " + index.shape().toString());
+  return select(kIndexSelect, x, normalizeDim("index_select", dim, x.rank()), index);
+}
+
+Tensor gather(const Tensor& x, int dim, const Tensor& index) {
+  static const OpInfo kInfo{"gather", gatherBackward};
+  Op op(kInfo, {&x, &index});
+  const int at = normalizeDim(op.name(), dim, x.rank());
+  checkIndexed(op, x, at, index);
+  Tensor out = empty(index.shape(), {x.dtype(), x.device()});
+  op.launch(x.device(), {out.sizeBytes() * 2 + index.sizeBytes()},
+            [to = viewOf(out), from = viewOf(x), where = viewOf(index), at] { kernel::gather(to, from, where, at); });
+  if (Node* node = op.record({&x}, {&out})) {
+    node->shapes = {x.shape()};
+    node->ints[0] = at;
+    node->save(index);
+  }
+  return out;
+}
+
+Tensor scatter(const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
+  static const OpInfo kInfo{"scatter", scatterBackward};
+  return place(kInfo, false, x, dim, index, values);
+}
+
+Tensor scatterAdd(const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
+  static const OpInfo kInfo{"scatter_add", scatterAddBackward};
+  return place(kInfo, true, x, dim, index, values);
+}
+
+Tensor concat(const std::vector<Tensor>& parts, int dim) {
+  static const OpInfo kInfo{"concat", concatBackward};
+  if (parts.empty()) fail("concat", "no tensors");
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& part : parts) inputs.push_back(&part);
+  Op op(kInfo, inputs);
+  const int at = normalizeDim(op.name(), dim, parts[0].rank());
+  Shape shape = parts[0].shape();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    Shape other = parts[i].shape();
+    if (other.rank() == shape.rank()) shape[at] += std::exchange(other[at], shape[at]);
+    if (other.rank() == shape.rank()) other[at] = shape[at];
+    if (other != shape || parts[i].dtype() != parts[0].dtype()) {
+      op.fail("part " + std::to_string(i) + " is " + name(parts[i].dtype()) + parts[i].shape().toString() +
+              ", part 0 " + name(parts[0].dtype()) + parts[0].shape().toString());
+    }
+  }
+  Tensor out = empty(shape, {parts[0].dtype(), parts[0].device()});
+  std::vector<std::pair<View, View>> copies;
+  std::int64_t begin = 0;
+  for (const Tensor& part : parts) {
+    const std::int64_t end = begin + part.size(at);
+    copies.emplace_back(viewOf(out.slice(at, begin, end)), viewOf(part));
+    begin = end;
+  }
+  op.launch(out.device(), {out.sizeBytes() * 2, 0, LACUNA_RT_EXECUTION_COPY}, [copies = std::move(copies)] {
+    for (const auto& [to, from] : copies) kernel::copy(to, from);
+  });
+  Tensor* outputs[] = {&out};
+  if (Node* node = op.record(inputs, outputs)) {
+    node->ints[0] = at;
+    for (const Tensor& part : parts) node->shapes.push_back(part.shape());
+  }
+  return out;
+}
+
+Tensor stack(const std::vector<Tensor>& parts, int dim) {
+  std::vector<Tensor> raised;
+  raised.reserve(parts.size());
+  for (const Tensor& part : parts) raised.push_back(part.unsqueeze(dim));
+  return concat(raised, dim);
+}
+
+std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
+  if (size < 1) fail("split", "pieces of " + std::to_string(size));
+  std::vector<Tensor> pieces;
+  for (std::int64_t begin = 0; begin < x.size(dim); begin += size) {
+    pieces.push_back(x.slice(dim, begin, std::min(begin + size, x.size(dim))));
+  }
+  return pieces;
+}
+
+Tensor dropout(const Tensor& x, double probability, bool training) {
+  static const OpInfo kInfo{"dropout", dropoutBackward};
+  if (probability < 0 || probability >= 1) fail("dropout", "the probability must lie in [0, 1)");
+  if (!training || probability == 0) return x;
+  Op op(kInfo, {&x});
+  Tensor mask;
+  Tensor out;
+  {
+    const NoGrad guard;
+    const Tensor kept =
+        less(full({}, probability, {DType::F32, x.device()}), rand(x.shape(), {DType::F32, x.device()}));
+    mask = mul(kept.to(x.dtype()), 1 / (1 - probability));
+    out = mul(x.detach(), mask);
+  }
+  if (Node* node = op.record({&x}, {&out})) node->save(mask);
+  return out;
+}
+
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
+                 double scale) {
+  const std::int64_t queries = query.size(-2);
+  const std::int64_t keys = key.size(-2);
+  if (query.size(-1) != key.size(-1) || keys != value.size(-2)) {
+    fail("attention", "query " + query.shape().toString() + ", key " + key.shape().toString() + ", value " +
+                          value.shape().toString());
+  }
+  const double factor = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
+  Tensor scores = matmul(query * factor, key.t());
+  if (mask.defined()) scores = add(scores, mask);
+  if (causal) {
+    const Options options{DType::I64, query.device()};
+    const Tensor later = less(arange(queries, options).unsqueeze(1), arange(keys, options).unsqueeze(0));
+    scores = where(later, full({}, -1e30, {scores.dtype(), scores.device()}), scores);
+  }
+  return matmul(softmax(scores, -1), value);
+}
+
+Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
+  std::vector<int> dims;
+  for (int i = 0; i < normalized.rank(); ++i) {
+    const int d = x.rank() - normalized.rank() + i;
+    if (d < 0 || x.shape()[d] != normalized[i]) {
+      fail("layer_norm", "input " + x.shape().toString() + " does not end in " + normalized.toString());
+    }
+    dims.push_back(d);
+  }
+  const Tensor centred = x - mean(x, dims, true);
+  Tensor out = mul(centred, rsqrt(add(mean(square(centred), dims, true), epsilon)));
+  if (weight.defined()) out = mul(out, weight);
+  return bias.defined() ? add(out, bias) : out;
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+const OpInfo kSoftmaxGrad{"softmax_grad"};
+const OpInfo kCrossEntropyGrad{"cross_entropy_grad"};
+
+void softmaxBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Tensor y = n.unpack(0);
+  if (recording()) {
+    out[0] = mul(y, sub(g[0], sum(mul(g[0], y), {-1}, true)));
+    return;
+  }
+  const Tensor gradient = g[0].contiguous();
+  Op op(kSoftmaxGrad, {&gradient, &y});
+  out[0] = emptyLike(y);
+  op.launch(y.device(), {y.sizeBytes() * 3}, [to = viewOf(out[0]), from = viewOf(gradient), held = viewOf(y)] {
+    kernel::softmaxGrad(to, from, held, false);
+  });
+}
+
+void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Tensor y = n.unpack(0);
+  if (recording()) {
+    out[0] = sub(g[0], mul(exp(y), sum(g[0], {-1}, true)));
+    return;
+  }
+  const Tensor gradient = g[0].contiguous();
+  Op op(kSoftmaxGrad, {&gradient, &y});
+  out[0] = emptyLike(y);
+  op.launch(y.device(), {y.sizeBytes() * 3}, [to = viewOf(out[0]), from = viewOf(gradient), held = viewOf(y)] {
+    kernel::softmaxGrad(to, from, held, true);
+  });
+}
+
+Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) {
+  const int at = normalizeDim(info.name.text, dim, x.rank());
+  if (!isFloating(x.dtype())) fail(info.name.text, std::string("needs a floating type, not ") + name(x.dtype()));
+  if (x.rank() > 0 && at != x.rank() - 1) return runSoftmax(info, x.transpose(at, -1), -1, logarithm).transpose(at, -1);
+  const Tensor packed = x.contiguous();
+  Op op(info, {&packed});
+  Tensor y = emptyLike(packed);
+  op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 4},
+            [to = viewOf(y), from = viewOf(packed), logarithm] { kernel::softmax(to, from, logarithm); });
+  if (Node* node = op.record({&packed}, {&y})) node->saveOutput(y);
+  return y;
+}
+
+void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
+  if (recording()) fail("cross_entropy", "it has no double backward; use logSoftmax and gather");
+  const Tensor held = n.unpack(0);
+  const Tensor target = n.unpack(1);
+  Op op(kCrossEntropyGrad, {&held});
+  out[0] = emptyLike(held);
+  op.launch(held.device(), {held.sizeBytes() * 2},
+            [to = viewOf(out[0]), from = viewOf(g[0]), logs = viewOf(held), labels = viewOf(target),
+             smoothing = n.doubles[0], ignore = n.ints[0],
+             mean = n.ints[1] != 0] { kernel::crossEntropyGrad(to, from, logs, labels, smoothing, ignore, mean); });
+}
+
+Tensor reduced(const Tensor& values, Reduction reduction) {
+  return reduction == Reduction::Mean ? mean(values) : sum(values);
+}
+
+void sameShapes(const char* op, const Tensor& x, const Tensor& target) {
+  if (x.shape() != target.shape()) {
+    fail(op, "prediction " + x.shape().toString() + " and target " + target.shape().toString() + " differ");
+  }
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int dim) {
+  static const OpInfo kInfo{"softmax", softmaxBackward};
+  return runSoftmax(kInfo, x, dim, false);
+}
+
+Tensor logSoftmax(const Tensor& x, int dim) {
+  static const OpInfo kInfo{"log_softmax", logSoftmaxBackward};
+  return runSoftmax(kInfo, x, dim, true);
+}
+
+Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,
+                    std::int64_t ignore) {
+  static const OpInfo kInfo{"cross_entropy", crossEntropyBackward};
+  if (scores.rank() != 2 || target.shape() != Shape{scores.size(0)}) {
+    fail("cross_entropy", "scores " + scores.shape().toString() + " and targets " + target.shape().toString() +
+                              "; expected [n,classes] and [n]");
+  }
+  if (target.dtype() != DType::I64)
+    fail("cross_entropy", std::string("targets must be i64, not ") + name(target.dtype()));
+  if (!isFloating(scores.dtype()))
+    fail("cross_entropy", std::string("scores must be floating, not ") + name(scores.dtype()));
+  const Tensor x = scores.contiguous();
+  const Tensor labels = target.contiguous();
+  Op op(kInfo, {&x, &labels});
+  const bool average = reduction == Reduction::Mean;
+  Tensor logs = emptyLike(x);
+  Tensor loss = empty({}, {x.dtype(), x.device()});
+  op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 4},
+            [to = viewOf(loss), held = viewOf(logs), from = viewOf(x), wanted = viewOf(labels), labelSmoothing, ignore,
+             average] { kernel::crossEntropy(to, held, from, wanted, labelSmoothing, ignore, average); });
+  if (Node* node = op.record({&x, &labels}, {&loss})) {
+    node->save(logs);
+    node->save(labels);
+    node->doubles[0] = labelSmoothing;
+    node->ints = {ignore, average ? 1 : 0};
+  }
+  return loss;
+}
+
+Tensor mseLoss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  sameShapes("mse_loss", x, target);
+  return reduced(square(sub(x, target)), reduction);
+}
+
+Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  sameShapes("l1_loss", x, target);
+  return reduced(abs(sub(x, target)), reduction);
+}
+
+Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction) {
+  sameShapes("bce_with_logits", x, target);
+  return reduced(sub(softplus(x), mul(x, target)), reduction);
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+void matmulBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Tensor a = n.unpack(0);
+  const Tensor b = n.unpack(1);
+  if (n.needs(0)) out[0] = sumTo(matmul(g[0], b.t()), a.shape());
+  if (n.needs(1)) out[1] = sumTo(matmul(a.t(), g[0]), b.shape());
+}
+
+Work productWork(const Tensor& a, const Tensor& b, const Tensor& out) {
+  return {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(),
+          2 * static_cast<std::uint64_t>(out.numel()) * static_cast<std::uint64_t>(a.size(-1))};
+}
+
+Shape batchOf(const Shape& shape) {
+  Shape batch = shape;
+  batch.erase(batch.rank() - 1);
+  batch.erase(batch.rank() - 1);
+  return batch;
+}
+
+/// Both with at least two dimensions.
+Tensor product(const Tensor& a, const Tensor& b) {
+  static const OpInfo kInfo{"matmul", matmulBackward};
+  Op op(kInfo, {&a, &b});
+  if (a.size(-1) != b.size(-2)) op.fail("inner sizes differ: " + a.shape().toString() + " × " + b.shape().toString());
+  Shape shape = broadcast(op.name(), batchOf(a.shape()), batchOf(b.shape()));
+  Shape left = shape;
+  Shape right = shape;
+  for (const int d : {-2, -1}) {
+    left.push(a.size(d));
+    right.push(b.size(d));
+    shape.push(d == -2 ? a.size(-2) : b.size(-1));
+  }
+  Tensor out = empty(shape, {a.dtype(), a.device()});
+  View x = viewOf(a.detach().expand(left));
+  View y = viewOf(b.detach().expand(right));
+  op.launch(a.device(), productWork(a, b, out), [to = viewOf(out), x, y] { kernel::matmul(to, x, y, false); });
+  if (Node* node = op.record({&a, &b}, {&out})) {
+    node->save(a);
+    node->save(b);
+  }
+  return out;
+}
+
+void linearBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Tensor weight = n.unpack(1);
+  const Tensor gradient = g[0].rank() == 2 ? g[0] : g[0].reshape({-1, weight.size(0)});
+  if (n.needs(0)) out[0] = matmul(gradient, weight).view(n.shapes[0]);
+  if (n.needs(1)) {
+    const Tensor x = n.unpack(0);
+    out[1] = matmul(gradient.t(), x.rank() == 2 ? x : x.reshape({-1, weight.size(1)}));
+  }
+  if (n.needs(2)) out[2] = sum(gradient, {0});
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (a.rank() == 0 || b.rank() == 0) fail("matmul", "a tensor without dimensions");
+  if (a.device() != b.device())
+    fail("matmul", "one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
+  if (a.dtype() != b.dtype()) {
+    const DType type = promote(a.dtype(), b.dtype());
+    return matmul(a.to(type), b.to(type));
+  }
+  if (!isFloating(a.dtype())) fail("matmul", std::string("needs a floating type, not ") + name(a.dtype()));
+  if (a.rank() == 1) {
+    const Tensor out = matmul(a.unsqueeze(0), b);
+    return b.rank() == 1 ? out : out.squeeze(-2);
+  }
+  if (b.rank() == 1) return product(a, b.unsqueeze(1)).squeeze(-1);
+  return product(a, b);
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  static const OpInfo kInfo{"linear", linearBackward};
+  Op op(kInfo, {&x, &weight, &bias});
+  if (weight.rank() != 2 || x.rank() == 0 || x.size(-1) != weight.size(1)) {
+    op.fail("input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() + " [out,in]");
+  }
+  if (bias.defined() && bias.shape() != Shape{weight.size(0)}) {
+    op.fail("bias " + bias.shape().toString() + " for weight " + weight.shape().toString());
+  }
+  if (x.dtype() != weight.dtype() || (bias.defined() && bias.dtype() != x.dtype()) || !isFloating(x.dtype())) {
+    op.fail(std::string("input is ") + name(x.dtype()) + ", weight " + name(weight.dtype()) +
+            "; they must be the same floating type");
+  }
+  if (x.device() != weight.device())
+    op.fail("input is on " + toString(x.device()) + ", weight on " + toString(weight.device()));
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] = weight.size(0);
+  Tensor out = empty(shape, {x.dtype(), x.device()});
+  const Tensor flat = x.detach().reshape({-1, x.size(-1)});
+  View to = viewOf(out);
+  to.shape = {flat.size(0), weight.size(0)};
+  to.strides = to.shape.contiguousStrides();
+  const View biasView = bias.defined() ? viewOf(bias) : View{};
+  op.launch(x.device(), productWork(x, weight, out), [to, a = viewOf(flat), w = viewOf(weight.detach().t()), biasView] {
+    if (biasView.data != nullptr) kernel::copy(to, biasView);
+    kernel::matmul(to, a, w, biasView.data != nullptr);
+  });
+  if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
+    node->shapes = {x.shape()};
+    node->save(x);
+    node->save(weight);
+  }
+  return out;
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+struct Reduced {
+  Shape kept;    ///< x's rank, 1 where reduced
+  Shape result;  ///< as asked for
+  std::int64_t each = 1;
+};
+
+Reduced plan(const char* op, const Tensor& x, const std::vector<int>& dims, bool keepDims) {
+  unsigned mask = dims.empty() ? ~0U : 0U;
+  for (const int dim : dims) mask |= 1U << normalizeDim(op, dim, x.rank());
+  Reduced out;
+  for (int d = 0; d < x.rank(); ++d) {
+    const bool reduced = (mask >> d & 1U) != 0;
+    if (reduced) out.each *= x.shape()[d];
+    out.kept.push(reduced ? 1 : x.shape()[d]);
+    if (!reduced || keepDims) out.result.push(out.kept[d]);
+  }
+  return out;
+}
+
+Tensor run(const OpInfo& info, kernel::Reduce kind, const Tensor& x, const std::vector<int>& dims, bool keepDims,
+           bool keepValues) {
+  if (x.dtype() == DType::Bool) return run(info, kind, x.to(DType::I64), dims, keepDims, keepValues);
+  Op op(info, {&x});
+  const Reduced to = plan(op.name(), x, dims, keepDims);
+  const bool needsValues = kind == kernel::Reduce::Max || kind == kernel::Reduce::Min;
+  if (needsValues && to.each == 0) op.fail("of no elements: " + x.shape().toString());
+  if (kind == kernel::Reduce::Mean && !isFloating(x.dtype()))
+    op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
+  Tensor out = empty(to.result, {x.dtype(), x.device()});
+  View view = viewOf(out);
+  view.shape = to.kept;
+  view.strides = to.kept.contiguousStrides();
+  op.launch(x.device(), {x.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
+            [kind, view, from = viewOf(x)] { kernel::reduce(kind, view, from); });
+  if (Node* node = op.record({&x}, {&out})) {
+    node->shapes = {x.shape(), to.kept};
+    node->doubles[0] = to.each == 0 ? 0 : 1.0 / static_cast<double>(to.each);
+    if (keepValues) {
+      node->save(x);
+      node->saveOutput(out);
+    }
+  }
+  return out;
+}
+
+void sumBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = g[0].view(n.shapes[1]).expand(n.shapes[0]);
+}
+void meanBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = mul(g[0], n.doubles[0]).view(n.shapes[1]).expand(n.shapes[0]);
+}
+// Elements that reach the extreme share its gradient.
+void extremeBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Tensor x = n.unpack(0);
+  const Tensor hit = equal(x.detach(), n.unpack(1).detach().view(n.shapes[1])).to(g[0].dtype());
+  std::vector<int> dims;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (n.shapes[1][d] != x.shape()[d]) dims.push_back(d);
+  }
+  const Tensor count = dims.empty() ? hit : sum(hit, dims, true);
+  out[0] = mul(div(g[0].view(n.shapes[1]), count), hit);
+}
+
+Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool keepDim) {
+  const Op op(info, {});
+  const int at = normalizeDim(op.name(), dim, x.rank());
+  if (x.rank() == 0 || x.shape()[at] == 0) op.fail("of no elements along dimension " + std::to_string(dim));
+  Shape shape = x.shape();
+  shape[at] = 1;
+  Tensor out = empty(shape, {DType::I64, x.device()});
+  op.launch(x.device(), {x.sizeBytes()},
+            [max, to = viewOf(out), from = viewOf(x), at] { kernel::argReduce(max, to, from, at); });
+  return keepDim ? out : out.squeeze(at);
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, std::vector<int> dims, bool keepDims) {
+  static const OpInfo kInfo{"sum", sumBackward};
+  return run(kInfo, kernel::Reduce::Sum, x, dims, keepDims, false);
+}
+Tensor mean(const Tensor& x, std::vector<int> dims, bool keepDims) {
+  static const OpInfo kInfo{"mean", meanBackward};
+  return run(kInfo, kernel::Reduce::Mean, x, dims, keepDims, false);
+}
+Tensor max(const Tensor& x, std::vector<int> dims, bool keepDims) {
+  static const OpInfo kInfo{"max", extremeBackward};
+  return run(kInfo, kernel::Reduce::Max, x, dims, keepDims, true);
+}
+Tensor min(const Tensor& x, std::vector<int> dims, bool keepDims) {
+  static const OpInfo kInfo{"min", extremeBackward};
+  return run(kInfo, kernel::Reduce::Min, x, dims, keepDims, true);
+}
+Tensor var(const Tensor& x, std::vector<int> dims, bool keepDims, bool unbiased) {
+  const Reduced to = plan("var", x, dims, keepDims);
+  const Tensor squares = sum(square(x - mean(x, dims, true)), dims, keepDims);
+  return squares / static_cast<double>(to.each - (unbiased ? 1 : 0));
+}
+Tensor argmax(const Tensor& x, int dim, bool keepDim) {
+  static const OpInfo kInfo{"argmax"};
+  return argExtreme(kInfo, true, x, dim, keepDim);
+}
+Tensor argmin(const Tensor& x, int dim, bool keepDim) {
+  static const OpInfo kInfo{"argmin"};
+  return argExtreme(kInfo, false, x, dim, keepDim);
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+#include "instrument/module_range.h"
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/optim.h"
+
+namespace lacuna::rt::optim {
+
+namespace {
+
+class OptimizerDirection {
+ public:
+  OptimizerDirection() : before_(instrument::tState.direction) {
+    instrument::tState.direction = instrument::Direction::Optimizer;
+  }
+  ~OptimizerDirection() { instrument::tState.direction = before_; }
+
+ private:
+  instrument::Direction before_;
+};
+
+void* dataOf(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data() : nullptr;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<Tensor> parameters)
+    : first_(parameters.size()), second_(parameters.size()), parameters_(std::move(parameters)) {
+  for (const Tensor& parameter : parameters_) {
+    if (!parameter.isLeaf() || !parameter.requiresGrad())
+      fail("optimizer", "a parameter is no leaf that requires a gradient");
+    if (!parameter.isContiguous()) fail("optimizer", "a parameter is not contiguous");
+  }
+}
+
+void Optimizer::step() {
+  const PhaseScope phase(Phase::Optimizer);
+  const NoGrad noGrad;
+  const OptimizerDirection direction;
+  ++steps_;
+  std::vector<std::vector<Entry>> groups;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    Tensor gradient = parameters_[i].grad();
+    if (!gradient.defined()) continue;
+    gradient = gradient.to(parameters_[i].dtype()).contiguous();
+    std::vector<Entry>* group = nullptr;
+    for (auto& existing : groups) {
+      const Tensor& other = existing[0].parameter;
+      if (fused_ && other.dtype() == parameters_[i].dtype() && other.device() == parameters_[i].device())
+        group = &existing;
+    }
+    if (group == nullptr) group = &groups.emplace_back();
+    group->push_back({i, parameters_[i], std::move(gradient)});
+  }
+  for (const auto& group : groups) update(group);
+  for (const auto& group : groups) {
+    for (const Entry& entry : group) bumpVersion(entry.parameter);
+  }
+}
+
+void Optimizer::zeroGrad(bool toNone) {
+  for (const Tensor& parameter : parameters_) {
+    if (toNone) {
+      parameter.setGrad({});
+    } else if (Tensor gradient = parameter.grad(); gradient.defined()) {
+      gradient.zero_();
+    }
+  }
+}
+
+Tensor& Optimizer::stateOf(std::vector<Tensor>& states, std::size_t index, const char* name) {
+  Tensor& state = states[index];
+  if (!state.defined()) {
+    const instrument::TensorName naming(internText(std::string(parameters_[index].name()) + "." + name));
+    const Tensor& parameter = parameters_[index];
+    state = zeros(parameter.shape(), {parameter.dtype(), parameter.device(), Role::Optimizer});
+  }
+  return state;
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+  std::vector<std::pair<std::string, Tensor>> out;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    out.emplace_back(std::to_string(i) + ".first", first_[i]);
+    out.emplace_back(std::to_string(i) + ".second", second_[i]);
+  }
+  return out;
+}
+
+void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps) {
+  for (const auto& [name, tensor] : state) {
+    const std::size_t dot = name.find('.');
+    const std::size_t index = dot == std::string::npos ? parameters_.size() : std::stoul(name.substr(0, dot));
+    if (index >= parameters_.size()) fail("optimizer", "state '" + name + "' belongs to no parameter");
+    if (tensor.defined() && tensor.shape() != parameters_[index].shape()) {
+      fail("optimizer", "state '" + name + "' " + tensor.shape().toString() + " for a parameter " +
+                            parameters_[index].shape().toString());
+    }
+    (name.substr(dot) == ".first" ? first_ : second_)[index] = tensor;
+  }
+  steps_ = steps;
+}
+
+Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options) : Optimizer(std::move(parameters)), options_(options) {
+  if (options.nesterov && options.momentum == 0) fail("sgd", "nesterov needs a momentum");
+  rate_ = options.rate;
+}
+
+void Sgd::update(const std::vector<Entry>& entries) {
+  static const OpInfo kInfo{"sgd"};
+  const Op op(kInfo, {});
+  std::vector<kernel::UpdateItem> fresh, items;
+  std::size_t bytes = 0;
+  for (const Entry& entry : entries) {
+    const bool first = options_.momentum != 0 && !first_[entry.index].defined();
+    void* momentum = options_.momentum != 0 ? stateOf(first_, entry.index, "momentum").data() : nullptr;
+    (first ? fresh : items)
+        .push_back({entry.parameter.data(), entry.gradient.data(), momentum, nullptr, entry.parameter.numel()});
+    bytes += entry.parameter.sizeBytes() * (momentum != nullptr ? 5 : 3);
+  }
+  const kernel::SgdArguments arguments{
+      rate_, options_.momentum, options_.dampening, options_.weightDecay, options_.nesterov, false};
+  op.launch(entries[0].parameter.device(), {bytes},
+            [fresh = std::move(fresh), items = std::move(items), arguments, type = entries[0].parameter.dtype()] {
+              kernel::SgdArguments starting = arguments;
+              starting.firstStep = true;
+              kernel::sgd(fresh.data(), fresh.size(), type, starting);
+              kernel::sgd(items.data(), items.size(), type, arguments);
+            });
+}
+
+Adam::Adam(std::vector<Tensor> parameters, AdamOptions options, bool decoupled)
+    : Optimizer(std::move(parameters)), options_(options), decoupled_(decoupled) {
+  rate_ = options.rate;
+}
+
+void Adam::update(const std::vector<Entry>& entries) {
+  static const OpInfo kAdam{"adam"};
+  static const OpInfo kAdamW{"adamw"};
+  const Op op(decoupled_ ? kAdamW : kAdam, {});
+  std::vector<kernel::UpdateItem> items;
+  std::size_t bytes = 0;
+  for (const Entry& entry : entries) {
+    items.push_back({entry.parameter.data(), entry.gradient.data(), dataOf(stateOf(first_, entry.index, "exp_avg")),
+                     dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel()});
+    bytes += entry.parameter.sizeBytes() * 7;
+  }
+  const auto step = static_cast<double>(steps_);
+  const kernel::AdamArguments arguments{rate_,
+                                        options_.beta1,
+                                        options_.beta2,
+                                        options_.epsilon,
+                                        options_.weightDecay,
+                                        1 - std::pow(options_.beta1, step),
+                                        1 - std::pow(options_.beta2, step),
+                                        decoupled_};
+  op.launch(entries[0].parameter.device(), {bytes},
+            [items = std::move(items), arguments, type = entries[0].parameter.dtype()] {
+              kernel::adam(items.data(), items.size(), type, arguments);
+            });
+}
+
+Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
+  const NoGrad noGrad;
+  Tensor total;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    const Tensor squares = sum(square(parameter.grad()));
+    total = total.defined() ? add(total, squares) : squares;
+  }
+  if (!total.defined()) return zeros({});
+  const Tensor norm = sqrt(total);
+  const Tensor factor = clamp(div(full({}, maximum, {norm.dtype(), norm.device()}), add(norm, 1e-6)), 0, 1);
+  for (const Tensor& parameter : parameters) {
+    Tensor gradient = parameter.grad();
+    if (gradient.defined()) gradient.mul_(factor);
+  }
+  return norm;
+}
+
+}  // namespace lacuna::rt::optim
