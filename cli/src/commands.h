@@ -16,10 +16,20 @@ inline constexpr int kUsage = 2;
 /// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.
 using AddCommand = void (*)(CLI::App& app, int& exitCode);
 
+void addRun(CLI::App& app, int& exitCode);
+void addTrigger(CLI::App& app, int& exitCode);
+void addDoctor(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
 
 /// In the order of --help.
 inline constexpr AddCommand kCommands[] = {
+#ifdef LACUNA_CLI_RUN
+    addRun,
+#endif
+#ifdef LACUNA_CLI_COLLECTOR
+    addTrigger,
+    addDoctor,
+#endif
     addInfo,
 };
 

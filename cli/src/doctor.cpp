@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/collector/doctor.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "commands.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+using collector::Finding;
+
+void printJson(const std::vector<Finding>& findings) {
+  fmt::print("[");
+  const char* separator = "";
+  for (const auto& finding : findings) {
+    fmt::print("{}\n  {{\"id\": {}, \"title\": {}, \"state\": {}, \"detail\": {}, \"remedy\": {}}}", separator,
+               jsonString(finding.id), jsonString(finding.title), jsonString(wordFor(finding.state)),
+               jsonString(finding.detail), jsonString(finding.remedy));
+    separator = ",";
+  }
+  fmt::print("\n]\n");
+}
+
+void printText(const std::vector<Finding>& findings) {
+  for (const auto& finding : findings) {
+    const auto colour = finding.state == Finding::State::Works     ? style().green
+                        : finding.state == Finding::State::Limited ? style().yellow
+                                                                   : style().red;
+    fmt::print("{}{:8}{} {}: {}\n", colour, wordFor(finding.state), style().reset, finding.title, finding.detail);
+    if (!finding.remedy.empty()) fmt::print("         Remedy: {}\n", finding.remedy);
+  }
+}
+
+}  // namespace
+
+void addDoctor(CLI::App& app, int& code) {
+  auto json = std::make_shared<bool>(false);
+  auto* doctor = app.add_subcommand("doctor", "Says what can be recorded on this machine, and why not.");
+  doctor->add_flag("--json", *json, "One JSON array instead of text");
+  doctor->callback([json, &code] {
+    const auto findings = collector::examine();
+    *json ? printJson(findings) : printText(findings);
+    code = 0;
+  });
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/collector/run.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "commands.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+using collector::RunOptions;
+
+/// The options as typed; turned into RunOptions once they have been read.
+struct Typed {
+  RunOptions run;
+  std::string output;
+  std::string trace;
+  std::string duration;
+  std::string delay;
+  std::string memoryLimit;
+  std::string ring;
+  std::string dumpOn;
+  bool noWait = false;
+  bool quiet = false;
+};
+
+template <class T, class Parse>
+prof::Status read(const std::string& text, T& into, Parse&& parse) {
+  if (text.empty()) return {};
+  auto value = parse(text);
+  if (!value) return value.error();
+  into = *value;
+  return {};
+}
+
+prof::Status complete(Typed& typed) {
+  RunOptions& run = typed.run;
+  run.output = typed.output;
+  if (auto status = read(typed.trace, run.sources, collector::parseSources); !status) return status;
+  if (auto status = read(typed.duration, run.durationNs, collector::parseDuration); !status) return status;
+  if (auto status = read(typed.delay, run.delayNs, collector::parseDuration); !status) return status;
+  if (auto status = read(typed.memoryLimit, run.memoryLimit, collector::parseBytes); !status) return status;
+  if (auto status = read(typed.ring, run.ringBytes, collector::parseBytes); !status) return status;
+  if (auto status = read(typed.dumpOn, run.dumpOn, collector::parseDumpOn); !status) return status;
+  if (!typed.dumpOn.empty() && run.ringBytes == 0) {
+    return prof::Error{"--dump-on needs a flight recorder. Add its size, for example --ring 256M"};
+  }
+  if (run.memoryLimit < (std::uint64_t{1} << 20)) {
+    return prof::Error{
+        "--memory-limit is less than 1M. Give each process at least that, for example --memory-limit 64M"};
+  }
+  if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
+  run.waitForAll = !typed.noWait;
+  run.live = run.summary = !typed.quiet;
+  return {};
+}
+
+void printSummary(const collector::RunReport& report) {
+  for (const auto& note : report.notes) fmt::print(stderr, "lacuna: {}\n", note);
+  if (report.output.empty()) {
+    fmt::print(stderr, "lacuna: nothing happened that the flight recorder was to write; no trace was kept.\n");
+    return;
+  }
+  const auto& stats = report.stats;
+  fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} bytes · {} dropped\n",
+             report.output.string(), stats.rows, stats.processes, stats.processes == 1 ? "" : "es",
+             static_cast<double>(report.wallNs) / 1e9, stats.fileBytes, stats.dropped);
+  if (report.exitSignal != 0) {
+    fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",
+               report.exitSignal);
+  }
+  if (stats.processes == 0) {
+    fmt::print(
+        stderr,
+        "lacuna: no process said anything. Only programs with NVTX annotations or CUDA do; see lacuna doctor.\n");
+  }
+}
+
+int refuse(const std::string& message) {
+  printError(message);
+  return kUsage;
+}
+
+int runCommand(CLI::App& command, Typed& typed) {
+  auto words = command.remaining();
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  if (words.empty()) return refuse("no program was given. Put it at the end: lacuna run -- ./train --epochs 3");
+  if (words[0].size() > 1 && words[0][0] == '-') {
+    return refuse(fmt::format("unknown option {}. See lacuna run --help; a program's own options come after its name.",
+                              words[0]));
+  }
+  typed.run.command = words;
+  if (auto status = complete(typed); !status) return refuse(status.error().message);
+  const auto report = collector::run(typed.run);
+  if (!report) {
+    printError(report.error().message);
+    return 127;
+  }
+  if (typed.run.summary) printSummary(*report);
+  collector::exitAs(*report);
+}
+
+}  // namespace
+
+void addRun(CLI::App& app, int& code) {
+  auto typed = std::make_shared<Typed>();
+  auto* run = app.add_subcommand("run", "Records a program and everything it starts into a trace.");
+  run->footer(
+      "The program runs as ever: its input, output, signals and exit code pass through.\n"
+      "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
+  run->usage("Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]");
+  run->prefix_command();
+  run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)");
+  run->add_option("--trace", typed->trace,
+                  "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, cpu, "
+                  "process, all, none (default: nvtx,cuda,nccl,cpu,process)");
+  run->add_option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)");
+  run->add_option("--duration", typed->duration, "Record no longer than this; the program runs on");
+  run->add_option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open");
+  run->add_option("--sample-rate", typed->run.sampleHz, "CPU samples per second and thread; 0 for none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 10000));
+  run->add_option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)");
+  run->add_option("--ring", typed->ring,
+                  "Flight recorder: keep only the last SIZE of each process and write on demand");
+  run->add_option("--dump-on", typed->dumpOn, "When to write the flight recorder: slow-step, signal (SIGUSR2), crash");
+  run->add_option("--step-range", typed->run.stepRanges, "Range that is a training step, for slow-step");
+  run->add_flag("--no-wait", typed->noWait,
+                "Finish when the program ends, without waiting for its background processes");
+  run->add_flag("-q,--quiet", typed->quiet, "No status line and no summary");
+  run->callback([run, typed, &code] { code = runCommand(*run, *typed); });
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/App.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "commands.h"
+#include "lacuna/collector/run.h"
+#include "output.h"
+
+namespace lacuna::cli {
+
+void addTrigger(CLI::App& app, int& code) {
+  struct Wanted {
+    int pid = 0;
+    bool start = false;
+    bool stop = false;
+    bool dump = false;
+  };
+  auto wanted = std::make_shared<Wanted>();
+  auto* trigger = app.add_subcommand("trigger", "Starts, stops or dumps a recording that runs.");
+  trigger->add_option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself")->required();
+  auto* what = trigger->add_option_group("what");
+  what->add_flag("--start", wanted->start, "Record from now on");
+  what->add_flag("--stop", wanted->stop, "Record nothing until --start");
+  what->add_flag("--dump", wanted->dump, "Write what has been recorded so far to the trace");
+  what->require_option(1);
+  trigger->callback([wanted, &code] {
+    const auto action = wanted->start  ? collector::Trigger::Start
+                        : wanted->stop ? collector::Trigger::Stop
+                                       : collector::Trigger::Dump;
+    if (auto status = collector::trigger(wanted->pid, action); !status) {
+      code = printError(status.error().message);
+    }
+  });
+}
+
+}  // namespace lacuna::cli

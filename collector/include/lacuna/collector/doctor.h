@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lacuna::collector {
+
+/// One thing that can or cannot be recorded on this machine, in plain words.
+struct Finding {
+  enum class State { Works, Limited, Missing };
+  std::string id;     ///< stable name for scripts: "nvtx", "cpu_samples", …
+  std::string title;  ///< what it is about
+  State state = State::Works;
+  std::string detail;  ///< what was found
+  std::string remedy;  ///< what to do about it; empty when it works or nothing can be done
+};
+
+/// Looks at this machine and this user's rights. Changes nothing; loads the driver's libraries if they are there.
+std::vector<Finding> examine();
+
+const char* wordFor(Finding::State state);
+
+}  // namespace lacuna::collector

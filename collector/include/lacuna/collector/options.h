@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::collector {
+
+/// What to record. The libraries' own annotations arrive as NVTX, so they need `nvtx` too.
+struct Sources {
+  bool nvtx = true;
+  bool cuda = true;
+  bool cublas = false;
+  bool cudnn = false;
+  bool cusparse = false;
+  bool cusolver = false;
+  bool nccl = true;
+  bool cpu = true;      ///< CPU samples and thread states
+  bool process = true;  ///< CPU time, memory, page faults and disk reads of every process
+};
+
+/// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too.
+prof::Result<Sources> parseSources(std::string_view list);
+
+/// Reads "256M", "4G", "65536" and the like.
+prof::Result<std::uint64_t> parseBytes(std::string_view text);
+/// Reads "90", "90s", "1.5m", "2h", "500ms" as nanoseconds.
+prof::Result<std::int64_t> parseDuration(std::string_view text);
+
+/// When a flight recorder writes what it holds.
+struct DumpOn {
+  bool slowStep = false;
+  bool signal = false;
+  bool crash = false;
+};
+prof::Result<DumpOn> parseDumpOn(std::string_view list);
+
+struct RunOptions {
+  std::vector<std::string> command;
+  /// Empty: named after the program, with a number where the name is taken.
+  std::filesystem::path output;
+  Sources sources;
+  int sampleHz = 99;
+  std::int64_t durationNs = 0;  ///< 0: to the end of the program
+  std::int64_t delayNs = 0;
+  std::string captureRange;  ///< record only while a range of this name is open
+  std::uint64_t memoryLimit = std::uint64_t{512} << 20;
+  std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
+  DumpOn dumpOn;
+  std::vector<std::string> stepRanges;  ///< empty: the runtime's and PyTorch's step ranges
+  double slowStepMads = 5;
+  bool torch = false;
+  bool waitForAll = true;  ///< wait for daemonised and background children too
+  bool live = true;        ///< a status line, where standard error is a terminal
+  bool summary = true;
+};
+
+}  // namespace lacuna::collector

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lacuna/collector/options.h"
+#include "lacuna/prof/recording.h"
+#include "lacuna/prof/result.h"
+
+namespace lacuna::collector {
+
+/// What came of a run.
+struct RunReport {
+  std::filesystem::path output;  ///< empty when a flight recorder had no reason to write
+  std::int64_t wallNs = 0;
+  prof::DrainStats stats;
+  std::uint64_t samples = 0;       ///< CPU samples
+  int exitCode = 0;                ///< of the program, when no signal killed it
+  int exitSignal = 0;              ///< the signal that killed it, or 0
+  std::vector<std::string> notes;  ///< what could not be recorded or was noticed, in words for the user
+};
+
+/// Runs the program and everything it starts, recording into one trace, and returns when all have ended. The program
+/// has this process's standard files, group and terminal; signals that arrive here are handed on to it. Takes over this
+/// process's signal handling and children meanwhile: for a command, not for a library call among others.
+/// Fails when the program cannot be started or the trace cannot be written; in the latter case the program has run.
+prof::Result<RunReport> run(const RunOptions& options);
+
+/// Ends this process the way the program ended: same exit code, or killed by the same signal.
+[[noreturn]] void exitAs(const RunReport& report);
+
+enum class Trigger { Start, Stop, Dump };
+/// Reaches the recording that process `pid` (the program, one of its children, or `lacuna run`) belongs to.
+prof::Status trigger(int pid, Trigger what);
+
+}  // namespace lacuna::collector

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/collector/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace lacuna::collector {
+namespace {
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+template <class Visit>
+prof::Status forEachWord(std::string_view list, Visit&& visit) {
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const auto word = trim(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+    if (word.empty()) continue;
+    if (auto status = visit(word); !status) return status;
+  }
+  return {};
+}
+
+constexpr std::pair<std::string_view, bool Sources::*> kSources[] = {
+    {"nvtx", &Sources::nvtx},   {"cuda", &Sources::cuda},         {"cublas", &Sources::cublas},
+    {"cudnn", &Sources::cudnn}, {"cusparse", &Sources::cusparse}, {"cusolver", &Sources::cusolver},
+    {"nccl", &Sources::nccl},   {"cpu", &Sources::cpu},           {"process", &Sources::process},
+};
+
+/// Splits "1.5m" into 1.5 and "m".
+bool splitNumber(std::string_view text, double& number, std::string_view& unit) {
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || !std::isfinite(number) || number < 0) return false;
+  unit = trim(text.substr(static_cast<std::size_t>(parsed.ptr - text.data())));
+  return true;
+}
+
+}  // namespace
+
+prof::Result<Sources> parseSources(std::string_view list) {
+  Sources sources;
+  for (const auto& [name, member] : kSources) sources.*member = false;
+  auto status = forEachWord(list, [&](std::string_view word) -> prof::Status {
+    if (word == "none") return {};
+    bool known = false;
+    for (const auto& [name, member] : kSources) {
+      if (word != name && word != "all") continue;
+      sources.*member = true;
+      known = true;
+    }
+    if (known) return {};
+    return prof::Error{
+        fmt::format("--trace does not know '{}'. Known: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, cpu, "
+                    "process, all, none.",
+                    word)};
+  });
+  if (!status) return status.error();
+  sources.nvtx |= sources.cublas || sources.cudnn || sources.cusparse || sources.cusolver || sources.nccl;
+  return sources;
+}
+
+prof::Result<std::uint64_t> parseBytes(std::string_view text) {
+  double number = 0;
+  std::string_view unit;
+  if (!splitNumber(trim(text), number, unit)) {
+    return prof::Error{fmt::format("'{}' is not a size. Write it as 256M, 4G or 65536.", text)};
+  }
+  constexpr std::string_view kUnits = "KMGT";
+  double factor = 1;
+  if (!unit.empty()) {
+    const auto power = kUnits.find(static_cast<char>(unit[0] & ~0x20));
+    const auto rest = unit.substr(1);
+    if (power == std::string_view::npos || !(rest.empty() || rest == "B" || rest == "iB")) {
+      return prof::Error{fmt::format("'{}' is not a size: unknown unit '{}'. Use K, M, G or T.", text, unit)};
+    }
+    factor = std::pow(1024.0, static_cast<double>(power + 1));
+  }
+  const double bytes = number * factor;
+  if (bytes > 9e18) return prof::Error{fmt::format("'{}' is more than a size can be.", text)};
+  return static_cast<std::uint64_t>(bytes);
+}
+
+prof::Result<std::int64_t> parseDuration(std::string_view text) {
+  double number = 0;
+  std::string_view unit;
+  const prof::Error bad{fmt::format("'{}' is not a duration. Write it as 90s, 500ms, 1.5m or 2h.", text)};
+  if (!splitNumber(trim(text), number, unit)) return bad;
+  double factor = 0;
+  if (unit.empty() || unit == "s") factor = 1e9;
+  if (unit == "ms") factor = 1e6;
+  if (unit == "us") factor = 1e3;
+  if (unit == "m" || unit == "min") factor = 60e9;
+  if (unit == "h") factor = 3600e9;
+  if (factor == 0 || number * factor > 9e18) return bad;
+  return static_cast<std::int64_t>(number * factor);
+}
+
+prof::Result<DumpOn> parseDumpOn(std::string_view list) {
+  DumpOn when;
+  auto status = forEachWord(list, [&](std::string_view word) -> prof::Status {
+    if (word == "slow-step") {
+      when.slowStep = true;
+    } else if (word == "signal") {
+      when.signal = true;
+    } else if (word == "crash") {
+      when.crash = true;
+    } else {
+      return prof::Error{fmt::format("--dump-on does not know '{}'. Known: slow-step, signal, crash.", word)};
+    }
+    return {};
+  });
+  if (!status) return status.error();
+  return when;
+}
+
+}  // namespace lacuna::collector

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/guest.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "lacuna/prof/prof.h"
+#include "nvtx/domain.h"
+
+namespace lacuna::collector::guest {
+namespace {
+
+std::atomic<std::uint32_t> alwaysOn{1};
+Control* controlPage = nullptr;
+const char* captureName = nullptr;
+bool joined = false;
+
+void mapControl() {
+  const char* path = std::getenv(kControlVariable);
+  if (path == nullptr) return;
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  void* page = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (page == MAP_FAILED || static_cast<Control*>(page)->magic != Control::kMagic) return;
+  controlPage = static_cast<Control*>(page);
+  enabled = &controlPage->enabled;
+  captureName = std::getenv(kCaptureVariable);
+  if (captureName != nullptr && *captureName == '\0') captureName = nullptr;
+}
+
+void joinOnce() {
+  // A program with more rights than its caller must not open files that the caller names.
+  if (getauxval(AT_SECURE) != 0) return;
+  mapControl();
+  pthread_atfork(nvtx::lockRegistry, nvtx::unlockRegistry, nvtx::unlockRegistry);
+  joined = lacunaAttach(nullptr) == 0 || lacunaIsRecording() != 0;
+}
+
+}  // namespace
+
+const std::atomic<std::uint32_t>* enabled = &alwaysOn;
+
+bool join() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, joinOnce);
+  return joined;
+}
+
+Control* control() {
+  return controlPage;
+}
+const char* captureRange() {
+  return captureName;
+}
+
+}  // namespace lacuna::collector::guest

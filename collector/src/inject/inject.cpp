@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include "core/guest.h"
+#include "nvtx/events.h"
+#include "nvtx/install.h"
+
+// The entry points by which NVTX and the CUDA driver start us. Each may be called many times, by any thread, once for
+// every library of the process that carries NVTX.
+namespace {
+
+using lacuna::collector::Control;
+namespace guest = lacuna::collector::guest;
+namespace nvtx = lacuna::collector::nvtx;
+
+void onCapture(bool open) {
+  Control* control = guest::control();
+  if (open) {
+    control->captures.fetch_add(1);
+    control->enabled.store(1);
+  } else if (control->captures.fetch_sub(1) == 1) {
+    control->enabled.store(0);
+  }
+}
+
+bool start() {
+  if (!guest::join()) return false;
+  if (guest::captureRange() != nullptr && guest::control() != nullptr) {
+    nvtx::captureOnly(guest::captureRange(), onCapture);
+  }
+  return true;
+}
+
+}  // namespace
+
+#define LACUNA_ENTRY_POINT extern "C" __attribute__((visibility("default"))) int
+
+LACUNA_ENTRY_POINT InitializeInjectionNvtx2(NvtxGetExportTableFunc_t exportTable) {
+  return start() && nvtx::installCore(exportTable) ? 1 : 0;
+}
+
+LACUNA_ENTRY_POINT InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  return start() && nvtx::installExtension(module) ? 1 : 0;
+}
+
+LACUNA_ENTRY_POINT InitializeInjection() {
+  return start() ? 1 : 0;
+}

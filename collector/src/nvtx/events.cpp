@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "nvtx/events.h"
+
+#include <cstring>
+#include <string>
+
+#include "core/guest.h"
+#include "lacuna/prof/trace.h"
+#include "nvtx/thread.h"
+
+namespace lacuna::collector::nvtx {
+namespace {
+
+LacunaName captureName = 0;
+void (*captureChanged)(bool) = nullptr;
+
+/// An event with its name and everything else resolved to what the recorder takes.
+struct Resolved {
+  LacunaEvent event{};
+  Payloads payloads;
+};
+
+unsigned slotOf(const Domain& domain) {
+  return domain.ordinal() < 7 ? domain.ordinal() : 7;
+}
+
+LacunaName messageName(const nvtxEventAttributes_t& attributes) {
+  switch (attributes.messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return attributes.message.ascii != nullptr ? lacunaName(attributes.message.ascii) : 0;
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return prof::name(narrow(attributes.message.unicode));
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+      const auto* text = reinterpret_cast<const RegisteredText*>(attributes.message.registered);
+      return text != nullptr ? text->text() : 0;
+    }
+    default:
+      return 0;
+  }
+}
+
+std::uint32_t payloadTypeOf(std::int32_t type) {
+  switch (type) {
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+      return LacunaPayloadU64;
+    case NVTX_PAYLOAD_TYPE_INT64:
+      return LacunaPayloadI64;
+    case NVTX_PAYLOAD_TYPE_DOUBLE:
+      return LacunaPayloadF64;
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+      return LacunaPayloadU32;
+    case NVTX_PAYLOAD_TYPE_INT32:
+      return LacunaPayloadI32;
+    case NVTX_PAYLOAD_TYPE_FLOAT:
+      return LacunaPayloadF32;
+    default:
+      return LacunaPayloadNone;
+  }
+}
+
+bool hasPayload(const nvtxEventAttributes_t& attributes) {
+  return attributes.payloadType != NVTX_PAYLOAD_UNKNOWN;
+}
+
+std::uint32_t colourOf(const nvtxEventAttributes_t& attributes) {
+  return attributes.colorType == NVTX_COLOR_ARGB ? attributes.color : 0;
+}
+
+void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Resolved& out) {
+  readPayloads(domain, payloads, count, out.payloads);
+  auto& event = out.event;
+  if (!out.payloads.message.empty()) event.name = prof::name(out.payloads.message);
+  if (out.payloads.category != 0) event.category = domain.category(out.payloads.category);
+  if (out.payloads.colour != 0) event.colour = out.payloads.colour;
+  if (!out.payloads.text.empty()) event.text = prof::name(out.payloads.text);
+  if (out.payloads.plan == nullptr) return;
+  const auto note = prof::noteOf(*out.payloads.plan, {out.payloads.values, out.payloads.valueCount});
+  event.correlation = note.correlation;
+  event.payload = note.payload;
+  event.payloadType = LacunaPayloadU64;
+  if (note.text) event.text = note.text.value;
+}
+
+void resolve(Domain& domain, const Described& from, Resolved& out) {
+  out.event.domain = domain.name();
+  if (from.message != nullptr) out.event.name = lacunaName(from.message);
+  if (from.wideMessage != nullptr) out.event.name = prof::name(narrow(from.wideMessage));
+  if (from.payloads != nullptr) applyPayloads(domain, from.payloads, from.payloadCount, out);
+  if (from.attributes == nullptr) return;
+  const auto& attributes = *from.attributes;
+  out.event.name = messageName(attributes);
+  out.event.category = domain.category(attributes.category);
+  out.event.colour = colourOf(attributes);
+  if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
+    applyPayloads(domain, reinterpret_cast<const nvtxPayloadData_t*>(attributes.payload.ullValue),
+                  static_cast<std::size_t>(attributes.reserved0), out);
+  } else if ((out.event.payloadType = payloadTypeOf(attributes.payloadType)) != LacunaPayloadNone) {
+    std::memcpy(&out.event.payload, &attributes.payload, sizeof out.event.payload);
+    const bool narrowType = out.event.payloadType >= LacunaPayloadU32;
+    if (narrowType) out.event.payload &= 0xffffffffu;
+  }
+}
+
+/// The name or site of an event that carries nothing else; 0 for one that does.
+bool siteOf(Domain& domain, const nvtxEventAttributes_t& attributes, LacunaName& site) {
+  if (__builtin_expect(hasPayload(attributes), 0)) return false;
+  const std::uint32_t colour = colourOf(attributes);
+  if (__builtin_expect(attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED, 1)) {
+    auto* text = reinterpret_cast<RegisteredText*>(const_cast<nvtxStringRegistration*>(attributes.message.registered));
+    if (text == nullptr) return false;
+    site = attributes.category == 0 && colour == 0 ? text->text() : text->site(domain, attributes.category, colour);
+    return true;
+  }
+  site = messageName(attributes);
+  if (attributes.category != 0 || colour != 0) {
+    site = lacunaSite(site, domain.name(), domain.category(attributes.category), colour);
+  }
+  return true;
+}
+
+/// Keeps the payload until the range ends, when its rows are known.
+void keepOpen(const Domain& domain, unsigned level, const Resolved& resolved) {
+  const auto kind = resolved.payloads.plan->kind();
+  if (kind != prof::NvtxPlan::Kind::Execution && kind != prof::NvtxPlan::Kind::Sync) return;
+  auto* open = openRanges();
+  if (open == nullptr || open->count == OpenRanges::kMost) return;
+  auto& range = open->ranges[open->count++];
+  range.domain = &domain;
+  range.level = static_cast<std::uint16_t>(level);
+  range.name = resolved.event.name;
+  range.plan = resolved.payloads.plan;
+  range.valueCount = resolved.payloads.valueCount;
+  std::memcpy(range.values, resolved.payloads.values, range.valueCount * sizeof(range.values[0]));
+  range.startNs = nowNs();
+}
+
+__attribute__((noinline)) void pushResolved(Domain& domain, unsigned level, const Described& event) {
+  Resolved resolved;
+  resolve(domain, event, resolved);
+  lacunaRangePushEvent(&resolved.event);
+  if (resolved.payloads.plan != nullptr) keepOpen(domain, level, resolved);
+}
+
+__attribute__((noinline)) void closeKept(const Domain& domain, unsigned level) {
+  auto* open = threadLevels.open;
+  // Ranges that lost their end (another thread's, a longjmp) lie above the one that ends now.
+  while (open->count > 0) {
+    const auto& range = open->ranges[open->count - 1];
+    if (range.domain != &domain || range.level < level) return;
+    --open->count;
+    if (range.level > level) continue;
+    const auto endNs = nowNs();
+    prof::NvtxEvent event;
+    event.thread = prof::ThreadId(threadId());
+    event.startNs = range.startNs;
+    event.durNs = endNs - range.startNs;
+    event.name = prof::StringId(range.name);
+    event.values = {range.values, range.valueCount};
+    if (guest::on()) recordRows(*range.plan, event, nullptr);
+    return;
+  }
+}
+
+bool isCapture(const Described& event) {
+  if (event.message != nullptr) return lacunaName(event.message) == captureName;
+  if (event.wideMessage != nullptr) return prof::name(narrow(event.wideMessage)) == captureName;
+  return event.attributes != nullptr && messageName(*event.attributes) == captureName;
+}
+
+/// Where on this thread the capture range is open: (level + 1) << 8 | slot, or 0.
+thread_local std::uint32_t captureAt __attribute__((tls_model("initial-exec"))) = 0;
+
+}  // namespace
+
+void captureOnly(const char* name, void (*onCapture)(bool open)) {
+  captureChanged = onCapture;
+  captureName = lacunaName(name);
+}
+
+int pushRange(Domain& domain, const Described& event) {
+  const unsigned slot = slotOf(domain);
+  const unsigned level = threadLevels.level[slot]++;
+  if (__builtin_expect(captureName != 0, 0) && captureAt == 0 && isCapture(event)) {
+    captureAt = (level + 1) << 8 | slot;
+    captureChanged(true);
+  }
+  if (!guest::on()) return static_cast<int>(level);
+  LacunaName site = 0;
+  if (__builtin_expect(event.attributes != nullptr && siteOf(domain, *event.attributes, site), 1)) {
+    lacunaDomainRangePush(domain.name(), site);
+  } else if (event.message != nullptr) {
+    lacunaDomainRangePush(domain.name(), lacunaName(event.message));
+  } else {
+    pushResolved(domain, level, event);
+  }
+  return static_cast<int>(level);
+}
+
+int popRange(Domain& domain) {
+  const unsigned slot = slotOf(domain);
+  if (__builtin_expect(threadLevels.level[slot] == 0, 0)) return NVTX_NO_PUSH_POP_TRACKING;
+  const unsigned level = --threadLevels.level[slot];
+  if (guest::on()) lacunaDomainRangePop(domain.name());
+  if (__builtin_expect(threadLevels.open != nullptr && threadLevels.open->count > 0, 0)) closeKept(domain, level);
+  if (__builtin_expect(captureAt != 0, 0) && captureAt == ((level + 1) << 8 | slot)) {
+    captureAt = 0;
+    captureChanged(false);
+  }
+  return static_cast<int>(level);
+}
+
+nvtxRangeId_t startRange(Domain& domain, const Described& event) {
+  const bool capture = __builtin_expect(captureName != 0, 0) && isCapture(event);
+  if (capture) captureChanged(true);
+  if (!guest::on()) return 0;
+  Resolved resolved;
+  resolve(domain, event, resolved);
+  const auto id = lacunaRangeStart(&resolved.event);
+  // The top bit tells endRange that this range bounds the capture.
+  return capture ? id | std::uint64_t{1} << 63 : id;
+}
+
+void endRange(nvtxRangeId_t id) {
+  const bool capture = captureName != 0 && (id >> 63) != 0;
+  id &= ~(std::uint64_t{1} << 63);
+  if (id != 0 && guest::on()) lacunaRangeEnd(id);
+  if (capture) captureChanged(false);
+}
+
+void mark(Domain& domain, const Described& event) {
+  if (!guest::on()) return;
+  Resolved resolved;
+  resolve(domain, event, resolved);
+  if (const auto* plan = resolved.payloads.plan; plan != nullptr) {
+    prof::NvtxEvent row;
+    row.thread = prof::ThreadId(threadId());
+    row.startNs = nowNs();
+    row.name = prof::StringId(resolved.event.name);
+    row.values = {resolved.payloads.values, resolved.payloads.valueCount};
+    recordRows(*plan, row, &resolved.payloads);
+    if (prof::nvtxMarkIsRedundant(*plan)) return;
+  }
+  lacunaMarkEvent(&resolved.event);
+}
+
+}  // namespace lacuna::collector::nvtx

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nvtx/domain.h"
+
+/// Ranges and marks, whichever call of NVTX they came through.
+namespace lacuna::collector::nvtx {
+
+/// One event as NVTX describes it: its attributes, or a plain message, or payloads only.
+struct Described {
+  const nvtxEventAttributes_t* attributes = nullptr;
+  const char* message = nullptr;
+  const wchar_t* wideMessage = nullptr;
+  const nvtxPayloadData_t* payloads = nullptr;
+  std::size_t payloadCount = 0;
+};
+
+/// The nesting level of the range, from 0, within its domain and thread.
+int pushRange(Domain& domain, const Described& event);
+int popRange(Domain& domain);
+nvtxRangeId_t startRange(Domain& domain, const Described& event);
+void endRange(nvtxRangeId_t id);
+void mark(Domain& domain, const Described& event);
+
+/// Binds recording to ranges of that name: `onCapture(true)` when one opens, `onCapture(false)` when it closes.
+void captureOnly(const char* name, void (*onCapture)(bool open));
+
+}  // namespace lacuna::collector::nvtx

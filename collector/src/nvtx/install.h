@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nvtx3/nvToolsExt.h>
+
+struct nvtxExtModuleInfo_t;
+
+namespace lacuna::collector::nvtx {
+
+/// Puts our functions into one NVTX module of the process (each library with NVTX in it is one). False when the module
+/// is not what this header knows.
+bool installCore(NvtxGetExportTableFunc_t exportTable);
+/// The same for an extension: payload, counters or memory.
+bool installExtension(nvtxExtModuleInfo_t* module);
+
+void installPayloads(intptr_t* slots, std::size_t count);
+void installCounters(intptr_t* slots, std::size_t count);
+void installMemory(intptr_t* slots, std::size_t count);
+
+}  // namespace lacuna::collector::nvtx

@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "nvtx/schema.h"
+
+namespace lacuna::collector::nvtx {
+namespace {
+
+constexpr std::size_t kMaxBytes = 65536;
+constexpr std::size_t kMaxText = 2048;
+constexpr std::size_t kMaxElements = 16;
+constexpr int kMaxDepth = 4;
+
+void appendNumber(std::string& out, std::uint64_t type, std::uint64_t bits) {
+  char digits[40];
+  const auto kind = kindOf(type);
+  if (type == NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS) {
+    std::snprintf(digits, sizeof digits, "0x%" PRIx64, bits);
+  } else if (kind == NumberKind::Real) {
+    double value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    std::snprintf(digits, sizeof digits, "%.9g", value);
+  } else if (kind == NumberKind::Signed) {
+    std::snprintf(digits, sizeof digits, "%" PRId64, static_cast<std::int64_t>(bits));
+  } else {
+    std::snprintf(digits, sizeof digits, "%" PRIu64, bits);
+  }
+  out += digits;
+}
+
+void appendEnum(std::string& out, const Schema& schema, std::uint64_t value) {
+  std::uint64_t left = value;
+  bool first = true;
+  for (const auto& entry : schema.names) {
+    const bool fits = entry.flag ? entry.value != 0 && (left & entry.value) == entry.value : entry.value == value;
+    if (!fits) continue;
+    if (!first) out += '|';
+    out += entry.name;
+    first = false;
+    if (!entry.flag) return;
+    left &= ~entry.value;
+  }
+  if (first) appendNumber(out, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, value);
+}
+
+bool isString(std::uint64_t type) {
+  return type >= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING && type <= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32;
+}
+std::size_t charSize(std::uint64_t type) {
+  if (type == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF16) return 2;
+  return type == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32 ? 4 : 1;
+}
+
+/// Reads one payload from its first byte to its last.
+class Walk {
+ public:
+  Walk(const Domain& domain, const unsigned char* data, std::size_t size, Payloads& out)
+      : domain_(domain), data_(data), size_(size < kMaxBytes ? size : kMaxBytes), out_(out) {}
+
+  bool schema(const Schema& schema, int depth) {
+    const std::size_t base = at_;
+    std::uint64_t seen[64] = {};
+    for (std::size_t i = 0; i < schema.entries.size(); ++i) {
+      const auto& entry = schema.entries[i];
+      if (entry.offset != 0 || entry.placed) at_ = base + entry.offset;
+      if (!element(schema, entry, i, seen, depth)) return false;
+    }
+    if (schema.size != 0) at_ = base + schema.size;
+    return true;
+  }
+
+ private:
+  [[nodiscard]] bool has(std::size_t bytes) const { return at_ <= size_ && bytes <= size_ - at_; }
+  void align(std::size_t alignment, const Schema& schema) {
+    if (schema.pack != 0 && schema.pack < alignment) alignment = schema.pack;
+    if (alignment > 1) at_ = (at_ + alignment - 1) / alignment * alignment;
+  }
+  void label(const SchemaEntry& entry) {
+    if (!out_.text.empty()) out_.text += ' ';
+    if (entry.name.empty()) return;
+    out_.text += entry.name;
+    out_.text += '=';
+  }
+
+  bool element(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
+               int depth) {
+    const auto array = entry.flags & 0x70;
+    const bool pointer = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0;
+    const Schema* nested =
+        sizeOfType(entry.type) == 0 && !isString(entry.type) ? findSchema(domain_, entry.type) : nullptr;
+    if (isString(entry.type)) return text(schema, entry, array, pointer, seen);
+    const std::size_t size = nested != nullptr ? nested->size : sizeOfType(entry.type);
+    if (pointer || size == 0 || array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX)
+      return opaque(schema, entry);
+    if (!entry.placed && entry.offset == 0) align(nested != nullptr ? 1 : size, schema);
+    if (array == 0) return nested != nullptr ? group(*nested, entry, depth) : number(entry, index, seen);
+    std::uint64_t count = entry.detail;
+    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX) count = entry.detail < 64 ? seen[entry.detail] : 0;
+    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED) count = untilZero(size);
+    return list(entry, nested, size, count, depth);
+  }
+
+  std::uint64_t untilZero(std::size_t size) const {
+    std::uint64_t count = 0;
+    static constexpr unsigned char kZero[16] = {};
+    for (std::size_t at = at_; at + size <= size_ && size <= 16; at += size, ++count) {
+      if (std::memcmp(data_ + at, kZero, size) == 0) break;
+    }
+    return count;
+  }
+
+  bool number(const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64]) {
+    const std::size_t size = sizeOfType(entry.type);
+    if (!has(size)) return false;
+    const std::uint64_t bits = readNumber(entry.type, data_ + at_);
+    if (index < 64) seen[index] = bits;
+    at_ += size;
+    if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY) {
+      out_.category = static_cast<std::uint32_t>(bits);
+    } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB) {
+      out_.colour = static_cast<std::uint32_t>(bits);
+    } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
+      const auto* registered = reinterpret_cast<const RegisteredText*>(bits);
+      show(entry, registered != nullptr ? std::string_view(registered->words()) : std::string_view());
+    } else {
+      label(entry);
+      appendNumber(out_.text, entry.type, bits);
+    }
+    return true;
+  }
+
+  bool group(const Schema& nested, const SchemaEntry& entry, int depth) {
+    if (!nested.names.empty()) {
+      if (!has(nested.size) || nested.size > 8) return false;
+      std::uint64_t value = 0;
+      std::memcpy(&value, data_ + at_, nested.size);
+      at_ += nested.size;
+      label(entry);
+      appendEnum(out_.text, nested, value);
+      return true;
+    }
+    if (depth >= kMaxDepth) return false;
+    label(entry);
+    out_.text += '{';
+    const bool whole = schema(nested, depth + 1);
+    out_.text += '}';
+    return whole;
+  }
+
+  bool list(const SchemaEntry& entry, const Schema* nested, std::size_t size, std::uint64_t count, int depth) {
+    if (count > size_ || !has(count * size)) return false;
+    const std::size_t base = at_;
+    label(entry);
+    out_.text += '[';
+    for (std::uint64_t i = 0; i < count && i < kMaxElements; ++i) {
+      at_ = base + i * size;
+      if (i != 0) out_.text += ',';
+      const SchemaEntry bare{};
+      if (nested == nullptr) {
+        appendNumber(out_.text, entry.type, readNumber(entry.type, data_ + at_));
+      } else if (!group(*nested, bare, depth)) {
+        return false;
+      }
+    }
+    if (count > kMaxElements) out_.text += ",…";
+    out_.text += ']';
+    at_ = base + count * size;
+    return true;
+  }
+
+  bool text(const Schema& schema, const SchemaEntry& entry, std::uint64_t array, bool pointer,
+            std::uint64_t (&seen)[64]) {
+    const std::size_t unit = charSize(entry.type);
+    const bool embedded = !pointer && (entry.detail > 0 || array != 0);
+    if (!embedded) {
+      align(sizeof(void*), schema);
+      if (!has(sizeof(void*))) return false;
+      const char* words = reinterpret_cast<const char*>(readNumber(NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, data_ + at_));
+      at_ += sizeof(void*);
+      if (unit == 1) show(entry, words != nullptr ? std::string_view(words, strnlen(words, kMaxText)) : "");
+      return true;
+    }
+    std::uint64_t count = entry.detail;
+    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX) count = entry.detail < 64 ? seen[entry.detail] : 0;
+    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED) count = untilZero(unit) + 1;
+    if (count > size_ || !has(count * unit)) return false;
+    std::string words;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto* at = data_ + at_ + i * unit;
+      const std::uint64_t c = readNumber(unit == 1   ? NVTX_PAYLOAD_ENTRY_TYPE_UINT8
+                                         : unit == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_UINT16
+                                                     : NVTX_PAYLOAD_ENTRY_TYPE_UINT32,
+                                         at);
+      if (c == 0) break;
+      const wchar_t wide[2] = {static_cast<wchar_t>(c), 0};
+      words += unit == 1 ? std::string(1, static_cast<char>(c)) : narrow(wide);
+    }
+    at_ += count * unit;
+    show(entry, words);
+    return true;
+  }
+
+  void show(const SchemaEntry& entry, std::string_view words) {
+    if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE) != 0) {
+      out_.message = words;
+      return;
+    }
+    label(entry);
+    out_.text += words;
+  }
+
+  bool opaque(const Schema& schema, const SchemaEntry& entry) {
+    align(sizeof(void*), schema);
+    if (!has(sizeof(void*))) return false;
+    label(entry);
+    appendNumber(out_.text, NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, readNumber(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, data_ + at_));
+    at_ += sizeof(void*);
+    return true;
+  }
+
+  const Domain& domain_;
+  const unsigned char* data_;
+  std::size_t size_;
+  Payloads& out_;
+  std::size_t at_ = 0;
+};
+
+void takePlanned(const Schema& schema, const unsigned char* data, Payloads& out) {
+  out.plan = &schema.plan;
+  out.valueCount = schema.entries.size();
+  for (std::size_t i = 0; i < out.valueCount; ++i) {
+    const auto& entry = schema.entries[i];
+    std::uint64_t value = readNumber(entry.type, data + entry.offset);
+    if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE && value != 0) {
+      const auto* registered = reinterpret_cast<const RegisteredText*>(value);
+      value = registered->text();
+      if (out.textCount < std::size(out.texts)) out.texts[out.textCount++] = registered;
+    }
+    out.values[i] = value;
+  }
+}
+
+void showSize(Payloads& out, std::size_t size) {
+  if (!out.text.empty()) out.text += ' ';
+  out.text += "payload of ";
+  appendNumber(out.text, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, size);
+  out.text += " bytes";
+}
+
+void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t size, Payloads& out) {
+  if (isString(type) && charSize(type) == 1) {
+    const std::size_t most = size < kMaxText ? size : kMaxText;
+    if (!out.text.empty()) out.text += ' ';
+    out.text.append(reinterpret_cast<const char*>(data), strnlen(reinterpret_cast<const char*>(data), most));
+  } else if (const auto bytes = sizeOfType(type); bytes != 0 && bytes <= size) {
+    if (!out.text.empty()) out.text += ' ';
+    appendNumber(out.text, type, readNumber(type, data));
+  } else {
+    showSize(out, size);
+  }
+}
+
+}  // namespace
+
+void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out) {
+  for (std::size_t i = 0; payloads != nullptr && i < count && i < kMaxElements; ++i) {
+    const auto* data = static_cast<const unsigned char*>(payloads[i].payload);
+    const auto id = payloads[i].schemaId;
+    if (data == nullptr || id == NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED) continue;
+    const auto* schema = findSchema(domain, id);
+    if (schema == nullptr) {
+      readPredefined(id, data, payloads[i].size, out);
+      continue;
+    }
+    std::size_t size = payloads[i].size;
+    if (size == SIZE_MAX) size = schema->size;
+    if (schema->fixed && schema->plan.kind() != prof::NvtxPlan::Kind::None && size >= schema->size) {
+      takePlanned(*schema, data, out);
+    } else if (!Walk(domain, data, size, out).schema(*schema, 0)) {
+      showSize(out, size);
+    }
+  }
+  if (out.text.size() > kMaxText) out.text.resize(kMaxText);
+}
+
+}  // namespace lacuna::collector::nvtx

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/nvtx_mapper.h"
+#include "nvtx/domain.h"
+
+/// The payload extension: schemas that a program registers, and payloads read with them at once, because their memory
+/// is the program's again after the call.
+namespace lacuna::collector::nvtx {
+
+struct SchemaEntry {
+  std::uint64_t flags = 0;
+  std::uint64_t type = 0;
+  std::string name;
+  std::uint64_t detail = 0;  ///< length of an array or string, or the entry that has it
+  std::uint64_t offset = 0;
+  bool placed = false;  ///< the offset is known; otherwise it follows from the entries before
+  std::uint64_t limitFlags = 0;
+  std::string unit;
+};
+
+struct EnumEntry {
+  std::string name;
+  std::uint64_t value = 0;
+  bool flag = false;
+};
+
+/// A registered schema or enumeration; lives as long as the process.
+struct Schema {
+  std::uint64_t id = 0;
+  const Domain* domain = nullptr;
+  std::string name;
+  std::uint64_t type = 0;
+  std::vector<SchemaEntry> entries;
+  std::vector<EnumEntry> names;  ///< of an enumeration
+  std::size_t size = 0;
+  std::size_t pack = 0;
+  bool fixed = false;  ///< every entry is a number at a known offset: the plan can read it straight away
+  prof::NvtxPlan plan;
+  Schema* next = nullptr;
+};
+
+std::uint64_t registerSchema(Domain& domain, const nvtxPayloadSchemaAttr_t& attributes);
+std::uint64_t registerEnum(Domain& domain, const nvtxPayloadEnumAttr_t& attributes);
+const Schema* findSchema(const Domain& domain, std::uint64_t id);
+
+/// Size of a predefined entry type in bytes; 0 when it is not a number.
+std::size_t sizeOfType(std::uint64_t type);
+/// A number of that type as 64 bits: integers widened with their sign, reals as the bits of a double.
+std::uint64_t readNumber(std::uint64_t type, const unsigned char* at);
+enum class NumberKind { Unsigned, Signed, Real };
+NumberKind kindOf(std::uint64_t type);
+
+/// What the payloads of one event say.
+struct Payloads {
+  const prof::NvtxPlan* plan = nullptr;  ///< of a payload of the runtime's schema, with its values
+  std::uint64_t values[prof::NvtxPlan::kMaxFields];
+  std::size_t valueCount = 0;
+  const RegisteredText* texts[4];  ///< registered strings met, for the sink
+  std::size_t textCount = 0;
+  std::string message;  ///< the entry that the schema marks as the event's message
+  std::uint32_t category = 0;
+  std::uint32_t colour = 0;
+  std::string text;  ///< all other fields as "name=value name=value"
+};
+/// Reads at most 64 KiB of what the payloads point to; a payload that does not fit its schema is shown by its size.
+void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out);
+
+}  // namespace lacuna::collector::nvtx

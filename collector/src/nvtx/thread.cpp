@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "nvtx/thread.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+#include "lacuna/prof/trace.h"
+
+namespace lacuna::collector::nvtx {
+namespace {
+
+pthread_key_t openKey;
+pthread_once_t openOnce = PTHREAD_ONCE_INIT;
+
+void release(void* open) {
+  threadLevels.open = nullptr;
+  std::free(open);
+}
+void makeKey() {
+  pthread_key_create(&openKey, release);
+}
+
+class Recorder final : public prof::NvtxRowSink {
+ public:
+  explicit Recorder(const Payloads* payloads) : payloads_(payloads) {}
+
+  prof::StringId join(std::string_view prefix, prof::StringId id) override {
+    std::string words(prefix);
+    for (std::size_t i = 0; payloads_ != nullptr && i < payloads_->textCount; ++i) {
+      if (payloads_->texts[i]->text() == id.value) {
+        words += payloads_->texts[i]->words();
+        break;
+      }
+    }
+    return prof::StringId(prof::name(words));
+  }
+  void take(const prof::Device& row) override { prof::record(row); }
+  void take(const prof::Queue& row) override { prof::record(row); }
+  void take(const prof::ApiCall& row) override { prof::record(row); }
+  void take(const prof::Kernel& row) override { prof::record(row); }
+  void take(const prof::Memcpy& row) override { prof::record(row); }
+  void take(const prof::Memset& row) override { prof::record(row); }
+  void take(const prof::Sync& row) override { prof::record(row); }
+  void take(const prof::Allocation& row) override { prof::record(row); }
+  void take(const prof::Environment& row) override { prof::record(row); }
+
+ private:
+  const Payloads* payloads_;
+};
+
+}  // namespace
+
+thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
+
+OpenRanges* openRanges() {
+  if (threadLevels.open == nullptr) {
+    pthread_once(&openOnce, makeKey);
+    threadLevels.open = static_cast<OpenRanges*>(std::calloc(1, sizeof(OpenRanges)));
+    pthread_setspecific(openKey, threadLevels.open);
+  }
+  return threadLevels.open;
+}
+
+std::uint32_t threadId() {
+  return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+prof::TimeNs nowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
+}
+
+void recordRows(const prof::NvtxPlan& plan, const prof::NvtxEvent& event, const Payloads* payloads) {
+  Recorder recorder(payloads);
+  prof::mapNvtxEvent(plan, event, recorder);
+}
+
+}  // namespace lacuna::collector::nvtx

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::collector {
+
+/// How a process ended.
+struct Exit {
+  int code = 0;    ///< meaningful when signal is 0
+  int signal = 0;  ///< the signal that killed it, or 0
+  /// As a shell tells it: the code, or 128 + signal.
+  [[nodiscard]] int shellCode() const { return signal != 0 ? 128 + signal : code; }
+};
+
+struct SpawnRequest {
+  std::filesystem::path program;
+  std::vector<std::string> arguments;  ///< with argv[0]
+  std::vector<std::string> environment;
+  sigset_t signalMask;                    ///< given back to the program before it starts
+  std::function<void(pid_t)> beforeExec;  ///< called in the parent while the child waits to exec
+};
+
+/// Starts the program in this process's group, session and terminal, with its files untouched. Fails with the reason
+/// when the exec fails.
+prof::Result<pid_t> spawn(const SpawnRequest& request);
+
+/// What the kernel told about the processes that this one looks after.
+struct Reaped {
+  std::map<pid_t, Exit> ended;
+  bool stopped = false;  ///< `watched` was stopped by job control
+  bool childless = false;
+};
+/// Collects every child that has ended, orphans included; never blocks.
+Reaped reap(pid_t watched);
+
+/// Makes this process the foster parent of orphans, so that a daemonised grandchild can be waited for.
+void adoptOrphans();
+/// Ends this process as `exit` says, by the same signal and without a core file where there was one.
+[[noreturn]] void exitLike(Exit exit);
+
+}  // namespace lacuna::collector

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "supervise/control_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace lacuna::collector {
+
+ControlFile::ControlFile(std::filesystem::path path, Control* control, bool owner)
+    : path_(std::move(path)), control_(control), owner_(owner) {}
+
+ControlFile::ControlFile(ControlFile&& other) noexcept
+    : path_(std::move(other.path_)), control_(std::exchange(other.control_, nullptr)), owner_(other.owner_) {}
+
+ControlFile::~ControlFile() {
+  if (control_ == nullptr) return;
+  munmap(control_, sizeof(Control));
+  if (owner_) unlink(path_.c_str());
+}
+
+prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, int flags, bool owner) {
+  const int fd = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
+  struct stat info {};
+  if (fd < 0 || (owner && ftruncate(fd, sizeof(Control)) != 0) || fstat(fd, &info) != 0) {
+    prof::Error error{fmt::format("cannot open {}: {}", path.string(), std::strerror(errno))};
+    if (fd >= 0) close(fd);
+    return error;
+  }
+  void* page = MAP_FAILED;
+  if (static_cast<std::size_t>(info.st_size) >= sizeof(Control)) {
+    page = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (page == MAP_FAILED) return prof::Error{fmt::format("{} is not a control page of lacuna", path.string())};
+  return ControlFile(path, static_cast<Control*>(page), owner);
+}
+
+prof::Result<ControlFile> ControlFile::create(const std::filesystem::path& path) {
+  auto file = map(path, O_CREAT | O_EXCL, true);
+  if (file) {
+    new (file->control_) Control();
+    file->control_->supervisor = getpid();
+  }
+  return file;
+}
+
+prof::Result<ControlFile> ControlFile::open(const std::filesystem::path& path) {
+  auto file = map(path, 0, false);
+  if (file && file->control_->magic != Control::kMagic) {
+    return prof::Error{fmt::format("{} is not a control page of this version of lacuna", path.string())};
+  }
+  return file;
+}
+
+}  // namespace lacuna::collector

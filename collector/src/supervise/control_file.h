@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "core/guest.h"
+#include "lacuna/prof/result.h"
+
+namespace lacuna::collector {
+
+/// A mapped Control. The supervisor creates and deletes the file; a trigger opens it.
+class ControlFile {
+ public:
+  static prof::Result<ControlFile> create(const std::filesystem::path& path);
+  static prof::Result<ControlFile> open(const std::filesystem::path& path);
+  ControlFile(ControlFile&& other) noexcept;
+  ControlFile& operator=(ControlFile&&) = delete;
+  ~ControlFile();
+
+  Control* operator->() const { return control_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  ControlFile(std::filesystem::path path, Control* control, bool owner);
+  static prof::Result<ControlFile> map(const std::filesystem::path& path, int flags, bool owner);
+  std::filesystem::path path_;
+  Control* control_;
+  bool owner_;
+};
+
+}  // namespace lacuna::collector

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/collector/doctor.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "supervise/environment.h"
+#include "supervise/live_line.h"
+
+namespace lacuna::collector {
+namespace {
+
+using State = Finding::State;
+
+std::string contentOf(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::string firstLine(const char* path) {
+  const auto content = contentOf(path);
+  return content.substr(0, content.find('\n'));
+}
+
+bool inContainer() {
+  std::error_code error;
+  return std::filesystem::exists("/.dockerenv", error) || std::filesystem::exists("/run/.containerenv", error) ||
+         std::getenv("container") != nullptr || contentOf("/proc/1/cgroup").find("docker") != std::string::npos;
+}
+
+Finding nvtx() {
+  Finding finding{"nvtx", "NVTX annotations", State::Works, {}, {}};
+  const auto library = findInjection();
+  if (!library) {
+    finding.state = State::Missing;
+    finding.detail = library.error().message;
+    finding.remedy = "Install lacuna as a whole, or point LACUNA_INJECTION at liblacuna_inject.so.";
+    return finding;
+  }
+  finding.detail = fmt::format("recorded through {}.", library->string());
+  if (const char* users = std::getenv("NVTX_INJECTION64_PATH"); users != nullptr && *library != users) {
+    finding.state = State::Missing;
+    finding.detail = fmt::format("NVTX_INJECTION64_PATH is set to {}, and lacuna never overrides that.", users);
+    finding.remedy = "unset NVTX_INJECTION64_PATH";
+  }
+  return finding;
+}
+
+/// 0, or the errno with which the kernel refuses to sample this process.
+int trySampling(bool switches) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.freq = 1;
+  attributes.sample_freq = 99;
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.disabled = 1;
+  attributes.context_switch = switches ? 1 : 0;
+  attributes.inherit = 1;
+  const long fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) return errno;
+  close(static_cast<int>(fd));
+  return 0;
+}
+
+Finding cpuSamples() {
+  Finding finding{"cpu_samples", "CPU samples and thread states", State::Works, {}, {}};
+  const std::string paranoid = firstLine("/proc/sys/kernel/perf_event_paranoid");
+  const int full = trySampling(true);
+  const int plain = full == 0 ? 0 : trySampling(false);
+  if (full == 0) {
+    finding.detail = fmt::format("the kernel samples call chains and context switches (perf_event_paranoid is {}).",
+                                 paranoid.empty() ? "unknown" : paranoid);
+  } else if (plain == 0) {
+    finding.state = State::Limited;
+    finding.detail = "the kernel samples call chains, but does not tell context switches.";
+    finding.remedy = "sudo sysctl kernel.perf_event_paranoid=1";
+  } else {
+    finding.state = State::Missing;
+    finding.detail = fmt::format("perf_event_open is refused ({}; perf_event_paranoid is {}).", std::strerror(full),
+                                 paranoid.empty() ? "not there" : paranoid);
+    finding.remedy = inContainer()
+                         ? "Start the container with --cap-add PERFMON, or with a seccomp profile that allows "
+                           "perf_event_open; outside: sudo sysctl kernel.perf_event_paranoid=2"
+                         : "sudo sysctl kernel.perf_event_paranoid=2";
+  }
+  return finding;
+}
+
+Finding clocks() {
+  Finding finding{"clock", "Time stamps", State::Works, {}, {}};
+  const std::string flags = contentOf("/proc/cpuinfo");
+  const std::string source = firstLine("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  const bool invariant =
+      flags.find("constant_tsc") != std::string::npos && flags.find("nonstop_tsc") != std::string::npos;
+  if (invariant) {
+    finding.detail = fmt::format("the CPU's time stamp counter is invariant (the kernel's clock is {}).", source);
+  } else {
+    finding.state = State::Limited;
+    finding.detail = fmt::format(
+        "no invariant time stamp counter, so each event costs a clock call (the kernel's clock "
+        "is {}).",
+        source);
+  }
+  return finding;
+}
+
+Finding segments() {
+  Finding finding{"shared_memory", "Room for events in flight", State::Works, {}, {}};
+  struct statvfs room {};
+  if (statvfs("/dev/shm", &room) != 0) {
+    finding.state = State::Limited;
+    finding.detail = "there is no /dev/shm: events in flight go through files beside the trace.";
+    return finding;
+  }
+  const std::uint64_t bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
+  finding.detail = fmt::format("/dev/shm has {} free.", formatBytes(bytes));
+  if (bytes < std::uint64_t{256} << 20) {
+    finding.state = State::Limited;
+    finding.detail += " Events in flight go through files beside the trace, which may slow the program down.";
+    finding.remedy =
+        inContainer() ? "Start the container with --shm-size 1g" : "sudo mount -o remount,size=1G /dev/shm";
+  }
+  return finding;
+}
+
+template <class Function>
+Function* symbol(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+Finding driver() {
+  Finding finding{"driver", "NVIDIA driver", State::Missing, {}, {}};
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    finding.detail = "libcuda.so.1 cannot be loaded: there is no NVIDIA driver here, so there is no GPU to record.";
+    finding.remedy = inContainer() ? "Start the container with --gpus all (NVIDIA Container Toolkit)."
+                                   : "On a machine with an NVIDIA GPU, install its driver.";
+    return finding;
+  }
+  auto* initialise = symbol<int(unsigned)>(library, "cuInit");
+  auto* version = symbol<int(int*)>(library, "cuDriverGetVersion");
+  auto* count = symbol<int(int*)>(library, "cuDeviceGetCount");
+  const int code = initialise != nullptr ? initialise(0) : -1;
+  int number = 0;
+  int devices = 0;
+  if (version != nullptr) version(&number);
+  if (code == 0 && count != nullptr) count(&devices);
+  if (code != 0) {
+    finding.detail = fmt::format("the driver's library is there, but cuInit fails with {}.", code);
+    finding.remedy = "Check with nvidia-smi that the driver runs and that this user may use /dev/nvidia*.";
+    return finding;
+  }
+  finding.state = State::Works;
+  finding.detail =
+      fmt::format("CUDA {}.{}, {} device{}.", number / 1000, number % 1000 / 10, devices, devices == 1 ? "" : "s");
+  return finding;
+}
+
+void* openCupti() {
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+                           "/usr/local/cuda/lib64/libcupti.so"}) {
+    // CUPTI must never be unloaded.
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+  }
+  return nullptr;
+}
+
+Finding cupti() {
+  Finding finding{"cupti", "CUDA timeline (CUPTI)", State::Missing, {}, {}};
+  void* library = openCupti();
+  if (library == nullptr) {
+    finding.detail = "libcupti was not found, so kernels, copies and CUDA calls cannot be recorded.";
+    finding.remedy =
+        "Install the CUDA toolkit, or pip install nvidia-cuda-cupti, and put its folder on LD_LIBRARY_PATH.";
+    return finding;
+  }
+  std::uint32_t version = 0;
+  if (auto* get = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion")) get(&version);
+  void* subscriber = nullptr;
+  auto* subscribe = symbol<int(void**, void (*)(), void*)>(library, "cuptiSubscribe");
+  auto* unsubscribe = symbol<int(void*)>(library, "cuptiUnsubscribe");
+  const int code = subscribe != nullptr ? subscribe(
+                                              &subscriber, [] {}, nullptr)
+                                        : -1;
+  finding.detail = fmt::format("CUPTI API {} is there", version);
+  constexpr int kNotInitialised = 15;
+  constexpr int kUnknown = 999;
+  constexpr int kHeldByAnother = 39;
+  if (code == 0) {
+    if (unsubscribe != nullptr) unsubscribe(subscriber);
+    finding.state = State::Works;
+    finding.detail += " and can be used.";
+  } else if (code == kHeldByAnother) {
+    finding.detail += ", but another profiler holds it.";
+    finding.remedy = "End the other profiler (nsys, ncu, a framework's own profiler, DCGM) and try again.";
+  } else if (code == kNotInitialised || code == kUnknown) {
+    finding.detail += ", but without a driver it cannot record; the host's side is recorded all the same.";
+    finding.remedy = "Record on a machine with an NVIDIA GPU and driver.";
+  } else {
+    finding.detail += fmt::format(", but refuses with code {}.", code);
+  }
+  return finding;
+}
+
+Finding gpuCounters() {
+  Finding finding{"gpu_counters", "GPU hardware counters", State::Missing, {}, {}};
+  const std::string parameters = contentOf("/proc/driver/nvidia/params");
+  if (parameters.empty()) {
+    finding.detail = "there is no NVIDIA kernel module.";
+  } else if (geteuid() != 0 && parameters.find("RmProfilingAdminOnly: 1") != std::string::npos) {
+    finding.state = State::Limited;
+    finding.detail = "the driver keeps them for the administrator; tracing works without them.";
+    finding.remedy = "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or record as root.";
+  } else {
+    finding.state = State::Works;
+    finding.detail = "this user may read them.";
+  }
+  return finding;
+}
+
+Finding place() {
+  Finding finding{"container", "Surroundings", State::Works, {}, {}};
+  finding.detail = inContainer() ? "this is a container: processes outside it are not seen." : "not in a container.";
+  return finding;
+}
+
+Finding output() {
+  Finding finding{"output", "Where traces go", State::Works, {}, {}};
+  std::error_code error;
+  const auto folder = std::filesystem::current_path(error);
+  struct statvfs room {};
+  if (access(folder.c_str(), W_OK) != 0) {
+    finding.state = State::Limited;
+    finding.detail = fmt::format("{} cannot be written by this user.", folder.string());
+    finding.remedy = "Name a file elsewhere: lacuna run -o FILE.lcn -- PROGRAM";
+  } else if (statvfs(folder.c_str(), &room) == 0) {
+    finding.detail = fmt::format("{} has {} free.", folder.string(),
+                                 formatBytes(static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const char* wordFor(State state) {
+  switch (state) {
+    case State::Works:
+      return "works";
+    case State::Limited:
+      return "limited";
+    default:
+      return "missing";
+  }
+}
+
+std::vector<Finding> examine() {
+  return {nvtx(), cpuSamples(), clocks(), segments(), output(), driver(), cupti(), gpuCounters(), place()};
+}
+
+}  // namespace lacuna::collector

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "supervise/environment.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+namespace lacuna::collector {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kLibraryName = "liblacuna_inject.so";
+constexpr std::string_view kEntryPoint = "InitializeInjectionNvtx2";
+
+std::optional<std::string> valueOf(const std::vector<std::string>& variables, std::string_view name) {
+  for (const auto& variable : variables) {
+    if (variable.size() > name.size() && variable[name.size()] == '=' && variable.compare(0, name.size(), name) == 0) {
+      return variable.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+/// True when the variable now has `value`; a value of the user's stays.
+bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const std::string& value,
+                    std::string_view lost) {
+  const auto old = valueOf(environment.variables, name);
+  if (!old) {
+    environment.variables.push_back(fmt::format("{}={}", name, value));
+    return true;
+  }
+  if (*old == value) return true;
+  environment.notes.push_back(
+      fmt::format("{0} is already set to {1}, which stays: {2}. Remedy: unset {0}.", name, *old, lost));
+  return false;
+}
+
+}  // namespace
+
+prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path& injection,
+                                                const std::vector<std::string>& session, const Sources& sources) {
+  ChildEnvironment environment;
+  for (char** variable = inherited; *variable != nullptr; ++variable) environment.variables.emplace_back(*variable);
+  for (const auto& setting : session) {
+    const auto name = setting.substr(0, setting.find('=') + 1);
+    std::erase_if(environment.variables, [&](const std::string& old) { return old.rfind(name, 0) == 0; });
+    environment.variables.push_back(setting);
+  }
+  if (sources.nvtx) {
+    setUnlessUsers(environment, "NVTX_INJECTION64_PATH", injection.string(),
+                   "NVTX events of this run go to that library and not into this trace");
+  }
+  if (sources.cuda) {
+    setUnlessUsers(environment, "CUDA_INJECTION64_PATH", injection.string(),
+                   "CUDA events of this run go to that library and not into this trace");
+  }
+  const std::array<std::pair<bool, std::pair<const char*, const char*>>, 5> switches{{
+      {sources.cublas, {"CUBLAS_NVTX_LEVEL", "2"}},
+      {sources.cublas, {"CUBLASLT_NVTX_LEVEL", "2"}},
+      {sources.cudnn, {"CUDNN_NVTX_LEVEL", "1"}},
+      {sources.cusparse, {"CUSPARSE_NVTX_LEVEL", "2"}},
+      {sources.cusolver, {"CUSOLVER_NVTX_LEVEL", "2"}},
+  }};
+  for (const auto& [wanted, setting] : switches) {
+    if (wanted) setUnlessUsers(environment, setting.first, setting.second, "the library annotates as that says");
+  }
+  if (!sources.nccl) setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "NCCL annotates as that says");
+  return environment;
+}
+
+prof::Status checkInjection(const fs::path& library) {
+  std::error_code error;
+  if (!fs::is_regular_file(library, error)) {
+    return prof::Error{
+        fmt::format("the injected library {} does not exist. Remedy: install lacuna as a whole, or point "
+                    "LACUNA_INJECTION at {}.",
+                    library.string(), kLibraryName)};
+  }
+  // Read, not loaded: loading it would start a recorder in this process.
+  std::ifstream file(library, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const bool elf = content.size() > sizeof(Elf64_Ehdr) && std::memcmp(content.data(), ELFMAG, SELFMAG) == 0;
+  if (!elf || content.find(kEntryPoint) == std::string::npos) {
+    return prof::Error{
+        fmt::format("{} is not lacuna's injected library ({} is missing in it). Remedy: point "
+                    "LACUNA_INJECTION at {}, or unset it.",
+                    library.string(), kEntryPoint, kLibraryName)};
+  }
+  return {};
+}
+
+prof::Result<fs::path> findInjection() {
+  if (const char* given = std::getenv("LACUNA_INJECTION"); given != nullptr && *given != '\0') {
+    std::error_code error;
+    const fs::path path = fs::absolute(given, error);
+    if (auto status = checkInjection(path); !status) return status.error();
+    return path;
+  }
+  std::error_code error;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::string tried;
+  for (const fs::path& folder : {bin / "../lib", bin / "../lib64", bin / ("../" LACUNA_LIBDIR), bin}) {
+    const fs::path candidate = (folder / kLibraryName).lexically_normal();
+    if (fs::exists(candidate, error)) {
+      if (auto status = checkInjection(candidate); !status) return status.error();
+      return candidate;
+    }
+    tried += fmt::format("\n  {}", candidate.string());
+  }
+  return prof::Error{
+      fmt::format("{} was not found. Tried:{}\nRemedy: install lacuna as a whole, or point "
+                  "LACUNA_INJECTION at it.",
+                  kLibraryName, tried)};
+}
+
+}  // namespace lacuna::collector

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/collector/options.h"
+#include "lacuna/prof/result.h"
+
+namespace lacuna::collector {
+
+/// The environment that the recorded program gets, and what the user should know about it.
+struct ChildEnvironment {
+  std::vector<std::string> variables;
+  std::vector<std::string> notes;
+};
+
+/// Adds what carries the recording through exec and spawn to `inherited` (this process's environment). A value that the
+/// user has set is kept, and a note says so.
+prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::filesystem::path& injection,
+                                                const std::vector<std::string>& session, const Sources& sources);
+
+/// The injected library beside this program (build tree or installed), or where LACUNA_INJECTION points. Fails with a
+/// remedy when it is missing or is not such a library.
+prof::Result<std::filesystem::path> findInjection();
+/// Checks that `library` can be loaded and answers NVTX's call; a bad path would be silent in the recorded program.
+prof::Status checkInjection(const std::filesystem::path& library);
+
+}  // namespace lacuna::collector

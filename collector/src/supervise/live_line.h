@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lacuna/prof/recording.h"
+
+namespace lacuna::collector {
+
+std::string formatBytes(std::uint64_t bytes);
+std::string formatCount(std::uint64_t count);
+std::string formatDuration(std::int64_t ns);
+
+/// The one line that `lacuna run` keeps up to date on standard error while it records. Silent where that is no
+/// terminal.
+class LiveLine {
+ public:
+  explicit LiveLine(bool wanted);
+  ~LiveLine() { clear(); }
+  void show(std::int64_t elapsedNs, const prof::DrainStats& stats, const char* state);
+  void clear();
+
+ private:
+  bool active_;
+  bool shown_ = false;
+};
+
+}  // namespace lacuna::collector

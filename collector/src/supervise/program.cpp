@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "supervise/program.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace lacuna::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool isFile(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+prof::Result<fs::path> locate(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    std::error_code error;
+    if (!fs::exists(name, error)) {
+      return prof::Error{fmt::format("there is no program '{}'. Check the path after '--'.", name)};
+    }
+    if (fs::is_directory(name, error)) return prof::Error{fmt::format("'{}' is a folder, not a program.", name)};
+    return fs::path(name);
+  }
+  const char* searchPath = std::getenv("PATH");
+  std::istringstream folders(searchPath != nullptr ? searchPath : "/usr/bin:/bin");
+  fs::path unusable;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+    if (!isFile(candidate)) continue;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    unusable = candidate;
+  }
+  if (!unusable.empty()) return unusable;
+  std::string hint = isFile(name) ? fmt::format(" (did you mean ./{}?)", name) : "";
+  return prof::Error{fmt::format("no program '{}' was found on the PATH{}. Give its path after '--'.", name, hint)};
+}
+
+/// The first word after "#!", or empty. `/usr/bin/env python` counts as python.
+std::string interpreterOf(const std::string& head) {
+  if (head.rfind("#!", 0) != 0) return {};
+  std::istringstream line(head.substr(2, head.find('\n') - 2));
+  std::string first;
+  line >> first;
+  if (fs::path(first).filename() == "env") {
+    for (std::string word; line >> word;) {
+      if (word[0] != '-' && word.find('=') == std::string::npos) return word;
+    }
+  }
+  return first;
+}
+
+void inspectElf(const std::string& head, std::ifstream& file, Program& program) {
+  if (head.size() < sizeof(Elf64_Ehdr) || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return;
+  Elf64_Ehdr header;
+  std::memcpy(&header, head.data(), sizeof(header));
+#if defined(__x86_64__)
+  constexpr auto kMachine = EM_X86_64;
+#else
+  constexpr auto kMachine = EM_AARCH64;
+#endif
+  program.foreignArchitecture = header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine;
+  if (program.foreignArchitecture) return;
+  bool interpreter = false;
+  bool dynamic = false;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof(segment)));
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof(segment))) break;
+    interpreter |= segment.p_type == PT_INTERP;
+    dynamic |= segment.p_type == PT_DYNAMIC;
+  }
+  program.staticBinary = !interpreter;
+}
+
+void inspect(const fs::path& path, Program& program, int depth) {
+  program.image = path;
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0) {
+    program.setUserId |= (info.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != info.st_uid;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string head(256, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  const std::string interpreter = interpreterOf(head);
+  if (interpreter.empty() || depth > 3) return inspectElf(head, file, program);
+  if (auto found = locate(interpreter)) inspect(*found, program, depth + 1);
+}
+
+}  // namespace
+
+std::vector<std::string> Program::limits() const {
+  std::vector<std::string> notes;
+  if (setUserId) {
+    notes.push_back(
+        fmt::format("{} is set-uid or set-gid: it runs with other rights than yours, so the recorder stays out of it. "
+                    "Remedy: record it as the user it runs as.",
+                    image.string()));
+  }
+  if (foreignArchitecture) {
+    notes.push_back(fmt::format(
+        "{} is built for another architecture than this lacuna, so NVTX and CUDA events cannot be recorded. "
+        "Remedy: run a 64-bit build of it.",
+        image.string()));
+  }
+  if (staticBinary) {
+    notes.push_back(
+        fmt::format("{} is statically linked and cannot load the recorder, so NVTX and CUDA events cannot be recorded "
+                    "(CPU samples can). Remedy: link it dynamically.",
+                    image.string()));
+  }
+  return notes;
+}
+
+prof::Result<Program> findProgram(const std::string& name) {
+  if (name.empty()) return prof::Error{"no program was given. Put it after '--': lacuna run -- ./train"};
+  auto path = locate(name);
+  if (!path) return path.error();
+  if (access(path->c_str(), X_OK) != 0) {
+    return prof::Error{fmt::format("{} cannot be executed: {}. Remedy: chmod +x {}", path->string(),
+                                   std::strerror(errno), path->string())};
+  }
+  Program program;
+  program.path = *path;
+  inspect(*path, program, 0);
+  return program;
+}
+
+}  // namespace lacuna::collector

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::collector {
+
+/// A program as execvp would run it, and what about it limits a recording.
+struct Program {
+  std::filesystem::path path;
+  /// What the kernel loads: the interpreter of a script, else the program itself.
+  std::filesystem::path image;
+  bool setUserId = false;
+  bool staticBinary = false;
+  bool foreignArchitecture = false;
+
+  /// One sentence for each thing that cannot be recorded, with its remedy.
+  [[nodiscard]] std::vector<std::string> limits() const;
+};
+
+/// Finds `name` the way execvp does. Fails with a remedy where it is missing, a folder, or not executable.
+prof::Result<Program> findProgram(const std::string& name);
+
+}  // namespace lacuna::collector

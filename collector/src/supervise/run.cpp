@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/collector/run.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <optional>
+
+#include "supervise/child.h"
+#include "supervise/control_file.h"
+#include "supervise/environment.h"
+#include "supervise/live_line.h"
+#include "supervise/program.h"
+#include "supervise/signals.h"
+
+extern char** environ;
+
+namespace lacuna::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t nowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
+}
+
+/// train.lcn, train-2.lcn, …: a trace that was not named never replaces another.
+fs::path freeName(const std::string& program) {
+  const std::string stem = fs::path(program).stem().string();
+  std::error_code error;
+  for (int number = 1;; ++number) {
+    fs::path name = number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number);
+    if (!fs::exists(name, error) && !fs::exists(name.string() + ".recording", error)) return name;
+  }
+}
+
+/// python train.py is called train, not python.
+std::string nameOfRun(const std::vector<std::string>& command) {
+  const std::string program = fs::path(command[0]).filename().string();
+  if (program.rfind("python", 0) != 0 && program != "sh" && program != "bash") return program;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
+    if (command[i][0] == '-') continue;
+    std::error_code error;
+    return fs::exists(command[i], error) ? fs::path(command[i]).filename().string() : program;
+  }
+  return program;
+}
+
+/// Everything of one run, from the empty recording to the finished trace.
+class Supervisor {
+ public:
+  explicit Supervisor(const RunOptions& options) : options_(options), live_(options.live) {}
+
+  prof::Result<RunReport> run() {
+    auto program = findProgram(options_.command.empty() ? std::string() : options_.command[0]);
+    if (!program) return program.error();
+    report_.notes = program->limits();
+    if (auto status = prepare(); !status) return status.error();
+    if (auto status = start(*program); !status) {
+      abandon();
+      return status.error();
+    }
+    supervise();
+    if (auto status = finish(); !status) return status.error();
+    return report_;
+  }
+
+ private:
+  prof::Status prepare() {
+    report_.output = options_.output.empty() ? freeName(nameOfRun(options_.command)) : options_.output;
+    std::error_code error;
+    report_.output = fs::absolute(report_.output, error);
+    const fs::path folder = report_.output.parent_path();
+    if (!fs::is_directory(folder, error)) {
+      return prof::Error{
+          fmt::format("cannot write {}: there is no folder {}. Remedy: create it, or choose another "
+                      "file with -o.",
+                      report_.output.string(), folder.string())};
+    }
+    if (fs::is_directory(report_.output, error)) {
+      return prof::Error{
+          fmt::format("cannot write {}: it is a folder. Remedy: choose a file with -o.", report_.output.string())};
+    }
+    if (access(folder.c_str(), W_OK) != 0) {
+      return prof::Error{fmt::format("cannot write into {}: {}. Remedy: choose a file elsewhere with -o.",
+                                     folder.string(), std::strerror(errno))};
+    }
+    recording_ = report_.output.string() + ".recording";
+    if (fs::exists(recording_, error)) {
+      return prof::Error{
+          fmt::format("{0} is left from a run that did not end well. Remedy: lacuna recover {0}, or "
+                      "delete it.",
+                      recording_.string())};
+    }
+    return openRecording();
+  }
+
+  prof::Status openRecording() {
+    prof::RecordingOptions how;
+    how.flightRecorder = options_.ringBytes != 0;
+    how.maxPoolBytes = how.flightRecorder ? options_.ringBytes : options_.memoryLimit;
+    how.poolBytes = std::min<std::uint64_t>(how.poolBytes, how.maxPoolBytes);
+    if (how.flightRecorder) how.poolBytes = how.maxPoolBytes;
+    if (auto status = prof::createRecording(recording_, how); !status) return status;
+    auto control = ControlFile::create(recording_ / "control");
+    if (!control) {
+      abandon();
+      return control.error();
+    }
+    control_ = std::make_unique<ControlFile>(std::move(*control));
+    const bool waits = options_.delayNs > 0 || !options_.captureRange.empty();
+    (*control_)->enabled.store(waits ? 0 : 1);
+    (*control_)->slowStepMads = options_.dumpOn.slowStep ? options_.slowStepMads : 0;
+    auto drainer = prof::Drainer::create(recording_, report_.output);
+    if (!drainer) {
+      abandon();
+      return drainer.error();
+    }
+    drainer_ = std::make_unique<prof::Drainer>(std::move(*drainer));
+    return {};
+  }
+
+  std::vector<std::string> sessionVariables() const {
+    std::vector<std::string> variables{fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
+                                       fmt::format("{}={}", kControlVariable, control_->path().string()),
+                                       fmt::format("{}={}", kCaptureVariable, options_.captureRange)};
+    std::string steps;
+    if (options_.dumpOn.slowStep) {
+      const std::vector<std::string> usual{"step", "train_step", "ProfilerStep"};
+      for (const auto& step : options_.stepRanges.empty() ? usual : options_.stepRanges) steps += step + "\n";
+    }
+    variables.push_back(fmt::format("{}={}", kStepsVariable, steps));
+    return variables;
+  }
+
+  prof::Status start(const Program& program) {
+    auto injection = findInjection();
+    if (!injection) return injection.error();
+    auto environment = childEnvironment(environ, *injection, sessionVariables(), options_.sources);
+    if (!environment) return environment.error();
+    report_.notes.insert(report_.notes.end(), environment->notes.begin(), environment->notes.end());
+    adoptOrphans();
+    startNs_ = nowNs();
+    SpawnRequest request;
+    request.program = program.path;
+    request.arguments = options_.command;
+    request.environment = std::move(environment->variables);
+    request.signalMask = signals_.callersMask();
+    auto pid = spawn(request);
+    if (!pid) return pid.error();
+    child_ = *pid;
+    if (options_.ringBytes == 0) drainer_->start();
+    return {};
+  }
+
+  void supervise() {
+    bool over = false;
+    while (!over) {
+      pollfd wake{signals_.fd(), POLLIN, 0};
+      poll(&wake, 1, 50);
+      const auto seen = signals_.relay(running_ ? child_ : 0);
+      const auto reaped = reap(child_);
+      for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);
+      // As a shell expects of a job: when the program is stopped, so are we.
+      if (reaped.stopped && running_) raise(SIGSTOP);
+      handleSignals(seen);
+      onTime();
+      over = !running_ && (reaped.childless || !options_.waitForAll || interrupted_);
+    }
+    live_.clear();
+  }
+
+  void ended(pid_t pid, Exit exit) {
+    if (drainer_) drainer_->setExitCode(static_cast<std::uint32_t>(pid), exit.shellCode());
+    if (pid != child_) return;
+    running_ = false;
+    report_.exitCode = exit.code;
+    report_.exitSignal = exit.signal;
+  }
+
+  void handleSignals(const std::vector<int>& seen) {
+    for (const int number : seen) {
+      if (number == SIGUSR2 && options_.dumpOn.signal) dump();
+      const bool stop = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+      if (stop && !running_) interrupted_ = true;
+    }
+  }
+
+  void onTime() {
+    const auto elapsed = nowNs() - startNs_;
+    Control& control = *control_->operator->();
+    if (control.switches.load() == 0 && options_.delayNs > 0 && !begun_ && elapsed >= options_.delayNs) {
+      begun_ = true;
+      if (options_.captureRange.empty()) control.enabled.store(1);
+    }
+    if (control.switches.load() == 0 && options_.durationNs > 0 && !closed_ &&
+        elapsed >= options_.delayNs + options_.durationNs) {
+      closed_ = true;
+      control.enabled.store(0);
+    }
+    if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
+      dumpsSeen_ = wanted;
+      dump();
+    }
+    if (elapsed - shownNs_ >= 500000000) {
+      shownNs_ = elapsed;
+      live_.show(elapsed, drainer_->stats(), stateWord(control));
+    }
+  }
+
+  const char* stateWord(const Control& control) const {
+    if (!running_) return "waiting for background processes";
+    if (control.enabled.load() == 0) return "running, not recording";
+    return options_.ringBytes != 0 ? "recording in a ring" : "recording";
+  }
+
+  void dump() {
+    dumped_ = true;
+    (void)(options_.ringBytes != 0 ? drainer_->drain().status() : drainer_->flush());
+  }
+
+  prof::Status finish() {
+    report_.wallNs = nowNs() - startNs_;
+    const bool crashed = report_.exitSignal != 0 && options_.dumpOn.crash;
+    if (options_.ringBytes != 0 && !dumped_ && !crashed) {
+      abandon();
+      report_.output.clear();
+      return {};
+    }
+    const auto status = drainer_->finish();
+    report_.stats = drainer_->stats();
+    drainer_.reset();
+    control_.reset();
+    return status;
+  }
+
+  /// Leaves nothing behind.
+  void abandon() {
+    drainer_.reset();
+    control_.reset();
+    (void)prof::removeRecording(recording_);
+    std::error_code error;
+    fs::remove(report_.output, error);
+  }
+
+  const RunOptions& options_;
+  SignalRelay signals_;
+  LiveLine live_;
+  RunReport report_;
+  fs::path recording_;
+  std::unique_ptr<ControlFile> control_;
+  std::unique_ptr<prof::Drainer> drainer_;
+  pid_t child_ = 0;
+  bool running_ = true;
+  bool interrupted_ = false;
+  bool begun_ = false;
+  bool closed_ = false;
+  bool dumped_ = false;
+  std::uint32_t dumpsSeen_ = 0;
+  std::int64_t startNs_ = 0;
+  std::int64_t shownNs_ = 0;
+};
+
+}  // namespace
+
+prof::Result<RunReport> run(const RunOptions& options) {
+  return Supervisor(options).run();
+}
+
+void exitAs(const RunReport& report) {
+  Exit exit;
+  exit.code = report.exitCode;
+  exit.signal = report.exitSignal;
+  exitLike(exit);
+}
+
+}  // namespace lacuna::collector

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "lacuna/prof/events.h"
+
+/// From what a program said over NVTX to rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md) carries
+/// queue executions, allocations and settings as NVTX payloads; whoever takes NVTX events, the recorder inside the
+/// program or an importer of another tool's trace, gets the same rows from the same functions. They keep no state and
+/// allocate nothing.
+///
+/// Ids in the rows belong to the process that spoke: threads are the operating system's ids, queue n is QueueId(n + 1)
+/// on DeviceId(n + 1). Whoever brings the rows of several processes together renumbers them.
+namespace lacuna::prof {
+
+/// How to read one registered payload schema: made once per registration, used for every event.
+class NvtxPlan {
+ public:
+  enum class Kind : std::uint8_t { None, Operator, Execution, Memory, Step, Loader, Sync, Hello, Queue, Knob };
+  static constexpr std::uint32_t kVersion = 1;  ///< of the runtime's schema
+  static constexpr std::string_view kDomain = "lacuna.rt";
+  static constexpr std::size_t kMaxFields = 16;
+
+  NvtxPlan() = default;
+  /// For a schema registered in `domain` under `schema`, whose fields have these names. Kind::None when it is not one
+  /// of the runtime's; further fields are ignored and missing ones read as 0.
+  NvtxPlan(std::string_view domain, std::string_view schema, std::span<const std::string_view> fields);
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  /// The position of the wanted field number `which` among the event's values, or -1.
+  [[nodiscard]] int position(std::size_t which) const { return positions_[which]; }
+  /// Names of the fields that `kind` wants, in the order of position().
+  static std::span<const std::string_view> wanted(Kind kind);
+
+ private:
+  Kind kind_ = Kind::None;
+  std::array<std::int8_t, kMaxFields> positions_{};
+};
+
+/// An event whose payload a plan reads. `values` are the payload's fields in registered order, widened to 64 bits
+/// (signed ones with their sign); a string field holds the number of its StringId.
+struct NvtxEvent {
+  ThreadId thread;
+  TimeNs startNs = 0;
+  TimeNs durNs = 0;
+  StringId name;
+  std::uint8_t flags = 0;  ///< as Range::flags
+  std::span<const std::uint64_t> values;
+};
+
+/// Takes the rows. Texts that the mapper needs come from here too.
+class NvtxRowSink {
+ public:
+  /// The id of `prefix` followed by the text of `id`.
+  virtual StringId join(std::string_view prefix, StringId id) = 0;
+  virtual void take(const Device& row) = 0;
+  virtual void take(const Queue& row) = 0;
+  virtual void take(const ApiCall& row) = 0;
+  virtual void take(const Kernel& row) = 0;
+  virtual void take(const Memcpy& row) = 0;
+  virtual void take(const Memset& row) = 0;
+  virtual void take(const Sync& row) = 0;
+  virtual void take(const Allocation& row) = 0;
+  virtual void take(const Environment& row) = 0;
+
+ protected:
+  ~NvtxRowSink() = default;
+};
+
+/// Gives the rows that follow from a range (once it has ended) or a mark to `sink`. True when there were any.
+bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sink);
+
+/// True when the event says everything through mapNvtxEvent's rows, so that its mark need not be kept.
+bool nvtxMarkIsRedundant(const NvtxPlan& plan);
+
+/// What a payload of the schema says about its own range, known when it begins.
+struct NvtxNote {
+  std::uint64_t payload = 0;  ///< step index, batch number, sequence number
+  std::uint64_t correlation = 0;
+  StringId text;  ///< shapes of an operator
+};
+/// The note of a range; empty for Kind::None.
+NvtxNote noteOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
+
+}  // namespace lacuna::prof

@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/prof/nvtx_mapper.h"
+
+// Part of the recorder that lives in other people's programs: no fmt, no heap.
+namespace lacuna::prof {
+namespace {
+
+using Kind = NvtxPlan::Kind;
+using Names = std::span<const std::string_view>;
+
+// The numbers and names of the runtime's schema; tests/libprof/model/nvtx_mapper_test.cpp ties them to its header.
+enum ExecutionKind : std::uint64_t { kCompute, kCopy, kFill, kCommunication };
+enum SchemaDevice : std::uint64_t { kCpuDevice = 1, kCudaDevice = 2 };
+enum SchemaSync : std::uint64_t { kSyncQueue, kSyncItem, kSyncCopy };
+
+namespace operators {
+enum { kCorrelation, kSequence, kShapes };
+constexpr std::string_view kNames[] = {"correlation", "sequence", "shapes"};
+}  // namespace operators
+namespace executions {
+enum { kCorrelation, kSequence, kEnqueueStart, kEnqueueEnd, kEnqueueThread, kQueue, kKind, kBytes };
+constexpr std::string_view kNames[] = {"correlation",   "sequence", "enqueueStartNs", "enqueueEndNs",
+                                       "enqueueThread", "queue",    "kind",           "bytes"};
+}  // namespace executions
+namespace memories {
+enum { kAddress, kBytes, kSequence, kOp, kTensor, kQueue, kAction, kRole };
+constexpr std::string_view kNames[] = {"address", "bytes", "sequence", "op", "tensor", "queue", "action", "role"};
+}  // namespace memories
+namespace steps {
+enum { kIndex };
+constexpr std::string_view kNames[] = {"index"};
+}  // namespace steps
+namespace loaders {
+enum { kBatch };
+constexpr std::string_view kNames[] = {"batch"};
+}  // namespace loaders
+namespace syncs {
+enum { kSequence, kQueue, kKind };
+constexpr std::string_view kNames[] = {"sequence", "queue", "kind"};
+}  // namespace syncs
+namespace hellos {
+constexpr std::string_view kNames[] = {"version"};
+}  // namespace hellos
+namespace queues {
+enum { kName, kMemoryBytes, kQueue, kDevice, kDeviceKind, kCores };
+constexpr std::string_view kNames[] = {"name", "memoryBytes", "queue", "device", "deviceKind", "cores"};
+}  // namespace queues
+namespace knobs {
+enum { kName, kValue };
+constexpr std::string_view kNames[] = {"name", "value"};
+}  // namespace knobs
+
+struct KnownSchema {
+  std::string_view name;
+  Kind kind;
+  Names fields;
+};
+constexpr KnownSchema kSchemas[] = {
+    {"lacuna.rt.operator", Kind::Operator, operators::kNames},
+    {"lacuna.rt.execution", Kind::Execution, executions::kNames},
+    {"lacuna.rt.memory", Kind::Memory, memories::kNames},
+    {"lacuna.rt.step", Kind::Step, steps::kNames},
+    {"lacuna.rt.loader", Kind::Loader, loaders::kNames},
+    {"lacuna.rt.sync", Kind::Sync, syncs::kNames},
+    {"lacuna.rt.hello", Kind::Hello, hellos::kNames},
+    {"lacuna.rt.queue", Kind::Queue, queues::kNames},
+    {"lacuna.rt.knob", Kind::Knob, knobs::kNames},
+};
+
+/// Reads an event's values by the plan's field numbers.
+class Values {
+ public:
+  Values(const NvtxPlan& plan, std::span<const std::uint64_t> values) : plan_(plan), values_(values) {}
+  std::uint64_t operator[](std::size_t which) const {
+    const int position = plan_.position(which);
+    return position >= 0 && static_cast<std::size_t>(position) < values_.size() ? values_[position] : 0;
+  }
+  [[nodiscard]] StringId text(std::size_t which) const { return StringId(static_cast<std::uint32_t>((*this)[which])); }
+  [[nodiscard]] std::uint32_t u32(std::size_t which) const { return static_cast<std::uint32_t>((*this)[which]); }
+
+ private:
+  const NvtxPlan& plan_;
+  std::span<const std::uint64_t> values_;
+};
+
+QueueId queueId(std::uint32_t number) {
+  return QueueId(number + 1);
+}
+DeviceId deviceOf(std::uint32_t queue) {
+  return DeviceId(queue + 1);
+}
+
+/// A value that the enum does not have becomes its zero.
+template <class Enum>
+Enum enumOr(std::uint64_t value, Enum last) {
+  return value <= static_cast<std::uint64_t>(last) ? static_cast<Enum>(value) : Enum{};
+}
+
+void mapExecution(const Values& values, const NvtxEvent& event, NvtxRowSink& sink) {
+  using namespace executions;
+  const auto queue = values.u32(kQueue);
+  if (values[kKind] == kCopy) {
+    Memcpy row{.startNs = event.startNs, .durNs = event.durNs, .queue = queueId(queue), .device = deviceOf(queue)};
+    row.correlation = values[kCorrelation];
+    row.bytes = values[kBytes];
+    row.flags = kAsync;
+    row.name = event.name;
+    sink.take(row);
+  } else if (values[kKind] == kFill) {
+    Memset row{.startNs = event.startNs, .durNs = event.durNs, .queue = queueId(queue), .device = deviceOf(queue)};
+    row.correlation = values[kCorrelation];
+    row.bytes = values[kBytes];
+    row.flags = kAsync;
+    row.name = event.name;
+    sink.take(row);
+  } else {
+    Kernel row{.startNs = event.startNs, .durNs = event.durNs, .queue = queueId(queue), .device = deviceOf(queue)};
+    row.correlation = values[kCorrelation];
+    row.name = event.name;
+    row.flags = event.flags & kUnfinished;
+    sink.take(row);
+  }
+  ApiCall call{.startNs = static_cast<TimeNs>(values[kEnqueueStart])};
+  if (call.startNs == 0) return;
+  call.durNs = static_cast<TimeNs>(values[kEnqueueEnd]) - call.startNs;
+  call.thread = ThreadId(values.u32(kEnqueueThread));
+  call.kind = ApiKind::Other;
+  call.name = sink.join("enqueue", StringId());
+  call.correlation = values[kCorrelation];
+  sink.take(call);
+}
+
+void mapMemory(const Values& values, const NvtxEvent& event, NvtxRowSink& sink) {
+  using namespace memories;
+  const auto queue = values.u32(kQueue);
+  Allocation row{.timeNs = event.startNs, .thread = event.thread, .device = deviceOf(queue), .queue = queueId(queue)};
+  row.sequence = values[kSequence];
+  row.action = enumOr(values[kAction], MemoryAction::Release);
+  row.role = enumOr(values[kRole], MemoryRole::Cached);
+  row.address = values[kAddress];
+  row.bytes = values[kBytes];
+  row.tensor = values.text(kTensor);
+  row.op = values.text(kOp);
+  sink.take(row);
+}
+
+void mapSync(const Values& values, const NvtxEvent& event, NvtxRowSink& sink) {
+  using namespace syncs;
+  const auto queue = values.u32(kQueue);
+  Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(queue)};
+  row.device = deviceOf(queue);
+  row.kind = values[kKind] == kSyncItem ? SyncKind::Event : SyncKind::Stream;
+  row.name = event.name;
+  sink.take(row);
+}
+
+void mapQueue(const Values& values, NvtxRowSink& sink) {
+  using namespace queues;
+  Device device;
+  device.id = deviceOf(values.u32(kQueue));
+  const auto kind = values[kDeviceKind];
+  device.kind = kind == kCpuDevice ? DeviceKind::Cpu : kind == kCudaDevice ? DeviceKind::Cuda : DeviceKind::Other;
+  device.index = values.u32(kDevice);
+  device.process = ProcessId(1);
+  device.name = sink.join(kind == kCpuDevice ? "CPU" : kind == kCudaDevice ? "CUDA" : "device", StringId());
+  device.memoryBytes = values[kMemoryBytes];
+  device.multiprocessors = values.u32(kCores);
+  sink.take(device);
+  Queue row;
+  row.id = queueId(values.u32(kQueue));
+  row.device = device.id;
+  row.process = ProcessId(1);
+  row.nativeId = values[kQueue];
+  row.name = values.text(kName);
+  sink.take(row);
+}
+
+void mapKnob(const Values& values, NvtxRowSink& sink) {
+  using namespace knobs;
+  Environment row;
+  row.process = ProcessId(1);
+  row.key = sink.join("knob.", values.text(kName));
+  row.value = values.text(kValue);
+  sink.take(row);
+}
+
+}  // namespace
+
+Names NvtxPlan::wanted(Kind kind) {
+  for (const auto& schema : kSchemas) {
+    if (schema.kind == kind) return schema.fields;
+  }
+  return {};
+}
+
+NvtxPlan::NvtxPlan(std::string_view domain, std::string_view schema, Names fields) {
+  positions_.fill(-1);
+  if (domain != kDomain) return;
+  for (const auto& known : kSchemas) {
+    if (known.name == schema) kind_ = known.kind;
+  }
+  const auto names = wanted(kind_);
+  for (std::size_t which = 0; which < names.size(); ++which) {
+    for (std::size_t i = 0; i < fields.size() && i < 127; ++i) {
+      if (fields[i] == names[which]) positions_[which] = static_cast<std::int8_t>(i);
+    }
+  }
+}
+
+bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sink) {
+  const Values values(plan, event.values);
+  switch (plan.kind()) {
+    case Kind::Execution:
+      mapExecution(values, event, sink);
+      return true;
+    case Kind::Memory:
+      mapMemory(values, event, sink);
+      return true;
+    case Kind::Sync:
+      mapSync(values, event, sink);
+      return true;
+    case Kind::Queue:
+      mapQueue(values, sink);
+      return true;
+    case Kind::Knob:
+      mapKnob(values, sink);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool nvtxMarkIsRedundant(const NvtxPlan& plan) {
+  return plan.kind() == Kind::Memory || plan.kind() == Kind::Queue || plan.kind() == Kind::Knob;
+}
+
+NvtxNote noteOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
+  const Values values(plan, all);
+  switch (plan.kind()) {
+    case Kind::Operator:
+      return {values[operators::kSequence], values[operators::kCorrelation], values.text(operators::kShapes)};
+    case Kind::Execution:
+      return {values[executions::kSequence], values[executions::kCorrelation], {}};
+    case Kind::Step:
+      return {values[steps::kIndex], 0, {}};
+    case Kind::Loader:
+      return {values[loaders::kBatch], 0, {}};
+    case Kind::Sync:
+      return {values[syncs::kSequence], 0, {}};
+    default:
+      return {};
+  }
+}
+
+}  // namespace lacuna::prof

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "supervise/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace lacuna::collector {
+namespace {
+
+ChildEnvironment environmentFrom(std::vector<std::string> given, const Sources& sources = {}) {
+  std::vector<char*> pointers;
+  for (auto& variable : given) pointers.push_back(variable.data());
+  pointers.push_back(nullptr);
+  return *childEnvironment(pointers.data(), "/lib/liblacuna_inject.so", {"LACUNA_RECORDING=/r"}, sources);
+}
+
+bool has(const ChildEnvironment& environment, const std::string& variable) {
+  return std::count(environment.variables.begin(), environment.variables.end(), variable) == 1;
+}
+
+TEST(ChildEnvironment, CarriesTheRecordingAndBothInjections) {
+  const auto environment = environmentFrom({"HOME=/h"});
+  EXPECT_TRUE(has(environment, "HOME=/h"));
+  EXPECT_TRUE(has(environment, "LACUNA_RECORDING=/r"));
+  EXPECT_TRUE(has(environment, "NVTX_INJECTION64_PATH=/lib/liblacuna_inject.so"));
+  EXPECT_TRUE(has(environment, "CUDA_INJECTION64_PATH=/lib/liblacuna_inject.so"));
+  EXPECT_TRUE(environment.notes.empty());
+}
+
+TEST(ChildEnvironment, NeverOverwritesWhatTheUserSetAndSaysSo) {
+  const auto environment =
+      environmentFrom({"NVTX_INJECTION64_PATH=/mine.so", "CUBLAS_NVTX_LEVEL=1"}, *parseSources("nvtx,cuda,cublas"));
+  EXPECT_TRUE(has(environment, "NVTX_INJECTION64_PATH=/mine.so"));
+  EXPECT_TRUE(has(environment, "CUBLAS_NVTX_LEVEL=1"));
+  EXPECT_TRUE(has(environment, "CUBLASLT_NVTX_LEVEL=2"));
+  ASSERT_EQ(environment.notes.size(), 2u);
+  EXPECT_NE(environment.notes[0].find("NVTX_INJECTION64_PATH is already set to /mine.so"), std::string::npos);
+}
+
+TEST(ChildEnvironment, AnEnclosingRecordingGivesWay) {
+  const auto environment = environmentFrom({"LACUNA_RECORDING=/outer"});
+  EXPECT_TRUE(has(environment, "LACUNA_RECORDING=/r"));
+  EXPECT_FALSE(has(environment, "LACUNA_RECORDING=/outer"));
+}
+
+TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
+  const auto environment = environmentFrom({}, *parseSources("cpu"));
+  EXPECT_FALSE(has(environment, "NVTX_INJECTION64_PATH=/lib/liblacuna_inject.so"));
+  EXPECT_FALSE(has(environment, "CUDA_INJECTION64_PATH=/lib/liblacuna_inject.so"));
+  EXPECT_TRUE(has(environment, "NCCL_NVTX_DISABLE=1"));
+}
+
+TEST(Injection, FilesThatAreNoInjectedLibraryAreRefused) {
+  EXPECT_FALSE(checkInjection("/no/such/file.so"));
+  const auto status = checkInjection("/bin/sh");
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("LACUNA_INJECTION"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lacuna::collector
