@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/steps.h"
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+
+struct AnalysisOptions {
+  /// Positions of the first step and of the one behind the last, as listed in Steps::all.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> steps;
+  std::string device;  ///< "cuda:3", or empty for all
+  std::optional<std::int32_t> rank;
+  Progress progress;
+};
+
+struct QueueAccount {
+  prof::QueueId id;
+  std::string name;
+  Ledger ledger;
+};
+
+/// A device as one process uses it.
+struct DeviceAccount {
+  prof::DeviceId id;
+  prof::DeviceKind kind = prof::DeviceKind::Other;
+  std::string label;  ///< "cuda:3", "cpu:0"
+  std::uint32_t index = 0;
+  std::string uuid;
+  std::string name;
+  std::uint32_t osPid = 0;
+  std::int32_t rank = -1;
+  std::uint64_t memoryBytes = 0;
+  prof::TimeWindow window;  ///< first start to last end of its work, within what is analysed
+  std::int64_t kernelNs = 0;
+  std::int64_t memcpyNs = 0;
+  std::int64_t memsetNs = 0;
+  std::int64_t commNs = 0;
+  std::uint64_t kernels = 0;
+  Ledger ledger;
+  std::vector<QueueAccount> queues;
+};
+
+/// A cause with the operator, call or range behind it.
+struct CauseDetail {
+  Cause cause = Cause::Unknown;
+  std::string name;
+  std::int64_t ns = 0;
+  std::uint64_t count = 0;
+};
+
+/// Everything that a report says about one trace.
+struct Analysis {
+  std::shared_ptr<const Store> store;
+  AnalysisOptions options;
+  Steps steps;
+  prof::TimeWindow window;  ///< what was analysed: the steps asked for, or everything
+  std::vector<DeviceAccount> devices;
+  Ledger ledger;                   ///< sum of the devices
+  std::vector<Ledger> stepLedgers;  ///< all devices, by position in steps.all
+  std::vector<CauseDetail> details;  ///< idle causes, costliest first
+  /// The longest few stretches of each cause, longest first.
+  std::array<std::vector<LedgerSegment>, kCauseCount> longest;
+  std::vector<KernelRow> kernels;
+  std::vector<OperatorRow> operators;
+  std::vector<CallRow> calls;
+  LaunchStats launches;
+  LoaderStats loader;
+  MemoryStats memory;
+  CommunicationStats communication;
+  CopyStats copies;
+  std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
+  std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
+  std::vector<Finding> findings;  ///< faults before opportunities, costliest first
+  std::uint64_t droppedEvents = 0;
+  /// What recording itself cost per step, measured by the recorder; 0 when the trace does not say.
+  std::int64_t selfOverheadNsPerStep = 0;
+
+  /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
+  [[nodiscard]] std::int64_t stepCount() const;
+  [[nodiscard]] std::int64_t stepNs() const;
+};
+
+prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/ids.h"
+
+namespace lacuna::analyzer {
+
+enum class FindingKind : std::uint8_t {
+  Fault,        ///< something is wrong
+  Opportunity,  ///< something could be switched on
+};
+enum class Severity : std::uint8_t { Low, Medium, High };
+
+/// Where to look: an interval of the trace with a word on it.
+struct Evidence {
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  std::string what;
+};
+
+struct Finding {
+  std::string id;  ///< stable: "loader-wait", "sync-in-step", …
+  FindingKind kind = FindingKind::Opportunity;
+  Severity severity = Severity::Low;
+  std::string title;                      ///< one line: what costs how much
+  std::int64_t costNsPerStep = 0;         ///< 0 where the cost is not time
+  std::int64_t predictedGainNsPerStep = 0;
+  std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
+  std::int64_t gainHighNsPerStep = 0;
+  double confidence = 0;  ///< 0 … 1
+  std::string knob;       ///< "loader.workers=4", empty when only code helps
+  std::string advice;
+  std::uint64_t count = 0;  ///< how often in the window
+  std::vector<Evidence> evidence;
+};
+
+struct Analysis;
+class Simulator;
+/// Applies every rule; faults before opportunities, costliest first. docs/analyses/findings.md lists the rules.
+std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lacuna/analyzer/steps.h"
+#include "lacuna/analyzer/timeline.h"
+
+/// The tables beside the ledger. Each function streams over the store in bounded memory and looks at what starts within
+/// the window. Formulas and limits: docs/analyses/tables.md.
+namespace lacuna::analyzer {
+
+struct KernelRow {
+  std::string name;
+  std::uint64_t count = 0;
+  std::int64_t totalNs = 0;
+  std::int64_t minNs = 0;
+  std::int64_t maxNs = 0;
+  Work work = Work::Compute;
+  bool tensorCore = false;   ///< by its name, a tensor-core kernel
+  bool matrix = false;       ///< a matrix product or convolution: eligible for tensor cores
+  bool pointwise = false;    ///< elementwise work that could be fused with its neighbours
+  [[nodiscard]] std::int64_t meanNs() const { return count == 0 ? 0 : totalNs / static_cast<std::int64_t>(count); }
+};
+/// Costliest first.
+prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window);
+
+/// Guesses from a kernel's or operator's name.
+bool isMatrixWork(std::string_view name);
+bool isPointwiseWork(std::string_view name);
+bool usesTensorCores(std::string_view name);
+
+struct OperatorRow {
+  std::string name;
+  std::string shapes;
+  std::uint64_t count = 0;
+  std::int64_t totalNs = 0;   ///< host time, children included
+  std::int64_t selfNs = 0;    ///< host time without recorded children
+  std::int64_t deviceNs = 0;  ///< of the device work whose launch it is the innermost operator of
+};
+/// By name, or by name and shapes; greatest device time first, then self time.
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+
+struct CallRow {
+  std::string name;
+  std::uint64_t count = 0;
+  std::int64_t totalNs = 0;
+  Activity activity = Activity::None;
+  std::string caller;  ///< for synchronisation: the operator or range around most of its time
+};
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+
+struct LaunchStats {
+  std::uint64_t launches = 0;
+  std::int64_t medianCallNs = 0;
+  std::int64_t medianDelayNs = 0;      ///< end of the launch call to start of the work
+  std::uint64_t shorterThanCall = 0;   ///< device work that is shorter than its launch call
+  std::uint64_t foundQueueEmpty = 0;   ///< launched when nothing was running or waiting on its queue
+  double meanQueueDepth = 0;           ///< work launched and not finished, seen by each launch
+  std::uint64_t unmatched = 0;         ///< device work without a recorded launch
+};
+LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window);
+
+struct LoaderStats {
+  bool present = false;
+  std::uint64_t batches = 0;        ///< taken by the consumer
+  std::int64_t waitNs = 0;          ///< the consumer's, in the window
+  std::int64_t busyNs = 0;          ///< fetch to collate, all workers
+  std::int64_t blockedNs = 0;       ///< workers waiting for room
+  std::uint32_t workers = 0;        ///< threads that prepared batches; 0 when the consumer did it itself
+  std::array<std::int64_t, 4> stageNs{};  ///< fetch, decode, augment, collate; self time
+  double meanDepth = -1;            ///< ready batches, -1 when not recorded
+  [[nodiscard]] std::int64_t batchNs() const;  ///< one batch on one worker
+  [[nodiscard]] double utilisation(std::int64_t windowNs) const;
+};
+inline constexpr std::array<std::string_view, 4> kLoaderStages{"fetch", "decode", "augment", "collate"};
+prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, prof::ProcessId process);
+
+struct LiveTensor {
+  std::uint64_t bytes = 0;
+  prof::MemoryRole role = prof::MemoryRole::Other;
+  std::string tensor;
+  std::string op;
+  prof::TimeNs allocatedNs = 0;
+};
+struct MemoryPoint {
+  prof::TimeNs timeNs = 0;
+  std::uint64_t bytes = 0;
+};
+inline constexpr std::size_t kRoleCount = 9;
+std::string_view roleName(prof::MemoryRole role);
+struct MemoryStats {
+  bool present = false;
+  std::uint64_t peakBytes = 0;
+  prof::TimeNs peakAtNs = 0;
+  std::uint64_t peakReservedBytes = 0;
+  std::array<std::uint64_t, kRoleCount> peakByRole{};
+  std::vector<LiveTensor> live;    ///< at the peak, largest first
+  std::vector<MemoryPoint> curve;  ///< at most some 500 points, each the greatest of its stretch
+  std::vector<std::uint64_t> stepEndBytes;  ///< alive at the end of each step
+  std::vector<std::uint64_t> stepPeakBytes;
+  std::uint64_t allocations = 0;
+  std::uint64_t segmentCalls = 0;  ///< times that the allocator went to the device or system, behind the warm-up
+  std::int64_t leakBytesPerStep = 0;  ///< steady growth across the steady steps, 0 for none
+  std::vector<LiveTensor> leaked;     ///< what grew, by operator: bytes per step
+};
+prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps);
+
+struct CollectiveRow {
+  std::string name;
+  std::uint64_t count = 0;
+  std::int64_t totalNs = 0;
+  std::int64_t exposedNs = 0;
+};
+struct CommunicationStats {
+  std::int64_t totalNs = 0;
+  std::int64_t exposedNs = 0;
+  std::vector<CollectiveRow> collectives;
+};
+CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+
+struct CopyStats {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t pageableCount = 0;  ///< between pageable host memory and the device
+  std::uint64_t pageableBytes = 0;
+  std::int64_t pageableNs = 0;
+  std::uint64_t memsetCount = 0;
+  std::int64_t memsetNs = 0;
+};
+prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::analyzer {
+
+struct Analysis;
+
+/// One change to play: a knob with its value ("loader.workers=4", "static_graph=on") or a factor on a part of the run
+/// ("kernel:gelu*0.5", "host*0.8", "copy*0.5", "communication*0.5").
+struct Change {
+  std::string target;  ///< the knob, or "kernel", "host", "copy", "communication"
+  std::string value;   ///< of a knob
+  std::string pattern;  ///< of kernel names, '*' stands for anything; matches anywhere in the name
+  double factor = 1;
+
+  [[nodiscard]] std::string text() const;
+};
+/// Names the knobs there are when the text is none of them.
+prof::Result<Change> parseChange(std::string_view text);
+
+struct Prediction {
+  std::int64_t measuredNsPerStep = 0;
+  std::int64_t baseNsPerStep = 0;  ///< the simulation without a change; how far it is from measured says how good it is
+  std::int64_t predictedNsPerStep = 0;
+  std::int64_t lowNsPerStep = 0;  ///< the interval, where a change rests on a calibration
+  std::int64_t highNsPerStep = 0;
+  std::vector<std::string> notes;  ///< assumptions, in words for people
+
+  [[nodiscard]] std::int64_t gainNs() const { return baseNsPerStep - predictedNsPerStep; }
+};
+
+/// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order, waits
+/// between queues, synchronisation, and the loader as a pipeline. docs/analyses/whatif.md explains the model.
+class Simulator {
+ public:
+  /// Nothing where there is no device work to replay.
+  static std::optional<Simulator> create(const Analysis& analysis);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
+
+  [[nodiscard]] Prediction play(std::span<const Change> changes) const;
+  [[nodiscard]] Prediction play(std::string_view change) const;
+
+  /// Internal.
+  struct Model;
+
+ private:
+  explicit Simulator(std::unique_ptr<Model> model);
+  std::unique_ptr<Model> model_;
+};
+
+}  // namespace lacuna::analyzer

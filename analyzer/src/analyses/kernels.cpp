@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <unordered_map>
+
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Kernel;
+
+bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+}  // namespace
+
+bool usesTensorCores(std::string_view name) {
+  return hasAny(name, {"tensorop", "s884", "h884", "s1688", "h1688", "s16816", "h16816", "i8816", "hmma", "imma", "wgmma",
+                       "tf32", "_bf16_bf16", "flash_fwd", "flash_bwd", "fmha"});
+}
+
+bool isMatrixWork(std::string_view name) {
+  return hasAny(name, {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "implicit_convolve", "winograd",
+                       "matmul", "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm"}) &&
+         !hasAny(name, {"optimizer"});
+}
+
+bool isPointwiseWork(std::string_view name) {
+  return hasAny(name, {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid", "tanh",
+                       "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&
+         !isMatrixWork(name) && !hasAny(name, {"nccl", "reduce", "norm", "softmax", "adam", "sgd", "loss"});
+}
+
+prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window) {
+  std::unordered_map<prof::StringId, KernelRow> byName;
+  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::name>(
+      window, [&](std::uint64_t, auto start, auto dur, auto name) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (start[i] < window.startNs || start[i] >= window.endNs) continue;
+          KernelRow& row = byName[name[i]];
+          row.minNs = row.count == 0 ? dur[i] : std::min(row.minNs, dur[i]);
+          row.maxNs = std::max(row.maxNs, dur[i]);
+          row.totalNs += dur[i];
+          ++row.count;
+        }
+      });
+  if (!status) return status.error();
+  std::vector<KernelRow> rows;
+  for (auto& [id, row] : byName) {
+    row.name = store.text(id);
+    row.work = classifyKernel(row.name);
+    row.tensorCore = usesTensorCores(row.name);
+    row.matrix = isMatrixWork(row.name);
+    row.pointwise = isPointwiseWork(row.name);
+    rows.push_back(std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
+    return a.totalNs != b.totalNs ? a.totalNs > b.totalNs : a.name < b.name;
+  });
+  return rows;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "analyses/launch_index.h"
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+struct Launched {
+  prof::QueueId queue;
+  prof::TimeNs at;
+  prof::TimeNs endNs;
+};
+
+}  // namespace
+
+LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window) {
+  const LaunchIndex index(timeline);
+  LaunchStats stats;
+  std::vector<std::int64_t> calls;
+  std::vector<std::int64_t> delays;
+  std::unordered_map<prof::QueueId, std::vector<Launched>> queues;
+  for (const DeviceSpan& span : timeline.device) {
+    if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
+    const HostSpan* launch = index.find(span);
+    if (launch == nullptr) {
+      ++stats.unmatched;
+      continue;
+    }
+    ++stats.launches;
+    const std::int64_t callNs = launch->endNs - launch->startNs;
+    calls.push_back(callNs);
+    delays.push_back(std::max<std::int64_t>(0, span.startNs - launch->endNs));
+    if (span.endNs - span.startNs < callNs) ++stats.shorterThanCall;
+    queues[span.queue].push_back({span.queue, launch->startNs, span.endNs});
+  }
+  std::uint64_t depthSum = 0;
+  for (auto& [queue, work] : queues) {
+    std::sort(work.begin(), work.end(), [](const Launched& a, const Launched& b) { return a.at < b.at; });
+    std::vector<prof::TimeNs> ends;
+    for (const Launched& item : work) ends.push_back(item.endNs);
+    std::sort(ends.begin(), ends.end());
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      const auto done = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), work[i].at) - ends.begin());
+      const std::size_t depth = i > done ? i - done : 0;
+      depthSum += depth;
+      if (depth == 0) ++stats.foundQueueEmpty;
+    }
+  }
+  stats.medianCallNs = medianOf(std::move(calls));
+  stats.medianDelayNs = medianOf(std::move(delays));
+  if (stats.launches > 0) stats.meanQueueDepth = static_cast<double>(depthSum) / static_cast<double>(stats.launches);
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Range;
+using prof::ThreadId;
+using prof::TimeNs;
+
+constexpr int kNoStage = -1;
+constexpr int kPut = -2;
+constexpr int kWait = -3;
+
+/// What a range is to a loader: a stage's number, or one of the above.
+int roleOf(std::string_view domain, std::string_view category, std::string_view name) {
+  if (classifyRange(domain, category, name) == Activity::LoaderWait) return kWait;
+  if (category != "loader") return kNoStage;
+  if (name == "put") return kPut;
+  const auto stage = std::find(kLoaderStages.begin(), kLoaderStages.end(), name);
+  return stage == kLoaderStages.end() ? kNoStage : static_cast<int>(stage - kLoaderStages.begin());
+}
+
+struct Open {
+  TimeNs endNs;
+  int stage;
+};
+
+/// Adds up stages with nesting respected: an inner stage's time is taken from the outer one.
+class StageSums {
+ public:
+  explicit StageSums(LoaderStats& stats) : stats_(stats) {}
+  void add(ThreadId thread, TimeNs start, TimeNs dur, int stage) {
+    auto& open = open_[thread];
+    while (!open.empty() && open.back().endNs <= start) open.pop_back();
+    if (open.empty()) {
+      stats_.busyNs += dur;
+    } else {
+      stats_.stageNs[static_cast<std::size_t>(open.back().stage)] -= dur;
+    }
+    stats_.stageNs[static_cast<std::size_t>(stage)] += dur;
+    open.push_back({start + dur, stage});
+  }
+  [[nodiscard]] std::size_t threads() const { return open_.size(); }
+  [[nodiscard]] bool ranOn(ThreadId thread) const { return open_.contains(thread); }
+
+ private:
+  LoaderStats& stats_;
+  std::unordered_map<ThreadId, std::vector<Open>> open_;
+};
+
+/// Mean of the ready batches over time, from the loader's depth counter.
+double meanDepth(const Store& store, prof::TimeWindow window) {
+  std::unordered_set<prof::TrackId> tracks;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    if (store.text(track.name).starts_with("loader.queue_depth")) tracks.insert(track.id);
+  }
+  if (tracks.empty()) return -1;
+  double sum = 0;
+  double value = 0;
+  TimeNs last = window.startNs;
+  using prof::CounterSample;
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto values) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          if (!tracks.contains(track[i]) || time[i] >= window.endNs) continue;
+          if (time[i] > last) {
+            sum += value * static_cast<double>(time[i] - last);
+            last = time[i];
+          }
+          value = values[i];
+        }
+      });
+  if (!status || window.endNs <= window.startNs) return -1;
+  sum += value * static_cast<double>(window.endNs - last);
+  return sum / static_cast<double>(window.endNs - window.startNs);
+}
+
+}  // namespace
+
+std::int64_t LoaderStats::batchNs() const {
+  return batches == 0 ? 0 : busyNs / static_cast<std::int64_t>(batches);
+}
+
+double LoaderStats::utilisation(std::int64_t windowNs) const {
+  const double capacity = static_cast<double>(windowNs) * std::max(1u, workers);
+  return capacity <= 0 ? 0 : static_cast<double>(busyNs) / capacity;
+}
+
+prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, prof::ProcessId) {
+  LoaderStats stats;
+  StageSums sums(stats);
+  std::unordered_map<std::uint64_t, int> roles;
+  std::unordered_set<ThreadId> consumers;
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          const TimeNs from = std::max(start[i], window.startNs);
+          const TimeNs to = std::min(start[i] + dur[i], window.endNs);
+          if (!thread[i] || from >= to) continue;
+          const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+          const auto [role, isNew] = roles.try_emplace(key, kNoStage);
+          if (isNew) role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
+          if (role->second == kNoStage) continue;
+          stats.present = true;
+          if (role->second == kWait) {
+            stats.waitNs += to - from;
+            consumers.insert(thread[i]);
+            if (start[i] >= window.startNs) ++stats.batches;
+          } else if (role->second == kPut) {
+            stats.blockedNs += to - from;
+          } else {
+            sums.add(thread[i], from, to - from, role->second);
+          }
+        }
+      });
+  if (!status) return status.error();
+  stats.workers = static_cast<std::uint32_t>(sums.threads());
+  for (const ThreadId consumer : consumers) {
+    if (sums.ranOn(consumer)) stats.workers = 0;
+  }
+  stats.meanDepth = meanDepth(store, window);
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Allocation;
+using prof::MemoryAction;
+using prof::MemoryRole;
+using prof::TimeNs;
+
+constexpr std::size_t kCurvePoints = 500;
+
+struct Block {
+  std::uint64_t bytes = 0;
+  TimeNs allocatedNs = 0;
+  prof::StringId tensor;
+  prof::StringId op;
+  MemoryRole role = MemoryRole::Other;
+};
+/// Blocks by device and address.
+using Blocks = std::map<std::pair<prof::DeviceId, std::uint64_t>, Block>;
+
+/// Follows allocations and frees in time order.
+class Tracker {
+ public:
+  Blocks live;
+  std::uint64_t bytes = 0;
+  std::uint64_t reserved = 0;
+
+  void allocate(prof::DeviceId device, std::uint64_t address, const Block& block) {
+    // An address handed out twice means that its free was not seen.
+    release(device, address);
+    live[{device, address}] = block;
+    bytes += block.bytes;
+  }
+  void release(prof::DeviceId device, std::uint64_t address) {
+    const auto found = live.find({device, address});
+    if (found == live.end()) return;
+    bytes -= found->second.bytes;
+    live.erase(found);
+  }
+};
+
+/// Calls visit(time, action) after each row that was applied to the tracker, until it answers false.
+template <class Visit>
+prof::Status replay(const Store& store, TimeNs until, Tracker& tracker, Visit&& visit) {
+  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action, &Allocation::role, &Allocation::address,
+                    &Allocation::bytes, &Allocation::tensor, &Allocation::op>(
+      {INT64_MIN, until},
+      [&](std::uint64_t, auto time, auto device, auto action, auto role, auto address, auto bytes, auto tensor, auto op) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          if (time[i] >= until) return false;
+          switch (action[i]) {
+            case MemoryAction::Allocate:
+            case MemoryAction::ExternalAllocate:
+              tracker.allocate(device[i], address[i], {bytes[i], time[i], tensor[i], op[i], role[i]});
+              break;
+            case MemoryAction::Free:
+            case MemoryAction::ExternalFree:
+              tracker.release(device[i], address[i]);
+              break;
+            case MemoryAction::Reserve:
+              tracker.reserved += bytes[i];
+              break;
+            case MemoryAction::Release:
+              tracker.reserved -= std::min(tracker.reserved, bytes[i]);
+              break;
+          }
+          if (!visit(time[i], action[i], tracker)) return false;
+        }
+        return true;
+      });
+}
+
+class Curve {
+ public:
+  explicit Curve(prof::TimeWindow span) : start_(span.startNs), width_(std::max<TimeNs>(1, (span.endNs - span.startNs) / TimeNs{kCurvePoints} + 1)) {}
+  void add(TimeNs time, std::uint64_t bytes) {
+    const TimeNs slot = start_ + (time - start_) / width_ * width_;
+    if (points_.empty() || points_.back().timeNs != slot) {
+      points_.push_back({slot, bytes});
+    } else {
+      points_.back().bytes = std::max(points_.back().bytes, bytes);
+    }
+  }
+  std::vector<MemoryPoint> take() { return std::move(points_); }
+
+ private:
+  TimeNs start_;
+  TimeNs width_;
+  std::vector<MemoryPoint> points_;
+};
+
+LiveTensor describe(const Store& store, const Block& block) {
+  return {block.bytes, block.role, std::string(store.text(block.tensor)), std::string(store.text(block.op)), block.allocatedNs};
+}
+
+/// Records what is alive at the end of each step, and the greatest use within it.
+class StepMarks {
+ public:
+  StepMarks(const Steps& steps, MemoryStats& stats) : steps_(steps), stats_(stats) {
+    stats_.stepPeakBytes.assign(steps.all.size(), 0);
+  }
+  /// To be called before the row at `time` is applied; `bytes` is what was alive until then.
+  void passTo(TimeNs time, std::uint64_t bytes) {
+    while (stats_.stepEndBytes.size() < steps_.all.size() && steps_.all[stats_.stepEndBytes.size()].endNs <= time) {
+      stats_.stepEndBytes.push_back(bytes);
+    }
+  }
+  void use(TimeNs time, std::uint64_t bytes) {
+    const std::size_t at = stats_.stepEndBytes.size();
+    if (at < steps_.all.size() && time >= steps_.all[at].startNs) {
+      stats_.stepPeakBytes[at] = std::max(stats_.stepPeakBytes[at], bytes);
+    }
+  }
+
+ private:
+  const Steps& steps_;
+  MemoryStats& stats_;
+};
+
+/// Growth that nearly every steady step adds to; one-off growth is no leak.
+std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps) {
+  std::vector<std::int64_t> growth;
+  for (std::size_t i = 1; i < stats.stepEndBytes.size(); ++i) {
+    if (steps.all[i - 1].warmUp) continue;
+    growth.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]) - static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));
+  }
+  if (growth.size() < 3) return 0;
+  const auto rising = std::count_if(growth.begin(), growth.end(), [](std::int64_t g) { return g > 0; });
+  if (rising * 10 < static_cast<std::ptrdiff_t>(growth.size()) * 8) return 0;
+  return std::max<std::int64_t>(0, medianOf(growth));
+}
+
+/// Blocks that were allocated in steady steps and are alive well behind them, by operator.
+void findLeaked(const Store& store, const Tracker& tracker, const Steps& steps, MemoryStats& stats) {
+  const auto steady = steps.steady();
+  if (steady.size() < 3) return;
+  const TimeNs from = steady.front().startNs;
+  const TimeNs to = steady[steady.size() - 2].endNs;
+  std::map<std::pair<prof::StringId, prof::StringId>, Block> byOrigin;
+  for (const auto& [key, block] : tracker.live) {
+    if (block.allocatedNs < from || block.allocatedNs >= to) continue;
+    Block& sum = byOrigin.try_emplace({block.op, block.tensor}, Block{0, block.allocatedNs, block.tensor, block.op, block.role})
+                     .first->second;
+    sum.bytes += block.bytes;
+  }
+  for (auto& [origin, block] : byOrigin) {
+    block.bytes /= steady.size() - 1;
+    stats.leaked.push_back(describe(store, block));
+  }
+  std::sort(stats.leaked.begin(), stats.leaked.end(), [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
+}
+
+}  // namespace
+
+std::string_view roleName(MemoryRole role) {
+  constexpr std::array<std::string_view, kRoleCount> kNames{"other", "parameter", "gradient", "activation", "optimizer",
+                                                            "input", "workspace", "communication", "cached"};
+  const auto at = static_cast<std::size_t>(role);
+  return at < kNames.size() ? kNames[at] : kNames[0];
+}
+
+prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps) {
+  MemoryStats stats;
+  if (store.rows<Allocation>() == 0) return stats;
+  stats.present = true;
+  Tracker tracker;
+  Curve curve({std::max(window.startNs, store.span().startNs), std::min(window.endNs, store.span().endNs)});
+  StepMarks marks(steps, stats);
+  std::uint64_t before = 0;
+  const TimeNs settled = steps.steady().empty() ? window.startNs : steps.steady().front().startNs;
+  auto status = replay(store, window.endNs, tracker, [&](TimeNs time, MemoryAction action, const Tracker& now) {
+    marks.passTo(time, before);
+    before = now.bytes;
+    marks.use(time, now.bytes);
+    if (time < window.startNs) return true;
+    ++stats.allocations;
+    if (action == MemoryAction::Reserve && time >= settled) ++stats.segmentCalls;
+    curve.add(time, now.bytes);
+    stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
+    if (now.bytes > stats.peakBytes) {
+      stats.peakBytes = now.bytes;
+      stats.peakAtNs = time;
+    }
+    return true;
+  });
+  if (!status) return status.error();
+  marks.passTo(INT64_MAX, before);
+  stats.curve = curve.take();
+  stats.leakBytesPerStep = leakPerStep(stats, steps);
+  if (stats.leakBytesPerStep > 0) findLeaked(store, tracker, steps, stats);
+  Tracker again;
+  status = replay(store, window.endNs, again, [&](TimeNs time, MemoryAction, const Tracker& now) {
+    return !(time == stats.peakAtNs && now.bytes == stats.peakBytes);
+  });
+  if (!status) return status.error();
+  for (const auto& [key, block] : again.live) {
+    stats.live.push_back(describe(store, block));
+    stats.peakByRole[static_cast<std::size_t>(block.role) % kRoleCount] += block.bytes;
+  }
+  std::sort(stats.live.begin(), stats.live.end(), [](const LiveTensor& a, const LiveTensor& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.allocatedNs < b.allocatedNs;
+  });
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyses/launch_index.h"
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::ThreadId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+bool startsIn(TimeWindow window, TimeNs startNs) { return startNs >= window.startNs && startNs < window.endNs; }
+
+/// Per thread, spans by start with parents before children.
+using ByThread = std::unordered_map<ThreadId, std::vector<const HostSpan*>>;
+
+ByThread sortedByThread(const Timeline& timeline, bool (*wanted)(const HostSpan&)) {
+  ByThread out;
+  for (const HostSpan& span : timeline.host) {
+    if (wanted(span)) out[span.thread].push_back(&span);
+  }
+  for (auto& [thread, spans] : out) {
+    std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
+      return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
+    });
+  }
+  return out;
+}
+
+/// For spans sorted as above, the position of each one's innermost enclosing span, or npos.
+std::vector<std::size_t> parentsOf(const std::vector<const HostSpan*>& spans) {
+  std::vector<std::size_t> parents(spans.size(), std::string::npos);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    while (!open.empty() && spans[open.back()]->endNs <= spans[i]->startNs) open.pop_back();
+    if (!open.empty()) parents[i] = open.back();
+    open.push_back(i);
+  }
+  return parents;
+}
+
+bool isOperatorSpan(const HostSpan& span) { return span.activity == Activity::Operator; }
+
+/// The operator around `t` on a thread, innermost, or null.
+const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents, TimeNs t) {
+  const auto after = std::upper_bound(spans.begin(), spans.end(), t, [](TimeNs at, const HostSpan* s) { return at < s->startNs; });
+  if (after == spans.begin()) return nullptr;
+  auto at = static_cast<std::size_t>(after - spans.begin()) - 1;
+  while (at != std::string::npos && spans[at]->endNs < t) at = parents[at];
+  return at == std::string::npos ? nullptr : spans[at];
+}
+
+}  // namespace
+
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, TimeWindow window) {
+  const ByThread operators = sortedByThread(timeline, isOperatorSpan);
+  std::unordered_map<ThreadId, std::vector<std::size_t>> parents;
+  std::unordered_map<StringId, OperatorRow> rows;
+  for (const auto& [thread, spans] : operators) {
+    auto& up = parents[thread] = parentsOf(spans);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      if (!startsIn(window, spans[i]->startNs)) continue;
+      const TimeNs dur = spans[i]->endNs - spans[i]->startNs;
+      OperatorRow& row = rows[spans[i]->name];
+      ++row.count;
+      row.selfNs += dur;
+      // A recursive operator's time counts once.
+      bool nestedInItself = false;
+      for (std::size_t p = up[i]; p != std::string::npos; p = up[p]) nestedInItself |= spans[p]->name == spans[i]->name;
+      if (!nestedInItself) row.totalNs += dur;
+      if (up[i] != std::string::npos) rows[spans[up[i]]->name].selfNs -= dur;
+    }
+  }
+  const LaunchIndex launches(timeline);
+  for (const DeviceSpan& span : timeline.device) {
+    if (!startsIn(window, span.startNs)) continue;
+    const HostSpan* launch = launches.find(span);
+    if (launch == nullptr) continue;
+    const HostSpan* op = launch;
+    if (!isOperatorSpan(*launch)) {
+      const auto spans = operators.find(launch->thread);
+      op = spans == operators.end() ? nullptr : operatorAt(spans->second, parents[launch->thread], launch->startNs);
+    }
+    if (op != nullptr) rows[op->name].deviceNs += span.endNs - span.startNs;
+  }
+  std::vector<OperatorRow> out;
+  for (auto& [id, row] : rows) {
+    row.name = store.text(id);
+    out.push_back(std::move(row));
+  }
+  std::sort(out.begin(), out.end(), [](const OperatorRow& a, const OperatorRow& b) {
+    return std::tie(b.deviceNs, b.selfNs, a.name) < std::tie(a.deviceNs, a.selfNs, b.name);
+  });
+  return out;
+}
+
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window) {
+  const auto isCall = [](const HostSpan& span) {
+    return span.activity == Activity::Launch || span.activity == Activity::Driver || span.activity == Activity::Sync;
+  };
+  const ByThread around = sortedByThread(timeline, [](const HostSpan& span) {
+    return span.activity == Activity::Operator || span.activity == Activity::Annotation;
+  });
+  std::unordered_map<ThreadId, std::vector<std::size_t>> parents;
+  for (const auto& [thread, spans] : around) parents[thread] = parentsOf(spans);
+  std::unordered_map<StringId, CallRow> rows;
+  std::map<std::pair<StringId, StringId>, std::int64_t> callers;
+  for (const HostSpan& span : timeline.host) {
+    if (!isCall(span) || !startsIn(window, span.startNs)) continue;
+    CallRow& row = rows[span.name];
+    row.activity = span.activity;
+    ++row.count;
+    row.totalNs += span.endNs - span.startNs;
+    const auto spans = around.find(span.thread);
+    if (span.activity != Activity::Sync || spans == around.end()) continue;
+    const HostSpan* caller = operatorAt(spans->second, parents[span.thread], span.startNs);
+    if (caller != nullptr) callers[{span.name, caller->name}] += span.endNs - span.startNs;
+  }
+  std::unordered_map<StringId, std::int64_t> most;
+  for (const auto& [key, ns] : callers) {
+    if (ns < most[key.first]) continue;
+    most[key.first] = ns;
+    rows[key.first].caller = store.text(key.second);
+  }
+  std::vector<CallRow> out;
+  for (auto& [id, row] : rows) {
+    row.name = store.text(id);
+    out.push_back(std::move(row));
+  }
+  std::sort(out.begin(), out.end(), [](const CallRow& a, const CallRow& b) {
+    return std::tie(b.totalNs, a.name) < std::tie(a.totalNs, b.name);
+  });
+  return out;
+}
+
+}  // namespace lacuna::analyzer

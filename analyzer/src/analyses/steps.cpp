@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/steps.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Kernel;
+using prof::ProcessId;
+using prof::Range;
+using prof::StringId;
+using prof::ThreadId;
+using prof::TimeNs;
+
+/// Which sort of marker to prefer where a program has several; the smaller the better.
+std::optional<int> markerRank(std::string_view category, std::string_view name) {
+  if (!isStepMarker(category, name)) return std::nullopt;
+  if (name.starts_with("ProfilerStep#")) return 0;
+  return category == "step" ? 1 : 2;
+}
+
+struct MarkerSet {
+  std::vector<Step> steps;
+};
+/// By process, then preference, then thread.
+using Markers = std::map<ProcessId, std::map<std::pair<int, ThreadId>, MarkerSet>>;
+
+prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers) {
+  std::unordered_map<std::uint64_t, std::optional<int>> ranks;
+  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name, &Range::queue>(
+      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto queue) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (queue[i] || !thread[i]) continue;
+          const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+          const auto [rank, isNew] = ranks.try_emplace(key);
+          if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
+          if (!rank->second || dur[i] <= 0) continue;
+          const auto process = topology.processOfThread.find(thread[i]);
+          auto& set = markers[process == topology.processOfThread.end() ? ProcessId() : process->second]
+                             [{*rank->second, thread[i]}];
+          // A marker inside another one of its kind is not a step of its own.
+          if (!set.steps.empty() && start[i] < set.steps.back().endNs) continue;
+          set.steps.push_back({.index = set.steps.size(),
+                               .name = std::string(store.text(name[i])),
+                               .startNs = start[i],
+                               .endNs = start[i] + dur[i],
+                               .samples = 0,
+                               .warmUp = false});
+        }
+      });
+}
+
+std::vector<ProcessId> processesByRank(const Store& store) {
+  std::vector<std::tuple<std::int64_t, ProcessId>> order;
+  for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
+    const auto process = store.row<prof::Process>(i);
+    order.emplace_back(process.rank < 0 ? INT64_MAX : process.rank, process.id);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<ProcessId> out;
+  for (const auto& [rank, id] : order) out.push_back(id);
+  out.push_back(ProcessId());
+  return out;
+}
+
+Steps fromMarkers(const Markers::mapped_type& sets, ProcessId process) {
+  const auto better = [](const auto& a, const auto& b) {
+    return std::tuple(a.first.first, b.second.steps.size()) < std::tuple(b.first.first, a.second.steps.size());
+  };
+  const auto best = std::min_element(sets.begin(), sets.end(), better);
+  return {StepSource::Marker, process, best->first.second, best->second.steps};
+}
+
+struct Launch {
+  TimeNs startNs;
+  TimeNs endNs;
+  StringId name;
+};
+
+/// The kernels of the queue with the most of them.
+prof::Result<std::vector<Launch>> busiestQueue(const Store& store, const Topology& topology, ProcessId process) {
+  std::unordered_map<prof::QueueId, std::uint64_t> counts;
+  auto status = store.scan<&Kernel::queue>({}, [&](std::uint64_t, auto queue) {
+    for (const prof::QueueId id : queue) {
+      const auto owner = topology.processOfQueue.find(id);
+      if (!process || (owner != topology.processOfQueue.end() && owner->second == process)) ++counts[id];
+    }
+  });
+  if (!status) return status.error();
+  std::vector<Launch> out;
+  if (counts.empty()) return out;
+  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.second, b.first) < std::tuple(b.second, a.first);
+  });
+  status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name>(
+      {}, [&](std::uint64_t, auto start, auto dur, auto queue, auto name) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (queue[i] == most->first) out.push_back({start[i], start[i] + dur[i], name[i]});
+        }
+      });
+  if (!status) return status.error();
+  return out;
+}
+
+/// Where in the period the queue pauses longest on average: that is where people would put the step's border.
+std::size_t pausePosition(const std::vector<Launch>& work, Period period) {
+  std::vector<TimeNs> pause(period.period, 0);
+  for (std::size_t i = period.offset + 1; i < work.size(); ++i) {
+    pause[(i - period.offset) % period.period] += std::max<TimeNs>(0, work[i].startNs - work[i - 1].endNs);
+  }
+  const auto longest = std::max_element(pause.begin(), pause.end());
+  return period.offset + static_cast<std::size_t>(longest - pause.begin());
+}
+
+Steps fromPeriod(const std::vector<Launch>& work, ProcessId process) {
+  // Long enough for hundreds of steps of any model, short enough to stay cheap.
+  constexpr std::size_t kLongest = 2'000'000;
+  std::vector<std::uint32_t> names;
+  for (std::size_t i = 0; i < std::min(work.size(), kLongest); ++i) names.push_back(work[i].name.value);
+  const Period period = findPeriod(names);
+  Steps steps;
+  if (period.period == 0) return steps;
+  steps.source = StepSource::Period;
+  steps.process = process;
+  for (std::size_t at = pausePosition(work, period); at + period.period <= work.size(); at += period.period) {
+    const std::size_t next = at + period.period;
+    const TimeNs end = next < work.size() ? work[next].startNs : work.back().endNs;
+    steps.all.push_back({.index = steps.all.size(),
+                         .name = "period " + std::to_string(steps.all.size()),
+                         .startNs = work[at].startNs,
+                         .endNs = end,
+                         .samples = 0,
+                         .warmUp = false});
+  }
+  return steps;
+}
+
+double matchShare(std::span<const std::uint32_t> sequence, std::size_t period, std::size_t offset) {
+  if (offset + period >= sequence.size()) return 0;
+  std::size_t same = 0;
+  for (std::size_t i = offset; i + period < sequence.size(); ++i) same += sequence[i] == sequence[i + period] ? 1 : 0;
+  return static_cast<double>(same) / static_cast<double>(sequence.size() - offset - period);
+}
+
+}  // namespace
+
+std::int64_t medianOf(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::span<const Step> Steps::steady() const {
+  const auto first = std::find_if(all.begin(), all.end(), [](const Step& step) { return !step.warmUp; });
+  return std::span(all).subspan(static_cast<std::size_t>(first - all.begin()));
+}
+
+std::int64_t Steps::medianNs() const {
+  std::vector<std::int64_t> durations;
+  for (const Step& step : steady()) durations.push_back(step.durNs());
+  return medianOf(std::move(durations));
+}
+
+std::int64_t Steps::spreadNs() const {
+  const std::int64_t median = medianNs();
+  std::vector<std::int64_t> distances;
+  for (const Step& step : steady()) distances.push_back(std::abs(step.durNs() - median));
+  return medianOf(std::move(distances));
+}
+
+void markWarmUp(std::vector<Step>& steps) {
+  if (steps.size() < 4) return;
+  std::vector<std::int64_t> settled;
+  for (std::size_t i = steps.size() / 2; i < steps.size(); ++i) settled.push_back(steps[i].durNs());
+  const std::int64_t median = medianOf(settled);
+  for (std::int64_t& value : settled) value = std::abs(value - median);
+  const std::int64_t limit = median + std::max(median / 4, 5 * medianOf(settled));
+  for (std::size_t i = 0; i < steps.size() / 2 && steps[i].durNs() > limit; ++i) steps[i].warmUp = true;
+}
+
+Period findPeriod(std::span<const std::uint32_t> sequence) {
+  constexpr double kEnough = 0.9;
+  // The head of a run is set-up work; a third of it may be skipped.
+  const std::size_t offset = sequence.size() / 3;
+  std::map<std::size_t, std::size_t> distances;
+  std::unordered_map<std::uint32_t, std::size_t> last;
+  for (std::size_t i = offset; i < sequence.size(); ++i) {
+    const auto [entry, isNew] = last.try_emplace(sequence[i], i);
+    if (!isNew) ++distances[i - entry->second];
+    entry->second = i;
+  }
+  // Work that happens once a step repeats at the step's distance, so the true period is among the distances seen.
+  std::size_t tried = 0;
+  for (const auto& [distance, count] : distances) {
+    if (distance < 2 || count < 2 || 3 * distance > sequence.size() || ++tried > 2'000) continue;
+    if (matchShare(sequence.subspan(0, std::min(sequence.size(), offset + 4 * distance)), distance, offset) < kEnough) continue;
+    if (matchShare(sequence, distance, offset) < kEnough) continue;
+    std::size_t begin = offset;
+    while (begin > 0 && sequence[begin - 1] == sequence[begin - 1 + distance]) --begin;
+    if (sequence.size() - begin >= 3 * distance) return {distance, begin};
+  }
+  return {};
+}
+
+prof::Result<Steps> findSteps(const Store& store, ProcessId process) {
+  const Topology topology = loadTopology(store);
+  Markers markers;
+  if (auto status = collectMarkers(store, topology, markers); !status) return status.error();
+  const std::vector<ProcessId> order = process ? std::vector{process} : processesByRank(store);
+  for (const ProcessId candidate : order) {
+    const auto found = markers.find(candidate);
+    if (found == markers.end()) continue;
+    Steps steps = fromMarkers(found->second, candidate);
+    markWarmUp(steps.all);
+    return steps;
+  }
+  auto work = busiestQueue(store, topology, process);
+  if (!work) return work.error();
+  Steps steps = fromPeriod(*work, process);
+  markWarmUp(steps.all);
+  return steps;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <unordered_map>
+
+#include "analyses/chunks.h"
+#include "lacuna/analyzer/whatif.h"
+#include "report/devices.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+constexpr std::size_t kLongestKept = 5;
+
+/// Collects a device's segments into the run, the steps, the details and the evidence.
+class Collector {
+ public:
+  Collector(Analysis& analysis) : analysis_(analysis) { analysis.stepLedgers.resize(analysis.steps.all.size()); }
+
+  void add(DeviceAccount& device, const LedgerSegment& segment) {
+    addToSteps(segment);
+    const TimeNs from = std::max(segment.startNs, device.window.startNs);
+    const TimeNs to = std::min(segment.endNs, device.window.endNs);
+    if (from >= to) return;
+    device.ledger.add(segment.cause, to - from);
+    if (isBusy(segment.cause)) return;
+    const bool named = segment.cause != Cause::Launch && segment.cause != Cause::Dependency;
+    auto& detail = details_[{segment.cause, named ? segment.name : StringId()}];
+    detail.first += to - from;
+    ++detail.second;
+    keepLongest(segment);
+  }
+
+  void finish() {
+    for (const auto& [key, sum] : details_) {
+      analysis_.details.push_back({key.first, std::string(analysis_.store->text(key.second)), sum.first, sum.second});
+    }
+    std::sort(analysis_.details.begin(), analysis_.details.end(),
+              [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
+    for (const DeviceAccount& device : analysis_.devices) analysis_.ledger += device.ledger;
+  }
+
+ private:
+  void addToSteps(const LedgerSegment& segment) {
+    const auto& steps = analysis_.steps.all;
+    auto it = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.endNs <= segment.startNs; });
+    for (; it != steps.end() && it->startNs < segment.endNs; ++it) {
+      const TimeNs dur = std::min(it->endNs, segment.endNs) - std::max(it->startNs, segment.startNs);
+      analysis_.stepLedgers[static_cast<std::size_t>(it - steps.begin())].add(segment.cause, dur);
+    }
+  }
+  void keepLongest(const LedgerSegment& segment) {
+    auto& kept = analysis_.longest[static_cast<std::size_t>(segment.cause)];
+    if (kept.size() == kLongestKept && kept.back().durNs() >= segment.durNs()) return;
+    const auto at = std::find_if(kept.begin(), kept.end(), [&](const LedgerSegment& k) { return k.durNs() < segment.durNs(); });
+    kept.insert(at, segment);
+    if (kept.size() > kLongestKept) kept.pop_back();
+  }
+
+  Analysis& analysis_;
+  std::map<std::pair<Cause, StringId>, std::pair<std::int64_t, std::uint64_t>> details_;
+};
+
+template <class Row, class Merge>
+void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
+  if (into.empty()) {
+    into = std::move(more);
+    return;
+  }
+  std::unordered_map<std::string, std::size_t> at;
+  for (std::size_t i = 0; i < into.size(); ++i) at[into[i].name] = i;
+  for (Row& row : more) {
+    const auto found = at.find(row.name);
+    if (found == at.end()) {
+      into.push_back(std::move(row));
+    } else {
+      merge(into[found->second], row);
+    }
+  }
+}
+
+void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window) {
+  const Store& store = *analysis.store;
+  mergeByName(analysis.operators, operatorTable(store, timeline, window), [](OperatorRow& a, const OperatorRow& b) {
+    a.count += b.count;
+    a.totalNs += b.totalNs;
+    a.selfNs += b.selfNs;
+    a.deviceNs += b.deviceNs;
+  });
+  mergeByName(analysis.calls, callTable(store, timeline, window), [](CallRow& a, const CallRow& b) {
+    a.count += b.count;
+    a.totalNs += b.totalNs;
+    if (a.caller.empty()) a.caller = b.caller;
+  });
+  const CommunicationStats comm = communicationStats(store, timeline, window);
+  analysis.communication.totalNs += comm.totalNs;
+  analysis.communication.exposedNs += comm.exposedNs;
+  mergeByName(analysis.communication.collectives, comm.collectives, [](CollectiveRow& a, const CollectiveRow& b) {
+    a.count += b.count;
+    a.totalNs += b.totalNs;
+    a.exposedNs += b.exposedNs;
+  });
+  const LaunchStats more = launchStats(timeline, window);
+  LaunchStats& launches = analysis.launches;
+  const auto sum = static_cast<double>(launches.launches + more.launches);
+  if (sum > 0) {
+    launches.meanQueueDepth = (launches.meanQueueDepth * static_cast<double>(launches.launches) +
+                               more.meanQueueDepth * static_cast<double>(more.launches)) / sum;
+  }
+  // Of several chunks the one with the most launches speaks for the medians.
+  if (more.launches > launches.launches) {
+    launches.medianCallNs = more.medianCallNs;
+    launches.medianDelayNs = more.medianDelayNs;
+  }
+  launches.launches += more.launches;
+  launches.shorterThanCall += more.shorterThanCall;
+  launches.foundQueueEmpty += more.foundQueueEmpty;
+  launches.unmatched += more.unmatched;
+}
+
+prof::Result<TimeWindow> chooseWindow(const Analysis& analysis) {
+  if (!analysis.options.steps) return TimeWindow{};
+  const auto [first, last] = *analysis.options.steps;
+  const auto& steps = analysis.steps.all;
+  if (steps.empty()) {
+    return prof::Error{fmt::format("{}: no steps were found (no step markers, no repetition), so --steps cannot select any; "
+                                   "mark steps with an NVTX range named \"step\"", analysis.store->path().string())};
+  }
+  if (first >= last || last > steps.size()) {
+    return prof::Error{fmt::format("{}: steps {}:{} are not there; it has steps 0:{}", analysis.store->path().string(), first, last,
+                                   steps.size())};
+  }
+  return TimeWindow{steps[first].startNs, steps[last - 1].endNs};
+}
+
+/// What the ledgers must cover: the devices' own windows and the steps.
+TimeWindow coverOf(const Analysis& analysis) {
+  TimeWindow cover = analysis.window;
+  for (const DeviceAccount& device : analysis.devices) {
+    cover.startNs = std::min(cover.startNs, device.window.startNs);
+    cover.endNs = std::max(cover.endNs, device.window.endNs);
+  }
+  if (!analysis.steps.all.empty()) {
+    cover.startNs = std::min(cover.startNs, analysis.steps.all.front().startNs);
+    cover.endNs = std::max(cover.endNs, analysis.steps.all.back().endNs);
+  }
+  return cover;
+}
+
+prof::Status accountDevices(Analysis& analysis) {
+  Collector collector(analysis);
+  const auto status = forEachChunk(*analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
+    const LedgerAccountant accountant(timeline);
+    for (DeviceAccount& device : analysis.devices) {
+      accountant.account({device.id, {}}, window, [&](const LedgerSegment& segment) { collector.add(device, segment); });
+      const TimeWindow inside{std::max(window.startNs, device.window.startNs), std::min(window.endNs, device.window.endNs)};
+      if (inside.startNs >= inside.endNs) continue;
+      for (QueueAccount& queue : device.queues) queue.ledger += accountant.sum({device.id, queue.id}, inside);
+    }
+    const TimeWindow tables{std::max(window.startNs, analysis.window.startNs), std::min(window.endNs, analysis.window.endNs)};
+    mergeTables(analysis, timeline, tables);
+    return {};
+  });
+  collector.finish();
+  return status;
+}
+
+void readEnvironment(Analysis& analysis) {
+  const Store& store = *analysis.store;
+  for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
+    const auto row = store.row<prof::Environment>(i);
+    const std::string_view key = store.text(row.key);
+    const std::string_view value = store.text(row.value);
+    if (key.starts_with("knob.")) analysis.knobs.emplace_back(key.substr(5), value);
+    if (key == "host.cores" || key == "cpu.count") std::from_chars(value.data(), value.data() + value.size(), analysis.hostCores);
+  }
+  for (std::uint64_t i = 0; i < store.rows<prof::Drop>(); ++i) analysis.droppedEvents += store.row<prof::Drop>(i).count;
+}
+
+prof::ProcessId processOfRank(const Store& store, std::int32_t rank) {
+  for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
+    const auto process = store.row<prof::Process>(i);
+    if (process.rank == rank) return process.id;
+  }
+  return {};
+}
+
+prof::Status fillTables(Analysis& analysis) {
+  const Store& store = *analysis.store;
+  const auto take = [](auto& into, auto result) -> prof::Status {
+    if (!result) return result.error();
+    into = std::move(*result);
+    return {};
+  };
+  for (const prof::Status& status :
+       {take(analysis.kernels, kernelTable(store, analysis.window)),
+        take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
+        take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
+        take(analysis.copies, copyStats(store, analysis.window))}) {
+    if (!status) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t Analysis::stepCount() const {
+  std::int64_t count = 0;
+  for (const Step& step : steps.all) count += step.startNs >= window.startNs && step.endNs <= window.endNs ? 1 : 0;
+  return std::max<std::int64_t>(1, count);
+}
+
+std::int64_t Analysis::stepNs() const {
+  if (const std::int64_t median = steps.medianNs(); median > 0) return median;
+  return window.endNs - window.startNs;
+}
+
+prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options) {
+  Analysis analysis;
+  analysis.store = std::move(store);
+  analysis.options = options;
+  const Store& trace = *analysis.store;
+  if (timelineRows(trace) == 0 && trace.rows<prof::Allocation>() == 0) {
+    return prof::Error{fmt::format("{}: the trace holds no ranges, calls, device work or allocations, so there is nothing to "
+                                   "report; record with `lacuna run -- PROGRAM`", trace.path().string())};
+  }
+  auto steps = findSteps(trace, options.rank ? processOfRank(trace, *options.rank) : prof::ProcessId());
+  if (!steps) return steps.error();
+  analysis.steps = std::move(*steps);
+  auto window = chooseWindow(analysis);
+  if (!window) return window.error();
+  auto devices = listDevices(trace, *window, options);
+  if (!devices) return devices.error();
+  analysis.devices = std::move(*devices);
+  const TimeWindow span = trace.span();
+  analysis.window = {std::max(window->startNs, span.startNs), std::min(window->endNs, span.endNs)};
+  readEnvironment(analysis);
+  if (auto status = accountDevices(analysis); !status) return status.error();
+  if (auto status = fillTables(analysis); !status) return status.error();
+  const auto simulator = Simulator::create(analysis);
+  analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);
+  return analysis;
+}
+
+}  // namespace lacuna::analyzer

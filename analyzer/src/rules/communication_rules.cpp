@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+void exposed(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
+  const std::int64_t cost = context.perStep(analysis.ledger[Cause::ExposedCommunication]) / devices;
+  if (context.shareOfStep(cost) < 0.1) return;
+  Finding finding;
+  finding.id = "exposed-communication";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.title = fmt::format("communication that no compute hides takes {} a step ({} of it)", humanTime(cost), humanShare(context.shareOfStep(cost)));
+  finding.confidence = 0.7;
+  finding.knob = "overlap=on";
+  finding.advice = "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half precision";
+  for (const CollectiveRow& row : analysis.communication.collectives) {
+    if (finding.evidence.size() < 3) finding.evidence.push_back({0, 0, fmt::format("{}: {} exposed", row.name, humanTime(row.exposedNs))});
+    finding.count += row.count;
+  }
+  context.add(std::move(finding), "communication*0");
+}
+
+bool mentions(const Analysis& analysis, std::string_view text) {
+  return std::any_of(analysis.operators.begin(), analysis.operators.end(),
+                     [&](const OperatorRow& row) { return row.name.find(text) != std::string::npos; });
+}
+
+void dataParallel(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  std::set<std::uint32_t> processes;
+  for (const DeviceAccount& device : analysis.devices) processes.insert(device.osPid);
+  const bool replicates = mentions(analysis, "broadcast_coalesced") || mentions(analysis, "BroadcastBackward") || mentions(analysis, "DataParallel.forward");
+  if (analysis.devices.size() < 2 || processes.size() != 1 || !replicates || mentions(analysis, "DistributedDataParallel")) return;
+  Finding finding;
+  finding.id = "data-parallel";
+  finding.kind = FindingKind::Fault;
+  finding.severity = Severity::Medium;
+  finding.title = fmt::format("one process drives {} devices with DataParallel", analysis.devices.size());
+  finding.confidence = 0.8;
+  finding.advice = "use DistributedDataParallel: one process a device, no copy of the model each step, gradients overlap the backward pass";
+  context.add(std::move(finding));
+}
+
+/// Ranks of one job enter each collective; the one that enters last holds the others up.
+void lateRank(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const Store& store = *analysis.store;
+  std::map<prof::QueueId, std::int32_t> rankOf;
+  for (const DeviceAccount& device : analysis.devices) {
+    if (device.rank < 0) continue;
+    for (const QueueAccount& queue : device.queues) rankOf[queue.id] = device.rank;
+  }
+  std::map<std::int32_t, std::vector<std::pair<prof::TimeNs, prof::TimeNs>>> entries;
+  NameClasses classes(store);
+  using prof::Kernel;
+  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name>(
+      analysis.window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          const auto rank = rankOf.find(queue[i]);
+          if (rank == rankOf.end() || classes.ofKernel(name[i]) != Work::Communication) continue;
+          entries[rank->second].emplace_back(start[i], start[i] + dur[i]);
+        }
+      });
+  if (!status || entries.size() < 2) return;
+  const std::size_t count = entries.begin()->second.size();
+  for (const auto& [rank, list] : entries) {
+    if (list.size() != count) return;
+  }
+  std::map<std::int32_t, std::int64_t> lost;
+  std::map<std::int32_t, std::uint64_t> times;
+  std::map<std::int32_t, std::vector<Evidence>> where;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int32_t last = entries.begin()->first;
+    std::vector<std::int64_t> starts;
+    for (const auto& [rank, list] : entries) {
+      starts.push_back(list[i].first);
+      if (list[i].first > entries[last][i].first) last = rank;
+    }
+    const std::int64_t skew = entries[last][i].first - medianOf(starts);
+    lost[last] += skew;
+    ++times[last];
+    if (where[last].size() < 5) where[last].push_back({entries[last][i].first - skew, entries[last][i].first, fmt::format("rank {} enters last", last)});
+  }
+  for (const auto& [rank, ns] : lost) {
+    const std::int64_t cost = context.perStep(ns);
+    if (times[rank] * 10 < count * 7 || context.shareOfStep(cost) < 0.03) continue;
+    Finding finding;
+    finding.id = "late-rank";
+    finding.kind = FindingKind::Fault;
+    finding.costNsPerStep = cost;
+    finding.count = times[rank];
+    finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", rank, times[rank], count, humanTime(cost));
+    finding.confidence = 0.8;
+    finding.predictedGainNsPerStep = cost;
+    finding.advice = fmt::format("compare rank {} with the others: its batches, its loader, its clock speed", rank);
+    finding.evidence = where[rank];
+    context.add(std::move(finding));
+  }
+}
+
+}  // namespace
+
+void communicationRules(RuleContext& context) {
+  lateRank(context);
+  exposed(context);
+  dataParallel(context);
+}
+
+}  // namespace lacuna::analyzer

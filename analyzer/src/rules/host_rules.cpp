@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::uint64_t syncCalls(const Analysis& analysis) {
+  std::uint64_t count = 0;
+  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.count : 0;
+  return count;
+}
+
+const CallRow* costliest(const Analysis& analysis, Activity activity) {
+  for (const CallRow& row : analysis.calls) {
+    if (row.activity == activity) return &row;
+  }
+  return nullptr;
+}
+
+/// A synchronisation behind nearly every launch: blocking launches, or a debug mode.
+bool debugMode(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const bool announced = context.knob("debug").value_or("off") != "off" && context.knob("debug").value_or("off") != "0";
+  const auto launches = static_cast<double>(analysis.launches.launches);
+  const bool everyLaunch = launches >= 20 && static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
+  if (!announced && !everyLaunch) return false;
+  const auto gain = context.play("sync=off");
+  Finding finding;
+  finding.id = "debug-mode";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = std::max<std::int64_t>(context.perStep(analysis.ledger[Cause::Synchronisation]), gain ? gain->gainNs() : 0);
+  finding.title = announced ? "a debug mode is switched on"
+                            : fmt::format("the host waits for the device {:.1f} times per launch", static_cast<double>(syncCalls(analysis)) / launches);
+  finding.confidence = 0.9;
+  finding.count = syncCalls(analysis);
+  finding.knob = "debug=off";
+  finding.advice = "switch the debug mode off (anomaly detection, blocking launches, gradient checks), or take the synchronisation out of the loop";
+  finding.evidence = context.evidenceOf(Cause::Synchronisation);
+  context.add(std::move(finding), "sync=off");
+  return true;
+}
+
+void syncInStep(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const CallRow* call = costliest(analysis, Activity::Sync);
+  if (call == nullptr) return;
+  const auto gain = context.play("sync=off");
+  const std::int64_t idle = context.perStep(analysis.ledger[Cause::Synchronisation]);
+  const std::int64_t cost = std::max(idle, gain ? gain->gainNs() : 0);
+  const double perStep = static_cast<double>(syncCalls(analysis)) / static_cast<double>(analysis.stepCount());
+  if (context.shareOfStep(cost) < 0.05 || perStep < 0.9) return;
+  Finding finding;
+  finding.id = "sync-in-step";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.count = syncCalls(analysis);
+  finding.title = fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of the step)", perStep, humanShare(context.shareOfStep(cost)));
+  finding.confidence = 0.8;
+  finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device", call->name,
+                               call->caller.empty() ? "" : " in " + call->caller);
+  finding.evidence = context.evidenceOf(Cause::Synchronisation);
+  context.add(std::move(finding), "sync=off");
+}
+
+void launchBound(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const std::int64_t cost = context.perStep(analysis.ledger[Cause::HostWork] + analysis.ledger[Cause::Launch]);
+  const double perStep = static_cast<double>(analysis.launches.launches) / static_cast<double>(analysis.stepCount());
+  if (context.shareOfStep(cost) < 0.15 || perStep < 20) return;
+  const auto launches = static_cast<double>(std::max<std::uint64_t>(1, analysis.launches.launches));
+  const bool starved = static_cast<double>(analysis.launches.foundQueueEmpty) >= 0.3 * launches;
+  const bool tiny = static_cast<double>(analysis.launches.shorterThanCall) >= 0.3 * launches;
+  if (!starved && !tiny) return;
+  const auto graph = context.play("static_graph=on");
+  const auto fuse = context.play("fuse=on");
+  const bool fuseWins = graph && fuse && fuse->gainNs() > graph->gainNs();
+  Finding finding;
+  finding.id = "launch-bound";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.count = analysis.launches.launches;
+  finding.title = fmt::format("the host cannot keep up: {:.0f} small launches a step leave the device idle {} of it", perStep,
+                              humanShare(context.shareOfStep(cost)));
+  finding.confidence = 0.75;
+  finding.advice = fmt::format("{} of the launches found an empty queue; capture the step as a graph, fuse small operators, or use a larger batch",
+                               humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
+  finding.evidence = context.evidenceOf(analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
+  context.add(std::move(finding), fuseWins ? "fuse=on" : "static_graph=on");
+}
+
+void driverCalls(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const std::int64_t cost = context.perStep(analysis.ledger[Cause::DriverCall]);
+  const CallRow* call = costliest(analysis, Activity::Driver);
+  if (context.shareOfStep(cost) < 0.05 || call == nullptr) return;
+  Finding finding;
+  finding.id = "driver-calls";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.count = call->count;
+  finding.title = fmt::format("allocator and driver calls hold the device up {} a step", humanTime(cost));
+  finding.confidence = 0.7;
+  finding.advice = fmt::format("{} takes the most: keep memory in the caching allocator, create handles and events before the loop", call->name);
+  finding.evidence = context.evidenceOf(Cause::DriverCall);
+  context.add(std::move(finding), "allocator=cached");
+}
+
+void offCpu(RuleContext& context) {
+  const std::int64_t cost = context.perStep(context.analysis.ledger[Cause::OffCpu]);
+  if (context.shareOfStep(cost) < 0.05) return;
+  Finding finding;
+  finding.id = "host-not-running";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.title = fmt::format("the thread that feeds the device was not running {} a step", humanTime(cost));
+  finding.confidence = 0.7;
+  finding.advice = "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader workers, thread pools)";
+  finding.evidence = context.evidenceOf(Cause::OffCpu);
+  context.add(std::move(finding));
+}
+
+void unnamedHostWork(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const std::int64_t cost = context.perStep(analysis.ledger[Cause::HostWork]);
+  const bool explained = std::any_of(context.findings.begin(), context.findings.end(),
+                                     [](const Finding& f) { return f.id == "launch-bound" || f.id == "debug-mode"; });
+  if (explained || context.shareOfStep(cost) < 0.15) return;
+  std::string where;
+  std::int64_t most = 0;
+  for (const CauseDetail& detail : analysis.details) {
+    if (detail.cause != Cause::HostWork || detail.ns <= most) continue;
+    most = detail.ns;
+    where = detail.name;
+  }
+  Finding finding;
+  finding.id = "host-work";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.title = fmt::format("the device waits for host work {} a step{}", humanTime(cost), where.empty() ? "" : ", most of it in " + where);
+  finding.confidence = 0.6;
+  finding.advice = "move this work out of the loop, into loader workers, or onto the device";
+  finding.evidence = context.evidenceOf(Cause::HostWork);
+  context.add(std::move(finding), "host*0");
+}
+
+void slowSteps(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const std::int64_t median = analysis.steps.medianNs();
+  const std::int64_t limit = median + std::max(median / 2, 8 * analysis.steps.spreadNs());
+  std::int64_t lost = 0;
+  Finding finding;
+  for (const Step& step : analysis.steps.steady()) {
+    if (step.durNs() <= limit) continue;
+    lost += step.durNs() - median;
+    ++finding.count;
+    finding.evidence.push_back({step.startNs, step.endNs, step.name});
+  }
+  const std::int64_t cost = lost / std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.steps.steady().size()));
+  if (finding.count == 0 || context.shareOfStep(cost) < 0.03) return;
+  finding.id = "slow-steps";
+  finding.costNsPerStep = cost;
+  finding.title = fmt::format("{} step{} took more than {}", finding.count, finding.count == 1 ? "" : "s", humanTime(limit));
+  finding.confidence = 0.8;
+  finding.advice = "compare a slow step with its neighbours on the timeline: evaluation, checkpoints and garbage collection are usual";
+  context.add(std::move(finding));
+}
+
+}  // namespace
+
+void hostRules(RuleContext& context) {
+  if (!debugMode(context)) syncInStep(context);
+  launchBound(context);
+  driverCalls(context);
+  offCpu(context);
+  unnamedHostWork(context);
+  slowSteps(context);
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Less than this share of the step spent waiting is no stall (the threshold other tools use).
+constexpr double kStall = 0.05;
+
+/// Workers that would prepare a batch as fast as the rest of a step consumes one.
+std::uint32_t workersNeeded(const RuleContext& context, std::int64_t waitPerStep) {
+  const LoaderStats& loader = context.analysis.loader;
+  const std::int64_t stepWithout = std::max<std::int64_t>(1, context.analysis.stepNs() - waitPerStep);
+  const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
+  const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
+  return std::clamp<std::uint32_t>(std::max(needed, loader.workers + 1), 1, 64);
+}
+
+std::string slowStage(const LoaderStats& loader) {
+  if (loader.busyNs <= 0) return {};
+  const auto most = std::max_element(loader.stageNs.begin(), loader.stageNs.end());
+  return fmt::format("; {} takes {} of a batch's preparation", kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
+                     humanShare(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
+}
+
+}  // namespace
+
+void loaderRules(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const std::int64_t cost = context.perStep(analysis.ledger[Cause::LoaderWait]);
+  if (context.shareOfStep(cost) < kStall) return;
+  const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.waitNs));
+  const std::uint32_t workers = workersNeeded(context, wait);
+  Finding finding;
+  finding.id = "loader-wait";
+  finding.kind = FindingKind::Fault;
+  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(context.shareOfStep(cost)));
+  finding.costNsPerStep = cost;
+  finding.confidence = analysis.loader.busyNs > 0 ? 0.9 : 0.7;
+  finding.count = analysis.loader.batches;
+  finding.evidence = context.evidenceOf(Cause::LoaderWait);
+  const std::string have = analysis.loader.workers > 0 ? fmt::format("{} now", analysis.loader.workers)
+                                                       : std::string("the training thread prepares batches itself now");
+  finding.advice = fmt::format("give the loader {} worker{} ({}), so that batches are ready before they are asked for{}", workers,
+                               workers == 1 ? "" : "s", have, slowStage(analysis.loader));
+  context.add(std::move(finding), fmt::format("loader.workers={}", workers));
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::string origin(const LiveTensor& tensor) {
+  if (!tensor.tensor.empty() && !tensor.op.empty()) return fmt::format("{} from {}", tensor.tensor, tensor.op);
+  if (!tensor.op.empty()) return tensor.op;
+  return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
+}
+
+void leak(RuleContext& context) {
+  const MemoryStats& memory = context.analysis.memory;
+  if (memory.leakBytesPerStep <= 0 || static_cast<double>(memory.leakBytesPerStep) < 0.0005 * static_cast<double>(memory.peakBytes)) return;
+  Finding finding;
+  finding.id = "memory-leak";
+  finding.kind = FindingKind::Fault;
+  finding.severity = Severity::High;
+  finding.title = fmt::format("memory grows by {} every step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep)));
+  finding.confidence = 0.85;
+  finding.advice = memory.leaked.empty()
+                       ? "something keeps tensors of past steps alive; look for lists of losses that hold their graph"
+                       : fmt::format("tensors of {} stay alive: keep numbers (item) instead of tensors, detach what is kept", origin(memory.leaked.front()));
+  for (const LiveTensor& tensor : memory.leaked) {
+    if (finding.evidence.size() < 5) finding.evidence.push_back({tensor.allocatedNs, tensor.allocatedNs, origin(tensor)});
+  }
+  context.add(std::move(finding));
+}
+
+void spike(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const MemoryStats& memory = analysis.memory;
+  std::vector<std::int64_t> peaks;
+  for (std::size_t i = 0; i < memory.stepPeakBytes.size(); ++i) {
+    if (!analysis.steps.all[i].warmUp) peaks.push_back(static_cast<std::int64_t>(memory.stepPeakBytes[i]));
+  }
+  const auto usual = static_cast<std::uint64_t>(medianOf(peaks));
+  const LiveTensor* largest = nullptr;
+  for (const LiveTensor& tensor : memory.live) {
+    const bool ephemeral = tensor.role != prof::MemoryRole::Parameter && tensor.role != prof::MemoryRole::Optimizer;
+    if (ephemeral && (largest == nullptr || tensor.bytes > largest->bytes)) largest = &tensor;
+  }
+  const bool oneStep = peaks.size() >= 4 && static_cast<double>(memory.peakBytes) > 1.25 * static_cast<double>(usual);
+  const bool oneTensor = largest != nullptr && static_cast<double>(largest->bytes) > 0.4 * static_cast<double>(memory.peakBytes) &&
+                         memory.live.size() >= 8;
+  if (largest == nullptr || (!oneStep && !oneTensor)) return;
+  Finding finding;
+  finding.id = "memory-spike";
+  finding.kind = FindingKind::Fault;
+  finding.severity = Severity::Medium;
+  finding.title = oneStep ? fmt::format("memory peaks at {}, {} above an ordinary step", humanBytes(memory.peakBytes), humanBytes(memory.peakBytes - usual))
+                          : fmt::format("one tensor is {} of the {} peak", humanShare(static_cast<double>(largest->bytes) / static_cast<double>(memory.peakBytes)),
+                                        humanBytes(memory.peakBytes));
+  finding.confidence = 0.75;
+  finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier", humanBytes(largest->bytes), origin(*largest));
+  finding.evidence.push_back({memory.peakAtNs, memory.peakAtNs, "peak"});
+  context.add(std::move(finding));
+}
+
+void churn(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const auto steps = static_cast<double>(std::max<std::size_t>(1, analysis.steps.steady().size()));
+  const double perStep = static_cast<double>(analysis.memory.segmentCalls) / steps;
+  if (analysis.steps.steady().size() < 3 || perStep < 1) return;
+  Finding finding;
+  finding.id = "allocation-churn";
+  finding.kind = FindingKind::Fault;
+  finding.severity = Severity::Medium;
+  finding.title = fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up", perStep);
+  finding.costNsPerStep = context.perStep(analysis.ledger[Cause::DriverCall]);
+  finding.confidence = 0.7;
+  finding.count = analysis.memory.segmentCalls;
+  finding.advice = "sizes differ from step to step or the cache is emptied: keep shapes the same, pad batches, do not empty the cache in the loop";
+  context.add(std::move(finding));
+}
+
+void nearlyFull(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  for (const DeviceAccount& device : analysis.devices) {
+    if (device.memoryBytes == 0 || analysis.memory.peakBytes < device.memoryBytes * 9 / 10) continue;
+    Finding finding;
+    finding.id = "memory-nearly-full";
+    finding.severity = Severity::Medium;
+    finding.title = fmt::format("the peak of {} is more than 90 % of {}'s memory", humanBytes(analysis.memory.peakBytes), device.label);
+    finding.confidence = 0.9;
+    finding.knob = "checkpoint=on";
+    finding.advice = "recompute activations (checkpoint) or train in mixed precision before the run hits the limit";
+    finding.evidence.push_back({analysis.memory.peakAtNs, analysis.memory.peakAtNs, "peak"});
+    context.add(std::move(finding));
+    return;
+  }
+}
+
+}  // namespace
+
+void memoryRules(RuleContext& context) {
+  if (!context.analysis.memory.present) return;
+  leak(context);
+  spike(context);
+  churn(context);
+  nearlyFull(context);
+}
+
+}  // namespace lacuna::analyzer

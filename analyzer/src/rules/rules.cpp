@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+
+std::string humanTime(std::int64_t ns) {
+  const double value = static_cast<double>(ns);
+  if (std::abs(ns) < 1'000) return fmt::format("{} ns", ns);
+  if (std::abs(ns) < 1'000'000) return fmt::format("{:.1f} us", value / 1e3);
+  if (std::abs(ns) < 1'000'000'000) return fmt::format("{:.2f} ms", value / 1e6);
+  return fmt::format("{:.2f} s", value / 1e9);
+}
+
+std::string humanBytes(std::uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < (1u << 20)) return fmt::format("{:.1f} KiB", value / 1024);
+  if (bytes < (1u << 30)) return fmt::format("{:.1f} MiB", value / (1u << 20));
+  return fmt::format("{:.2f} GiB", value / (1u << 30));
+}
+
+std::string humanShare(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+double RuleContext::shareOfStep(std::int64_t nsPerStep) const {
+  const std::int64_t step = analysis.stepNs();
+  return step <= 0 ? 0 : static_cast<double>(nsPerStep) / static_cast<double>(step);
+}
+
+double RuleContext::share(Cause cause) const {
+  const std::int64_t total = analysis.ledger.totalNs();
+  return total <= 0 ? 0 : static_cast<double>(analysis.ledger[cause]) / static_cast<double>(total);
+}
+
+std::optional<std::string_view> RuleContext::knob(std::string_view name) const {
+  for (const auto& [key, value] : analysis.knobs) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<Prediction> RuleContext::play(std::string_view change) const {
+  if (simulator_ == nullptr || change.empty() || !parseChange(change)) return std::nullopt;
+  return simulator_->play(change);
+}
+
+void RuleContext::add(Finding finding, std::string_view change) {
+  if (const auto prediction = play(change)) {
+    finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
+    finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
+    finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
+    // A replay that misses the measured step says less about a changed one.
+    const auto measured = static_cast<double>(std::max<std::int64_t>(1, prediction->measuredNsPerStep));
+    const double miss = std::abs(static_cast<double>(prediction->baseNsPerStep) - measured) / measured;
+    finding.confidence *= std::clamp(1.0 - 5 * miss, 0.1, 1.0);
+  }
+  const double weight = shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
+  if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {
+    finding.severity = weight >= 0.2 ? Severity::High : weight >= 0.05 ? Severity::Medium : Severity::Low;
+  }
+  if (finding.knob.empty()) finding.knob = change;
+  findings.push_back(std::move(finding));
+}
+
+std::vector<Evidence> RuleContext::evidenceOf(Cause cause) const {
+  std::vector<Evidence> out;
+  for (const LedgerSegment& segment : analysis.longest[static_cast<std::size_t>(cause)]) {
+    const std::string_view name = analysis.store->text(segment.name);
+    out.push_back({segment.startNs, segment.endNs,
+                   name.empty() ? std::string(causeLabel(cause)) : fmt::format("{}: {}", causeLabel(cause), name)});
+  }
+  return out;
+}
+
+std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator) {
+  RuleContext context(analysis, simulator);
+  for (const auto rule : {loaderRules, hostRules, deviceRules, memoryRules, communicationRules}) rule(context);
+  const auto weight = [](const Finding& f) { return std::max(f.costNsPerStep, f.predictedGainNsPerStep); };
+  std::stable_sort(context.findings.begin(), context.findings.end(), [&](const Finding& a, const Finding& b) {
+    if (a.kind != b.kind) return a.kind == FindingKind::Fault;
+    return weight(a) > weight(b);
+  });
+  return std::move(context.findings);
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "lacuna/analyzer/whatif.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::array<std::string_view, 12> kKnobs{"loader.workers", "loader.prefetch", "loader.pin", "amp",
+                                                  "static_graph",   "fuse",            "autotune",   "zero_grad",
+                                                  "conv_bias",      "optimizer.fused", "sync",       "allocator"};
+constexpr std::array<std::string_view, 4> kParts{"kernel", "host", "copy", "communication"};
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string joined(std::span<const std::string_view> words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
+  Change change;
+  const std::string_view head = text.substr(0, star);
+  const std::size_t colon = head.find(':');
+  change.target = head.substr(0, colon);
+  if (colon != std::string_view::npos) change.pattern = head.substr(colon + 1);
+  const auto factor = number(text.substr(star + 1));
+  if (!factor || *factor < 0) return prof::Error{fmt::format("'{}': the factor behind '*' must be a number of 0 or more", text)};
+  change.factor = *factor;
+  if (std::find(kParts.begin(), kParts.end(), change.target) == kParts.end()) {
+    return prof::Error{fmt::format("'{}': there is no part '{}' to scale; parts are: {} (kernel:NAME*FACTOR for some kernels)",
+                                   text, change.target, joined(kParts))};
+  }
+  return change;
+}
+
+bool needsNumber(std::string_view knob) { return knob == "loader.workers" || knob == "loader.prefetch"; }
+
+}  // namespace
+
+std::string Change::text() const {
+  if (!value.empty()) return target + "=" + value;
+  return fmt::format("{}{}{}*{}", target, pattern.empty() ? "" : ":", pattern, factor);
+}
+
+prof::Result<Change> parseChange(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    const std::size_t star = text.rfind('*');
+    if (star != std::string_view::npos) return parseFactor(text, star);
+    return prof::Error{fmt::format("'{}': expected KNOB=VALUE (loader.workers=4) or PART*FACTOR (kernel:gelu*0.5)", text)};
+  }
+  Change change;
+  change.target = text.substr(0, equals);
+  change.value = text.substr(equals + 1);
+  if (std::find(kKnobs.begin(), kKnobs.end(), change.target) == kKnobs.end()) {
+    return prof::Error{fmt::format("'{}': there is no knob '{}' that can be simulated; knobs are: {}", text, change.target, joined(kKnobs))};
+  }
+  const auto value = number(change.value);
+  if (needsNumber(change.target)) {
+    if (!value || *value < 1 || *value > 1024) return prof::Error{fmt::format("'{}': {} needs a number from 1 to 1024", text, change.target)};
+    change.factor = *value;
+  } else if (change.value.empty()) {
+    return prof::Error{fmt::format("'{}': a value is missing behind '='", text)};
+  }
+  return change;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/model.h"
+
+#include <algorithm>
+#include <cctype>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyses/chunks.h"
+#include "analyses/launch_index.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::QueueId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+/// Steps are left out until the timeline to replay has at most this many rows.
+constexpr std::uint64_t kMaxRows = 1'000'000;
+constexpr TimeNs kHandoverNs = 10'000;
+
+/// What the replay looks at: the steady steps that were asked for, as many as are cheap.
+std::pair<TimeWindow, std::int64_t> chooseWindow(const Analysis& analysis) {
+  std::vector<Step> steps;
+  for (const Step& step : analysis.steps.steady()) {
+    if (step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs) steps.push_back(step);
+  }
+  const TimeWindow all = analysis.store->span();
+  if (steps.empty()) return {analysis.window, 1};
+  const double perNs = static_cast<double>(timelineRows(*analysis.store)) / static_cast<double>(std::max<TimeNs>(1, all.endNs - all.startNs));
+  const double rows = perNs * static_cast<double>(steps.back().endNs - steps.front().startNs);
+  if (rows > static_cast<double>(kMaxRows)) {
+    const auto keep = static_cast<std::size_t>(static_cast<double>(steps.size()) * kMaxRows / rows);
+    steps.resize(std::max<std::size_t>(1, keep));
+  }
+  return {{steps.front().startNs, steps.back().endNs}, static_cast<std::int64_t>(steps.size())};
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+struct Interval {
+  TimeNs startNs;
+  TimeNs endNs;
+};
+
+bool covers(const std::vector<Interval>& intervals, TimeNs t) {
+  const auto it = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= t; });
+  return it != intervals.end() && it->startNs <= t;
+}
+
+std::int64_t overlap(const std::vector<Interval>& intervals, TimeNs from, TimeNs to) {
+  auto it = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
+  std::int64_t sum = 0;
+  for (; it != intervals.end() && it->startNs < to; ++it) sum += std::min(to, it->endNs) - std::max(from, it->startNs);
+  return sum;
+}
+
+void joinOverlaps(std::vector<Interval>& intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.startNs < b.startNs; });
+  std::size_t kept = 0;
+  for (const Interval& next : intervals) {
+    if (kept > 0 && next.startNs <= intervals[kept - 1].endNs) {
+      intervals[kept - 1].endNs = std::max(intervals[kept - 1].endNs, next.endNs);
+    } else {
+      intervals[kept++] = next;
+    }
+  }
+  intervals.resize(kept);
+}
+
+class Builder {
+ public:
+  Builder(const Analysis& analysis, const Timeline& timeline, TimeWindow window)
+      : analysis_(analysis), timeline_(timeline), window_(window), launches_(timeline) {}
+
+  bool build(Simulator::Model& model) {
+    pickProcess();
+    collectNodes(model);
+    if (model.nodes.empty()) return false;
+    collectPhases();
+    collectItems();
+    linkNodes(model);
+    fillItems(model);
+    return true;
+  }
+
+ private:
+  struct Launched {
+    const DeviceSpan* span;
+    const HostSpan* launch;
+  };
+  struct Item {
+    const HostSpan* span;
+    HostItemKind kind;
+    std::size_t node;
+  };
+
+  void pickProcess() {
+    process_ = analysis_.steps.process;
+    if (process_) return;
+    for (const DeviceSpan& span : timeline_.device) {
+      if (const HostSpan* launch = launches_.find(span)) {
+        process_ = launches_.processOf(launch->thread);
+        return;
+      }
+    }
+  }
+  void collectNodes(Simulator::Model& model);
+  void collectPhases();
+  void collectItems();
+  void linkNodes(Simulator::Model& model);
+  void fillItems(Simulator::Model& model);
+  void linkSync(Simulator::Model& model, HostItem& item, TimeNs from, TimeNs to, std::size_t launched) const;
+
+  const Analysis& analysis_;
+  const Timeline& timeline_;
+  TimeWindow window_;
+  LaunchIndex launches_;
+  prof::ProcessId process_;
+  std::vector<Launched> work_;
+  std::vector<Item> items_;
+  std::vector<Interval> optimizer_, zeroGrad_, driver_;
+};
+
+/// Work launched within the window, by launch; one launch of several pieces (a graph) gives several nodes.
+void Builder::collectNodes(Simulator::Model& model) {
+  for (const DeviceSpan& span : timeline_.device) {
+    const HostSpan* launch = launches_.find(span);
+    if (launch == nullptr || launches_.processOf(launch->thread) != process_) continue;
+    if (launch->startNs >= window_.startNs && launch->startNs < window_.endNs) work_.push_back({&span, launch});
+  }
+  std::sort(work_.begin(), work_.end(), [](const Launched& a, const Launched& b) {
+    return std::tuple(a.launch->startNs, a.span->startNs) < std::tuple(b.launch->startNs, b.span->startNs);
+  });
+  std::unordered_map<QueueId, std::size_t> queues;
+  for (const Launched& item : work_) {
+    DeviceNode node;
+    node.durNs = item.span->endNs - item.span->startNs;
+    node.queue = queues.try_emplace(item.span->queue, queues.size()).first->second;
+    node.measuredEndNs = item.span->endNs;
+    node.name = item.span->name;
+    node.work = item.span->work;
+    node.isMemset = item.span->kind == DeviceSpanKind::Memset;
+    model.names.emplace_back(analysis_.store->text(node.name));
+    node.isPageable = item.span->kind == DeviceSpanKind::Copy && contains(model.names.back(), "pageable");
+    model.nodes.push_back(node);
+  }
+  model.queues = queues.size();
+}
+
+void Builder::collectPhases() {
+  std::unordered_map<prof::StringId, int> kinds;
+  for (const HostSpan& span : timeline_.host) {
+    if (span.activity == Activity::Driver && launches_.isLaunching(span.thread)) driver_.push_back({span.startNs, span.endNs});
+    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
+    const auto [kind, isNew] = kinds.try_emplace(span.name, 0);
+    if (isNew) {
+      const std::string_view name = analysis_.store->text(span.name);
+      const bool zero = contains(name, "zero_grad") || contains(name, "zero_ ") || name == "aten::zero_";
+      kind->second = zero ? 1 : contains(name, "optimizer") ? 2 : 0;
+    }
+    if (kind->second == 1) zeroGrad_.push_back({span.startNs, span.endNs});
+    if (kind->second == 2) optimizer_.push_back({span.startNs, span.endNs});
+  }
+  joinOverlaps(optimizer_);
+  joinOverlaps(zeroGrad_);
+  joinOverlaps(driver_);
+}
+
+void Builder::collectItems() {
+  for (const HostSpan& span : timeline_.host) {
+    const bool waits = span.activity == Activity::Sync || span.activity == Activity::LoaderWait;
+    if (!waits || span.startNs < window_.startNs || span.startNs >= window_.endNs) continue;
+    if (!launches_.isLaunching(span.thread) && span.thread != analysis_.steps.thread) continue;
+    if (launches_.processOf(span.thread) != process_) continue;
+    items_.push_back({&span, span.activity == Activity::Sync ? HostItemKind::Sync : HostItemKind::LoaderWait, kNowhere});
+  }
+  for (std::size_t i = 0; i < work_.size(); ++i) items_.push_back({work_[i].launch, HostItemKind::Launch, i});
+  std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+    return std::tuple(a.span->startNs, b.span->endNs, a.node) < std::tuple(b.span->startNs, a.span->endNs, b.node);
+  });
+  // A wait inside a wait is part of it.
+  TimeNs waitsUntil = INT64_MIN;
+  std::erase_if(items_, [&](const Item& item) {
+    if (item.kind == HostItemKind::Launch) return false;
+    if (item.span->startNs < waitsUntil) return true;
+    waitsUntil = item.span->endNs;
+    return false;
+  });
+}
+
+/// Finds what each piece of work waited for: its launch, the work before it on its queue, or work on another queue. The
+/// latest of them bound its start; the others get the delays that are usual on this machine.
+void Builder::linkNodes(Simulator::Model& model) {
+  struct End {
+    TimeNs endNs;
+    std::size_t node;
+  };
+  std::vector<End> ends;
+  for (std::size_t i = 0; i < work_.size(); ++i) ends.push_back({work_[i].span->endNs, i});
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.endNs < b.endNs; });
+  std::vector<TimeNs> before(model.queues, INT64_MIN);
+  std::vector<std::size_t> byStart(work_.size());
+  for (std::size_t i = 0; i < byStart.size(); ++i) byStart[i] = i;
+  std::sort(byStart.begin(), byStart.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(work_[a].span->startNs, a) < std::tuple(work_[b].span->startNs, b);
+  });
+  std::vector<std::int64_t> delays, gaps;
+  std::vector<char> boundByLaunch(work_.size(), 0);
+  for (const std::size_t i : byStart) {
+    DeviceNode& node = model.nodes[i];
+    const TimeNs start = work_[i].span->startNs;
+    const TimeNs launched = work_[i].launch->endNs;
+    const TimeNs queueEnd = before[node.queue];
+    before[node.queue] = std::max(queueEnd, work_[i].span->endNs);
+    const TimeNs ready = std::max(launched, queueEnd);
+    auto it = std::upper_bound(ends.begin(), ends.end(), start, [](TimeNs t, const End& end) { return t < end.endNs; });
+    while (it != ends.begin()) {
+      --it;
+      if (it->endNs <= ready || it->endNs < start - kHandoverNs) break;
+      if (it->node < i && model.nodes[it->node].queue != node.queue) {
+        node.after = it->node;
+        node.afterGapNs = start - it->endNs;
+        break;
+      }
+    }
+    if (node.after != kNowhere) continue;
+    if (launched >= queueEnd) {
+      boundByLaunch[i] = 1;
+      node.launchDelayNs = start - launched;
+      delays.push_back(node.launchDelayNs);
+    } else {
+      node.queueGapNs = start - queueEnd;
+      gaps.push_back(node.queueGapNs);
+    }
+  }
+  const std::int64_t usualDelay = std::max<std::int64_t>(0, medianOf(delays));
+  const std::int64_t usualGap = std::max<std::int64_t>(0, medianOf(gaps));
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    DeviceNode& node = model.nodes[i];
+    const std::int64_t most = work_[i].span->startNs - work_[i].launch->endNs;
+    if (!boundByLaunch[i]) node.launchDelayNs = std::min(usualDelay, most);
+    if (boundByLaunch[i] || node.after != kNowhere) node.queueGapNs = std::min<std::int64_t>(usualGap, 2'000);
+  }
+}
+
+/// The work whose end let the host go on: the last to end before the wait did, of what was launched by then.
+void Builder::linkSync(Simulator::Model& model, HostItem& item, TimeNs from, TimeNs to, std::size_t launched) const {
+  TimeNs latest = INT64_MIN;
+  // Work ends about in the order of its launches, so looking back this far finds it.
+  constexpr std::size_t kLookBack = 4096;
+  for (std::size_t i = launched; i-- > 0 && launched - i < kLookBack;) {
+    const TimeNs end = model.nodes[i].measuredEndNs;
+    if (end <= to && end > latest) {
+      latest = end;
+      item.node = i;
+    }
+  }
+  if (latest <= from) item.node = kNowhere;
+  item.durNs = to - std::max(from, item.node == kNowhere ? from : latest);
+}
+
+void Builder::fillItems(Simulator::Model& model) {
+  TimeNs now = window_.startNs;
+  TimeNs lastReady = INT64_MIN;
+  std::size_t launched = 0;
+  const auto waitNs = analysis_.loader.batchNs() / std::max(1u, analysis_.loader.workers);
+  for (const Item& from : items_) {
+    HostItem item;
+    item.kind = from.kind;
+    item.node = from.node;
+    const TimeNs start = std::max(now, from.span->startNs);
+    const TimeNs end = std::max(start, from.span->endNs);
+    item.gapNs = start - now;
+    item.driverNs = overlap(driver_, now, start);
+    item.inOptimizer = covers(optimizer_, from.span->startNs);
+    item.inZeroGrad = covers(zeroGrad_, from.span->startNs);
+    item.durNs = end - start;
+    if (item.kind == HostItemKind::Launch) launched = std::max(launched, from.node + 1);
+    if (item.kind == HostItemKind::Sync) linkSync(model, item, start, end, launched);
+    if (item.kind == HostItemKind::LoaderWait) {
+      const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
+      const bool bound = item.durNs > interval / 20;
+      item.periodNs = bound ? interval : std::min<std::int64_t>(interval, waitNs);
+      lastReady = end;
+    }
+    now = end;
+    model.items.push_back(item);
+  }
+  model.tailNs = std::max<TimeNs>(0, window_.endNs - now);
+  TimeNs last = window_.endNs;
+  for (const DeviceNode& node : model.nodes) last = std::max(last, node.measuredEndNs);
+  model.measuredNs = last - window_.startNs;
+}
+
+}  // namespace
+
+std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
+  const auto [window, steps] = chooseWindow(analysis);
+  const TimeNs margin = (window.endNs - window.startNs) / 4 + 1'000'000;
+  if (timelineRows(*analysis.store) > 4 * kMaxRows && steps <= 1 && analysis.steps.all.empty()) return nullptr;
+  const auto timeline = loadTimeline(*analysis.store, {window.startNs - margin, window.endNs + margin});
+  if (!timeline) return nullptr;
+  auto model = std::make_unique<Simulator::Model>();
+  model->steps = steps;
+  model->workers = analysis.loader.workers;
+  model->serialLoader = analysis.loader.present && analysis.loader.workers == 0;
+  model->hostCores = analysis.hostCores;
+  model->cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
+  Builder builder(analysis, *timeline, window);
+  return builder.build(*model) ? std::move(model) : nullptr;
+}
+
+}  // namespace lacuna::analyzer
