@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/report.h"
+#include "report/devices.h"
+#include "report/json_writer.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::size_t kLiveListed = 200;
+
+void writeLedger(JsonWriter& json, const Ledger& ledger) {
+  json.beginObject().field("total_ns", ledger.totalNs()).key("entries").beginArray();
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    json.beginObject().field("cause", causeKey(static_cast<Cause>(i))).field("ns", ledger.ns[i]).endObject();
+  }
+  json.endArray().field("unknown_ns", ledger[Cause::Unknown]).endObject();
+}
+
+void writeDevice(JsonWriter& json, const DeviceAccount& device) {
+  json.beginObject()
+      .field("id", device.label)
+      .field("kind", deviceKindName(device.kind))
+      .field("index", device.index)
+      .field("uuid", device.uuid)
+      .field("name", device.name)
+      .field("process", device.osPid)
+      .field("rank", device.rank)
+      .field("span_ns", device.window.endNs - device.window.startNs)
+      .field("busy_ns", device.ledger.busyNs())
+      .field("idle_ns", device.ledger.idleNs())
+      .field("kernel_ns", device.kernelNs)
+      .field("memcpy_ns", device.memcpyNs)
+      .field("memset_ns", device.memsetNs)
+      .field("comm_ns", device.commNs)
+      .field("comm_exposed_ns", device.ledger[Cause::ExposedCommunication])
+      .field("kernels", device.kernels)
+      .key("ledger");
+  writeLedger(json, device.ledger);
+  json.key("queues").beginArray();
+  for (const QueueAccount& queue : device.queues) {
+    json.beginObject().field("name", queue.name).key("ledger");
+    writeLedger(json, queue.ledger);
+    json.endObject();
+  }
+  json.endArray().endObject();
+}
+
+void writeSteps(JsonWriter& json, const Analysis& analysis) {
+  json.key("steps").beginArray();
+  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
+    const Step& step = analysis.steps.all[i];
+    json.beginObject()
+        .field("index", step.index)
+        .field("name", step.name)
+        .field("start_ns", step.startNs)
+        .field("dur_ns", step.durNs())
+        .field("warm_up", step.warmUp)
+        .key("ledger");
+    writeLedger(json, analysis.stepLedgers[i]);
+    json.endObject();
+  }
+  json.endArray();
+}
+
+void writeFinding(JsonWriter& json, const Finding& finding) {
+  constexpr std::string_view kSeverities[]{"low", "medium", "high"};
+  json.beginObject()
+      .field("id", finding.id)
+      .field("kind", finding.kind == FindingKind::Fault ? "fault" : "opportunity")
+      .field("severity", kSeverities[static_cast<std::size_t>(finding.severity)])
+      .field("title", finding.title)
+      .field("cost_ns_per_step", finding.costNsPerStep)
+      .field("predicted_gain_ns_per_step", finding.predictedGainNsPerStep)
+      .field("gain_low_ns_per_step", finding.gainLowNsPerStep)
+      .field("gain_high_ns_per_step", finding.gainHighNsPerStep)
+      .field("confidence", finding.confidence)
+      .field("knob", finding.knob)
+      .field("advice", finding.advice)
+      .field("count", finding.count)
+      .key("evidence")
+      .beginArray();
+  for (const Evidence& evidence : finding.evidence) {
+    json.beginObject().field("start_ns", evidence.startNs).field("end_ns", evidence.endNs).field("what", evidence.what).endObject();
+  }
+  json.endArray().endObject();
+}
+
+void writeMemory(JsonWriter& json, const MemoryStats& memory) {
+  json.key("memory")
+      .beginObject()
+      .field("peak_bytes", memory.peakBytes)
+      .field("at_ns", memory.peakAtNs)
+      .field("reserved_peak_bytes", memory.peakReservedBytes)
+      .field("leak_bytes_per_step", memory.leakBytesPerStep)
+      .key("live")
+      .beginArray();
+  for (std::size_t i = 0; i < std::min(kLiveListed, memory.live.size()); ++i) {
+    const LiveTensor& tensor = memory.live[i];
+    json.beginObject()
+        .field("bytes", tensor.bytes)
+        .field("role", roleName(tensor.role))
+        .field("tensor", tensor.tensor)
+        .field("op", tensor.op)
+        .field("allocated_ns", tensor.allocatedNs)
+        .endObject();
+  }
+  json.endArray().endObject();
+}
+
+void writeTrace(JsonWriter& json, const Analysis& analysis) {
+  const auto span = analysis.store->span();
+  json.key("trace")
+      .beginObject()
+      .field("path", analysis.store->path().string())
+      .field("start_ns", span.startNs)
+      .field("end_ns", span.endNs)
+      .field("window_start_ns", analysis.window.startNs)
+      .field("window_end_ns", analysis.window.endNs)
+      .field("dropped_events", analysis.droppedEvents)
+      .key("warnings")
+      .beginArray();
+  for (const std::string& warning : analysis.store->warnings()) json.value(std::string_view(warning));
+  json.endArray().endObject();
+}
+
+}  // namespace
+
+std::string renderJson(const Analysis& analysis) {
+  JsonWriter json;
+  json.beginObject().field("schema", "lacuna.report/1");
+  writeTrace(json, analysis);
+  json.key("devices").beginArray();
+  for (const DeviceAccount& device : analysis.devices) writeDevice(json, device);
+  json.endArray();
+  writeSteps(json, analysis);
+  json.key("ledger");
+  writeLedger(json, analysis.ledger);
+  json.key("findings").beginArray();
+  for (const Finding& finding : analysis.findings) writeFinding(json, finding);
+  json.endArray().key("kernels").beginArray();
+  for (const KernelRow& row : analysis.kernels) {
+    json.beginObject().field("name", row.name).field("count", row.count).field("total_ns", row.totalNs).field("min_ns", row.minNs).field("max_ns", row.maxNs).endObject();
+  }
+  json.endArray();
+  writeMemory(json, analysis.memory);
+  return json.endObject().take();
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+double share(const Analysis& analysis, std::int64_t ns) {
+  const std::int64_t total = analysis.ledger.totalNs();
+  return total <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(total);
+}
+
+std::string worstCauses(const Analysis& analysis) {
+  std::vector<Cause> causes;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    const auto cause = static_cast<Cause>(i);
+    if (!isBusy(cause) && share(analysis, analysis.ledger[cause]) >= 0.02) causes.push_back(cause);
+  }
+  std::sort(causes.begin(), causes.end(), [&](Cause a, Cause b) { return analysis.ledger[a] > analysis.ledger[b]; });
+  if (causes.size() > 3) causes.resize(3);
+  std::string out;
+  for (const Cause cause : causes) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", causeLabel(cause), humanShare(share(analysis, analysis.ledger[cause])));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string verdict(const Analysis& analysis) {
+  std::string text;
+  if (analysis.devices.empty()) {
+    text = "No device did any work in this trace, so there is no ledger; what the host did is below.";
+  } else {
+    const std::string causes = worstCauses(analysis);
+    const char* who = analysis.devices.size() == 1 ? "The device is" : "The devices are";
+    text = fmt::format("{} busy {} of the time{}.", who, humanShare(share(analysis, analysis.ledger.busyNs())),
+                       causes.empty() ? "" : "; idle: " + causes);
+  }
+  std::size_t faults = 0;
+  for (const Finding& finding : analysis.findings) faults += finding.kind == FindingKind::Fault ? 1 : 0;
+  if (faults > 0) {
+    text += fmt::format(" {} fault{} found; the costliest: {}.", faults, faults == 1 ? "" : "s", analysis.findings.front().title);
+  } else if (!analysis.devices.empty()) {
+    text += " No fault found.";
+  }
+  if (analysis.droppedEvents > 0) text += fmt::format(" Mind that {} events were lost while recording.", analysis.droppedEvents);
+  for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
+  return text;
+}
+
+std::string describeRun(const Analysis& analysis) {
+  std::string devices;
+  for (const DeviceAccount& device : analysis.devices) {
+    devices += fmt::format("{}{}", devices.empty() ? "" : ", ", device.label);
+    if (analysis.devices.size() == 1 && !device.name.empty()) devices += " (" + device.name + ")";
+  }
+  std::string steps = "no steps";
+  if (!analysis.steps.all.empty()) {
+    steps = fmt::format("{} steps of {} (± {})", analysis.steps.all.size(), humanTime(analysis.steps.medianNs()), humanTime(analysis.steps.spreadNs()));
+  }
+  return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(), humanTime(analysis.window.endNs - analysis.window.startNs),
+                     steps, devices.empty() ? "no device" : devices);
+}
+
+}  // namespace lacuna::analyzer

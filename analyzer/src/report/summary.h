@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+
+/// The one or two sentences that a report opens with.
+std::string verdict(const Analysis& analysis);
+/// File, length, steps and devices in one line.
+std::string describeRun(const Analysis& analysis);
+
+}  // namespace lacuna::analyzer

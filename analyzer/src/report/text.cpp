@@ -1,0 +1,379 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+
+#include "lacuna/analyzer/report.h"
+#include "report/summary.h"
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+struct Look {
+  std::string_view mark;  ///< what fills the bar
+  int colour;             ///< of the 256-colour palette; colour-blind safe as far as it allows
+};
+constexpr std::array<Look, kCauseCount> kLooks{{{"█", 35},
+                                                {"▓", 75},
+                                                {"▒", 110},
+                                                {"p", 245},
+                                                {"s", 166},
+                                                {"L", 196},
+                                                {"d", 134},
+                                                {"o", 94},
+                                                {"h", 214},
+                                                {"l", 220},
+                                                {"w", 68},
+                                                {"?", 240}}};
+
+/// Terminal columns of UTF-8 text, as all that is printed here is one column wide.
+int columns(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string shortened(std::string_view text, int width) {
+  if (columns(text) <= width) return std::string(text);
+  std::string out;
+  for (std::size_t i = 0; i < text.size() && width > 1;) {
+    std::size_t next = i + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
+    out += text.substr(i, next - i);
+    i = next;
+    --width;
+  }
+  return out + "…";
+}
+
+std::string padded(std::string_view text, int width) {
+  std::string out = shortened(text, width);
+  out.append(static_cast<std::size_t>(std::max(0, width - columns(out))), ' ');
+  return out;
+}
+
+class TextReport {
+ public:
+  TextReport(const Analysis& analysis, const ReportOptions& options)
+      : analysis_(analysis), options_(options), width_(std::clamp(options.width, 40, 200)) {}
+
+  std::string render() {
+    if (options_.sections.empty()) {
+      overview();
+    } else {
+      for (const std::string& name : options_.sections) section(name, INT_MAX);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void overview();
+  void section(std::string_view name, int rows);
+  void header();
+  void ledger();
+  void bar(const Ledger& ledger);
+  void findings(int rows);
+  void finding(std::size_t number, const Finding& finding);
+  void stepsSection(int rows);
+  void kernelsSection(int rows);
+  void operatorsSection(int rows);
+  void callsSection(int rows);
+  void launchesSection();
+  void loaderSection();
+  void memorySection(int rows);
+  void communicationSection(int rows);
+  void devicesSection();
+  void causesSection(int rows);
+
+  void line(std::string_view text = {}) {
+    out_ += text;
+    out_ += '\n';
+  }
+  void title(std::string_view text) {
+    line();
+    line(styled(text, "1"));
+  }
+  void wrapped(std::string_view text, int indent, int hanging);
+  [[nodiscard]] std::string styled(std::string_view text, std::string_view code) const {
+    return options_.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+  [[nodiscard]] std::string marked(Cause cause, std::string_view text) const {
+    return styled(text, fmt::format("38;5;{}", kLooks[static_cast<std::size_t>(cause)].colour));
+  }
+  [[nodiscard]] std::int64_t perStep(std::int64_t ns) const { return ns / analysis_.stepCount(); }
+
+  const Analysis& analysis_;
+  const ReportOptions& options_;
+  int width_;
+  std::string out_;
+};
+
+void TextReport::wrapped(std::string_view text, int indent, int hanging) {
+  std::string current(static_cast<std::size_t>(indent), ' ');
+  bool empty = true;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    if (!empty && columns(current) + 1 + columns(word) > width_) {
+      line(current);
+      current.assign(static_cast<std::size_t>(hanging), ' ');
+      empty = true;
+    }
+    current += (empty ? "" : " ") + std::string(word);
+    empty = false;
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  line(current);
+}
+
+void TextReport::header() {
+  line(styled(shortened(describeRun(analysis_), width_), "2"));
+  line();
+  wrapped(verdict(analysis_), 0, 0);
+}
+
+void TextReport::bar(const Ledger& ledger) {
+  const std::int64_t total = ledger.totalNs();
+  if (total <= 0) return;
+  const int cells = width_ - 2;
+  std::string text = " ";
+  std::int64_t sum = 0;
+  int drawn = 0;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    sum += ledger.ns[i];
+    const auto until = static_cast<int>(static_cast<double>(sum) / static_cast<double>(total) * cells + 0.5);
+    std::string cellsText;
+    for (; drawn < until; ++drawn) cellsText += options_.colour ? "█" : kLooks[i].mark;
+    if (!cellsText.empty()) text += marked(static_cast<Cause>(i), cellsText);
+  }
+  line(text);
+}
+
+void TextReport::ledger() {
+  if (analysis_.devices.empty()) return;
+  title("Where the device's time goes");
+  bar(analysis_.ledger);
+  const std::int64_t total = std::max<std::int64_t>(1, analysis_.ledger.totalNs());
+  std::vector<Cause> order;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (analysis_.ledger.ns[i] > 0 || static_cast<Cause>(i) == Cause::Unknown) order.push_back(static_cast<Cause>(i));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](Cause a, Cause b) {
+    if (isBusy(a) != isBusy(b)) return isBusy(a);
+    return analysis_.ledger[a] > analysis_.ledger[b];
+  });
+  const int perRow = width_ >= 120 ? 2 : 1;
+  std::string row;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Cause cause = order[i];
+    const std::int64_t ns = analysis_.ledger[cause];
+    row += fmt::format(" {} {} {:>7} {:>11}{}  ", marked(cause, options_.colour ? "█" : kLooks[static_cast<std::size_t>(cause)].mark),
+                       padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
+                       humanTime(perStep(ns)), analysis_.steps.all.empty() ? "" : " a step");
+    if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
+      line(row.substr(0, row.find_last_not_of(' ') + 1));
+      row.clear();
+    }
+  }
+}
+
+void TextReport::finding(std::size_t number, const Finding& finding) {
+  const bool fault = finding.kind == FindingKind::Fault;
+  const std::string tag = styled(fault ? "fault" : "could", fault ? "1;31" : "36");
+  out_ += fmt::format(" {:>2} {}  ", number, tag);
+  std::string text = finding.title;
+  const std::size_t start = out_.size();
+  wrapped(text, 0, 11);
+  (void)start;
+  const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
+  wrapped("fix   " + fix, 11, 17);
+  if (finding.predictedGainNsPerStep > 0) {
+    const double share = static_cast<double>(finding.predictedGainNsPerStep) / static_cast<double>(std::max<std::int64_t>(1, analysis_.stepNs()));
+    std::string gain = fmt::format("gain  {} a step ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep), humanShare(share), 100 * finding.confidence);
+    if (finding.gainHighNsPerStep > finding.gainLowNsPerStep) {
+      gain += fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
+    }
+    wrapped(gain, 11, 17);
+  }
+}
+
+void TextReport::findings(int rows) {
+  title("Findings");
+  if (analysis_.findings.empty()) line(" none: nothing stands out");
+  for (std::size_t i = 0; i < analysis_.findings.size() && static_cast<int>(i) < rows; ++i) finding(i + 1, analysis_.findings[i]);
+  if (static_cast<int>(analysis_.findings.size()) > rows) {
+    line(fmt::format("    and {} more: --section findings", static_cast<int>(analysis_.findings.size()) - rows));
+  }
+}
+
+void TextReport::stepsSection(int rows) {
+  title("Steps");
+  const Steps& steps = analysis_.steps;
+  if (steps.all.empty()) {
+    wrapped("none were found: mark them with an NVTX range named \"step\" to see figures per step", 1, 1);
+    return;
+  }
+  std::int64_t longest = 1;
+  for (const Step& step : steps.all) longest = std::max(longest, step.durNs());
+  const int room = std::max(10, width_ - 44);
+  for (std::size_t i = 0; i < steps.all.size() && static_cast<int>(i) < rows; ++i) {
+    const Step& step = steps.all[i];
+    const auto cells = static_cast<std::size_t>(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room + 0.5);
+    std::string bar;
+    for (std::size_t c = 0; c < cells; ++c) bar += "█";
+    line(fmt::format(" {:>5} {} {:>11} {}{}", step.index, padded(step.name, 18), humanTime(step.durNs()), marked(Cause::Compute, bar), step.warmUp ? " warm-up" : ""));
+  }
+  if (static_cast<int>(steps.all.size()) > rows) line(fmt::format("       and {} more: --section steps", static_cast<int>(steps.all.size()) - rows));
+}
+
+void TextReport::kernelsSection(int rows) {
+  title("Kernels");
+  if (analysis_.kernels.empty()) line(" none were recorded");
+  std::int64_t total = 1;
+  for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
+  const int nameWidth = width_ - 45;
+  if (!analysis_.kernels.empty()) line(styled(fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded("name", nameWidth), "count", "total", "share", "mean"), "2"));
+  for (std::size_t i = 0; i < analysis_.kernels.size() && static_cast<int>(i) < rows; ++i) {
+    const KernelRow& row = analysis_.kernels[i];
+    line(fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs), humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)), humanTime(row.meanNs())));
+  }
+}
+
+void TextReport::operatorsSection(int rows) {
+  title("Operators");
+  if (analysis_.operators.empty()) line(" none were recorded");
+  const int nameWidth = width_ - 48;
+  if (!analysis_.operators.empty()) line(styled(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded("name", nameWidth), "calls", "host", "host self", "device"), "2"));
+  for (std::size_t i = 0; i < analysis_.operators.size() && static_cast<int>(i) < rows; ++i) {
+    const OperatorRow& row = analysis_.operators[i];
+    line(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs)));
+  }
+}
+
+void TextReport::callsSection(int rows) {
+  title("Calls");
+  if (analysis_.calls.empty()) line(" no driver or synchronising calls were recorded");
+  const int nameWidth = (width_ - 28) * 6 / 10;
+  for (std::size_t i = 0; i < analysis_.calls.size() && static_cast<int>(i) < rows; ++i) {
+    const CallRow& row = analysis_.calls[i];
+    line(fmt::format(" {} {:>8} {:>11}  {}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs), row.caller.empty() ? "" : shortened("from " + row.caller, width_ - 25 - nameWidth)));
+  }
+}
+
+void TextReport::launchesSection() {
+  title("Launches");
+  const LaunchStats& stats = analysis_.launches;
+  if (stats.launches == 0) {
+    line(" no launch could be joined to device work");
+    return;
+  }
+  const auto share = [&](std::uint64_t count) { return humanShare(static_cast<double>(count) / static_cast<double>(stats.launches)); };
+  line(fmt::format(" {} launches, {} a step; call {} (median), from its end to the start {}", stats.launches, stats.launches / static_cast<std::uint64_t>(analysis_.stepCount()), humanTime(stats.medianCallNs), humanTime(stats.medianDelayNs)));
+  line(fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average", share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth));
+}
+
+void TextReport::loaderSection() {
+  const LoaderStats& loader = analysis_.loader;
+  if (!loader.present) return;
+  title("Loader");
+  line(fmt::format(" {} batches; the training thread waited {} a step", loader.batches, humanTime(perStep(loader.waitNs))));
+  if (loader.busyNs == 0) return;
+  std::string stages;
+  for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
+    if (loader.stageNs[i] > 0) stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i], humanShare(static_cast<double>(loader.stageNs[i]) / static_cast<double>(loader.busyNs)));
+  }
+  const std::string who = loader.workers == 0 ? "the training thread prepares them" : fmt::format("{} workers, busy {}", loader.workers, humanShare(loader.utilisation(analysis_.window.endNs - analysis_.window.startNs)));
+  line(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
+  if (loader.meanDepth >= 0) line(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
+}
+
+void TextReport::memorySection(int rows) {
+  const MemoryStats& memory = analysis_.memory;
+  if (!memory.present) return;
+  title("Memory");
+  std::string roles;
+  for (std::size_t i = 0; i < kRoleCount; ++i) {
+    if (memory.peakByRole[i] > 0) roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)), humanBytes(memory.peakByRole[i]));
+  }
+  wrapped(fmt::format("peak {} ({}){}", humanBytes(memory.peakBytes), roles, memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : ""), 1, 1);
+  for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
+    const LiveTensor& tensor = memory.live[i];
+    line(fmt::format(" {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10), shortened(tensor.tensor.empty() ? tensor.op : fmt::format("{} ({})", tensor.tensor, tensor.op), width_ - 27)));
+  }
+  if (memory.leakBytesPerStep > 0) line(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));
+}
+
+void TextReport::communicationSection(int rows) {
+  const CommunicationStats& comm = analysis_.communication;
+  if (comm.totalNs == 0) return;
+  title("Communication");
+  line(fmt::format(" {} in all, {} of it exposed", humanTime(comm.totalNs), humanShare(static_cast<double>(comm.exposedNs) / static_cast<double>(comm.totalNs))));
+  const int nameWidth = width_ - 36;
+  for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
+    const CollectiveRow& row = comm.collectives[i];
+    line(fmt::format(" {} {:>6} {:>11} {:>11} exposed", padded(row.name, nameWidth - 8), row.count, humanTime(row.totalNs), humanTime(row.exposedNs)));
+  }
+}
+
+void TextReport::devicesSection() {
+  title("Devices");
+  if (analysis_.devices.empty()) line(" none did any work");
+  for (const DeviceAccount& device : analysis_.devices) {
+    const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
+    line(fmt::format(" {} {}  {} busy of {}, {} kernels{}", padded(device.label, 8), shortened(device.name, width_ / 3), humanShare(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)), humanTime(span), device.kernels, device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
+    bar(device.ledger);
+  }
+}
+
+void TextReport::causesSection(int rows) {
+  title("What the idle time was spent on");
+  if (analysis_.details.empty()) line(" no idle time");
+  for (std::size_t i = 0; i < analysis_.details.size() && static_cast<int>(i) < rows; ++i) {
+    const CauseDetail& detail = analysis_.details[i];
+    line(fmt::format(" {:>11} {:>7}×  {} {}", humanTime(detail.ns), detail.count, padded(causeLabel(detail.cause), 26), shortened(detail.name, width_ - 51)));
+  }
+}
+
+void TextReport::section(std::string_view name, int rows) {
+  if (name == "summary") header();
+  if (name == "ledger") ledger();
+  if (name == "causes") causesSection(rows);
+  if (name == "findings") findings(rows);
+  if (name == "devices") devicesSection();
+  if (name == "steps") stepsSection(rows);
+  if (name == "kernels") kernelsSection(rows);
+  if (name == "operators") operatorsSection(rows);
+  if (name == "calls") callsSection(rows);
+  if (name == "launches") launchesSection();
+  if (name == "loader") loaderSection();
+  if (name == "memory") memorySection(rows);
+  if (name == "communication") communicationSection(rows);
+}
+
+void TextReport::overview() {
+  header();
+  ledger();
+  findings(3);
+  if (analysis_.devices.size() > 1) devicesSection();
+  stepsSection(6);
+  kernelsSection(5);
+  loaderSection();
+  memorySection(3);
+  communicationSection(2);
+  line();
+  line(styled(shortened("more: --section " + fmt::format("{}", fmt::join(reportSections(), "|")), width_), "2"));
+}
+
+}  // namespace
+
+std::span<const std::string_view> reportSections() {
+  static constexpr std::array<std::string_view, 13> kSections{"summary", "ledger", "causes", "findings", "devices", "steps", "kernels",
+                                                              "operators", "calls", "launches", "loader", "memory", "communication"};
+  return kSections;
+}
+
+std::string renderText(const Analysis& analysis, const ReportOptions& options) { return TextReport(analysis, options).render(); }
+
+}  // namespace lacuna::analyzer
