@@ -35,7 +35,8 @@ std::unordered_map<prof::DeviceId, std::vector<Interval>> computing(const Timeli
 }
 
 std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs to) {
-  auto it = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
+  auto it =
+      std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
   std::int64_t sum = 0;
   for (; it != intervals.end() && it->startNs < to; ++it) sum += std::min(to, it->endNs) - std::max(from, it->startNs);
   return sum;

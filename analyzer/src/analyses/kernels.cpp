@@ -14,7 +14,8 @@ using prof::Kernel;
 
 bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::any_of(parts.begin(), parts.end(),
                      [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
@@ -22,19 +23,20 @@ bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts
 }  // namespace
 
 bool usesTensorCores(std::string_view name) {
-  return hasAny(name, {"tensorop", "s884", "h884", "s1688", "h1688", "s16816", "h16816", "i8816", "hmma", "imma", "wgmma",
-                       "tf32", "_bf16_bf16", "flash_fwd", "flash_bwd", "fmha"});
+  return hasAny(name, {"tensorop", "s884", "h884", "s1688", "h1688", "s16816", "h16816", "i8816", "hmma", "imma",
+                       "wgmma", "tf32", "_bf16_bf16", "flash_fwd", "flash_bwd", "fmha"});
 }
 
 bool isMatrixWork(std::string_view name) {
-  return hasAny(name, {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "implicit_convolve", "winograd",
-                       "matmul", "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm"}) &&
+  return hasAny(name,
+                {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "implicit_convolve", "winograd",
+                 "matmul", "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm"}) &&
          !hasAny(name, {"optimizer"});
 }
 
 bool isPointwiseWork(std::string_view name) {
-  return hasAny(name, {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid", "tanh",
-                       "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&
+  return hasAny(name, {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid",
+                       "tanh", "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&
          !isMatrixWork(name) && !hasAny(name, {"nccl", "reduce", "norm", "softmax", "adam", "sgd", "loss"});
 }
 

@@ -99,28 +99,29 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   StageSums sums(stats);
   std::unordered_map<std::uint64_t, int> roles;
   std::unordered_set<ThreadId> consumers;
-  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          const TimeNs from = std::max(start[i], window.startNs);
-          const TimeNs to = std::min(start[i] + dur[i], window.endNs);
-          if (!thread[i] || from >= to) continue;
-          const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
-          const auto [role, isNew] = roles.try_emplace(key, kNoStage);
-          if (isNew) role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
-          if (role->second == kNoStage) continue;
-          stats.present = true;
-          if (role->second == kWait) {
-            stats.waitNs += to - from;
-            consumers.insert(thread[i]);
-            if (start[i] >= window.startNs) ++stats.batches;
-          } else if (role->second == kPut) {
-            stats.blockedNs += to - from;
-          } else {
-            sums.add(thread[i], from, to - from, role->second);
-          }
-        }
-      });
+  const auto status =
+      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
+          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              const TimeNs from = std::max(start[i], window.startNs);
+              const TimeNs to = std::min(start[i] + dur[i], window.endNs);
+              if (!thread[i] || from >= to) continue;
+              const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+              const auto [role, isNew] = roles.try_emplace(key, kNoStage);
+              if (isNew) role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
+              if (role->second == kNoStage) continue;
+              stats.present = true;
+              if (role->second == kWait) {
+                stats.waitNs += to - from;
+                consumers.insert(thread[i]);
+                if (start[i] >= window.startNs) ++stats.batches;
+              } else if (role->second == kPut) {
+                stats.blockedNs += to - from;
+              } else {
+                sums.add(thread[i], from, to - from, role->second);
+              }
+            }
+          });
   if (!status) return status.error();
   stats.workers = static_cast<std::uint32_t>(sums.threads());
   for (const ThreadId consumer : consumers) {

@@ -50,10 +50,10 @@ class Tracker {
 /// Calls visit(time, action) after each row that was applied to the tracker, until it answers false.
 template <class Visit>
 prof::Status replay(const Store& store, TimeNs until, Tracker& tracker, Visit&& visit) {
-  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action, &Allocation::role, &Allocation::address,
-                    &Allocation::bytes, &Allocation::tensor, &Allocation::op>(
-      {INT64_MIN, until},
-      [&](std::uint64_t, auto time, auto device, auto action, auto role, auto address, auto bytes, auto tensor, auto op) {
+  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action, &Allocation::role,
+                    &Allocation::address, &Allocation::bytes, &Allocation::tensor, &Allocation::op>(
+      {INT64_MIN, until}, [&](std::uint64_t, auto time, auto device, auto action, auto role, auto address, auto bytes,
+                              auto tensor, auto op) {
         for (std::size_t i = 0; i < time.size(); ++i) {
           if (time[i] >= until) return false;
           switch (action[i]) {
@@ -80,7 +80,8 @@ prof::Status replay(const Store& store, TimeNs until, Tracker& tracker, Visit&& 
 
 class Curve {
  public:
-  explicit Curve(prof::TimeWindow span) : start_(span.startNs), width_(std::max<TimeNs>(1, (span.endNs - span.startNs) / TimeNs{kCurvePoints} + 1)) {}
+  explicit Curve(prof::TimeWindow span)
+      : start_(span.startNs), width_(std::max<TimeNs>(1, (span.endNs - span.startNs) / TimeNs{kCurvePoints} + 1)) {}
   void add(TimeNs time, std::uint64_t bytes) {
     const TimeNs slot = start_ + (time - start_) / width_ * width_;
     if (points_.empty() || points_.back().timeNs != slot) {
@@ -98,7 +99,8 @@ class Curve {
 };
 
 LiveTensor describe(const Store& store, const Block& block) {
-  return {block.bytes, block.role, std::string(store.text(block.tensor)), std::string(store.text(block.op)), block.allocatedNs};
+  return {block.bytes, block.role, std::string(store.text(block.tensor)), std::string(store.text(block.op)),
+          block.allocatedNs};
 }
 
 /// Records what is alive at the end of each step, and the greatest use within it.
@@ -130,7 +132,8 @@ std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps) {
   std::vector<std::int64_t> growth;
   for (std::size_t i = 1; i < stats.stepEndBytes.size(); ++i) {
     if (steps.all[i - 1].warmUp) continue;
-    growth.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]) - static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));
+    growth.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]) -
+                     static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));
   }
   if (growth.size() < 3) return 0;
   const auto rising = std::count_if(growth.begin(), growth.end(), [](std::int64_t g) { return g > 0; });
@@ -147,22 +150,24 @@ void findLeaked(const Store& store, const Tracker& tracker, const Steps& steps, 
   std::map<std::pair<prof::StringId, prof::StringId>, Block> byOrigin;
   for (const auto& [key, block] : tracker.live) {
     if (block.allocatedNs < from || block.allocatedNs >= to) continue;
-    Block& sum = byOrigin.try_emplace({block.op, block.tensor}, Block{0, block.allocatedNs, block.tensor, block.op, block.role})
-                     .first->second;
+    Block& sum =
+        byOrigin.try_emplace({block.op, block.tensor}, Block{0, block.allocatedNs, block.tensor, block.op, block.role})
+            .first->second;
     sum.bytes += block.bytes;
   }
   for (auto& [origin, block] : byOrigin) {
     block.bytes /= steady.size() - 1;
     stats.leaked.push_back(describe(store, block));
   }
-  std::sort(stats.leaked.begin(), stats.leaked.end(), [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
+  std::sort(stats.leaked.begin(), stats.leaked.end(),
+            [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
 }
 
 }  // namespace
 
 std::string_view roleName(MemoryRole role) {
-  constexpr std::array<std::string_view, kRoleCount> kNames{"other", "parameter", "gradient", "activation", "optimizer",
-                                                            "input", "workspace", "communication", "cached"};
+  constexpr std::array<std::string_view, kRoleCount> kNames{
+      "other", "parameter", "gradient", "activation", "optimizer", "input", "workspace", "communication", "cached"};
   const auto at = static_cast<std::size_t>(role);
   return at < kNames.size() ? kNames[at] : kNames[0];
 }

@@ -16,7 +16,9 @@ using prof::ThreadId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-bool startsIn(TimeWindow window, TimeNs startNs) { return startNs >= window.startNs && startNs < window.endNs; }
+bool startsIn(TimeWindow window, TimeNs startNs) {
+  return startNs >= window.startNs && startNs < window.endNs;
+}
 
 /// Per thread, spans by start with parents before children.
 using ByThread = std::unordered_map<ThreadId, std::vector<const HostSpan*>>;
@@ -46,11 +48,15 @@ std::vector<std::size_t> parentsOf(const std::vector<const HostSpan*>& spans) {
   return parents;
 }
 
-bool isOperatorSpan(const HostSpan& span) { return span.activity == Activity::Operator; }
+bool isOperatorSpan(const HostSpan& span) {
+  return span.activity == Activity::Operator;
+}
 
 /// The operator around `t` on a thread, innermost, or null.
-const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents, TimeNs t) {
-  const auto after = std::upper_bound(spans.begin(), spans.end(), t, [](TimeNs at, const HostSpan* s) { return at < s->startNs; });
+const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents,
+                           TimeNs t) {
+  const auto after =
+      std::upper_bound(spans.begin(), spans.end(), t, [](TimeNs at, const HostSpan* s) { return at < s->startNs; });
   if (after == spans.begin()) return nullptr;
   auto at = static_cast<std::size_t>(after - spans.begin()) - 1;
   while (at != std::string::npos && spans[at]->endNs < t) at = parents[at];

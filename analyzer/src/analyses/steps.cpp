@@ -203,7 +203,8 @@ Period findPeriod(std::span<const std::uint32_t> sequence) {
   std::size_t tried = 0;
   for (const auto& [distance, count] : distances) {
     if (distance < 2 || count < 2 || 3 * distance > sequence.size() || ++tried > 2'000) continue;
-    if (matchShare(sequence.subspan(0, std::min(sequence.size(), offset + 4 * distance)), distance, offset) < kEnough) continue;
+    if (matchShare(sequence.subspan(0, std::min(sequence.size(), offset + 4 * distance)), distance, offset) < kEnough)
+      continue;
     if (matchShare(sequence, distance, offset) < kEnough) continue;
     std::size_t begin = offset;
     while (begin > 0 && sequence[begin - 1] == sequence[begin - 1 + distance]) --begin;

@@ -53,7 +53,8 @@ class Collector {
  private:
   void addToSteps(const LedgerSegment& segment) {
     const auto& steps = analysis_.steps.all;
-    auto it = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.endNs <= segment.startNs; });
+    auto it =
+        std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.endNs <= segment.startNs; });
     for (; it != steps.end() && it->startNs < segment.endNs; ++it) {
       const TimeNs dur = std::min(it->endNs, segment.endNs) - std::max(it->startNs, segment.startNs);
       analysis_.stepLedgers[static_cast<std::size_t>(it - steps.begin())].add(segment.cause, dur);
@@ -62,7 +63,8 @@ class Collector {
   void keepLongest(const LedgerSegment& segment) {
     auto& kept = analysis_.longest[static_cast<std::size_t>(segment.cause)];
     if (kept.size() == kLongestKept && kept.back().durNs() >= segment.durNs()) return;
-    const auto at = std::find_if(kept.begin(), kept.end(), [&](const LedgerSegment& k) { return k.durNs() < segment.durNs(); });
+    const auto at =
+        std::find_if(kept.begin(), kept.end(), [&](const LedgerSegment& k) { return k.durNs() < segment.durNs(); });
     kept.insert(at, segment);
     if (kept.size() > kLongestKept) kept.pop_back();
   }
@@ -115,7 +117,8 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
   const auto sum = static_cast<double>(launches.launches + more.launches);
   if (sum > 0) {
     launches.meanQueueDepth = (launches.meanQueueDepth * static_cast<double>(launches.launches) +
-                               more.meanQueueDepth * static_cast<double>(more.launches)) / sum;
+                               more.meanQueueDepth * static_cast<double>(more.launches)) /
+                              sum;
   }
   // Of several chunks the one with the most launches speaks for the medians.
   if (more.launches > launches.launches) {
@@ -133,12 +136,14 @@ prof::Result<TimeWindow> chooseWindow(const Analysis& analysis) {
   const auto [first, last] = *analysis.options.steps;
   const auto& steps = analysis.steps.all;
   if (steps.empty()) {
-    return prof::Error{fmt::format("{}: no steps were found (no step markers, no repetition), so --steps cannot select any; "
-                                   "mark steps with an NVTX range named \"step\"", analysis.store->path().string())};
+    return prof::Error{
+        fmt::format("{}: no steps were found (no step markers, no repetition), so --steps cannot select any; "
+                    "mark steps with an NVTX range named \"step\"",
+                    analysis.store->path().string())};
   }
   if (first >= last || last > steps.size()) {
-    return prof::Error{fmt::format("{}: steps {}:{} are not there; it has steps 0:{}", analysis.store->path().string(), first, last,
-                                   steps.size())};
+    return prof::Error{fmt::format("{}: steps {}:{} are not there; it has steps 0:{}", analysis.store->path().string(),
+                                   first, last, steps.size())};
   }
   return TimeWindow{steps[first].startNs, steps[last - 1].endNs};
 }
@@ -159,18 +164,22 @@ TimeWindow coverOf(const Analysis& analysis) {
 
 prof::Status accountDevices(Analysis& analysis) {
   Collector collector(analysis);
-  const auto status = forEachChunk(*analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-    const LedgerAccountant accountant(timeline);
-    for (DeviceAccount& device : analysis.devices) {
-      accountant.account({device.id, {}}, window, [&](const LedgerSegment& segment) { collector.add(device, segment); });
-      const TimeWindow inside{std::max(window.startNs, device.window.startNs), std::min(window.endNs, device.window.endNs)};
-      if (inside.startNs >= inside.endNs) continue;
-      for (QueueAccount& queue : device.queues) queue.ledger += accountant.sum({device.id, queue.id}, inside);
-    }
-    const TimeWindow tables{std::max(window.startNs, analysis.window.startNs), std::min(window.endNs, analysis.window.endNs)};
-    mergeTables(analysis, timeline, tables);
-    return {};
-  });
+  const auto status = forEachChunk(
+      *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
+        const LedgerAccountant accountant(timeline);
+        for (DeviceAccount& device : analysis.devices) {
+          accountant.account({device.id, {}}, window,
+                             [&](const LedgerSegment& segment) { collector.add(device, segment); });
+          const TimeWindow inside{std::max(window.startNs, device.window.startNs),
+                                  std::min(window.endNs, device.window.endNs)};
+          if (inside.startNs >= inside.endNs) continue;
+          for (QueueAccount& queue : device.queues) queue.ledger += accountant.sum({device.id, queue.id}, inside);
+        }
+        const TimeWindow tables{std::max(window.startNs, analysis.window.startNs),
+                                std::min(window.endNs, analysis.window.endNs)};
+        mergeTables(analysis, timeline, tables);
+        return {};
+      });
   collector.finish();
   return status;
 }
@@ -182,7 +191,8 @@ void readEnvironment(Analysis& analysis) {
     const std::string_view key = store.text(row.key);
     const std::string_view value = store.text(row.value);
     if (key.starts_with("knob.")) analysis.knobs.emplace_back(key.substr(5), value);
-    if (key == "host.cores" || key == "cpu.count") std::from_chars(value.data(), value.data() + value.size(), analysis.hostCores);
+    if (key == "host.cores" || key == "cpu.count")
+      std::from_chars(value.data(), value.data() + value.size(), analysis.hostCores);
   }
   for (std::uint64_t i = 0; i < store.rows<prof::Drop>(); ++i) analysis.droppedEvents += store.row<prof::Drop>(i).count;
 }
@@ -202,11 +212,10 @@ prof::Status fillTables(Analysis& analysis) {
     into = std::move(*result);
     return {};
   };
-  for (const prof::Status& status :
-       {take(analysis.kernels, kernelTable(store, analysis.window)),
-        take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
-        take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
-        take(analysis.copies, copyStats(store, analysis.window))}) {
+  for (const prof::Status& status : {take(analysis.kernels, kernelTable(store, analysis.window)),
+                                     take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
+                                     take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
+                                     take(analysis.copies, copyStats(store, analysis.window))}) {
     if (!status) return status;
   }
   return {};
@@ -231,8 +240,10 @@ prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const Analysi
   analysis.options = options;
   const Store& trace = *analysis.store;
   if (timelineRows(trace) == 0 && trace.rows<prof::Allocation>() == 0) {
-    return prof::Error{fmt::format("{}: the trace holds no ranges, calls, device work or allocations, so there is nothing to "
-                                   "report; record with `lacuna run -- PROGRAM`", trace.path().string())};
+    return prof::Error{
+        fmt::format("{}: the trace holds no ranges, calls, device work or allocations, so there is nothing to "
+                    "report; record with `lacuna run -- PROGRAM`",
+                    trace.path().string())};
   }
   auto steps = findSteps(trace, options.rank ? processOfRank(trace, *options.rank) : prof::ProcessId());
   if (!steps) return steps.error();

@@ -160,8 +160,8 @@ prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWin
   std::copy_if(accounts.begin(), accounts.end(), std::back_inserter(wanted),
                [&](const DeviceAccount& account) { return isWanted(account, options); });
   if (wanted.empty() && !options.device.empty()) {
-    return prof::Error{fmt::format("{}: no device '{}' did any work here; there is: {}", store.path().string(), options.device,
-                                   accounts.empty() ? "none" : known(accounts, options))};
+    return prof::Error{fmt::format("{}: no device '{}' did any work here; there is: {}", store.path().string(),
+                                   options.device, accounts.empty() ? "none" : known(accounts, options))};
   }
   if (wanted.empty() && options.rank) {
     return prof::Error{fmt::format("{}: no device of rank {} did any work here; there is: {}", store.path().string(),

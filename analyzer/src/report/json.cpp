@@ -81,7 +81,11 @@ void writeFinding(JsonWriter& json, const Finding& finding) {
       .key("evidence")
       .beginArray();
   for (const Evidence& evidence : finding.evidence) {
-    json.beginObject().field("start_ns", evidence.startNs).field("end_ns", evidence.endNs).field("what", evidence.what).endObject();
+    json.beginObject()
+        .field("start_ns", evidence.startNs)
+        .field("end_ns", evidence.endNs)
+        .field("what", evidence.what)
+        .endObject();
   }
   json.endArray().endObject();
 }
@@ -140,7 +144,13 @@ std::string renderJson(const Analysis& analysis) {
   for (const Finding& finding : analysis.findings) writeFinding(json, finding);
   json.endArray().key("kernels").beginArray();
   for (const KernelRow& row : analysis.kernels) {
-    json.beginObject().field("name", row.name).field("count", row.count).field("total_ns", row.totalNs).field("min_ns", row.minNs).field("max_ns", row.maxNs).endObject();
+    json.beginObject()
+        .field("name", row.name)
+        .field("count", row.count)
+        .field("total_ns", row.totalNs)
+        .field("min_ns", row.minNs)
+        .field("max_ns", row.maxNs)
+        .endObject();
   }
   json.endArray();
   writeMemory(json, analysis.memory);

@@ -13,7 +13,12 @@ namespace {
 std::size_t sequenceLength(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
@@ -74,7 +79,9 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
-JsonWriter& JsonWriter::value(double number) { return raw(std::isfinite(number) ? fmt::format("{:.6g}", number) : "null"); }
+JsonWriter& JsonWriter::value(double number) {
+  return raw(std::isfinite(number) ? fmt::format("{:.6g}", number) : "null");
+}
 
 void JsonWriter::quote(std::string_view text) {
   out_ += '"';
@@ -98,6 +105,8 @@ void JsonWriter::quote(std::string_view text) {
   out_ += '"';
 }
 
-std::string JsonWriter::take() { return std::move(out_) + "\n"; }
+std::string JsonWriter::take() {
+  return std::move(out_) + "\n";
+}
 
 }  // namespace lacuna::analyzer

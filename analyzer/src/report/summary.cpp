@@ -26,7 +26,8 @@ std::string worstCauses(const Analysis& analysis) {
   if (causes.size() > 3) causes.resize(3);
   std::string out;
   for (const Cause cause : causes) {
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", causeLabel(cause), humanShare(share(analysis, analysis.ledger[cause])));
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", causeLabel(cause),
+                       humanShare(share(analysis, analysis.ledger[cause])));
   }
   return out;
 }
@@ -46,11 +47,13 @@ std::string verdict(const Analysis& analysis) {
   std::size_t faults = 0;
   for (const Finding& finding : analysis.findings) faults += finding.kind == FindingKind::Fault ? 1 : 0;
   if (faults > 0) {
-    text += fmt::format(" {} fault{} found; the costliest: {}.", faults, faults == 1 ? "" : "s", analysis.findings.front().title);
+    text += fmt::format(" {} fault{} found; the costliest: {}.", faults, faults == 1 ? "" : "s",
+                        analysis.findings.front().title);
   } else if (!analysis.devices.empty()) {
     text += " No fault found.";
   }
-  if (analysis.droppedEvents > 0) text += fmt::format(" Mind that {} events were lost while recording.", analysis.droppedEvents);
+  if (analysis.droppedEvents > 0)
+    text += fmt::format(" Mind that {} events were lost while recording.", analysis.droppedEvents);
   for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
   return text;
 }
@@ -63,10 +66,12 @@ std::string describeRun(const Analysis& analysis) {
   }
   std::string steps = "no steps";
   if (!analysis.steps.all.empty()) {
-    steps = fmt::format("{} steps of {} (± {})", analysis.steps.all.size(), humanTime(analysis.steps.medianNs()), humanTime(analysis.steps.spreadNs()));
+    steps = fmt::format("{} steps of {} (± {})", analysis.steps.all.size(), humanTime(analysis.steps.medianNs()),
+                        humanTime(analysis.steps.spreadNs()));
   }
-  return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(), humanTime(analysis.window.endNs - analysis.window.startNs),
-                     steps, devices.empty() ? "no device" : devices);
+  return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
+                     humanTime(analysis.window.endNs - analysis.window.startNs), steps,
+                     devices.empty() ? "no device" : devices);
 }
 
 }  // namespace lacuna::analyzer

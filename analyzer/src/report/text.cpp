@@ -32,7 +32,8 @@ constexpr std::array<Look, kCauseCount> kLooks{{{"█", 35},
 
 /// Terminal columns of UTF-8 text, as all that is printed here is one column wide.
 int columns(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<int>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 std::string shortened(std::string_view text, int width) {
@@ -169,7 +170,8 @@ void TextReport::ledger() {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Cause cause = order[i];
     const std::int64_t ns = analysis_.ledger[cause];
-    row += fmt::format(" {} {} {:>7} {:>11}{}  ", marked(cause, options_.colour ? "█" : kLooks[static_cast<std::size_t>(cause)].mark),
+    row += fmt::format(" {} {} {:>7} {:>11}{}  ",
+                       marked(cause, options_.colour ? "█" : kLooks[static_cast<std::size_t>(cause)].mark),
                        padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
                        humanTime(perStep(ns)), analysis_.steps.all.empty() ? "" : " a step");
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
@@ -190,10 +192,14 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped("fix   " + fix, 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
-    const double share = static_cast<double>(finding.predictedGainNsPerStep) / static_cast<double>(std::max<std::int64_t>(1, analysis_.stepNs()));
-    std::string gain = fmt::format("gain  {} a step ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep), humanShare(share), 100 * finding.confidence);
+    const double share = static_cast<double>(finding.predictedGainNsPerStep) /
+                         static_cast<double>(std::max<std::int64_t>(1, analysis_.stepNs()));
+    std::string gain =
+        fmt::format("gain  {} a step ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
+                    humanShare(share), 100 * finding.confidence);
     if (finding.gainHighNsPerStep > finding.gainLowNsPerStep) {
-      gain += fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
+      gain +=
+          fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
     }
     wrapped(gain, 11, 17);
   }
@@ -202,7 +208,8 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
 void TextReport::findings(int rows) {
   title("Findings");
   if (analysis_.findings.empty()) line(" none: nothing stands out");
-  for (std::size_t i = 0; i < analysis_.findings.size() && static_cast<int>(i) < rows; ++i) finding(i + 1, analysis_.findings[i]);
+  for (std::size_t i = 0; i < analysis_.findings.size() && static_cast<int>(i) < rows; ++i)
+    finding(i + 1, analysis_.findings[i]);
   if (static_cast<int>(analysis_.findings.size()) > rows) {
     line(fmt::format("    and {} more: --section findings", static_cast<int>(analysis_.findings.size()) - rows));
   }
@@ -220,12 +227,15 @@ void TextReport::stepsSection(int rows) {
   const int room = std::max(10, width_ - 44);
   for (std::size_t i = 0; i < steps.all.size() && static_cast<int>(i) < rows; ++i) {
     const Step& step = steps.all[i];
-    const auto cells = static_cast<std::size_t>(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room + 0.5);
+    const auto cells =
+        static_cast<std::size_t>(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room + 0.5);
     std::string bar;
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
-    line(fmt::format(" {:>5} {} {:>11} {}{}", step.index, padded(step.name, 18), humanTime(step.durNs()), marked(Cause::Compute, bar), step.warmUp ? " warm-up" : ""));
+    line(fmt::format(" {:>5} {} {:>11} {}{}", step.index, padded(step.name, 18), humanTime(step.durNs()),
+                     marked(Cause::Compute, bar), step.warmUp ? " warm-up" : ""));
   }
-  if (static_cast<int>(steps.all.size()) > rows) line(fmt::format("       and {} more: --section steps", static_cast<int>(steps.all.size()) - rows));
+  if (static_cast<int>(steps.all.size()) > rows)
+    line(fmt::format("       and {} more: --section steps", static_cast<int>(steps.all.size()) - rows));
 }
 
 void TextReport::kernelsSection(int rows) {
@@ -234,10 +244,15 @@ void TextReport::kernelsSection(int rows) {
   std::int64_t total = 1;
   for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
   const int nameWidth = width_ - 45;
-  if (!analysis_.kernels.empty()) line(styled(fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded("name", nameWidth), "count", "total", "share", "mean"), "2"));
+  if (!analysis_.kernels.empty())
+    line(styled(
+        fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded("name", nameWidth), "count", "total", "share", "mean"),
+        "2"));
   for (std::size_t i = 0; i < analysis_.kernels.size() && static_cast<int>(i) < rows; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs), humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)), humanTime(row.meanNs())));
+    line(fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
+                     humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
+                     humanTime(row.meanNs())));
   }
 }
 
@@ -245,10 +260,14 @@ void TextReport::operatorsSection(int rows) {
   title("Operators");
   if (analysis_.operators.empty()) line(" none were recorded");
   const int nameWidth = width_ - 48;
-  if (!analysis_.operators.empty()) line(styled(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded("name", nameWidth), "calls", "host", "host self", "device"), "2"));
+  if (!analysis_.operators.empty())
+    line(styled(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded("name", nameWidth), "calls", "host", "host self",
+                            "device"),
+                "2"));
   for (std::size_t i = 0; i < analysis_.operators.size() && static_cast<int>(i) < rows; ++i) {
     const OperatorRow& row = analysis_.operators[i];
-    line(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs)));
+    line(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
+                     humanTime(row.selfNs), humanTime(row.deviceNs)));
   }
 }
 
@@ -258,7 +277,8 @@ void TextReport::callsSection(int rows) {
   const int nameWidth = (width_ - 28) * 6 / 10;
   for (std::size_t i = 0; i < analysis_.calls.size() && static_cast<int>(i) < rows; ++i) {
     const CallRow& row = analysis_.calls[i];
-    line(fmt::format(" {} {:>8} {:>11}  {}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs), row.caller.empty() ? "" : shortened("from " + row.caller, width_ - 25 - nameWidth)));
+    line(fmt::format(" {} {:>8} {:>11}  {}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
+                     row.caller.empty() ? "" : shortened("from " + row.caller, width_ - 25 - nameWidth)));
   }
 }
 
@@ -269,22 +289,34 @@ void TextReport::launchesSection() {
     line(" no launch could be joined to device work");
     return;
   }
-  const auto share = [&](std::uint64_t count) { return humanShare(static_cast<double>(count) / static_cast<double>(stats.launches)); };
-  line(fmt::format(" {} launches, {} a step; call {} (median), from its end to the start {}", stats.launches, stats.launches / static_cast<std::uint64_t>(analysis_.stepCount()), humanTime(stats.medianCallNs), humanTime(stats.medianDelayNs)));
-  line(fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average", share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth));
+  const auto share = [&](std::uint64_t count) {
+    return humanShare(static_cast<double>(count) / static_cast<double>(stats.launches));
+  };
+  line(fmt::format(" {} launches, {} a step; call {} (median), from its end to the start {}", stats.launches,
+                   stats.launches / static_cast<std::uint64_t>(analysis_.stepCount()), humanTime(stats.medianCallNs),
+                   humanTime(stats.medianDelayNs)));
+  line(fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
+                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth));
 }
 
 void TextReport::loaderSection() {
   const LoaderStats& loader = analysis_.loader;
   if (!loader.present) return;
   title("Loader");
-  line(fmt::format(" {} batches; the training thread waited {} a step", loader.batches, humanTime(perStep(loader.waitNs))));
+  line(fmt::format(" {} batches; the training thread waited {} a step", loader.batches,
+                   humanTime(perStep(loader.waitNs))));
   if (loader.busyNs == 0) return;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
-    if (loader.stageNs[i] > 0) stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i], humanShare(static_cast<double>(loader.stageNs[i]) / static_cast<double>(loader.busyNs)));
+    if (loader.stageNs[i] > 0)
+      stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
+                            humanShare(static_cast<double>(loader.stageNs[i]) / static_cast<double>(loader.busyNs)));
   }
-  const std::string who = loader.workers == 0 ? "the training thread prepares them" : fmt::format("{} workers, busy {}", loader.workers, humanShare(loader.utilisation(analysis_.window.endNs - analysis_.window.startNs)));
+  const std::string who =
+      loader.workers == 0
+          ? "the training thread prepares them"
+          : fmt::format("{} workers, busy {}", loader.workers,
+                        humanShare(loader.utilisation(analysis_.window.endNs - analysis_.window.startNs)));
   line(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
   if (loader.meanDepth >= 0) line(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
 }
@@ -295,25 +327,35 @@ void TextReport::memorySection(int rows) {
   title("Memory");
   std::string roles;
   for (std::size_t i = 0; i < kRoleCount; ++i) {
-    if (memory.peakByRole[i] > 0) roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)), humanBytes(memory.peakByRole[i]));
+    if (memory.peakByRole[i] > 0)
+      roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)),
+                           humanBytes(memory.peakByRole[i]));
   }
-  wrapped(fmt::format("peak {} ({}){}", humanBytes(memory.peakBytes), roles, memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : ""), 1, 1);
+  wrapped(fmt::format(
+              "peak {} ({}){}", humanBytes(memory.peakBytes), roles,
+              memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : ""),
+          1, 1);
   for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
     const LiveTensor& tensor = memory.live[i];
-    line(fmt::format(" {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10), shortened(tensor.tensor.empty() ? tensor.op : fmt::format("{} ({})", tensor.tensor, tensor.op), width_ - 27)));
+    line(fmt::format(
+        " {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10),
+        shortened(tensor.tensor.empty() ? tensor.op : fmt::format("{} ({})", tensor.tensor, tensor.op), width_ - 27)));
   }
-  if (memory.leakBytesPerStep > 0) line(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));
+  if (memory.leakBytesPerStep > 0)
+    line(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));
 }
 
 void TextReport::communicationSection(int rows) {
   const CommunicationStats& comm = analysis_.communication;
   if (comm.totalNs == 0) return;
   title("Communication");
-  line(fmt::format(" {} in all, {} of it exposed", humanTime(comm.totalNs), humanShare(static_cast<double>(comm.exposedNs) / static_cast<double>(comm.totalNs))));
+  line(fmt::format(" {} in all, {} of it exposed", humanTime(comm.totalNs),
+                   humanShare(static_cast<double>(comm.exposedNs) / static_cast<double>(comm.totalNs))));
   const int nameWidth = width_ - 36;
   for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
     const CollectiveRow& row = comm.collectives[i];
-    line(fmt::format(" {} {:>6} {:>11} {:>11} exposed", padded(row.name, nameWidth - 8), row.count, humanTime(row.totalNs), humanTime(row.exposedNs)));
+    line(fmt::format(" {} {:>6} {:>11} {:>11} exposed", padded(row.name, nameWidth - 8), row.count,
+                     humanTime(row.totalNs), humanTime(row.exposedNs)));
   }
 }
 
@@ -322,7 +364,9 @@ void TextReport::devicesSection() {
   if (analysis_.devices.empty()) line(" none did any work");
   for (const DeviceAccount& device : analysis_.devices) {
     const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
-    line(fmt::format(" {} {}  {} busy of {}, {} kernels{}", padded(device.label, 8), shortened(device.name, width_ / 3), humanShare(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)), humanTime(span), device.kernels, device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
+    line(fmt::format(" {} {}  {} busy of {}, {} kernels{}", padded(device.label, 8), shortened(device.name, width_ / 3),
+                     humanShare(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)),
+                     humanTime(span), device.kernels, device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
     bar(device.ledger);
   }
 }
@@ -332,7 +376,8 @@ void TextReport::causesSection(int rows) {
   if (analysis_.details.empty()) line(" no idle time");
   for (std::size_t i = 0; i < analysis_.details.size() && static_cast<int>(i) < rows; ++i) {
     const CauseDetail& detail = analysis_.details[i];
-    line(fmt::format(" {:>11} {:>7}×  {} {}", humanTime(detail.ns), detail.count, padded(causeLabel(detail.cause), 26), shortened(detail.name, width_ - 51)));
+    line(fmt::format(" {:>11} {:>7}×  {} {}", humanTime(detail.ns), detail.count, padded(causeLabel(detail.cause), 26),
+                     shortened(detail.name, width_ - 51)));
   }
 }
 
@@ -369,11 +414,14 @@ void TextReport::overview() {
 }  // namespace
 
 std::span<const std::string_view> reportSections() {
-  static constexpr std::array<std::string_view, 13> kSections{"summary", "ledger", "causes", "findings", "devices", "steps", "kernels",
-                                                              "operators", "calls", "launches", "loader", "memory", "communication"};
+  static constexpr std::array<std::string_view, 13> kSections{
+      "summary",   "ledger", "causes",   "findings", "devices", "steps",        "kernels",
+      "operators", "calls",  "launches", "loader",   "memory",  "communication"};
   return kSections;
 }
 
-std::string renderText(const Analysis& analysis, const ReportOptions& options) { return TextReport(analysis, options).render(); }
+std::string renderText(const Analysis& analysis, const ReportOptions& options) {
+  return TextReport(analysis, options).render();
+}
 
 }  // namespace lacuna::analyzer

@@ -20,12 +20,16 @@ void exposed(RuleContext& context) {
   finding.id = "exposed-communication";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("communication that no compute hides takes {} a step ({} of it)", humanTime(cost), humanShare(context.shareOfStep(cost)));
+  finding.title = fmt::format("communication that no compute hides takes {} a step ({} of it)", humanTime(cost),
+                              humanShare(context.shareOfStep(cost)));
   finding.confidence = 0.7;
   finding.knob = "overlap=on";
-  finding.advice = "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half precision";
+  finding.advice =
+      "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half "
+      "precision";
   for (const CollectiveRow& row : analysis.communication.collectives) {
-    if (finding.evidence.size() < 3) finding.evidence.push_back({0, 0, fmt::format("{}: {} exposed", row.name, humanTime(row.exposedNs))});
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back({0, 0, fmt::format("{}: {} exposed", row.name, humanTime(row.exposedNs))});
     finding.count += row.count;
   }
   context.add(std::move(finding), "communication*0");
@@ -40,15 +44,20 @@ void dataParallel(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   std::set<std::uint32_t> processes;
   for (const DeviceAccount& device : analysis.devices) processes.insert(device.osPid);
-  const bool replicates = mentions(analysis, "broadcast_coalesced") || mentions(analysis, "BroadcastBackward") || mentions(analysis, "DataParallel.forward");
-  if (analysis.devices.size() < 2 || processes.size() != 1 || !replicates || mentions(analysis, "DistributedDataParallel")) return;
+  const bool replicates = mentions(analysis, "broadcast_coalesced") || mentions(analysis, "BroadcastBackward") ||
+                          mentions(analysis, "DataParallel.forward");
+  if (analysis.devices.size() < 2 || processes.size() != 1 || !replicates ||
+      mentions(analysis, "DistributedDataParallel"))
+    return;
   Finding finding;
   finding.id = "data-parallel";
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
   finding.title = fmt::format("one process drives {} devices with DataParallel", analysis.devices.size());
   finding.confidence = 0.8;
-  finding.advice = "use DistributedDataParallel: one process a device, no copy of the model each step, gradients overlap the backward pass";
+  finding.advice =
+      "use DistributedDataParallel: one process a device, no copy of the model each step, gradients overlap the "
+      "backward pass";
   context.add(std::move(finding));
 }
 
@@ -90,7 +99,9 @@ void lateRank(RuleContext& context) {
     const std::int64_t skew = entries[last][i].first - medianOf(starts);
     lost[last] += skew;
     ++times[last];
-    if (where[last].size() < 5) where[last].push_back({entries[last][i].first - skew, entries[last][i].first, fmt::format("rank {} enters last", last)});
+    if (where[last].size() < 5)
+      where[last].push_back(
+          {entries[last][i].first - skew, entries[last][i].first, fmt::format("rank {} enters last", last)});
   }
   for (const auto& [rank, ns] : lost) {
     const std::int64_t cost = context.perStep(ns);
@@ -100,7 +111,8 @@ void lateRank(RuleContext& context) {
     finding.kind = FindingKind::Fault;
     finding.costNsPerStep = cost;
     finding.count = times[rank];
-    finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", rank, times[rank], count, humanTime(cost));
+    finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", rank, times[rank], count,
+                                humanTime(cost));
     finding.confidence = 0.8;
     finding.predictedGainNsPerStep = cost;
     finding.advice = fmt::format("compare rank {} with the others: its batches, its loader, its clock speed", rank);

@@ -32,15 +32,17 @@ Shares sharesOf(const Analysis& analysis) {
   return shares;
 }
 
-double ratio(std::int64_t part, std::int64_t whole) { return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 /// An opportunity that is worth naming only if the replay says it gains this share of the step.
-void offer(RuleContext& context, std::string_view id, std::string_view change, double atLeast, double confidence, std::string title,
-           std::string advice) {
+void offer(RuleContext& context, std::string_view id, std::string_view change, double atLeast, double confidence,
+           std::string title, std::string advice) {
   const auto prediction = context.play(change);
   if (!prediction || context.shareOfStep(prediction->gainNs()) < atLeast) return;
   Finding finding;
-  finding.id = id;
+  finding.id = std::string(id);
   finding.title = std::move(title);
   finding.advice = std::move(advice);
   finding.confidence = confidence;
@@ -59,7 +61,8 @@ void pageableCopies(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = copies.pageableCount;
-  finding.title = fmt::format("{} copies of {} use pageable host memory", copies.pageableCount, humanBytes(copies.pageableBytes));
+  finding.title =
+      fmt::format("{} copies of {} use pageable host memory", copies.pageableCount, humanBytes(copies.pageableBytes));
   finding.confidence = 0.7;
   finding.advice = "pin the loader's batches and copy them asynchronously, so that the copy overlaps the step before";
   finding.evidence = context.evidenceOf(Cause::ExposedCopy);
@@ -68,14 +71,16 @@ void pageableCopies(RuleContext& context) {
 
 void exposedCopies(RuleContext& context) {
   const std::int64_t cost = context.perStep(context.analysis.ledger[Cause::ExposedCopy]);
-  const bool named = std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& f) { return f.id == "pageable-copy"; });
+  const bool named = std::any_of(context.findings.begin(), context.findings.end(),
+                                 [](const Finding& f) { return f.id == "pageable-copy"; });
   if (named || context.shareOfStep(cost) < 0.1) return;
   Finding finding;
   finding.id = "exposed-copy";
   finding.costNsPerStep = cost;
   finding.title = fmt::format("copies that nothing hides take {} a step", humanTime(cost));
   finding.confidence = 0.7;
-  finding.advice = "copy on a queue of its own while the step before computes, keep data on the device, join small copies";
+  finding.advice =
+      "copy on a queue of its own while the step before computes, keep data on the device, join small copies";
   context.add(std::move(finding), "copy*0");
 }
 
@@ -97,7 +102,8 @@ void zeroGrad(RuleContext& context) {
 void halfPrecision(RuleContext& context, const Shares& shares) {
   if (context.knob("amp").value_or("off") == "on" || ratio(shares.matrixWithoutCores, shares.all) < 0.2) return;
   offer(context, "amp", "amp=on", 0.05, 0.5,
-        fmt::format("{} of the device's compute time is matrix work in full precision", humanShare(ratio(shares.matrixWithoutCores, shares.all))),
+        fmt::format("{} of the device's compute time is matrix work in full precision",
+                    humanShare(ratio(shares.matrixWithoutCores, shares.all))),
         "train in mixed precision (bf16): matrix units run several times faster on it");
 }
 
@@ -117,8 +123,8 @@ void autotune(RuleContext& context, const Shares& shares) {
 
 void fusedOptimizer(RuleContext& context) {
   if (context.knob("optimizer.fused").value_or("off") == "on") return;
-  offer(context, "optimizer-fused", "optimizer.fused=on", 0.03, 0.6, "the optimizer launches its updates parameter by parameter",
-        "use the fused (multi-tensor) optimizer");
+  offer(context, "optimizer-fused", "optimizer.fused=on", 0.03, 0.6,
+        "the optimizer launches its updates parameter by parameter", "use the fused (multi-tensor) optimizer");
 }
 
 /// The device is idle more than half of the time, and the batch could be larger.
@@ -136,16 +142,18 @@ void smallBatch(RuleContext& context) {
   finding.costNsPerStep = context.perStep(analysis.ledger[Cause::HostWork] + analysis.ledger[Cause::Launch]);
   finding.confidence = 0.4;
   finding.knob = "batch";
-  finding.advice = "try a larger batch and compare samples per second, not steps; mind that the learning rate may have to follow";
+  finding.advice =
+      "try a larger batch and compare samples per second, not steps; mind that the learning rate may have to follow";
   context.add(std::move(finding));
 }
 
 /// A convolution's bias in front of a batch norm is subtracted again.
 void biasBeforeNorm(RuleContext& context) {
   const bool announced = context.knob("conv_bias").value_or("off") == "on";
-  const bool norm = std::any_of(context.analysis.kernels.begin(), context.analysis.kernels.end(), [](const KernelRow& row) {
-    return row.name.find("batch_norm") != std::string::npos || row.name.find("bn_") != std::string::npos;
-  });
+  const bool norm =
+      std::any_of(context.analysis.kernels.begin(), context.analysis.kernels.end(), [](const KernelRow& row) {
+        return row.name.find("batch_norm") != std::string::npos || row.name.find("bn_") != std::string::npos;
+      });
   if (!announced || !norm) return;
   Finding finding;
   finding.id = "bias-before-norm";

@@ -33,13 +33,17 @@ bool debugMode(RuleContext& context) {
   Finding finding;
   finding.id = "debug-mode";
   finding.kind = FindingKind::Fault;
-  finding.costNsPerStep = std::max<std::int64_t>(context.perStep(analysis.ledger[Cause::Synchronisation]), gain ? gain->gainNs() : 0);
+  finding.costNsPerStep =
+      std::max<std::int64_t>(context.perStep(analysis.ledger[Cause::Synchronisation]), gain ? gain->gainNs() : 0);
   finding.title = announced ? "a debug mode is switched on"
-                            : fmt::format("the host waits for the device {:.1f} times per launch", static_cast<double>(syncCalls(analysis)) / launches);
+                            : fmt::format("the host waits for the device {:.1f} times per launch",
+                                          static_cast<double>(syncCalls(analysis)) / launches);
   finding.confidence = 0.9;
   finding.count = syncCalls(analysis);
   finding.knob = "debug=off";
-  finding.advice = "switch the debug mode off (anomaly detection, blocking launches, gradient checks), or take the synchronisation out of the loop";
+  finding.advice =
+      "switch the debug mode off (anomaly detection, blocking launches, gradient checks), or take the synchronisation "
+      "out of the loop";
   finding.evidence = context.evidenceOf(Cause::Synchronisation);
   context.add(std::move(finding), "sync=off");
   return true;
@@ -59,10 +63,11 @@ void syncInStep(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = syncCalls(analysis);
-  finding.title = fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of the step)", perStep, humanShare(context.shareOfStep(cost)));
+  finding.title = fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of the step)", perStep,
+                              humanShare(context.shareOfStep(cost)));
   finding.confidence = 0.8;
-  finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device", call->name,
-                               call->caller.empty() ? "" : " in " + call->caller);
+  finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device",
+                               call->name, call->caller.empty() ? "" : " in " + call->caller);
   finding.evidence = context.evidenceOf(Cause::Synchronisation);
   context.add(std::move(finding), "sync=off");
 }
@@ -84,12 +89,15 @@ void launchBound(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = analysis.launches.launches;
-  finding.title = fmt::format("the host cannot keep up: {:.0f} small launches a step leave the device idle {} of it", perStep,
-                              humanShare(context.shareOfStep(cost)));
+  finding.title = fmt::format("the host cannot keep up: {:.0f} small launches a step leave the device idle {} of it",
+                              perStep, humanShare(context.shareOfStep(cost)));
   finding.confidence = 0.75;
-  finding.advice = fmt::format("{} of the launches found an empty queue; capture the step as a graph, fuse small operators, or use a larger batch",
-                               humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
-  finding.evidence = context.evidenceOf(analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
+  finding.advice = fmt::format(
+      "{} of the launches found an empty queue; capture the step as a graph, fuse small operators, or use a larger "
+      "batch",
+      humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
+  finding.evidence = context.evidenceOf(
+      analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
   context.add(std::move(finding), fuseWins ? "fuse=on" : "static_graph=on");
 }
 
@@ -105,7 +113,8 @@ void driverCalls(RuleContext& context) {
   finding.count = call->count;
   finding.title = fmt::format("allocator and driver calls hold the device up {} a step", humanTime(cost));
   finding.confidence = 0.7;
-  finding.advice = fmt::format("{} takes the most: keep memory in the caching allocator, create handles and events before the loop", call->name);
+  finding.advice = fmt::format(
+      "{} takes the most: keep memory in the caching allocator, create handles and events before the loop", call->name);
   finding.evidence = context.evidenceOf(Cause::DriverCall);
   context.add(std::move(finding), "allocator=cached");
 }
@@ -119,7 +128,9 @@ void offCpu(RuleContext& context) {
   finding.costNsPerStep = cost;
   finding.title = fmt::format("the thread that feeds the device was not running {} a step", humanTime(cost));
   finding.confidence = 0.7;
-  finding.advice = "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader workers, thread pools)";
+  finding.advice =
+      "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
+      "workers, thread pools)";
   finding.evidence = context.evidenceOf(Cause::OffCpu);
   context.add(std::move(finding));
 }
@@ -141,7 +152,8 @@ void unnamedHostWork(RuleContext& context) {
   finding.id = "host-work";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("the device waits for host work {} a step{}", humanTime(cost), where.empty() ? "" : ", most of it in " + where);
+  finding.title = fmt::format("the device waits for host work {} a step{}", humanTime(cost),
+                              where.empty() ? "" : ", most of it in " + where);
   finding.confidence = 0.6;
   finding.advice = "move this work out of the loop, into loader workers, or onto the device";
   finding.evidence = context.evidenceOf(Cause::HostWork);
@@ -164,9 +176,12 @@ void slowSteps(RuleContext& context) {
   if (finding.count == 0 || context.shareOfStep(cost) < 0.03) return;
   finding.id = "slow-steps";
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("{} step{} took more than {}", finding.count, finding.count == 1 ? "" : "s", humanTime(limit));
+  finding.title =
+      fmt::format("{} step{} took more than {}", finding.count, finding.count == 1 ? "" : "s", humanTime(limit));
   finding.confidence = 0.8;
-  finding.advice = "compare a slow step with its neighbours on the timeline: evaluation, checkpoints and garbage collection are usual";
+  finding.advice =
+      "compare a slow step with its neighbours on the timeline: evaluation, checkpoints and garbage collection are "
+      "usual";
   context.add(std::move(finding));
 }
 

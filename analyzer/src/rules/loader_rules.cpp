@@ -24,7 +24,8 @@ std::uint32_t workersNeeded(const RuleContext& context, std::int64_t waitPerStep
 std::string slowStage(const LoaderStats& loader) {
   if (loader.busyNs <= 0) return {};
   const auto most = std::max_element(loader.stageNs.begin(), loader.stageNs.end());
-  return fmt::format("; {} takes {} of a batch's preparation", kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
+  return fmt::format("; {} takes {} of a batch's preparation",
+                     kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
                      humanShare(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
 }
 
@@ -39,15 +40,17 @@ void loaderRules(RuleContext& context) {
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;
-  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(context.shareOfStep(cost)));
+  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost),
+                              humanShare(context.shareOfStep(cost)));
   finding.costNsPerStep = cost;
   finding.confidence = analysis.loader.busyNs > 0 ? 0.9 : 0.7;
   finding.count = analysis.loader.batches;
   finding.evidence = context.evidenceOf(Cause::LoaderWait);
   const std::string have = analysis.loader.workers > 0 ? fmt::format("{} now", analysis.loader.workers)
                                                        : std::string("the training thread prepares batches itself now");
-  finding.advice = fmt::format("give the loader {} worker{} ({}), so that batches are ready before they are asked for{}", workers,
-                               workers == 1 ? "" : "s", have, slowStage(analysis.loader));
+  finding.advice =
+      fmt::format("give the loader {} worker{} ({}), so that batches are ready before they are asked for{}", workers,
+                  workers == 1 ? "" : "s", have, slowStage(analysis.loader));
   context.add(std::move(finding), fmt::format("loader.workers={}", workers));
 }
 

@@ -17,18 +17,24 @@ std::string origin(const LiveTensor& tensor) {
 
 void leak(RuleContext& context) {
   const MemoryStats& memory = context.analysis.memory;
-  if (memory.leakBytesPerStep <= 0 || static_cast<double>(memory.leakBytesPerStep) < 0.0005 * static_cast<double>(memory.peakBytes)) return;
+  if (memory.leakBytesPerStep <= 0 ||
+      static_cast<double>(memory.leakBytesPerStep) < 0.0005 * static_cast<double>(memory.peakBytes))
+    return;
   Finding finding;
   finding.id = "memory-leak";
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::High;
-  finding.title = fmt::format("memory grows by {} every step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep)));
+  finding.title =
+      fmt::format("memory grows by {} every step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep)));
   finding.confidence = 0.85;
-  finding.advice = memory.leaked.empty()
-                       ? "something keeps tensors of past steps alive; look for lists of losses that hold their graph"
-                       : fmt::format("tensors of {} stay alive: keep numbers (item) instead of tensors, detach what is kept", origin(memory.leaked.front()));
+  finding.advice =
+      memory.leaked.empty()
+          ? "something keeps tensors of past steps alive; look for lists of losses that hold their graph"
+          : fmt::format("tensors of {} stay alive: keep numbers (item) instead of tensors, detach what is kept",
+                        origin(memory.leaked.front()));
   for (const LiveTensor& tensor : memory.leaked) {
-    if (finding.evidence.size() < 5) finding.evidence.push_back({tensor.allocatedNs, tensor.allocatedNs, origin(tensor)});
+    if (finding.evidence.size() < 5)
+      finding.evidence.push_back({tensor.allocatedNs, tensor.allocatedNs, origin(tensor)});
   }
   context.add(std::move(finding));
 }
@@ -47,18 +53,23 @@ void spike(RuleContext& context) {
     if (ephemeral && (largest == nullptr || tensor.bytes > largest->bytes)) largest = &tensor;
   }
   const bool oneStep = peaks.size() >= 4 && static_cast<double>(memory.peakBytes) > 1.25 * static_cast<double>(usual);
-  const bool oneTensor = largest != nullptr && static_cast<double>(largest->bytes) > 0.4 * static_cast<double>(memory.peakBytes) &&
+  const bool oneTensor = largest != nullptr &&
+                         static_cast<double>(largest->bytes) > 0.4 * static_cast<double>(memory.peakBytes) &&
                          memory.live.size() >= 8;
   if (largest == nullptr || (!oneStep && !oneTensor)) return;
   Finding finding;
   finding.id = "memory-spike";
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
-  finding.title = oneStep ? fmt::format("memory peaks at {}, {} above an ordinary step", humanBytes(memory.peakBytes), humanBytes(memory.peakBytes - usual))
-                          : fmt::format("one tensor is {} of the {} peak", humanShare(static_cast<double>(largest->bytes) / static_cast<double>(memory.peakBytes)),
-                                        humanBytes(memory.peakBytes));
+  finding.title =
+      oneStep ? fmt::format("memory peaks at {}, {} above an ordinary step", humanBytes(memory.peakBytes),
+                            humanBytes(memory.peakBytes - usual))
+              : fmt::format("one tensor is {} of the {} peak",
+                            humanShare(static_cast<double>(largest->bytes) / static_cast<double>(memory.peakBytes)),
+                            humanBytes(memory.peakBytes));
   finding.confidence = 0.75;
-  finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier", humanBytes(largest->bytes), origin(*largest));
+  finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier",
+                               humanBytes(largest->bytes), origin(*largest));
   finding.evidence.push_back({memory.peakAtNs, memory.peakAtNs, "peak"});
   context.add(std::move(finding));
 }
@@ -76,7 +87,9 @@ void churn(RuleContext& context) {
   finding.costNsPerStep = context.perStep(analysis.ledger[Cause::DriverCall]);
   finding.confidence = 0.7;
   finding.count = analysis.memory.segmentCalls;
-  finding.advice = "sizes differ from step to step or the cache is emptied: keep shapes the same, pad batches, do not empty the cache in the loop";
+  finding.advice =
+      "sizes differ from step to step or the cache is emptied: keep shapes the same, pad batches, do not empty the "
+      "cache in the loop";
   context.add(std::move(finding));
 }
 
@@ -87,7 +100,8 @@ void nearlyFull(RuleContext& context) {
     Finding finding;
     finding.id = "memory-nearly-full";
     finding.severity = Severity::Medium;
-    finding.title = fmt::format("the peak of {} is more than 90 % of {}'s memory", humanBytes(analysis.memory.peakBytes), device.label);
+    finding.title = fmt::format("the peak of {} is more than 90 % of {}'s memory",
+                                humanBytes(analysis.memory.peakBytes), device.label);
     finding.confidence = 0.9;
     finding.knob = "checkpoint=on";
     finding.advice = "recompute activations (checkpoint) or train in mixed precision before the run hits the limit";

@@ -25,7 +25,9 @@ std::string humanBytes(std::uint64_t bytes) {
   return fmt::format("{:.2f} GiB", value / (1u << 30));
 }
 
-std::string humanShare(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string humanShare(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
 
 double RuleContext::shareOfStep(std::int64_t nsPerStep) const {
   const std::int64_t step = analysis.stepNs();

@@ -12,9 +12,9 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr std::array<std::string_view, 12> kKnobs{"loader.workers", "loader.prefetch", "loader.pin", "amp",
-                                                  "static_graph",   "fuse",            "autotune",   "zero_grad",
-                                                  "conv_bias",      "optimizer.fused", "sync",       "allocator"};
+constexpr std::array<std::string_view, 12> kKnobs{
+    "loader.workers", "loader.prefetch", "loader.pin",      "amp",  "static_graph", "fuse", "autotune",
+    "zero_grad",      "conv_bias",       "optimizer.fused", "sync", "allocator"};
 constexpr std::array<std::string_view, 4> kParts{"kernel", "host", "copy", "communication"};
 
 std::optional<double> number(std::string_view text) {
@@ -24,7 +24,9 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-std::string joined(std::span<const std::string_view> words) { return fmt::format("{}", fmt::join(words, ", ")); }
+std::string joined(std::span<const std::string_view> words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
   Change change;
@@ -33,16 +35,20 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
   change.target = head.substr(0, colon);
   if (colon != std::string_view::npos) change.pattern = head.substr(colon + 1);
   const auto factor = number(text.substr(star + 1));
-  if (!factor || *factor < 0) return prof::Error{fmt::format("'{}': the factor behind '*' must be a number of 0 or more", text)};
+  if (!factor || *factor < 0)
+    return prof::Error{fmt::format("'{}': the factor behind '*' must be a number of 0 or more", text)};
   change.factor = *factor;
   if (std::find(kParts.begin(), kParts.end(), change.target) == kParts.end()) {
-    return prof::Error{fmt::format("'{}': there is no part '{}' to scale; parts are: {} (kernel:NAME*FACTOR for some kernels)",
-                                   text, change.target, joined(kParts))};
+    return prof::Error{
+        fmt::format("'{}': there is no part '{}' to scale; parts are: {} (kernel:NAME*FACTOR for some kernels)", text,
+                    change.target, joined(kParts))};
   }
   return change;
 }
 
-bool needsNumber(std::string_view knob) { return knob == "loader.workers" || knob == "loader.prefetch"; }
+bool needsNumber(std::string_view knob) {
+  return knob == "loader.workers" || knob == "loader.prefetch";
+}
 
 }  // namespace
 
@@ -56,17 +62,20 @@ prof::Result<Change> parseChange(std::string_view text) {
   if (equals == std::string_view::npos) {
     const std::size_t star = text.rfind('*');
     if (star != std::string_view::npos) return parseFactor(text, star);
-    return prof::Error{fmt::format("'{}': expected KNOB=VALUE (loader.workers=4) or PART*FACTOR (kernel:gelu*0.5)", text)};
+    return prof::Error{
+        fmt::format("'{}': expected KNOB=VALUE (loader.workers=4) or PART*FACTOR (kernel:gelu*0.5)", text)};
   }
   Change change;
   change.target = text.substr(0, equals);
   change.value = text.substr(equals + 1);
   if (std::find(kKnobs.begin(), kKnobs.end(), change.target) == kKnobs.end()) {
-    return prof::Error{fmt::format("'{}': there is no knob '{}' that can be simulated; knobs are: {}", text, change.target, joined(kKnobs))};
+    return prof::Error{fmt::format("'{}': there is no knob '{}' that can be simulated; knobs are: {}", text,
+                                   change.target, joined(kKnobs))};
   }
   const auto value = number(change.value);
   if (needsNumber(change.target)) {
-    if (!value || *value < 1 || *value > 1024) return prof::Error{fmt::format("'{}': {} needs a number from 1 to 1024", text, change.target)};
+    if (!value || *value < 1 || *value > 1024)
+      return prof::Error{fmt::format("'{}': {} needs a number from 1 to 1024", text, change.target)};
     change.factor = *value;
   } else if (change.value.empty()) {
     return prof::Error{fmt::format("'{}': a value is missing behind '='", text)};

@@ -29,7 +29,8 @@ std::pair<TimeWindow, std::int64_t> chooseWindow(const Analysis& analysis) {
   }
   const TimeWindow all = analysis.store->span();
   if (steps.empty()) return {analysis.window, 1};
-  const double perNs = static_cast<double>(timelineRows(*analysis.store)) / static_cast<double>(std::max<TimeNs>(1, all.endNs - all.startNs));
+  const double perNs = static_cast<double>(timelineRows(*analysis.store)) /
+                       static_cast<double>(std::max<TimeNs>(1, all.endNs - all.startNs));
   const double rows = perNs * static_cast<double>(steps.back().endNs - steps.front().startNs);
   if (rows > static_cast<double>(kMaxRows)) {
     const auto keep = static_cast<std::size_t>(static_cast<double>(steps.size()) * kMaxRows / rows);
@@ -49,19 +50,22 @@ struct Interval {
 };
 
 bool covers(const std::vector<Interval>& intervals, TimeNs t) {
-  const auto it = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= t; });
+  const auto it =
+      std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= t; });
   return it != intervals.end() && it->startNs <= t;
 }
 
 std::int64_t overlap(const std::vector<Interval>& intervals, TimeNs from, TimeNs to) {
-  auto it = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
+  auto it =
+      std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
   std::int64_t sum = 0;
   for (; it != intervals.end() && it->startNs < to; ++it) sum += std::min(to, it->endNs) - std::max(from, it->startNs);
   return sum;
 }
 
 void joinOverlaps(std::vector<Interval>& intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.startNs < b.startNs; });
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.startNs < b.startNs; });
   std::size_t kept = 0;
   for (const Interval& next : intervals) {
     if (kept > 0 && next.startNs <= intervals[kept - 1].endNs) {
@@ -156,7 +160,8 @@ void Builder::collectNodes(Simulator::Model& model) {
 void Builder::collectPhases() {
   std::unordered_map<prof::StringId, int> kinds;
   for (const HostSpan& span : timeline_.host) {
-    if (span.activity == Activity::Driver && launches_.isLaunching(span.thread)) driver_.push_back({span.startNs, span.endNs});
+    if (span.activity == Activity::Driver && launches_.isLaunching(span.thread))
+      driver_.push_back({span.startNs, span.endNs});
     if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
     const auto [kind, isNew] = kinds.try_emplace(span.name, 0);
     if (isNew) {
@@ -178,7 +183,8 @@ void Builder::collectItems() {
     if (!waits || span.startNs < window_.startNs || span.startNs >= window_.endNs) continue;
     if (!launches_.isLaunching(span.thread) && span.thread != analysis_.steps.thread) continue;
     if (launches_.processOf(span.thread) != process_) continue;
-    items_.push_back({&span, span.activity == Activity::Sync ? HostItemKind::Sync : HostItemKind::LoaderWait, kNowhere});
+    items_.push_back(
+        {&span, span.activity == Activity::Sync ? HostItemKind::Sync : HostItemKind::LoaderWait, kNowhere});
   }
   for (std::size_t i = 0; i < work_.size(); ++i) items_.push_back({work_[i].launch, HostItemKind::Launch, i});
   std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {

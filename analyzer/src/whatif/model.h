@@ -32,9 +32,9 @@ enum class HostItemKind : std::uint8_t { Launch, Sync, LoaderWait };
 /// One thing of the host's program, with the host's own work in front of it.
 struct HostItem {
   HostItemKind kind = HostItemKind::Launch;
-  std::int64_t gapNs = 0;     ///< host work between the item before and this one
-  std::int64_t driverNs = 0;  ///< of that, allocator and driver calls
-  std::int64_t durNs = 0;     ///< the call; for waits what is left without the waiting
+  std::int64_t gapNs = 0;       ///< host work between the item before and this one
+  std::int64_t driverNs = 0;    ///< of that, allocator and driver calls
+  std::int64_t durNs = 0;       ///< the call; for waits what is left without the waiting
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one
   bool inOptimizer = false;
@@ -46,8 +46,8 @@ struct Simulator::Model {
   std::vector<HostItem> items;
   std::size_t queues = 0;
   std::int64_t steps = 1;
-  std::int64_t tailNs = 0;      ///< host work behind the last item
-  std::int64_t measuredNs = 0;  ///< begin of the first step to the end of the last one and its work
+  std::int64_t tailNs = 0;         ///< host work behind the last item
+  std::int64_t measuredNs = 0;     ///< begin of the first step to the end of the last one and its work
   std::vector<std::string> names;  ///< by node, for patterns
   std::uint32_t workers = 0;       ///< of the loader, when recorded
   bool serialLoader = false;

@@ -40,7 +40,8 @@ bool matches(std::string_view name, std::string_view pattern) {
     const auto same = [](char a, char b) {
       return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
     };
-    const auto found = std::search(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), part.begin(), part.end(), same);
+    const auto found =
+        std::search(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), part.begin(), part.end(), same);
     if (found == name.end() && !part.empty()) return false;
     at = static_cast<std::size_t>(found - name.begin()) + part.size();
     pattern.remove_prefix(std::min(star + 1, pattern.size()));
@@ -48,7 +49,9 @@ bool matches(std::string_view name, std::string_view pattern) {
   return true;
 }
 
-bool isOn(const Change& change) { return change.value == "on" || change.value == "1" || change.value == "true" || change.value == "yes"; }
+bool isOn(const Change& change) {
+  return change.value == "on" || change.value == "1" || change.value == "true" || change.value == "yes";
+}
 
 /// The model with changes applied, ready to be replayed.
 struct Scenario {
@@ -122,7 +125,8 @@ void applyFusion(Scenario& scenario, Bound bound) {
     }
     std::int64_t& total = scenario.nodes[head->node].durNs;
     const std::int64_t longer = std::max(total, node.durNs);
-    total = longer + static_cast<std::int64_t>(static_cast<double>(std::min(total, node.durNs)) * pick(kFusedRest, bound));
+    total =
+        longer + static_cast<std::int64_t>(static_cast<double>(std::min(total, node.durNs)) * pick(kFusedRest, bound));
     removeLaunch(scenario, item);
   }
 }
@@ -154,14 +158,16 @@ void applyFusedOptimizer(Scenario& scenario) {
 
 void applyConvBias(Scenario& scenario) {
   for (HostItem& item : scenario.items) {
-    if (item.kind == HostItemKind::Launch && matches(scenario.base->names[item.node], "bias")) removeLaunch(scenario, item);
+    if (item.kind == HostItemKind::Launch && matches(scenario.base->names[item.node], "bias"))
+      removeLaunch(scenario, item);
   }
 }
 
 void apply(Scenario& scenario, const Change& change, Bound bound) {
   const std::string& knob = change.target;
   if (knob == "host") {
-    for (HostItem& item : scenario.items) item.gapNs = static_cast<std::int64_t>(static_cast<double>(item.gapNs) * change.factor);
+    for (HostItem& item : scenario.items)
+      item.gapNs = static_cast<std::int64_t>(static_cast<double>(item.gapNs) * change.factor);
   } else if (change.value.empty()) {
     scaleNodes(scenario, change);
   } else if (knob == "loader.workers") {
@@ -286,10 +292,12 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   out.lowNsPerStep = std::min(out.predictedNsPerStep, replay(scenarioOf(*model_, changes, Bound::Low)) / steps);
   out.highNsPerStep = std::max(out.predictedNsPerStep, replay(scenarioOf(*model_, changes, Bound::High)) / steps);
   for (const Change& change : changes) {
-    if (change.target == "amp" || change.target == "autotune" || change.target == "fuse" || change.target == "loader.pin") {
+    if (change.target == "amp" || change.target == "autotune" || change.target == "fuse" ||
+        change.target == "loader.pin") {
       out.notes.push_back(change.text() + " rests on a calibration of kernel durations; see the interval");
     }
-    if (change.target == "loader.workers") out.notes.push_back(change.text() + " assumes that the host has the cores to run the workers");
+    if (change.target == "loader.workers")
+      out.notes.push_back(change.text() + " assumes that the host has the cores to run the workers");
   }
   return out;
 }

@@ -67,8 +67,8 @@ struct Analysis {
   Steps steps;
   prof::TimeWindow window;  ///< what was analysed: the steps asked for, or everything
   std::vector<DeviceAccount> devices;
-  Ledger ledger;                   ///< sum of the devices
-  std::vector<Ledger> stepLedgers;  ///< all devices, by position in steps.all
+  Ledger ledger;                     ///< sum of the devices
+  std::vector<Ledger> stepLedgers;   ///< all devices, by position in steps.all
   std::vector<CauseDetail> details;  ///< idle causes, costliest first
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<LedgerSegment>, kCauseCount> longest;
@@ -82,7 +82,7 @@ struct Analysis {
   CopyStats copies;
   std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
   std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
-  std::vector<Finding> findings;  ///< faults before opportunities, costliest first
+  std::vector<Finding> findings;                           ///< faults before opportunities, costliest first
   std::uint64_t droppedEvents = 0;
   /// What recording itself cost per step, measured by the recorder; 0 when the trace does not say.
   std::int64_t selfOverheadNsPerStep = 0;

@@ -27,8 +27,8 @@ struct Finding {
   std::string id;  ///< stable: "loader-wait", "sync-in-step", …
   FindingKind kind = FindingKind::Opportunity;
   Severity severity = Severity::Low;
-  std::string title;                      ///< one line: what costs how much
-  std::int64_t costNsPerStep = 0;         ///< 0 where the cost is not time
+  std::string title;               ///< one line: what costs how much
+  std::int64_t costNsPerStep = 0;  ///< 0 where the cost is not time
   std::int64_t predictedGainNsPerStep = 0;
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;

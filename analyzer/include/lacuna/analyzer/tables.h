@@ -21,9 +21,9 @@ struct KernelRow {
   std::int64_t minNs = 0;
   std::int64_t maxNs = 0;
   Work work = Work::Compute;
-  bool tensorCore = false;   ///< by its name, a tensor-core kernel
-  bool matrix = false;       ///< a matrix product or convolution: eligible for tensor cores
-  bool pointwise = false;    ///< elementwise work that could be fused with its neighbours
+  bool tensorCore = false;  ///< by its name, a tensor-core kernel
+  bool matrix = false;      ///< a matrix product or convolution: eligible for tensor cores
+  bool pointwise = false;   ///< elementwise work that could be fused with its neighbours
   [[nodiscard]] std::int64_t meanNs() const { return count == 0 ? 0 : totalNs / static_cast<std::int64_t>(count); }
 };
 /// Costliest first.
@@ -57,23 +57,23 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, pro
 struct LaunchStats {
   std::uint64_t launches = 0;
   std::int64_t medianCallNs = 0;
-  std::int64_t medianDelayNs = 0;      ///< end of the launch call to start of the work
-  std::uint64_t shorterThanCall = 0;   ///< device work that is shorter than its launch call
-  std::uint64_t foundQueueEmpty = 0;   ///< launched when nothing was running or waiting on its queue
-  double meanQueueDepth = 0;           ///< work launched and not finished, seen by each launch
-  std::uint64_t unmatched = 0;         ///< device work without a recorded launch
+  std::int64_t medianDelayNs = 0;     ///< end of the launch call to start of the work
+  std::uint64_t shorterThanCall = 0;  ///< device work that is shorter than its launch call
+  std::uint64_t foundQueueEmpty = 0;  ///< launched when nothing was running or waiting on its queue
+  double meanQueueDepth = 0;          ///< work launched and not finished, seen by each launch
+  std::uint64_t unmatched = 0;        ///< device work without a recorded launch
 };
 LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window);
 
 struct LoaderStats {
   bool present = false;
-  std::uint64_t batches = 0;        ///< taken by the consumer
-  std::int64_t waitNs = 0;          ///< the consumer's, in the window
-  std::int64_t busyNs = 0;          ///< fetch to collate, all workers
-  std::int64_t blockedNs = 0;       ///< workers waiting for room
-  std::uint32_t workers = 0;        ///< threads that prepared batches; 0 when the consumer did it itself
-  std::array<std::int64_t, 4> stageNs{};  ///< fetch, decode, augment, collate; self time
-  double meanDepth = -1;            ///< ready batches, -1 when not recorded
+  std::uint64_t batches = 0;                   ///< taken by the consumer
+  std::int64_t waitNs = 0;                     ///< the consumer's, in the window
+  std::int64_t busyNs = 0;                     ///< fetch to collate, all workers
+  std::int64_t blockedNs = 0;                  ///< workers waiting for room
+  std::uint32_t workers = 0;                   ///< threads that prepared batches; 0 when the consumer did it itself
+  std::array<std::int64_t, 4> stageNs{};       ///< fetch, decode, augment, collate; self time
+  double meanDepth = -1;                       ///< ready batches, -1 when not recorded
   [[nodiscard]] std::int64_t batchNs() const;  ///< one batch on one worker
   [[nodiscard]] double utilisation(std::int64_t windowNs) const;
 };
@@ -99,12 +99,12 @@ struct MemoryStats {
   prof::TimeNs peakAtNs = 0;
   std::uint64_t peakReservedBytes = 0;
   std::array<std::uint64_t, kRoleCount> peakByRole{};
-  std::vector<LiveTensor> live;    ///< at the peak, largest first
-  std::vector<MemoryPoint> curve;  ///< at most some 500 points, each the greatest of its stretch
+  std::vector<LiveTensor> live;             ///< at the peak, largest first
+  std::vector<MemoryPoint> curve;           ///< at most some 500 points, each the greatest of its stretch
   std::vector<std::uint64_t> stepEndBytes;  ///< alive at the end of each step
   std::vector<std::uint64_t> stepPeakBytes;
   std::uint64_t allocations = 0;
-  std::uint64_t segmentCalls = 0;  ///< times that the allocator went to the device or system, behind the warm-up
+  std::uint64_t segmentCalls = 0;     ///< times that the allocator went to the device or system, behind the warm-up
   std::int64_t leakBytesPerStep = 0;  ///< steady growth across the steady steps, 0 for none
   std::vector<LiveTensor> leaked;     ///< what grew, by operator: bytes per step
 };

@@ -19,8 +19,8 @@ struct Analysis;
 /// One change to play: a knob with its value ("loader.workers=4", "static_graph=on") or a factor on a part of the run
 /// ("kernel:gelu*0.5", "host*0.8", "copy*0.5", "communication*0.5").
 struct Change {
-  std::string target;  ///< the knob, or "kernel", "host", "copy", "communication"
-  std::string value;   ///< of a knob
+  std::string target;   ///< the knob, or "kernel", "host", "copy", "communication"
+  std::string value;    ///< of a knob
   std::string pattern;  ///< of kernel names, '*' stands for anything; matches anywhere in the name
   double factor = 1;
 
@@ -40,8 +40,8 @@ struct Prediction {
   [[nodiscard]] std::int64_t gainNs() const { return baseNsPerStep - predictedNsPerStep; }
 };
 
-/// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order, waits
-/// between queues, synchronisation, and the loader as a pipeline. docs/analyses/whatif.md explains the model.
+/// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order,
+/// waits between queues, synchronisation, and the loader as a pipeline. docs/analyses/whatif.md explains the model.
 class Simulator {
  public:
   /// Nothing where there is no device work to replay.
