@@ -20,6 +20,8 @@ void addRun(CLI::App& app, int& exitCode);
 void addTrigger(CLI::App& app, int& exitCode);
 void addDoctor(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
+void addReport(CLI::App& app, int& exitCode);
+void addWhatif(CLI::App& app, int& exitCode);
 
 /// In the order of --help.
 inline constexpr AddCommand kCommands[] = {
@@ -30,6 +32,8 @@ inline constexpr AddCommand kCommands[] = {
     addTrigger,
     addDoctor,
 #endif
+    addReport,
+    addWhatif,
     addInfo,
 };
 

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lacuna/analyzer/report.h"
+#include "report/summary.h"
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Colours that people with colour blindness can tell apart, readable on white and on dark grey.
+constexpr std::array<std::string_view, kCauseCount> kColours{"#0b9e77", "#4c8eda", "#8ab6e8", "#8a8a8a",
+                                                             "#d95f02", "#d7263d", "#9467bd", "#8c5a3c",
+                                                             "#e6a700", "#f2cf5b", "#3d5a98", "#b0b0b0"};
+
+constexpr std::string_view kStyle = R"(
+:root{--bg:#fff;--fg:#1b1f24;--dim:#636c76;--line:#d8dee4;--card:#f6f8fa;--fault:#c0182b;--could:#0969a8}
+@media (prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e8ebee;--dim:#98a2ad;--line:#333a42;--card:#1d2228;--fault:#ff7b86;--could:#6cb6ff}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.2rem 1rem 3rem;max-width:62rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+h1{font-size:1.3rem;margin:0 0 .2rem;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:2rem 0 .6rem}
+.dim{color:var(--dim);font-size:.9rem}.verdict{font-size:1.15rem;margin:1rem 0}
+svg{display:block;width:100%;height:auto}svg text{fill:var(--fg);font:12px system-ui,sans-serif}svg .dim{fill:var(--dim)}
+.bar{display:flex;height:2.2rem;border-radius:.4rem;overflow:hidden}.bar i{display:block;min-width:1px}
+.legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:.15rem 1.5rem;margin:.7rem 0;padding:0;list-style:none;font-size:.92rem}
+.legend li{display:flex;gap:.5rem;align-items:center}.legend b{font-weight:400;flex:1}.legend span{color:var(--dim);font-variant-numeric:tabular-nums}
+.legend i{width:.8rem;height:.8rem;border-radius:.2rem;flex:none}
+.card{background:var(--card);border:1px solid var(--line);border-left:.3rem solid var(--could);border-radius:.4rem;padding:.7rem .9rem;margin:.6rem 0}
+.card.fault{border-left-color:var(--fault)}.card h3{margin:0;font-size:1rem}.card p{margin:.3rem 0 0}
+.tag{font-size:.72rem;text-transform:uppercase;letter-spacing:.04em;color:var(--could)}.fault .tag{color:var(--fault)}
+code{font:.9em ui-monospace,monospace;background:var(--line);border-radius:.2rem;padding:.05rem .3rem;overflow-wrap:anywhere}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:tabular-nums}
+th{color:var(--dim);font-weight:500}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11rem;padding-left:0}
+)";
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string shortName(std::string_view name) {
+  return name.size() <= 120 ? escaped(name) : escaped(name.substr(0, 117)) + "…";
+}
+
+class Page {
+ public:
+  explicit Page(const Analysis& analysis) : analysis_(analysis) {}
+
+  std::string render() {
+    out_ = fmt::format(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+        "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
+        "<title>Lacuna: {0}</title><style>{1}</style></head><body>\n<h1>{0}</h1><div class=\"dim\">{2}</div>\n"
+        "<p class=\"verdict\">{3}</p>\n",
+        escaped(analysis_.store->path().filename().string()), kStyle, escaped(describeRun(analysis_)),
+        escaped(verdict(analysis_)));
+    ledger();
+    findings();
+    steps();
+    memory();
+    kernels();
+    operators();
+    out_ += "</body></html>\n";
+    return std::move(out_);
+  }
+
+ private:
+  void heading(std::string_view text) { out_ += fmt::format("<h2>{}</h2>\n", text); }
+  void bar(const Ledger& ledger);
+  void ledger();
+  void findings();
+  void steps();
+  void memory();
+  void kernels();
+  void operators();
+
+  const Analysis& analysis_;
+  std::string out_;
+};
+
+void Page::bar(const Ledger& ledger) {
+  const auto total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
+  out_ += "<div class=\"bar\" role=\"img\" aria-label=\"ledger\">";
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (ledger.ns[i] <= 0) continue;
+    const double percent = 100 * static_cast<double>(ledger.ns[i]) / total;
+    out_ += fmt::format("<i style=\"width:{:.3f}%;background:{}\" title=\"{}: {:.1f} %\"></i>", percent, kColours[i],
+                        causeLabel(static_cast<Cause>(i)), percent);
+  }
+  out_ += "</div>\n";
+}
+
+void Page::ledger() {
+  if (analysis_.devices.empty()) return;
+  heading("Where the device's time goes");
+  bar(analysis_.ledger);
+  const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis_.ledger.totalNs()));
+  out_ += "<ul class=\"legend\">";
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    const std::int64_t ns = analysis_.ledger.ns[i];
+    if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
+    out_ += fmt::format("<li><i style=\"background:{}\"></i><b>{}</b><span>{}</span><span>{}{}</span></li>",
+                        kColours[i], causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
+                        humanTime(ns / analysis_.stepCount()), analysis_.steps.all.empty() ? "" : " a step");
+  }
+  out_ += "</ul>\n";
+  if (analysis_.devices.size() < 2) return;
+  for (const DeviceAccount& device : analysis_.devices) {
+    out_ += fmt::format("<div class=\"dim\">{} {}</div>", device.label, escaped(device.name));
+    bar(device.ledger);
+  }
+}
+
+void Page::findings() {
+  heading("Findings");
+  if (analysis_.findings.empty()) out_ += "<p>None: nothing stands out.</p>\n";
+  for (const Finding& finding : analysis_.findings) {
+    const bool fault = finding.kind == FindingKind::Fault;
+    out_ += fmt::format("<div class=\"card{}\"><div class=\"tag\">{}</div><h3>{}</h3><p>{}{}</p>",
+                        fault ? " fault" : "", fault ? "fault" : "opportunity", escaped(finding.title),
+                        finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", escaped(finding.knob)),
+                        escaped(finding.advice));
+    if (finding.predictedGainNsPerStep > 0) {
+      out_ += fmt::format("<p class=\"dim\">predicted gain {} a step, confidence {:.0f} %{}</p>",
+                          humanTime(finding.predictedGainNsPerStep), 100 * finding.confidence,
+                          finding.gainHighNsPerStep > finding.gainLowNsPerStep
+                              ? fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep),
+                                            humanTime(finding.gainHighNsPerStep))
+                              : "");
+    }
+    out_ += "</div>\n";
+  }
+}
+
+/// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
+void Page::steps() {
+  const auto& all = analysis_.steps.all;
+  if (all.empty()) return;
+  heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(analysis_.steps.medianNs()),
+                      humanTime(analysis_.steps.spreadNs())));
+  constexpr double kWidth = 960, kHeight = 200, kBase = 178, kLeft = 70;
+  const std::size_t group = (all.size() + 199) / 200;
+  const std::size_t columns = (all.size() + group - 1) / group;
+  std::int64_t longest = 1;
+  for (const Step& step : all) longest = std::max(longest, step.durNs());
+  const double width = (kWidth - kLeft) / static_cast<double>(columns);
+  out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"time per step\">", kWidth, kHeight);
+  for (int tick = 0; tick <= 2; ++tick) {
+    const double y = kBase - tick * (kBase - 12) / 2;
+    out_ += fmt::format(
+        "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
+        "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+        kLeft, kWidth, y, y, kLeft - 6, y + 4, humanTime(longest * tick / 2));
+  }
+  for (std::size_t c = 0; c < columns; ++c) {
+    Ledger ledger;
+    std::int64_t dur = 0;
+    const std::size_t end = std::min(all.size(), (c + 1) * group);
+    for (std::size_t i = c * group; i < end; ++i) {
+      ledger += analysis_.stepLedgers[i];
+      dur += all[i].durNs();
+    }
+    const double height =
+        static_cast<double>(dur) / static_cast<double>(end - c * group) / static_cast<double>(longest) * (kBase - 12);
+    const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
+    const double x = kLeft + static_cast<double>(c) * width;
+    double y = kBase;
+    out_ += fmt::format("<g><title>{}: {}</title>", escaped(all[c * group].name),
+                        humanTime(dur / static_cast<std::int64_t>(end - c * group)));
+    for (std::size_t i = 0; i < kCauseCount; ++i) {
+      const double part = static_cast<double>(ledger.ns[i]) / total * height;
+      if (part < 0.05) continue;
+      y -= part;
+      out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>", x, y,
+                          std::max(0.5, width * 0.85), part, kColours[i]);
+    }
+    out_ += "</g>";
+  }
+  out_ += fmt::format(
+      "<text class=\"dim\" x=\"{}\" y=\"195\">{}</text><text class=\"dim\" x=\"{}\" y=\"195\" "
+      "text-anchor=\"end\">{}</text></svg>\n",
+      kLeft, escaped(all.front().name), kWidth, escaped(all.back().name));
+}
+
+void Page::memory() {
+  const MemoryStats& memory = analysis_.memory;
+  if (!memory.present || memory.curve.size() < 2) return;
+  heading(fmt::format("Memory: peak {}", humanBytes(memory.peakBytes)));
+  constexpr double kWidth = 960, kHeight = 200, kBase = 190, kLeft = 70;
+  const auto t0 = memory.curve.front().timeNs;
+  const auto span = static_cast<double>(std::max<prof::TimeNs>(1, memory.curve.back().timeNs - t0));
+  const auto peak = static_cast<double>(std::max<std::uint64_t>(1, memory.peakBytes));
+  const auto x = [&](prof::TimeNs t) { return kLeft + static_cast<double>(t - t0) / span * (kWidth - kLeft); };
+  const auto y = [&](std::uint64_t bytes) { return kBase - static_cast<double>(bytes) / peak * (kBase - 14); };
+  std::string path = fmt::format("M{:.1f},{:.1f}", kLeft, kBase);
+  for (const MemoryPoint& point : memory.curve) path += fmt::format("L{:.1f},{:.1f}", x(point.timeNs), y(point.bytes));
+  path += fmt::format("L{:.1f},{:.1f}Z", kWidth, kBase);
+  out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"memory over time\">", kWidth, kHeight);
+  for (int tick = 0; tick <= 2; ++tick) {
+    const auto bytes = memory.peakBytes / 2 * static_cast<std::uint64_t>(tick);
+    out_ += fmt::format(
+        "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
+        "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+        kLeft, kWidth, y(bytes), y(bytes), kLeft - 6, y(bytes) + 4, humanBytes(bytes));
+  }
+  out_ += fmt::format("<path d=\"{}\" fill=\"#4c8eda\" fill-opacity=\".45\" stroke=\"#4c8eda\"/>", path);
+  out_ +=
+      fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"#d7263d\"><title>peak</title></circle></svg>\n",
+                  x(std::clamp(memory.peakAtNs, t0, memory.curve.back().timeNs)), y(memory.peakBytes));
+  out_ += "<div class=\"scroll\"><table><tr><th>alive at the peak</th><th>role</th><th>size</th></tr>";
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, memory.live.size()); ++i) {
+    const LiveTensor& tensor = memory.live[i];
+    out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+                        shortName(tensor.tensor.empty() ? tensor.op : tensor.tensor + " (" + tensor.op + ")"),
+                        roleName(tensor.role), humanBytes(tensor.bytes));
+  }
+  out_ += "</table></div>\n";
+}
+
+void Page::kernels() {
+  if (analysis_.kernels.empty()) return;
+  heading("Kernels");
+  std::int64_t total = 1;
+  for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
+  out_ +=
+      "<div class=\"scroll\"><table><tr><th>kernel</th><th>count</th><th>total</th><th>share</th><th>mean</th></tr>";
+  for (std::size_t i = 0; i < std::min<std::size_t>(15, analysis_.kernels.size()); ++i) {
+    const KernelRow& row = analysis_.kernels[i];
+    out_ +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name), row.count,
+                    humanTime(row.totalNs), humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
+                    humanTime(row.meanNs()));
+  }
+  out_ += "</table></div>\n";
+}
+
+void Page::operators() {
+  if (analysis_.operators.empty()) return;
+  heading("Operators");
+  out_ +=
+      "<div class=\"scroll\"><table><tr><th>operator</th><th>calls</th><th>host</th><th>host "
+      "self</th><th>device</th></tr>";
+  for (std::size_t i = 0; i < std::min<std::size_t>(15, analysis_.operators.size()); ++i) {
+    const OperatorRow& row = analysis_.operators[i];
+    out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name),
+                        row.count, humanTime(row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs));
+  }
+  out_ += "</table></div>\n";
+}
+
+}  // namespace
+
+std::string renderHtml(const Analysis& analysis) {
+  return Page(analysis).render();
+}
+
+}  // namespace lacuna::analyzer

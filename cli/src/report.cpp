@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/report.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "commands.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> sections;
+  std::string steps;
+  std::string device;
+  std::int32_t rank = -1;
+  std::string html;
+  int width = 0;
+  bool json = false;
+};
+
+int terminalWidth() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const int wanted = columns == nullptr ? 0 : std::atoi(columns);
+  return wanted > 0 ? wanted : 100;
+}
+
+prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_view text) {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  const char* const end = text.data() + text.size();
+  const auto [colon, error] = std::from_chars(text.data(), end, first);
+  if (error == std::errc() && colon != end && *colon == ':') {
+    const auto [stop, second] = std::from_chars(colon + 1, end, last);
+    if (second == std::errc() && stop == end) return std::pair(first, last);
+  }
+  return prof::Error{
+      fmt::format("--steps {}: expected A:B, from step A up to but without step B (0:3 are the first three)", text)};
+}
+
+prof::Status checkSections(const std::vector<std::string>& wanted) {
+  const auto known = analyzer::reportSections();
+  for (const std::string& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return prof::Error{
+        fmt::format("--section {}: there is no such section; there are: {}", name, fmt::join(known, ", "))};
+  }
+  return {};
+}
+
+int writeFile(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return printError(fmt::format("{}: cannot be written; check that the folder exists and has room", path));
+  return kOk;
+}
+
+int run(const Options& options) {
+  analyzer::AnalysisOptions wanted;
+  wanted.device = options.device;
+  if (options.rank >= 0) wanted.rank = options.rank;
+  if (auto status = checkSections(options.sections); !status) return printError(status.error().message);
+  if (!options.steps.empty()) {
+    auto steps = parseSteps(options.steps);
+    if (!steps) return printError(steps.error().message);
+    wanted.steps = *steps;
+  }
+  const auto store = analyzer::Store::open(options.file);
+  if (!store) return printError(store.error().message);
+  const auto analysis = analyzer::analyse(*store, wanted);
+  if (!analysis) return printError(analysis.error().message);
+  if (!options.html.empty()) {
+    if (const int code = writeFile(options.html, analyzer::renderHtml(*analysis)); code != kOk) return code;
+  }
+  if (options.json) {
+    fmt::print("{}", analyzer::renderJson(*analysis));
+  } else {
+    const int width = options.width > 0 ? options.width : terminalWidth();
+    fmt::print("{}", analyzer::renderText(*analysis, {options.sections, width, !style().bold.empty()}));
+    if (!options.html.empty()) fmt::print("page: {}\n", options.html);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void addReport(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("report", "Say where a run's time and memory go, and what to change");
+  command->add_option("FILE", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also .gz, .zst)")->required();
+  command
+      ->add_option(
+          "--section", options->sections,
+          fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", ")))
+      ->type_name("NAME");
+  command->add_option("--steps", options->steps, "only steps A up to but without B")->type_name("A:B");
+  command->add_option("--device", options->device, "only this device, such as cuda:3 or cpu:0")->type_name("ID");
+  command->add_option("--rank", options->rank, "only this rank of a distributed run")->check(CLI::NonNegativeNumber);
+  command->add_option("--html", options->html, "also write a self-contained page with charts")->type_name("OUT");
+  command->add_option("--width", options->width, "columns (default: the terminal's)")->check(CLI::Range(40, 400));
+  command->add_flag("--json", options->json, "print everything as JSON (docs/report-json.md)");
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli

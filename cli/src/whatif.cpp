@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/whatif.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "commands.h"
+#include "lacuna/analyzer/analysis.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> changes;
+  bool json = false;
+};
+
+void printText(const analyzer::Prediction& prediction) {
+  const Style& s = style();
+  const auto percent = [&](std::int64_t ns) {
+    return 100.0 * static_cast<double>(ns) / static_cast<double>(std::max<std::int64_t>(1, prediction.baseNsPerStep));
+  };
+  fmt::print("measured   {:>12} a step\n", humanDuration(prediction.measuredNsPerStep));
+  fmt::print("replayed   {:>12} a step, unchanged\n", humanDuration(prediction.baseNsPerStep));
+  fmt::print("{}predicted  {:>12}{} a step, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep),
+             s.reset, prediction.gainNs() >= 0 ? "faster by" : "slower by", std::abs(percent(prediction.gainNs())));
+  if (prediction.lowNsPerStep != prediction.highNsPerStep) {
+    fmt::print("between    {:>12} and {}\n", humanDuration(prediction.lowNsPerStep),
+               humanDuration(prediction.highNsPerStep));
+  }
+  for (const std::string& note : prediction.notes) fmt::print("{}note       {}{}\n", s.dim, note, s.reset);
+}
+
+void printJson(const analyzer::Prediction& prediction) {
+  std::string notes;
+  for (const std::string& note : prediction.notes) notes += (notes.empty() ? "" : ", ") + jsonString(note);
+  fmt::print(
+      "{{\"schema\": \"lacuna.whatif/1\", \"measured_ns_per_step\": {}, \"base_ns_per_step\": {}, "
+      "\"predicted_ns_per_step\": {}, \"low_ns_per_step\": {}, \"high_ns_per_step\": {}, \"notes\": [{}]}}\n",
+      prediction.measuredNsPerStep, prediction.baseNsPerStep, prediction.predictedNsPerStep, prediction.lowNsPerStep,
+      prediction.highNsPerStep, notes);
+}
+
+int run(const Options& options) {
+  std::vector<analyzer::Change> changes;
+  for (const std::string& text : options.changes) {
+    auto change = analyzer::parseChange(text);
+    if (!change) return printError(change.error().message);
+    changes.push_back(std::move(*change));
+  }
+  const auto store = analyzer::Store::open(options.file);
+  if (!store) return printError(store.error().message);
+  const auto analysis = analyzer::analyse(*store);
+  if (!analysis) return printError(analysis.error().message);
+  const auto simulator = analyzer::Simulator::create(*analysis);
+  if (!simulator) {
+    return printError(
+        fmt::format("{}: there is no device work that could be joined to its launches, so nothing can be "
+                    "replayed; record the device and the calls (lacuna doctor says what is missing)",
+                    options.file));
+  }
+  const analyzer::Prediction prediction = simulator->play(changes);
+  options.json ? printJson(prediction) : printText(prediction);
+  return kOk;
+}
+
+}  // namespace
+
+void addWhatif(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("whatif", "Predict the step time with a change, by replaying the run");
+  command->add_option("FILE", options->file, "a trace")->required();
+  command->add_option("CHANGE", options->changes, "loader.workers=4, static_graph=on, kernel:gelu*0.5, host*0.8, …")
+      ->required();
+  command->add_flag("--json", options->json, "print the prediction as JSON");
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli
