@@ -19,6 +19,7 @@ using AddCommand = void (*)(CLI::App& app, int& exitCode);
 void addRun(CLI::App& app, int& exitCode);
 void addTrigger(CLI::App& app, int& exitCode);
 void addDoctor(CLI::App& app, int& exitCode);
+void addGenerate(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
@@ -35,6 +36,7 @@ inline constexpr AddCommand kCommands[] = {
     addReport,
     addWhatif,
     addInfo,
+    addGenerate,
 };
 
 }  // namespace lacuna::cli

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/prof/generate.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "commands.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+struct Options {
+  std::string out;
+  prof::GenerateOptions generate;
+  prof::WriterOptions writer;
+};
+
+int run(const Options& options) {
+  auto writer = prof::Writer::create(options.out, options.writer);
+  if (!writer.ok()) return printError(writer.error().message);
+  const auto made = prof::generateTrace(*writer, options.generate);
+  if (!made.ok()) return printError(made.error().message);
+  if (const prof::Status status = writer->finish(); !status.ok()) return printError(status.error().message);
+  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", options.out, withCommas(made->events),
+             withCommas(made->steps), humanBytes(writer->bytesWritten()),
+             static_cast<double>(writer->bytesWritten()) / static_cast<double>(made->events));
+  return kOk;
+}
+
+}  // namespace
+
+void addGenerate(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "generate", "Writes a made-up training trace of any size, for trying things and for benchmarks.");
+  command->add_option("out", options->out, "the .lcn file to write")->required();
+  command->add_option("--events", options->generate.events, "stop after the step that reaches this many (1000000)");
+  command->add_option("--steps", options->generate.steps, "number of training steps, instead of --events");
+  command->add_option("--seed", options->generate.seed, "the same seed makes the same trace (1)");
+  command->add_option("--processes", options->generate.processes, "ranks, each with its device (1)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--threads", options->generate.threads, "host threads a rank, at least 3 (4)")
+      ->check(CLI::Range(3, 4096));
+  command->add_option("--layers", options->generate.layers, "layers of the network (12)")->check(CLI::Range(1, 1000));
+  command->add_option("--block-rows", options->writer.blockRows, "rows a block (65536)")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--zstd-level", options->writer.zstdLevel, "compression level (1)")->check(CLI::Range(-7, 19));
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli
