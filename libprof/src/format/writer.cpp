@@ -91,8 +91,8 @@ void Writer::Impl::writeRows(TableBuffer& table, std::span<const ColumnView> vie
   header.entry.flags = flags;
   header.tableName = table.table.name;
   timeRange(table, views, rows, header.entry);
-  encoder.begin(views, rows);
   const auto& plans = table.planner.plans(views, rows, encoder);
+  encoder.begin(views, rows);
   body.clear();
   for (std::size_t c = 0; c < views.size(); ++c) {
     const ColumnSpec& column = table.table.columns[c];

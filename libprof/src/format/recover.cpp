@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/prof/recover.h"
+
+#include <fmt/format.h>
+
+#include "format/block_list.h"
+#include "format/block_sink.h"
+
+namespace lacuna::prof {
+namespace {
+
+/// Every block that is whole, whether an index names it or not.
+Result<format::BlockList> wholeBlocks(const base::InputFile& file, std::uint64_t fileBytes) {
+  if (auto indexed = format::listFromIndex(file, fileBytes)) {
+    format::dropDamaged(file, *indexed);
+    return *std::move(indexed);
+  }
+  format::BlockList list;
+  if (Status status = format::walkBlocks(file, fileBytes, true, list); !status.ok()) return status.error();
+  if (list.tail != 0) list.damage.push_back({fileBytes - list.tail, list.tail, "the file ends inside a block"});
+  return list;
+}
+
+Status copyBlocks(const base::InputFile& file, const format::BlockList& list, format::BlockSink& sink,
+                  RecoverSummary& summary) {
+  format::Bytes bytes;
+  for (const format::BlockEntry& entry : list.blocks) {
+    bytes.resize(entry.bytes());
+    if (Status status = file.read(entry.offset, bytes); !status.ok()) return status;
+    sink.appendRaw(entry, bytes);
+    ++summary.blocks;
+    if (entry.kind == format::BlockKind::Rows) summary.rows += entry.rows;
+  }
+  return sink.status();
+}
+
+}  // namespace
+
+Result<RecoverSummary> recoverFile(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from, to, ignored)) {
+    return Error{fmt::format("{} cannot be recovered onto itself: name another file", from.string())};
+  }
+  // Reader::open says what is wrong with a file of another kind or of a newer version.
+  const auto reader = Reader::open(from, {ReaderOptions::Verify::Never});
+  if (!reader.ok()) return reader.error();
+  const auto file = base::InputFile::open(from);
+  if (!file.ok()) return file.error();
+  auto list = wholeBlocks(*file, reader->fileBytes());
+  if (!list.ok()) return list.error();
+  auto sink = format::BlockSink::create(to);
+  if (!sink.ok()) return sink.error();
+  RecoverSummary summary;
+  summary.wasComplete = list->complete;
+  summary.damage = list->damage;
+  if (Status status = copyBlocks(*file, *list, *sink, summary); !status.ok()) return status.error();
+  format::Encoder encoder(1);
+  if (Status status = sink->finish(encoder); !status.ok()) return status.error();
+  return summary;
+}
+
+}  // namespace lacuna::prof
