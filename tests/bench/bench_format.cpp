@@ -183,7 +183,9 @@ void measureOneColumn(const std::filesystem::path& path, std::uint64_t events) {
   const std::uint64_t read = reader->bytesRead() - before;
   std::uint64_t column = 0;
   for (const BlockInfo& block : reader->table(Kernel::kTable)->blocks) {
-    for (const StoredColumn& stored : *reader->storedColumns(block)) {
+    const auto columns = reader->storedColumns(block);
+    check(columns.status());
+    for (const StoredColumn& stored : *columns) {
       if (stored.name == "correlation") column += stored.storedBytes;
     }
   }
