@@ -30,13 +30,9 @@ inline constexpr AddCommand kCommands[] = {
     addRun,
 #endif
 #ifdef LACUNA_CLI_COLLECTOR
-    addTrigger,
-    addDoctor,
+    addTrigger, addDoctor,
 #endif
-    addReport,
-    addWhatif,
-    addInfo,
-    addGenerate,
+    addReport,  addWhatif, addInfo, addGenerate,
 };
 
 }  // namespace lacuna::cli

@@ -12,8 +12,8 @@ namespace lacuna::prof {
 /// What one operator of a generated run does.
 struct ProgramOp {
   std::vector<std::string_view> ranges;  ///< nested operators, outermost first
-  std::string text{};                      ///< shapes, on the outermost
-  std::string_view kernel{};               ///< empty: nothing is launched
+  std::string text{};                    ///< shapes, on the outermost
+  std::string_view kernel{};             ///< empty: nothing is launched
   double hostUs = 5;                     ///< host time of the innermost operator
   double kernelUs = 5;
   std::uint32_t gridX = 1;
