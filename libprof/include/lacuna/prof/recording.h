@@ -88,6 +88,7 @@ class Drainer {
 
  private:
   struct Impl;
+  Drainer() = default;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -53,7 +53,7 @@ class Site {
   std::uint32_t colour_;
 };
 
-inline bool recording() {
+inline bool isRecording() {
   return __atomic_load_n(&lacunaGate_, __ATOMIC_RELAXED) != nullptr;
 }
 
@@ -61,19 +61,19 @@ inline bool recording() {
 class ScopedRange {
  public:
   explicit ScopedRange(Site& site) {
-    if (!recording()) return;
+    if (!isRecording()) return;
     const std::uint64_t word = site.push();
     pop_ = site.pop();
     lacunaPut_(word);
   }
   /// A text that is not known beforehand; it is interned, which costs a hash.
   explicit ScopedRange(std::string_view text) {
-    if (!recording()) return;
+    if (!isRecording()) return;
     pop_ = lacunaWord_(LacunaRecordPop, 0, 0);
     lacunaRangePush(prof::name(text));
   }
   explicit ScopedRange(const LacunaEvent& event) {
-    if (!recording()) return;
+    if (!isRecording()) return;
     pop_ = lacunaWord_(LacunaRecordPop, event.domain, 0);
     lacunaRangePushEvent(&event);
   }
@@ -120,7 +120,7 @@ extern "C" LACUNA_PROF_API void lacunaRow_(std::uint32_t table, const void* pack
 template <class Row>
 void record(const Row& row) {
   static_assert(std::is_trivially_copyable_v<Row>);
-  if (!recording()) return;
+  if (!isRecording()) return;
   unsigned char packed[detail::packedBytes<Row>()];
   unsigned char* to = packed;
   Row::forEachMember([&]<auto Member>() {
@@ -141,7 +141,7 @@ void record(const Row& row) {
 /// LACUNA_MARK(name): a moment. A constant text.
 #define LACUNA_MARK(name)                                           \
   do {                                                              \
-    if (::lacuna::prof::recording()) {                              \
+    if (::lacuna::prof::isRecording()) {                            \
       static constinit ::lacuna::prof::Site lacunaSiteOfMark(name); \
       lacunaMark(lacunaSiteOfMark.id());                            \
     }                                                               \

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/clock_line.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+namespace lacuna::prof::recording {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr TimeNs kKeepEvery = 100'000'000;
+
+TimeNs clockNs(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+std::uint64_t readTsc() {
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
+
+Tick readClocks() {
+  Tick best;
+  std::uint64_t bestWidth = ~0ull;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const std::uint64_t before = readTsc();
+    const TimeNs monotonicNs = clockNs(CLOCK_MONOTONIC);
+    const std::uint64_t after = readTsc();
+    const TimeNs realtimeNs = clockNs(CLOCK_REALTIME);
+    if (after - before >= bestWidth) continue;
+    bestWidth = after - before;
+    best = {before + bestWidth / 2, monotonicNs, realtimeNs};
+  }
+  return best;
+}
+
+double measureRate() {
+  const Tick a = readClocks();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const Tick b = readClocks();
+  return b.tsc > a.tsc ? static_cast<double>(b.monotonicNs - a.monotonicNs) / static_cast<double>(b.tsc - a.tsc) : 1;
+}
+
+void ClockLine::add(const Tick& tick) {
+  const auto at =
+      std::lower_bound(ticks_.begin(), ticks_.end(), tick, [](const Tick& a, const Tick& b) { return a.tsc < b.tsc; });
+  if (at != ticks_.end() && at->monotonicNs <= tick.monotonicNs) return;
+  if (at != ticks_.begin() && (at - 1)->monotonicNs >= tick.monotonicNs) return;
+  const bool newest = at == ticks_.end();
+  const std::size_t count = ticks_.size();
+  ticks_.insert(at, tick);
+  // Of the past, ten ticks a second are plenty.
+  if (newest && count >= 3 && ticks_[count - 1].monotonicNs - ticks_[count - 3].monotonicNs < kKeepEvery) {
+    ticks_.erase(ticks_.end() - 3);
+  }
+}
+
+TimeNs ClockLine::along(const Tick& from, const Tick& to, std::uint64_t tsc) const {
+  const auto run = static_cast<Wide>(to.tsc) - static_cast<Wide>(from.tsc);
+  const auto rise = static_cast<Wide>(to.monotonicNs) - from.monotonicNs;
+  if (tsc >= from.tsc && tsc - from.tsc < 1ull << 32 && rise < 1ll << 31) {
+    // 128-bit division costs more than all the rest of draining a record.
+    return from.monotonicNs +
+           static_cast<TimeNs>((tsc - from.tsc) * static_cast<std::uint64_t>(rise) / static_cast<std::uint64_t>(run));
+  }
+  const auto offset = static_cast<Wide>(tsc) - static_cast<Wide>(from.tsc);
+  return from.monotonicNs + static_cast<TimeNs>(offset * rise / run);
+}
+
+TimeNs ClockLine::toMonotonic(std::uint64_t tsc) const {
+  if (ticks_.empty()) return static_cast<TimeNs>(tsc);
+  if (ticks_.size() == 1) {
+    const auto offset = static_cast<double>(static_cast<std::int64_t>(tsc - ticks_[0].tsc));
+    return ticks_[0].monotonicNs + static_cast<TimeNs>(offset * rate_);
+  }
+  // What is drained is almost always from after the last tick but one.
+  const Tick* to = &ticks_.back();
+  if (tsc < (to - 1)->tsc) {
+    to = &*std::upper_bound(ticks_.begin() + 1, ticks_.end() - 1, tsc,
+                            [](std::uint64_t value, const Tick& tick) { return value < tick.tsc; });
+  }
+  return along(*(to - 1), *to, tsc);
+}
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lacuna/prof/ids.h"
+
+namespace lacuna::prof::recording {
+
+/// The clocks of this machine at one moment.
+struct Tick {
+  std::uint64_t tsc = 0;  ///< 0 where the machine has no stamp counter
+  TimeNs monotonicNs = 0;
+  TimeNs realtimeNs = 0;
+};
+/// Reads them, the best of a few attempts: an attempt that was interrupted pairs values of different moments.
+Tick readClocks();
+/// Nanoseconds per stamp, measured over a few milliseconds.
+double measureRate();
+
+/// Converts stamps to CLOCK_MONOTONIC by straight lines between ticks, so that it is continuous and never runs
+/// backwards.
+class ClockLine {
+ public:
+  /// Out of order is fine; a tick that contradicts its neighbours (time running backwards) is left out.
+  void add(const Tick& tick);
+  [[nodiscard]] TimeNs toMonotonic(std::uint64_t tsc) const;
+  [[nodiscard]] bool empty() const { return ticks_.empty(); }
+  [[nodiscard]] const Tick& last() const { return ticks_.back(); }
+  [[nodiscard]] const Tick& first() const { return ticks_.front(); }
+  /// For a line of one tick only.
+  void setRate(double nsPerStamp) { rate_ = nsPerStamp; }
+
+ private:
+  [[nodiscard]] TimeNs along(const Tick& from, const Tick& to, std::uint64_t tsc) const;
+
+  std::vector<Tick> ticks_;
+  double rate_ = 1;
+};
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/recording.h"
+#include "record/layout.h"
+
+namespace lacuna::prof::recording {
+
+/// The files of a recording, by place.
+struct RecordingFiles {
+  std::vector<std::filesystem::path> recorders;  ///< one per process and recorder
+  std::vector<std::filesystem::path> failures;   ///< notes of processes that could not record
+};
+RecordingFiles listRecording(const std::filesystem::path& directory);
+Result<Settings> readSettings(const std::filesystem::path& directory);
+
+std::filesystem::path checkpointPath(const std::filesystem::path& directory);
+/// Where the drainer writes its trace, for recover() to find.
+std::filesystem::path outputNotePath(const std::filesystem::path& directory);
+/// Replaces a file in one step, so that a reader sees the old or the new one whole.
+Status replaceFile(const std::filesystem::path& path, const std::string& bytes);
+Result<std::string> readFile(const std::filesystem::path& path);
+
+/// Held by whoever drains the recording; taken by another one at the end of its process, however that ends.
+class DrainLock {
+ public:
+  static Result<DrainLock> take(const std::filesystem::path& directory);
+  DrainLock(DrainLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  DrainLock& operator=(DrainLock&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~DrainLock();
+
+ private:
+  explicit DrainLock(int fd) : fd_(fd) {}
+  int fd_ = -1;
+};
+
+}  // namespace lacuna::prof::recording

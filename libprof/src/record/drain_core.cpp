@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/drain_core.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "record/saver.h"
+
+namespace fs = std::filesystem;
+
+namespace lacuna::prof::recording {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(10);
+constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
+constexpr TimeNs kClockRowEvery = 100'000'000;
+constexpr std::uint64_t kCheckpointMagic = 0x31544e4950434c00;
+
+std::string thisBoot() {
+  auto boot = readFile("/proc/sys/kernel/random/boot_id");
+  if (!boot.ok()) return {};
+  while (!(*boot).empty() && (*boot).back() == '\n') (*boot).pop_back();
+  return *boot;
+}
+
+}  // namespace
+
+DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
+    : place_(std::move(place)), options_(options), book_(std::move(writer)), batches_(book_) {}
+
+void DrainCore::lookForRecorders() {
+  lastLook_ = Steady::now();
+  const RecordingFiles files = listRecording(place_.directory);
+  for (const fs::path& path : files.recorders) openRecorder(path);
+  noteFailures(files.failures);
+}
+
+void DrainCore::openRecorder(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (readers_.contains(name) || done_.contains(name)) return;
+  Result<MappedFile> file = MappedFile::open(path, place_.live);
+  if (!file.ok()) {
+    done_.insert(name);
+    book_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
+    return;
+  }
+  learnClocks((*file).view().header());
+  auto reader = std::make_unique<ProcessReader>(std::move(*file), path, book_, batches_);
+  if (const auto saved = saved_.find(name); saved != saved_.end()) {
+    Loader loader(saved->second);
+    reader->load(loader);
+    saved_.erase(saved);
+  } else {
+    ++book_.stats().processes;
+  }
+  readers_.emplace(name, std::move(reader));
+}
+
+/// The recorder's own ticks tell about the time before this drainer came, or about another boot.
+void DrainCore::learnClocks(const Header& header) {
+  if (header.clock != ClockKind::Tsc) return;
+  const bool sameBoot = thisBoot() == std::string(header.bootId, strnlen(header.bootId, sizeof header.bootId));
+  const std::uint64_t before = clock_.empty() || !sameBoot ? ~0ull : clock_.first().tsc;
+  for (const ClockTuple& tuple : header.tuples) {
+    if (tuple.valid.load(std::memory_order_acquire) == 0 || tuple.stamp >= before || tuple.monotonicNs <= 0) continue;
+    clock_.add({tuple.stamp, tuple.monotonicNs, tuple.realtimeNs});
+  }
+}
+
+void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
+  for (const fs::path& note : notes) {
+    if (!failed_.insert(note.filename().string()).second) continue;
+    const Result<std::string> text = readFile(note);
+    if (text.ok()) book_.log(tick_.monotonicNs, LogLevel::Error, *text);
+  }
+}
+
+void DrainCore::writeTick(const Tick& tick) {
+  if (tick.monotonicNs - lastClockRow_ < kClockRowEvery) return;
+  if (lastClockRow_ == 0) writeEnvironment();
+  lastClockRow_ = tick.monotonicNs;
+  book_.append(::lacuna::prof::Clock{.timeNs = tick.monotonicNs, .realtimeNs = tick.realtimeNs, .tsc = tick.tsc});
+}
+
+void DrainCore::writeEnvironment() {
+  const auto put = [&](std::string_view key, std::string_view value) {
+    book_.append(Environment{.key = book_.writer().intern(key), .value = book_.writer().intern(value)});
+  };
+  utsname system{};
+  if (uname(&system) == 0) {
+    put("host.name", system.nodename);
+    put("host.kernel", fmt::format("{} {}", system.sysname, system.release));
+    put("host.machine", system.machine);
+  }
+  put("host.cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+bool DrainCore::drainAll(bool last) {
+  tick_ = readClocks();
+  clock_.add(tick_);
+  writeTick(tick_);
+  bool any = false;
+  for (auto& [name, reader] : readers_) {
+    if (reader->closed()) continue;
+    // A flight recorder is only read when nobody overwrites it any more.
+    if (reader->flightRecorder() && !last && reader->alive()) continue;
+    any |= reader->drain(clock_, tick_, last);
+    if (place_.live) reader->growAhead();
+  }
+  batches_.flush();
+  return any;
+}
+
+void DrainCore::closeTheDead() {
+  lastLifeCheck_ = Steady::now();
+  for (auto& [name, reader] : readers_) {
+    if (reader->closed() || reader->alive()) continue;
+    // It was seen dead first, so this reads the last that it recorded.
+    reader->drain(clock_, tick_, true);
+    reader->close(tick_.monotonicNs);
+  }
+  batches_.flush();
+}
+
+Result<bool> DrainCore::drain() {
+  const auto now = Steady::now();
+  if (now - lastLook_ >= kLookEvery) lookForRecorders();
+  const bool any = drainAll(false);
+  if (now - lastLifeCheck_ >= kLifeCheckEvery) closeTheDead();
+  if (checkpointIsDue()) {
+    const Status status = checkpoint();
+    if (!status.ok()) return status.error();
+  }
+  return any;
+}
+
+bool DrainCore::checkpointIsDue() const {
+  if (!place_.live) return false;
+  const bool wanted = std::any_of(readers_.begin(), readers_.end(), [](const auto& entry) {
+    return !entry.second->closed() && entry.second->wantsRecycling();
+  });
+  if (wanted) return true;
+  return Steady::now() - lastCheckpoint_ >= options_.flushEvery;
+}
+
+Status DrainCore::checkpoint() {
+  batches_.flush();
+  const Status flushed = book_.writer().flush();
+  if (!flushed.ok()) return flushed;
+  Saver saver;
+  saver.put(kCheckpointMagic);
+  saver.put(book_.writer().bytesWritten());
+  saver.put(lastClockRow_);
+  book_.save(saver);
+  saver.putAll(done_, [&](const std::string& name) { saver.put(name); });
+  saver.put(static_cast<std::uint64_t>(readers_.size()));
+  for (auto& [name, reader] : readers_) {
+    Saver state;
+    reader->save(state);
+    saver.put(name);
+    saver.put(state.bytes());
+  }
+  const Status status = replaceFile(checkpointPath(place_.directory), saver.bytes());
+  if (!status.ok()) return status;
+  for (auto at = readers_.begin(); at != readers_.end();) {
+    if (!at->second->closed()) {
+      at->second->recycle();
+      ++at;
+      continue;
+    }
+    std::error_code error;
+    fs::remove(at->second->path(), error);
+    done_.insert(at->first);
+    at = readers_.erase(at);
+  }
+  lastCheckpoint_ = Steady::now();
+  recordsAtCheckpoint_ = book_.stats().records;
+  return {};
+}
+
+Status DrainCore::flush() {
+  lookForRecorders();
+  drainAll(false);
+  closeTheDead();
+  return place_.live ? checkpoint() : Status();
+}
+
+Status DrainCore::finish() {
+  lookForRecorders();
+  for (auto& [name, reader] : readers_) reader->cutOff();
+  lastClockRow_ = 0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;
+  drainAll(true);
+  for (auto& [name, reader] : readers_) {
+    if (!reader->closed()) reader->close(tick_.monotonicNs);
+  }
+  batches_.flush();
+  if (book_.stats().damaged > 0) {
+    book_.log(tick_.monotonicNs, LogLevel::Warning,
+              fmt::format("{} records of the segments made no sense and were left out", book_.stats().damaged));
+  }
+  book_.writeEverybody(tick_.monotonicNs);
+  const Status finished = book_.writer().finish();
+  if (!finished.ok()) return finished;
+  return place_.live ? removeRecording(place_.directory) : Status();
+}
+
+DrainStats DrainCore::stats() {
+  DrainStats stats = book_.stats();
+  stats.fileBytes = book_.writer().bytesWritten();
+  stats.living = static_cast<std::uint32_t>(
+      std::count_if(readers_.begin(), readers_.end(), [](const auto& entry) { return !entry.second->closed(); }));
+  return stats;
+}
+
+std::uint64_t DrainCore::fileBytesOf(const std::string& checkpoint) {
+  Loader loader(checkpoint);
+  return loader.get<std::uint64_t>() == kCheckpointMagic ? loader.get<std::uint64_t>() : 0;
+}
+
+Status DrainCore::resume(const std::string& checkpoint) {
+  Loader loader(checkpoint);
+  loader.get<std::uint64_t>();
+  loader.get<std::uint64_t>();
+  lastClockRow_ = loader.get<TimeNs>();
+  book_.load(loader);
+  loader.getAll([&] { done_.insert(loader.getText()); });
+  loader.getAll([&] {
+    const std::string name = loader.getText();
+    saved_[name] = loader.getText();
+  });
+  if (!loader.ok()) return Error{"the checkpoint of the recording is damaged"};
+  return {};
+}
+
+Result<std::vector<std::uint32_t>> DrainCore::findLiving() {
+  std::vector<std::uint32_t> living;
+  lookForRecorders();
+  for (const auto& [name, reader] : readers_) {
+    if (!reader->closed() && reader->alive()) living.push_back(reader->header().osPid);
+  }
+  return living;
+}
+
+}  // namespace lacuna::prof::recording

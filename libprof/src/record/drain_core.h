@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "lacuna/prof/recording.h"
+#include "record/clock_line.h"
+#include "record/directory.h"
+#include "record/process_reader.h"
+#include "record/row_batches.h"
+#include "record/trace_book.h"
+
+namespace lacuna::prof::recording {
+
+/// Drains a recording; what Drainer and recover() have in common. One thread at a time.
+class DrainCore {
+ public:
+  struct Place {
+    std::filesystem::path directory;
+    bool live = true;  ///< segments are given back, and the recording is removed at the end
+  };
+  DrainCore(Place place, Writer writer, const DrainOptions& options);
+
+  /// One pass over all recorders. True when there was something.
+  Result<bool> drain();
+  Status flush();
+  Status finish();
+  [[nodiscard]] DrainStats stats();
+  TraceBook& book() { return book_; }
+
+  /// Takes up where a checkpoint left off. The trace must hold what it held then.
+  Status resume(const std::string& checkpoint);
+  /// Length of the trace when a checkpoint was made; 0 when the bytes are not a checkpoint.
+  static std::uint64_t fileBytesOf(const std::string& checkpoint);
+  /// Recorders that still live, by process id.
+  Result<std::vector<std::uint32_t>> findLiving();
+
+ private:
+  using Steady = std::chrono::steady_clock;
+
+  void lookForRecorders();
+  void openRecorder(const std::filesystem::path& path);
+  void learnClocks(const Header& header);
+  bool drainAll(bool last);
+  void closeTheDead();
+  Status checkpoint();
+  [[nodiscard]] bool checkpointIsDue() const;
+  void noteFailures(const std::vector<std::filesystem::path>& notes);
+  void writeTick(const Tick& tick);
+  void writeEnvironment();
+
+  Place place_;
+  DrainOptions options_;
+  TraceBook book_;
+  RowBatches batches_;
+  ClockLine clock_;
+  Tick tick_;
+  TimeNs lastClockRow_ = 0;
+  std::map<std::string, std::unique_ptr<ProcessReader>> readers_;  ///< by file name
+  std::set<std::string> done_;                                     ///< read to the end, or no recordings at all
+  std::map<std::string, std::string> saved_;  ///< states from a checkpoint, until the file is opened
+  std::set<std::string> failed_;
+  Steady::time_point lastLook_{};
+  Steady::time_point lastLifeCheck_{};
+  Steady::time_point lastCheckpoint_ = Steady::now();
+  std::uint64_t recordsAtCheckpoint_ = 0;
+};
+
+}  // namespace lacuna::prof::recording

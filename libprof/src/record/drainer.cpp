@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "record/drain_core.h"
+
+namespace fs = std::filesystem;
+
+namespace lacuna::prof {
+
+using recording::DrainCore;
+using recording::DrainLock;
+
+namespace {
+
+constexpr auto kShortPause = std::chrono::milliseconds(2);
+constexpr auto kLongPause = std::chrono::milliseconds(20);
+
+class BookAccess final : public Drainer::Access {
+ public:
+  explicit BookAccess(recording::TraceBook& book) : book_(book) {}
+  Writer& writer() override { return book_.writer(); }
+  ProcessId process(std::uint32_t osPid) override { return book_.processOf(osPid); }
+  ThreadId thread(std::uint32_t osPid, std::uint32_t osTid) override {
+    return book_.threadOf(book_.processOf(osPid), osTid);
+  }
+  DeviceId newDevice() override { return DeviceId{book_.newNumber(recording::Numbered::Device)}; }
+  QueueId newQueue() override { return QueueId{book_.newNumber(recording::Numbered::Queue)}; }
+  TrackId newTrack() override { return TrackId{book_.newNumber(recording::Numbered::Track)}; }
+  FrameId newFrame() override { return FrameId{book_.newNumber(recording::Numbered::Frame)}; }
+
+ private:
+  recording::TraceBook& book_;
+};
+
+}  // namespace
+
+struct Drainer::Impl {
+  Impl(DrainLock drainLock, DrainCore::Place place, Writer writer, const DrainOptions& options)
+      : lock(std::move(drainLock)), core(std::move(place), std::move(writer), options) {}
+  ~Impl() { stopThread(); }
+
+  void stopThread() {
+    {
+      const std::lock_guard guard(mutex);
+      stopping = true;
+    }
+    wake.notify_all();
+    if (thread.joinable()) thread.join();
+  }
+
+  void work() {
+    auto pause = kShortPause;
+    std::unique_lock guard(mutex);
+    while (!stopping) {
+      const Result<bool> any = core.drain();
+      if (!any.ok() && failure.ok()) failure = any.status();
+      pause = any.ok() && *any ? kShortPause : std::min(pause * 2, kLongPause);
+      wake.wait_for(guard, pause, [&] { return stopping; });
+    }
+  }
+
+  DrainLock lock;
+  mutable std::mutex mutex;  ///< guards core and what follows
+  std::condition_variable wake;
+  DrainCore core;
+  bool stopping = false;
+  Status failure;
+  std::thread thread;
+};
+
+Drainer::Drainer(Drainer&&) noexcept = default;
+Drainer& Drainer::operator=(Drainer&&) noexcept = default;
+Drainer::~Drainer() = default;
+
+Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& output, const DrainOptions& options) {
+  const Result<recording::Settings> settings = recording::readSettings(directory);
+  if (!settings.ok()) return settings.status().error();
+  Result<DrainLock> lock = DrainLock::take(directory);
+  if (!lock.ok()) return lock.error();
+  Result<Writer> writer = Writer::create(output, options.writer);
+  if (!writer.ok()) return writer.error();
+  std::error_code error;
+  const Status noted =
+      recording::replaceFile(recording::outputNotePath(directory), fs::absolute(output, error).string());
+  if (!noted.ok()) return noted.error();
+  Drainer drainer;
+  drainer.impl_ =
+      std::make_unique<Impl>(std::move(*lock), DrainCore::Place{directory, true}, std::move(*writer), options);
+  return drainer;
+}
+
+Result<bool> Drainer::drain() {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->core.drain();
+}
+
+void Drainer::start() {
+  if (!impl_->thread.joinable()) impl_->thread = std::thread([impl = impl_.get()] { impl->work(); });
+}
+
+Status Drainer::flush() {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->core.flush();
+}
+
+Status Drainer::finish() {
+  impl_->stopThread();
+  const std::lock_guard guard(impl_->mutex);
+  Status finished = impl_->core.finish();
+  return impl_->failure.ok() ? finished : impl_->failure;
+}
+
+DrainStats Drainer::stats() const {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->core.stats();
+}
+
+void Drainer::setExitCode(std::uint32_t osPid, int code) {
+  const std::lock_guard guard(impl_->mutex);
+  impl_->core.book().setExitCode(osPid, code);
+}
+
+void Drainer::with(const std::function<void(Access&)>& work) {
+  const std::lock_guard guard(impl_->mutex);
+  BookAccess access(impl_->core.book());
+  work(access);
+}
+
+}  // namespace lacuna::prof

@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "record/guest.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace lacuna::prof::recording {
+namespace {
+
+constexpr std::uint64_t kMinPool = 4 * kSegmentBytes;
+
+std::size_t readSmallFile(const char* path, char* out, std::size_t room) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  std::size_t got = 0;
+  while (got < room) {
+    const ssize_t n = read(fd, out + got, room - got);
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  close(fd);
+  return got;
+}
+
+/// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is skipped from behind.
+std::uint64_t processStartTicks() {
+  char text[1024] = {};
+  if (readSmallFile("/proc/self/stat", text, sizeof text - 1) == 0) return 0;
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 22; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  return at != nullptr ? std::strtoull(at + 1, nullptr, 10) : 0;
+}
+
+/// The stamp counter serves as clock where it ticks at one rate on all cores and the kernel trusts it, too.
+bool tscIsClock() {
+#ifdef __x86_64__
+  if (const char* wish = std::getenv("LACUNA_CLOCK"); wish != nullptr && std::strcmp(wish, "monotonic") == 0)
+    return false;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(0x80000007, &a, &b, &c, &d) == 0 || (d & 1u << 8) == 0) return false;
+  char source[64] = {};
+  if (readSmallFile("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source - 1) ==
+      0) {
+    return true;
+  }
+  return std::strncmp(source, "tsc", 3) == 0;
+#else
+  return false;
+#endif
+}
+
+/// Launchers of distributed jobs tell each process its rank by environment.
+std::int32_t rankOfProcess() {
+  for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const char* value = std::getenv(variable)) return static_cast<std::int32_t>(std::strtol(value, nullptr, 10));
+  }
+  return -1;
+}
+
+void describeProcess(Header& header) {
+  header.rank = rankOfProcess();
+  header.osPid = static_cast<std::uint32_t>(getpid());
+  header.parentPid = static_cast<std::uint32_t>(getppid());
+  header.startTicks = processStartTicks();
+  if (const auto* random = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
+    std::memcpy(header.image, random, sizeof header.image);
+  }
+  const std::size_t boot = readSmallFile("/proc/sys/kernel/random/boot_id", header.bootId, sizeof header.bootId - 1);
+  if (boot > 0 && header.bootId[boot - 1] == '\n') header.bootId[boot - 1] = 0;
+  const std::size_t name = readSmallFile("/proc/self/comm", header.name, sizeof header.name - 1);
+  if (name > 0 && header.name[name - 1] == '\n') header.name[name - 1] = 0;
+  const std::size_t line = readSmallFile("/proc/self/cmdline", header.commandLine, sizeof header.commandLine - 1);
+  for (std::size_t i = 0; i + 1 < line; ++i) {
+    if (header.commandLine[i] == 0) header.commandLine[i] = ' ';
+  }
+}
+
+/// Creates the file under a temporary name with its first `pool` bytes of segments backed. fallocate makes a full file
+/// system an error here, where it would otherwise be a SIGBUS in the program later.
+int createFile(const char* temporary, const Offsets& offsets, std::uint64_t pool) {
+  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return -errno;
+  int error = 0;
+  if (ftruncate(fd, static_cast<off_t>(offsets.end)) != 0) {
+    error = -errno;
+  } else if (fallocate(fd, 0, 0, static_cast<off_t>(offsets.strings + kStringsStep)) != 0 ||
+             fallocate(fd, 0, static_cast<off_t>(offsets.segments), static_cast<off_t>(pool)) != 0) {
+    error = -errno;
+  }
+  if (error == 0) return fd;
+  close(fd);
+  unlink(temporary);
+  return error;
+}
+
+/// As createFile, with as much of `pool` as there is room for.
+int createFileThatFits(const char* temporary, const Offsets& offsets, std::uint64_t& pool) {
+  for (;;) {
+    const int fd = createFile(temporary, offsets, pool);
+    if ((fd != -ENOSPC && fd != -EDQUOT) || pool <= kMinPool) return fd;
+    pool = roundUp(pool / 2, kSegmentBytes);
+  }
+}
+
+/// Maps the file at an address that is a multiple of the segment size: the fast path tells a segment's end by the
+/// address.
+unsigned char* mapAligned(int fd, std::size_t bytes) {
+  void* room = mmap(nullptr, bytes + kSegmentBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* start = static_cast<unsigned char*>(room);
+  auto* aligned = reinterpret_cast<unsigned char*>(roundUp(reinterpret_cast<std::uintptr_t>(start), kSegmentBytes));
+  void* at = mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+  if (at == MAP_FAILED) {
+    munmap(start, bytes + kSegmentBytes);
+    return nullptr;
+  }
+  return aligned;
+}
+
+bool readSettings(const char* directory, Settings& settings) {
+  char path[1024];
+  if (std::snprintf(path, sizeof path, "%s/%s", directory, kSettingsFile) >= static_cast<int>(sizeof path))
+    return false;
+  if (readSmallFile(path, reinterpret_cast<char*>(&settings), sizeof settings) != sizeof settings) return false;
+  return settings.magic == kMagic && settings.version == kVersion;
+}
+
+/// Shared memory that another program wants too is not filled to the brim.
+bool hasRoom(const char* directory, std::uint64_t bytes) {
+  struct statvfs fs;
+  return statvfs(directory, &fs) == 0 && static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize >= 2 * bytes;
+}
+
+void fillHeader(Mapping& out, std::uint64_t pool) {
+  Header& header = out.view.header();
+  header.version = kVersion;
+  header.clock = out.tsc ? ClockKind::Tsc : ClockKind::Monotonic;
+  header.maxSegments = out.maxSegments;
+  header.flightRecorder = out.flight ? 1 : 0;
+  describeProcess(header);
+  const auto count = static_cast<std::uint32_t>(pool / kSegmentBytes);
+  header.segmentCount.store(count);
+  out.populated = count;
+  for (std::uint32_t i = count; i > 0; --i) out.view.pushFree(i);
+  addTuple(out);
+  header.magic = kMagic;
+}
+
+/// Tries to make the file in one directory.
+int buildIn(const char* directory, const Settings& settings, Mapping& out) {
+  static std::atomic<std::uint32_t> serial;
+  const Offsets offsets(out.maxSegments);
+  char temporary[sizeof out.path + 8];
+  const unsigned pid = static_cast<unsigned>(getpid());
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const unsigned nonce = static_cast<unsigned>(now.tv_nsec) ^ serial.fetch_add(1) << 30;
+  const int length = std::snprintf(out.path, sizeof out.path, "%s/%u-%08x%s", directory, pid, nonce, kFileSuffix);
+  if (length >= static_cast<int>(sizeof out.path)) return -ENAMETOOLONG;
+  std::snprintf(temporary, sizeof temporary, "%s.tmp", out.path);
+  std::uint64_t pool = settings.poolBytes;
+  const int fd = createFileThatFits(temporary, offsets, pool);
+  if (fd < 0) return fd;
+  out.view = View{mapAligned(fd, offsets.end), offsets};
+  close(fd);
+  int error = out.view.base == nullptr ? -ENOMEM : 0;
+  if (error == 0) {
+    // Not every kernel knows it, and not every file system; then the first use of each page is a little slower.
+    madvise(out.view.base, offsets.strings + kStringsStep, MADV_POPULATE_WRITE);
+    madvise(out.view.base + offsets.segments, pool, MADV_POPULATE_WRITE);
+    out.stringsBacked = kStringsStep;
+    fillHeader(out, pool);
+    if (rename(temporary, out.path) != 0) error = -errno;
+  }
+  if (error != 0) {
+    if (out.view.base != nullptr) munmap(out.view.base, offsets.end);
+    unlink(temporary);
+  }
+  return error;
+}
+
+void reportFailure(const char* directory, int error) {
+  char path[1024];
+  const unsigned pid = static_cast<unsigned>(getpid());
+  if (std::snprintf(path, sizeof path, "%s/%u.failed", directory, pid) >= static_cast<int>(sizeof path)) return;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  char text[128];
+  const int length =
+      std::snprintf(text, sizeof text, "process %u could not record: %s\n", pid, strerrordesc_np(-error));
+  if (write(fd, text, static_cast<std::size_t>(length)) < 0) unlink(path);
+  close(fd);
+}
+
+std::int64_t nanoseconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+}  // namespace
+
+std::uint64_t stamp(const Mapping& mapping) {
+#ifdef __x86_64__
+  if (mapping.tsc) return __builtin_ia32_rdtsc();
+#endif
+  return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC));
+}
+
+void addTuple(Mapping& mapping) {
+  Header& header = mapping.view.header();
+  const std::uint32_t at = header.tupleCount.fetch_add(1, std::memory_order_relaxed);
+  // The first stays, the others go round.
+  ClockTuple& tuple = header.tuples[at == 0 ? 0 : 1 + (at - 1) % (kTuples - 1)];
+  tuple.valid.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  const std::uint64_t before = stamp(mapping);
+  tuple.monotonicNs = nanoseconds(CLOCK_MONOTONIC);
+  tuple.stamp = before + (stamp(mapping) - before) / 2;
+  tuple.realtimeNs = nanoseconds(CLOCK_REALTIME);
+  if (!mapping.tsc) tuple.stamp = static_cast<std::uint64_t>(tuple.monotonicNs);
+  tuple.valid.store(at + 1, std::memory_order_release);
+  mapping.lastTuple = tuple.stamp;
+}
+
+bool backFile(const Mapping& mapping, std::size_t offset, std::size_t bytes) {
+  const int fd = open(mapping.path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool done = fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+  close(fd);
+  return done;
+}
+
+int buildMapping(const char* directory, Mapping& out) {
+  Settings settings;
+  if (!readSettings(directory, settings)) return -ENOENT;
+  settings.maxPoolBytes = roundUp(settings.maxPoolBytes < kMinPool ? kMinPool : settings.maxPoolBytes, kSegmentBytes);
+  if (settings.maxPoolBytes > kMaxSegments * kSegmentBytes) settings.maxPoolBytes = kMaxSegments * kSegmentBytes;
+  settings.poolBytes = roundUp(settings.poolBytes < kMinPool ? kMinPool : settings.poolBytes, kSegmentBytes);
+  if (settings.poolBytes > settings.maxPoolBytes) settings.poolBytes = settings.maxPoolBytes;
+  out.maxSegments = static_cast<std::uint32_t>(settings.maxPoolBytes / kSegmentBytes);
+  out.flight = settings.flightRecorder != 0;
+  out.tsc = tscIsClock();
+  char shared[1024];
+  int error = -ENAMETOOLONG;
+  if (std::snprintf(shared, sizeof shared, "%s/%s", directory, kSharedLink) < static_cast<int>(sizeof shared)) {
+    error = hasRoom(shared, settings.poolBytes) ? buildIn(shared, settings, out) : -ENOSPC;
+  }
+  if (error != 0) error = buildIn(directory, settings, out);
+  if (error != 0) reportFailure(directory, error);
+  return error;
+}
+
+}  // namespace lacuna::prof::recording

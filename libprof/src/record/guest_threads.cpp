@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "record/guest.h"
+#include "record/guest_threads.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace lacuna::prof::recording {
+namespace {
+
+constexpr std::uint64_t kTupleEvery = 1ull << 31;  ///< stamps: about a second
+constexpr std::uint64_t kRetryGrowth = 1ull << 30;
+constexpr std::uint32_t kGrowthStep = 16;
+constexpr std::uint32_t kTooManyDomains = kGapDomains + 1;
+
+pthread_key_t gEntryKey;
+pthread_key_t gNameKey;
+
+ThreadEntry* entryOfThread() {
+  return static_cast<ThreadEntry*>(pthread_getspecific(gEntryKey));
+}
+
+std::uint64_t threadEpoch(const Mapping& mapping) {
+  return mapping.tsc ? mapping.epoch : mapping.epoch | kSlowClock;
+}
+
+void leaveThread(void* value) {
+  Mapping* active = mapping();
+  if (active != nullptr && lacunaThread_.epoch == threadEpoch(*active)) {
+    auto* entry = static_cast<ThreadEntry*>(value);
+    prctl(PR_GET_NAME, entry->comm, 0, 0, 0);
+    entry->endStamp = stamp(*active);
+    entry->state.store(EntryState::Exited, std::memory_order_release);
+  }
+  lacunaThread_ = {0, 0};
+}
+
+/// More segments from the file system, when the free list is empty: one for the caller, the others for the list.
+std::uint32_t grow(Mapping& mapping) {
+  Header& header = mapping.view.header();
+  const std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
+  if (count >= mapping.maxSegments || header.closing.load(std::memory_order_relaxed) != 0) return 0;
+  const std::uint64_t now = stamp(mapping);
+  if (mapping.growFailedAt != 0 && now - mapping.growFailedAt < kRetryGrowth) return 0;
+  if (header.growing.exchange(1, std::memory_order_acquire) != 0) return 0;
+  const std::uint32_t first = header.segmentCount.load(std::memory_order_relaxed) + 1;
+  const std::uint32_t step = std::min(kGrowthStep, mapping.maxSegments + 1 - first);
+  const std::size_t offset = mapping.view.offsets.segments + (first - 1) * kSegmentBytes;
+  std::uint32_t segment = 0;
+  if (step > 0 && backFile(mapping, offset, step * kSegmentBytes)) {
+    header.segmentCount.store(first + step - 1, std::memory_order_release);
+    for (std::uint32_t i = 1; i < step; ++i) mapping.view.pushFree(first + i);
+    segment = first;
+  } else {
+    if (step > 0) mapping.growFailedAt = now;
+  }
+  header.growing.store(0, std::memory_order_release);
+  return segment;
+}
+
+std::uint64_t recordsIn(unsigned char* segment) {
+  std::uint64_t records = 0;
+  for (std::size_t at = kSegmentHead; at < kSegmentBytes;) {
+    const auto* slot = reinterpret_cast<const std::uint64_t*>(segment + at);
+    const std::size_t slots = slot[0] != 0 ? slotsOf(slot[1]) : 0;
+    if (slots == 0) break;
+    if (kindOf(slot[1]) != Kind::Gap) ++records;
+    at += slots * kSlotBytes;
+  }
+  return records;
+}
+
+void emptySegment(unsigned char* segment) {
+  std::memset(static_cast<void*>(segment + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
+}
+
+/// Flight recorder: the segment that was taken first of all that their threads have left behind. Its records are
+/// overwritten and counted as dropped.
+std::uint32_t stealOldest(Mapping& mapping) {
+  const View& view = mapping.view;
+  if (view.header().closing.load(std::memory_order_acquire) != 0) return 0;
+  const Locked lock(forkPage()->flight);
+  ThreadEntry* victim = nullptr;
+  std::uint64_t oldest = ~0ull;
+  for (std::uint32_t i = 1; i <= kMaxThreads; ++i) {
+    ThreadEntry& entry = view.thread(i);
+    const std::uint32_t first = entry.first.load(std::memory_order_acquire);
+    if (first == 0 || view.segment(first).next.load(std::memory_order_acquire) == 0) continue;
+    const std::uint64_t sequence = view.segment(first).sequence.load(std::memory_order_relaxed);
+    if (sequence < oldest) {
+      oldest = sequence;
+      victim = &entry;
+    }
+  }
+  if (victim == nullptr) return 0;
+  const std::uint32_t segment = victim->first.load(std::memory_order_relaxed);
+  victim->dropped.fetch_add(recordsIn(view.segmentBase(segment)), std::memory_order_relaxed);
+  victim->first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
+  emptySegment(view.segmentBase(segment));
+  return segment;
+}
+
+/// While another thread, or the drainer, is adding segments, some are about to come. It may have died doing so.
+std::uint32_t awaitGrowth(Mapping& mapping) {
+  std::uint32_t segment = 0;
+  for (int turn = 0; turn < 2000 && segment == 0 && mapping.view.header().growing.load() != 0; ++turn) {
+    sched_yield();
+    segment = mapping.view.popFree(mapping.maxSegments);
+  }
+  return segment;
+}
+
+std::uint32_t takeSegment(Mapping& mapping) {
+  std::uint32_t segment = mapping.view.popFree(mapping.maxSegments);
+  for (int attempt = 0; attempt < 4 && segment == 0; ++attempt) {
+    segment = grow(mapping);
+    if (segment == 0) segment = awaitGrowth(mapping);
+    if (segment == 0) segment = mapping.view.popFree(mapping.maxSegments);
+    if (mapping.view.header().segmentCount.load(std::memory_order_relaxed) >= mapping.maxSegments) break;
+    if (mapping.growFailedAt != 0) break;
+  }
+  if (segment == 0 && mapping.flight) segment = stealOldest(mapping);
+  if (segment > mapping.populated) madvise(mapping.view.segmentBase(segment), kSegmentBytes, MADV_POPULATE_WRITE);
+  return segment;
+}
+
+void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std::uint32_t threadIndex) {
+  const View& view = mapping.view;
+  Segment& segment = view.segment(index);
+  segment.next.store(0, std::memory_order_relaxed);
+  segment.reset.store(kSegmentNormal, std::memory_order_relaxed);
+  segment.generation.store(entry.generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  segment.sequence.store(view.header().sequence.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  segment.owner.store(threadIndex, std::memory_order_release);
+  const std::uint32_t previous = entry.current.load(std::memory_order_relaxed);
+  entry.current.store(index, std::memory_order_relaxed);
+  if (previous == 0) {
+    entry.first.store(index, std::memory_order_release);
+  } else {
+    view.segment(previous).next.store(index, std::memory_order_release);
+  }
+}
+
+/// What a dropped record would have done to the nesting of ranges, so that later ends meet their own beginnings.
+void countDrop(ThreadEntry& entry, std::uint64_t word) {
+  entry.dropped.fetch_add(1, std::memory_order_relaxed);
+  ++entry.gapDropped;
+  const Kind kind = kindOf(word);
+  if (kind != Kind::Push && kind != Kind::PushEvent && kind != Kind::Pop) return;
+  std::uint32_t at = 0;
+  while (at < entry.gapDomains && at < kGapDomains && entry.gap[at].domain != domainOf(word)) ++at;
+  if (at == kGapDomains) {
+    entry.gapDomains = kTooManyDomains;
+    return;
+  }
+  GapDomain& gap = entry.gap[at];
+  if (at == entry.gapDomains) {
+    gap = {domainOf(word), 0, 0, 0};
+    ++entry.gapDomains;
+  }
+  if (kind != Kind::Pop) {
+    ++gap.pushes;
+  } else if (gap.pushes > 0) {
+    --gap.pushes;
+  } else {
+    ++gap.pops;
+  }
+}
+
+/// The first record after dropped ones tells what they were.
+std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
+  if (entry.gapDropped == 0) return cursor;
+  const std::uint32_t domains = entry.gapDomains > kGapDomains ? 0 : entry.gapDomains;
+  auto* slot = reinterpret_cast<std::uint64_t*>(cursor);
+  slot[2] = entry.gapDropped;
+  slot[3] = entry.gapDomains > kGapDomains ? 1 : 0;
+  for (std::uint32_t i = 0; i < domains; ++i) {
+    slot[4 + 2 * i] = entry.gap[i].domain;
+    slot[5 + 2 * i] = static_cast<std::uint64_t>(entry.gap[i].pops) << 32 | entry.gap[i].pushes;
+  }
+  slot[1] = word(Kind::Gap, (1 + domains) << 16, 0);
+  __atomic_store_n(slot, stamp(mapping), __ATOMIC_RELEASE);
+  entry.gapDropped = 0;
+  entry.gapDomains = 0;
+  return cursor + (2 + domains) * kSlotBytes;
+}
+
+/// Moves the thread to an empty segment; nullptr when there is none and the record is dropped.
+std::uint64_t* nextSegment(Mapping& mapping, ThreadEntry& entry, std::uint64_t word, std::size_t slots) {
+  const View& view = mapping.view;
+  std::uint32_t index = entry.current.load(std::memory_order_relaxed);
+  std::uint32_t emptied = kSegmentEmptied;
+  const bool again = index != 0 && view.segment(index).reset.compare_exchange_strong(
+                                       emptied, kSegmentNormal, std::memory_order_acquire, std::memory_order_relaxed);
+  if (!again) {
+    const std::uint32_t last = index;
+    index = takeSegment(mapping);
+    if (index == 0) {
+      // Only a sealed segment may be emptied in place, and nothing more goes into it until then.
+      std::uint32_t normal = kSegmentNormal;
+      if (last != 0)
+        view.segment(last).reset.compare_exchange_strong(normal, kSegmentSealed, std::memory_order_release);
+      lacunaThread_.cursor = 0;
+      countDrop(entry, word);
+      return nullptr;
+    }
+    const auto threadIndex = static_cast<std::uint32_t>(
+        (reinterpret_cast<unsigned char*>(&entry) - (view.base + view.offsets.threads)) / kThreadBytes + 1);
+    linkSegment(mapping, entry, index, threadIndex);
+  }
+  if (stamp(mapping) - mapping.lastTuple > kTupleEvery) addTuple(mapping);
+  const auto start = reinterpret_cast<std::uintptr_t>(view.segmentBase(index)) + kSegmentHead;
+  const std::uintptr_t cursor = writeGap(mapping, entry, start);
+  lacunaThread_.cursor = cursor + slots * kSlotBytes;
+  return reinterpret_cast<std::uint64_t*>(cursor);
+}
+
+/// The thread's first event in this recording.
+bool enterThread(Mapping& mapping) {
+  static std::atomic<std::uint32_t> hint;
+  const std::uint32_t from = hint.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < kMaxThreads; ++i) {
+    ThreadEntry& entry = mapping.view.thread(1 + (from + i) % kMaxThreads);
+    EntryState free = EntryState::Free;
+    if (entry.state.load(std::memory_order_relaxed) != EntryState::Free ||
+        !entry.state.compare_exchange_strong(free, EntryState::Live, std::memory_order_acq_rel)) {
+      continue;
+    }
+    entry.osTid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    entry.startStamp = stamp(mapping);
+    entry.gapDropped = 0;
+    entry.gapDomains = 0;
+    prctl(PR_GET_NAME, entry.comm, 0, 0, 0);
+    entry.name.store(threadName(), std::memory_order_relaxed);
+    pthread_setspecific(gEntryKey, &entry);
+    lacunaThread_ = {0, threadEpoch(mapping)};
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t* reserveIn(Mapping& mapping, std::uint64_t word, std::size_t slots) {
+  if (lacunaThread_.epoch != threadEpoch(mapping) && !enterThread(mapping)) {
+    mapping.view.header().dropped.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  const std::uintptr_t cursor = lacunaThread_.cursor;
+  const std::size_t room = (0 - cursor) & (kSegmentBytes - 1);
+  if (room < slots * kSlotBytes) return nextSegment(mapping, *entryOfThread(), word, slots);
+  lacunaThread_.cursor = cursor + slots * kSlotBytes;
+  return reinterpret_cast<std::uint64_t*>(cursor);
+}
+
+}  // namespace
+
+bool makeThreadKeys() {
+  return pthread_key_create(&gEntryKey, leaveThread) == 0 && pthread_key_create(&gNameKey, nullptr) == 0;
+}
+
+LacunaName threadName() {
+  return static_cast<LacunaName>(reinterpret_cast<std::uintptr_t>(pthread_getspecific(gNameKey)));
+}
+
+void setThreadName(LacunaName name) {
+  pthread_setspecific(gNameKey, reinterpret_cast<void*>(static_cast<std::uintptr_t>(name)));
+  Mapping* active = mapping();
+  if (active != nullptr && lacunaThread_.epoch == threadEpoch(*active) &&
+      __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) == active->epoch) {
+    entryOfThread()->name.store(name, std::memory_order_release);
+  }
+}
+
+std::uint64_t* reserveSlow(std::uint64_t word, std::size_t slots) {
+  const int savedErrno = errno;
+  std::uint64_t* slot = nullptr;
+  while (const std::uint64_t* gate = __atomic_load_n(&lacunaGate_, __ATOMIC_ACQUIRE)) {
+    const std::uint64_t epoch = __atomic_load_n(gate, __ATOMIC_ACQUIRE);
+    if (epoch == 0) {
+      rejoinAfterFork();
+      continue;
+    }
+    Mapping* active = mapping();
+    if (active == nullptr || active->epoch != epoch) continue;  // between two recordings; the gate decides
+    slot = reserveIn(*active, word, slots);
+    break;
+  }
+  errno = savedErrno;
+  return slot;
+}
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lacuna/prof/prof.h"
+
+/// What a process keeps in its recording file, as the guest writes it and the drainer reads it. One file:
+///
+///   Header | free-list links | thread table | strings | segments
+///
+/// Sizes follow from Header::maxSegments alone. Segments and threads are named by index + 1, 0 for none. Everything
+/// that both sides touch at the same time is atomic; the drainer checks every value before it uses it.
+namespace lacuna::prof::recording {
+
+inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr const char* kFileSuffix = ".lcr";
+inline constexpr const char* kSettingsFile = "settings";
+inline constexpr const char* kSharedLink = "shm";
+
+inline constexpr std::size_t kSlotBytes = 16;
+inline constexpr std::size_t kSegmentBytes = LACUNA_SEGMENT_BYTES;
+inline constexpr std::size_t kSegmentHead = 64;
+inline constexpr std::uint32_t kMaxThreads = 2048;
+inline constexpr std::uint32_t kMaxSegments = 1u << 18;
+inline constexpr std::size_t kStringsBytes = 16u << 20;
+inline constexpr std::size_t kStringsStep = 256u << 10;
+inline constexpr std::size_t kMaxName = 4095;
+inline constexpr std::size_t kMaxSlots = 17;
+inline constexpr std::size_t kGapDomains = 8;
+
+/// What createRecording() leaves for the processes that join.
+struct Settings {
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  std::uint32_t flightRecorder = 0;
+  std::uint64_t poolBytes = 0;
+  std::uint64_t maxPoolBytes = 0;
+};
+
+enum class ClockKind : std::uint32_t { Monotonic = 1, Tsc = 2 };
+
+struct ClockTuple {
+  std::atomic<std::uint64_t> valid;  ///< written last
+  std::int64_t monotonicNs;
+  std::int64_t realtimeNs;
+  std::uint64_t stamp;
+};
+inline constexpr std::size_t kTuples = 64;
+
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  ClockKind clock;
+  std::uint32_t osPid;
+  std::uint32_t parentPid;
+  std::uint64_t startTicks;  ///< of the process, from /proc, tells it from a later one with its pid
+  std::uint8_t image[16];    ///< the same for all recorders of one program image
+  char bootId[40];
+  char name[64];
+  char commandLine[1024];
+  std::int32_t rank;
+  std::uint32_t unused;
+  std::uint32_t maxSegments;
+  std::uint32_t flightRecorder;
+
+  std::atomic<std::uint32_t> segmentCount;
+  std::atomic<std::uint32_t> growing;
+  std::atomic<std::uint64_t> freeHead;  ///< tag << 32 | segment, against reuse between load and exchange
+  std::atomic<std::uint32_t> freeCount;
+  std::atomic<std::uint32_t> stringsUsed;  ///< bytes
+  std::atomic<std::uint32_t> closing;      ///< the drainer is at its end: take nothing over
+  std::atomic<std::uint32_t> detached;
+  std::atomic<std::uint64_t> dropped;  ///< by threads that could not get an entry
+  std::atomic<std::uint64_t> sequence;
+  std::atomic<std::uint32_t> tupleCount;
+  ClockTuple tuples[kTuples];
+};
+inline constexpr std::size_t kHeaderBytes = 4096;
+static_assert(sizeof(Header) <= kHeaderBytes);
+
+enum class EntryState : std::uint32_t { Free, Live, Exited };
+
+struct GapDomain {
+  std::uint32_t domain;
+  std::uint32_t pops;    ///< of ranges opened before the gap
+  std::uint32_t pushes;  ///< of ranges still open after it
+  std::uint32_t unused;
+};
+
+struct ThreadEntry {
+  std::atomic<EntryState> state;
+  std::atomic<std::uint32_t> generation;
+  std::uint32_t osTid;
+  std::atomic<std::uint32_t> name;
+  std::atomic<std::uint32_t> first;  ///< its oldest segment
+  std::atomic<std::uint32_t> current;
+  std::uint64_t startStamp;
+  std::uint64_t endStamp;
+  std::atomic<std::uint64_t> dropped;
+  char comm[16];
+  // Only the thread itself uses these.
+  std::uint64_t gapDropped;
+  std::uint32_t gapDomains;
+  std::uint32_t unused;
+  GapDomain gap[kGapDomains];
+};
+inline constexpr std::size_t kThreadBytes = 256;
+static_assert(sizeof(ThreadEntry) <= kThreadBytes);
+
+struct Segment {
+  std::atomic<std::uint32_t> next;
+  std::atomic<std::uint32_t> owner;  ///< thread entry
+  std::atomic<std::uint32_t> generation;
+  std::atomic<std::uint32_t> lap;    ///< times the drainer emptied it in place
+  std::atomic<std::uint32_t> reset;  ///< one of kSegment…
+  std::uint32_t unused;
+  std::atomic<std::uint64_t> sequence;
+};
+static_assert(sizeof(Segment) <= kSegmentHead);
+/// A thread that finds no other segment seals its own; the drainer empties it, and the thread starts over in it.
+inline constexpr std::uint32_t kSegmentNormal = 0;
+inline constexpr std::uint32_t kSegmentSealed = 1;
+inline constexpr std::uint32_t kSegmentEmptied = 2;
+
+/// A name in the strings region: this head, then the bytes, padded to 8. Its id is its offset / 8.
+struct StringHead {
+  static constexpr std::uint32_t kPresent = 0x80000000u;
+  static constexpr std::uint32_t kSite = 0x40000000u;
+  static constexpr std::uint32_t kLength = 0xffffu;
+  std::atomic<std::uint32_t> word;  ///< written last: flags and length
+  std::uint32_t hash;
+};
+struct SiteBody {
+  std::uint32_t name, domain, category, colour;
+};
+
+/// A record: slots of two words. The first word of the first slot is the stamp; it is written last and is never 0. Its
+/// second word is kind << 56 | domain << 32 | name for most kinds; what the further slots hold is beside each kind.
+enum class Kind : std::uint8_t {
+  Push = LacunaRecordPush,
+  Pop = LacunaRecordPop,
+  Mark = LacunaRecordMark,
+  PushEvent = 4,  ///< {category 24 | payloadType 8 | colour 32, payload} {text, correlation}
+  MarkEvent = 5,  ///< the same
+  Start = 6,      ///< the same, and {range, 0}
+  End = 7,        ///< {range, 0}
+  Counter = 8,    ///< name: track; {value, 0}
+  Allocate = 9,   ///< domain: role; {address, bytes}
+  Free = 10,      ///< {address, 0}
+  Flow = 11,      ///< domain: phase; {id, category}
+  Log = 12,       ///< domain: source; name: text; {level, 0}
+  Row = 13,       ///< domain: further slots << 16 | bytes; name: table; the packed row
+  Gap = 14,       ///< domain: further slots; {dropped, 0}, then per domain {domain, pops << 32 | pushes}
+};
+
+constexpr std::uint64_t word(Kind kind, std::uint32_t domain, std::uint32_t name) {
+  return static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(domain & 0xffffff) << 32 | name;
+}
+constexpr Kind kindOf(std::uint64_t word) {
+  return static_cast<Kind>(word >> 56);
+}
+constexpr std::uint32_t domainOf(std::uint64_t word) {
+  return static_cast<std::uint32_t>(word >> 32) & 0xffffff;
+}
+constexpr std::uint32_t nameOf(std::uint64_t word) {
+  return static_cast<std::uint32_t>(word);
+}
+
+/// Slots of the record that begins with this word; 0 when it is not one.
+constexpr std::size_t slotsOf(std::uint64_t word) {
+  switch (kindOf(word)) {
+    case Kind::Push:
+    case Kind::Pop:
+    case Kind::Mark:
+      return 1;
+    case Kind::End:
+    case Kind::Counter:
+    case Kind::Allocate:
+    case Kind::Free:
+    case Kind::Flow:
+    case Kind::Log:
+      return 2;
+    case Kind::PushEvent:
+    case Kind::MarkEvent:
+      return 3;
+    case Kind::Start:
+      return 4;
+    case Kind::Row:
+    case Kind::Gap: {
+      const std::size_t slots = 1 + (domainOf(word) >> 16);
+      return slots >= 2 && slots <= kMaxSlots ? slots : 0;
+    }
+  }
+  return 0;
+}
+
+constexpr std::size_t roundUp(std::size_t value, std::size_t to) {
+  return (value + to - 1) / to * to;
+}
+
+/// Where the parts are in a file with this many segments at most.
+struct Offsets {
+  std::size_t links, threads, strings, segments, end;
+  constexpr explicit Offsets(std::uint32_t maxSegments)
+      : links(kHeaderBytes),
+        threads(links + roundUp((static_cast<std::size_t>(maxSegments) + 1) * 4, 4096)),
+        strings(threads + kMaxThreads * kThreadBytes),
+        segments(roundUp(strings + kStringsBytes, kSegmentBytes)),
+        end(segments + maxSegments * kSegmentBytes) {}
+};
+
+/// A mapped recording file, with typed access to its parts.
+struct View {
+  unsigned char* base = nullptr;
+  Offsets offsets{0};
+
+  [[nodiscard]] Header& header() const { return *reinterpret_cast<Header*>(base); }
+  [[nodiscard]] std::atomic<std::uint32_t>& link(std::uint32_t segment) const {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(base + offsets.links)[segment];
+  }
+  [[nodiscard]] ThreadEntry& thread(std::uint32_t index) const {
+    return *reinterpret_cast<ThreadEntry*>(base + offsets.threads + (index - 1) * kThreadBytes);
+  }
+  [[nodiscard]] unsigned char* strings() const { return base + offsets.strings; }
+  [[nodiscard]] unsigned char* segmentBase(std::uint32_t segment) const {
+    return base + offsets.segments + (segment - 1) * kSegmentBytes;
+  }
+  [[nodiscard]] Segment& segment(std::uint32_t segment) const {
+    return *reinterpret_cast<Segment*>(segmentBase(segment));
+  }
+
+  /// The free list, for both sides. Links are bounded so that a damaged one ends the list instead of leading astray.
+  void pushFree(std::uint32_t segment) const {
+    std::uint64_t head = header().freeHead.load(std::memory_order_relaxed);
+    std::uint64_t wanted = 0;
+    do {
+      link(segment).store(static_cast<std::uint32_t>(head), std::memory_order_relaxed);
+      wanted = ((head >> 32) + 1) << 32 | segment;
+    } while (
+        !header().freeHead.compare_exchange_weak(head, wanted, std::memory_order_acq_rel, std::memory_order_relaxed));
+    header().freeCount.fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t popFree(std::uint32_t maxSegments) const {
+    std::uint64_t head = header().freeHead.load(std::memory_order_acquire);
+    for (;;) {
+      const auto segment = static_cast<std::uint32_t>(head);
+      if (segment == 0 || segment > maxSegments) return 0;
+      const std::uint64_t wanted = ((head >> 32) + 1) << 32 | link(segment).load(std::memory_order_relaxed);
+      if (header().freeHead.compare_exchange_weak(head, wanted, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        header().freeCount.fetch_sub(1, std::memory_order_relaxed);
+        return segment;
+      }
+    }
+  }
+};
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/process_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "record/proc_files.h"
+#include "record/saver.h"
+
+namespace lacuna::prof::recording {
+namespace {
+
+constexpr std::uint32_t kReserve = 32;
+
+std::uint64_t loadWord(const std::uint64_t* at) {
+  return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+template <std::size_t N>
+std::string boundedText(const char (&text)[N]) {
+  return {text, strnlen(text, N)};
+}
+
+ProcessInfo describe(const Header& header) {
+  ProcessInfo info;
+  info.key.osPid = header.osPid;
+  info.key.startTicks = header.startTicks;
+  std::copy(std::begin(header.image), std::end(header.image), info.key.image.begin());
+  info.parentPid = header.parentPid;
+  info.rank = header.rank;
+  info.name = boundedText(header.name);
+  info.commandLine = boundedText(header.commandLine);
+  while (!info.commandLine.empty() && info.commandLine.back() == ' ') info.commandLine.pop_back();
+  return info;
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shared) {
+  const int fd = ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno))};
+  struct stat status {};
+  alignas(Header) unsigned char head[kHeaderBytes];
+  const bool whole = fstat(fd, &status) == 0 && pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
+  const auto& header = *reinterpret_cast<const Header*>(head);
+  Error error{fmt::format("{}: not a recording of this version of lacuna", path.string())};
+  if (!whole || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
+      header.maxSegments > kMaxSegments) {
+    ::close(fd);
+    return error;
+  }
+  const Offsets offsets(header.maxSegments);
+  if (static_cast<std::size_t>(status.st_size) < offsets.end) {
+    ::close(fd);
+    return Error{fmt::format("{}: shorter than its header says", path.string())};
+  }
+  void* at =
+      mmap(nullptr, offsets.end, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
+  ::close(fd);
+  if (at == MAP_FAILED) return Error{fmt::format("{}: cannot be mapped: {}", path.string(), std::strerror(errno))};
+  return MappedFile(View{static_cast<unsigned char*>(at), offsets});
+}
+
+MappedFile::~MappedFile() {
+  if (view_.base != nullptr) munmap(view_.base, view_.offsets.end);
+}
+
+ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches)
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      book_(book),
+      batches_(batches),
+      tables_(file_.view(), book),
+      process_(book.process(describe(header()))),
+      // Sizes follow from where the file was found to end, not from a header that may change meanwhile.
+      maxSegments_(static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) / kSegmentBytes)),
+      threads_(kMaxThreads + 1),
+      drained_(maxSegments_ + 1) {}
+
+bool ProcessReader::alive() const {
+  return header().detached.load(std::memory_order_acquire) == 0 && processIsAlive(header().osPid, header().startTicks);
+}
+
+bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
+  const std::uint64_t now = header().clock == ClockKind::Tsc ? tick.tsc : static_cast<std::uint64_t>(tick.monotonicNs);
+  const std::uint64_t limit = all ? ~0ull : now;
+  bool any = false;
+  for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
+    ThreadEntry& entry = view().thread(index);
+    const EntryState state = entry.state.load(std::memory_order_acquire);
+    if (state == EntryState::Free) continue;
+    const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed);
+    const std::uint32_t first = entry.first.load(std::memory_order_acquire);
+    if (first == 0 && entry.dropped.load(std::memory_order_relaxed) == 0) continue;
+    std::unique_ptr<Thread>& thread = threads_[index];
+    if (thread == nullptr || thread->generation != generation) {
+      thread = std::make_unique<Thread>();
+      thread->index = index;
+      thread->generation = generation;
+      enter(*thread, entry, clock);
+    }
+    if (thread->closed) continue;
+    any |= drainThread(*thread, entry, clock, limit);
+    noteDrops(*thread, entry, tick.monotonicNs);
+    // It was seen to have exited before its last records were read, so there are no more.
+    if (state == EntryState::Exited && atEnd(*thread)) closeThread(*thread, thread->lastNs);
+  }
+  const std::uint64_t dropped = header().dropped.load(std::memory_order_relaxed);
+  if (dropped > headerDropped_) {
+    book_.drop(tick.monotonicNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
+    headerDropped_ = dropped;
+  }
+  return any;
+}
+
+void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
+  thread.id = book_.enterThread(process_, entry.osTid);
+  ThreadInfo& info = book_.threadInfo(thread.id);
+  const TimeNs startNs =
+      header().clock == ClockKind::Tsc ? clock.toMonotonic(entry.startStamp) : static_cast<TimeNs>(entry.startStamp);
+  if (info.startNs == 0 || startNs < info.startNs) info.startNs = startNs;
+  ProcessInfo& process = book_.processInfo(process_);
+  if (process.startNs == 0 || startNs < process.startNs) process.startNs = startNs;
+}
+
+bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock, std::uint64_t limit) {
+  if (thread.segment == 0) {
+    const std::uint32_t first = entry.first.load(std::memory_order_acquire);
+    if (first == 0 || thread.stuck) return false;
+    if (!owns(first, thread)) {
+      thread.stuck = true;
+      return false;
+    }
+    thread.segment = first;
+    thread.offset = kSegmentHead;
+  }
+  const bool tsc = header().clock == ClockKind::Tsc;
+  bool any = false;
+  for (;;) {
+    const auto* slot = reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset);
+    const std::uint64_t stamp = thread.offset < kSegmentBytes ? loadWord(slot) : 0;
+    if (stamp == 0) {
+      if (!moveOn(thread)) break;
+      continue;
+    }
+    if (stamp > limit) break;
+    const std::uint64_t word = __atomic_load_n(slot + 1, __ATOMIC_RELAXED);
+    const std::size_t slots = slotsOf(word);
+    if (slots == 0 || thread.offset + slots * kSlotBytes > kSegmentBytes) {
+      ++book_.stats().damaged;
+      thread.offset = kSegmentBytes;
+      continue;
+    }
+    const TimeNs timeNs = std::max(thread.lastNs, tsc ? clock.toMonotonic(stamp) : static_cast<TimeNs>(stamp));
+    thread.lastNs = timeNs;
+    decode(thread, slot, word, timeNs);
+    thread.offset += static_cast<std::uint32_t>(slots * kSlotBytes);
+    any = true;
+  }
+  lastNs_ = std::max(lastNs_, thread.lastNs);
+  return any;
+}
+
+/// At the end of what a segment holds: goes to the thread's next segment, or to a record that came meanwhile.
+bool ProcessReader::moveOn(Thread& thread) {
+  Segment& segment = view().segment(thread.segment);
+  const std::uint32_t next = segment.next.load(std::memory_order_acquire);
+  if (next == 0 || thread.stuck) return false;
+  // The link is made after the last record, so one that was not there a moment ago must be there now.
+  if (thread.offset < kSegmentBytes &&
+      loadWord(reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset)) != 0) {
+    return true;
+  }
+  if (!owns(next, thread)) {
+    thread.stuck = true;
+    ++book_.stats().damaged;
+    return false;
+  }
+  drained_[thread.segment] = true;
+  toRecycle_.push_back(thread.segment);
+  thread.segment = next;
+  thread.offset = kSegmentHead;
+  return true;
+}
+
+bool ProcessReader::owns(std::uint32_t segment, const Thread& thread) const {
+  if (segment == 0 || segment > maxSegments_ || segment > header().segmentCount.load(std::memory_order_acquire)) {
+    return false;
+  }
+  const Segment& head = view().segment(segment);
+  return !drained_[segment] && segment != thread.segment &&
+         head.owner.load(std::memory_order_acquire) == thread.index &&
+         head.generation.load(std::memory_order_relaxed) == thread.generation;
+}
+
+void ProcessReader::noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs) {
+  const std::uint64_t dropped = entry.dropped.load(std::memory_order_relaxed);
+  if (dropped <= thread.dropped) return;
+  book_.drop(nowNs, process_, thread.id, dropped - thread.dropped,
+             flightRecorder() ? "overwritten by newer events" : "no free segment");
+  thread.dropped = dropped;
+}
+
+void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
+  thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
+    while (!open.empty()) {
+      OpenRange range = open.back();
+      open.pop_back();
+      range.flags |= kUnfinished;
+      emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
+    }
+  });
+  ThreadInfo& info = book_.threadInfo(thread.id);
+  info.endNs = std::max({info.endNs, info.startNs, thread.lastNs});
+  const ThreadEntry& entry = view().thread(thread.index);
+  if (const std::uint32_t name = entry.name.load(std::memory_order_acquire); name != 0) {
+    const std::string_view text = tables_.rawText(name);
+    if (!text.empty()) info.name = text;
+    info.named = true;
+  } else if (!info.named) {
+    info.name = boundedText(entry.comm);
+  }
+  book_.leaveThread(thread.id);
+  thread.closed = true;
+}
+
+bool ProcessReader::atEnd(const Thread& thread) const {
+  if (thread.stuck || thread.segment == 0) return true;
+  if (view().segment(thread.segment).next.load(std::memory_order_acquire) != 0) return false;
+  return thread.offset >= kSegmentBytes ||
+         loadWord(reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset)) == 0;
+}
+
+void ProcessReader::close(TimeNs endNs) {
+  const TimeNs lastNs = lastNs_ != 0 ? lastNs_ : endNs;
+  for (std::unique_ptr<Thread>& thread : threads_) {
+    if (thread == nullptr) continue;
+    if (!thread->closed) closeThread(*thread, lastNs);
+    thread.reset();
+  }
+  for (auto& [number, started] : started_) {
+    started.range.flags |= kUnfinished;
+    emit(started.range, started.thread, lastNs, 0, RangeKind::StartEnd, {});
+  }
+  started_.clear();
+  for (const auto& [number, ended] : ended_) {
+    OpenRange unseen;
+    unseen.startNs = book_.threadInfo(ended.thread).startNs;
+    unseen.flags = kNoStart;
+    emit(unseen, ended.thread, ended.timeNs, 0, RangeKind::StartEnd, {});
+  }
+  ended_.clear();
+  ProcessInfo& process = book_.processInfo(process_);
+  process.endNs = std::max(process.endNs, lastNs);
+  closed_ = true;
+}
+
+void ProcessReader::cutOff() {
+  view().header().closing.store(1, std::memory_order_release);
+}
+
+}  // namespace lacuna::prof::recording

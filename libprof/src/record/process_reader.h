@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "record/guest_tables.h"
+#include "record/range_stacks.h"
+#include "record/row_batches.h"
+#include "record/row_decoder.h"
+
+namespace lacuna::prof::recording {
+
+/// A recording file in this process. Unmaps at the end.
+class MappedFile {
+ public:
+  /// Checks everything that later accesses rely on. `shared` false gives a private copy that can be written without
+  /// effect.
+  static Result<MappedFile> open(const std::filesystem::path& path, bool shared);
+  MappedFile(MappedFile&& other) noexcept : view_(std::exchange(other.view_, View{})) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(view_, other.view_);
+    return *this;
+  }
+  ~MappedFile();
+  [[nodiscard]] const View& view() const { return view_; }
+
+ private:
+  explicit MappedFile(View view) : view_(view) {}
+  View view_;
+};
+
+/// Reads one recorder's segments in order and appends what they say to the trace. Emptied segments go back to the
+/// recorder only in recycle(): until then a new reader could start again from the last save().
+class ProcessReader {
+ public:
+  ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches);
+
+  /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something.
+  bool drain(const ClockLine& clock, const Tick& tick, bool all);
+  /// The recorder is gone (or cut off): closes open ranges and threads. After this nothing may be read.
+  void close(TimeNs endNs);
+  /// Gives drained segments and threads back. What they held must be in the file, and the state saved, before.
+  void recycle();
+  /// Keeps some segments in reserve, so that the recorder does not have to ask for them itself.
+  void growAhead();
+  void cutOff();
+
+  [[nodiscard]] bool alive() const;
+  [[nodiscard]] bool wantsRecycling() const;
+  [[nodiscard]] bool flightRecorder() const { return header().flightRecorder != 0; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const Header& header() const { return file_.view().header(); }
+  [[nodiscard]] bool closed() const { return closed_; }
+
+  void save(Saver& saver);
+  void load(Loader& loader);
+
+ private:
+  struct Thread {
+    std::uint32_t index = 0;
+    std::uint32_t generation = 0;
+    ThreadId id;
+    std::uint32_t segment = 0;
+    std::uint32_t offset = 0;
+    std::uint32_t lap = 0;
+    bool savedAtEnd = false;
+    bool stuck = false;   ///< its chain of segments is damaged
+    bool closed = false;  ///< it exited and all is read
+    TimeNs lastNs = 0;
+    std::uint64_t dropped = 0;
+    RangeStacks stacks;
+  };
+
+  [[nodiscard]] const View& view() const { return file_.view(); }
+  void enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock);
+  bool drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock, std::uint64_t limit);
+  bool moveOn(Thread& thread);
+  void noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs);
+  [[nodiscard]] bool owns(std::uint32_t segment, const Thread& thread) const;
+  [[nodiscard]] bool atEnd(const Thread& thread) const;
+  void release(Thread& thread);
+  void saveThread(Saver& saver, Thread& thread);
+  std::unique_ptr<Thread> loadThread(Loader& loader, std::uint32_t index);
+  void emptyInPlace(Thread& thread);
+  void emptySegment(std::uint32_t segment);
+
+  void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
+  void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
+  void decodeRow(const std::uint64_t* slot, std::uint64_t word);
+  void pop(Thread& thread, std::uint32_t domain, TimeNs timeNs);
+  void endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs);
+  void emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
+            ThreadId endThread);
+  void closeThread(Thread& thread, TimeNs endNs);
+
+  MappedFile file_;
+  std::filesystem::path path_;
+  TraceBook& book_;
+  RowBatches& batches_;
+  GuestTables tables_;
+  ProcessId process_;
+  std::uint32_t maxSegments_;
+  std::uint64_t headerDropped_ = 0;
+  bool closed_ = false;
+  TimeNs lastNs_ = 0;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<bool> drained_;  ///< segments that are read but not given back
+  std::vector<std::uint32_t> toRecycle_;
+  struct Started {
+    OpenRange range;
+    ThreadId thread;
+  };
+  struct Ended {
+    TimeNs timeNs;
+    ThreadId thread;
+  };
+  std::unordered_map<std::uint64_t, Started> started_;
+  std::unordered_map<std::uint64_t, Ended> ended_;  ///< their beginnings are yet to be read, or were dropped
+};
+
+}  // namespace lacuna::prof::recording

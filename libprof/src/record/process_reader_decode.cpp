@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "record/process_reader.h"
+
+namespace lacuna::prof::recording {
+namespace {
+
+OpenRange openRange(std::uint64_t word, TimeNs timeNs) {
+  OpenRange open;
+  open.startNs = timeNs;
+  open.domain = domainOf(word);
+  open.name = nameOf(word);
+  return open;
+}
+
+/// The attributes in the slots after the first.
+void readLook(OpenRange& open, const std::uint64_t* slot) {
+  open.category = static_cast<std::uint32_t>(slot[2] >> 40);
+  open.payloadType = static_cast<PayloadType>(std::min<std::uint64_t>(slot[2] >> 32 & 0xff, 6));
+  open.colour = static_cast<std::uint32_t>(slot[2]);
+  open.payload = slot[3];
+  open.text = static_cast<std::uint32_t>(slot[4]);
+  open.correlation = slot[5];
+}
+
+template <class E>
+E boundedEnum(std::uint64_t value, E last) {
+  return value <= static_cast<std::uint64_t>(last) ? static_cast<E>(value) : E{};
+}
+
+}  // namespace
+
+void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
+                         ThreadId endThread) {
+  // By value: finding the other names may move the table that holds this one.
+  const ResolvedName name = tables_.name(open.name);
+  batches_.add(Range{.startNs = open.startNs,
+                     .durNs = std::max<TimeNs>(endNs - open.startNs, 0),
+                     .thread = thread,
+                     .endThread = endThread,
+                     .domain = open.domain != 0 ? tables_.text(open.domain) : name.domain,
+                     .category = open.category != 0 ? tables_.text(open.category) : name.category,
+                     .name = name.name,
+                     .text = tables_.text(open.text),
+                     .depth = static_cast<std::uint16_t>(std::min<std::size_t>(depth, 0xffff)),
+                     .kind = kind,
+                     .payloadType = open.payloadType,
+                     .flags = open.flags,
+                     .colour = open.colour != 0 ? open.colour : name.colour,
+                     .payload = open.payload,
+                     .correlation = open.correlation});
+}
+
+void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
+  std::vector<OpenRange>& open = thread.stacks.of(domain);
+  if (open.empty()) {
+    OpenRange unseen;
+    unseen.startNs = book_.threadInfo(thread.id).startNs;
+    unseen.domain = domain;
+    unseen.flags = kNoStart;
+    return emit(unseen, thread.id, timeNs, 0, RangeKind::PushPop, {});
+  }
+  emit(open.back(), thread.id, timeNs, open.size() - 1, RangeKind::PushPop, {});
+  open.pop_back();
+}
+
+void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs) {
+  const auto at = started_.find(range);
+  if (at == started_.end()) {
+    // The two threads are read one after the other, so the beginning may be yet to come.
+    ended_[range] = {timeNs, thread.id};
+    return;
+  }
+  const ThreadId other = at->second.thread == thread.id ? ThreadId{} : thread.id;
+  emit(at->second.range, at->second.thread, timeNs, 0, RangeKind::StartEnd, other);
+  started_.erase(at);
+}
+
+void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+  const auto closeTop = [&](std::vector<OpenRange>& open) {
+    OpenRange range = open.back();
+    open.pop_back();
+    range.flags |= kUnfinished;
+    emit(range, thread.id, timeNs, open.size(), RangeKind::PushPop, {});
+  };
+  if ((slot[3] & 1) != 0) {
+    thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
+      while (!open.empty()) closeTop(open);
+    });
+  }
+  for (std::size_t i = 2; i < slotsOf(word); ++i) {
+    std::vector<OpenRange>& open = thread.stacks.of(static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff);
+    for (std::uint64_t pops = slot[2 * i + 1] >> 32; pops > 0 && !open.empty(); --pops) closeTop(open);
+    // Deeper than any program nests, the number is damage.
+    const std::uint64_t pushes = std::min<std::uint64_t>(slot[2 * i + 1] & 0xffffffff, 0x10000);
+    for (std::uint64_t push = 0; push < pushes; ++push) {
+      OpenRange unseen;
+      unseen.startNs = timeNs;
+      unseen.domain = static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff;
+      unseen.flags = kNoStart;
+      open.push_back(unseen);
+    }
+  }
+}
+
+void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
+  const std::size_t bytes = domainOf(word) & 0xffff;
+  const std::size_t room = std::min((slotsOf(word) - 1) * kSlotBytes, (kMaxSlots - 1) * kSlotBytes);
+  std::byte copy[kMaxSlots * kSlotBytes];
+  std::memcpy(copy, slot + 2, room);
+  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, book_, process_)) ++book_.stats().damaged;
+}
+
+void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+  const Kind kind = kindOf(word);
+  if (kind != Kind::Gap) ++book_.stats().records;
+  switch (kind) {
+    case Kind::Push:
+      thread.stacks.of(domainOf(word)).push_back(openRange(word, timeNs));
+      break;
+    case Kind::Pop:
+      pop(thread, domainOf(word), timeNs);
+      break;
+    case Kind::PushEvent:
+      readLook(thread.stacks.of(domainOf(word)).emplace_back(openRange(word, timeNs)), slot);
+      break;
+    case Kind::Start: {
+      Started started{openRange(word, timeNs), thread.id};
+      readLook(started.range, slot);
+      const std::uint64_t number = slot[6];
+      started_[number] = started;
+      if (const auto end = ended_.find(number); end != ended_.end()) {
+        const ThreadId other = end->second.thread == thread.id ? ThreadId{} : end->second.thread;
+        emit(started.range, thread.id, end->second.timeNs, 0, RangeKind::StartEnd, other);
+        ended_.erase(end);
+        started_.erase(number);
+      }
+      break;
+    }
+    case Kind::End:
+      endAnywhere(thread, slot[2], timeNs);
+      break;
+    case Kind::Mark:
+    case Kind::MarkEvent: {
+      OpenRange mark = openRange(word, timeNs);
+      if (kind == Kind::MarkEvent) readLook(mark, slot);
+      const ResolvedName name = tables_.name(mark.name);
+      batches_.add(Mark{.timeNs = timeNs,
+                        .thread = thread.id,
+                        .domain = mark.domain != 0 ? tables_.text(mark.domain) : name.domain,
+                        .category = mark.category != 0 ? tables_.text(mark.category) : name.category,
+                        .name = name.name,
+                        .text = tables_.text(mark.text),
+                        .payloadType = mark.payloadType,
+                        .colour = mark.colour != 0 ? mark.colour : name.colour,
+                        .payload = mark.payload});
+      break;
+    }
+    case Kind::Counter:
+      batches_.add(CounterSample{
+          .timeNs = timeNs, .track = tables_.track(nameOf(word), process_), .value = std::bit_cast<double>(slot[2])});
+      break;
+    case Kind::Allocate:
+      batches_.add(Allocation{.timeNs = timeNs,
+                              .thread = thread.id,
+                              .action = MemoryAction::Allocate,
+                              .role = boundedEnum(domainOf(word), MemoryRole::Cached),
+                              .address = slot[2],
+                              .bytes = slot[3],
+                              .tensor = tables_.text(nameOf(word))});
+      break;
+    case Kind::Free:
+      batches_.add(Allocation{.timeNs = timeNs, .thread = thread.id, .action = MemoryAction::Free, .address = slot[2]});
+      break;
+    case Kind::Flow:
+      book_.append(Flow{.timeNs = timeNs,
+                        .thread = thread.id,
+                        .id = slot[2],
+                        .phase = boundedEnum(domainOf(word), FlowPhase::End),
+                        .name = tables_.text(nameOf(word)),
+                        .category = tables_.text(static_cast<std::uint32_t>(slot[3]))});
+      break;
+    case Kind::Log:
+      book_.append(LogLine{.timeNs = timeNs,
+                           .thread = thread.id,
+                           .level = boundedEnum(slot[2], LogLevel::Error),
+                           .source = tables_.text(domainOf(word)),
+                           .text = tables_.text(nameOf(word))});
+      break;
+    case Kind::Row:
+      decodeRow(slot, word);
+      break;
+    case Kind::Gap:
+      decodeGap(thread, slot, word, timeNs);
+      break;
+  }
+}
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "record/process_reader.h"
+#include "record/saver.h"
+
+namespace lacuna::prof::recording {
+namespace {
+
+constexpr std::uint32_t kReserve = 64;
+constexpr std::uint32_t kGrowthStep = 64;
+
+}  // namespace
+
+void ProcessReader::emptySegment(std::uint32_t segment) {
+  // Word by word, stamps with atomic stores: a reader of another process may look at any time.
+  std::memset(static_cast<void*>(view().segmentBase(segment) + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
+}
+
+bool ProcessReader::wantsRecycling() const {
+  if (toRecycle_.empty()) return false;
+  const std::uint32_t count = std::min(header().segmentCount.load(std::memory_order_relaxed), maxSegments_);
+  return toRecycle_.size() * 2 >= count || header().freeCount.load(std::memory_order_relaxed) * 4 < count;
+}
+
+void ProcessReader::recycle() {
+  for (const std::uint32_t segment : toRecycle_) {
+    emptySegment(segment);
+    view().segment(segment).owner.store(0, std::memory_order_relaxed);
+    drained_[segment] = false;
+    view().pushFree(segment);
+  }
+  toRecycle_.clear();
+  for (std::unique_ptr<Thread>& thread : threads_) {
+    if (thread == nullptr) continue;
+    if (thread->closed) {
+      release(*thread);
+      thread.reset();
+    } else {
+      emptyInPlace(*thread);
+    }
+  }
+}
+
+void ProcessReader::release(Thread& thread) {
+  ThreadEntry& entry = view().thread(thread.index);
+  if (thread.segment != 0 && !thread.stuck) {
+    emptySegment(thread.segment);
+    view().segment(thread.segment).owner.store(0, std::memory_order_relaxed);
+    view().pushFree(thread.segment);
+  }
+  entry.first.store(0, std::memory_order_relaxed);
+  entry.current.store(0, std::memory_order_relaxed);
+  entry.dropped.store(0, std::memory_order_relaxed);
+  entry.name.store(0, std::memory_order_relaxed);
+  entry.generation.fetch_add(1, std::memory_order_relaxed);
+  entry.state.store(EntryState::Free, std::memory_order_release);
+}
+
+/// A thread that found no other segment waits for its own: once all of it is read, it may start over in it.
+void ProcessReader::emptyInPlace(Thread& thread) {
+  if (thread.segment == 0 || thread.stuck || !thread.savedAtEnd) return;
+  Segment& segment = view().segment(thread.segment);
+  if (segment.reset.load(std::memory_order_acquire) != kSegmentSealed || !atEnd(thread)) return;
+  emptySegment(thread.segment);
+  thread.offset = kSegmentHead;
+  segment.lap.fetch_add(1, std::memory_order_release);
+  thread.lap = segment.lap.load(std::memory_order_relaxed);
+  segment.reset.store(kSegmentEmptied, std::memory_order_release);
+}
+
+void ProcessReader::growAhead() {
+  Header& header = view().header();
+  const std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
+  if (header.freeCount.load(std::memory_order_relaxed) >= kReserve || count >= maxSegments_) return;
+  if (header.growing.exchange(1, std::memory_order_acquire) != 0) return;
+  const std::uint32_t first = header.segmentCount.load(std::memory_order_relaxed) + 1;
+  const std::uint32_t step = first > maxSegments_ ? 0 : std::min(kGrowthStep, maxSegments_ + 1 - first);
+  const int fd = step > 0 ? ::open(path_.c_str(), O_RDWR | O_CLOEXEC) : -1;
+  if (fd >= 0) {
+    const auto offset = static_cast<off_t>(view().offsets.segments + (first - 1) * kSegmentBytes);
+    if (fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0) {
+      header.segmentCount.store(first + step - 1, std::memory_order_release);
+      for (std::uint32_t i = step; i > 0; --i) view().pushFree(first + i - 1);
+    }
+    ::close(fd);
+  }
+  header.growing.store(0, std::memory_order_release);
+}
+
+void ProcessReader::save(Saver& saver) {
+  saver.put(process_);
+  saver.put(headerDropped_);
+  saver.put(lastNs_);
+  saver.put(closed_);
+  tables_.save(saver);
+  saver.putAll(started_, [&](const auto& entry) {
+    saver.put(entry.first);
+    saver.put(entry.second);
+  });
+  saver.putAll(ended_, [&](const auto& entry) {
+    saver.put(entry.first);
+    saver.put(entry.second);
+  });
+  for (const std::unique_ptr<Thread>& thread : threads_) {
+    if (thread != nullptr) saveThread(saver, *thread);
+  }
+  saver.put(std::uint32_t{0});
+}
+
+void ProcessReader::saveThread(Saver& saver, Thread& thread) {
+  thread.savedAtEnd = atEnd(thread);
+  saver.put(thread.index);
+  saver.put(thread.generation);
+  saver.put(thread.id);
+  saver.put(thread.segment);
+  saver.put(thread.offset);
+  saver.put(thread.lap);
+  saver.put(thread.stuck);
+  saver.put(thread.closed);
+  saver.put(thread.lastNs);
+  saver.put(thread.dropped);
+  std::uint64_t domains = 0;
+  thread.stacks.forEach([&](std::uint32_t, const std::vector<OpenRange>&) { ++domains; });
+  saver.put(domains);
+  thread.stacks.forEach([&](std::uint32_t domain, const std::vector<OpenRange>& open) {
+    saver.put(domain);
+    saver.putAll(open, [&](const OpenRange& range) { saver.put(range); });
+  });
+}
+
+void ProcessReader::load(Loader& loader) {
+  loader.get<ProcessId>();
+  headerDropped_ = loader.get<std::uint64_t>();
+  lastNs_ = loader.get<TimeNs>();
+  closed_ = loader.get<bool>();
+  tables_.load(loader);
+  loader.getAll([&] {
+    const auto number = loader.get<std::uint64_t>();
+    started_[number] = loader.get<Started>();
+  });
+  loader.getAll([&] {
+    const auto number = loader.get<std::uint64_t>();
+    ended_[number] = loader.get<Ended>();
+  });
+  while (const auto index = loader.get<std::uint32_t>()) {
+    if (index > kMaxThreads) return;
+    threads_[index] = loadThread(loader, index);
+  }
+}
+
+std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader, std::uint32_t index) {
+  auto thread = std::make_unique<Thread>();
+  thread->index = index;
+  thread->generation = loader.get<std::uint32_t>();
+  thread->id = loader.get<ThreadId>();
+  thread->segment = loader.get<std::uint32_t>();
+  thread->offset = loader.get<std::uint32_t>();
+  thread->lap = loader.get<std::uint32_t>();
+  thread->stuck = loader.get<bool>();
+  thread->closed = loader.get<bool>();
+  thread->lastNs = loader.get<TimeNs>();
+  thread->dropped = loader.get<std::uint64_t>();
+  loader.getAll([&] {
+    std::vector<OpenRange>& open = thread->stacks.of(loader.get<std::uint32_t>());
+    loader.getAll([&] { open.push_back(loader.get<OpenRange>()); });
+  });
+  if (thread->segment > maxSegments_) thread->stuck = true;
+  if (thread->stuck || thread->segment == 0) return thread;
+  const Segment& segment = view().segment(thread->segment);
+  if (segment.lap.load(std::memory_order_relaxed) != thread->lap) thread->offset = kSegmentHead;
+  // Given back and perhaps taken by another since the checkpoint: then this thread has no more.
+  if (segment.owner.load(std::memory_order_relaxed) != index ||
+      segment.generation.load(std::memory_order_relaxed) != thread->generation) {
+    thread->stuck = true;
+  }
+  return thread;
+}
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "lacuna/prof/reader.h"
+#include "record/drain_core.h"
+
+namespace fs = std::filesystem;
+
+namespace lacuna::prof {
+namespace {
+
+using recording::DrainCore;
+
+/// Gives every text of the old trace the number that it had, so that rows can be copied as they are.
+Status copyTexts(const Reader& from, Writer& to) {
+  for (std::uint32_t id = 1; id < from.stringCount(); ++id) {
+    if (to.intern(from.text(StringId{id})).value != id) {
+      return Error{"the trace of the dead drainer repeats a text; it cannot be continued"};
+    }
+  }
+  return {};
+}
+
+/// What a dead drainer had written up to its last checkpoint. Blocks after that describe segments that are still there.
+Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
+  std::error_code error;
+  if (fs::file_size(path, error) < bytes || error) {
+    return Error{fmt::format("{}: shorter than when its drainer last saved its state", path.string())};
+  }
+  const fs::path part = path.string() + ".part";
+  fs::copy_file(path, part, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::resize_file(part, bytes, error);
+  if (error) return Error{fmt::format("{}: cannot be written: {}", part.string(), error.message())};
+  Status status;
+  {
+    const Result<Reader> reader = Reader::open(part);
+    status = reader.ok() ? copyTexts(*reader, to) : reader.status();
+    for (const TableInfo& table : status.ok() ? (*reader).tables() : std::span<const TableInfo>{}) {
+      const std::span wanted(table.spec.columns, table.spec.columnCount);
+      status = (*reader).scanColumns(table.spec.id, {}, wanted, [&](std::size_t rows, const void* const* columns) {
+        to.appendColumns(table.spec, {columns, wanted.size()}, rows);
+      });
+      if (!status.ok()) break;
+    }
+  }
+  fs::remove(part, error);
+  return status;
+}
+
+Status refuseWhileAlive(DrainCore& core, const fs::path& directory) {
+  const Result<std::vector<std::uint32_t>> living = core.findLiving();
+  if (!living.ok()) return living.error();
+  if ((*living).empty()) return {};
+  return Error{fmt::format("{}: process {} is still recording; end it first", directory.string(), (*living).front())};
+}
+
+}  // namespace
+
+Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bool keep) {
+  const Result<recording::Settings> settings = recording::readSettings(directory);
+  if (!settings.ok()) return settings.status().error();
+  const Result<recording::DrainLock> lock = recording::DrainLock::take(directory);
+  if (!lock.ok()) return lock.error();
+
+  // The result replaces whatever is at `output` only when it is complete; the dead drainer's trace may be there.
+  const fs::path temporary = output.string() + ".recovering";
+  Result<Writer> writer = Writer::create(temporary);
+  if (!writer.ok()) return writer.error();
+  const Result<std::string> checkpoint = recording::readFile(recording::checkpointPath(directory));
+  const std::uint64_t bytes = checkpoint.ok() ? DrainCore::fileBytesOf(*checkpoint) : 0;
+  Status status;
+  if (bytes > 0) {
+    const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));
+    status = note.ok() ? copyTrace(*note, bytes, *writer) : note.status();
+  }
+  DrainCore core({directory, false}, std::move(*writer), {});
+  if (status.ok() && bytes > 0) status = core.resume(*checkpoint);
+  if (status.ok()) status = refuseWhileAlive(core, directory);
+  if (status.ok()) status = core.finish();
+  std::error_code error;
+  if (status.ok()) fs::rename(temporary, output, error);
+  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
+  if (!status.ok()) {
+    fs::remove(temporary, error);
+    return status.error();
+  }
+  const DrainStats stats = core.stats();
+  if (!keep) {
+    const Status removed = removeRecording(directory);
+    if (!removed.ok()) return removed.error();
+  }
+  return stats;
+}
+
+}  // namespace lacuna::prof

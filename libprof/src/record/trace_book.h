@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "lacuna/prof/recording.h"
+#include "lacuna/prof/writer.h"
+#include "record/clock_line.h"
+
+namespace lacuna::prof::recording {
+
+class Saver;
+class Loader;
+
+/// Tells a process image from every other that was ever on this machine since it booted.
+struct ProcessKey {
+  std::uint32_t osPid = 0;
+  std::uint64_t startTicks = 0;
+  std::array<std::uint8_t, 16> image{};
+  friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
+};
+
+struct ProcessInfo {
+  ProcessKey key;
+  std::uint32_t parentPid = 0;
+  std::int32_t rank = -1;
+  std::int32_t exitCode = -1;
+  TimeNs startNs = 0;
+  TimeNs endNs = 0;
+  std::string name;
+  std::string commandLine;
+};
+
+struct ThreadInfo {
+  ProcessId process;
+  std::uint32_t osTid = 0;
+  std::uint32_t recorders = 0;  ///< that know the thread as living
+  TimeNs startNs = 0;
+  TimeNs endNs = 0;
+  std::string name;
+  bool named = false;  ///< by the program, which beats the operating system's name
+};
+
+/// Numbers that the trace gives to things of all processes.
+enum class Numbered : std::uint8_t { Device, Queue, Track, Frame, ArgSet, Count };
+
+/// The trace that is being written, with everything in it that is numbered: processes, threads, devices and the like.
+class TraceBook {
+ public:
+  explicit TraceBook(Writer writer) : writer_(std::move(writer)) {}
+
+  Writer& writer() { return writer_; }
+  DrainStats& stats() { return stats_; }
+
+  ProcessId process(const ProcessInfo& info);
+  ProcessInfo& processInfo(ProcessId id) { return processes_[id.value - 1]; }
+  /// The living process of that pid, or one made up for it.
+  ProcessId processOf(std::uint32_t osPid);
+  void setExitCode(std::uint32_t osPid, int code) { exitCodes_[osPid] = code; }
+  [[nodiscard]] std::uint32_t processCount() const { return static_cast<std::uint32_t>(processes_.size()); }
+
+  /// The thread that a recorder reports for the first time. Two recorders of one process mean the same thread.
+  ThreadId enterThread(ProcessId process, std::uint32_t osTid);
+  void leaveThread(ThreadId id);
+  /// The latest thread of that number.
+  ThreadId threadOf(ProcessId process, std::uint32_t osTid);
+  ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value - 1]; }
+
+  std::uint32_t newNumber(Numbered kind) { return ++numbers_[static_cast<std::size_t>(kind)]; }
+  /// The number of a device that processes share; its row is written once.
+  std::optional<DeviceId> deviceOf(const std::string& uuid) const;
+  void nameDevice(const std::string& uuid, DeviceId id) { devices_[uuid] = id; }
+
+  template <class Row>
+  void append(const Row& row) {
+    writer_.append<Row>(row);
+    ++stats_.rows;
+  }
+  void drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason);
+  void log(TimeNs timeNs, LogLevel level, std::string_view text);
+  /// The Process and Thread rows, once, at the end.
+  void writeEverybody(TimeNs endNs);
+
+  void save(Saver& saver) const;
+  void load(Loader& loader);
+
+ private:
+  Writer writer_;
+  DrainStats stats_;
+  std::vector<ProcessInfo> processes_;
+  std::map<ProcessKey, ProcessId> processByKey_;
+  std::unordered_map<std::uint32_t, ProcessId> processByPid_;
+  std::unordered_map<std::uint32_t, std::int32_t> exitCodes_;
+  std::vector<ThreadInfo> threads_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ThreadId> threadByTid_;
+  std::map<std::string, DeviceId> devices_;
+  std::array<std::uint32_t, static_cast<std::size_t>(Numbered::Count)> numbers_{};
+};
+
+}  // namespace lacuna::prof::recording

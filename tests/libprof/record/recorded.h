@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/reader.h"
+#include "lacuna/prof/session.h"
+#include "lacuna/prof/trace.h"
+
+namespace lacuna::prof {
+
+/// A directory of its own for each test, gone afterwards.
+class RecordingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "lacuna-record-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    home_ = name;
+  }
+  void TearDown() override {
+    lacunaDetach();
+    std::filesystem::remove_all(home_);
+  }
+  [[nodiscard]] std::filesystem::path trace() const { return home_ / "trace.lcn"; }
+  [[nodiscard]] std::filesystem::path recordingDir() const { return home_ / "trace.recording"; }
+
+  std::filesystem::path home_;
+};
+
+/// A finished trace, with the texts that tests compare.
+struct Trace {
+  explicit Trace(const std::filesystem::path& path) : reader(Reader::open(path)) {
+    EXPECT_TRUE(reader.ok()) << (reader.ok() ? "" : reader.error().message);
+    if (!reader.ok()) return;
+    EXPECT_TRUE((*reader).damage().empty());
+    EXPECT_TRUE((*reader).complete());
+  }
+  template <class Row>
+  std::vector<Row> rows() {
+    std::vector<Row> rows;
+    if (!reader.ok()) return rows;
+    auto columns = (*reader).table<Row>();
+    EXPECT_TRUE(columns.ok());
+    const std::size_t count = (*reader).rows<Row>();
+    for (std::size_t i = 0; i < count; ++i) rows.push_back((*columns).row(i));
+    return rows;
+  }
+  std::string text(StringId id) { return std::string((*reader).text(id)); }
+
+  Result<Reader> reader;
+};
+
+#define ASSERT_OK(expression)                               \
+  do {                                                      \
+    const auto& okResult = (expression);                    \
+    ASSERT_TRUE(okResult.ok()) << okResult.error().message; \
+  } while (false)
+
+/// Runs `work` in a forked child and returns how it ended: an exit code, or 128 + signal.
+template <class Work>
+int inChild(Work&& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    work();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace lacuna::prof

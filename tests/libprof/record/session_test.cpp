@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+#include "libprof/record/recorded.h"
+
+namespace lacuna::prof {
+namespace {
+
+using SessionTest = RecordingTest;
+
+TEST_F(SessionTest, ScopedRangesBecomeNestedRows) {
+  auto session = Session::start(trace());
+  ASSERT_OK(session);
+  {
+    LACUNA_RANGE("outer", "lib", "group", 0xff112233);
+    LACUNA_RANGE("inner", "lib");
+  }
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  const auto rows = file.rows<Range>();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(file.text(rows[0].name), "inner");
+  EXPECT_EQ(rows[0].depth, 1);
+  EXPECT_EQ(file.text(rows[1].name), "outer");
+  EXPECT_EQ(file.text(rows[1].domain), "lib");
+  EXPECT_EQ(file.text(rows[1].category), "group");
+  EXPECT_EQ(rows[1].colour, 0xff112233u);
+  EXPECT_EQ(rows[1].depth, 0);
+  EXPECT_LE(rows[1].startNs, rows[0].startNs);
+  EXPECT_GE(rows[1].startNs + rows[1].durNs, rows[0].startNs + rows[0].durNs);
+}
+
+TEST_F(SessionTest, DomainsNestByThemselves) {
+  auto session = Session::start(trace());
+  const LacunaName domain = lacunaName("other");
+  lacunaRangePush(lacunaName("a"));
+  lacunaDomainRangePush(domain, lacunaName("b"));
+  lacunaRangePop();
+  lacunaDomainRangePop(domain);
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  const auto rows = file.rows<Range>();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(file.text(rows[0].name), "a");
+  EXPECT_EQ(file.text(rows[1].name), "b");
+  EXPECT_EQ(rows[1].depth, 0);
+}
+
+TEST_F(SessionTest, EventKeepsEverythingItCarries) {
+  auto session = Session::start(trace());
+  const LacunaEvent event{.name = lacunaName("n"),
+                          .domain = lacunaName("d"),
+                          .category = lacunaName("c"),
+                          .text = lacunaName("[2, 3]"),
+                          .colour = 7,
+                          .payloadType = LacunaPayloadF64,
+                          .payload = std::bit_cast<std::uint64_t>(2.5),
+                          .correlation = 99};
+  lacunaRangePushEvent(&event);
+  lacunaDomainRangePop(event.domain);
+  lacunaMarkEvent(&event);
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  ASSERT_EQ(file.rows<Range>().size(), 1u);
+  const Range range = file.rows<Range>()[0];
+  EXPECT_EQ(file.text(range.text), "[2, 3]");
+  EXPECT_EQ(range.payloadType, PayloadType::F64);
+  EXPECT_EQ(std::bit_cast<double>(range.payload), 2.5);
+  EXPECT_EQ(range.correlation, 99u);
+  ASSERT_EQ(file.rows<Mark>().size(), 1u);
+  EXPECT_EQ(file.text(file.rows<Mark>()[0].category), "c");
+}
+
+TEST_F(SessionTest, RangeEndsOnAnotherThread) {
+  auto session = Session::start(trace());
+  LacunaEvent event{};
+  event.name = lacunaName("request");
+  const std::uint64_t range = lacunaRangeStart(&event);
+  std::thread([range] { lacunaRangeEnd(range); }).join();
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  const auto rows = file.rows<Range>();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].kind, RangeKind::StartEnd);
+  EXPECT_TRUE(rows[0].endThread);
+  EXPECT_NE(rows[0].endThread, rows[0].thread);
+  EXPECT_EQ(rows[0].flags, 0);
+}
+
+TEST_F(SessionTest, OpenRangeIsFlaggedUnfinished) {
+  auto session = Session::start(trace());
+  lacunaRangePush(lacunaName("never ends"));
+  lacunaMark(lacunaName("last seen"));
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  ASSERT_EQ(file.rows<Range>().size(), 1u);
+  EXPECT_EQ(file.rows<Range>()[0].flags, kUnfinished);
+  EXPECT_EQ(file.rows<Range>()[0].startNs + file.rows<Range>()[0].durNs, file.rows<Mark>()[0].timeNs);
+}
+
+TEST_F(SessionTest, CountersAllocationsFlowsAndLinesArrive) {
+  auto session = Session::start(trace());
+  lacunaCounter(lacunaCounterTrack(lacunaName("load"), lacunaName("percent")), 12.5);
+  lacunaAllocate(0x1000, 64, lacunaName("w"), static_cast<std::uint8_t>(MemoryRole::Parameter));
+  lacunaFree(0x1000);
+  lacunaFlow(5, LacunaFlowEnd, lacunaName("f"), lacunaName("k"));
+  lacunaLog(2, lacunaName("app"), lacunaName("careful"));
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  ASSERT_EQ(file.rows<CounterSample>().size(), 1u);
+  EXPECT_EQ(file.rows<CounterSample>()[0].value, 12.5);
+  EXPECT_EQ(file.text(file.rows<CounterTrack>()[0].unit), "percent");
+  const auto allocations = file.rows<Allocation>();
+  ASSERT_EQ(allocations.size(), 2u);
+  EXPECT_EQ(allocations[0].role, MemoryRole::Parameter);
+  EXPECT_EQ(allocations[1].action, MemoryAction::Free);
+  EXPECT_EQ(file.rows<Flow>()[0].phase, FlowPhase::End);
+  EXPECT_EQ(file.rows<LogLine>()[0].level, LogLevel::Warning);
+}
+
+TEST_F(SessionTest, RowsOfAnyTableAreRenumbered) {
+  auto session = Session::start(trace());
+  record(Device{.id = DeviceId{40},
+                .kind = DeviceKind::Cuda,
+                .name = StringId{lacunaName("H100")},
+                .uuid = StringId{lacunaName("GPU-1")}});
+  record(Queue{.id = QueueId{70}, .device = DeviceId{40}, .process = ProcessId{1}, .nativeId = 7});
+  record(Kernel{.startNs = 100,
+                .durNs = 5,
+                .queue = QueueId{70},
+                .device = DeviceId{40},
+                .correlation = 3,
+                .name = StringId{lacunaName("gemm")},
+                .gridX = 8});
+  record(ApiCall{.startNs = 90, .durNs = 4, .thread = ThreadId{static_cast<std::uint32_t>(gettid())}});
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  ASSERT_EQ(file.rows<Kernel>().size(), 1u);
+  const Kernel kernel = file.rows<Kernel>()[0];
+  EXPECT_EQ(kernel.startNs, 100);
+  EXPECT_EQ(kernel.gridX, 8u);
+  EXPECT_EQ(file.text(kernel.name), "gemm");
+  EXPECT_EQ(kernel.device, file.rows<Device>()[0].id);
+  EXPECT_EQ(kernel.queue, file.rows<Queue>()[0].id);
+  EXPECT_EQ(file.rows<Queue>()[0].process, file.rows<Process>()[0].id);
+  EXPECT_EQ(file.rows<ApiCall>()[0].thread, file.rows<Thread>()[0].id);
+}
+
+TEST_F(SessionTest, ThreadsHaveNamesAndTheirProcess) {
+  auto session = Session::start(trace());
+  std::thread([] {
+    lacunaThreadName(lacunaName("worker"));
+    lacunaMark(lacunaName("m"));
+  }).join();
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  ASSERT_EQ(file.rows<Thread>().size(), 1u);
+  EXPECT_EQ(file.text(file.rows<Thread>()[0].name), "worker");
+  ASSERT_EQ(file.rows<Process>().size(), 1u);
+  EXPECT_EQ(file.rows<Process>()[0].osPid, static_cast<std::uint32_t>(getpid()));
+  EXPECT_EQ(file.rows<Thread>()[0].process, file.rows<Process>()[0].id);
+}
+
+TEST_F(SessionTest, FlushMakesEverythingVisibleToAReader) {
+  auto session = Session::start(trace());
+  for (int i = 0; i < 100; ++i) lacunaMark(lacunaName("m"));
+  ASSERT_OK((*session).flush());
+  auto growing = Reader::open(trace());
+  ASSERT_OK(growing);
+  EXPECT_EQ((*growing).rows<Mark>(), 100u);
+  ASSERT_OK((*session).stop());
+}
+
+TEST_F(SessionTest, SessionsMayFollowOneAnother) {
+  for (int i = 0; i < 5; ++i) {
+    auto session = Session::start(trace());
+    ASSERT_OK(session);
+    LACUNA_MARK("again");
+    std::thread([] { LACUNA_RANGE("in a thread"); }).join();
+    ASSERT_OK((*session).stop());
+    LACUNA_MARK("between");
+    Trace file(trace());
+    EXPECT_EQ(file.rows<Mark>().size(), 1u);
+    EXPECT_EQ(file.rows<Range>().size(), 1u);
+  }
+}
+
+TEST_F(SessionTest, SecondSessionAtATimeIsRefused) {
+  auto session = Session::start(trace());
+  EXPECT_FALSE(Session::start(home_ / "other.lcn").ok());
+  ASSERT_OK((*session).stop());
+}
+
+TEST_F(SessionTest, UnwritablePlaceIsAClearError) {
+  auto session = Session::start("/proc/no/trace.lcn");
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.error().message.find("/proc/no"), std::string::npos) << session.error().message;
+  EXPECT_EQ(lacunaIsRecording(), 0);
+}
+
+TEST_F(SessionTest, LongNamesAreCutAndNamesOutliveSessions) {
+  const LacunaName before = lacunaName("made before");
+  auto session = Session::start(trace());
+  lacunaMark(before);
+  lacunaMark(lacunaName(std::string(10000, 'x').c_str()));
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  EXPECT_EQ(file.text(file.rows<Mark>()[0].name), "made before");
+  EXPECT_EQ(file.text(file.rows<Mark>()[1].name).size(), 4095u);
+  EXPECT_EQ(lacunaName("made before"), before);
+}
+
+TEST_F(SessionTest, ManyShortThreadsAreAllThere) {
+  auto session = Session::start(trace());
+  constexpr int kThreads = 1000;
+  for (int i = 0; i < kThreads; i += 10) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 10; ++t) threads.emplace_back([] { LACUNA_RANGE("short"); });
+    for (std::thread& thread : threads) thread.join();
+  }
+  ASSERT_OK((*session).stop());
+  EXPECT_EQ((*session).stats().dropped, 0u);
+  Trace file(trace());
+  EXPECT_EQ(file.rows<Range>().size(), static_cast<std::size_t>(kThreads));
+  EXPECT_EQ(file.rows<Thread>().size(), static_cast<std::size_t>(kThreads));
+}
+
+TEST_F(SessionTest, RecordingLeavesNothingBehind) {
+  auto session = Session::start(trace());
+  const auto shared = std::filesystem::read_symlink(home_ / "trace.lcn.recording" / "shm");
+  ASSERT_OK((*session).stop());
+  EXPECT_FALSE(std::filesystem::exists(shared));
+  EXPECT_FALSE(std::filesystem::exists(home_ / "trace.lcn.recording"));
+}
+
+}  // namespace
+}  // namespace lacuna::prof
