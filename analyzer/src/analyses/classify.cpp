@@ -86,7 +86,7 @@ Activity classifyCall(std::string_view name) {
   if (has(lower, "synchronize")) return Activity::Sync;
   const bool copies = hasAny(lower, {"memcpy", "memset"});
   if (copies) return has(lower, "async") ? Activity::Launch : Activity::Sync;
-  if (hasAny(lower, {"launch", "memprefetchasync"})) return Activity::Launch;
+  if (hasAny(lower, {"launch", "memprefetchasync", "enqueue"})) return Activity::Launch;
   return Activity::Driver;
 }
 

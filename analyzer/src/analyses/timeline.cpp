@@ -21,12 +21,16 @@ bool touches(TimeWindow window, TimeNs startNs, TimeNs durNs) {
 }
 
 prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& classes, Timeline& out) {
+  // The runtime's synchronisations are rows of their own besides the ranges that announce them.
+  const prof::StringId runtime = store.rows<prof::Sync>() > 0 ? store.find("lacuna.rt") : prof::StringId();
   return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
-                    &Range::correlation>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto link) {
+                    &Range::correlation, &Range::queue>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto link,
+                  auto queue) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (!thread[i] || !touches(window, start[i], dur[i])) continue;
+          if (!thread[i] || queue[i] || !touches(window, start[i], dur[i])) continue;
           const Activity activity = classes.ofRange(domain[i], category[i], name[i]);
+          if (activity == Activity::Sync && runtime && domain[i] == runtime) continue;
           out.host.push_back({.startNs = start[i],
                               .endNs = start[i] + dur[i],
                               .correlation = link[i],

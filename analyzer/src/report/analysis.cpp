@@ -234,6 +234,27 @@ std::int64_t Analysis::stepNs() const {
   return window.endNs - window.startNs;
 }
 
+Ledger Analysis::meanStepLedger() const {
+  Ledger mean;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < steps.all.size(); ++i) {
+    const bool inside = steps.all[i].startNs >= window.startNs && steps.all[i].endNs <= window.endNs;
+    if (steps.all[i].warmUp || !inside) continue;
+    mean += stepLedgers[i];
+    ++count;
+  }
+  if (count == 0) mean = ledger;
+  const auto parts =
+      std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
+  for (std::int64_t& ns : mean.ns) ns /= parts;
+  return mean;
+}
+
+std::int64_t Analysis::meanStepNs() const {
+  const std::int64_t ns = meanStepLedger().totalNs();
+  return ns > 0 ? ns : stepNs();
+}
+
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options) {
   Analysis analysis;
   analysis.store = std::move(store);

@@ -117,7 +117,7 @@ void Page::ledger() {
     if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
     out_ += fmt::format("<li><i style=\"background:{}\"></i><b>{}</b><span>{}</span><span>{}{}</span></li>",
                         kColours[i], causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
-                        humanTime(ns / analysis_.stepCount()), analysis_.steps.all.empty() ? "" : " a step");
+                        humanTime(analysis_.meanStepLedger().ns[i]), analysis_.steps.all.empty() ? "" : " a step");
   }
   out_ += "</ul>\n";
   if (analysis_.devices.size() < 2) return;

@@ -105,6 +105,8 @@ class TextReport {
   }
   [[nodiscard]] std::int64_t perStep(std::int64_t ns) const { return ns / analysis_.stepCount(); }
 
+  [[nodiscard]] std::int64_t inStep(Cause cause) const { return analysis_.meanStepLedger()[cause]; }
+
   const Analysis& analysis_;
   const ReportOptions& options_;
   int width_;
@@ -173,7 +175,7 @@ void TextReport::ledger() {
     row += fmt::format(" {} {} {:>7} {:>11}{}  ",
                        marked(cause, options_.colour ? "█" : kLooks[static_cast<std::size_t>(cause)].mark),
                        padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
-                       humanTime(perStep(ns)), analysis_.steps.all.empty() ? "" : " a step");
+                       humanTime(inStep(cause)), analysis_.steps.all.empty() ? "" : " a step");
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
       line(row.substr(0, row.find_last_not_of(' ') + 1));
       row.clear();
@@ -193,10 +195,10 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   wrapped("fix   " + fix, 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
     const double share = static_cast<double>(finding.predictedGainNsPerStep) /
-                         static_cast<double>(std::max<std::int64_t>(1, analysis_.stepNs()));
+                         static_cast<double>(std::max<std::int64_t>(1, analysis_.meanStepNs()));
     std::string gain =
-        fmt::format("gain  {} a step ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
-                    humanShare(share), 100 * finding.confidence);
+        fmt::format("gain  {} {} ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
+                    analysis_.steps.all.empty() ? "in all" : "a step", humanShare(share), 100 * finding.confidence);
     if (finding.gainHighNsPerStep > finding.gainLowNsPerStep) {
       gain +=
           fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));

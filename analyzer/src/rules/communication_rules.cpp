@@ -13,8 +13,7 @@ namespace {
 
 void exposed(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
-  const std::int64_t cost = context.perStep(analysis.ledger[Cause::ExposedCommunication]) / devices;
+  const std::int64_t cost = context.costOf(Cause::ExposedCommunication);
   if (context.shareOfStep(cost) < 0.1) return;
   Finding finding;
   finding.id = "exposed-communication";

@@ -70,7 +70,7 @@ void pageableCopies(RuleContext& context) {
 }
 
 void exposedCopies(RuleContext& context) {
-  const std::int64_t cost = context.perStep(context.analysis.ledger[Cause::ExposedCopy]);
+  const std::int64_t cost = context.costOf(Cause::ExposedCopy);
   const bool named = std::any_of(context.findings.begin(), context.findings.end(),
                                  [](const Finding& f) { return f.id == "pageable-copy"; });
   if (named || context.shareOfStep(cost) < 0.1) return;
@@ -139,7 +139,7 @@ void smallBatch(RuleContext& context) {
   finding.id = "small-batch";
   finding.title = fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy),
                               humanShare(static_cast<double>(analysis.memory.peakBytes) / static_cast<double>(memory)));
-  finding.costNsPerStep = context.perStep(analysis.ledger[Cause::HostWork] + analysis.ledger[Cause::Launch]);
+  finding.costNsPerStep = (context.costOf(Cause::HostWork) + context.costOf(Cause::Launch));
   finding.confidence = 0.4;
   finding.knob = "batch";
   finding.advice =

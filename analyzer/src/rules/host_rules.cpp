@@ -33,8 +33,7 @@ bool debugMode(RuleContext& context) {
   Finding finding;
   finding.id = "debug-mode";
   finding.kind = FindingKind::Fault;
-  finding.costNsPerStep =
-      std::max<std::int64_t>(context.perStep(analysis.ledger[Cause::Synchronisation]), gain ? gain->gainNs() : 0);
+  finding.costNsPerStep = std::max<std::int64_t>(context.costOf(Cause::Synchronisation), gain ? gain->gainNs() : 0);
   finding.title = announced ? "a debug mode is switched on"
                             : fmt::format("the host waits for the device {:.1f} times per launch",
                                           static_cast<double>(syncCalls(analysis)) / launches);
@@ -54,7 +53,7 @@ void syncInStep(RuleContext& context) {
   const CallRow* call = costliest(analysis, Activity::Sync);
   if (call == nullptr) return;
   const auto gain = context.play("sync=off");
-  const std::int64_t idle = context.perStep(analysis.ledger[Cause::Synchronisation]);
+  const std::int64_t idle = context.costOf(Cause::Synchronisation);
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() : 0);
   const double perStep = static_cast<double>(syncCalls(analysis)) / static_cast<double>(analysis.stepCount());
   if (context.shareOfStep(cost) < 0.05 || perStep < 0.9) return;
@@ -63,7 +62,7 @@ void syncInStep(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = syncCalls(analysis);
-  finding.title = fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of the step)", perStep,
+  finding.title = fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of it)", perStep,
                               humanShare(context.shareOfStep(cost)));
   finding.confidence = 0.8;
   finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device",
@@ -74,7 +73,7 @@ void syncInStep(RuleContext& context) {
 
 void launchBound(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.perStep(analysis.ledger[Cause::HostWork] + analysis.ledger[Cause::Launch]);
+  const std::int64_t cost = (context.costOf(Cause::HostWork) + context.costOf(Cause::Launch));
   const double perStep = static_cast<double>(analysis.launches.launches) / static_cast<double>(analysis.stepCount());
   if (context.shareOfStep(cost) < 0.15 || perStep < 20) return;
   const auto launches = static_cast<double>(std::max<std::uint64_t>(1, analysis.launches.launches));
@@ -103,7 +102,7 @@ void launchBound(RuleContext& context) {
 
 void driverCalls(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.perStep(analysis.ledger[Cause::DriverCall]);
+  const std::int64_t cost = context.costOf(Cause::DriverCall);
   const CallRow* call = costliest(analysis, Activity::Driver);
   if (context.shareOfStep(cost) < 0.05 || call == nullptr) return;
   Finding finding;
@@ -120,7 +119,7 @@ void driverCalls(RuleContext& context) {
 }
 
 void offCpu(RuleContext& context) {
-  const std::int64_t cost = context.perStep(context.analysis.ledger[Cause::OffCpu]);
+  const std::int64_t cost = context.costOf(Cause::OffCpu);
   if (context.shareOfStep(cost) < 0.05) return;
   Finding finding;
   finding.id = "host-not-running";
@@ -137,7 +136,7 @@ void offCpu(RuleContext& context) {
 
 void unnamedHostWork(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.perStep(analysis.ledger[Cause::HostWork]);
+  const std::int64_t cost = context.costOf(Cause::HostWork);
   const bool explained = std::any_of(context.findings.begin(), context.findings.end(),
                                      [](const Finding& f) { return f.id == "launch-bound" || f.id == "debug-mode"; });
   if (explained || context.shareOfStep(cost) < 0.15) return;

@@ -33,7 +33,7 @@ std::string slowStage(const LoaderStats& loader) {
 
 void loaderRules(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.perStep(analysis.ledger[Cause::LoaderWait]);
+  const std::int64_t cost = context.costOf(Cause::LoaderWait);
   if (context.shareOfStep(cost) < kStall) return;
   const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.waitNs));
   const std::uint32_t workers = workersNeeded(context, wait);

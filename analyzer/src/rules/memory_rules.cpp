@@ -84,7 +84,7 @@ void churn(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
   finding.title = fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up", perStep);
-  finding.costNsPerStep = context.perStep(analysis.ledger[Cause::DriverCall]);
+  finding.costNsPerStep = context.costOf(Cause::DriverCall);
   finding.confidence = 0.7;
   finding.count = analysis.memory.segmentCalls;
   finding.advice =

@@ -25,8 +25,8 @@ class RuleContext {
   [[nodiscard]] std::int64_t perStep(std::int64_t ns) const { return ns / analysis.stepCount(); }
   /// Of a step, 0 … 1.
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
-  /// Of all devices' windows, 0 … 1.
-  [[nodiscard]] double share(Cause cause) const;
+  /// What a cause takes of an ordinary step of one device.
+  [[nodiscard]] std::int64_t costOf(Cause cause) const;
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
   /// What a change would bring; nothing where no replay is possible.
   [[nodiscard]] std::optional<Prediction> play(std::string_view change) const;

@@ -30,13 +30,12 @@ std::string humanShare(double share) {
 }
 
 double RuleContext::shareOfStep(std::int64_t nsPerStep) const {
-  const std::int64_t step = analysis.stepNs();
+  const std::int64_t step = analysis.meanStepNs();
   return step <= 0 ? 0 : static_cast<double>(nsPerStep) / static_cast<double>(step);
 }
 
-double RuleContext::share(Cause cause) const {
-  const std::int64_t total = analysis.ledger.totalNs();
-  return total <= 0 ? 0 : static_cast<double>(analysis.ledger[cause]) / static_cast<double>(total);
+std::int64_t RuleContext::costOf(Cause cause) const {
+  return analysis.meanStepLedger()[cause];
 }
 
 std::optional<std::string_view> RuleContext::knob(std::string_view name) const {
@@ -65,7 +64,14 @@ void RuleContext::add(Finding finding, std::string_view change) {
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {
     finding.severity = weight >= 0.2 ? Severity::High : weight >= 0.05 ? Severity::Medium : Severity::Low;
   }
-  if (finding.knob.empty()) finding.knob = change;
+  // Factors and switches that only the replay knows are no knobs that a user could turn.
+  const bool isKnob =
+      change.find('*') == std::string_view::npos && !change.starts_with("sync=") && !change.starts_with("allocator=");
+  if (finding.knob.empty() && isKnob) finding.knob = change;
+  if (analysis.steps.all.empty()) {
+    if (const std::size_t at = finding.title.find(" a step"); at != std::string::npos)
+      finding.title.replace(at, 7, " in all");
+  }
   findings.push_back(std::move(finding));
 }
 

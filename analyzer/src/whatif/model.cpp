@@ -28,7 +28,16 @@ std::pair<TimeWindow, std::int64_t> chooseWindow(const Analysis& analysis) {
     if (step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs) steps.push_back(step);
   }
   const TimeWindow all = analysis.store->span();
-  if (steps.empty()) return {analysis.window, 1};
+  if (steps.empty()) {
+    // Without steps the run is what the devices' own windows span.
+    TimeWindow window = analysis.window;
+    for (const DeviceAccount& device : analysis.devices) {
+      const bool first = &device == &analysis.devices.front();
+      window.startNs = first ? device.window.startNs : std::min(window.startNs, device.window.startNs);
+      window.endNs = first ? device.window.endNs : std::max(window.endNs, device.window.endNs);
+    }
+    return {window, 1};
+  }
   const double perNs = static_cast<double>(timelineRows(*analysis.store)) /
                        static_cast<double>(std::max<TimeNs>(1, all.endNs - all.startNs));
   const double rows = perNs * static_cast<double>(steps.back().endNs - steps.front().startNs);

@@ -90,6 +90,9 @@ struct Analysis {
   /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
   [[nodiscard]] std::int64_t stepCount() const;
   [[nodiscard]] std::int64_t stepNs() const;
+  /// The mean over the steady steps and devices; without steps, the whole run of the devices.
+  [[nodiscard]] Ledger meanStepLedger() const;
+  [[nodiscard]] std::int64_t meanStepNs() const;
 };
 
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});

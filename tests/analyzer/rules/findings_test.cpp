@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lacuna/analyzer/analysis.h"
+#include "support/synthetic_run.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using test::RunPlan;
+
+Analysis analysed(const RunPlan& plan) {
+  auto analysis = analyse(test::makeRun(plan));
+  EXPECT_TRUE(analysis) << analysis.error().message;
+  return std::move(*analysis);
+}
+
+std::vector<std::string> faults(const RunPlan& plan) {
+  std::vector<std::string> ids;
+  for (const Finding& finding : analysed(plan).findings) {
+    if (finding.kind == FindingKind::Fault) ids.push_back(finding.id);
+  }
+  return ids;
+}
+
+struct Planted {
+  const char* name;
+  RunPlan plan;
+  std::string id;
+};
+
+class PlantedFault : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedFault, IsTheTopFinding) {
+  const auto found = faults(GetParam().plan);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front(), GetParam().id) << testing::PrintToString(found);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs, PlantedFault,
+    testing::Values(Planted{"SlowLoader", {.batchNs = 20'000'000, .workers = 0, .syncEachStep = true}, "loader-wait"},
+                    Planted{"SlowLoaderWithoutSyncs", {.batchNs = 20'000'000, .workers = 0}, "loader-wait"},
+                    Planted{"StarvedWorkers", {.batchNs = 30'000'000, .workers = 1}, "loader-wait"},
+                    Planted{"SyncInStep", {.operatorNs = 60'000, .syncEveryOperators = 4}, "sync-in-step"},
+                    Planted{"DebugMode", {.operatorNs = 60'000, .syncEveryOperators = 1}, "debug-mode"},
+                    Planted{"TinyKernels", {.operators = 200, .kernelNs = 3'000}, "launch-bound"},
+                    Planted{"PageableCopy", {.pageableCopyNs = 2'000'000}, "pageable-copy"},
+                    Planted{"ZeroGrad", {.zeroGradNs = 1'000'000}, "zero-grad"},
+                    Planted{"Malloc", {.mallocNs = 3'000'000}, "driver-calls"},
+                    Planted{"HostPause", {.hostPauseNs = 3'000'000}, "host-work"},
+                    Planted{"Asleep", {.asleepNs = 3'000'000}, "host-not-running"},
+                    Planted{"Leak", {.leakBytes = 2 << 20}, "memory-leak"},
+                    Planted{"MemorySpike", {.memorySpike = true}, "memory-spike"},
+                    Planted{"AllocationChurn", {.allocationChurn = true}, "allocation-churn"},
+                    Planted{"ExposedCommunication", {.ranks = 2, .collectiveNs = 3'000'000}, "exposed-communication"},
+                    Planted{"LateRank", {.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000}, "late-rank"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Findings, CleanRunsHaveNoFault) {
+  EXPECT_THAT(faults({}), testing::IsEmpty());
+  EXPECT_THAT(faults({.syncEachStep = true}), testing::IsEmpty());
+  EXPECT_THAT(faults({.ranks = 2, .collectiveNs = 100'000}), testing::IsEmpty());
+  EXPECT_THAT(faults({.operators = 10, .kernelNs = 900'000}), testing::IsEmpty());
+}
+
+TEST(Findings, TwoFaultsAreBothFound) {
+  EXPECT_THAT(faults({.batchNs = 20'000'000, .workers = 0, .leakBytes = 2 << 20}),
+              testing::IsSupersetOf({"loader-wait", "memory-leak"}));
+  EXPECT_THAT(faults({.pageableCopyNs = 2'000'000, .zeroGradNs = 1'000'000}),
+              testing::IsSupersetOf({"pageable-copy", "zero-grad"}));
+}
+
+TEST(Findings, IdleTimePerCauseIsWhatWasPlanted) {
+  const Analysis loader = analysed({.batchNs = 20'000'000, .workers = 0, .syncEachStep = true});
+  EXPECT_NEAR(static_cast<double>(loader.meanStepLedger()[Cause::LoaderWait]), 20e6, 0.05 * 20e6);
+  const Analysis asleep = analysed({.asleepNs = 3'000'000});
+  EXPECT_NEAR(static_cast<double>(asleep.meanStepLedger()[Cause::OffCpu]), 3e6, 0.05 * 3e6);
+  const Analysis driver = analysed({.mallocNs = 3'000'000});
+  EXPECT_NEAR(static_cast<double>(driver.meanStepLedger()[Cause::DriverCall]), 3e6, 0.05 * 3e6);
+}
+
+TEST(Findings, UnknownStaysSmall) {
+  for (const RunPlan& plan :
+       {RunPlan{}, RunPlan{.batchNs = 20'000'000, .workers = 0}, RunPlan{.operators = 200, .kernelNs = 3'000}}) {
+    const Ledger ledger = analysed(plan).ledger;
+    EXPECT_LE(ledger[Cause::Unknown] * 50, ledger.totalNs());
+  }
+}
+
+TEST(Findings, EveryFaultHasAdviceAndConfidence) {
+  for (const Finding& finding :
+       analysed({.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20}).findings) {
+    EXPECT_FALSE(finding.advice.empty()) << finding.id;
+    EXPECT_GT(finding.confidence, 0) << finding.id;
+    EXPECT_LE(finding.confidence, 1) << finding.id;
+    EXPECT_FALSE(finding.title.empty()) << finding.id;
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

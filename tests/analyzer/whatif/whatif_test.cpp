@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/whatif.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lacuna/analyzer/analysis.h"
+#include "support/synthetic_run.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using test::RunPlan;
+
+Prediction play(const RunPlan& plan, std::string_view change) {
+  const auto analysis = analyse(test::makeRun(plan));
+  EXPECT_TRUE(analysis);
+  const auto simulator = Simulator::create(*analysis);
+  EXPECT_TRUE(simulator);
+  return simulator->play(change);
+}
+
+/// Device time of a whole run made with the other plan, per step.
+double measured(const RunPlan& plan) {
+  return static_cast<double>(play(plan, "host*1").measuredNsPerStep);
+}
+
+TEST(WhatIf, UnchangedReplayReproducesTheMeasuredStep) {
+  for (const RunPlan& plan :
+       {RunPlan{}, RunPlan{.syncEachStep = true}, RunPlan{.batchNs = 20'000'000, .workers = 0},
+        RunPlan{.batchNs = 30'000'000, .workers = 1}, RunPlan{.operators = 200, .kernelNs = 3'000},
+        RunPlan{.pageableCopyNs = 2'000'000}, RunPlan{.ranks = 2, .collectiveNs = 3'000'000}}) {
+    const Prediction prediction = play(plan, "host*1");
+    EXPECT_NEAR(static_cast<double>(prediction.baseNsPerStep), static_cast<double>(prediction.measuredNsPerStep),
+                0.02 * static_cast<double>(prediction.measuredNsPerStep));
+    EXPECT_EQ(prediction.gainNs(), 0);
+  }
+}
+
+TEST(WhatIf, WorkersTakeTheLoaderOutOfTheStep) {
+  const RunPlan slow{.steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true};
+  RunPlan fixed = slow;
+  fixed.workers = 4;
+  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=4").predictedNsPerStep), measured(fixed),
+              0.05 * measured(fixed));
+}
+
+TEST(WhatIf, MoreWorkersHelpStarvedOnes) {
+  const RunPlan slow{.steps = 40, .batchNs = 16'000'000, .workers = 1};
+  RunPlan fixed = slow;
+  fixed.workers = 2;
+  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=2").predictedNsPerStep), measured(fixed),
+              0.05 * measured(fixed));
+}
+
+TEST(WhatIf, FasterKernelsShortenADeviceBoundStep) {
+  const RunPlan slow{.steps = 30, .syncEachStep = true};
+  RunPlan fixed = slow;
+  fixed.kernelNs = 50'000;
+  EXPECT_NEAR(static_cast<double>(play(slow, "kernel:*0.5").predictedNsPerStep), measured(fixed),
+              0.05 * measured(fixed));
+}
+
+TEST(WhatIf, FasterKernelsDoNotHelpAHostBoundStep) {
+  const Prediction prediction = play({.operators = 200, .kernelNs = 3'000}, "kernel:*0.5");
+  EXPECT_LT(prediction.gainNs() * 50, prediction.baseNsPerStep);
+}
+
+TEST(WhatIf, RemovedSynchronisationsLetTheQueueFill) {
+  const RunPlan slow{.steps = 30, .operatorNs = 60'000, .syncEveryOperators = 4};
+  RunPlan fixed = slow;
+  fixed.syncEveryOperators = 0;
+  EXPECT_NEAR(static_cast<double>(play(slow, "sync=off").predictedNsPerStep), measured(fixed), 0.08 * measured(fixed));
+}
+
+TEST(WhatIf, PatternsChooseKernels) {
+  const RunPlan plan{.syncEachStep = true};
+  EXPECT_EQ(play(plan, "kernel:nothing*0.1").gainNs(), 0);
+  EXPECT_GT(play(plan, "kernel:BLOCK*kernel*0.5").gainNs(), 0);
+}
+
+TEST(WhatIf, BadChangesAreNamed) {
+  for (const char* text :
+       {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x", "sky*0.5", "amp="}) {
+    const auto change = parseChange(text);
+    ASSERT_FALSE(change) << text;
+    EXPECT_THAT(change.error().message, testing::HasSubstr("'" + std::string(text) + "'"));
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

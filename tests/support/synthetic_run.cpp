@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "support/synthetic_run.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::test {
+namespace {
+
+using namespace prof;
+
+constexpr std::int64_t kLaunchNs = 4'000;
+constexpr std::int64_t kLatencyNs = 5'000;
+constexpr std::int64_t kQueueGapNs = 1'000;
+
+class Rank {
+ public:
+  Rank(analyzer::StoreBuilder& out, const RunPlan& plan, std::uint32_t rank) : out_(out), plan_(plan), rank_(rank) {
+    process_ = ProcessId(rank + 1);
+    thread_ = ThreadId(100 * (rank + 1));
+    compute_ = QueueId(2 * rank + 1);
+    network_ = QueueId(2 * rank + 2);
+    device_ = DeviceId(rank + 1);
+    declare();
+  }
+
+  void run() {
+    loaderReady_.assign(static_cast<std::size_t>(std::max(1, plan_.workers)), host_);
+    for (int step = 0; step < plan_.steps; ++step) runStep(step);
+  }
+
+ private:
+  void declare() {
+    out_.append(Process{.id = process_,
+                        .osPid = 1000 + rank_,
+                        .name = out_.intern("program"),
+                        .rank = plan_.ranks > 1 ? static_cast<std::int32_t>(rank_) : -1});
+    out_.append(Thread{.id = thread_, .process = process_, .name = out_.intern("main")});
+    for (int worker = 0; worker < plan_.workers; ++worker)
+      out_.append(Thread{.id = workerThread(worker), .process = process_});
+    out_.append(Device{.id = device_,
+                       .kind = DeviceKind::Cuda,
+                       .index = rank_,
+                       .name = out_.intern("device"),
+                       .memoryBytes = 1u << 30});
+    for (const QueueId queue : {compute_, network_})
+      out_.append(Queue{.id = queue, .device = device_, .process = process_, .nativeId = queue.value});
+  }
+  [[nodiscard]] ThreadId workerThread(int worker) const {
+    return ThreadId(thread_.value + 1 + static_cast<std::uint32_t>(worker));
+  }
+
+  void range(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name) {
+    out_.append(Range{.startNs = start,
+                      .durNs = end - start,
+                      .thread = thread,
+                      .category = out_.intern(category),
+                      .name = out_.intern(name)});
+  }
+  void call(TimeNs start, TimeNs end, const char* name, std::uint64_t correlation = 0) {
+    out_.append(ApiCall{.startNs = start,
+                        .durNs = end - start,
+                        .thread = thread_,
+                        .name = out_.intern(name),
+                        .correlation = correlation});
+  }
+
+  TimeNs enqueue(QueueId queue, std::int64_t durNs, TimeNs notBefore) {
+    TimeNs& free = queue == compute_ ? computeFree_ : networkFree_;
+    const TimeNs start = std::max({host_ + kLatencyNs, free + kQueueGapNs, notBefore});
+    free = start + durNs;
+    return start;
+  }
+  void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0) {
+    const TimeNs begin = host_;
+    host_ += kLaunchNs;
+    call(begin, host_, "cudaLaunchKernel", ++correlation_);
+    const TimeNs start = enqueue(queue, durNs, notBefore);
+    out_.append(Kernel{.startNs = start,
+                       .durNs = durNs,
+                       .queue = queue,
+                       .device = device_,
+                       .correlation = correlation_,
+                       .name = out_.intern(kernel)});
+  }
+  void synchronise(const char* around) {
+    const TimeNs begin = host_;
+    host_ = std::max(host_, computeFree_) + 6'000;
+    call(begin + 1'000, host_ - 1'000, "cudaStreamSynchronize", ++correlation_);
+    range(thread_, begin, host_, "cpu_op", around);
+  }
+  void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, MemoryRole role, const char* op) {
+    out_.append(Allocation{.timeNs = host_,
+                           .thread = thread_,
+                           .device = device_,
+                           .queue = compute_,
+                           .action = action,
+                           .role = role,
+                           .address = address,
+                           .bytes = bytes,
+                           .op = out_.intern(op)});
+  }
+
+  void waitForBatch(int step);
+  void copyBatch();
+  void forwardBackward();
+  void optimizer();
+  void useMemory(int step);
+  void runStep(int step);
+
+  analyzer::StoreBuilder& out_;
+  const RunPlan& plan_;
+  std::uint32_t rank_;
+  ProcessId process_;
+  ThreadId thread_;
+  QueueId compute_, network_;
+  DeviceId device_;
+  TimeNs host_ = 1'000'000;
+  TimeNs computeFree_ = 0;
+  TimeNs networkFree_ = 0;
+  std::uint64_t correlation_ = 0;
+  std::vector<TimeNs> loaderReady_;
+};
+
+void Rank::waitForBatch(int step) {
+  const TimeNs begin = host_;
+  if (plan_.workers == 0) {
+    host_ += plan_.batchNs;
+    range(thread_, begin, host_ - 1'000, "loader", "fetch");
+  } else {
+    // Worker k prepares every batch k, k + n, …, as early as it can, at most two ahead of the consumer.
+    const int worker = step % plan_.workers;
+    TimeNs& free = loaderReady_[static_cast<std::size_t>(worker)];
+    const TimeNs start = std::max(free, begin - 2 * plan_.batchNs);
+    free = start + plan_.batchNs;
+    range(workerThread(worker), start, free, "loader", "decode");
+    host_ = std::max(begin + 2'000, free);
+  }
+  range(thread_, begin, host_, "loader", "wait");
+}
+
+void Rank::copyBatch() {
+  if (plan_.pageableCopyNs == 0) return;
+  const TimeNs begin = host_;
+  host_ = std::max(host_, computeFree_) + plan_.pageableCopyNs;
+  call(begin, host_, "cudaMemcpyAsync", ++correlation_);
+  out_.append(Memcpy{.startNs = host_ - plan_.pageableCopyNs,
+                     .durNs = plan_.pageableCopyNs,
+                     .queue = compute_,
+                     .device = device_,
+                     .correlation = correlation_,
+                     .bytes = 64u << 20,
+                     .copyKind = CopyKind::HostToDevice,
+                     .sourceKind = MemoryKind::Pageable,
+                     .targetKind = MemoryKind::Device,
+                     .name = out_.intern("Memcpy HtoD (Pageable -> Device)")});
+  computeFree_ = host_;
+}
+
+void Rank::forwardBackward() {
+  for (int i = 0; i < plan_.operators; ++i) {
+    const TimeNs begin = host_;
+    host_ += plan_.operatorNs - kLaunchNs - 1'000;
+    launch(compute_, plan_.kernelNs, plan_.kernelName);
+    host_ += 1'000;
+    range(thread_, begin, host_, "cpu_op", "aten::block");
+    if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) synchronise("aten::item");
+  }
+}
+
+void Rank::optimizer() {
+  TimeNs notBefore = 0;
+  if (plan_.collectiveNs > 0) {
+    // Every rank leaves the collective together, when the last one to enter is done.
+    const bool isLast = rank_ + 1 == static_cast<std::uint32_t>(plan_.ranks);
+    const std::int64_t waitNs = isLast ? 0 : plan_.lateNs;
+    host_ += isLast ? plan_.lateNs : 0;
+    const TimeNs ready = computeFree_ + (isLast ? plan_.lateNs : 0) + 2'000;
+    launch(network_, plan_.collectiveNs + waitNs, "ncclDevKernel_AllReduce", ready);
+    notBefore = networkFree_ + 2'000;
+  }
+  const TimeNs begin = host_;
+  launch(compute_, plan_.kernelNs, "multi_tensor_update", notBefore);
+  range(thread_, begin, host_, "user_annotation", "Optimizer.step");
+  if (plan_.zeroGradNs == 0) return;
+  const TimeNs zero = host_;
+  for (int i = 0; i < 10; ++i) {
+    const TimeNs start = host_;
+    host_ += kLaunchNs;
+    call(start, host_, "cudaMemsetAsync", ++correlation_);
+    out_.append(Memset{.startNs = enqueue(compute_, plan_.zeroGradNs / 10, 0),
+                       .durNs = plan_.zeroGradNs / 10,
+                       .queue = compute_,
+                       .device = device_,
+                       .correlation = correlation_,
+                       .bytes = 1u << 20,
+                       .name = out_.intern("Memset (Device)")});
+  }
+  range(thread_, zero, host_, "user_annotation", "Optimizer.zero_grad");
+}
+
+void Rank::useMemory(int step) {
+  constexpr std::uint64_t kMiB = 1u << 20;
+  if (step == 0) {
+    for (std::uint64_t i = 1; i <= 10; ++i)
+      memory(MemoryAction::Allocate, i << 30, 8 * kMiB, MemoryRole::Parameter, "init");
+  }
+  const auto at = static_cast<std::uint64_t>(step + 1) << 45;
+  for (std::uint64_t i = 1; i <= 10; ++i)
+    memory(MemoryAction::Allocate, at + (i << 30), 4 * kMiB, MemoryRole::Activation, "aten::block");
+  if (plan_.memorySpike && step == plan_.steps / 2) {
+    memory(MemoryAction::Allocate, at + (20ull << 30), 300 * kMiB, MemoryRole::Activation, "aten::cdist");
+    memory(MemoryAction::Free, at + (20ull << 30), 300 * kMiB, MemoryRole::Activation, "aten::cdist");
+  }
+  if (plan_.allocationChurn) {
+    memory(MemoryAction::Reserve, at, 20 * kMiB, MemoryRole::Cached, "");
+    memory(MemoryAction::Release, at, 20 * kMiB, MemoryRole::Cached, "");
+  }
+  host_ += 1'000;
+  for (std::uint64_t i = 1; i <= 10; ++i)
+    memory(MemoryAction::Free, at + (i << 30), 4 * kMiB, MemoryRole::Activation, "aten::block");
+  if (plan_.leakBytes > 0)
+    memory(MemoryAction::Allocate, at + (30ull << 30), static_cast<std::uint64_t>(plan_.leakBytes),
+           MemoryRole::Activation, "aten::loss");
+}
+
+void Rank::runStep(int step) {
+  const TimeNs begin = host_;
+  waitForBatch(step);
+  copyBatch();
+  forwardBackward();
+  optimizer();
+  useMemory(step);
+  if (plan_.syncEachStep || plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs > 0) synchronise("aten::item");
+  if (plan_.mallocNs > 0) {
+    call(host_, host_ + plan_.mallocNs, "cudaMalloc", ++correlation_);
+    host_ += plan_.mallocNs;
+  }
+  if (plan_.hostPauseNs > 0) {
+    range(thread_, host_, host_ + plan_.hostPauseNs, "user_annotation", "log metrics");
+    host_ += plan_.hostPauseNs;
+  }
+  if (plan_.asleepNs > 0) {
+    out_.append(
+        ThreadSpan{.startNs = host_, .durNs = plan_.asleepNs, .thread = thread_, .state = ThreadState::Sleeping});
+    host_ += plan_.asleepNs;
+  }
+  // A host that runs ahead is held back by the driver; here by the end of the step before the last.
+  host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
+  range(thread_, begin, host_, "step", "step");
+}
+
+}  // namespace
+
+std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
+  analyzer::StoreBuilder out;
+  for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
+  out.setPath("run.lcn");
+  return out.build();
+}
+
+}  // namespace lacuna::test

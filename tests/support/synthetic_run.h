@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::test {
+
+/// A training run as a device with one queue would show it: a host thread that waits for data, calls operators and
+/// launches kernels, a queue that works them off in order. The defaults are a healthy run: the queue never runs dry.
+struct RunPlan {
+  int steps = 12;
+  int ranks = 1;
+  int operators = 40;  ///< per step, one kernel each
+  std::int64_t operatorNs = 15'000;
+  std::int64_t kernelNs = 100'000;
+  const char* kernelName = "block_reduce_kernel";
+  std::int64_t batchNs = 500'000;  ///< to prepare one
+  int workers = 2;                 ///< 0: the training thread prepares batches itself
+  bool syncEachStep = false;
+  int syncEveryOperators = 0;
+  std::int64_t pageableCopyNs = 0;  ///< per step, blocks the host as well
+  std::int64_t zeroGradNs = 0;      ///< a memset kernel for each of ten gradients
+  std::int64_t mallocNs = 0;        ///< one cudaMalloc a step, behind a synchronisation
+  std::int64_t hostPauseNs = 0;     ///< unexplained host work at the end of a step, behind a synchronisation
+  std::int64_t asleepNs = 0;        ///< the same, but the thread does not run
+  std::int64_t leakBytes = 0;
+  bool memorySpike = false;
+  bool allocationChurn = false;
+  std::int64_t collectiveNs = 0;  ///< on a queue of its own, the optimizer waits for it
+  std::int64_t lateNs = 0;        ///< how much later the last rank enters it
+};
+
+/// Deterministic.
+std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan);
+
+}  // namespace lacuna::test
