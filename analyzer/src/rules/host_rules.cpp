@@ -54,8 +54,13 @@ void syncInStep(RuleContext& context) {
   if (call == nullptr) return;
   const auto gain = context.play("sync=off");
   const std::int64_t idle = context.costOf(Cause::Synchronisation);
-  const std::int64_t cost = std::max(idle, gain ? gain->gainNs() : 0);
   const double perStep = static_cast<double>(syncCalls(analysis)) / static_cast<double>(analysis.stepCount());
+  // Without the wait other idle time would be hidden too; it has causes of its own. A single wait for a loss is usual,
+  // so the host work behind it is not its fault either.
+  std::int64_t others =
+      context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) + context.costOf(Cause::LoaderWait);
+  if (perStep < 2) others += context.costOf(Cause::HostWork);
+  const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
   if (context.shareOfStep(cost) < 0.05 || perStep < 0.9) return;
   Finding finding;
   finding.id = "sync-in-step";

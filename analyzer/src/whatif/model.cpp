@@ -113,6 +113,8 @@ class Builder {
     std::size_t node;
   };
 
+  static bool blocks(const Launched& item) { return item.launch->endNs >= item.span->endNs; }
+
   void pickProcess() {
     process_ = analysis_.steps.process;
     if (process_) return;
@@ -230,7 +232,7 @@ void Builder::linkNodes(Simulator::Model& model) {
   for (const std::size_t i : byStart) {
     DeviceNode& node = model.nodes[i];
     const TimeNs start = work_[i].span->startNs;
-    const TimeNs launched = work_[i].launch->endNs;
+    const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
     const TimeNs queueEnd = before[node.queue];
     before[node.queue] = std::max(queueEnd, work_[i].span->endNs);
     const TimeNs ready = std::max(launched, queueEnd);
@@ -258,7 +260,8 @@ void Builder::linkNodes(Simulator::Model& model) {
   const std::int64_t usualGap = std::max<std::int64_t>(0, medianOf(gaps));
   for (std::size_t i = 0; i < work_.size(); ++i) {
     DeviceNode& node = model.nodes[i];
-    const std::int64_t most = work_[i].span->startNs - work_[i].launch->endNs;
+    const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
+    const std::int64_t most = work_[i].span->startNs - launched;
     if (!boundByLaunch[i]) node.launchDelayNs = std::min(usualDelay, most);
     if (boundByLaunch[i] || node.after != kNowhere) node.queueGapNs = std::min<std::int64_t>(usualGap, 2'000);
   }
@@ -296,7 +299,11 @@ void Builder::fillItems(Simulator::Model& model) {
     item.inOptimizer = covers(optimizer_, from.span->startNs);
     item.inZeroGrad = covers(zeroGrad_, from.span->startNs);
     item.durNs = end - start;
-    if (item.kind == HostItemKind::Launch) launched = std::max(launched, from.node + 1);
+    if (item.kind == HostItemKind::Launch) {
+      launched = std::max(launched, from.node + 1);
+      item.blocks = blocks(work_[from.node]);
+      if (item.blocks) item.durNs = end - std::clamp(model.nodes[from.node].measuredEndNs, start, end);
+    }
     if (item.kind == HostItemKind::Sync) linkSync(model, item, start, end, launched);
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;

@@ -93,6 +93,7 @@ void applyGraph(Scenario& scenario) {
     item.gapNs = std::min(item.gapNs, kGraphLaunchNs);
     item.driverNs = std::min(item.driverNs, item.gapNs);
     item.durNs = 0;
+    item.blocks = false;
     DeviceNode& node = scenario.nodes[item.node];
     node.queueGapNs = std::min(node.queueGapNs, kGraphGapNs);
   }
@@ -136,7 +137,8 @@ void applyPinning(Scenario& scenario, Bound bound) {
     if (item.kind != HostItemKind::Launch || !scenario.nodes[item.node].isPageable) continue;
     DeviceNode& node = scenario.nodes[item.node];
     node.durNs = static_cast<std::int64_t>(static_cast<double>(node.durNs) * pick(kPinned, bound));
-    item.durNs = std::min(item.durNs, kPinnedCallNs);
+    item.durNs = item.blocks ? kPinnedCallNs : std::min(item.durNs, kPinnedCallNs);
+    item.blocks = false;
   }
 }
 
@@ -231,7 +233,7 @@ std::int64_t replay(const Scenario& scenario) {
   for (const HostItem& item : scenario.items) {
     host += item.gapNs;
     if (item.kind == HostItemKind::Launch) {
-      host += item.durNs;
+      if (!item.blocks) host += item.durNs;
       if (scenario.removed[item.node]) {
         end[item.node] = std::max(host, queueEnd[scenario.nodes[item.node].queue]);
         continue;
@@ -242,6 +244,7 @@ std::int64_t replay(const Scenario& scenario) {
       end[item.node] = start + node.durNs;
       queueEnd[node.queue] = std::max(queueEnd[node.queue], end[item.node]);
       last = std::max(last, end[item.node]);
+      if (item.blocks) host = std::max(host, end[item.node]) + item.durNs;
     } else if (item.kind == HostItemKind::Sync) {
       if (item.node != kNowhere) host = std::max(host, end[item.node]);
       host += item.durNs;
