@@ -37,7 +37,7 @@ struct HostItem {
   std::int64_t durNs = 0;       ///< the call; for waits what is left without the waiting
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one
-  bool blocks = false;  ///< a launch that returns when its work is done
+  bool blocks = false;          ///< a launch that returns when its work is done
   bool inOptimizer = false;
   bool inZeroGrad = false;
 };
