@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "data/worker_pool.h"
+#include "lacuna/runtime/data.h"
+
+namespace lacuna::rt {
+
+/// The state of one pass over the dataset.
+struct DataLoader::Epoch {
+  std::uint64_t number = 0;
+  std::vector<std::size_t> order;
+  std::size_t submitted = 0;             ///< examples handed to workers
+  std::uint64_t firstTicket = 0;         ///< outcomes of earlier epochs have smaller ones
+  std::uint64_t nextTicket = 0;          ///< to deliver, when the order is kept
+  std::size_t outstanding = 0;           ///< batches submitted and not delivered
+  std::map<std::uint64_t, Batch> early;  ///< finished before their turn
+
+  [[nodiscard]] bool exhausted() const { return submitted == order.size(); }
+
+  /// Nothing more comes from it.
+  void end() {
+    order.clear();
+    submitted = outstanding = 0;
+    early.clear();
+  }
+
+  /// The task of the next batch.
+  LoaderTask cut(std::uint64_t ticket, const LoaderOptions& options) {
+    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(submitted);
+    const std::size_t count = std::min(options.batch, order.size() - submitted);
+    submitted += count;
+    const std::uint64_t seed = options.seed + number * 0x9e3779b97f4a7c15u;
+    return {ticket, seed, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+  }
+};
+
+namespace {
+
+std::shared_ptr<const Sampler> samplerFor(const LoaderOptions& options) {
+  if (options.sampler) return options.sampler;
+  if (options.shuffle) return std::make_shared<ShuffleSampler>(options.seed);
+  return std::make_shared<SequentialSampler>();
+}
+
+}  // namespace
+
+DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
+    : dataset_(std::move(dataset)), options_(std::move(options)), number_(registerLoader()) {
+  if (!dataset_) fail("DataLoader", "there is no dataset");
+  if (options_.batch == 0) fail("DataLoader", "the batch size must be at least 1");
+  if (options_.workers > 0 && options_.prefetch == 0) {
+    fail("DataLoader", "prefetch must be at least 1 when there are workers (or set workers to 0)");
+  }
+  options_.sampler = samplerFor(options_);
+  if (!options_.collate) options_.collate = stackExamples;
+}
+
+DataLoader::~DataLoader() = default;
+
+std::size_t DataLoader::size() const {
+  const std::size_t examples = options_.sampler->order(dataset_->size(), epochs_).size();
+  return options_.dropLast ? examples / options_.batch : (examples + options_.batch - 1) / options_.batch;
+}
+
+void DataLoader::start() {
+  if (options_.workers > 0 && !pool_) {
+    LoaderJob job{dataset_, options_.collate, number_};
+    pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
+                                                : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
+  }
+  if (pool_) pool_->forget();
+  epoch_ = std::make_unique<Epoch>();
+  epoch_->number = epochs_++;
+  epoch_->order = options_.sampler->order(dataset_->size(), epoch_->number);
+  if (options_.dropLast) epoch_->order.resize(epoch_->order.size() / options_.batch * options_.batch);
+  epoch_->firstTicket = ticket_;
+  epoch_->nextTicket = ticket_;
+  if (pool_) submitAhead();
+}
+
+void DataLoader::submitAhead() {
+  const std::size_t limit = static_cast<std::size_t>(options_.workers) * options_.prefetch;
+  while (epoch_->outstanding < limit && !epoch_->exhausted()) {
+    ++epoch_->outstanding;
+    pool_->submit(epoch_->cut(ticket_++, options_));
+  }
+}
+
+std::optional<Batch> DataLoader::next() {
+  if (!epoch_) fail("DataLoader", "next() without start()");
+  PhaseScope phase(Phase::Load);
+  if (options_.workers > 0) return nextFromWorkers();
+  if (epoch_->exhausted()) return std::nullopt;
+  const LoaderTask task = epoch_->cut(ticket_++, options_);
+  LoaderOutcome outcome = runTask({dataset_, options_.collate, number_}, task, -1, {});
+  if (!outcome.error.empty()) throw Error(outcome.error);
+  return std::move(outcome.batch);
+}
+
+std::optional<Batch> DataLoader::nextFromWorkers() {
+  if (epoch_->outstanding == 0) return std::nullopt;
+  Epoch& epoch = *epoch_;
+  LoaderScope scope(LoaderStage::Wait, number_, -1, epoch.nextTicket);
+  while (true) {
+    const auto found = options_.keepOrder ? epoch.early.find(epoch.nextTicket) : epoch.early.begin();
+    if (found != epoch.early.end()) {
+      Batch batch = std::move(found->second);
+      epoch.early.erase(found);
+      ++epoch.nextTicket;
+      --epoch.outstanding;
+      submitAhead();
+      return batch;
+    }
+    receive();
+  }
+}
+
+void DataLoader::receive() {
+  std::optional<LoaderOutcome> outcome;
+  try {
+    outcome = pool_->take(options_.timeout);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  if (!outcome) {
+    const std::uint64_t batch = epoch_->nextTicket;
+    abandon();
+    fail("DataLoader", "no batch for " + std::to_string(options_.timeout.count()) + " ms while waiting for batch " +
+                           std::to_string(batch) + "; a worker hangs, or the time-out is too short for this dataset");
+  }
+  if (outcome->ticket < epoch_->firstTicket) return;  // of an epoch that was left early
+  if (!outcome->error.empty()) {
+    pool_->forget();
+    epoch_->end();
+    throw Error(outcome->error);
+  }
+  epoch_->early.emplace(outcome->ticket, std::move(outcome->batch));
+}
+
+void DataLoader::abandon() {
+  epoch_->end();
+  pool_.reset();
+}
+
+}  // namespace lacuna::rt

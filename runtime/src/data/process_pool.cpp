@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+#include "data/wire.h"
+#include "data/worker_pool.h"
+
+namespace lacuna::rt {
+namespace {
+
+/// How long a worker that is busy may take to notice that its loader is gone, before it is killed.
+constexpr std::chrono::milliseconds kGrace{200};
+
+struct Worker {
+  pid_t pid = -1;
+  Descriptor socket;
+  OutcomeReceiver receiver;
+  unsigned outstanding = 0;
+};
+
+/// The life of a worker process; it ends when the parent's end of the socket closes, however the parent went. (Not
+/// PR_SET_PDEATHSIG: that fires when the forking thread ends, while the loader may live on.) Never returns into the
+/// caller's code: the stack above belongs to the parent's program.
+[[noreturn]] void workerMain(const LoaderJob& job, int number, int socket, unsigned slots) {
+  // Ctrl-C reaches the whole foreground group; the training process decides what it means.
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGTERM, SIG_DFL);
+  nameThread(("loader " + std::to_string(number)).c_str());
+  // The parent closes its end when it wants no more, which a long get() can see here.
+  const std::function<bool()> stop = [socket] {
+    pollfd waiting{socket, POLLRDHUP, 0};
+    return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP)) != 0;
+  };
+  OutcomeSender sender(socket, slots);
+  LoaderTask task;
+  std::uint64_t lastBatch = 0;
+  const auto receive = [&] {
+    LoaderScope scope(LoaderStage::Put, job.loader, number, lastBatch);
+    return receiveTask(socket, task);
+  };
+  while (receive()) {
+    LoaderOutcome outcome = runTask(job, task, number, stop);
+    lastBatch = task.ticket;
+    try {
+      if (!sender.send(outcome)) break;
+    } catch (const std::exception& error) {
+      if (!sender.send({task.ticket, {}, error.what()})) break;
+    }
+  }
+  ::_exit(0);
+}
+
+std::string howItEnded(pid_t pid) {
+  int status = 0;
+  if (::waitpid(pid, &status, 0) != pid) return "ended";
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const char* hint = signal == SIGKILL ? " (the system does this when memory runs out)" : "";
+    return std::string("was killed by signal ") + std::to_string(signal) + ", " + ::strsignal(signal) + hint;
+  }
+  return "ended with exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+class ProcessPool : public WorkerPool {
+ public:
+  ProcessPool(LoaderJob job, unsigned workers, unsigned prefetch) : job_(std::move(job)), prefetch_(prefetch) {
+    synchronize();  // nothing may be half done in the queue when its memory is copied
+    try {
+      for (unsigned i = 0; i < workers; ++i) start(static_cast<int>(i));
+    } catch (...) {
+      endAll();
+      throw;
+    }
+  }
+
+  ~ProcessPool() override { endAll(); }
+
+  void submit(LoaderTask task) override {
+    waiting_.push_back(std::move(task));
+    hand();
+  }
+
+  std::optional<LoaderOutcome> take(std::chrono::milliseconds timeout) override {
+    if (outcomes_.empty()) receiveSome(timeout.count() == 0 ? -1 : static_cast<int>(timeout.count()));
+    if (outcomes_.empty()) return std::nullopt;
+    LoaderOutcome outcome = std::move(outcomes_.front());
+    outcomes_.pop_front();
+    return outcome;
+  }
+
+  void forget() override { waiting_.clear(); }
+
+  std::size_t ready() override {
+    receiveSome(0);
+    return outcomes_.size();
+  }
+
+ private:
+  void start(int number) {
+    int ends[2] = {-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      fail("DataLoader", std::string("cannot make a socket for a worker process: ") + std::strerror(errno));
+    }
+    const unsigned slots = prefetch_ + 1;
+    const pid_t pid = ::fork();
+    if (pid < 0) fail("DataLoader", std::string("cannot start a worker process: ") + std::strerror(errno));
+    if (pid == 0) {
+      ::close(ends[0]);
+      for (Worker& other : workers_) other.socket = Descriptor();  // or their end would never be seen
+      workerMain(job_, number, ends[1], slots);
+    }
+    ::close(ends[1]);
+    workers_.push_back({pid, Descriptor(ends[0]), OutcomeReceiver(ends[0], slots), 0});
+  }
+
+  /// Gives waiting tasks to the workers that have the fewest.
+  void hand() {
+    while (!waiting_.empty()) {
+      auto free = std::min_element(workers_.begin(), workers_.end(),
+                                   [](const Worker& a, const Worker& b) { return a.outstanding < b.outstanding; });
+      if (free->outstanding >= prefetch_) return;
+      if (!sendTask(free->socket.get(), waiting_.front())) died(*free);
+      ++free->outstanding;
+      waiting_.pop_front();
+    }
+  }
+
+  void receiveSome(int timeoutMs) {
+    std::vector<pollfd> polled;
+    for (const Worker& worker : workers_) polled.push_back({worker.socket.get(), POLLIN, 0});
+    const int answered = ::poll(polled.data(), polled.size(), timeoutMs);
+    if (answered < 0 && errno != EINTR) fail("DataLoader", std::string("poll failed: ") + std::strerror(errno));
+    for (std::size_t i = 0; answered > 0 && i < polled.size(); ++i) {
+      if (polled[i].revents != 0) receiveFrom(workers_[i]);
+    }
+    if (answered > 0) loaderQueueDepth(job_.loader, static_cast<std::int64_t>(outcomes_.size()));
+    hand();
+  }
+
+  void receiveFrom(Worker& worker) {
+    std::optional<LoaderOutcome> outcome = worker.receiver.receive();
+    if (!outcome) died(worker);
+    --worker.outstanding;
+    outcomes_.push_back(std::move(*outcome));
+  }
+
+  [[noreturn]] void died(Worker& worker) {
+    const auto number = &worker - workers_.data();
+    const pid_t pid = std::exchange(worker.pid, -1);
+    fail("DataLoader",
+         "worker process " + std::to_string(number) + " (pid " + std::to_string(pid) + ") " + howItEnded(pid));
+  }
+
+  void endAll() {
+    for (Worker& worker : workers_) worker.socket = Descriptor();
+    const auto deadline = std::chrono::steady_clock::now() + kGrace;
+    for (Worker& worker : workers_) end(worker, deadline);
+  }
+
+  static void end(Worker& worker, std::chrono::steady_clock::time_point deadline) {
+    if (worker.pid < 0) return;
+    while (::waitpid(worker.pid, nullptr, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        ::kill(worker.pid, SIGKILL);
+        ::waitpid(worker.pid, nullptr, 0);
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  LoaderJob job_;
+  unsigned prefetch_;
+  std::vector<Worker> workers_;
+  std::deque<LoaderTask> waiting_;
+  std::deque<LoaderOutcome> outcomes_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkerPool> makeProcessPool(LoaderJob job, unsigned workers, unsigned prefetch) {
+  return std::make_unique<ProcessPool>(std::move(job), workers, prefetch);
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+
+#include "data/worker_pool.h"
+
+namespace lacuna::rt {
+namespace {
+
+std::uint64_t exampleSeed(std::uint64_t epochSeed, std::size_t index) {
+  return SampleRandom(epochSeed ^ (static_cast<std::uint64_t>(index) + 1) * 0x9e3779b97f4a7c15u)();
+}
+
+std::string whoFailed(int worker, std::uint64_t batch, const std::string& where, const char* what) {
+  const std::string who = worker < 0 ? "the consumer" : "worker " + std::to_string(worker);
+  return "DataLoader: " + who + " failed on batch " + std::to_string(batch) + where + ": " + what;
+}
+
+Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop,
+            std::string& where) {
+  std::vector<Example> examples;
+  {
+    LoaderScope scope(LoaderStage::Fetch, job.loader, worker, task.ticket);
+    WorkerContext context(job.loader, worker, task.ticket, exampleSeed(task.seed, task.indices.front()), &stop);
+    if (std::optional<Batch> whole = job.dataset->getBatch(task.indices, context)) return std::move(*whole);
+    for (const std::size_t index : task.indices) {
+      where = ", example " + std::to_string(index);
+      context.random = SampleRandom(exampleSeed(task.seed, index));
+      examples.push_back(job.dataset->get(index, context));
+    }
+  }
+  where = ", while collating";
+  LoaderScope scope(LoaderStage::Collate, job.loader, worker, task.ticket);
+  return job.collate(std::move(examples));
+}
+
+}  // namespace
+
+LoaderOutcome runTask(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop) {
+  LoaderOutcome outcome{task.ticket, {}, {}};
+  std::string where;
+  try {
+    outcome.batch = fetch(job, task, worker, stop, where);
+  } catch (const std::exception& error) {
+    outcome.error = whoFailed(worker, task.ticket, where, error.what());
+  } catch (...) {
+    outcome.error = whoFailed(worker, task.ticket, where, "an exception that is not a std::exception");
+  }
+  return outcome;
+}
+
+}  // namespace lacuna::rt

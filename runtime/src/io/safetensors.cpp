@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <simdjson.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "lacuna/runtime/serialize.h"
+
+namespace lacuna::rt {
+namespace {
+
+constexpr const char* kDTypeNames[kDTypeCount] = {"F32", "F64", "BF16", "F16", "I32", "I64", "U8", "BOOL"};
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr const char* kSave = "saveTensors";
+constexpr const char* kLoad = "loadTensors";
+
+std::string jsonText(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
+      out += escape.data();
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string metadataJson(const Metadata& metadata) {
+  std::string out;
+  for (const auto& [key, value] : metadata) out += (out.empty() ? "" : ",") + jsonText(key) + ":" + jsonText(value);
+  return "\"__metadata__\":{" + out + "}";
+}
+
+std::string entryJson(const std::string& name, const Tensor& tensor, std::uint64_t begin) {
+  std::string dims;
+  for (const std::int64_t dim : tensor.shape()) dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+  return jsonText(name) + ":{\"dtype\":\"" + kDTypeNames[static_cast<int>(tensor.dtype())] + "\",\"shape\":[" + dims +
+         "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(begin + tensor.sizeBytes()) + "]}";
+}
+
+std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
+  std::string header = "{" + metadataJson(metadata);
+  std::uint64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (name == "__metadata__") fail(kSave, "a tensor cannot be called __metadata__");
+    header += "," + entryJson(name, tensor, offset);
+    offset += tensor.sizeBytes();
+  }
+  header += "}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');  // the data begins aligned
+  return header;
+}
+
+/// A file beside the target that takes its place only when it was written whole.
+class Replacement {
+ public:
+  explicit Replacement(const std::filesystem::path& path)
+      : path_(path),
+        draft_(path.string() + ".tmp" + std::to_string(::getpid())),
+        file_(std::fopen(draft_.c_str(), "wb")) {
+    if (file_ == nullptr) complain("cannot create");
+  }
+  ~Replacement() {
+    if (file_ != nullptr) std::fclose(file_);
+    if (!draft_.empty()) std::remove(draft_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  void write(const void* data, std::size_t bytes) {
+    if (std::fwrite(data, 1, bytes, file_) != bytes) complain("cannot write");
+  }
+  void commit() {
+    if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) complain("cannot write");
+    if (std::rename(draft_.c_str(), path_.c_str()) != 0) complain("cannot replace");
+    draft_.clear();
+  }
+
+ private:
+  [[noreturn]] void complain(const char* what) {
+    fail(kSave, std::string(what) + " " + path_.string() + ": " + std::strerror(errno));
+  }
+  std::filesystem::path path_;
+  std::string draft_;
+  std::FILE* file_;
+};
+
+struct Entry {
+  std::string name;
+  DType dtype = DType::F32;
+  Shape shape;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Reads one file; every complaint names it.
+class FileLoader {
+ public:
+  explicit FileLoader(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::binary) {
+    if (!file_) refuse(std::string("cannot open it: ") + std::strerror(errno));
+    std::error_code error;
+    size_ = std::filesystem::file_size(path_, error);
+    if (error) refuse("it is not a regular file");
+  }
+
+  LoadedTensors load() {
+    parse(readHeader());
+    std::uint64_t expected = 0;
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+    for (const Entry& entry : entries_) {
+      if (entry.begin != expected) refuse("tensor " + entry.name + " overlaps another one or leaves a hole before it");
+      expected = entry.end;
+      loaded_.tensors.emplace(entry.name, read(entry));
+    }
+    if (expected != dataBytes()) {
+      refuse("it holds " + std::to_string(dataBytes()) + " bytes of tensors, but its header describes " +
+             std::to_string(expected));
+    }
+    return std::move(loaded_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { fail(kLoad, path_.string() + ": " + why); }
+
+  [[nodiscard]] std::uint64_t dataBytes() const { return size_ - dataStart_; }
+
+  std::string readHeader() {
+    std::array<unsigned char, 8> raw{};
+    if (size_ < raw.size() || !file_.read(reinterpret_cast<char*>(raw.data()), raw.size())) refuse("it is too short");
+    std::uint64_t bytes = 0;
+    for (std::size_t i = raw.size(); i-- > 0;) bytes = bytes << 8 | raw[i];
+    if (bytes > kMaxHeaderBytes || bytes > size_ - raw.size()) {
+      refuse("its header should have " + std::to_string(bytes) + " bytes; it is not a safetensors file, or truncated");
+    }
+    std::string header(bytes, '\0');
+    if (!file_.read(header.data(), static_cast<std::streamsize>(bytes))) refuse("it cannot be read");
+    dataStart_ = raw.size() + bytes;
+    return header;
+  }
+
+  void parse(const std::string& header) {
+    simdjson::dom::parser parser;
+    simdjson::dom::object root;
+    if (const auto error = parser.parse(header).get(root)) {
+      refuse(std::string("its header is not a JSON object: ") + simdjson::error_message(error));
+    }
+    for (const auto [key, value] : root) {
+      if (key == "__metadata__") {
+        parseMetadata(value);
+      } else {
+        entries_.push_back(parseEntry(std::string(key), value));
+      }
+    }
+  }
+
+  void parseMetadata(simdjson::dom::element value) {
+    simdjson::dom::object object;
+    if (value.get(object)) refuse("its __metadata__ is not an object");
+    for (const auto [key, text] : object) {
+      std::string_view string;
+      if (text.get(string)) refuse("its __metadata__ holds something else than texts");
+      loaded_.metadata.emplace(key, string);
+    }
+  }
+
+  Entry parseEntry(std::string name, simdjson::dom::element value) {
+    Entry entry;
+    entry.name = std::move(name);
+    std::string_view dtype;
+    simdjson::dom::array dims;
+    simdjson::dom::array offsets;
+    if (value["dtype"].get(dtype) || value["shape"].get(dims) || value["data_offsets"].get(offsets)) {
+      refuse("tensor " + entry.name + " lacks dtype, shape or data_offsets");
+    }
+    entry.dtype = parseDType(entry.name, dtype);
+    const std::uint64_t bytes = parseShape(entry, dims);
+    if (offsets.size() != 2 || offsets.at(0).get(entry.begin) || offsets.at(1).get(entry.end) ||
+        entry.end < entry.begin || entry.end > dataBytes()) {
+      refuse("tensor " + entry.name + " lies outside the file; the file is truncated or damaged");
+    }
+    if (entry.end - entry.begin != bytes) refuse("tensor " + entry.name + " has a size that does not fit its shape");
+    return entry;
+  }
+
+  DType parseDType(const std::string& name, std::string_view text) const {
+    for (int i = 0; i < kDTypeCount; ++i) {
+      if (text == kDTypeNames[i]) return static_cast<DType>(i);
+    }
+    refuse("tensor " + name + " has the type " + std::string(text) + ", which is not supported");
+  }
+
+  std::uint64_t parseShape(Entry& entry, simdjson::dom::array dims) const {
+    if (dims.size() > static_cast<std::size_t>(kMaxRank)) refuse("tensor " + entry.name + " has too many dimensions");
+    std::uint64_t bytes = itemSize(entry.dtype);
+    for (const auto dim : dims) {
+      std::uint64_t size = 0;
+      if (dim.get(size) || size > INT64_MAX || __builtin_mul_overflow(bytes, size, &bytes)) {
+        refuse("tensor " + entry.name + " has an impossible shape");
+      }
+      entry.shape.push(static_cast<std::int64_t>(size));
+    }
+    return bytes;
+  }
+
+  Tensor read(const Entry& entry) {
+    Tensor tensor = emptyHost(entry.shape, entry.dtype);
+    file_.seekg(static_cast<std::streamoff>(dataStart_ + entry.begin));
+    if (entry.end > entry.begin &&
+        !file_.read(static_cast<char*>(tensor.data()), static_cast<std::streamsize>(entry.end - entry.begin))) {
+      refuse("tensor " + entry.name + " cannot be read");
+    }
+    return tensor;
+  }
+
+  std::filesystem::path path_;
+  std::ifstream file_;
+  std::uint64_t size_ = 0;
+  std::uint64_t dataStart_ = 0;
+  std::vector<Entry> entries_;
+  LoadedTensors loaded_;
+};
+
+}  // namespace
+
+void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata) {
+  const std::string header = headerJson(tensors, metadata);
+  Replacement file(path);
+  std::array<unsigned char, 8> length{};
+  for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
+  file.write(length.data(), length.size());
+  file.write(header.data(), header.size());
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor whole = tensor.detach().contiguous();
+    synchronize();
+    file.write(whole.data(), whole.sizeBytes());
+  }
+  file.commit();
+}
+
+LoadedTensors loadTensors(const std::filesystem::path& path) {
+  return FileLoader(path).load();
+}
+
+}  // namespace lacuna::rt

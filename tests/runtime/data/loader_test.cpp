@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+#include "lacuna/runtime/data.h"
+
+namespace lacuna::rt {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+enum class Mode { Serial, Threads, Processes };
+
+std::size_t threadsNow() {
+  namespace fs = std::filesystem;
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator{}));
+}
+
+/// The device queue's thread starts with the first operator; here, so that thread counts can be compared.
+void startQueue() {
+  (void)ones({1}).item();
+}
+
+bool hasChildren() {
+  return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD;
+}
+
+/// A dataset whose example i is the number i, made by a function.
+std::shared_ptr<Dataset> numbers(std::size_t size, std::function<void(std::size_t, WorkerContext&)> also = {}) {
+  return std::make_shared<FunctionDataset>(size, [also](std::size_t index, WorkerContext& context) {
+    if (also) also(index, context);
+    Tensor value = emptyHost({}, DType::I64);
+    *static_cast<std::int64_t*>(value.data()) = static_cast<std::int64_t>(index);
+    return Example{value};
+  });
+}
+
+std::vector<std::int64_t> drain(DataLoader& loader) {
+  std::vector<std::int64_t> all;
+  for (Batch& batch : loader) {
+    for (const std::int64_t value : batch[0].toVector<std::int64_t>()) all.push_back(value);
+  }
+  return all;
+}
+
+std::string messageOf(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(nothing was thrown)";
+}
+
+class Loader : public testing::TestWithParam<Mode> {
+ protected:
+  void SetUp() override { startQueue(); }
+  void TearDown() override { EXPECT_FALSE(hasChildren()) << "a worker process was left behind"; }
+  static LoaderOptions options(std::size_t batch) {
+    LoaderOptions options;
+    options.batch = batch;
+    options.workers = GetParam() == Mode::Serial ? 0 : 3;
+    options.kind = GetParam() == Mode::Processes ? WorkerKind::Process : WorkerKind::Thread;
+    return options;
+  }
+};
+
+TEST_P(Loader, DeliversEveryExampleInOrder) {
+  DataLoader loader(numbers(10), options(4));
+  EXPECT_EQ(loader.size(), 3u);
+  EXPECT_THAT(drain(loader), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(drain(loader).size(), 10u) << "a second epoch";
+}
+
+TEST_P(Loader, KeepsTheOrderWhenWorkersAreUnevenlyFast) {
+  DataLoader loader(numbers(24,
+                            [](std::size_t i, WorkerContext&) {
+                              if (i % 3 == 0) std::this_thread::sleep_for(milliseconds(3));
+                            }),
+                    options(1));
+  const auto all = drain(loader);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+  EXPECT_EQ(all.size(), 24u);
+}
+
+TEST_P(Loader, LeavesOutTheLastBatchWhenAsked) {
+  LoaderOptions chosen = options(4);
+  chosen.dropLast = true;
+  DataLoader loader(numbers(10), chosen);
+  EXPECT_EQ(loader.size(), 2u);
+  EXPECT_EQ(drain(loader).size(), 8u);
+}
+
+TEST_P(Loader, HasNoBatchesWhenTheDatasetIsEmpty) {
+  DataLoader loader(numbers(0), options(4));
+  EXPECT_EQ(loader.size(), 0u);
+  EXPECT_TRUE(drain(loader).empty());
+}
+
+TEST_P(Loader, MayDeliverOutOfOrderWhenAllowed) {
+  LoaderOptions chosen = options(1);
+  chosen.keepOrder = false;
+  DataLoader loader(numbers(12), chosen);
+  auto all = drain(loader);
+  std::sort(all.begin(), all.end());
+  EXPECT_THAT(all, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+}
+
+TEST_P(Loader, GivesTheSameRandomNumbersForEveryNumberOfWorkers) {
+  const auto noisy = std::make_shared<FunctionDataset>(16, [](std::size_t, WorkerContext& context) {
+    Tensor value = emptyHost({}, DType::F64);
+    *static_cast<double*>(value.data()) = context.random.uniform();
+    return Example{value};
+  });
+  const auto values = [&](LoaderOptions chosen) {
+    chosen.shuffle = true;
+    chosen.seed = 7;
+    DataLoader loader(noisy, chosen);
+    std::vector<double> all;
+    for (Batch& batch : loader) {
+      for (const double value : batch[0].toVector<double>()) all.push_back(value);
+    }
+    return all;
+  };
+  LoaderOptions serial;
+  serial.batch = 4;
+  EXPECT_EQ(values(options(4)), values(serial));
+}
+
+TEST_P(Loader, RaisesAWorkersErrorWithTheExampleNamed) {
+  DataLoader loader(numbers(20,
+                            [](std::size_t i, WorkerContext&) {
+                              if (i == 9) throw std::runtime_error("the picture is broken");
+                            }),
+                    options(2));
+  const std::string message = messageOf([&] { drain(loader); });
+  EXPECT_THAT(message, HasSubstr("the picture is broken"));
+  EXPECT_THAT(message, HasSubstr("example 9"));
+}
+
+TEST_P(Loader, WorksAgainAfterAnError) {
+  std::atomic<bool> broken = true;
+  DataLoader loader(numbers(8,
+                            [&](std::size_t i, WorkerContext&) {
+                              if (i == 3 && broken) throw 42;
+                            }),
+                    options(2));
+  EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("not a std::exception"));
+  broken = false;
+  // Worker processes have a copy of the flag from when they were forked.
+  if (GetParam() != Mode::Processes) {
+    EXPECT_EQ(drain(loader).size(), 8u);
+  } else {
+    EXPECT_NE(messageOf([&] { drain(loader); }), "(nothing was thrown)");
+  }
+}
+
+TEST_P(Loader, EndsCleanlyWhenTheConsumerStopsEarly) {
+  const std::size_t before = threadsNow();
+  {
+    DataLoader loader(numbers(1000), options(1));
+    int seen = 0;
+    for ([[maybe_unused]] Batch& batch : loader) {
+      if (++seen == 3) break;
+    }
+    EXPECT_EQ(drain(loader).size(), 1000u) << "leftovers of the first epoch must not show up";
+  }
+  EXPECT_EQ(threadsNow(), before);
+}
+
+TEST_P(Loader, EndsCleanlyWhenTheTrainingLoopThrows) {
+  const auto train = [&] {
+    DataLoader loader(numbers(100), options(1));
+    for ([[maybe_unused]] Batch& batch : loader) throw Error("loss is not a number");
+  };
+  EXPECT_EQ(messageOf(train), "loss is not a number");
+}
+
+TEST_P(Loader, DeliversTensorsOfEveryShapeAndSize) {
+  const auto data = std::make_shared<FunctionDataset>(6, [](std::size_t i, WorkerContext&) {
+    Tensor none = emptyHost({0, 3}, DType::F32);
+    Tensor big = emptyHost({50, static_cast<std::int64_t>(100 * (i + 1))}, DType::U8);
+    std::fill_n(static_cast<std::uint8_t*>(big.data()), big.numel(), static_cast<std::uint8_t>(i));
+    return Example{none, big};
+  });
+  DataLoader loader(data, options(1));
+  std::int64_t i = 0;
+  for (Batch& batch : loader) {
+    EXPECT_EQ(batch[0].shape(), Shape({1, 0, 3}));
+    EXPECT_EQ(batch[1].shape(), Shape({1, 50, 100 * (i + 1)}));
+    EXPECT_THAT(batch[1].toVector<std::uint8_t>(), testing::Each(i));
+    ++i;
+  }
+  EXPECT_EQ(i, 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes, Loader, testing::Values(Mode::Serial, Mode::Threads, Mode::Processes), [](const auto& info) {
+      return std::string(info.param == Mode::Serial ? "Serial" : info.param == Mode::Threads ? "Threads" : "Processes");
+    });
+
+LoaderOptions hurried(WorkerKind kind) {
+  LoaderOptions options;
+  options.workers = 2;
+  options.kind = kind;
+  options.timeout = milliseconds(100);
+  return options;
+}
+
+void hangPolitely(std::size_t i, WorkerContext& context) {
+  while (i == 3 && !context.stopping()) std::this_thread::sleep_for(milliseconds(1));
+}
+
+TEST(LoaderTimeout, AHungWorkerThreadIsAnErrorAndIsStopped) {
+  startQueue();
+  const std::size_t before = threadsNow();
+  {
+    DataLoader loader(numbers(8, hangPolitely), hurried(WorkerKind::Thread));
+    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("no batch for 100 ms while waiting for batch 3"));
+  }
+  EXPECT_EQ(threadsNow(), before);
+}
+
+TEST(LoaderTimeout, AHungWorkerProcessIsAnErrorAndIsKilled) {
+  DataLoader loader(numbers(8,
+                            [](std::size_t i, WorkerContext&) {
+                              while (i == 3) std::this_thread::sleep_for(milliseconds(1));
+                            }),
+                    hurried(WorkerKind::Process));
+  EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("waiting for batch 3"));
+  EXPECT_FALSE(hasChildren());
+}
+
+TEST(LoaderProcesses, ADeadWorkerIsAnErrorThatSaysHowItDied) {
+  LoaderOptions options;
+  options.workers = 2;
+  options.kind = WorkerKind::Process;
+  DataLoader killed(numbers(8,
+                            [](std::size_t i, WorkerContext&) {
+                              if (i == 5) ::raise(SIGKILL);
+                            }),
+                    options);
+  EXPECT_THAT(messageOf([&] { drain(killed); }), HasSubstr("was killed by signal 9"));
+  DataLoader exited(numbers(8,
+                            [](std::size_t i, WorkerContext&) {
+                              if (i == 5) ::_exit(3);
+                            }),
+                    options);
+  EXPECT_THAT(messageOf([&] { drain(exited); }), HasSubstr("ended with exit status 3"));
+}
+
+TEST(LoaderProcesses, EndWhenTheTrainingProcessIsKilled) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t trainer = ::fork();
+  if (trainer == 0) {
+    LoaderOptions options;
+    options.workers = 2;
+    options.kind = WorkerKind::Process;
+    DataLoader loader(numbers(1000), options);
+    loader.start();
+    (void)loader.next();
+    ::raise(SIGKILL);
+  }
+  ::close(ends[1]);
+  ::waitpid(trainer, nullptr, 0);
+  // The workers hold the pipe's other end: reading ends when the last of them is gone.
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);
+  ::close(ends[0]);
+}
+
+TEST(LoaderWorkers, WorkAtTheSameTime) {
+  for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
+    void* shared = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    auto* begun = new (shared) std::atomic<int>(0);
+    LoaderOptions options;
+    options.workers = 2;
+    options.kind = kind;
+    // Each of the first two examples ends only when the other one has begun, too.
+    DataLoader loader(numbers(2,
+                              [begun](std::size_t, WorkerContext& context) {
+                                ++*begun;
+                                while (*begun < 2 && !context.stopping()) std::this_thread::yield();
+                              }),
+                      options);
+    EXPECT_EQ(drain(loader).size(), 2u);
+    ::munmap(shared, 4096);
+  }
+}
+
+TEST(LoaderMisuse, IsRefusedWithAReason) {
+  const auto refusal = [](std::size_t batch, unsigned workers, unsigned prefetch) {
+    LoaderOptions options;
+    options.batch = batch;
+    options.workers = workers;
+    options.prefetch = prefetch;
+    return messageOf([&] { DataLoader(numbers(1), options); });
+  };
+  EXPECT_THAT(messageOf([] { DataLoader(nullptr, {}); }), HasSubstr("no dataset"));
+  EXPECT_THAT(refusal(0, 0, 2), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal(1, 2, 0), HasSubstr("prefetch"));
+  EXPECT_THAT(messageOf([] { (void)DataLoader(numbers(1), {}).next(); }), HasSubstr("without start()"));
+}
+
+}  // namespace
+}  // namespace lacuna::rt
