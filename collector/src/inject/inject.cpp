@@ -3,7 +3,10 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include <cstdlib>
+
 #include "core/guest.h"
+#include "cupti/in_process.h"
 #include "nvtx/events.h"
 #include "nvtx/install.h"
 
@@ -45,6 +48,11 @@ LACUNA_ENTRY_POINT InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module)
   return start() && nvtx::installExtension(module) ? 1 : 0;
 }
 
+/// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours, registered
+/// now, runs before it and finds the driver alive.
 LACUNA_ENTRY_POINT InitializeInjection() {
-  return start() ? 1 : 0;
+  if (!start()) return 0;
+  lacuna::collector::cupti::startCudaTimeline();
+  std::atexit([] { lacuna::collector::cupti::stopCudaTimeline(); });
+  return 1;
 }

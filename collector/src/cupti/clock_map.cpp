@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/clock_map.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace lacuna::collector::cupti {
+namespace {
+
+/// A change of the offset per second of time above which REALTIME was set, not slewed (adjtime slews by at most 0.05
+/// %).
+constexpr std::int64_t kMaxSlewPerSecondNs = 1'000'000;
+
+}  // namespace
+
+void ClockMap::add(std::int64_t realtimeNs, prof::TimeNs monotonicNs) {
+  pairs_.push_back({realtimeNs, monotonicNs});
+}
+
+prof::TimeNs ClockMap::monotonic(std::int64_t realtimeNs) const {
+  if (pairs_.empty()) return realtimeNs;
+  // Searched from the newest, which also does right when REALTIME was set back and a stamp could mean two moments: the
+  // records at hand are recent.
+  const auto newer =
+      std::find_if(pairs_.rbegin(), pairs_.rend(), [&](const Pair& pair) { return pair.realtimeNs <= realtimeNs; });
+  if (newer == pairs_.rend()) return realtimeNs + pairs_.front().offset();
+  if (newer == pairs_.rbegin()) return realtimeNs + newer->offset();
+  const Pair& before = *newer;
+  const Pair& after = *std::prev(newer);
+  const std::int64_t span = after.monotonicNs - before.monotonicNs;
+  const std::int64_t drift = after.offset() - before.offset();
+  const std::int64_t allowed = kMaxSlewPerSecondNs * (1 + span / 1'000'000'000);
+  if (span <= 0 || std::llabs(drift) > allowed) return realtimeNs + before.offset();
+  const double part = static_cast<double>(realtimeNs - before.realtimeNs) / static_cast<double>(span);
+  return realtimeNs + before.offset() + static_cast<std::int64_t>(part * static_cast<double>(drift));
+}
+
+}  // namespace lacuna::collector::cupti

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lacuna/prof/ids.h"
+
+namespace lacuna::collector::cupti {
+
+/// Turns CLOCK_REALTIME nanoseconds, in which CUPTI stamps, into CLOCK_MONOTONIC, from pairs read at the same moments.
+class ClockMap {
+ public:
+  /// In the order of reading.
+  void add(std::int64_t realtimeNs, prof::TimeNs monotonicNs);
+  /// Follows the slew between neighbouring pairs; where REALTIME was stepped, the pair before the moment holds.
+  [[nodiscard]] prof::TimeNs monotonic(std::int64_t realtimeNs) const;
+  [[nodiscard]] bool empty() const { return pairs_.empty(); }
+
+ private:
+  struct Pair {
+    std::int64_t realtimeNs;
+    prof::TimeNs monotonicNs;
+    [[nodiscard]] std::int64_t offset() const { return monotonicNs - realtimeNs; }
+  };
+  std::vector<Pair> pairs_;
+};
+
+}  // namespace lacuna::collector::cupti

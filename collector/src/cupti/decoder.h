@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "cupti/clock_map.h"
+#include "cupti/row_sink.h"
+
+namespace lacuna::collector::cupti {
+
+/// Size of a record of each kind as the library at hand writes it, 0 for a kind that is not known. The structures used
+/// here only ever grew at their end from CUPTI 12 on, so a shorter record is a valid prefix.
+using Strides = std::array<std::uint16_t, CUPTI_ACTIVITY_KIND_COUNT>;
+/// The strides of the headers that this was compiled against.
+Strides compiledStrides();
+
+/// What was seen, and what could not be used.
+struct DecodeStats {
+  std::uint64_t records = 0;
+  std::uint64_t unknownKinds = 0;
+  std::uint64_t zeroStart = 0;       ///< device work without a start stamp: left out
+  std::uint64_t endBeforeStart = 0;  ///< kept with length 0
+  std::uint64_t unfinished = 0;      ///< handed over before its end: kept, marked unfinished
+};
+
+/// What the decoder must ask of its surroundings. All functions may be called for any record.
+struct DecoderHooks {
+  /// The text behind a pointer in a record, "" when there is none. The pointer is never followed here, so that captures
+  /// and damaged buffers can be decoded with a table.
+  std::function<std::string_view(const void* pointer)> text;
+  /// The name of an API function ("cudaLaunchKernel_v7000").
+  std::function<std::string(bool driver, std::uint32_t callbackId)> apiName;
+  const ClockMap* clock = nullptr;
+};
+
+/// Turns CUPTI activity records into rows. Pure but for what it remembers of contexts, devices and streams, and what
+/// the hooks do: the same records give the same rows on any machine.
+class Decoder {
+ public:
+  Decoder(RowSink& sink, DecoderHooks hooks) : sink_(sink), hooks_(std::move(hooks)) {}
+
+  /// One record of `bytes` bytes, as long as its kind's stride. Reads nothing beyond them.
+  void decode(const void* record, std::size_t bytes);
+  /// All records of a buffer that lie back to back; the number of bytes that could be told apart as records.
+  std::size_t decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides);
+  [[nodiscard]] const DecodeStats& stats() const { return stats_; }
+
+ private:
+  struct Span {
+    prof::TimeNs startNs = 0;
+    prof::TimeNs durNs = 0;
+    std::uint8_t flags = 0;
+  };
+  void kernel(const CUpti_ActivityKernel10& record);
+  void memcpy(const CUpti_ActivityMemcpy6& record);
+  void peerCopy(const CUpti_ActivityMemcpyPtoP4& record);
+  void memset(const CUpti_ActivityMemset4& record);
+  void api(const CUpti_ActivityAPI& record, bool driver);
+  void sync(const CUpti_ActivitySynchronization2& record);
+  void overhead(const CUpti_ActivityOverhead3& record);
+  void memory(const CUpti_ActivityMemory4& record);
+  void memoryPool(const CUpti_ActivityMemoryPool3& record);
+  void device(const CUpti_ActivityDevice5& record);
+  void context(const CUpti_ActivityContext3& record);
+  void graph(const CUpti_ActivityGraphTrace2& record);
+  void environment(const CUpti_ActivityEnvironment& record);
+
+  bool spanOf(std::uint64_t start, std::uint64_t end, Span& span);
+  prof::TimeNs at(std::uint64_t realtimeNs) const;
+  prof::DeviceId deviceId(std::uint32_t cudaDevice);
+  prof::QueueId queueId(std::uint32_t cudaDevice, std::uint32_t context, std::uint32_t stream);
+  prof::StringId apiName(bool driver, std::uint32_t callbackId);
+  void sample(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value);
+
+  RowSink& sink_;
+  DecoderHooks hooks_;
+  DecodeStats stats_;
+  std::map<std::uint32_t, bool> devices_;  ///< CUDA device → described by a record of its own
+  std::map<std::uint32_t, std::uint32_t> deviceOfContext_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, prof::QueueId> queues_;  ///< (context, stream)
+  std::map<std::pair<bool, std::uint32_t>, prof::StringId> apiNames_;
+  std::map<std::pair<std::uint32_t, std::string>, prof::TrackId> tracks_;
+};
+
+}  // namespace lacuna::collector::cupti

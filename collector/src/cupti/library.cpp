@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace lacuna::collector::cupti {
+namespace {
+
+constexpr const char* kSonames[] = {"libcupti.so.13", "libcupti.so.12"};
+/// Room for two records of any kind, as the probe needs.
+constexpr std::size_t kProbeBytes = 4096;
+
+void* openFirst(const char* path, std::string& why) {
+  if (path != nullptr) {
+    void* handle = ::dlopen(path, RTLD_NOW | RTLD_NODELETE);
+    if (handle == nullptr) why = ::dlerror();
+    return handle;
+  }
+  for (const char* soname : kSonames) {
+    if (void* handle = ::dlopen(soname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return handle;
+  }
+  for (const char* soname : kSonames) {
+    if (void* handle = ::dlopen(soname, RTLD_NOW | RTLD_NODELETE)) return handle;
+    const char* error = ::dlerror();
+    why += (why.empty() ? "" : "; ") + std::string(error != nullptr ? error : soname);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool Library::resolve() {
+#define LACUNA_CUPTI_RESOLVE(name, required)                                            \
+  name = reinterpret_cast<decltype(name)>(::dlsym(handle_, "cupti" #name));             \
+  if (required && name == nullptr) {                                                    \
+    why_ = "this libcupti has no function cupti" #name "; it is older than version 12"; \
+    return false;                                                                       \
+  }
+  LACUNA_CUPTI_FUNCTIONS(LACUNA_CUPTI_RESOLVE)
+#undef LACUNA_CUPTI_RESOLVE
+  return true;
+}
+
+Library Library::load(const char* path) {
+  Library library;
+  library.handle_ = openFirst(path, library.why_);
+  if (library.handle_ == nullptr) return library;
+  library.why_.clear();
+  if (!library.resolve() || library.GetVersion(&library.version_) != CUPTI_SUCCESS) {
+    if (library.why_.empty()) library.why_ = "libcupti does not say its version";
+    library.handle_ = nullptr;
+  }
+  return library;
+}
+
+std::string Library::describe(CUptiResult result) const {
+  const char* text = nullptr;
+  if (GetResultString == nullptr || GetResultString(result, &text) != CUPTI_SUCCESS || text == nullptr)
+    text = "unknown";
+  return std::string(text) + " (" + std::to_string(static_cast<int>(result)) + ")";
+}
+
+Strides Library::probeStrides() const {
+  Strides strides{};
+  const Strides known = compiledStrides();
+  std::vector<std::uint64_t> buffer(kProbeBytes / sizeof(std::uint64_t));
+  auto* bytes = reinterpret_cast<std::uint8_t*>(buffer.data());
+  for (std::uint32_t kind = 0; kind < strides.size(); ++kind) {
+    if (known[kind] == 0) continue;
+    // Wherever the second record begins, its kind is valid: every word of the buffer is one.
+    for (std::size_t at = 0; at < kProbeBytes; at += sizeof kind) std::memcpy(bytes + at, &kind, sizeof kind);
+    CUpti_Activity* first = nullptr;
+    if (ActivityGetNextRecord(bytes, kProbeBytes, &first) != CUPTI_SUCCESS || first == nullptr) continue;
+    CUpti_Activity* second = first;
+    if (ActivityGetNextRecord(bytes, kProbeBytes, &second) != CUPTI_SUCCESS || second == nullptr) continue;
+    const auto stride = reinterpret_cast<std::uint8_t*>(second) - reinterpret_cast<std::uint8_t*>(first);
+    if (stride > 0 && stride < static_cast<std::ptrdiff_t>(kProbeBytes))
+      strides[kind] = static_cast<std::uint16_t>(stride);
+  }
+  return strides;
+}
+
+}  // namespace lacuna::collector::cupti

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+#include <string>
+
+#include "cupti/decoder.h"
+
+namespace lacuna::collector::cupti {
+
+/// Every CUPTI function that is used: X(name without "cupti", required).
+#define LACUNA_CUPTI_FUNCTIONS(X)       \
+  X(GetVersion, true)                   \
+  X(GetResultString, true)              \
+  X(GetCallbackName, true)              \
+  X(Subscribe, true)                    \
+  X(Unsubscribe, true)                  \
+  X(SetThreadIdType, true)              \
+  X(ActivityRegisterCallbacks, true)    \
+  X(ActivityEnable, true)               \
+  X(ActivityDisable, true)              \
+  X(ActivityEnableRuntimeApi, false)    \
+  X(ActivityEnableDriverApi, false)     \
+  X(ActivityGetNextRecord, true)        \
+  X(ActivityGetNumDroppedRecords, true) \
+  X(ActivityFlushAll, true)
+
+/// CUPTI, found at run time. Never unloaded: unloading it crashes some versions.
+class Library {
+ public:
+  /// Takes the copy that the process already holds, else version 13, else 12. On failure loaded() is false and why()
+  /// says what was tried. With `path` that file alone.
+  static Library load(const char* path = nullptr);
+
+  [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
+  [[nodiscard]] const std::string& why() const { return why_; }
+  [[nodiscard]] std::uint32_t version() const { return version_; }
+  /// A CUPTI result in words, with its number.
+  [[nodiscard]] std::string describe(CUptiResult result) const;
+  /// The stride at which this library lays out records, asked from its own decoder.
+  [[nodiscard]] Strides probeStrides() const;
+
+#define LACUNA_CUPTI_MEMBER(name, required) decltype(&::cupti##name) name = nullptr;
+  LACUNA_CUPTI_FUNCTIONS(LACUNA_CUPTI_MEMBER)
+#undef LACUNA_CUPTI_MEMBER
+
+ private:
+  bool resolve();
+  void* handle_ = nullptr;
+  std::string why_;
+  std::uint32_t version_ = 0;
+};
+
+}  // namespace lacuna::collector::cupti

@@ -1,0 +1,311 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/tracer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "cupti/buffer_pool.h"
+#include "cupti/capture.h"
+
+namespace lacuna::collector::cupti {
+namespace {
+
+/// CUPTI calls back without an argument of ours, so the pool of the one tracer is global. Null while no tracer runs.
+std::atomic<BufferPool*> globalPool = nullptr;
+std::atomic<pid_t> ownerPid = 0;
+
+void CUPTIAPI bufferRequested(std::uint8_t** buffer, std::size_t* size, std::size_t* maxRecords) {
+  BufferPool* pool = globalPool.load();
+  std::byte* memory = pool != nullptr ? pool->request() : nullptr;
+  *buffer = reinterpret_cast<std::uint8_t*>(memory);
+  *size = memory != nullptr ? pool->bufferBytes() : 0;
+  *maxRecords = 0;
+}
+
+void CUPTIAPI bufferCompleted(CUcontext /*context*/, std::uint32_t /*stream*/, std::uint8_t* buffer,
+                              std::size_t /*size*/, std::size_t validBytes) {
+  if (BufferPool* pool = globalPool.load(); pool != nullptr && buffer != nullptr) {
+    pool->complete(reinterpret_cast<std::byte*>(buffer), validBytes);
+  }
+}
+
+void CUPTIAPI noCallback(void* /*user*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
+                         const void* /*data*/) {}
+
+std::int64_t nowNs(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000ll + time.tv_nsec;
+}
+
+/// Calls whose cost or effect matters to training; all others would only make the trace larger.
+bool interesting(std::string_view name) {
+  static constexpr std::string_view kParts[] = {"aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy", "Memset",
+                                                "ynchronize",  "StreamWait",       "EventRecord", "Malloc", "Free",
+                                                "MemAlloc",    "MemFree",          "MemCreate",   "MemMap", "HostAlloc",
+                                                "MemPrefetch", "ModuleLoad",       "HostRegister"};
+  for (const std::string_view part : kParts) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+/// Callback ids are dense; versions differ in how many there are.
+constexpr std::uint32_t kMaxCallbackId = 2000;
+
+}  // namespace
+
+struct Tracer::Impl {
+  Library library;
+  TracerOptions options;
+  Strides strides{};
+  BufferPool* pool = nullptr;
+  std::unique_ptr<CaptureWriter> capture;
+  ClockMap clock;
+  std::vector<CUpti_ActivityKind> enabled;
+  CUpti_SubscriberHandle subscriber = nullptr;
+  std::unique_ptr<Decoder> decoder;
+  std::thread thread;
+  std::atomic<bool> stopping = false;
+  mutable std::mutex reportMutex;
+  TracerReport report;
+
+  bool setUp();
+  void tearDown();
+  bool subscribe();
+  void enableKinds();
+  void enableApi(bool driver);
+  bool fail(TracerState state, std::string text);
+  std::string callbackName(bool driver, std::uint32_t id) const;
+  void readClocks();
+  void readDrops();
+  void drainFor(double seconds);
+  void decodeOne(const BufferPool::Full& full);
+  void run();
+};
+
+bool Tracer::Impl::fail(TracerState state, std::string text) {
+  std::lock_guard lock(reportMutex);
+  report.state = state;
+  report.text = std::move(text);
+  return false;
+}
+
+bool Tracer::Impl::subscribe() {
+  const CUptiResult result = library.Subscribe(&subscriber, &noCallback, nullptr);
+  switch (result) {
+    case CUPTI_SUCCESS:
+      return true;
+    case CUPTI_ERROR_NOT_INITIALIZED:
+    case CUPTI_ERROR_UNKNOWN:
+      return fail(TracerState::NoDriver,
+                  "no CUDA timeline: there is no usable NVIDIA driver on this machine; the host's "
+                  "side is recorded. Remedy: run where nvidia-smi works");
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+      return fail(
+          TracerState::HeldByAnother,
+          "no CUDA timeline: another profiler in this process already uses CUPTI, and this driver allows only one. "
+          "Remedy: switch the other profiler off (torch.profiler, nsys, ncu, a DCGM profiling job), or use CUDA 13.3 "
+          "or newer, which allows several");
+    default:
+      return fail(TracerState::Failed, "no CUDA timeline: CUPTI refused to start: " + library.describe(result));
+  }
+}
+
+std::string Tracer::Impl::callbackName(bool driver, std::uint32_t id) const {
+  const char* name = nullptr;
+  const auto domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+  return library.GetCallbackName(domain, id, &name) == CUPTI_SUCCESS && name != nullptr ? name : "";
+}
+
+void Tracer::Impl::enableApi(bool driver) {
+  const auto enableOne = driver ? library.ActivityEnableDriverApi : library.ActivityEnableRuntimeApi;
+  if (enableOne == nullptr) {
+    // Without the choice of calls the driver's side would double every launch.
+    if (!driver && library.ActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME) == CUPTI_SUCCESS) {
+      enabled.push_back(CUPTI_ACTIVITY_KIND_RUNTIME);
+    }
+    return;
+  }
+  for (std::uint32_t id = 1; id < kMaxCallbackId; ++id) {
+    const std::string name = callbackName(driver, id);
+    if (name.empty() || !interesting(name)) continue;
+    if (enableOne(id, 1) == CUPTI_SUCCESS && capture) capture->apiName(driver, id, name);
+  }
+}
+
+void Tracer::Impl::enableKinds() {
+  std::vector<CUpti_ActivityKind> kinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                           CUPTI_ACTIVITY_KIND_MEMSET,
+                                           CUPTI_ACTIVITY_KIND_DEVICE,
+                                           CUPTI_ACTIVITY_KIND_CONTEXT,
+                                           CUPTI_ACTIVITY_KIND_STREAM,
+                                           CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+  // Graph records replace those of the nodes.
+  if (!options.graphNodes) kinds.push_back(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (options.memory) kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL});
+  if (options.environment) kinds.push_back(CUPTI_ACTIVITY_KIND_ENVIRONMENT);
+  std::string refused;
+  for (const CUpti_ActivityKind kind : kinds) {
+    const CUptiResult result = library.ActivityEnable(kind);
+    if (result == CUPTI_SUCCESS) {
+      enabled.push_back(kind);
+    } else {
+      refused += " " + std::to_string(kind) + ": " + library.describe(result) + ";";
+    }
+  }
+  enableApi(false);
+  enableApi(true);
+  if (!refused.empty()) {
+    std::lock_guard lock(reportMutex);
+    report.text = "some CUDA events are not recorded; CUPTI refused activity kinds" + refused;
+  }
+}
+
+bool Tracer::Impl::setUp() {
+  if (!library.loaded()) {
+    return fail(TracerState::NoLibrary,
+                "no CUDA timeline: libcupti was not found (" + library.why() +
+                    "). Remedy: install the CUDA toolkit's CUPTI, or put its folder (…/extras/CUPTI/lib64) "
+                    "on LD_LIBRARY_PATH");
+  }
+  if (!subscribe()) return false;
+  strides = library.probeStrides();
+  if (!options.capturePath.empty()) {
+    capture = std::make_unique<CaptureWriter>(options.capturePath, library.version(), strides);
+  }
+  // NVTX and perf know threads by the number that the system gives them; CUPTI's default is pthread's.
+  (void)library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  // Never freed: CUPTI may own some of its memory for as long as the process lives.
+  pool = new BufferPool(options.bufferBytes, options.buffers, options.maxBuffers);
+  globalPool = pool;
+  ownerPid = ::getpid();
+  const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
+  if (result != CUPTI_SUCCESS) {
+    return fail(TracerState::Failed, "no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
+  }
+  readClocks();
+  enableKinds();
+  std::lock_guard lock(reportMutex);
+  report.state = TracerState::Running;
+  return true;
+}
+
+void Tracer::Impl::tearDown() {
+  for (const CUpti_ActivityKind kind : enabled) (void)library.ActivityDisable(kind);
+  (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  readClocks();
+  drainFor(0);
+  readDrops();
+  globalPool = nullptr;
+  (void)library.Unsubscribe(subscriber);
+}
+
+void Tracer::Impl::readClocks() {
+  // The middle of two readings bounds the error by half the time between them.
+  const std::int64_t before = nowNs(CLOCK_MONOTONIC);
+  const std::int64_t realtime = nowNs(CLOCK_REALTIME);
+  const std::int64_t after = nowNs(CLOCK_MONOTONIC);
+  const prof::TimeNs monotonic = before + (after - before) / 2;
+  clock.add(realtime, monotonic);
+  if (capture) capture->clock(realtime, monotonic);
+}
+
+void Tracer::Impl::readDrops() {
+  std::size_t dropped = 0;
+  // Only from here: inside the completion callback this call deadlocks.
+  if (library.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) != CUPTI_SUCCESS) return;
+  std::lock_guard lock(reportMutex);
+  report.droppedByCupti += dropped;
+  report.lostBuffers = pool->refused();
+}
+
+void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
+  if (capture) capture->buffer(full.data, full.bytes);
+  const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
+  std::lock_guard lock(reportMutex);
+  report.truncated += used == full.bytes ? 0 : 1;
+  report.decoded = decoder->stats();
+}
+
+void Tracer::Impl::drainFor(double seconds) {
+  while (const auto full = pool->take(seconds)) {
+    decodeOne(*full);
+    pool->recycle(full->data);
+    seconds = 0;
+  }
+}
+
+void Tracer::Impl::run() {
+  ::pthread_setname_np(::pthread_self(), "lacuna-cupti");
+  const double period = std::chrono::duration<double>(options.flushEvery).count();
+  while (!stopping) {
+    drainFor(period);
+    readClocks();
+    if (!stopping) (void)library.ActivityFlushAll(0);
+    readDrops();
+  }
+}
+
+Tracer::Tracer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink, const TracerOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->library = std::move(library);
+  impl->options = options;
+  if (!impl->setUp()) return std::unique_ptr<Tracer>(new Tracer(std::move(impl)));
+  DecoderHooks hooks;
+  hooks.clock = &impl->clock;
+  hooks.text = [](const void* pointer) {
+    return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer)) : std::string_view();
+  };
+  hooks.apiName = [raw = impl.get()](bool driver, std::uint32_t id) { return raw->callbackName(driver, id); };
+  impl->decoder = std::make_unique<Decoder>(sink, std::move(hooks));
+  // The program's signals are not for our thread.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  impl->thread = std::thread([raw = impl.get()] { raw->run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return std::unique_ptr<Tracer>(new Tracer(std::move(impl)));
+}
+
+Tracer::~Tracer() {
+  stop();
+}
+
+TracerReport Tracer::report() const {
+  if (ownerPid != 0 && ownerPid != ::getpid()) return {};  // forked: the lock may be held by nobody
+  std::lock_guard lock(impl_->reportMutex);
+  return impl_->report;
+}
+
+void Tracer::stop() {
+  if (!impl_->thread.joinable()) return;
+  if (ownerPid != ::getpid()) {
+    // A forked child has neither the thread nor the right to call CUPTI.
+    impl_->thread.detach();
+    return;
+  }
+  impl_->stopping = true;
+  impl_->pool->wake();
+  impl_->thread.join();
+  impl_->tearDown();
+  std::lock_guard lock(impl_->reportMutex);
+  impl_->report.decoded = impl_->decoder->stats();
+}
+
+}  // namespace lacuna::collector::cupti

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cupti/library.h"
+#include "cupti/row_sink.h"
+
+namespace lacuna::collector::cupti {
+
+struct TracerOptions {
+  bool graphNodes = true;    ///< a record per node of a CUDA graph; false: one per launch of a graph (cheaper)
+  bool memory = true;        ///< allocations and pools
+  bool environment = false;  ///< clocks, temperature, power
+  std::size_t bufferBytes = 4u << 20;
+  std::size_t buffers = 8;      ///< taken and touched at the start
+  std::size_t maxBuffers = 64;  ///< beyond, CUPTI drops and counts
+  std::chrono::milliseconds flushEvery{500};
+  std::string capturePath;  ///< keep what CUPTI hands over, for replay; empty: no
+};
+
+/// Why there is no CUDA timeline, as the trace and doctor tell it.
+enum class TracerState : std::uint8_t { Running, NoLibrary, NoDriver, HeldByAnother, Failed };
+
+struct TracerReport {
+  TracerState state = TracerState::Failed;
+  std::string text;  ///< for people: what, and what to do about it
+  std::uint64_t droppedByCupti = 0;
+  std::uint64_t lostBuffers = 0;  ///< requests that found the pool empty
+  std::uint64_t truncated = 0;    ///< buffers that ended within a record
+  DecodeStats decoded;
+};
+
+/// The CUDA timeline of this process. A thread of its own drains CUPTI's buffers, decodes them and gives rows to the
+/// sink, which is used from that thread (and from stop()) alone. At most one in a process; what belongs to CUPTI is
+/// kept for the life of the process, because CUPTI may call back at any time. In a forked child every function does
+/// nothing.
+class Tracer {
+ public:
+  /// Sets CUPTI up. The tracer is returned even when that fails; report() says why.
+  static std::unique_ptr<Tracer> start(Library library, RowSink& sink, const TracerOptions& options);
+  ~Tracer();
+
+  [[nodiscard]] TracerReport report() const;
+  /// Hands over what CUPTI still holds and ends the drain thread. The sink is not used afterwards.
+  void stop();
+
+ private:
+  struct Impl;
+  explicit Tracer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lacuna::collector::cupti

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/capture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "row_collector.h"
+
+namespace lacuna::collector::cupti {
+namespace {
+
+class CaptureTest : public testing::Test {
+ protected:
+  void SetUp() override { path_ = testing::TempDir() + "capture_" + std::to_string(::getpid()); }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  void record(const char* name, std::uint64_t start) {
+    const auto kernel = kernelRecord(name, start, start + 10);
+    writer_->buffer(reinterpret_cast<const std::byte*>(&kernel), sizeof kernel);
+  }
+  void open() { writer_.emplace(path_, 130001, compiledStrides()); }
+  RowCollector replayed(std::string* complaint = nullptr) {
+    writer_.reset();
+    RowCollector rows;
+    auto capture = readCapture(path_, complaint);
+    EXPECT_TRUE(capture.ok());
+    if (capture.ok()) (void)replay(*capture, rows);
+    return rows;
+  }
+
+  std::string path_;
+  std::optional<CaptureWriter> writer_;
+};
+
+TEST_F(CaptureTest, ReplayGivesTheRowsOfTheLiveRun) {
+  open();
+  writer_->clock(1000, 0);
+  record("gemm", 1100);
+  const RowCollector rows = replayed();
+  ASSERT_EQ(rows.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(rows.text(rows.all<prof::Kernel>()[0].name), "gemm");
+  EXPECT_EQ(rows.all<prof::Kernel>()[0].startNs, 100);
+}
+
+TEST_F(CaptureTest, ANameAtAReusedAddressKeepsItsMeaningInTime) {
+  open();
+  char name[] = "first";
+  record(name, 100);
+  std::copy_n("later", 5, name);
+  record(name, 200);
+  record(name, 300);
+  const RowCollector rows = replayed();
+  ASSERT_EQ(rows.all<prof::Kernel>().size(), 3u);
+  EXPECT_EQ(rows.text(rows.all<prof::Kernel>()[0].name), "first");
+  EXPECT_EQ(rows.text(rows.all<prof::Kernel>()[2].name), "later");
+}
+
+TEST_F(CaptureTest, ATruncatedCaptureGivesWhatIsWholeAndSaysSo) {
+  open();
+  record("a", 100);
+  record("b", 200);
+  writer_.reset();
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
+  std::string complaint;
+  EXPECT_EQ(replayed(&complaint).all<prof::Kernel>().size(), 1u);
+  EXPECT_THAT(complaint, testing::HasSubstr("cut off at byte"));
+}
+
+TEST_F(CaptureTest, AnotherKindOfFileIsRefused) {
+  std::ofstream(path_) << "{\"traceEvents\": []}";
+  const auto capture = readCapture(path_);
+  ASSERT_FALSE(capture.ok());
+  EXPECT_THAT(capture.error().message, testing::HasSubstr("is not a raw CUPTI capture"));
+}
+
+TEST_F(CaptureTest, EveryDamagedByteIsSurvived) {
+  open();
+  writer_->apiName(false, 211, "cudaLaunchKernel_v7000");
+  record("kernel", 100);
+  writer_.reset();
+  std::stringstream whole;
+  whole << std::ifstream(path_, std::ios::binary).rdbuf();
+  for (std::size_t i = 8; i < whole.str().size(); ++i) {
+    std::string bytes = whole.str();
+    bytes[i] = static_cast<char>(bytes[i] ^ 0xff);
+    std::ofstream(path_, std::ios::binary) << bytes;
+    (void)replayed();
+  }
+}
+
+TEST_F(CaptureTest, AnUnwritablePlaceIsNoticedAndHarmless) {
+  CaptureWriter writer("/nonexistent/capture", 1, {});
+  EXPECT_TRUE(writer.failed());
+  writer.clock(1, 2);
+}
+
+}  // namespace
+}  // namespace lacuna::collector::cupti

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "row_collector.h"
+
+namespace lacuna::collector::cupti {
+namespace {
+
+TEST(Library, SaysWhatItTriedWhenThereIsNone) {
+  const Library library = Library::load("/nonexistent/libcupti.so.13");
+  EXPECT_FALSE(library.loaded());
+  EXPECT_THAT(library.why(), testing::HasSubstr("/nonexistent/libcupti.so.13"));
+}
+
+TEST(Library, RefusesALibraryThatIsNotCupti) {
+  const Library library = Library::load("libm.so.6");
+  EXPECT_FALSE(library.loaded());
+  EXPECT_THAT(library.why(), testing::HasSubstr("has no function cuptiGetVersion"));
+}
+
+/// The real libcupti, where the toolkit has it: its own decoder works without a driver.
+class RealLibrary : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!library_.loaded()) GTEST_SKIP() << "no libcupti here: " << library_.why();
+  }
+  Library library_ = Library::load();
+};
+
+TEST_F(RealLibrary, LaysRecordsOutAsCompiledOrAsAPrefix) {
+  const Strides compiled = compiledStrides();
+  const Strides probed = library_.probeStrides();
+  for (std::size_t kind = 0; kind < compiled.size(); ++kind) {
+    if (compiled[kind] == 0) continue;
+    EXPECT_GT(probed[kind], 0) << "kind " << kind;
+    if (library_.version() == CUPTI_API_VERSION) {
+      EXPECT_EQ(probed[kind], compiled[kind]) << "kind " << kind;
+    }
+  }
+}
+
+TEST_F(RealLibrary, ItsDecoderAndOursTellTheSameRecordsApart) {
+  std::vector<std::byte> buffer;
+  const Strides strides = library_.probeStrides();
+  for (int i = 0; i < 5; ++i) {
+    const auto kernel = kernelRecord("k", 100, 200);
+    const std::size_t stride = strides[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL];
+    const std::size_t at = buffer.size();
+    buffer.resize(at + stride);
+    std::memcpy(buffer.data() + at, &kernel, std::min(stride, sizeof kernel));
+    CUpti_ActivityAPI call{};
+    call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+    call.start = call.end = 1;
+    buffer.insert(buffer.end(), reinterpret_cast<std::byte*>(&call), reinterpret_cast<std::byte*>(&call + 1));
+  }
+  RowCollector byCupti;
+  Decoder decoder(byCupti, {});
+  CUpti_Activity* record = nullptr;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(buffer.data());
+  while (library_.ActivityGetNextRecord(bytes, buffer.size(), &record) == CUPTI_SUCCESS) {
+    decoder.decode(record, strides[record->kind]);
+  }
+  RowCollector byStride;
+  EXPECT_EQ(Decoder(byStride, {}).decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
+  EXPECT_EQ(byCupti.all<prof::Kernel>().size(), 5u);
+  EXPECT_EQ(byCupti.all<prof::Kernel>(), byStride.all<prof::Kernel>());
+  EXPECT_EQ(byCupti.all<prof::ApiCall>(), byStride.all<prof::ApiCall>());
+}
+
+}  // namespace
+}  // namespace lacuna::collector::cupti

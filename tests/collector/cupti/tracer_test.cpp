@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/tracer.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "cupti/capture.h"
+#include "row_collector.h"
+
+namespace lacuna::collector::cupti {
+namespace {
+
+using testing::HasSubstr;
+
+/// CUPTI as the test wants it.
+class TracerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    handle_ = ::dlopen(FAKE_CUPTI, RTLD_NOW);
+    ASSERT_NE(handle_, nullptr) << ::dlerror();
+    reset(CUPTI_SUCCESS);
+  }
+  template <class Function>
+  Function* fake(const char* name) {
+    return reinterpret_cast<Function*>(::dlsym(handle_, name));
+  }
+  void reset(int subscribeResult, std::uint32_t kernelStride = sizeof(CUpti_ActivityKernel10)) {
+    kernelStride_ = kernelStride;
+    fake<void(int, std::uint32_t)>("fakeReset")(subscribeResult, kernelStride);
+  }
+  void start(TracerOptions options = {}) {
+    options.flushEvery = std::chrono::milliseconds(5);
+    tracer_ = Tracer::start(Library::load(FAKE_CUPTI), rows_, options);
+  }
+  /// A kernel that starts now.
+  void emit(std::uint32_t correlation) {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const std::uint64_t start =
+        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    const auto record = kernelRecord("kernel", start, start + 1000, correlation);
+    fake<void(const void*, std::size_t)>("fakeEmit")(&record, kernelStride_);
+  }
+
+  void* handle_ = nullptr;
+  std::uint32_t kernelStride_ = 0;
+  RowCollector rows_;
+  std::unique_ptr<Tracer> tracer_;
+};
+
+TEST_F(TracerTest, EveryRecordArrivesInOrderOnTheMonotonicClock) {
+  start();
+  ASSERT_EQ(tracer_->report().state, TracerState::Running);
+  timespec before{};
+  ::clock_gettime(CLOCK_MONOTONIC, &before);
+  for (std::uint32_t i = 1; i <= 50'000; ++i) emit(i);
+  tracer_->stop();
+  const auto& kernels = rows_.all<prof::Kernel>();
+  ASSERT_EQ(kernels.size(), 50'000u);
+  for (std::uint32_t i = 0; i < kernels.size(); ++i) ASSERT_EQ(kernels[i].correlation, i + 1);
+  EXPECT_NEAR(static_cast<double>(kernels[0].startNs - before.tv_sec * 1'000'000'000 - before.tv_nsec), 0, 5e8);
+  EXPECT_EQ(kernels[0].durNs, 1000);
+  EXPECT_EQ(tracer_->report().droppedByCupti, 0u);
+}
+
+TEST_F(TracerTest, EmittedIsRecordedPlusDropped) {
+  TracerOptions options;
+  options.bufferBytes = 4096;
+  options.buffers = 1;
+  options.maxBuffers = 1;
+  start(options);
+  for (std::uint32_t i = 1; i <= 20'000; ++i) emit(i);
+  tracer_->stop();
+  const TracerReport report = tracer_->report();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size() + report.droppedByCupti, 20'000u);
+  EXPECT_EQ(report.droppedByCupti > 0, report.lostBuffers > 0);
+}
+
+TEST_F(TracerTest, ShorterRecordsOfAnOlderLibraryAreUnderstood) {
+  reset(CUPTI_SUCCESS, offsetof(CUpti_ActivityKernel10, clusterX));
+  start();
+  for (std::uint32_t i = 1; i <= 100; ++i) emit(i);
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 100u);
+}
+
+TEST_F(TracerTest, AHolderOfCuptiIsExplained) {
+  reset(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  start();
+  EXPECT_EQ(tracer_->report().state, TracerState::HeldByAnother);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("another profiler"));
+}
+
+TEST_F(TracerTest, AMissingDriverIsExplained) {
+  reset(CUPTI_ERROR_UNKNOWN);
+  start();
+  EXPECT_EQ(tracer_->report().state, TracerState::NoDriver);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("no usable NVIDIA driver"));
+}
+
+TEST_F(TracerTest, AMissingLibraryIsExplained) {
+  tracer_ = Tracer::start(Library::load("/nonexistent/libcupti.so"), rows_, {});
+  EXPECT_EQ(tracer_->report().state, TracerState::NoLibrary);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("LD_LIBRARY_PATH"));
+}
+
+TEST_F(TracerTest, WhatCuptiRefusesIsNamedAndTheRestRecorded) {
+  start();
+  EXPECT_THAT(tracer_->report().text,
+              HasSubstr("refused activity kinds " + std::to_string(CUPTI_ACTIVITY_KIND_MEMORY_POOL)));
+  EXPECT_EQ(tracer_->report().state, TracerState::Running);
+}
+
+TEST_F(TracerTest, OnlyCallsThatMatterAreTraced) {
+  start();
+  EXPECT_EQ(fake<int()>("fakeEnabledCalls")(), 1) << "cudaLaunchKernel, not cudaGetDeviceCount";
+}
+
+TEST_F(TracerTest, StoppingSwitchesEverythingOff) {
+  start();
+  EXPECT_GT(fake<int()>("fakeEnabledKinds")(), 5);
+  tracer_->stop();
+  EXPECT_EQ(fake<int()>("fakeEnabledKinds")(), 0);
+  tracer_->stop();
+}
+
+TEST_F(TracerTest, ABufferThatComesLateIsHarmless) {
+  start();
+  emit(1);
+  tracer_->stop();
+  const std::size_t seen = rows_.all<prof::Kernel>().size();
+  emit(2);  // asks for a buffer after the end
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), seen);
+}
+
+TEST_F(TracerTest, AForkedChildLeavesCuptiAlone) {
+  start();
+  emit(1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    (void)tracer_->report();
+    tracer_->stop();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+}
+
+TEST_F(TracerTest, ACaptureOfTheRunReplaysToTheSameRows) {
+  TracerOptions options;
+  options.capturePath = testing::TempDir() + "tracer_capture_" + std::to_string(::getpid());
+  start(options);
+  for (std::uint32_t i = 1; i <= 1000; ++i) emit(i);
+  tracer_->stop();
+  RowCollector replayed;
+  const auto capture = readCapture(options.capturePath);
+  ASSERT_TRUE(capture.ok());
+  (void)replay(*capture, replayed);
+  std::filesystem::remove(options.capturePath);
+  ASSERT_EQ(replayed.all<prof::Kernel>().size(), 1000u);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    // The live run knows fewer clock pairs than the whole capture does.
+    EXPECT_NEAR(static_cast<double>(replayed.all<prof::Kernel>()[i].startNs - rows_.all<prof::Kernel>()[i].startNs), 0,
+                1e5);
+    EXPECT_EQ(replayed.all<prof::Kernel>()[i].correlation, rows_.all<prof::Kernel>()[i].correlation);
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::collector::cupti

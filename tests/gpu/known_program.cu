@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A CUDA program that does a stated amount of work and says so on its standard output, as JSON: what a trace of it must
+// hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it.
+#include <cuda_runtime.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define CHECK(call)                                                                         \
+  do {                                                                                      \
+    const cudaError_t error_ = (call);                                                      \
+    if (error_ != cudaSuccess) {                                                            \
+      std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_));                  \
+      std::exit(1);                                                                         \
+    }                                                                                       \
+  } while (false)
+
+__global__ void axpy(float* y, const float* x, float a, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += a * x[i];
+}
+
+/// Runs for about `clocks` cycles whatever else happens.
+__global__ void spin(long long clocks) {
+  const long long begin = clock64();
+  while (clock64() - begin < clocks) {
+  }
+}
+
+namespace {
+
+constexpr int kFloats = 1 << 20;
+constexpr std::size_t kBytes = kFloats * sizeof(float);
+constexpr int kPinnedCopies = 20;
+constexpr int kPageableCopies = 5;
+constexpr int kMemsets = 7;
+constexpr int kGraphNodes = 5;
+constexpr int kGraphLaunches = 10;
+constexpr int kSpins = 50;
+
+void copies(float* device, float* pinned, float* pageable, cudaStream_t stream) {
+  for (int i = 0; i < kPinnedCopies; ++i) {
+    CHECK(cudaMemcpyAsync(device, pinned, kBytes, cudaMemcpyHostToDevice, stream));
+  }
+  for (int i = 0; i < kPageableCopies; ++i) CHECK(cudaMemcpy(pageable, device, kBytes, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < kMemsets; ++i) CHECK(cudaMemsetAsync(device, 0, kBytes, stream));
+}
+
+void graph(float* y, const float* x, cudaStream_t stream) {
+  cudaGraph_t recorded = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  for (int i = 0; i < kGraphNodes; ++i) axpy<<<kFloats / 256, 256, 0, stream>>>(y, x, 0.5f, kFloats);
+  CHECK(cudaStreamEndCapture(stream, &recorded));
+  CHECK(cudaGraphInstantiate(&ready, recorded, 0));
+  for (int i = 0; i < kGraphLaunches; ++i) CHECK(cudaGraphLaunch(ready, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  CHECK(cudaGraphExecDestroy(ready));
+  CHECK(cudaGraphDestroy(recorded));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int kernels = argc > 1 ? std::atoi(argv[1]) : 1000;
+  float* x = nullptr;
+  float* y = nullptr;
+  float* pinned = nullptr;
+  auto* pageable = static_cast<float*>(std::calloc(kFloats, sizeof(float)));
+  CHECK(cudaMalloc(&x, kBytes));
+  CHECK(cudaMalloc(&y, kBytes));
+  CHECK(cudaMallocHost(&pinned, kBytes));
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+
+  copies(x, pinned, pageable, streams[0]);
+  CHECK(cudaDeviceSynchronize());
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < kernels; ++i) axpy<<<kFloats / 256, 256, 0, streams[i % 2]>>>(y, x, 1.0f, kFloats);
+  CHECK(cudaDeviceSynchronize());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (int i = 0; i < kSpins; ++i) {
+    spin<<<1, 1, 0, streams[0]>>>(100'000);
+    CHECK(cudaStreamSynchronize(streams[0]));
+  }
+  graph(y, x, streams[1]);
+
+  std::printf("{\"axpy\": %d, \"axpy_in_graph\": %d, \"spin\": %d, \"h2d_copies\": %d, \"h2d_bytes\": %zu, "
+              "\"d2h_copies\": %d, \"d2h_bytes\": %zu, \"memsets\": %d, \"memset_bytes\": %zu, \"graph_launches\": %d, "
+              "\"streams\": 2, \"launch_seconds\": %.6f}\n",
+              kernels, kGraphNodes * kGraphLaunches, kSpins, kPinnedCopies, kPinnedCopies * kBytes, kPageableCopies,
+              kPageableCopies * kBytes, kMemsets, kMemsets * kBytes, kGraphLaunches, seconds);
+  std::fflush(stdout);
+  if (argc > 2 && std::strcmp(argv[2], "wait") == 0) ::sleep(60);
+  for (cudaStream_t stream : streams) CHECK(cudaStreamDestroy(stream));
+  CHECK(cudaFree(x));
+  CHECK(cudaFree(y));
+  CHECK(cudaFreeHost(pinned));
+  std::free(pageable);
+  return 0;
+}
