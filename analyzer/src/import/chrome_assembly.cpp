@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "import/flow_folding.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {
@@ -445,8 +446,6 @@ void ChromeAssembly::nest() {
 
 /// One run of rows for each name, so that the values of a name lie together.
 void ChromeAssembly::flattenArgs() {
-  auto& ids = builder_.columns<prof::ArgSet>().id;
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;
   auto& args = builder_.columns<prof::Arg>();
   std::size_t rows = 0;
   for (const ArgStream& stream : streams_) rows += stream.set.size();
@@ -467,6 +466,9 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   makePlaces();
   placeRows();
   readMetadata();
+  auto& ids = builder_.columns<prof::ArgSet>().id;
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;
+  foldFlows(builder_);
   nest();
   flattenArgs();
   const auto& starts = builder_.columns<prof::Range>().startNs;

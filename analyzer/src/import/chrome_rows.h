@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/json_text.h"
+#include "store/json_text.h"
 #include "import/json_walker.h"
 #include "store/arg_rules.h"
 #include "store/string_pool.h"

@@ -67,6 +67,7 @@ inline constexpr char kShapeStored = '+';               ///< an argument in tabl
 inline constexpr char kShapeRepeated = '=';             ///< an argument that its rule renders
 inline constexpr char kShapeField = '.';                ///< a field of the event, in table arg
 inline constexpr char kShapeConstant = '!';             ///< a field of the event with its value: !bp="e"
+inline constexpr char kShapeFlow = '~';                 ///< a flow point at the event's start: ~f|category|name|!bp="e"
 inline constexpr std::string_view kShapeNoArgs = "{}";  ///< the event has an empty list of arguments
 
 }  // namespace lacuna::analyzer

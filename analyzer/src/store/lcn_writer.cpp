@@ -54,9 +54,6 @@ class LcnCopy {
         }
       }
     });
-    for (const prof::ArgSetId id : ids) {
-      if (argSets_[id.value] == 0) argSets_[id.value] = next++;
-    }
   }
 
   void change(const prof::ColumnSpec& spec, std::byte* values, std::uint64_t rows) {
@@ -100,11 +97,13 @@ class LcnCopy {
     const auto ids = store_.column<&prof::ArgSet::id>();
     const auto shapes = store_.column<&prof::ArgSet::shape>();
     prof::ArgSet::Columns sorted;
-    sorted.id.resize(ids.size());
-    sorted.shape.resize(ids.size());
+    const std::size_t most = argSets_.empty() ? 0 : std::ranges::max(argSets_);
+    sorted.id.resize(most);
+    sorted.shape.resize(most);
+    for (std::uint32_t i = 0; i < most; ++i) sorted.id[i].value = i + 1;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const std::uint32_t id = argSet(ids[i].value);
-      sorted.id[id - 1].value = id;
+      if (id == 0) continue;  // an argument set of no event
       sorted.shape[id - 1].value = mapped(shapes[i].value);
     }
     writer_.append<prof::ArgSet>(sorted);
@@ -122,7 +121,9 @@ class LcnCopy {
     for (std::size_t from = 0; from < sets.size();) {
       std::size_t to = from;
       order.clear();
-      for (; to < sets.size() && sameName(from, to); ++to) order.emplace_back(argSet(sets[to].value), to);
+      for (; to < sets.size() && sameName(from, to); ++to) {
+        if (const std::uint32_t set = argSet(sets[to].value); set != 0) order.emplace_back(set, to);
+      }
       std::ranges::stable_sort(order, {}, &std::pair<std::uint32_t, std::size_t>::first);
       prof::Arg::Columns run;
       run.reserve(order.size());

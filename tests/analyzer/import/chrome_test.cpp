@@ -99,17 +99,29 @@ TEST(ChromeImport, MakesProcessesThreadsDevicesAndQueues) {
   EXPECT_EQ(store->row<Kernel>(0).device, device.id);
 }
 
-TEST(ChromeImport, NestsRangesPutsFlowsWhereTheyLieAndKeepsTheBaseTime) {
+TEST(ChromeImport, NestsRangesAndKeepsTheBaseTime) {
   const auto store = import(kKineto);
   const auto names = store->column<&Range::name>();
   const auto inner = std::ranges::find(names, store->find("inner")) - names.begin();
   EXPECT_EQ(store->row<Range>(static_cast<std::uint64_t>(inner)).depth, 1);
+  const auto clock = store->row<Clock>(0);
+  EXPECT_EQ(clock.realtimeNs - clock.timeNs, 1711964646000000000);
+}
+
+TEST(ChromeImport, FoldsFlowsThatRepeatACorrelationAndKeepsTheOthers) {
+  const auto store = import(R"({"traceEvents": [
+    {"ph":"X","cat":"cuda_runtime","name":"launch","pid":1,"tid":2,"ts":5,"dur":1,"args":{"correlation":9}},
+    {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":8,"dur":1,"args":{"correlation":9}},
+    {"ph":"s","id":9,"pid":1,"tid":2,"ts":5,"cat":"ac2g","name":"ac2g"},
+    {"ph":"f","id":9,"pid":0,"tid":7,"ts":8,"cat":"ac2g","name":"ac2g","bp":"e"},
+    {"ph":"f","id":9,"pid":0,"tid":7,"ts":8.5,"cat":"ac2g","name":"ac2g","bp":"e"},
+    {"ph":"s","id":1,"pid":1,"tid":2,"ts":3,"cat":"fwdbwd","name":"fwdbwd"}]})");
   ASSERT_EQ(store->rows<Flow>(), 2U);
   EXPECT_TRUE(store->row<Flow>(0).thread);
   EXPECT_TRUE(store->row<Flow>(1).queue);
   EXPECT_FALSE(store->row<Flow>(1).thread);
-  const auto clock = store->row<Clock>(0);
-  EXPECT_EQ(clock.realtimeNs - clock.timeNs, 1711964646000000000);
+  EXPECT_EQ(store->text(store->row<ArgSet>(0).shape), "=correlation\n~s|ac2g|ac2g|");
+  EXPECT_EQ(store->text(store->row<ArgSet>(1).shape), "=correlation\n~f|ac2g|ac2g|!bp=\"e\"");
 }
 
 TEST(ChromeImport, KeepsOnlyTheArgumentsThatNoColumnRepeats) {
@@ -119,11 +131,12 @@ TEST(ChromeImport, KeepsOnlyTheArgumentsThatNoColumnRepeats) {
   std::ranges::sort(keys);
   EXPECT_EQ(keys, (std::vector<std::string>{"Device Type", "Ev Idx", "External id", "cbid"}));
   const auto kernel = store->row<Kernel>(0);
-  const auto set = store->row<ArgSet>(kernel.args.value - 1);
-  EXPECT_EQ(set.id, kernel.args);
+  const auto ids = store->column<&ArgSet::id>();
+  const auto set = store->row<ArgSet>(static_cast<std::uint64_t>(std::ranges::find(ids, kernel.args) - ids.begin()));
   EXPECT_EQ(store->text(set.shape),
             "+External id\n=device\n=stream\n=correlation\n=registers per thread\n=shared "
-            "memory\n=grid\n=block\n=blocks per SM");
+            "memory\n=grid\n=block\n=blocks per SM\n"
+            "~f|ac2g|ac2g|!bp=\"e\"");
 }
 
 std::string manyEvents(int count) {

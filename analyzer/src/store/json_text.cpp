@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "import/json_text.h"
+#include "store/json_text.h"
 
 #include <charconv>
 #include <cmath>

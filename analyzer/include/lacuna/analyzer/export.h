@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::analyzer {
+
+/// What a trace can be written as. Text formats may be compressed: a path that ends in .gz or .zst is.
+enum class Format {
+  Lcn,         ///< .lcn, everything
+  Chrome,      ///< .json: Chrome's trace event format, as Kineto writes it
+  Folded,      ///< .folded: one line for each stack with its self time in ns, for flame graphs
+  Speedscope,  ///< .speedscope.json: one evented profile for each thread
+  Csv,         ///< .csv: one table
+  TableJson,   ///< one table, one JSON object a row
+};
+
+struct ExportOptions {
+  /// The table to write as Csv or TableJson.
+  std::string table = "kernel";
+  Progress progress;
+};
+
+/// By the ending of a path; nothing for an ending that no format has.
+std::optional<Format> formatOf(const std::filesystem::path& path);
+/// By name: lcn, chrome, folded, speedscope, csv, table-json.
+std::optional<Format> formatNamed(std::string_view name);
+std::string_view formatNames();
+
+/// Writes a trace to a file, which is removed when that fails.
+prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options = {});
+
+}  // namespace lacuna::analyzer

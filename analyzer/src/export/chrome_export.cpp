@@ -1,0 +1,483 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "export/exporters.h"
+#include "lacuna/analyzer/args.h"
+#include "store/arg_rules.h"
+#include "store/json_text.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::TimeNs;
+
+/// Nanoseconds as microseconds, with three decimals where there are any.
+void appendMicroseconds(TimeNs ns, std::string& out) {
+  const bool negative = ns < 0;
+  const auto magnitude = negative ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  if (negative) out += '-';
+  fmt::format_to(std::back_inserter(out), "{}", magnitude / 1000);
+  if (magnitude % 1000 != 0) fmt::format_to(std::back_inserter(out), ".{:03}", magnitude % 1000);
+}
+
+/// The arguments that a row without a shape of its own is given, so that reading the file again gives the same row.
+std::string_view defaultShape(ArgTable table) {
+  switch (table) {
+    case ArgTable::Kernel:
+      return "=device\n=stream\n=correlation\n=registers per thread\n=shared memory\n=grid\n=block";
+    case ArgTable::Memcpy:
+    case ArgTable::Memset:
+      return "=device\n=stream\n=correlation\n=bytes";
+    case ArgTable::Sync:
+      return "=correlation";
+    case ArgTable::ApiCall:
+      return "=correlation";
+    case ArgTable::Allocation:
+      return "=Bytes\n=Addr\n=Device Id";
+    default:
+      return "";
+  }
+}
+
+class ChromeExport {
+ public:
+  ChromeExport(const Store& store, ByteSink& sink, const ExportOptions& options)
+      : store_(store), sink_(sink), options_(options), args_(store) {}
+
+  prof::Status run() {
+    readPlaces();
+    writeHead();
+    rows<prof::Range>([this](const prof::Range& row) { range(row); });
+    rows<prof::ApiCall>([this](const prof::ApiCall& row) { call(row); });
+    rows<prof::Kernel>([this](const prof::Kernel& row) { kernel(row); });
+    rows<prof::Memcpy>([this](const prof::Memcpy& row) { copy(row); });
+    rows<prof::Memset>([this](const prof::Memset& row) { memset(row); });
+    rows<prof::Sync>([this](const prof::Sync& row) { sync(row); });
+    rows<prof::Overhead>([this](const prof::Overhead& row) { overhead(row); });
+    rows<prof::Mark>([this](const prof::Mark& row) { mark(row); });
+    rows<prof::Allocation>([this](const prof::Allocation& row) { allocation(row); });
+    rows<prof::CounterSample>([this](const prof::CounterSample& row) { counter(row); });
+    rows<prof::Flow>([this](const prof::Flow& row) { flow(row); });
+    sink_.write("\n]" + tail_ + "}\n");
+    if (cancelled_) return prof::Error{"the export was cancelled"};
+    return {};
+  }
+
+ private:
+  struct Place {
+    std::string pid, tid;
+    std::uint32_t device = 0;
+    std::uint32_t multiprocessors = 0;
+    std::uint64_t stream = 0;
+  };
+
+  template <class Row, class Write>
+  void rows(Write&& write) {
+    if (cancelled_) return;
+    const std::uint64_t count = store_.rows<Row>();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      write(store_.row<Row>(i));
+      if (++done_ % 65536 == 0 && options_.progress && !options_.progress(progress())) {
+        cancelled_ = true;
+        return;
+      }
+    }
+  }
+
+  double progress() {
+    if (total_ == 0) {
+      for (std::size_t table = 0; table < prof::allTables().size(); ++table) total_ += store_.rows(table);
+    }
+    return static_cast<double>(done_) / static_cast<double>(total_ + 1);
+  }
+
+  std::string_view environment(const std::string& key) const {
+    const auto found = environment_.find(key);
+    return found == environment_.end() ? std::string_view() : found->second;
+  }
+  /// A pid or tid as its file wrote it.
+  std::string token(std::string_view what, std::uint32_t id, std::uint64_t number) const {
+    const std::string key = fmt::format("chrome.{}.{}", what, id);
+    const auto found = environment_.find(key);
+    return found == environment_.end() ? std::to_string(number) : std::string(found->second);
+  }
+
+  void readPlaces() {
+    for (std::uint64_t i = 0; i < store_.rows<prof::Environment>(); ++i) {
+      const auto row = store_.row<prof::Environment>(i);
+      environment_.try_emplace(std::string(store_.text(row.key)), store_.text(row.value));
+    }
+    std::unordered_map<prof::ProcessId, std::string> pids;
+    for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
+      const auto row = store_.row<prof::Process>(i);
+      pids[row.id] = token("pid", row.id.value, row.osPid);
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
+      const auto row = store_.row<prof::Thread>(i);
+      threads_[row.id] = {pids[row.process], token("tid", row.id.value, row.osTid)};
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
+      const auto row = store_.row<prof::Device>(i);
+      devices_[row.id] = row;
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
+      const auto row = store_.row<prof::Queue>(i);
+      const prof::Device& device = devices_[row.device];
+      queues_[row.id] = {token("device", row.device.value, device.index), token("stream", row.id.value, row.nativeId),
+                         device.index, device.multiprocessors, row.nativeId};
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
+      const auto row = store_.row<prof::CounterTrack>(i);
+      tracks_[row.id] = row;
+    }
+  }
+
+  void writeHead() {
+    std::string head = "{";
+    bool isKineto = false;
+    std::string metadata;
+    for (std::uint64_t i = 0; i < store_.rows<prof::Environment>(); ++i) {
+      const auto row = store_.row<prof::Environment>(i);
+      const std::string_view key = store_.text(row.key);
+      const std::string_view value = store_.text(row.value);
+      isKineto |= key == "source.format" && value == "kineto";
+      if (key == "chrome.metadata" || key == "chrome.event") {
+        metadata += metadata.empty() ? "\n" : ",\n";
+        metadata += value;
+      } else if (key.starts_with("chrome.") && key.find('.', 7) == std::string_view::npos) {
+        json::appendQuoted(head, key.substr(7));
+        head += ": ";
+        head += value;
+        head += ",\n";
+      }
+    }
+    head += "\"traceEvents\": [";
+    sink_.write(head);
+    if (!metadata.empty()) sink_.write(metadata);
+    first_ = metadata.empty();
+    if (!isKineto) describeOwnTrace();
+  }
+
+  /// What a file of ours says about processes and devices, in Kineto's words.
+  void describeOwnTrace() {
+    for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
+      const auto row = store_.row<prof::Process>(i);
+      name("process_name", token("pid", row.id.value, row.osPid), "0", store_.text(row.name));
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
+      const auto row = store_.row<prof::Thread>(i);
+      name("thread_name", threads_[row.id].pid, threads_[row.id].tid, store_.text(row.name));
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
+      const auto row = store_.row<prof::Queue>(i);
+      name("thread_name", queues_[row.id].pid, queues_[row.id].tid, store_.text(row.name));
+    }
+    std::string list;
+    for (const auto& [id, device] : devices_) {
+      list += list.empty() ? "" : ", ";
+      list += fmt::format("{{\"id\": {}, \"name\": ", device.index);
+      json::appendQuoted(list, store_.text(device.name));
+      list += fmt::format(", \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \"numSms\": {}}}",
+                          device.memoryBytes, device.computeMajor, device.computeMinor, device.multiprocessors);
+    }
+    if (!list.empty()) tail_ += ",\n\"deviceProperties\": [" + list + "]";
+    tail_ += ",\n\"displayTimeUnit\": \"ms\"";
+  }
+
+  void name(std::string_view what, const std::string& pid, const std::string& tid, std::string_view text) {
+    if (text.empty()) return;
+    out_.clear();
+    out_ += fmt::format(
+        "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": 0, \"args\": {{\"name\": ", what, pid,
+        tid);
+    json::appendQuoted(out_, text);
+    out_ += "}}";
+    give();
+  }
+
+  void give() {
+    sink_.write(first_ ? "\n" : ",\n");
+    first_ = false;
+    sink_.write(out_);
+  }
+
+  void put(std::string_view key, std::string_view json) {
+    out_ += out_.back() == '{' ? "\"" : ", \"";
+    out_ += key;
+    out_ += "\": ";
+    out_ += json;
+  }
+  void putText(std::string_view key, std::string_view text) {
+    put(key, "");
+    json::appendQuoted(out_, text);
+  }
+  /// A field for which the shape has no value of its own.
+  void putUnlessGiven(std::string_view key, std::string_view json) {
+    if (!given(key)) put(key, json);
+  }
+  [[nodiscard]] bool given(std::string_view key) const {
+    for (const std::string_view line : lines_) {
+      if (line.empty() || (line[0] != kShapeField && line[0] != kShapeConstant)) continue;
+      const std::string_view field =
+          line.substr(1, line[0] == kShapeConstant ? line.find('=') - 1 : std::string_view::npos);
+      if (field == key) return true;
+    }
+    return false;
+  }
+
+  void readShape(prof::ArgSetId set, ArgTable table) {
+    set_ = set;
+    std::string_view shape = set ? store_.text(args_.shape(set)) : defaultShape(table);
+    lines_.clear();
+    while (!shape.empty()) {
+      const std::size_t end = shape.find('\n');
+      lines_.push_back(shape.substr(0, end));
+      if (end == std::string_view::npos) break;
+      shape.remove_prefix(end + 1);
+    }
+  }
+
+  void begin(char phase, ArgTable table, prof::ArgSetId set, std::string_view category, prof::StringId name,
+             const Place& place, TimeNs startNs) {
+    readShape(set, table);
+    out_ = "{";
+    putUnlessGiven("ph", std::string{'"', phase, '"'});
+    if (!category.empty() && !given("cat")) putText("cat", category);
+    putText("name", store_.text(name));
+    if (!place.pid.empty()) put("pid", place.pid);
+    if (!place.tid.empty()) put("tid", place.tid);
+    number_.clear();
+    appendMicroseconds(startNs, number_);
+    putUnlessGiven("ts", number_);
+    place_ = &place;
+    startNs_ = startNs;
+    source_ = {};
+    source_.deviceIndex = place.device;
+    source_.stream = place.stream;
+    source_.multiprocessors = place.multiprocessors;
+  }
+  void length(TimeNs durNs) {
+    number_.clear();
+    appendMicroseconds(durNs, number_);
+    putUnlessGiven("dur", number_);
+    source_.durNs = durNs;
+  }
+
+  void value(std::string_view key, prof::ArgScope scope) {
+    std::string scratch;
+    const std::string quoted = '"' + std::string(key) + '"';
+    const auto found = args_.find(set_, store_.find(json::textOf(quoted, scratch)), scope);
+    number_.clear();
+    if (found) {
+      args_.appendJson(*found, number_);
+    } else {
+      number_ = "null";
+    }
+    put(key, number_);
+  }
+
+  /// Writes what the shape says beyond the columns, and ends the event.
+  void end(ArgTable table) {
+    std::string arguments;
+    bool hasArgs = false;
+    std::swap(arguments, out_);
+    out_ = "{";
+    for (const std::string_view line : lines_) {
+      if (line.empty()) continue;
+      const std::string_view key = line.substr(1);
+      if (line[0] == kShapeStored) {
+        value(key, prof::ArgScope::Argument);
+      } else if (line[0] == kShapeRepeated) {
+        number_.clear();
+        renderArg(argRule(table, key), source_, number_);
+        put(key, number_);
+      } else {
+        continue;
+      }
+      hasArgs = true;
+    }
+    out_ += '}';
+    std::swap(arguments, out_);
+    for (const std::string_view line : lines_) {
+      if (line.empty()) continue;
+      const std::string_view key = line.substr(1);
+      if (line[0] == kShapeField) {
+        value(key, prof::ArgScope::Field);
+      } else if (line[0] == kShapeConstant && key == kShapeNoArgs) {
+        hasArgs = true;
+      } else if (line[0] == kShapeConstant) {
+        put(key.substr(0, key.find('=')), key.substr(key.find('=') + 1));
+      }
+    }
+    if (hasArgs) put("args", arguments);
+    out_ += '}';
+    give();
+    impliedFlows();
+  }
+
+  void impliedFlows() {
+    for (const std::string_view line : lines_) {
+      if (line.size() < 3 || line[0] != kShapeFlow) continue;
+      const std::size_t first = line.find('|');
+      const std::size_t second = line.find('|', first + 1);
+      const std::size_t third = line.find('|', second + 1);
+      out_ = "{";
+      put("ph", std::string{'"', line[1], '"'});
+      putText("cat", line.substr(first + 1, second - first - 1));
+      putText("name", line.substr(second + 1, third - second - 1));
+      put("id", std::to_string(source_.correlation));
+      put("pid", place_->pid);
+      put("tid", place_->tid);
+      number_.clear();
+      appendMicroseconds(startNs_, number_);
+      put("ts", number_);
+      const std::string_view constant = line.substr(third + 1);
+      if (!constant.empty()) put(constant.substr(1, constant.find('=') - 1), constant.substr(constant.find('=') + 1));
+      out_ += '}';
+      give();
+    }
+  }
+
+  void range(const prof::Range& row) {
+    begin('X', ArgTable::Range, row.args, store_.text(row.category), row.name,
+          row.queue ? queues_[row.queue] : threads_[row.thread], row.startNs);
+    length(row.durNs);
+    source_.correlation = row.correlation;
+    source_.payload = row.payload;
+    source_.text = store_.text(row.text);
+    if (!row.args) ownRangeArgs(row);
+    end(ArgTable::Range);
+  }
+  /// Ranges of our own recordings have columns that Kineto knows no words for, and no shape that could name them.
+  void ownRangeArgs(const prof::Range& row) {
+    if (row.correlation != 0) lines_.emplace_back("=External id");
+    if (row.payloadType == prof::PayloadType::I64 || row.payloadType == prof::PayloadType::U64) {
+      lines_.emplace_back("=Sequence number");
+    }
+    if (source_.text.starts_with('[') && json::isValid(source_.text)) lines_.emplace_back("=Input Dims");
+  }
+  void call(const prof::ApiCall& row) {
+    begin('X', ArgTable::ApiCall, row.args, row.kind == prof::ApiKind::Driver ? "cuda_driver" : "cuda_runtime",
+          row.name, threads_[row.thread], row.startNs);
+    length(row.durNs);
+    source_.correlation = row.correlation;
+    end(ArgTable::ApiCall);
+  }
+  void kernel(const prof::Kernel& row) {
+    begin('X', ArgTable::Kernel, row.args, "kernel", row.name, queues_[row.queue], row.startNs);
+    length(row.durNs);
+    source_.correlation = row.correlation;
+    source_.registers = row.registersPerThread;
+    source_.sharedBytes = std::uint64_t{row.staticSharedBytes} + row.dynamicSharedBytes;
+    const std::uint32_t grid[] = {row.gridX, row.gridY, row.gridZ};
+    const std::uint32_t block[] = {row.blockX, row.blockY, row.blockZ};
+    std::copy(grid, grid + 3, source_.grid);
+    std::copy(block, block + 3, source_.block);
+    end(ArgTable::Kernel);
+  }
+  void copy(const prof::Memcpy& row) {
+    begin('X', ArgTable::Memcpy, row.args, "gpu_memcpy", row.name, queues_[row.queue], row.startNs);
+    length(row.durNs);
+    source_.correlation = row.correlation;
+    source_.bytes = row.bytes;
+    end(ArgTable::Memcpy);
+  }
+  void memset(const prof::Memset& row) {
+    begin('X', ArgTable::Memset, row.args, "gpu_memset", row.name, queues_[row.queue], row.startNs);
+    length(row.durNs);
+    source_.correlation = row.correlation;
+    source_.bytes = row.bytes;
+    end(ArgTable::Memset);
+  }
+  void sync(const prof::Sync& row) {
+    begin('X', ArgTable::Sync, row.args, "cuda_sync", row.name, row.queue ? queues_[row.queue] : threads_[row.thread],
+          row.startNs);
+    length(row.durNs);
+    source_.correlation = row.correlation;
+    source_.eventId = row.eventId;
+    source_.name = store_.text(row.name);
+    end(ArgTable::Sync);
+  }
+  void overhead(const prof::Overhead& row) {
+    begin('X', ArgTable::Overhead, row.args, "overhead", row.name, threads_[row.thread], row.startNs);
+    length(row.durNs);
+    end(ArgTable::Overhead);
+  }
+  void mark(const prof::Mark& row) {
+    begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, threads_[row.thread], row.timeNs);
+    if (!row.args) put("s", "\"t\"");
+    end(ArgTable::Mark);
+  }
+  void allocation(const prof::Allocation& row) {
+    static const Place kNowhere{"0", "0"};
+    const auto thread = threads_.find(row.thread);
+    begin('i', ArgTable::Allocation, row.args, "cpu_instant_event", store_.find("[memory]"),
+          thread == threads_.end() ? kNowhere : thread->second, row.timeNs);
+    if (store_.find("[memory]") == prof::StringId())
+      out_.replace(out_.find("\"name\": \"\""), 10, "\"name\": \"[memory]\"");
+    if (!row.args) put("s", "\"t\"");
+    source_.bytes = row.bytes;
+    source_.freed = row.action == prof::MemoryAction::Free || row.action == prof::MemoryAction::ExternalFree;
+    source_.address = row.address;
+    source_.deviceIndex = devices_[row.device].index;
+    end(ArgTable::Allocation);
+  }
+  void counter(const prof::CounterSample& row) {
+    const prof::CounterTrack& track = tracks_[row.track];
+    const Place& place = threads_[track.thread];
+    out_ = "{";
+    put("ph", "\"C\"");
+    putText("name", store_.text(track.name));
+    put("pid", place.pid.empty() ? "0" : place.pid);
+    put("tid", place.tid.empty() ? "0" : place.tid);
+    number_.clear();
+    appendMicroseconds(row.timeNs, number_);
+    put("ts", number_);
+    put("args", "{");
+    putText(store_.text(track.unit).empty() ? "value" : store_.text(track.unit), "");
+    out_.resize(out_.size() - 2);
+    out_ += fmt::format("{}}}}}", row.value);
+    give();
+  }
+  void flow(const prof::Flow& row) {
+    const char phase = row.phase == prof::FlowPhase::Begin ? 's' : row.phase == prof::FlowPhase::Step ? 't' : 'f';
+    begin(phase, ArgTable::Flow, row.args, store_.text(row.category), row.name,
+          row.queue ? queues_[row.queue] : threads_[row.thread], row.timeNs);
+    putUnlessGiven("id", std::to_string(row.id));
+    end(ArgTable::Flow);
+  }
+
+  const Store& store_;
+  ByteSink& sink_;
+  const ExportOptions& options_;
+  Args args_;
+  std::map<std::string, std::string_view, std::less<>> environment_;
+  std::unordered_map<prof::ThreadId, Place> threads_;
+  std::unordered_map<prof::QueueId, Place> queues_;
+  std::map<prof::DeviceId, prof::Device> devices_;
+  std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
+
+  std::string out_, number_, tail_;
+  std::vector<std::string_view> lines_;
+  prof::ArgSetId set_;
+  ArgSource source_;
+  const Place* place_ = nullptr;
+  TimeNs startNs_ = 0;
+  bool first_ = true;
+  bool cancelled_ = false;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace
+
+prof::Status exportChrome(const Store& store, ByteSink& sink, const ExportOptions& options) {
+  return ChromeExport(store, sink, options).run();
+}
+
+}  // namespace lacuna::analyzer

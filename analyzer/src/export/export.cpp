@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/export.h"
+
+#include <fmt/format.h>
+
+#include "export/exporters.h"
+#include "store/lcn_writer.h"
+
+namespace lacuna::analyzer {
+
+std::optional<Format> formatOf(const std::filesystem::path& path) {
+  std::string name = path.filename().string();
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.size() > packed.size() && name.ends_with(packed)) name.resize(name.size() - packed.size());
+  }
+  if (name.ends_with(".lcn")) return Format::Lcn;
+  if (name.ends_with(".speedscope.json")) return Format::Speedscope;
+  if (name.ends_with(".json")) return Format::Chrome;
+  if (name.ends_with(".folded")) return Format::Folded;
+  if (name.ends_with(".csv")) return Format::Csv;
+  return std::nullopt;
+}
+
+std::string_view formatNames() {
+  return "lcn, chrome, folded, speedscope, csv, table-json";
+}
+
+std::optional<Format> formatNamed(std::string_view name) {
+  if (name == "lcn") return Format::Lcn;
+  if (name == "chrome") return Format::Chrome;
+  if (name == "folded") return Format::Folded;
+  if (name == "speedscope") return Format::Speedscope;
+  if (name == "csv") return Format::Csv;
+  if (name == "table-json") return Format::TableJson;
+  return std::nullopt;
+}
+
+prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(store.path(), path, ignored)) {
+    return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
+  }
+  if (format == Format::Lcn) {
+    LcnWriteOptions how;
+    how.progress = options.progress;
+    return writeLcn(store, path, how);
+  }
+  auto sink = ByteSink::create(path);
+  if (!sink) return sink.status();
+  const auto write = [&] {
+    switch (format) {
+      case Format::Folded:
+        return exportFolded(store, **sink, options);
+      case Format::Speedscope:
+        return exportSpeedscope(store, **sink, options);
+      case Format::Csv:
+        return exportCsv(store, **sink, options);
+      case Format::TableJson:
+        return exportTableJson(store, **sink, options);
+      default:
+        return exportChrome(store, **sink, options);
+    }
+  };
+  prof::Status status = write();
+  if (status) status = (*sink)->finish();
+  if (!status) std::filesystem::remove(path, ignored);
+  return status;
+}
+
+}  // namespace lacuna::analyzer

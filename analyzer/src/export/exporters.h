@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "export/byte_sink.h"
+#include "lacuna/analyzer/export.h"
+
+namespace lacuna::analyzer {
+
+prof::Status exportChrome(const Store& store, ByteSink& sink, const ExportOptions& options);
+prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOptions& options);
+prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOptions& options);
+prof::Status exportCsv(const Store& store, ByteSink& sink, const ExportOptions& options);
+prof::Status exportTableJson(const Store& store, ByteSink& sink, const ExportOptions& options);
+
+/// The number of a table by its name; an error that lists the names.
+prof::Result<std::size_t> tableNamed(std::string_view name);
+/// A value of a column as text: texts in words, enums and numbers as numbers.
+void appendValue(const Store& store, const prof::ColumnSpec& spec, const std::byte* value, bool quoted,
+                 std::string& out);
+
+}  // namespace lacuna::analyzer

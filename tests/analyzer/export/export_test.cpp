@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <sstream>
+
+#include "lacuna/analyzer/store_builder.h"
+#include "support/temp_file.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using testing::HasSubstr;
+
+std::string contentOf(const std::filesystem::path& path) {
+  std::ostringstream out;
+  out << std::ifstream(path, std::ios::binary).rdbuf();
+  return out.str();
+}
+
+std::shared_ptr<const Store> open(const std::filesystem::path& path) {
+  auto store = Store::open(path);
+  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+  return store.ok() ? *store : nullptr;
+}
+
+/// A trace in Kineto's format with everything that makes conversion hard, of random content.
+std::string randomTrace(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto pick = [&](unsigned n) { return random() % n; };
+  static const char* const kNames[] = {"aten::mm", "a \\\"quoted\\\" \\n name", "\\u00e9t\\u00e9", "}, {\\\"ph\\\"",
+                                       ""};
+  static const char* const kCats[] = {"cpu_op", "user_annotation", "python_function", "something else"};
+  std::string text =
+      R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU", "numSms": 108}], "traceEvents": [)";
+  for (unsigned i = 0; i < 300; ++i) {
+    if (i > 0) text += ",\n";
+    const std::string ts =
+        std::to_string(1700000000000000 + pick(100000)) + (pick(2) != 0 ? "" : "." + std::to_string(100 + pick(900)));
+    const std::string id = std::to_string(pick(50));
+    const std::string at = R"("ts": )" + ts + R"(, "name": ")" + kNames[pick(5)] + "\"";
+    const std::string host = R"("pid": 77, "tid": )" + std::to_string(pick(3)) + ", " + at;
+    const std::string device = R"("pid": 0, "tid": 7, )" + at;
+    const std::string dur = R"(, "dur": )" + std::to_string(pick(1000));
+    switch (pick(7)) {
+      case 0:
+        text += R"({"ph": "s", "cat": "ac2g", "id": )" + id + ", " + host + "}";
+        break;
+      case 1:
+        text += R"({"ph": "f", "bp": "e", "cat": "ac2g", "id": )" + id + ", " + (pick(2) != 0 ? device : host) + "}";
+        break;
+      case 2:
+        text += R"({"ph": "X", "cat": "cuda_runtime", )" + host + dur + R"(, "args": {"cbid": 211, "correlation": )" +
+                id + "}}";
+        break;
+      case 3:
+        text += R"({"ph": "X", "cat": "kernel", )" + device + dur + R"(, "args": {"External id": )" +
+                std::to_string(pick(9)) + R"(, "device": 0, "stream": 7, "correlation": )" + id + R"(, "grid": [)" +
+                std::to_string(pick(64)) +
+                R"(, 1, 1], "block": [128, 1, 1], "blocks per SM": 0.5925926, "x": [1, {"y": null}], "s": "t"}})";
+        break;
+      case 4:
+        text += R"({"ph": "i", "s": "t", )" + host + "}";
+        break;
+      default:
+        text += std::string(R"({"ph": "X", "cat": ")") + kCats[pick(4)] + "\", " + host + dur;
+        if (pick(4) != 0)
+          text += R"(, "args": {"External id": )" + id + R"(, "f": 0.1, "b": true, "n": null, "Input Dims": [[2, 3]]})";
+        if (pick(9) == 0) text += R"(, "args": {})";
+        text += "}";
+    }
+  }
+  return text + R"(], "traceName": "x"})";
+}
+
+/// Every event as text without what may differ: the place in the file.
+std::vector<std::string> eventsOf(const std::filesystem::path& path) {
+  std::vector<std::string> lines;
+  std::istringstream in(contentOf(path));
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with(',')) line.pop_back();
+    lines.push_back(line);
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+TEST(Export, AChromeTraceSurvivesTheWayThroughLcnAndBack) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const test::TempFile original(".json", randomTrace(seed));
+    const test::TempFile first(".json");
+    const test::TempFile lcn(".lcn");
+    const test::TempFile second(".json");
+    const auto store = open(original.path());
+    ASSERT_TRUE(store->warnings().empty());
+    ASSERT_TRUE(exportTrace(*store, first.path(), Format::Chrome).ok());
+    ASSERT_TRUE(exportTrace(*open(first.path()), lcn.path(), Format::Lcn).ok());
+    ASSERT_TRUE(exportTrace(*open(lcn.path()), second.path(), Format::Chrome).ok());
+    ASSERT_EQ(eventsOf(first.path()), eventsOf(second.path())) << seed;
+    const auto again = open(second.path());
+    for (std::size_t table = 0; table < prof::allTables().size(); ++table) {
+      ASSERT_EQ(again->rows(table), store->rows(table)) << prof::allTables()[table].name;
+    }
+  }
+}
+
+std::shared_ptr<const Store> smallTrace() {
+  StoreBuilder builder;
+  builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("main;x")});
+  const auto range = [&](prof::TimeNs start, prof::TimeNs dur, std::string_view name) {
+    prof::Range row;
+    row.startNs = start;
+    row.durNs = dur;
+    row.thread.value = 1;
+    row.name = builder.intern(name);
+    builder.append(row);
+  };
+  range(0, 100, "step");
+  range(10, 30, "forward");
+  range(15, 10, "conv");
+  range(60, 20, "back,\"ward\"");
+  return builder.build();
+}
+
+TEST(Export, FoldedStacksHoldSelfTimes) {
+  const test::TempFile file(".folded");
+  ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), Format::Folded).ok());
+  EXPECT_EQ(contentOf(file.path()),
+            "main:x;step 50\nmain:x;step;back,\"ward\" 20\nmain:x;step;forward 20\nmain:x;step;forward;conv 10\n");
+}
+
+TEST(Export, SpeedscopeOpensAndClosesInOrder) {
+  const test::TempFile file(".speedscope.json");
+  ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), Format::Speedscope).ok());
+  const std::string text = contentOf(file.path());
+  EXPECT_THAT(text, HasSubstr("\"startValue\": 0, \"endValue\": 100"));
+  EXPECT_THAT(text,
+              HasSubstr("{\"type\": \"C\", \"frame\": 2, \"at\": 25},\n{\"type\": \"C\", \"frame\": 1, \"at\": 40}"));
+  EXPECT_THAT(text, HasSubstr("back,\\\"ward\\\""));
+}
+
+TEST(Export, TablesBecomeCsvAndJson) {
+  const test::TempFile csv(".csv");
+  ExportOptions options;
+  options.table = "thread";
+  ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
+  EXPECT_EQ(contentOf(csv.path()), "id,process,osTid,startNs,endNs,name\n1,0,11,0,100,main;x\n");
+  const test::TempFile json(".json");
+  options.table = "range";
+  ASSERT_TRUE(exportTrace(*smallTrace(), json.path(), Format::TableJson, options).ok());
+  EXPECT_THAT(contentOf(json.path()), HasSubstr("\"name\": \"back,\\\"ward\\\"\""));
+  options.table = "kernels";
+  const auto status = exportTrace(*smallTrace(), csv.path(), Format::Csv, options);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message, HasSubstr("api_call"));
+  EXPECT_FALSE(std::filesystem::exists(csv.path()));
+}
+
+TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
+  const test::TempFile original(".json", randomTrace(1));
+  const auto store = open(original.path());
+  for (const auto* ending : {".json.gz", ".json.zst"}) {
+    const test::TempFile packed(ending);
+    ASSERT_EQ(formatOf(packed.path()), Format::Chrome);
+    ASSERT_TRUE(exportTrace(*store, packed.path(), Format::Chrome).ok());
+    EXPECT_EQ(open(packed.path())->rows<prof::Range>(), store->rows<prof::Range>());
+  }
+  EXPECT_FALSE(exportTrace(*store, original.path(), Format::Chrome).ok());
+  EXPECT_TRUE(std::filesystem::exists(original.path()));
+  EXPECT_FALSE(exportTrace(*store, "/nonexistent/x.json", Format::Chrome).ok());
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
