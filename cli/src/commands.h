@@ -20,6 +20,8 @@ void addRun(CLI::App& app, int& exitCode);
 void addTrigger(CLI::App& app, int& exitCode);
 void addDoctor(CLI::App& app, int& exitCode);
 void addGenerate(CLI::App& app, int& exitCode);
+void addConvert(CLI::App& app, int& exitCode);
+void addQuery(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
@@ -32,7 +34,7 @@ inline constexpr AddCommand kCommands[] = {
 #ifdef LACUNA_CLI_COLLECTOR
     addTrigger, addDoctor,
 #endif
-    addReport,  addWhatif, addInfo, addGenerate,
+    addReport,  addWhatif, addQuery, addConvert, addInfo, addGenerate,
 };
 
 }  // namespace lacuna::cli

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/analyzer/store.h"
+
+struct sqlite3;
+
+namespace lacuna::analyzer {
+
+/// A value of a result: its text, and whether it is a number or absent.
+struct QueryValue {
+  enum class Kind { Null, Number, Text } kind = Kind::Null;
+  std::string_view text;
+};
+
+/// SQL over a store. Every table is an SQLite virtual table of the same name that reads the store's columns in place:
+/// nothing is copied, and conditions on a table's time column (and on the row number, rowid) become a binary search.
+/// Columns that refer to texts read as text; columns that refer to other rows are numbers. One thread at a time; keeps
+/// the store alive.
+class Query {
+ public:
+  explicit Query(std::shared_ptr<const Store> store);
+  ~Query();
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  /// Runs one statement. `columns` is called once with the names, `row` for each row; answering false ends the query.
+  /// An error says what SQLite says, and what tables or columns there are when one was not found.
+  prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
+                   const std::function<bool(const std::vector<QueryValue>&)>& row);
+
+ private:
+  [[nodiscard]] std::string explained(const std::string& message) const;
+
+  std::shared_ptr<const Store> store_;
+  sqlite3* db_ = nullptr;
+};
+
+/// The tables and columns as Markdown; docs/schema.md is made of it.
+std::string schemaPage();
+
+}  // namespace lacuna::analyzer

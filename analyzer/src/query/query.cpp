@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/query.h"
+
+#include <fmt/format.h>
+
+#include "query/virtual_table.h"
+
+namespace lacuna::analyzer {
+
+Query::Query(std::shared_ptr<const Store> store) : store_(std::move(store)) {
+  if (sqlite3_open(":memory:", &db_) == SQLITE_OK) registerTables(db_, *store_);
+}
+
+Query::~Query() {
+  sqlite3_close(db_);
+}
+
+std::string Query::explained(const std::string& message) const {
+  std::string known;
+  if (message.starts_with("no such table")) {
+    for (const prof::TableSpec& table : prof::allTables()) {
+      if (store_->rows(static_cast<std::size_t>(&table - prof::allTables().data())) == 0) continue;
+      known += fmt::format("{}{}", known.empty() ? "; tables with rows: " : ", ", table.name);
+    }
+  } else if (message.starts_with("no such column")) {
+    known = "; docs/schema.md lists the columns, and so does SELECT name FROM pragma_table_info('range')";
+  }
+  return "SQL: " + message + known;
+}
+
+prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
+                        const std::function<bool(const std::vector<QueryValue>&)>& row) {
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int prepared = sqlite3_prepare_v2(db_, sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+  const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(raw, sqlite3_finalize);
+  if (prepared != SQLITE_OK) {
+    const int at = sqlite3_error_offset(db_);
+    const std::string where = at > 0 ? fmt::format(" (at character {})", at + 1) : "";
+    return prof::Error{explained(sqlite3_errmsg(db_)) + where};
+  }
+  if (!statement)
+    return prof::Error{"SQL: the statement is empty; try SELECT name, count(*) FROM kernel GROUP BY name"};
+  std::string_view tail(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
+  if (tail.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
+    return prof::Error{"SQL: one statement at a time; there is text after the first ';'"};
+  }
+  const int count = sqlite3_column_count(statement.get());
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(statement.get(), i));
+  columns(names);
+  std::vector<QueryValue> values(static_cast<std::size_t>(count));
+  int stepped = SQLITE_ROW;
+  while ((stepped = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    for (int i = 0; i < count; ++i) {
+      QueryValue& value = values[static_cast<std::size_t>(i)];
+      const int type = sqlite3_column_type(statement.get(), i);
+      value.kind = type == SQLITE_NULL                              ? QueryValue::Kind::Null
+                   : type == SQLITE_INTEGER || type == SQLITE_FLOAT ? QueryValue::Kind::Number
+                                                                    : QueryValue::Kind::Text;
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement.get(), i));
+      value.text = text == nullptr
+                       ? std::string_view()
+                       : std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(statement.get(), i)));
+    }
+    if (!row(values)) return {};
+  }
+  if (stepped != SQLITE_DONE) return prof::Error{explained(sqlite3_errmsg(db_))};
+  return {};
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "lacuna/analyzer/query.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::string typeOf(const prof::ColumnSpec& column) {
+  static constexpr std::string_view kRefers[] = {"",          "text",     "process.id",       "thread.id",
+                                                 "device.id", "queue.id", "counter_track.id", "stack_frame.id",
+                                                 "arg_set.id"};
+  if (column.refers != prof::Refers::Nothing) return std::string(kRefers[static_cast<std::size_t>(column.refers)]);
+  if (column.hint == prof::Hint::Time || column.hint == prof::Hint::Length) return "ns";
+  static constexpr std::string_view kTypes[] = {"i64", "u64", "i32", "u32", "u16", "u8", "f64"};
+  return std::string(kTypes[static_cast<std::size_t>(column.type)]);
+}
+
+}  // namespace
+
+std::string schemaPage() {
+  std::string page =
+      "<!-- Made by `lacuna query --schema`; do not edit. -->\n# The tables of a trace\n\n"
+      "Every source becomes these tables, and `lacuna query` reads them under these names. Rows are in the order of "
+      "their\n"
+      "first time column; `rowid` is the row number. Id 0 means none. A column whose type is `text` reads as text.\n";
+  for (const prof::TableSpec& table : prof::allTables()) {
+    page += fmt::format("\n## {}\n\n| column | type | what |\n|---|---|---|\n", table.name);
+    for (std::size_t i = 0; i < table.columnCount; ++i) {
+      const prof::ColumnSpec& column = table.columns[i];
+      page += fmt::format("| {} | {} | {} |\n", column.name, typeOf(column), column.doc);
+    }
+  }
+  return page;
+}
+
+}  // namespace lacuna::analyzer

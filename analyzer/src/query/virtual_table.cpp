@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "query/virtual_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "store/backend.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// One of these for each table, for as long as the connection lives.
+struct Module {
+  const Store* store = nullptr;
+  std::size_t table = 0;
+};
+
+struct Table : sqlite3_vtab {
+  const Store* store = nullptr;
+  std::size_t number = 0;
+  const prof::TableSpec* spec = nullptr;
+  std::optional<std::size_t> time;
+};
+
+struct Cursor : sqlite3_vtab_cursor {
+  std::uint64_t row = 0;
+  std::uint64_t end = 0;
+  std::vector<ColumnView> columns;  ///< fetched when first asked for
+};
+
+/// What best-index found, as a bit set in idxNum: which bounds filter() gets, in this order.
+enum Bound : int { kTimeAtLeast = 1, kTimeAbove = 2, kTimeAtMost = 4, kTimeBelow = 8, kTimeEqual = 16, kRowEqual = 32 };
+constexpr int kBounds[] = {kTimeAtLeast, kTimeAbove, kTimeAtMost, kTimeBelow, kTimeEqual, kRowEqual};
+
+int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out, char**) {
+  const auto& module = *static_cast<const Module*>(client);
+  auto* table = new Table();
+  table->store = module.store;
+  table->number = module.table;
+  table->spec = &prof::allTables()[module.table];
+  table->time = columnWithHint(*table->spec, prof::Hint::Time);
+  std::string sql = "CREATE TABLE x(";
+  for (std::size_t i = 0; i < table->spec->columnCount; ++i) {
+    const prof::ColumnSpec& column = table->spec->columns[i];
+    const bool isText = column.refers == prof::Refers::String;
+    if (i > 0) sql += ", ";
+    sql += '"';
+    sql += column.name;
+    sql += isText ? "\" TEXT" : column.type == prof::ColumnType::F64 ? "\" REAL" : "\" INTEGER";
+  }
+  sql += ")";
+  *out = table;
+  return sqlite3_declare_vtab(db, sql.c_str());
+}
+
+int disconnect(sqlite3_vtab* table) {
+  delete static_cast<Table*>(table);
+  return SQLITE_OK;
+}
+
+int boundOf(const Table& table, const sqlite3_index_info::sqlite3_index_constraint& constraint) {
+  if (constraint.iColumn == -1) return constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? kRowEqual : 0;
+  if (!table.time || constraint.iColumn != static_cast<int>(*table.time)) return 0;
+  switch (constraint.op) {
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return kTimeAtLeast;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+      return kTimeAbove;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return kTimeAtMost;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+      return kTimeBelow;
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+      return kTimeEqual;
+    default:
+      return 0;
+  }
+}
+
+int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
+  const auto& table = *static_cast<Table*>(base);
+  double rows = static_cast<double>(table.store->rows(table.number)) + 1;
+  int argument = 0;
+  for (const int bound : kBounds) {
+    for (int i = 0; i < info->nConstraint; ++i) {
+      const auto& constraint = info->aConstraint[i];
+      if (constraint.usable == 0 || boundOf(table, constraint) != bound) continue;
+      info->aConstraintUsage[i].argvIndex = ++argument;
+      info->idxNum |= bound;
+      rows = bound == kRowEqual ? 1 : bound == kTimeEqual ? std::min(rows, 10.0) : rows / 4;
+      break;
+    }
+  }
+  // Rows come in the order of their time.
+  if (table.time && info->nOrderBy == 1 && info->aOrderBy[0].iColumn == static_cast<int>(*table.time) &&
+      info->aOrderBy[0].desc == 0) {
+    info->orderByConsumed = 1;
+  }
+  info->estimatedRows = static_cast<sqlite3_int64>(rows);
+  info->estimatedCost = rows + (info->idxNum != 0 ? std::log2(rows + 1) : 0);
+  if ((info->idxNum & kRowEqual) != 0) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+  return SQLITE_OK;
+}
+
+int open(sqlite3_vtab* base, sqlite3_vtab_cursor** out) {
+  auto* cursor = new Cursor();
+  cursor->columns.resize(static_cast<Table*>(base)->spec->columnCount);
+  *out = cursor;
+  return SQLITE_OK;
+}
+
+int close(sqlite3_vtab_cursor* cursor) {
+  delete static_cast<Cursor*>(cursor);
+  return SQLITE_OK;
+}
+
+const ColumnView& columnOf(Cursor& cursor, std::size_t column) {
+  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  ColumnView& view = cursor.columns[column];
+  if (view.data == nullptr) view = table.store->column(table.number, column);
+  return view;
+}
+
+/// The integer nearest to a bound, so that `t > 1.5` is `t >= 2` and a text never matches.
+bool integerBound(sqlite3_value* value, bool roundUp, std::int64_t& out) {
+  if (sqlite3_value_type(value) == SQLITE_INTEGER) return out = sqlite3_value_int64(value), true;
+  if (sqlite3_value_numeric_type(value) != SQLITE_FLOAT) return false;
+  const double real = sqlite3_value_double(value);
+  const double rounded = roundUp ? std::ceil(real) : std::floor(real);
+  out = rounded >= 9.2e18 ? INT64_MAX : rounded <= -9.2e18 ? INT64_MIN : static_cast<std::int64_t>(rounded);
+  return true;
+}
+
+int filter(sqlite3_vtab_cursor* base, int index, const char*, int count, sqlite3_value** values) {
+  auto& cursor = *static_cast<Cursor*>(base);
+  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  cursor.row = 0;
+  cursor.end = table.store->rows(table.number);
+  int argument = 0;
+  for (const int bound : kBounds) {
+    if ((index & bound) == 0 || argument >= count) continue;
+    sqlite3_value* value = values[argument++];
+    std::int64_t number = 0;
+    if (sqlite3_value_type(value) == SQLITE_NULL) {
+      cursor.end = 0;
+      continue;
+    }
+    // SQLite tests every condition again, so a bound that is no number may be ignored.
+    if (!integerBound(value, bound == kTimeAtLeast || bound == kTimeAbove, number)) continue;
+    if (bound == kRowEqual) {
+      cursor.row = number < 0 ? cursor.end : static_cast<std::uint64_t>(number);
+      cursor.end = std::min(cursor.end, cursor.row + 1);
+      continue;
+    }
+    const auto* from = reinterpret_cast<const prof::TimeNs*>(columnOf(cursor, *table.time).data);
+    const auto* to = from + table.store->rows(table.number);
+    if (bound == kTimeAtLeast || bound == kTimeAbove || bound == kTimeEqual) {
+      cursor.row = std::max(cursor.row, static_cast<std::uint64_t>(std::lower_bound(from, to, number) - from));
+    }
+    if (bound == kTimeAtMost || bound == kTimeBelow || bound == kTimeEqual) {
+      cursor.end = std::min(cursor.end, static_cast<std::uint64_t>(std::upper_bound(from, to, number) - from));
+    }
+  }
+  return SQLITE_OK;
+}
+
+int next(sqlite3_vtab_cursor* cursor) {
+  ++static_cast<Cursor*>(cursor)->row;
+  return SQLITE_OK;
+}
+
+int eof(sqlite3_vtab_cursor* base) {
+  const auto& cursor = *static_cast<Cursor*>(base);
+  return static_cast<int>(cursor.row >= cursor.end);
+}
+
+template <class T>
+T valueAt(const ColumnView& view, std::uint64_t row) {
+  T value;
+  std::memcpy(&value, view.data + row * sizeof value, sizeof value);
+  return value;
+}
+
+int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number) {
+  auto& cursor = *static_cast<Cursor*>(base);
+  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  const prof::ColumnSpec& spec = table.spec->columns[number];
+  const ColumnView& view = columnOf(cursor, static_cast<std::size_t>(number));
+  if (spec.refers == prof::Refers::String) {
+    const std::string_view text = table.store->text(prof::StringId(valueAt<std::uint32_t>(view, cursor.row)));
+    sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()),
+                        SQLITE_STATIC);
+    return SQLITE_OK;
+  }
+  switch (spec.type) {
+    case prof::ColumnType::F64:
+      sqlite3_result_double(context, valueAt<double>(view, cursor.row));
+      break;
+    case prof::ColumnType::I64:
+    case prof::ColumnType::U64:
+      sqlite3_result_int64(context, valueAt<sqlite3_int64>(view, cursor.row));
+      break;
+    case prof::ColumnType::I32:
+      sqlite3_result_int64(context, valueAt<std::int32_t>(view, cursor.row));
+      break;
+    case prof::ColumnType::U32:
+      sqlite3_result_int64(context, valueAt<std::uint32_t>(view, cursor.row));
+      break;
+    case prof::ColumnType::U16:
+      sqlite3_result_int64(context, valueAt<std::uint16_t>(view, cursor.row));
+      break;
+    case prof::ColumnType::U8:
+      sqlite3_result_int64(context, valueAt<std::uint8_t>(view, cursor.row));
+      break;
+  }
+  return SQLITE_OK;
+}
+
+int rowid(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
+  *out = static_cast<sqlite3_int64>(static_cast<Cursor*>(cursor)->row);
+  return SQLITE_OK;
+}
+
+/// Without xCreate a table is eponymous: it exists under its module's name.
+sqlite3_module makeModule() {
+  sqlite3_module module{};
+  module.xConnect = connect;
+  module.xDisconnect = disconnect;
+  module.xBestIndex = bestIndex;
+  module.xOpen = open;
+  module.xClose = close;
+  module.xFilter = filter;
+  module.xNext = next;
+  module.xEof = eof;
+  module.xColumn = column;
+  module.xRowid = rowid;
+  return module;
+}
+
+}  // namespace
+
+void registerTables(sqlite3* db, const Store& store) {
+  static const sqlite3_module kModule = makeModule();
+  const auto tables = prof::allTables();
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const std::string name(tables[i].name);
+    sqlite3_create_module_v2(db, name.c_str(), &kModule, new Module{&store, i},
+                             [](void* module) { delete static_cast<Module*>(module); });
+  }
+}
+
+}  // namespace lacuna::analyzer

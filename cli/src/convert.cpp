@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "commands.h"
+#include "lacuna/analyzer/export.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+struct Options {
+  std::string in, out, to, table;
+  bool quiet = false;
+};
+
+/// A line of progress on a terminal; nothing elsewhere.
+analyzer::Progress progressLine(std::string what, bool quiet) {
+  if (quiet || isatty(STDERR_FILENO) == 0) return nullptr;
+  auto last = std::make_shared<int>(-1);
+  return [what = std::move(what), last](double share) {
+    const int percent = static_cast<int>(share * 100);
+    if (percent != *last) fmt::print(stderr, "\r{} {:3} %", what, *last = percent);
+    return true;
+  };
+}
+
+int run(const Options& options) {
+  using namespace analyzer;
+  const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
+  if (!format) {
+    return printError(fmt::format("{}: say what to write with --to: {}", options.to.empty() ? options.out : options.to,
+                                  formatNames()));
+  }
+  OpenOptions open;
+  open.progress = progressLine("reading", options.quiet);
+  const auto store = Store::open(options.in, open);
+  if (open.progress) fmt::print(stderr, "\r\033[K");
+  if (!store) return printError(store.error().message);
+  for (const std::string& warning : (*store)->warnings()) printWarning(warning);
+  ExportOptions how;
+  if (!options.table.empty()) how.table = options.table;
+  how.progress = progressLine("writing", options.quiet);
+  const auto status = exportTrace(**store, options.out, *format, how);
+  if (how.progress) fmt::print(stderr, "\r\033[K");
+  if (!status) return printError(status.error().message);
+  std::error_code ignored;
+  fmt::print("{}: {}\n", options.out, humanBytes(std::filesystem::file_size(options.out, ignored)));
+  return kOk;
+}
+
+}  // namespace
+
+void addConvert(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("convert", "Turns a trace of any kind into another kind.");
+  command->add_option("in", options->in, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)")->required();
+  command->add_option("out", options->out, "the file to write; .gz and .zst compress text formats")->required();
+  command->add_option("--to", options->to,
+                      fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .folded, "
+                                  ".speedscope.json, .csv",
+                                  analyzer::formatNames()));
+  command->add_option("--table", options->table, "the table that csv and table-json write (kernel)");
+  command->add_flag("-q,--quiet", options->quiet, "no progress");
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/query.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "commands.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+using analyzer::QueryValue;
+
+struct Options {
+  std::string file, sql;
+  bool csv = false;
+  bool json = false;
+  bool schema = false;
+};
+
+std::string csvField(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
+/// Prints rows as they come, or, for people, keeps a screenful to align the columns.
+class Printer {
+ public:
+  explicit Printer(const Options& options) : options_(options) {}
+
+  void columns(const std::vector<std::string>& names) {
+    names_ = names;
+    if (options_.csv) line(std::vector<std::string_view>(names.begin(), names.end()));
+    if (options_.json) fmt::print("[");
+    if (!options_.csv && !options_.json) lines_.emplace_back(names);
+  }
+  bool row(const std::vector<QueryValue>& values) {
+    ++rows_;
+    if (options_.json) {
+      std::string out = rows_ == 1 ? "\n{" : ",\n{";
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i > 0) out += ", ";
+        out += jsonString(names_[i]) + ": ";
+        out += values[i].kind == QueryValue::Kind::Null     ? "null"
+               : values[i].kind == QueryValue::Kind::Number ? std::string(values[i].text)
+                                                            : jsonString(values[i].text);
+      }
+      fmt::print("{}}}", out);
+    } else if (options_.csv) {
+      std::vector<std::string_view> texts;
+      for (const QueryValue& value : values) texts.push_back(value.text);
+      line(texts);
+    } else {
+      std::vector<std::string> texts;
+      for (const QueryValue& value : values) {
+        texts.emplace_back(value.text.size() > kWidest ? std::string(value.text.substr(0, kWidest - 3)) + "..."
+                                                       : std::string(value.text));
+        numeric_.resize(values.size(), true);
+        if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;
+      }
+      lines_.push_back(std::move(texts));
+      if (lines_.size() > kLines) align();
+    }
+    return true;
+  }
+  void finish() {
+    if (options_.json) fmt::print("\n]\n");
+    if (!options_.json && !options_.csv) align();
+  }
+
+ private:
+  static constexpr std::size_t kWidest = 80;
+  static constexpr std::size_t kLines = 1000;
+
+  void line(const std::vector<std::string_view>& texts) {
+    std::string out;
+    for (std::size_t i = 0; i < texts.size(); ++i) out += (i > 0 ? "," : "") + csvField(texts[i]);
+    fmt::print("{}\n", out);
+  }
+
+  void align() {
+    std::vector<std::size_t> widths(names_.size());
+    numeric_.resize(names_.size(), false);
+    for (const auto& texts : lines_) {
+      for (std::size_t i = 0; i < texts.size(); ++i) widths[i] = std::max(widths[i], texts[i].size());
+    }
+    for (const auto& texts : lines_) {
+      std::string out;
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (i > 0) out += "  ";
+        out += numeric_[i] ? fmt::format("{:>{}}", texts[i], widths[i]) : fmt::format("{:<{}}", texts[i], widths[i]);
+      }
+      fmt::print("{}\n", out.substr(0, out.find_last_not_of(' ') + 1));
+    }
+    lines_.clear();
+  }
+
+  const Options& options_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::string>> lines_;
+  std::vector<bool> numeric_;
+  std::uint64_t rows_ = 0;
+};
+
+int run(const Options& options) {
+  if (options.schema) {
+    fmt::print("{}", analyzer::schemaPage());
+    return kOk;
+  }
+  if (options.file.empty() || options.sql.empty()) {
+    printError("name a trace and a statement: lacuna query FILE \"SELECT …\", or --schema");
+    return kUsage;
+  }
+  auto store = analyzer::Store::open(options.file);
+  if (!store) return printError(store.error().message);
+  for (const std::string& warning : (*store)->warnings()) printWarning(warning);
+  analyzer::Query query(std::move(*store));
+  Printer printer(options);
+  const auto status = query.run(
+      options.sql, [&](const auto& names) { printer.columns(names); },
+      [&](const auto& row) { return printer.row(row); });
+  if (!status) return printError(status.error().message);
+  printer.finish();
+  return kOk;
+}
+
+}  // namespace
+
+void addQuery(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("query", "Asks a trace of any kind in SQL.");
+  command->add_option("file", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)");
+  command->add_option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
+  auto* csv = command->add_flag("--csv", options->csv, "print comma-separated values");
+  command->add_flag("--json", options->json, "print JSON")->excludes(csv);
+  command->add_flag("--schema", options->schema, "print the tables and columns");
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/query.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<const Store> trace() {
+  StoreBuilder builder;
+  for (int i = 0; i < 1000; ++i) {
+    prof::Kernel kernel;
+    kernel.startNs = i * 10;
+    kernel.durNs = i % 3;
+    kernel.correlation = static_cast<std::uint64_t>(i);
+    kernel.name = builder.intern(i % 2 == 0 ? "gemm" : "relu");
+    builder.append(kernel);
+    prof::ApiCall call;
+    call.startNs = i * 10 - 4;
+    call.correlation = static_cast<std::uint64_t>(i);
+    call.name = builder.intern("launch");
+    builder.append(call);
+  }
+  return builder.build();
+}
+
+/// The rows as lines of values.
+std::string ask(std::string_view sql) {
+  Query query(trace());
+  std::string out;
+  const auto status = query.run(
+      sql, [](const auto&) {},
+      [&](const std::vector<QueryValue>& row) {
+        for (const QueryValue& value : row)
+          out += (value.kind == QueryValue::Kind::Null ? "-" : std::string(value.text)) + " ";
+        out += "\n";
+        return true;
+      });
+  return status ? out : "error: " + status.error().message;
+}
+
+TEST(Query, GroupsAndJoins) {
+  EXPECT_EQ(ask("SELECT name, count(*), sum(durNs) FROM kernel GROUP BY name"), "gemm 500 500 \nrelu 500 499 \n");
+  EXPECT_EQ(ask("SELECT count(*), min(k.startNs - a.startNs) FROM api_call a JOIN kernel k USING (correlation)"),
+            "1000 4 \n");
+}
+
+TEST(Query, BoundsOnTimeGiveTheSameRowsAsAFullScan) {
+  for (const auto* condition :
+       {"startNs > 500", "startNs >= 500", "startNs < 500", "startNs <= 500", "startNs = 500", "startNs > 500.5",
+        "startNs BETWEEN 95 AND 105", "startNs > 10 AND startNs <= 40", "startNs > NULL", "startNs > 'x'",
+        "startNs = 500.5", "startNs < -1e30", "startNs < 1e30"}) {
+    std::string slow(condition);
+    for (std::size_t at = 0; (at = slow.find("startNs", at)) != std::string::npos; at += 8)
+      slow.replace(at, 7, "+startNs");
+    EXPECT_EQ(ask(std::string("SELECT count(*), sum(correlation) FROM kernel WHERE ") + condition),
+              ask("SELECT count(*), sum(correlation) FROM kernel WHERE " + slow))
+        << condition;
+  }
+  EXPECT_EQ(ask("SELECT startNs FROM kernel WHERE rowid = 7"), "70 \n");
+  EXPECT_EQ(ask("SELECT startNs FROM kernel WHERE rowid = -1"), "");
+  EXPECT_EQ(ask("SELECT startNs FROM kernel WHERE startNs > 70 ORDER BY startNs LIMIT 2"), "80 \n90 \n");
+}
+
+TEST(Query, ErrorsAreExplained) {
+  EXPECT_THAT(ask("SELECT * FROM kernels"), HasSubstr("tables with rows: api_call, kernel"));
+  EXPECT_THAT(ask("SELECT nme FROM kernel"), HasSubstr("at character 8"));
+  EXPECT_THAT(ask("SELEKT"), HasSubstr("syntax error"));
+  EXPECT_THAT(ask(""), HasSubstr("empty"));
+  EXPECT_THAT(ask("SELECT 1; SELECT 2"), HasSubstr("one statement"));
+  EXPECT_THAT(ask("INSERT INTO kernel VALUES (1)"), HasSubstr("error"));
+}
+
+TEST(Query, EveryWorkedQueryOfTheDocsRuns) {
+  std::ostringstream page;
+  page << std::ifstream(LACUNA_DOCS "/query.md").rdbuf();
+  const std::string text = page.str();
+  int count = 0;
+  for (std::size_t at = 0; (at = text.find("```sql\n", at)) != std::string::npos; ++count) {
+    at += 7;
+    EXPECT_THAT(ask(text.substr(at, text.find("```", at) - at)), testing::Not(HasSubstr("error:")));
+  }
+  EXPECT_EQ(count, 20);
+}
+
+TEST(Query, TheSchemaPageIsUpToDate) {
+  std::ostringstream page;
+  page << std::ifstream(LACUNA_DOCS "/schema.md").rdbuf();
+  EXPECT_EQ(page.str(), schemaPage()) << "run: lacuna query --schema > docs/schema.md";
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
