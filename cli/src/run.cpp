@@ -113,8 +113,8 @@ void addRun(CLI::App& app, int& code) {
   auto* run = app.add_subcommand("run", "Records a program and everything it starts into a trace.");
   run->footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
+      "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]\n"
       "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
-  run->usage("Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]");
   run->prefix_command();
   run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)");
   run->add_option("--trace", typed->trace,
