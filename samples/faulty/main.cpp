@@ -68,7 +68,7 @@ class Net : public rt::nn::Module {
     for (Tensor* shift : {&shiftOne_, &shiftTwo_, &shiftThree_}) *shift = addParameter("shift", rt::zeros({hidden}));
   }
   [[nodiscard]] const char* kind() const override { return "Net"; }
-  bool syncs = false;    ///< looks at every layer's values on the host
+  bool syncs = false;  ///< looks at every layer's values on the host
 
  protected:
   Tensor forward(const Tensor& x) override {
