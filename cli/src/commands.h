@@ -22,6 +22,7 @@ void addDoctor(CLI::App& app, int& exitCode);
 void addGenerate(CLI::App& app, int& exitCode);
 void addConvert(CLI::App& app, int& exitCode);
 void addQuery(CLI::App& app, int& exitCode);
+void addGui(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
@@ -34,7 +35,7 @@ inline constexpr AddCommand kCommands[] = {
 #ifdef LACUNA_CLI_COLLECTOR
     addTrigger, addDoctor,
 #endif
-    addReport,  addWhatif, addQuery, addConvert, addInfo, addGenerate,
+    addReport,  addWhatif, addGui, addQuery, addConvert, addInfo, addGenerate,
 };
 
 }  // namespace lacuna::cli

@@ -4,8 +4,10 @@
 #include <QApplication>
 #include <QFile>
 #include <QImage>
+#include <QLineEdit>
 #include <QSettings>
 #include <QSignalSpy>
+#include <QSlider>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
@@ -17,7 +19,10 @@
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
 #include "models/details_model.h"
+#include "models/table_model.h"
+#include "views/overview_page.h"
 #include "views/start_pages.h"
+#include "views/table_page.h"
 #include "views/timeline_page.h"
 
 using namespace lacuna;       // NOLINT
@@ -37,7 +42,13 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("run.lcn"));
     QVERIFY(shown.wait());
     window_->showPage(QStringLiteral("timeline"));
-    QTest::qWait(1);
+    QTest::qWait(30);  // layouts settle
+  }
+  void openAnalysed() {
+    QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
+    open();
+    QVERIFY(analysed.count() > 0 || analysed.wait());
+    QVERIFY(window_->findings().analysis != nullptr);
   }
   [[nodiscard]] EventPlace firstKernel() const {
     const auto& groups = window_->trace()->tracks->groups;
@@ -56,6 +67,7 @@ class WindowTest : public QObject {
  private Q_SLOTS:
   void init() {
     gui::testing::failOnWarnings();
+    QSettings().clear();
     window_ = std::make_unique<MainWindow>();
     window_->setDark(true);
     window_->resize(1280, 800);
@@ -234,8 +246,114 @@ class WindowTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void bothThemesDrawEveryPage() {
+  void aStretchIsSummedUp() {
     open();
+    QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
+    const prof::TimeWindow step{1'010'000'000, 1'020'000'000};
+    view()->setArea(step);
+    QVERIFY(ready.wait());
+    const auto stats = analyzer::areaStats(*window_->trace()->tracks, step);
+    const TableModel* sums = window_->timeline()->sums();
+    QCOMPARE(sums->rowCount(), static_cast<int>(stats.names.size()));
+    QCOMPARE(sums->table()[2].numbers[0], static_cast<double>(stats.names[0].totalNs));
+  }
+
+  void searchGoesToTheNextEvent() {
+    open();
+    QTest::keyClicks(window_->timeline()->search(), QStringLiteral("relu_kernel"));
+    QVERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("12 events")));
+    QTest::keyClick(window_->timeline()->search(), Qt::Key_Return);
+    QVERIFY(view()->selection().has_value());
+    const auto first = view()->selection()->event;
+    window_->timeline()->findNext(true);
+    QCOMPARE(view()->selection()->event, first + 4);
+    window_->timeline()->findNext(false);
+    QCOMPARE(view()->selection()->event, first);
+  }
+
+  void aKernelLeadsToItsLaunchAndBack() {
+    open();
+    view()->reveal(firstKernel());
+    QCOMPARE(view()->links().size(), std::size_t{1});
+    QTest::keyClick(view(), Qt::Key_L);
+    QCOMPARE(window_->trace()->track(view()->selection()->track).kind, analyzer::TrackKind::Calls);
+    QTest::keyClick(view(), Qt::Key_L);
+    QVERIFY(view()->selection() == firstKernel());
+  }
+
+  void aFindingLeadsToItsEvidence() {
+    openAnalysed();
+    const auto& analysis = *window_->findings().analysis;
+    QVERIFY(!analysis.findings.empty());
+    std::size_t n = 0;
+    while (n < analysis.findings.size() && analysis.findings[n].evidence.empty()) ++n;
+    QVERIFY(n < analysis.findings.size());
+    window_->showPage(QStringLiteral("overview"));
+    window_->overview()->activateFinding(n);
+    const auto& evidence = analysis.findings[n].evidence[0];
+    QVERIFY(view()->isVisible());
+    QVERIFY(view()->viewport().startNs() <= evidence.startNs && view()->viewport().endNs() >= evidence.endNs);
+  }
+
+  void aChangeCanBePlayed() {
+    openAnalysed();
+    QVERIFY(window_->findings().simulator != nullptr);
+    const QString before = window_->overview()->prediction();
+    QVERIFY(before.contains(QStringLiteral("10.0 ms")));
+    window_->overview()->workers()->setEnabled(true);
+    window_->overview()->workers()->setValue(4);
+    QVERIFY(window_->overview()->prediction() != before);
+  }
+
+  void tablesShowTheAnalyzersNumbers() {
+    openAnalysed();
+    const auto& rows = window_->findings().analysis->kernels;
+    const TableModel* model = window_->kernels()->model();
+    QCOMPARE(model->rowCount(), static_cast<int>(rows.size()));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      QCOMPARE(model->table()[0].texts[i].toStdString(), rows[i].name);
+      QCOMPARE(model->table()[2].numbers[i], static_cast<double>(rows[i].totalNs));
+    }
+  }
+
+  void theSessionComesBack() {
+    open();
+    QTest::keyClick(view(), Qt::Key_W);
+    window_->timeline()->toggleBookmark();
+    const Viewport before = view()->viewport();
+    window_->close();
+    window_ = std::make_unique<MainWindow>();
+    window_->show();
+    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("run.lcn"));
+    QVERIFY(shown.wait());
+    QVERIFY(view()->viewport() == before);
+    QCOMPARE(view()->bookmarks().size(), std::size_t{1});
+  }
+
+  void largeTablesSortAndFilterOffTheThread() {
+    TableModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    TableColumn names{QStringLiteral("Name")};
+    TableColumn sizes{QStringLiteral("Size"), TableColumn::Kind::Bytes};
+    for (int i = 0; i < 1000; ++i) {
+      names.texts.push_back(QStringLiteral("row %1").arg(i * 7919 % 1000));
+      sizes.numbers.push_back(i * 7919 % 1000);
+    }
+    model.setTable({names, sizes});
+    QSignalSpy arranged(&model, &TableModel::arranged);
+    model.sort(1, Qt::AscendingOrder);
+    QVERIFY(arranged.wait());
+    for (int i = 0; i < 1000; ++i) QCOMPARE(model.table()[1].numbers[model.sourceRow(i)], double(i));
+    model.setFilter(QStringLiteral("ROW 99"));
+    QVERIFY(arranged.wait());
+    QCOMPARE(model.rowCount(), 11);
+    QVERIFY(model.csv().startsWith(QStringLiteral("Name,Size\nrow 99,99\n")));
+  }
+
+  void bothThemesDrawEveryPage() {
+    openAnalysed();
     for (const bool dark : {true, false}) {
       window_->setDark(dark);
       for (const QString& page : window_->pageNames()) {

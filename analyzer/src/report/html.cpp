@@ -6,7 +6,7 @@
 #include <array>
 
 #include "lacuna/analyzer/report.h"
-#include "report/summary.h"
+#include "lacuna/analyzer/summary.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {

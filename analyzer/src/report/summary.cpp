@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "report/summary.h"
+#include "lacuna/analyzer/summary.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <climits>
 
 #include "lacuna/analyzer/report.h"
-#include "report/summary.h"
+#include "lacuna/analyzer/summary.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {

@@ -3,11 +3,13 @@
 #include "app/main_window.h"
 
 #include <QApplication>
+#include <QCryptographicHash>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenuBar>
 #include <QMimeData>
 #include <QSettings>
@@ -16,10 +18,15 @@
 #include <QTabBar>
 #include <QVBoxLayout>
 
+#include "app/dialogs.h"
 #include "app/loader.h"
 #include "app/style.h"
+#include "models/analysis_tables.h"
 #include "timeline/text.h"
+#include "views/memory_page.h"
+#include "views/overview_page.h"
 #include "views/start_pages.h"
+#include "views/table_page.h"
 #include "views/timeline_page.h"
 
 namespace lacuna::gui {
@@ -28,7 +35,8 @@ namespace {
 constexpr int kRecentKept = 8;
 }  // namespace
 
-MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), loader_(new Loader(this)) {
+MainWindow::MainWindow(QWidget* parent)
+    : QMainWindow(parent), loader_(new Loader(this)), runner_(new AnalysisRunner(this)) {
   setWindowTitle(QStringLiteral("Lacuna"));
   setAcceptDrops(true);
   resize(1440, 900);
@@ -58,8 +66,16 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), loader_(new Loade
     states_->addWidget(page);
   }
   setCentralWidget(states_);
+  overview_ = new OverviewPage(pages_);
   timeline_ = new TimelinePage(pages_);
+  memory_ = new MemoryPage(pages_);
+  kernels_ = new TablePage(tr("Kernels"), tr("This trace records no device work."), pages_);
+  operators_ = new TablePage(tr("Operators"), tr("This trace records no operators."), pages_);
+  addPage(QStringLiteral("overview"), tr("Overview"), overview_);
   addPage(QStringLiteral("timeline"), tr("Timeline"), timeline_);
+  addPage(QStringLiteral("memory"), tr("Memory"), memory_);
+  addPage(QStringLiteral("kernels"), tr("Kernels"), kernels_);
+  addPage(QStringLiteral("operators"), tr("Operators"), operators_);
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
 
   summary_ = new QLabel(this);
@@ -77,6 +93,23 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), loader_(new Loade
     Q_EMIT traceFailed(message);
   });
   connect(loader_, &Loader::cancelled, this, [this] { states_->setCurrentIndex(trace_ ? 3 : 0); });
+  connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
+  connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
+    overview_->setFailure(message);
+    Q_EMIT analysisShown();
+  });
+  connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
+  connect(memory_, &MemoryPage::momentWanted, this, [this](prof::TimeNs at) {
+    const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
+    showOnTimeline({{at - around, at + around}}, QString());
+  });
+  for (TablePage* page : {kernels_, operators_}) {
+    connect(page, &TablePage::nameActivated, this, [this](const QString& name) {
+      showPage(QStringLiteral("timeline"));
+      timeline_->search()->setText(name);
+      timeline_->findNext(true);
+    });
+  }
   connect(loading_, &LoadingPage::cancelClicked, loader_, &Loader::cancel);
   connect(welcome_, &WelcomePage::openClicked, this, &MainWindow::chooseFile);
   connect(welcome_, &WelcomePage::recentClicked, this, &MainWindow::openFile);
@@ -95,19 +128,108 @@ void MainWindow::addPage(const QString& name, const QString& title, QWidget* pag
 void MainWindow::makeMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
+  file->addAction(tr("&Save picture…"), this, &MainWindow::savePicture);
   file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
   QMenu* view = menuBar()->addMenu(tr("&View"));
-  view->addAction(tr("Switch between &dark and light"), this, [this] { setDark(!dark_); });
+  for (int i = 0; i < tabs_->count(); ++i) {
+    view->addAction(tabs_->tabText(i), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)), this,
+                    [this, i] { tabs_->setCurrentIndex(i); });
+  }
+  view->addSeparator();
+  view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
+                  [this] { setDark(!dark_); });
+  QMenu* go = menuBar()->addMenu(tr("&Go"));
   TimelineView* timeline = timeline_->view();
-  view->addAction(tr("&Whole trace"), timeline, &TimelineView::fit);
-  view->addAction(tr("&Back"), timeline, &TimelineView::back);
-  view->addAction(tr("&Forward"), timeline, &TimelineView::forward);
+  go->addAction(tr("&Find events…"), QKeySequence::Find, this, [this] {
+    showPage(QStringLiteral("timeline"));
+    timeline_->search()->setFocus();
+    timeline_->search()->selectAll();
+  });
+  go->addAction(tr("&Whole trace"), timeline, &TimelineView::fit);
+  go->addAction(tr("&Zoom to the selection"), timeline, &TimelineView::zoomToSelection);
+  go->addAction(tr("&Back"), timeline, &TimelineView::back);
+  go->addAction(tr("F&orward"), timeline, &TimelineView::forward);
+  go->addAction(tr("Between &launch and kernel"), timeline_, &TimelinePage::followLink);
+  go->addAction(tr("Set or clear a book&mark"), timeline_, &TimelinePage::toggleBookmark);
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(tr("&Keys"), QKeySequence(Qt::Key_Question), this, [this] { showKeyHelp(this); });
+  help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::Key_P), this, [this] {
+    QList<QAction*> all;
+    for (QAction* menu : menuBar()->actions()) all += menu->menu()->actions();
+    showCommandPalette(this, all);
+  });
+}
+
+void MainWindow::showOnTimeline(const std::vector<prof::TimeWindow>& windows, const QString& caption) {
+  showPage(QStringLiteral("timeline"));
+  timeline_->showEvidence(windows, caption);
+}
+
+void MainWindow::showFindings(const Findings& findings) {
+  findings_ = findings;
+  overview_->setFindings(findings);
+  memory_->setAnalysis(findings.analysis);
+  kernels_->setTable(kernelTableOf(*findings.analysis));
+  operators_->setTable(operatorTableOf(*findings.analysis));
+  Q_EMIT analysisShown();
+}
+
+void MainWindow::savePicture() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png)"));
+  if (!path.isEmpty()) pages_->currentWidget()->grab().save(path);
+}
+
+namespace {
+QString sessionKey(const QString& path) {
+  const QByteArray hash =
+      QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(), QCryptographicHash::Sha1);
+  return QStringLiteral("session/") + QString::fromLatin1(hash.toHex());
+}
+}  // namespace
+
+void MainWindow::saveSession() {
+  QSettings settings;
+  settings.setValue(QStringLiteral("dark"), dark_);
+  if (!trace_) return;
+  settings.beginGroup(sessionKey(trace_->path));
+  const Viewport& view = timeline_->view()->viewport();
+  const prof::TimeNs zero = trace_->tracks->span.startNs;
+  settings.setValue(QStringLiteral("start"), static_cast<qlonglong>(view.startNs() - zero));
+  settings.setValue(QStringLiteral("span"), static_cast<qlonglong>(view.spanNs()));
+  settings.setValue(QStringLiteral("page"), tabs_->tabData(tabs_->currentIndex()));
+  QStringList marks;
+  for (const Bookmark& mark : timeline_->view()->bookmarks())
+    marks << QStringLiteral("%1 %2").arg(mark.timeNs - zero).arg(mark.note);
+  settings.setValue(QStringLiteral("bookmarks"), marks);
+}
+
+void MainWindow::restoreSession() {
+  QSettings settings;
+  settings.beginGroup(sessionKey(trace_->path));
+  const prof::TimeNs zero = trace_->tracks->span.startNs;
+  const auto start = settings.value(QStringLiteral("start")).toLongLong() + zero;
+  const auto span = settings.value(QStringLiteral("span")).toLongLong();
+  TimelineView* view = timeline_->view();
+  if (span > 0) view->setViewport(view->viewport().showing({start, start + span}), TimelineView::Move::Jump);
+  std::vector<Bookmark> marks;
+  for (const QString& mark : settings.value(QStringLiteral("bookmarks")).toStringList()) {
+    marks.push_back({mark.section(QLatin1Char(' '), 0, 0).toLongLong() + zero, mark.section(QLatin1Char(' '), 1)});
+  }
+  view->setBookmarks(std::move(marks));
+  showPage(settings.value(QStringLiteral("page"), QStringLiteral("overview")).toString());
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  saveSession();
+  QMainWindow::closeEvent(event);
 }
 
 void MainWindow::setDark(bool dark) {
   dark_ = dark;
   applyStyle(*qApp, dark);
   timeline_->setDark(dark);
+  overview_->setDark(dark);
+  memory_->setDark(dark);
 }
 
 QStringList MainWindow::pageNames() const {
@@ -140,7 +262,14 @@ void MainWindow::chooseFile() {
 }
 
 void MainWindow::showTrace(const TracePtr& trace) {
+  saveSession();
   trace_ = trace;
+  findings_ = {};
+  overview_->setWaiting();
+  memory_->setAnalysis(nullptr);
+  kernels_->setTable({});
+  operators_->setTable({});
+  runner_->start(trace);
   timeline_->setTrace(trace);
   states_->setCurrentIndex(3);
   timeline_->view()->setFocus();
@@ -153,9 +282,10 @@ void MainWindow::showTrace(const TracePtr& trace) {
   QStringList warnings;
   for (const std::string& warning : trace->store->warnings()) warnings << QString::fromStdString(warning);
   warnings_->setText(
-      warnings.isEmpty() ? QString() : tr("%n part(s) could not be read", nullptr, static_cast<int>(warnings.size())));
+      warnings.isEmpty() ? QString() : tr("not read: %1").arg(warnings.size()));
   warnings_->setToolTip(warnings.join(QLatin1Char('\n')));
   remember(trace->path);
+  restoreSession();
   Q_EMIT traceShown();
 }
 

@@ -4,6 +4,7 @@
 
 #include <QMainWindow>
 
+#include "app/analysis_runner.h"
 #include "app/trace.h"
 
 class QLabel;
@@ -15,6 +16,9 @@ namespace lacuna::gui {
 class ErrorPage;
 class Loader;
 class LoadingPage;
+class MemoryPage;
+class OverviewPage;
+class TablePage;
 class TimelinePage;
 class WelcomePage;
 
@@ -35,6 +39,11 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
   [[nodiscard]] Loader* loader() const { return loader_; }
   [[nodiscard]] TimelinePage* timeline() const { return timeline_; }
+  [[nodiscard]] OverviewPage* overview() const { return overview_; }
+  [[nodiscard]] MemoryPage* memory() const { return memory_; }
+  [[nodiscard]] TablePage* kernels() const { return kernels_; }
+  [[nodiscard]] TablePage* operators() const { return operators_; }
+  [[nodiscard]] const Findings& findings() const { return findings_; }
   [[nodiscard]] ErrorPage* errorPage() const { return error_; }
   /// "welcome", "loading", "error" or "trace".
   [[nodiscard]] QString state() const;
@@ -42,10 +51,13 @@ class MainWindow : public QMainWindow {
  Q_SIGNALS:
   void traceShown();
   void traceFailed(const QString& message);
+  /// The analyses have arrived, or could not be made.
+  void analysisShown();
 
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
 
  private:
   void addPage(const QString& name, const QString& title, QWidget* page);
@@ -53,9 +65,16 @@ class MainWindow : public QMainWindow {
   void chooseFile();
   void showTrace(const TracePtr& trace);
   void remember(const QString& path);
+  void showFindings(const Findings& findings);
+  void saveSession();
+  void restoreSession();
+  void savePicture();
+  void showOnTimeline(const std::vector<prof::TimeWindow>& windows, const QString& caption);
 
   Loader* loader_;
+  AnalysisRunner* runner_;
   TracePtr trace_;
+  Findings findings_;
   bool dark_ = true;
   QStackedWidget* states_;
   QStackedWidget* pages_;
@@ -65,7 +84,11 @@ class MainWindow : public QMainWindow {
   WelcomePage* welcome_;
   LoadingPage* loading_;
   ErrorPage* error_;
+  OverviewPage* overview_;
   TimelinePage* timeline_;
+  MemoryPage* memory_;
+  TablePage* kernels_;
+  TablePage* operators_;
 };
 
 }  // namespace lacuna::gui

@@ -56,6 +56,11 @@ void arrange(MainWindow& window, const StartRequest& request) {
 }
 
 int savePicture(MainWindow& window, const StartRequest& request) {
+  // Pages that have just been filled lay themselves out in several rounds.
+  for (int round = 0; round < 8; ++round) {
+    QCoreApplication::sendPostedEvents();
+    QCoreApplication::processEvents();
+  }
   QImage picture(request.size * request.scale, QImage::Format_RGB32);
   picture.setDevicePixelRatio(request.scale);
   window.render(&picture);
@@ -115,13 +120,13 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
     QTextStream(stderr) << "lacuna-gui: " << message << "\n";
     finish(1);
   });
-  QObject::connect(&window, &MainWindow::traceShown, &window, [&] {
+  QObject::connect(&window, &MainWindow::analysisShown, &window, [&] {
     arrange(window, request);
     // Layouts settle in the event loop.
-    QTimer::singleShot(50, &window, [&] { finish(savePicture(window, request)); });
+    QTimer::singleShot(300, &window, [&] { finish(savePicture(window, request)); });
   });
   if (request.file.isEmpty()) {
-    QTimer::singleShot(50, &window, [&] { finish(savePicture(window, request)); });
+    QTimer::singleShot(300, &window, [&] { finish(savePicture(window, request)); });
   } else {
     window.openFile(request.file);
   }

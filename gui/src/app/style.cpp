@@ -64,6 +64,7 @@ QSplitter::handle { background: @line; }
 QLabel { color: @text; background: transparent; }
 QLabel#dim { color: @dim; }
 QLabel#title { font-size: 22px; font-weight: bold; }
+QLabel#verdict { font-size: 18px; font-weight: bold; }
 QLabel#heading { font-size: 14px; font-weight: bold; }
 QFrame#card { background: @panel; border: 1px solid @line; border-radius: 8px; }
 QFrame#card[clickable="true"]:hover, QFrame#card:focus { border-color: @accent; }

@@ -2,72 +2,126 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline_page.h"
 
+#include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPointer>
+#include <QShortcut>
 #include <QSplitter>
 #include <QTableView>
+#include <QThreadPool>
 #include <QVBoxLayout>
 
+#include "models/analysis_tables.h"
 #include "models/details_model.h"
+#include "timeline/text.h"
+#include "views/table_page.h"
 
 namespace lacuna::gui {
+
+namespace {
+
+constexpr int kAreaDelayMs = 120;
+constexpr int kWidestSide = 380;
+
+QLabel* label(const QString& words, const char* role, QWidget* parent) {
+  auto* out = new QLabel(words, parent);
+  out->setObjectName(QLatin1String(role));
+  out->setWordWrap(true);
+  return out;
+}
+
+QLineEdit* input(const QString& what, QWidget* parent) {
+  auto* out = new QLineEdit(parent);
+  out->setPlaceholderText(what);
+  out->setAccessibleName(what);
+  out->setClearButtonEnabled(true);
+  return out;
+}
+
+EventPlace placeOf(const analyzer::TrackEvent& e) {
+  return {{e.group, e.track}, static_cast<int>(e.lane), e.event};
+}
+
+}  // namespace
 
 TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(0, 0, 0, 0);
-  down->setSpacing(0);
   auto* split = new QSplitter(Qt::Horizontal, this);
   split->setHandleWidth(1);
   view_ = new TimelineView(split);
-  auto* side = new QWidget(split);
-  auto* column = new QVBoxLayout(side);
-  column->setContentsMargins(12, 12, 12, 12);
-  filter_ = new QLineEdit(side);
-  filter_->setPlaceholderText(tr("Filter tracks"));
-  filter_->setClearButtonEnabled(true);
-  filter_->setAccessibleName(tr("Filter tracks"));
-  title_ = new QLabel(side);
-  title_->setObjectName(QStringLiteral("heading"));
-  title_->setWordWrap(true);
-  hint_ = new QLabel(tr("Click an event to see everything the trace knows about it."), side);
-  hint_->setObjectName(QStringLiteral("dim"));
-  hint_->setWordWrap(true);
-  details_ = new DetailsModel(this);
-  table_ = new QTableView(side);
-  table_->setModel(details_);
-  table_->verticalHeader()->hide();
-  table_->horizontalHeader()->hide();
-  table_->horizontalHeader()->setStretchLastSection(true);
-  table_->setShowGrid(false);
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setAccessibleName(tr("Details of the selected event"));
-  table_->verticalHeader()->setDefaultSectionSize(24);
-  column->addWidget(filter_);
-  column->addSpacing(6);
-  column->addWidget(title_);
-  column->addWidget(hint_);
-  column->addWidget(table_, 1);
-  column->addStretch(0);
   split->addWidget(view_);
-  split->addWidget(side);
+  split->addWidget(makeSide(split));
   split->setStretchFactor(0, 1);
-  split->setSizes({1600, 300});
+  split->setSizes({1600, 320});
   split->setCollapsible(0, false);
   down->addWidget(split);
+  areaTimer_.setSingleShot(true);
+  areaTimer_.setInterval(kAreaDelayMs);
+  connect(&areaTimer_, &QTimer::timeout, this, &TimelinePage::showArea);
   connect(view_, &TimelineView::selectionChanged, this, &TimelinePage::showSelection);
+  connect(view_, &TimelineView::areaChanged, &areaTimer_, qOverload<>(&QTimer::start));
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     RowOptions options = view_->rowOptions();
     options.filter = text.toStdString();
     view_->setRowOptions(options);
   });
+  connect(search_, &QLineEdit::textChanged, this, &TimelinePage::searchFor);
+  connect(search_, &QLineEdit::returnPressed, this, [this] { findNext(true); });
+  const auto key = [&](const QKeySequence& keys, auto&& act) {
+    connect(new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
+            act);
+  };
+  key(QKeySequence(Qt::SHIFT | Qt::Key_Return), [this] { findNext(false); });
+  key(QKeySequence(Qt::Key_F3), [this] { findNext(true); });
+  key(QKeySequence(Qt::SHIFT | Qt::Key_F3), [this] { findNext(false); });
+  const auto viewKey = [&](Qt::Key k, auto&& act) {
+    connect(new QShortcut(k, view_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this, act);
+  };
+  viewKey(Qt::Key_L, [this] { followLink(); });
+  viewKey(Qt::Key_B, [this] { toggleBookmark(); });
   showSelection();
+}
+
+QWidget* TimelinePage::makeSide(QWidget* parent) {
+  auto* side = new QWidget(parent);
+  auto* column = new QVBoxLayout(side);
+  column->setContentsMargins(12, 10, 12, 12);
+  column->setSpacing(8);
+  search_ = input(tr("Find events"), side);
+  filter_ = input(tr("Filter tracks"), side);
+  found_ = label({}, "dim", side);
+  title_ = label({}, "heading", side);
+  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // kernel names have no end
+  side->setMaximumWidth(kWidestSide);
+  hint_ = label(tr("Click an event to see everything the trace knows about it. Drag on the ruler to sum up a stretch."),
+                "dim", side);
+  details_ = new DetailsModel(this);
+  table_ = makeTable(details_, tr("Details of the selected event"), side);
+  table_->horizontalHeader()->hide();
+  table_->horizontalHeader()->setStretchLastSection(true);
+  areaTitle_ = label({}, "dim", side);
+  sums_ = new TableModel(this);
+  sumsTable_ = makeTable(sums_, tr("Sums of the selected stretch"), side);
+  for (QWidget* part : std::initializer_list<QWidget*>{search_, found_, filter_, title_, hint_})
+    column->addWidget(part);
+  column->addWidget(table_, 1);
+  column->addWidget(areaTitle_);
+  column->addWidget(sumsTable_, 1);
+  column->addStretch(0);
+  found_->hide();
+  areaTitle_->hide();
+  sumsTable_->hide();
+  return side;
 }
 
 void TimelinePage::setTrace(const TracePtr& trace) {
   filter_->clear();
+  search_->clear();
   view_->setTrace(trace);
 }
 
@@ -75,20 +129,113 @@ void TimelinePage::setDark(bool dark) {
   view_->setDark(dark);
 }
 
+QString TimelinePage::searchResult() const {
+  return found_->text();
+}
+
 void TimelinePage::showSelection() {
   const auto place = view_->selection();
   title_->setVisible(place.has_value());
   table_->setVisible(place.has_value());
-  hint_->setVisible(!place.has_value());
+  hint_->setVisible(!place.has_value() && !view_->area());
   if (!place) return details_->clear();
   const TracePtr& trace = view_->trace();
   const analyzer::Track& track = trace->track(place->track);
   const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(place->lane)];
   const prof::StringId name = lane.name(place->event);
   title_->setText(trace->name(name));
-  details_->show(trace,
-                 analyzer::findEvent(*trace->store, track, lane.startNs(place->event), lane.durNs(place->event), name));
+  const auto row =
+      analyzer::findEvent(*trace->store, track, lane.startNs(place->event), lane.durNs(place->event), name);
+  details_->show(trace, row);
   table_->resizeColumnToContents(0);
+  std::vector<EventPlace> links;
+  for (const analyzer::EventRef& other : analyzer::linkedEvents(*trace->store, row)) {
+    if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other)) links.push_back(placeOf(*at));
+  }
+  view_->setLinks(std::move(links));
+}
+
+void TimelinePage::followLink() {
+  if (!view_->links().empty()) view_->reveal(EventPlace(view_->links().front()));
+}
+
+void TimelinePage::toggleBookmark() {
+  if (!view_->trace()) return;
+  std::vector<Bookmark> marks = view_->bookmarks();
+  const prof::TimeNs at = view_->momentOfInterest();
+  const auto near = static_cast<prof::TimeNs>(6 * view_->viewport().nsPerPixel(view_->canvasWidth()));
+  const auto same =
+      std::find_if(marks.begin(), marks.end(), [&](const Bookmark& b) { return std::abs(b.timeNs - at) <= near; });
+  if (same != marks.end()) {
+    marks.erase(same);
+  } else {
+    marks.push_back({at, QString::number(marks.size() + 1)});
+  }
+  view_->setBookmarks(std::move(marks));
+}
+
+void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption) {
+  if (windows.empty() || !view_->trace()) return;
+  view_->setHighlights(windows, caption);
+  view_->setViewport(view_->viewport().showing(windows.front(), 0.6), TimelineView::Move::Jump);
+  view_->setFocus();
+}
+
+void TimelinePage::searchFor(const QString& text) {
+  found_->setVisible(!text.isEmpty());
+  matches_.clear();
+  if (text.isEmpty() || !view_->trace()) return;
+  matches_ = analyzer::matchNames(*view_->trace()->store, text.toStdString());
+  const auto count = static_cast<double>(analyzer::countMatches(*view_->trace()->tracks, matches_));
+  found_->setText(count == 0 ? tr("No event has such a name")
+                             : tr("%1 events, Enter for the next").arg(QString::fromStdString(countText(count))));
+}
+
+void TimelinePage::findNext(bool forward) {
+  if (matches_.empty()) return;
+  prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
+  if (const auto place = view_->selection()) {
+    from = view_->trace()->track(place->track).lanes[static_cast<std::size_t>(place->lane)].startNs(place->event);
+  }
+  if (const auto hit = analyzer::nextMatch(*view_->trace()->tracks, matches_, from, forward))
+    view_->reveal(placeOf(*hit));
+}
+
+void TimelinePage::showArea() {
+  const auto area = view_->area();
+  areaTitle_->setVisible(area.has_value());
+  sumsTable_->setVisible(area.has_value());
+  hint_->setVisible(!view_->selection() && !area);
+  const int generation = ++areaGeneration_;
+  if (!area || !view_->trace()) return;
+  areaTitle_->setText(tr("Summing up…"));
+  QThreadPool::globalInstance()->start(
+      [self = QPointer<TimelinePage>(this), trace = view_->trace(), window = *area, generation] {
+        analyzer::AreaStats stats = analyzer::areaStats(*trace->tracks, window);
+        QMetaObject::invokeMethod(qApp, [self, generation, stats = std::move(stats)] {
+          if (self && self->areaGeneration_ == generation) self->showSums(stats);
+        });
+      });
+}
+
+void TimelinePage::showSums(const analyzer::AreaStats& stats) {
+  const auto duration = [](std::int64_t ns) { return QString::fromStdString(durationText(static_cast<double>(ns))); };
+  QStringList lines{tr("<b>%1 selected</b>").arg(duration(stats.window.endNs - stats.window.startNs))};
+  for (const analyzer::BusySum& sum : stats.busy) {
+    if (sum.device) {
+      lines << tr("%1: busy %2, idle %3")
+                   .arg(QString::fromStdString(sum.label).toHtmlEscaped(), duration(sum.busyNs), duration(sum.idleNs));
+    }
+  }
+  if (stats.overlapNs > 0) lines << tr("queues overlap for %1").arg(duration(stats.overlapNs));
+  areaTitle_->setText(lines.join(QStringLiteral("<br>")));
+  sumsTable_->setSortingEnabled(false);
+  sums_->setTable(areaTable(*view_->trace(), stats));
+  sumsTable_->horizontalHeader()->setSortIndicator(-1, Qt::DescendingOrder);
+  sumsTable_->setSortingEnabled(true);
+  sumsTable_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+  for (int column = 1; column < 4; ++column) sumsTable_->setColumnWidth(column, 74);
+  Q_EMIT sumsReady();
 }
 
 }  // namespace lacuna::gui

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QTimer>
 #include <QWidget>
 
+#include "lacuna/analyzer/track_queries.h"
 #include "views/timeline_view.h"
 
 class QLabel;
@@ -13,6 +15,7 @@ class QTableView;
 namespace lacuna::gui {
 
 class DetailsModel;
+class TableModel;
 
 /// The timeline with its filter above and the details of the selected event beside it.
 class TimelinePage : public QWidget {
@@ -24,9 +27,27 @@ class TimelinePage : public QWidget {
   void setDark(bool dark);
   [[nodiscard]] TimelineView* view() const { return view_; }
   [[nodiscard]] DetailsModel* details() const { return details_; }
+  [[nodiscard]] TableModel* sums() const { return sums_; }
+  [[nodiscard]] QLineEdit* search() const { return search_; }
+  [[nodiscard]] QString searchResult() const;
+
+  /// Shows stretches with a caption, and moves to the first.
+  void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
+  /// Selects the next event whose name contains the searched text.
+  void findNext(bool forward);
+  void searchFor(const QString& text);
+  /// From a launch to its work, or back.
+  void followLink();
+  void toggleBookmark();
+
+ Q_SIGNALS:
+  void sumsReady();
 
  private:
   void showSelection();
+  void showArea();
+  void showSums(const analyzer::AreaStats& stats);
+  QWidget* makeSide(QWidget* parent);
 
   TimelineView* view_;
   DetailsModel* details_;
@@ -34,6 +55,14 @@ class TimelinePage : public QWidget {
   QLabel* title_;
   QLabel* hint_;
   QLineEdit* filter_;
+  QLineEdit* search_;
+  QLabel* found_;
+  QLabel* areaTitle_;
+  TableModel* sums_;
+  QTableView* sumsTable_;
+  QTimer areaTimer_;
+  std::vector<bool> matches_;
+  int areaGeneration_ = 0;
 };
 
 }  // namespace lacuna::gui

@@ -196,6 +196,12 @@ QRect TimelineView::canvasRect() const {
   return {headerWidth_, kRulerHeight, std::max(1, width() - headerWidth_ - bar), std::max(1, height() - kRulerHeight)};
 }
 
+prof::TimeNs TimelineView::momentOfInterest() const {
+  const QRect canvas = canvasRect();
+  const bool over = mouse_ && canvas.contains(QPoint(static_cast<int>(mouse_->x()), canvas.y()));
+  return view_.timeAt(over ? mouse_->x() - canvas.x() : canvas.width() / 2.0, canvas.width());
+}
+
 int TimelineView::canvasWidth() const {
   return canvasRect().width();
 }

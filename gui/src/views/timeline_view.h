@@ -64,6 +64,9 @@ class TimelineView : public QWidget {
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
   /// Events that the selected one is joined to by an arrow.
   void setLinks(std::vector<EventPlace> links);
+  [[nodiscard]] const std::vector<EventPlace>& links() const { return links_; }
+  /// Under the cursor, or the middle of what is shown.
+  [[nodiscard]] prof::TimeNs momentOfInterest() const;
   [[nodiscard]] const std::vector<Bookmark>& bookmarks() const { return bookmarks_; }
   void setBookmarks(std::vector<Bookmark> bookmarks);
 

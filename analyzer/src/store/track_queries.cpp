@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/track_queries.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+namespace lacuna::analyzer {
+
+using prof::StringId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+namespace {
+
+/// Work may begin this long after its launch before the search for it gives up.
+constexpr TimeNs kFarthestLaunchNs = 20'000'000'000;
+
+/// Walks the events of several lanes in the order of their starts.
+class MergedLanes {
+ public:
+  MergedLanes(const std::vector<const Lane*>& lanes, TimeWindow window) : window_(window) {
+    for (const Lane* lane : lanes) {
+      const std::size_t i = lane->lowerBound(window.startNs);
+      if (i < lane->size()) heads_.push_back({lane, i});
+    }
+  }
+  /// The next event clipped to the window; false behind the last.
+  bool next(TimeWindow& out) {
+    Head* first = nullptr;
+    for (Head& head : heads_) {
+      if (head.at < head.lane->size() && (!first || head.start() < first->start())) first = &head;
+    }
+    if (!first || first->start() >= window_.endNs) return false;
+    out = {std::max(first->start(), window_.startNs), std::min(first->lane->endNs(first->at), window_.endNs)};
+    ++first->at;
+    return true;
+  }
+
+ private:
+  struct Head {
+    const Lane* lane;
+    std::size_t at;
+    [[nodiscard]] TimeNs start() const { return lane->startNs(at); }
+  };
+  std::vector<Head> heads_;
+  TimeWindow window_;
+};
+
+std::int64_t covered(const std::vector<const Lane*>& lanes, TimeWindow window) {
+  MergedLanes events(lanes, window);
+  std::int64_t total = 0;
+  TimeNs reached = window.startNs;
+  TimeWindow event;
+  while (events.next(event)) {
+    if (event.endNs <= reached) continue;
+    total += event.endNs - std::max(event.startNs, reached);
+    reached = event.endNs;
+  }
+  return total;
+}
+
+void sumNames(const Track& track, TimeWindow window, std::vector<NameSum>& out) {
+  std::unordered_map<std::uint32_t, NameSum> sums;
+  for (const Lane& lane : track.lanes) {
+    for (std::size_t i = lane.lowerBound(window.startNs); i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
+      NameSum& sum = sums[lane.name(i).value];
+      const std::int64_t inside = std::min(lane.endNs(i), window.endNs) - std::max(lane.startNs(i), window.startNs);
+      ++sum.count;
+      sum.totalNs += inside;
+      sum.longestNs = std::max(sum.longestNs, lane.durNs(i));
+    }
+  }
+  for (auto& [name, sum] : sums) {
+    sum.name = StringId(name);
+    sum.kind = track.kind;
+    const auto same = std::find_if(out.begin(), out.end(),
+                                   [&](const NameSum& o) { return o.name == sum.name && o.kind == sum.kind; });
+    if (same == out.end()) {
+      out.push_back(sum);
+      continue;
+    }
+    same->count += sum.count;
+    same->totalNs += sum.totalNs;
+    same->longestNs = std::max(same->longestNs, sum.longestNs);
+  }
+}
+
+void sumBusy(const TrackGroup& group, AreaStats& stats) {
+  std::vector<const Lane*> all;
+  std::vector<BusySum> queues;
+  std::int64_t sum = 0;
+  const std::int64_t length = stats.window.endNs - stats.window.startNs;
+  for (const Track& track : group.tracks) {
+    if (track.kind != TrackKind::Work) continue;
+    std::vector<const Lane*> own;
+    for (const Lane& lane : track.lanes) own.push_back(&lane);
+    all.insert(all.end(), own.begin(), own.end());
+    const std::int64_t busy = covered(own, stats.window);
+    queues.push_back({track.label, false, busy, length - busy});
+    sum += busy;
+  }
+  if (queues.empty()) return;
+  const std::int64_t busy = covered(all, stats.window);
+  stats.busy.push_back({group.label, true, busy, length - busy});
+  stats.busy.insert(stats.busy.end(), queues.begin(), queues.end());
+  stats.overlapNs += sum - busy;
+}
+
+bool containsAnyCase(std::string_view text, std::string_view part) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+template <class Visit>
+void forEachLane(const TrackSet& tracks, Visit&& visit) {
+  for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+    for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
+      const auto& lanes = tracks.groups[g].tracks[t].lanes;
+      for (std::size_t l = 0; l < lanes.size(); ++l) visit(TrackEvent{g, t, l, 0}, lanes[l]);
+    }
+  }
+}
+
+template <auto Start, auto Correlation>
+void collect(const Store& store, EventRef::Table table, std::uint64_t correlation, TimeWindow window, std::size_t limit,
+             std::vector<EventRef>& out) {
+  (void)store.scan<Start, Correlation>(window, [&](std::uint64_t first, auto, auto correlations) {
+    for (std::size_t i = 0; i < correlations.size() && out.size() < limit; ++i) {
+      if (correlations[i] == correlation) out.push_back({table, first + i});
+    }
+    return out.size() < limit;
+  });
+}
+
+struct RowPlace {
+  TimeNs start = 0;
+  TimeNs length = 0;
+  std::uint64_t correlation = 0;
+  StringId name;
+  TrackKind kind = TrackKind::Ranges;
+  std::uint32_t owner = 0;
+};
+
+template <class Row>
+RowPlace workPlace(const Store& store, std::uint64_t at) {
+  const Row row = store.row<Row>(at);
+  return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Work, row.queue.value};
+}
+
+RowPlace placeOf(const Store& store, const EventRef& event) {
+  using Table = EventRef::Table;
+  switch (event.table) {
+    case Table::Range: {
+      const auto row = store.row<prof::Range>(event.row);
+      if (row.queue)
+        return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Annotations, row.queue.value};
+      return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Ranges, row.thread.value};
+    }
+    case Table::ApiCall: {
+      const auto row = store.row<prof::ApiCall>(event.row);
+      return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Calls, row.thread.value};
+    }
+    case Table::Kernel:
+      return workPlace<prof::Kernel>(store, event.row);
+    case Table::Memcpy:
+      return workPlace<prof::Memcpy>(store, event.row);
+    case Table::Memset:
+      return workPlace<prof::Memset>(store, event.row);
+    case Table::Sync:
+    case Table::None:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+AreaStats areaStats(const TrackSet& tracks, TimeWindow window, const Progress& progress) {
+  AreaStats stats;
+  stats.window = window;
+  std::size_t done = 0;
+  for (const TrackGroup& group : tracks.groups) {
+    for (const Track& track : group.tracks) sumNames(track, window, stats.names);
+    sumBusy(group, stats);
+    if (progress && !progress(static_cast<double>(++done) / static_cast<double>(tracks.groups.size()))) break;
+  }
+  std::stable_sort(stats.names.begin(), stats.names.end(),
+                   [](const NameSum& a, const NameSum& b) { return a.totalNs > b.totalNs; });
+  return stats;
+}
+
+std::vector<bool> matchNames(const Store& store, std::string_view part) {
+  std::vector<bool> flags(store.stringCount());
+  if (part.empty()) return flags;
+  for (std::uint32_t id = 0; id < flags.size(); ++id) flags[id] = containsAnyCase(store.text(StringId(id)), part);
+  return flags;
+}
+
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const std::vector<bool>& names, TimeNs from, bool forward) {
+  std::optional<TrackEvent> best;
+  TimeNs bestStart = forward ? INT64_MAX : INT64_MIN;
+  const auto matches = [&](const Lane& lane, std::size_t i) {
+    return lane.name(i).value < names.size() && names[lane.name(i).value];
+  };
+  forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
+    std::size_t i = lane.lowerBound(from);
+    if (forward) {
+      for (; i < lane.size() && lane.startNs(i) < bestStart; ++i) {
+        if (lane.startNs(i) <= from || !matches(lane, i)) continue;
+        place.event = i;
+        best = place;
+        bestStart = lane.startNs(i);
+        return;
+      }
+      return;
+    }
+    while (i < lane.size() && lane.startNs(i) < from) ++i;
+    for (; i > 0 && lane.startNs(i - 1) > bestStart; --i) {
+      if (!matches(lane, i - 1)) continue;
+      place.event = i - 1;
+      best = place;
+      bestStart = lane.startNs(i - 1);
+      return;
+    }
+  });
+  return best;
+}
+
+std::uint64_t countMatches(const TrackSet& tracks, const std::vector<bool>& names) {
+  std::uint64_t count = 0;
+  forEachLane(tracks, [&](TrackEvent, const Lane& lane) {
+    for (std::size_t i = 0; i < lane.size(); ++i)
+      count += lane.name(i).value < names.size() && names[lane.name(i).value];
+  });
+  return count;
+}
+
+std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event, std::size_t limit) {
+  using Table = EventRef::Table;
+  const RowPlace place = placeOf(store, event);
+  std::vector<EventRef> out;
+  if (place.correlation == 0) return out;
+  if (place.kind == TrackKind::Work) {
+    const TimeWindow before{place.start - kFarthestLaunchNs, place.start + 1};
+    collect<&prof::ApiCall::startNs, &prof::ApiCall::correlation>(store, Table::ApiCall, place.correlation, before,
+                                                                  limit, out);
+    if (out.empty()) {
+      collect<&prof::Range::startNs, &prof::Range::correlation>(store, Table::Range, place.correlation, before, limit,
+                                                                out);
+    }
+    return out;
+  }
+  const TimeWindow after{place.start, place.start + kFarthestLaunchNs};
+  collect<&prof::Kernel::startNs, &prof::Kernel::correlation>(store, Table::Kernel, place.correlation, after, limit,
+                                                              out);
+  collect<&prof::Memcpy::startNs, &prof::Memcpy::correlation>(store, Table::Memcpy, place.correlation, after, limit,
+                                                              out);
+  collect<&prof::Memset::startNs, &prof::Memset::correlation>(store, Table::Memset, place.correlation, after, limit,
+                                                              out);
+  return out;
+}
+
+std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks, const EventRef& event) {
+  const RowPlace place = placeOf(store, event);
+  for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+    for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
+      const Track& track = tracks.groups[g].tracks[t];
+      const std::uint32_t owner = track.kind == TrackKind::Work || track.kind == TrackKind::Annotations
+                                      ? track.queue.value
+                                      : track.thread.value;
+      if (track.kind != place.kind || owner != place.owner) continue;
+      for (std::size_t l = 0; l < track.lanes.size(); ++l) {
+        const Lane& lane = track.lanes[l];
+        for (std::size_t i = lane.lowerBound(place.start); i < lane.size() && lane.startNs(i) <= place.start; ++i) {
+          if (lane.startNs(i) == place.start && lane.durNs(i) == place.length) return TrackEvent{g, t, l, i};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/analysis_runner.h"
+
+namespace lacuna::gui {
+
+AnalysisRunner::AnalysisRunner(QObject* parent) : QObject(parent) {}
+
+AnalysisRunner::~AnalysisRunner() {
+  join();
+}
+
+void AnalysisRunner::join() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+  stop_ = false;
+}
+
+void AnalysisRunner::start(const TracePtr& trace) {
+  join();
+  const int generation = ++generation_;
+  thread_ = std::thread([this, trace, generation] {
+    analyzer::AnalysisOptions options;
+    options.progress = [this](double) { return !stop_.load(); };
+    auto analysis = analyzer::analyse(trace->store, options);
+    Findings findings;
+    QString message;
+    if (analysis) {
+      findings.analysis = std::make_shared<const analyzer::Analysis>(*std::move(analysis));
+      if (auto simulator = analyzer::Simulator::create(*findings.analysis)) {
+        // The simulator looks into the analysis, so the two go together.
+        findings.simulator = std::shared_ptr<const analyzer::Simulator>(
+            new analyzer::Simulator(std::move(*simulator)),
+            [keep = findings.analysis](const analyzer::Simulator* s) { delete s; });
+      }
+    } else {
+      message = QString::fromStdString(analysis.error().message);
+    }
+    QMetaObject::invokeMethod(
+        this,
+        [this, generation, findings, message] {
+          if (generation != generation_) return;
+          findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(message);
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <atomic>
+#include <thread>
+
+#include "app/trace.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/whatif.h"
+
+namespace lacuna::gui {
+
+/// The analyses of one trace and the model that plays changes on it (none where there is no device work).
+struct Findings {
+  std::shared_ptr<const analyzer::Analysis> analysis;
+  std::shared_ptr<const analyzer::Simulator> simulator;
+};
+
+/// Analyses a trace on a thread of its own. One at a time; signals arrive on the thread that the runner lives on.
+class AnalysisRunner : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit AnalysisRunner(QObject* parent = nullptr);
+  ~AnalysisRunner() override;
+  void start(const TracePtr& trace);
+
+ Q_SIGNALS:
+  void finished(const lacuna::gui::Findings& findings);
+  void failed(const QString& message);
+
+ private:
+  void join();
+  std::thread thread_;
+  std::atomic<bool> stop_ = false;
+  int generation_ = 0;
+};
+
+}  // namespace lacuna::gui

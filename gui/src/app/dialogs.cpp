@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/dialogs.h"
+
+#include <QAction>
+#include <QCoreApplication>
+#include <QDialog>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMenu>
+#include <QVBoxLayout>
+
+namespace lacuna::gui {
+
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("Dialogs", text);
+}
+
+/// Lets the arrow keys move through the list while one types.
+class ListKeys : public QObject {
+ public:
+  ListKeys(QListWidget* list, QObject* parent) : QObject(parent), list_(list) {}
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() != QEvent::KeyPress) return QObject::eventFilter(watched, event);
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    if (key != Qt::Key_Down && key != Qt::Key_Up) return QObject::eventFilter(watched, event);
+    for (int row = list_->currentRow(), n = 0; n < list_->count(); ++n) {
+      row = (row + (key == Qt::Key_Down ? 1 : -1) + list_->count()) % list_->count();
+      if (list_->item(row)->isHidden()) continue;
+      list_->setCurrentRow(row);
+      break;
+    }
+    return true;
+  }
+
+ private:
+  QListWidget* list_;
+};
+
+}  // namespace
+
+void showKeyHelp(QWidget* parent) {
+  auto* dialog = new QDialog(parent);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Keys"));
+  auto* grid = new QGridLayout(dialog);
+  grid->setContentsMargins(24, 20, 28, 22);
+  grid->setHorizontalSpacing(28);
+  grid->setVerticalSpacing(7);
+  const std::pair<QString, QString> keys[] = {
+      {tr("W  S  or  Ctrl+wheel"), tr("closer, farther, at the cursor")},
+      {tr("A  D  or  ←  →"), tr("earlier, later")},
+      {tr("↑  ↓  Page Up  Page Down  wheel"), tr("scroll the tracks")},
+      {tr("F"), tr("zoom to what is selected, or show everything")},
+      {tr("Home  End"), tr("the whole trace, its end")},
+      {tr("Alt+←  Alt+→  Backspace"), tr("where the view was before, and forth")},
+      {tr("drag on the ruler, Shift+drag"), tr("select a stretch and see its sums")},
+      {tr(".  ,"), tr("next and previous event of the same lane")},
+      {tr("]  ["), tr("into and out of a nested range")},
+      {tr("L"), tr("jump between a launch and its kernel")},
+      {tr("B"), tr("set a bookmark, or take it away")},
+      {tr("Ctrl+F,  Enter,  Shift+Enter"), tr("search, next, previous")},
+      {tr("Ctrl+1 … Ctrl+5"), tr("pages")},
+      {tr("Ctrl+P"), tr("every command by name")},
+      {tr("Esc"), tr("forget the selection")}};
+  int row = 0;
+  for (const auto& [key, what] : keys) {
+    auto* left = new QLabel(key, dialog);
+    left->setObjectName(QStringLiteral("heading"));
+    left->setStyleSheet(QStringLiteral("font-size: 13px;"));
+    grid->addWidget(left, row, 0);
+    grid->addWidget(new QLabel(what, dialog), row++, 1);
+  }
+  dialog->show();
+}
+
+void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
+  auto* dialog = new QDialog(parent, Qt::Popup);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  auto* down = new QVBoxLayout(dialog);
+  down->setContentsMargins(8, 8, 8, 8);
+  auto* input = new QLineEdit(dialog);
+  input->setPlaceholderText(tr("Type a command"));
+  auto* list = new QListWidget(dialog);
+  list->setAccessibleName(tr("Commands"));
+  down->addWidget(input);
+  down->addWidget(list);
+  for (QAction* action : actions) {
+    if (action->isSeparator() || action->menu() || !action->isEnabled()) continue;
+    QString words = action->text().remove(QLatin1Char('&'));
+    if (!action->shortcut().isEmpty())
+      words += QStringLiteral("   ") + action->shortcut().toString(QKeySequence::NativeText);
+    auto* item = new QListWidgetItem(words, list);
+    item->setData(Qt::UserRole, QVariant::fromValue<QObject*>(action));
+  }
+  list->setCurrentRow(0);
+  const auto run = [dialog, list] {
+    QListWidgetItem* item = list->currentItem();
+    auto* action = item ? qobject_cast<QAction*>(item->data(Qt::UserRole).value<QObject*>()) : nullptr;
+    dialog->close();
+    if (action) action->trigger();
+  };
+  QObject::connect(input, &QLineEdit::textChanged, list, [list](const QString& text) {
+    int first = -1;
+    for (int row = 0; row < list->count(); ++row) {
+      const bool match = list->item(row)->text().contains(text, Qt::CaseInsensitive);
+      list->item(row)->setHidden(!match);
+      if (match && first < 0) first = row;
+    }
+    list->setCurrentRow(first);
+  });
+  QObject::connect(input, &QLineEdit::returnPressed, dialog, run);
+  QObject::connect(list, &QListWidget::itemActivated, dialog, run);
+  QObject::connect(list, &QListWidget::itemClicked, dialog, run);
+  input->installEventFilter(new ListKeys(list, dialog));
+  dialog->resize(520, 360);
+  dialog->move(parent->mapToGlobal(QPoint((parent->width() - 520) / 2, 90)));
+  dialog->show();
+  input->setFocus();
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,383 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/charts.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "timeline/text.h"
+
+namespace lacuna::gui {
+
+using analyzer::Cause;
+
+namespace {
+
+constexpr int kBarHeight = 30;
+constexpr int kLegendLine = 22;
+constexpr int kLegendEntry = 270;
+constexpr int kAxisLeft = 64;
+
+QColor rgb(Colour c) {
+  return QColor::fromRgb(c);
+}
+QString text(const std::string& s) {
+  return QString::fromStdString(s);
+}
+QString text(std::string_view s) {
+  return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size()));
+}
+
+/// The next round number of a scale at or above v: 1, 2 or 5 times a power of ten.
+double roundUp(double v) {
+  if (v <= 0) return 1;
+  const double power = std::pow(10, std::floor(std::log10(v)));
+  for (const double f : {1.0, 2.0, 2.5, 5.0}) {
+    if (v <= f * power) return f * power;
+  }
+  return 10 * power;
+}
+
+void setPixelSize(QPainter& painter, int size) {
+  QFont font = painter.font();
+  font.setPixelSize(size);
+  painter.setFont(font);
+}
+
+/// A colour, a label in the text's colour and a figure in a dimmer one.
+void paintLegend(QPainter& painter, QRect at, Colour swatch, const QString& label, const QString& figure, bool dark) {
+  const Theme& t = theme(dark);
+  painter.fillRect(QRect(at.x(), at.y() + 6, 10, 10), rgb(swatch));
+  painter.setPen(rgb(t.text));
+  const QFontMetrics metrics = painter.fontMetrics();
+  const int figureWidth = metrics.horizontalAdvance(figure);
+  const QString shown = metrics.elidedText(label, Qt::ElideRight, at.width() - figureWidth - 36);
+  painter.drawText(QRect(at.x() + 16, at.y(), at.width(), at.height()), Qt::AlignVCenter, shown);
+  painter.setPen(rgb(t.dim));
+  painter.drawText(QRect(at.x() + 24 + metrics.horizontalAdvance(shown), at.y(), figureWidth + 4, at.height()),
+                   Qt::AlignVCenter, figure);
+}
+
+/// Horizontal lines at round values from 0 to `top`, labelled.
+template <class Format>
+void paintScale(QPainter& painter, QRect plot, double top, bool dark, Format&& format) {
+  const Theme& t = theme(dark);
+  for (int i = 0; i <= 4; ++i) {
+    const int y = plot.bottom() - i * plot.height() / 4;
+    painter.fillRect(plot.x(), y, plot.width(), 1, rgb(i == 0 ? t.line : t.grid));
+    painter.setPen(rgb(t.dim));
+    if (i % 2 == 0) {
+      painter.drawText(QRect(0, y - 9, kAxisLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
+                       text(format(top * i / 4)));
+    }
+  }
+}
+
+}  // namespace
+
+Colour causeColour(Cause cause, bool dark) {
+  switch (cause) {
+    case Cause::Compute:
+      return chartColour(2, dark);
+    case Cause::ExposedCommunication:
+      return chartColour(3, dark);
+    case Cause::ExposedCopy:
+      return chartColour(1, dark);
+    case Cause::Synchronisation:
+      return chartColour(4, dark);
+    case Cause::LoaderWait:
+      return chartColour(5, dark);
+    case Cause::DriverCall:
+      return chartColour(6, dark);
+    case Cause::HostWork:
+      return chartColour(0, dark);
+    case Cause::Launch:
+      return mix(chartColour(0, dark), theme(dark).window, 0.45);
+    case Cause::Dependency:
+      return mix(chartColour(3, dark), theme(dark).window, 0.45);
+    case Cause::OffCpu:
+      return mix(chartColour(4, dark), theme(dark).window, 0.45);
+    case Cause::Profiler:
+      return chartColour(7, dark);
+    case Cause::Unknown:
+      return mix(chartColour(7, dark), theme(dark).window, 0.55);
+  }
+  return chartColour(7, dark);
+}
+
+LedgerBar::LedgerBar(QWidget* parent) : QWidget(parent) {
+  QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Minimum);
+  policy.setHeightForWidth(true);
+  setSizePolicy(policy);
+  setAccessibleName(tr("Where the device's time went"));
+}
+
+void LedgerBar::setLedger(const analyzer::Ledger& ledger, bool dark) {
+  dark_ = dark;
+  entries_.clear();
+  total_ = ledger.totalNs();
+  QStringList spoken;
+  for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
+    const auto cause = static_cast<Cause>(i);
+    if (ledger[cause] == 0) continue;
+    entries_.push_back({cause, ledger[cause]});
+    spoken << text(analyzer::causeLabel(cause)) + QLatin1Char(' ') +
+                  text(durationText(static_cast<double>(ledger[cause])));
+  }
+  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(!analyzer::isBusy(a.cause), -a.ns) < std::pair(!analyzer::isBusy(b.cause), -b.ns);
+  });
+  setAccessibleDescription(spoken.join(QStringLiteral(", ")));
+  updateGeometry();
+  update();
+}
+
+int LedgerBar::legendColumns(int width) const {
+  return std::max(1, width / kLegendEntry);
+}
+
+QSize LedgerBar::sizeHint() const {
+  return {600, heightForWidth(std::max(600, width()))};
+}
+
+int LedgerBar::heightForWidth(int width) const {
+  const int columns = legendColumns(width);
+  return kBarHeight + 10 + (static_cast<int>(entries_.size()) + columns - 1) / columns * kLegendLine;
+}
+
+void LedgerBar::paintEvent(QPaintEvent*) {
+  if (total_ <= 0) return;
+  QPainter painter(this);
+  setPixelSize(painter, 12);
+  QPainterPath round;
+  round.addRoundedRect(QRectF(0, 0, width(), kBarHeight), 5, 5);
+  painter.setClipPath(round);
+  double x = 0;
+  for (const Entry& entry : entries_) {
+    const double w = static_cast<double>(entry.ns) / static_cast<double>(total_) * width();
+    const Colour colour = causeColour(entry.cause, dark_);
+    painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kBarHeight), rgb(colour));
+    const QString share = text(percentText(static_cast<double>(entry.ns) / static_cast<double>(total_)));
+    if (w > painter.fontMetrics().horizontalAdvance(share) + 12) {
+      painter.setPen(rgb(inkOn(colour)));
+      painter.drawText(QRectF(x, 0, w, kBarHeight), Qt::AlignCenter, share);
+    }
+    x += w;
+  }
+  painter.setClipping(false);
+  const int columns = legendColumns(width());
+  const int columnWidth = width() / columns;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const auto n = static_cast<int>(i);
+    const QRect at(n % columns * columnWidth, kBarHeight + 10 + n / columns * kLegendLine, columnWidth, kLegendLine);
+    paintLegend(painter, at, causeColour(entries_[i].cause, dark_), text(analyzer::causeLabel(entries_[i].cause)),
+                text(durationText(static_cast<double>(entries_[i].ns))), dark_);
+  }
+}
+
+StepChart::StepChart(QWidget* parent) : QWidget(parent) {
+  setMinimumHeight(180);
+  setMouseTracking(true);
+  setCursor(Qt::PointingHandCursor);
+  setAccessibleName(tr("Time of each step"));
+}
+
+void StepChart::setSteps(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
+  analysis_ = std::move(analysis);
+  dark_ = dark;
+  update();
+}
+
+QRect StepChart::plot() const {
+  return {kAxisLeft, 8, width() - kAxisLeft - 8, height() - 34};
+}
+
+int StepChart::stepAt(double x) const {
+  if (!analysis_ || analysis_->steps.all.empty()) return -1;
+  const QRect area = plot();
+  const double share = (x - area.x()) / area.width();
+  if (share < 0 || share >= 1) return -1;
+  return static_cast<int>(share * static_cast<double>(analysis_->steps.all.size()));
+}
+
+void StepChart::paintEvent(QPaintEvent*) {
+  if (!analysis_ || analysis_->steps.all.empty()) return;
+  QPainter painter(this);
+  setPixelSize(painter, 11);
+  const auto& steps = analysis_->steps.all;
+  const QRect area = plot();
+  std::int64_t longest = 1;
+  for (const auto& step : steps) longest = std::max(longest, step.durNs());
+  const double top = roundUp(static_cast<double>(longest));
+  paintScale(painter, area, top, dark_, [](double v) { return durationText(v); });
+  const double pitch = static_cast<double>(area.width()) / static_cast<double>(steps.size());
+  const double bar = std::min(pitch > 4 ? pitch - 2 : pitch, 64.0);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double x = area.x() + static_cast<double>(i) * pitch + (pitch - bar) / 2;
+    double y = area.bottom();
+    const double whole = static_cast<double>(steps[i].durNs()) / top * area.height();
+    const analyzer::Ledger none;
+    const analyzer::Ledger& ledger = i < analysis_->stepLedgers.size() ? analysis_->stepLedgers[i] : none;
+    const std::int64_t total = ledger.totalNs();
+    if (total == 0) painter.fillRect(QRectF(x, y - whole, bar, whole), rgb(theme(dark_).line));
+    for (std::size_t c = 0; c < analyzer::kCauseCount && total > 0; ++c) {
+      const double h = whole * static_cast<double>(ledger.ns[c]) / static_cast<double>(total);
+      painter.fillRect(QRectF(x, y - h, bar, h), rgb(causeColour(static_cast<Cause>(c), dark_)));
+      y -= h;
+    }
+    if (static_cast<int>(i) == hovered_) {
+      painter.setPen(QPen(rgb(theme(dark_).text), 1.5));
+      painter.drawRect(QRectF(x - 1, area.bottom() - whole - 1, bar + 2, whole + 2));
+    }
+  }
+  painter.setPen(rgb(theme(dark_).dim));
+  const int every = std::max(1, static_cast<int>(std::ceil(60 / pitch)));
+  for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(every)) {
+    const QRectF at(area.x() + static_cast<double>(i) * pitch + pitch / 2 - 40, area.bottom() + 6, 80, 16);
+    painter.drawText(at, Qt::AlignCenter, QString::number(steps[i].index));
+  }
+}
+
+void StepChart::mouseMoveEvent(QMouseEvent* event) {
+  hovered_ = stepAt(event->position().x());
+  update();
+}
+
+void StepChart::leaveEvent(QEvent*) {
+  hovered_ = -1;
+  update();
+}
+
+void StepChart::mouseReleaseEvent(QMouseEvent* event) {
+  const int step = stepAt(event->position().x());
+  if (step >= 0 && clicked) clicked(static_cast<std::size_t>(step));
+}
+
+bool StepChart::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  auto* help = static_cast<QHelpEvent*>(event);
+  const int at = stepAt(help->pos().x());
+  if (at < 0) return true;
+  const auto& step = analysis_->steps.all[static_cast<std::size_t>(at)];
+  QString tip = tr("%1: %2").arg(text(step.name), text(durationText(static_cast<double>(step.durNs()))));
+  if (step.warmUp) tip += tr(" (warm-up)");
+  QToolTip::showText(help->globalPos(), tip, this);
+  return true;
+}
+
+MemoryChart::MemoryChart(QWidget* parent) : QWidget(parent) {
+  setMinimumHeight(200);
+  setCursor(Qt::PointingHandCursor);
+  setAccessibleName(tr("Memory over time"));
+}
+
+void MemoryChart::setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
+  analysis_ = std::move(analysis);
+  dark_ = dark;
+  update();
+}
+
+QRect MemoryChart::plot() const {
+  return {kAxisLeft, 24, width() - kAxisLeft - 8, height() - 52};
+}
+
+void MemoryChart::paintEvent(QPaintEvent*) {
+  if (!analysis_ || analysis_->memory.curve.empty()) return;
+  const Theme& t = theme(dark_);
+  const auto& memory = analysis_->memory;
+  QPainter painter(this);
+  setPixelSize(painter, 11);
+  const QRect area = plot();
+  const double top = std::max<double>(1, static_cast<double>(memory.peakBytes) * 1.06);
+  paintScale(painter, area, top, dark_, [](double v) { return bytesText(v); });
+  const prof::TimeWindow window = analysis_->window;
+  const auto length = static_cast<double>(std::max<prof::TimeNs>(1, window.endNs - window.startNs));
+  const auto xOf = [&](prof::TimeNs at) {
+    return area.x() + static_cast<double>(at - window.startNs) / length * area.width();
+  };
+  const auto yOf = [&](double bytes) { return area.bottom() - bytes / top * area.height(); };
+  QPainterPath line;
+  double y = yOf(0);
+  line.moveTo(area.x(), y);
+  for (const auto& point : memory.curve) {
+    const double x = std::clamp(xOf(point.timeNs), static_cast<double>(area.left()), static_cast<double>(area.right()));
+    line.lineTo(x, y);
+    y = yOf(static_cast<double>(point.bytes));
+    line.lineTo(x, y);
+  }
+  line.lineTo(area.right(), y);
+  QPainterPath filled = line;
+  filled.lineTo(area.right(), area.bottom());
+  filled.lineTo(area.x(), area.bottom());
+  painter.setRenderHint(QPainter::Antialiasing);
+  QColor shade = rgb(t.accent);
+  shade.setAlpha(50);
+  painter.fillPath(filled, shade);
+  painter.strokePath(line, QPen(rgb(t.accent), 1.5));
+  const QPointF peak(xOf(memory.peakAtNs), yOf(static_cast<double>(memory.peakBytes)));
+  painter.setBrush(rgb(t.warn));
+  painter.setPen(Qt::NoPen);
+  painter.drawEllipse(peak, 4, 4);
+  painter.setPen(rgb(t.warn));
+  const QString label = tr("peak %1").arg(text(bytesText(static_cast<double>(memory.peakBytes))));
+  const int w = painter.fontMetrics().horizontalAdvance(label);
+  const double left =
+      std::clamp(peak.x() - w / 2.0, static_cast<double>(area.x()), static_cast<double>(area.right() - w));
+  painter.drawText(QPointF(left, std::max(12.0, peak.y() - 9)), label);
+  painter.setPen(rgb(t.dim));
+  for (int i = 0; i <= 4; ++i) {
+    const auto at = static_cast<prof::TimeNs>(length * i / 4);
+    const Qt::Alignment side = i == 0 ? Qt::AlignLeft : i == 4 ? Qt::AlignRight : Qt::AlignHCenter;
+    const double x = area.x() + area.width() * i / 4.0 - (i == 0 ? 0 : i == 4 ? 90 : 45);
+    painter.drawText(QRectF(x, area.bottom() + 6, 90, 16), side,
+                     text(momentText(at, static_cast<prof::TimeNs>(length / 100) + 1)));
+  }
+}
+
+void MemoryChart::mouseReleaseEvent(QMouseEvent* event) {
+  if (!analysis_ || !clicked) return;
+  const QRect area = plot();
+  const double share = std::clamp((event->position().x() - area.x()) / area.width(), 0.0, 1.0);
+  const prof::TimeWindow window = analysis_->window;
+  clicked(window.startNs + static_cast<prof::TimeNs>(share * static_cast<double>(window.endNs - window.startNs)));
+}
+
+RoleBar::RoleBar(QWidget* parent) : QWidget(parent) {
+  setFixedHeight(kBarHeight + 10 + 3 * kLegendLine);
+  setAccessibleName(tr("Memory at the peak by role"));
+}
+
+void RoleBar::setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
+  analysis_ = std::move(analysis);
+  dark_ = dark;
+  update();
+}
+
+void RoleBar::paintEvent(QPaintEvent*) {
+  if (!analysis_ || analysis_->memory.peakBytes == 0) return;
+  QPainter painter(this);
+  setPixelSize(painter, 12);
+  const auto& roles = analysis_->memory.peakByRole;
+  double x = 0;
+  int shown = 0;
+  const int columns = std::max(1, width() / 220);
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    if (roles[role] == 0) continue;
+    const double w = static_cast<double>(roles[role]) / static_cast<double>(analysis_->memory.peakBytes) * width();
+    const Colour colour = chartColour(role, dark_);
+    painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kBarHeight), rgb(colour));
+    x += w;
+    const QRect at(shown % columns * (width() / columns), kBarHeight + 10 + shown / columns * kLegendLine,
+                   width() / columns, kLegendLine);
+    paintLegend(painter, at, colour, text(analyzer::roleName(static_cast<prof::MemoryRole>(role))),
+                text(bytesText(static_cast<double>(roles[role]))), dark_);
+    ++shown;
+  }
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+#include <functional>
+#include <vector>
+
+#include "lacuna/analyzer/analysis.h"
+#include "timeline/palette.h"
+
+/// Small painted charts of an analysis. They show numbers and work out none but where a pixel goes.
+namespace lacuna::gui {
+
+Colour causeColour(analyzer::Cause cause, bool dark);
+
+/// The whole window of a ledger as one bar, with a legend of what it is made of.
+class LedgerBar : public QWidget {
+ public:
+  explicit LedgerBar(QWidget* parent = nullptr);
+  void setLedger(const analyzer::Ledger& ledger, bool dark);
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] int heightForWidth(int width) const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  struct Entry {
+    analyzer::Cause cause;
+    std::int64_t ns;
+  };
+  [[nodiscard]] int legendColumns(int width) const;
+  std::vector<Entry> entries_;
+  std::int64_t total_ = 0;
+  bool dark_ = true;
+};
+
+/// A column for each step, as high as the step is long, coloured by the device's ledger. A click names the step.
+class StepChart : public QWidget {
+ public:
+  explicit StepChart(QWidget* parent = nullptr);
+  void setSteps(std::shared_ptr<const analyzer::Analysis> analysis, bool dark);
+  std::function<void(std::size_t)> clicked;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  [[nodiscard]] int stepAt(double x) const;
+  [[nodiscard]] QRect plot() const;
+  std::shared_ptr<const analyzer::Analysis> analysis_;
+  bool dark_ = true;
+  int hovered_ = -1;
+};
+
+/// The memory curve with its peak marked. A click names the moment.
+class MemoryChart : public QWidget {
+ public:
+  explicit MemoryChart(QWidget* parent = nullptr);
+  void setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark);
+  std::function<void(prof::TimeNs)> clicked;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+
+ private:
+  [[nodiscard]] QRect plot() const;
+  std::shared_ptr<const analyzer::Analysis> analysis_;
+  bool dark_ = true;
+};
+
+/// Bytes by role at the peak, as one bar with a legend.
+class RoleBar : public QWidget {
+ public:
+  explicit RoleBar(QWidget* parent = nullptr);
+  void setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::shared_ptr<const analyzer::Analysis> analysis_;
+  bool dark_ = true;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/overview_page.h"
+
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSlider>
+#include <QVBoxLayout>
+
+#include "lacuna/analyzer/summary.h"
+#include "timeline/text.h"
+#include "views/charts.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+constexpr int kMostWorkers = 16;
+constexpr std::size_t kMostFindings = 12;
+constexpr int kPageWidth = 1120;
+
+QString text(const std::string& s) {
+  return QString::fromStdString(s);
+}
+
+QLabel* label(const QString& words, const char* role, QWidget* parent) {
+  auto* out = new QLabel(words, parent);
+  out->setObjectName(QLatin1String(role));
+  out->setWordWrap(true);
+  out->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return out;
+}
+
+QFrame* card(const QString& title, QWidget* content, QWidget* parent) {
+  auto* frame = new QFrame(parent);
+  frame->setObjectName(QStringLiteral("card"));
+  auto* down = new QVBoxLayout(frame);
+  down->setContentsMargins(18, 14, 18, 16);
+  down->setSpacing(10);
+  if (!title.isEmpty()) down->addWidget(label(title, "heading", frame));
+  if (content) down->addWidget(content);
+  return frame;
+}
+
+}  // namespace
+
+OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("page"));
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  outer->addWidget(scroll);
+  auto* content = new QWidget(scroll);
+  content->setObjectName(QStringLiteral("page"));
+  content->setAttribute(Qt::WA_StyledBackground);
+  auto* across = new QHBoxLayout(content);
+  auto* column = new QWidget(content);
+  column->setMaximumWidth(kPageWidth);
+  across->addStretch(1);
+  across->addWidget(column, 1000);
+  across->addStretch(1);
+  auto* down = new QVBoxLayout(column);
+  down->setContentsMargins(24, 22, 24, 24);
+  down->setSpacing(14);
+  run_ = label({}, "dim", column);
+  verdict_ = label({}, "verdict", column);
+  ledger_ = new LedgerBar(column);
+  steps_ = new StepChart(column);
+  ledgerCard_ = card(tr("Where the device's time went"), ledger_, column);
+  stepsCard_ = card(tr("Steps"), steps_, column);
+  down->addWidget(verdict_);
+  down->addWidget(run_);
+  down->addSpacing(4);
+  down->addWidget(ledgerCard_);
+  down->addWidget(stepsCard_);
+  list_ = new QVBoxLayout;
+  list_->setSpacing(10);
+  down->addLayout(list_);
+  whatIf_ = whatIfCard();
+  down->addWidget(whatIf_);
+  down->addStretch();
+  scroll->setWidget(content);
+  steps_->clicked = [this](std::size_t n) {
+    const analyzer::Step& step = findings_.analysis->steps.all[n];
+    Q_EMIT evidenceWanted({{step.startNs, step.endNs}}, text(step.name));
+  };
+  setWaiting();
+}
+
+QWidget* OverviewPage::whatIfCard() {
+  auto* inside = new QWidget(this);
+  auto* down = new QVBoxLayout(inside);
+  down->setContentsMargins(0, 0, 0, 0);
+  auto* across = new QHBoxLayout;
+  across->setSpacing(18);
+  workersLabel_ = new QLabel(inside);
+  workersLabel_->setMinimumWidth(150);
+  workers_ = new QSlider(Qt::Horizontal, inside);
+  workers_->setRange(0, kMostWorkers);
+  workers_->setFixedWidth(240);
+  workers_->setAccessibleName(tr("Loader workers"));
+  staticGraph_ = new QCheckBox(tr("static graph"), inside);
+  fuse_ = new QCheckBox(tr("fuse"), inside);
+  across->addWidget(workersLabel_);
+  across->addWidget(workers_);
+  across->addWidget(staticGraph_);
+  across->addWidget(fuse_);
+  across->addStretch();
+  prediction_ = label({}, "dim", inside);
+  down->addLayout(across);
+  down->addWidget(prediction_);
+  connect(workers_, &QSlider::valueChanged, this, &OverviewPage::play);
+  connect(staticGraph_, &QCheckBox::toggled, this, &OverviewPage::play);
+  connect(fuse_, &QCheckBox::toggled, this, &OverviewPage::play);
+  return card(tr("What if"), inside, this);
+}
+
+void OverviewPage::setWaiting() {
+  findings_ = {};
+  verdict_->setText(tr("Analysing…"));
+  run_->setText(tr("The timeline can be used meanwhile."));
+  for (QWidget* part : {ledgerCard_, stepsCard_, whatIf_}) part->hide();
+  fillFindings();
+}
+
+void OverviewPage::setFailure(const QString& message) {
+  setWaiting();
+  verdict_->setText(tr("No analysis"));
+  run_->setText(message);
+}
+
+void OverviewPage::setFindings(const Findings& findings) {
+  findings_ = findings;
+  const analyzer::Analysis& analysis = *findings_.analysis;
+  verdict_->setText(text(analyzer::verdict(analysis)));
+  run_->setText(text(analyzer::describeRun(analysis)));
+  ledger_->setLedger(analysis.ledger, dark_);
+  steps_->setSteps(findings_.analysis, dark_);
+  ledgerCard_->setVisible(analysis.ledger.totalNs() > 0);
+  stepsCard_->setVisible(!analysis.steps.all.empty());
+  fillFindings();
+  whatIf_->setVisible(findings_.simulator != nullptr);
+  {
+    const QSignalBlocker a(workers_), b(staticGraph_), c(fuse_);
+    workers_->setValue(static_cast<int>(analysis.loader.workers));
+    staticGraph_->setChecked(false);
+    fuse_->setChecked(false);
+    workers_->setEnabled(analysis.loader.present);
+  }
+  play();
+}
+
+void OverviewPage::setDark(bool dark) {
+  dark_ = dark;
+  if (!findings_.analysis) return;
+  ledger_->setLedger(findings_.analysis->ledger, dark);
+  steps_->setSteps(findings_.analysis, dark);
+}
+
+void OverviewPage::fillFindings() {
+  while (QLayoutItem* item = list_->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+  if (!findings_.analysis) return;
+  const std::size_t count = std::min(kMostFindings, findings_.analysis->findings.size());
+  if (count == 0) list_->addWidget(label(tr("No rule found anything to improve."), "dim", this));
+  for (std::size_t n = 0; n < count; ++n) list_->addWidget(findingCard(n));
+}
+
+QWidget* OverviewPage::findingCard(std::size_t n) {
+  const analyzer::Finding& finding = findings_.analysis->findings[n];
+  const bool fault = finding.kind == analyzer::FindingKind::Fault;
+  auto* inside = new QWidget(this);
+  auto* across = new QHBoxLayout(inside);
+  across->setContentsMargins(0, 0, 0, 0);
+  across->setSpacing(16);
+  auto* left = new QVBoxLayout;
+  left->setSpacing(5);
+  auto* kind = label(fault ? tr("Fault") : tr("Opportunity"), "kind", inside);
+  const Theme& t = theme(dark_);
+  kind->setStyleSheet(QStringLiteral("color: %1; font-size: 11px; font-weight: bold;")
+                          .arg(QColor::fromRgb(fault ? t.warn : t.accent).name()));
+  left->addWidget(kind);
+  left->addWidget(label(text(finding.title), "heading", inside));
+  left->addWidget(label(text(finding.advice), "dim", inside));
+  if (!finding.knob.empty()) {
+    auto* knob = label(text(finding.knob), "knob", inside);
+    knob->setStyleSheet(QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; font-size: 12px;"));
+    left->addWidget(knob);
+  }
+  across->addLayout(left, 1);
+  auto* right = new QVBoxLayout;
+  if (finding.predictedGainNsPerStep > 0) {
+    auto* gain = label(QStringLiteral("−") + text(durationText(static_cast<double>(finding.predictedGainNsPerStep))),
+                       "title", inside);
+    gain->setAlignment(Qt::AlignRight);
+    gain->setWordWrap(false);
+    auto* per = label(tr("per step, predicted\n%1 sure").arg(text(percentText(finding.confidence))), "dim", inside);
+    per->setAlignment(Qt::AlignRight);
+    per->setWordWrap(false);
+    right->addWidget(gain);
+    right->addWidget(per);
+  }
+  if (!finding.evidence.empty()) {
+    auto* show = new QPushButton(tr("Show on the timeline"), inside);
+    connect(show, &QPushButton::clicked, this, [this, n] { activateFinding(n); });
+    right->addWidget(show, 0, Qt::AlignRight);
+  }
+  right->addStretch();
+  across->addLayout(right);
+  return card({}, inside, this);
+}
+
+void OverviewPage::activateFinding(std::size_t n) {
+  const analyzer::Finding& finding = findings_.analysis->findings[n];
+  std::vector<prof::TimeWindow> windows;
+  for (const analyzer::Evidence& e : finding.evidence) windows.push_back({e.startNs, e.endNs});
+  if (!windows.empty()) Q_EMIT evidenceWanted(windows, text(finding.evidence[0].what));
+}
+
+void OverviewPage::play() {
+  workersLabel_->setText(tr("loader workers: %1").arg(workers_->value()));
+  if (!findings_.simulator) return;
+  std::vector<analyzer::Change> changes;
+  const auto add = [&](const std::string& words) {
+    if (auto change = analyzer::parseChange(words)) changes.push_back(*change);
+  };
+  if (workers_->value() != static_cast<int>(findings_.analysis->loader.workers)) {
+    add("loader.workers=" + std::to_string(workers_->value()));
+  }
+  if (staticGraph_->isChecked()) add("static_graph=on");
+  if (fuse_->isChecked()) add("fuse=on");
+  const analyzer::Prediction p = findings_.simulator->play(changes);
+  QString words = tr("Measured step: %1.").arg(text(durationText(static_cast<double>(p.measuredNsPerStep))));
+  if (!changes.empty()) {
+    words = tr("Predicted step: %1, measured %2 (%3 saved).")
+                .arg(text(durationText(static_cast<double>(p.predictedNsPerStep))),
+                     text(durationText(static_cast<double>(p.measuredNsPerStep))),
+                     text(durationText(static_cast<double>(p.gainNs()))));
+  }
+  for (const std::string& note : p.notes) words += QLatin1Char('\n') + text(note);
+  prediction_->setText(words);
+}
+
+QString OverviewPage::prediction() const {
+  return prediction_->text();
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/table_page.h"
+
+#include <QFile>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace lacuna::gui {
+
+QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* parent) {
+  auto* table = new QTableView(parent);
+  table->setModel(model);
+  table->setAccessibleName(name);
+  table->setShowGrid(false);
+  table->setAlternatingRowColors(true);
+  table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table->setSelectionMode(QAbstractItemView::SingleSelection);
+  table->setWordWrap(false);
+  table->verticalHeader()->hide();
+  table->verticalHeader()->setDefaultSectionSize(26);
+  table->horizontalHeader()->setHighlightSections(false);
+  table->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  return table;
+}
+
+TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("page"));
+  auto* down = new QVBoxLayout(this);
+  down->setContentsMargins(24, 18, 24, 18);
+  down->setSpacing(12);
+  auto* across = new QHBoxLayout;
+  auto* heading = new QLabel(title, this);
+  heading->setObjectName(QStringLiteral("title"));
+  count_ = new QLabel(this);
+  count_->setObjectName(QStringLiteral("dim"));
+  filter_ = new QLineEdit(this);
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setFixedWidth(260);
+  filter_->setAccessibleName(tr("Filter rows"));
+  auto* saveButton = new QPushButton(tr("Export CSV…"), this);
+  across->addWidget(heading);
+  across->addSpacing(10);
+  across->addWidget(count_, 0, Qt::AlignBottom);
+  across->addStretch();
+  across->addWidget(filter_);
+  across->addWidget(saveButton);
+  model_ = new TableModel(this);
+  table_ = makeTable(model_, title, this);
+  empty_ = new QLabel(empty, this);
+  empty_->setObjectName(QStringLiteral("dim"));
+  empty_->setAlignment(Qt::AlignCenter);
+  down->addLayout(across);
+  down->addWidget(table_, 1);
+  down->addWidget(empty_, 1);
+  connect(filter_, &QLineEdit::textChanged, model_, &TableModel::setFilter);
+  connect(saveButton, &QPushButton::clicked, this, &TablePage::save);
+  connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
+    Q_EMIT nameActivated(model_->table()[0].texts[model_->sourceRow(index.row())]);
+  });
+  connect(model_, &QAbstractItemModel::modelReset, this,
+          [this] { count_->setText(tr("%1 rows").arg(model_->rowCount())); });
+  setTable({});
+}
+
+void TablePage::setTable(TableData table, int wide) {
+  const bool any = !table.empty() && (!table[0].texts.empty() || !table[0].numbers.empty());
+  table_->setSortingEnabled(false);
+  model_->setTable(std::move(table));
+  table_->setVisible(any);
+  empty_->setVisible(!any);
+  count_->setVisible(any);
+  if (!any) return;
+  QHeaderView* header = table_->horizontalHeader();
+  header->setSectionResizeMode(QHeaderView::Interactive);
+  header->setSortIndicator(-1, Qt::DescendingOrder);
+  table_->setSortingEnabled(true);
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    if (column != wide) table_->setColumnWidth(column, std::max(110, header->sectionSizeHint(column) + 24));
+  }
+  header->setSectionResizeMode(wide, QHeaderView::Stretch);
+}
+
+void TablePage::save() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export"), {}, tr("Comma-separated values (*.csv)"));
+  if (path.isEmpty()) return;
+  QFile file(path);
+  if (file.open(QIODevice::WriteOnly)) file.write(model_->csv().toUtf8());
+}
+
+}  // namespace lacuna::gui

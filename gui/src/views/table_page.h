@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+#include "models/table_model.h"
+
+class QLabel;
+class QLineEdit;
+class QTableView;
+
+namespace lacuna::gui {
+
+/// A table with a title, a filter and an export. Double-click or Enter on a row names it to whoever listens.
+class TablePage : public QWidget {
+  Q_OBJECT
+
+ public:
+  TablePage(const QString& title, const QString& empty, QWidget* parent = nullptr);
+  /// `wide` is the column that takes the room that is left.
+  void setTable(TableData table, int wide = 0);
+  [[nodiscard]] TableModel* model() const { return model_; }
+
+ Q_SIGNALS:
+  void nameActivated(const QString& name);
+
+ private:
+  void save();
+
+  TableModel* model_;
+  QTableView* table_;
+  QLineEdit* filter_;
+  QLabel* count_;
+  QLabel* empty_;
+};
+
+/// A table view dressed like all tables of the window.
+QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* parent);
+
+}  // namespace lacuna::gui

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/track_queries.h"
+
+#include <gtest/gtest.h>
+
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::DeviceId, prof::QueueId, prof::ThreadId;
+
+class TrackQueriesTest : public testing::Test {
+ protected:
+  TrackQueriesTest() {
+    trace_.append(prof::Thread{.id = ThreadId(1)});
+    trace_.append(prof::Queue{.id = QueueId(1), .device = DeviceId(1), .nativeId = 1});
+    trace_.append(prof::Queue{.id = QueueId(2), .device = DeviceId(1), .nativeId = 2});
+  }
+  void kernel(std::uint32_t queue, prof::TimeNs start, prof::TimeNs end, std::string_view name,
+              std::uint64_t correlation = 0) {
+    trace_.append(prof::Kernel{.startNs = start,
+                               .durNs = end - start,
+                               .queue = QueueId(queue),
+                               .device = DeviceId(1),
+                               .correlation = correlation,
+                               .name = trace_.intern(name)});
+  }
+  void call(prof::TimeNs start, prof::TimeNs end, std::uint64_t correlation) {
+    trace_.append(prof::ApiCall{.startNs = start,
+                                .durNs = end - start,
+                                .thread = ThreadId(1),
+                                .name = trace_.intern("launch"),
+                                .correlation = correlation});
+  }
+  void build() {
+    store_ = trace_.build();
+    tracks_ = *buildTracks(*store_);
+  }
+  StoreBuilder trace_;
+  std::shared_ptr<const Store> store_;
+  std::shared_ptr<const TrackSet> tracks_;
+};
+
+TEST_F(TrackQueriesTest, AStretchIsBusyWhereAnyQueueWorks) {
+  kernel(1, 0, 40, "a");
+  kernel(1, 60, 90, "b");
+  kernel(2, 30, 70, "c");
+  build();
+  const AreaStats stats = areaStats(*tracks_, {10, 110});
+  ASSERT_EQ(stats.busy.size(), 3u);
+  EXPECT_TRUE(stats.busy[0].device);
+  EXPECT_EQ(stats.busy[0].busyNs, 80);  // 10 … 90
+  EXPECT_EQ(stats.busy[0].idleNs, 20);
+  EXPECT_EQ(stats.busy[1].busyNs, 60);  // 30 + 30
+  EXPECT_EQ(stats.busy[2].busyNs, 40);
+  EXPECT_EQ(stats.overlapNs, 20);
+}
+
+TEST_F(TrackQueriesTest, NamesCountWithThePartInsideTheWindow) {
+  kernel(1, 0, 40, "a");
+  kernel(1, 60, 90, "a");
+  kernel(2, 0, 5, "a");
+  build();
+  const AreaStats stats = areaStats(*tracks_, {10, 70});
+  ASSERT_EQ(stats.names.size(), 1u);
+  EXPECT_EQ(stats.names[0].count, 2u);
+  EXPECT_EQ(stats.names[0].totalNs, 40);
+  EXPECT_EQ(stats.names[0].longestNs, 40);
+}
+
+TEST_F(TrackQueriesTest, SearchGoesThroughEveryMatchInTimeOrder) {
+  kernel(1, 0, 10, "Gemm_1");
+  kernel(2, 5, 20, "gemm_2");
+  kernel(1, 30, 40, "relu");
+  kernel(2, 50, 60, "bigGEMM");
+  build();
+  const auto names = matchNames(*store_, "gemm");
+  EXPECT_EQ(countMatches(*tracks_, names), 3u);
+  std::string seen;
+  prof::TimeNs at = -1;
+  while (const auto hit = nextMatch(*tracks_, names, at, true)) {
+    const Lane& lane = tracks_->groups[hit->group].tracks[hit->track].lanes[hit->lane];
+    at = lane.startNs(hit->event);
+    seen += std::to_string(at) + " ";
+  }
+  EXPECT_EQ(seen, "0 5 50 ");
+  seen.clear();
+  while (const auto hit = nextMatch(*tracks_, names, at, false)) {
+    at = tracks_->groups[hit->group].tracks[hit->track].lanes[hit->lane].startNs(hit->event);
+    seen += std::to_string(at) + " ";
+  }
+  EXPECT_EQ(seen, "5 0 ");
+}
+
+TEST_F(TrackQueriesTest, ACallLeadsToItsWorkAndBack) {
+  call(0, 5, 7);
+  call(6, 8, 8);
+  kernel(1, 10, 20, "a", 7);
+  kernel(1, 20, 30, "b", 8);
+  build();
+  const EventRef launch{EventRef::Table::ApiCall, 1};
+  const EventRef work{EventRef::Table::Kernel, 1};
+  EXPECT_EQ(linkedEvents(*store_, launch), std::vector<EventRef>{work});
+  EXPECT_EQ(linkedEvents(*store_, work), std::vector<EventRef>{launch});
+  const auto place = locate(*store_, *tracks_, work);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(tracks_->groups[place->group].tracks[place->track].kind, TrackKind::Work);
+  EXPECT_EQ(place->event, 1u);
+}
+
+TEST_F(TrackQueriesTest, AnEmptySearchMatchesNothing) {
+  kernel(1, 0, 10, "a");
+  build();
+  EXPECT_EQ(countMatches(*tracks_, matchNames(*store_, "")), 0u);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Draws a generated trace through a scripted sweep of zooms, pans and scrolls at 1920×1080 and reports what a frame
+// costs, next to a renderer that walks over every visible event.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <QApplication>
+#include <QMouseEvent>
+#include <QTemporaryDir>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <random>
+
+#include "app/trace.h"
+#include "lacuna/prof/writer.h"
+#include "views/timeline_view.h"
+
+namespace {
+
+using namespace lacuna;       // NOLINT
+using namespace lacuna::gui;  // NOLINT
+
+constexpr std::uint32_t kThreads = 8;
+constexpr std::uint32_t kQueues = 8;
+constexpr int kNesting = 4;
+
+double threadMs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+double wallMs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+double peakGib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / (1 << 20);
+}
+
+bool json = false;
+
+void report(const std::string& name, double value, const char* unit) {
+  if (json) {
+    fmt::print("{{\"name\":\"{}\",\"value\":{:.6g},\"unit\":\"{}\"}}\n", name, value, unit);
+  } else {
+    fmt::print("{:32} {:12.4g} {}\n", name, value, unit);
+  }
+}
+
+/// Threads with nested ranges and queues with kernels, in bursts and lulls, `events` in all, in time order.
+prof::Status generate(const std::filesystem::path& path, std::uint64_t events) {
+  auto writer = prof::Writer::create(path);
+  if (!writer) return writer.error();
+  std::vector<prof::StringId> names;
+  for (int i = 0; i < 400; ++i) names.push_back(writer->intern(fmt::format("operator_{}_{}", "abcdefghij"[i % 10], i)));
+  writer->append(prof::Process{.id = prof::ProcessId(1), .osPid = 1, .name = writer->intern("train"), .rank = -1});
+  for (std::uint32_t t = 1; t <= kThreads; ++t) {
+    writer->append(prof::Thread{.id = prof::ThreadId(t), .process = prof::ProcessId(1), .osTid = t});
+  }
+  writer->append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  for (std::uint32_t q = 1; q <= kQueues; ++q) {
+    writer->append(
+        prof::Queue{.id = prof::QueueId(q), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = q});
+  }
+  std::mt19937_64 random(7);
+  prof::Range::Columns ranges;
+  prof::Kernel::Columns kernels;
+  std::uint64_t made = 0;
+  prof::TimeNs now = 1'000'000'000;
+  while (made < events) {
+    // One slice of time: every thread opens a nest of ranges, every queue runs a few kernels.
+    ranges.clear();
+    kernels.clear();
+    for (int slice = 0; slice < 500; ++slice) {
+      const bool lull = (now / 50'000'000) % 5 == 4;
+      const auto length = static_cast<prof::TimeNs>(8'000 + random() % 8'000);
+      for (std::uint32_t t = 1; t <= kThreads; ++t) {
+        if (lull && random() % 8 != 0) continue;
+        prof::TimeNs start = now;
+        prof::TimeNs dur = length - 50;
+        for (int depth = 0; depth < kNesting; ++depth) {
+          ranges.push({.startNs = start,
+                       .durNs = dur,
+                       .thread = prof::ThreadId(t),
+                       .name = names[random() % names.size()],
+                       .depth = static_cast<std::uint16_t>(depth)});
+          dur = dur * static_cast<prof::TimeNs>(60 + random() % 38) / 100;
+          start += depth;
+        }
+      }
+      for (std::uint32_t q = 1; q <= kQueues; ++q) {
+        if (lull && random() % 4 != 0) continue;
+        const prof::TimeNs gap = length / 4;
+        for (prof::TimeNs k = 0; k < 4; ++k) {
+          const auto dur = static_cast<prof::TimeNs>(random() % static_cast<std::uint64_t>(gap));
+          kernels.push({.startNs = now + k * gap,
+                        .durNs = dur,
+                        .queue = prof::QueueId(q),
+                        .device = prof::DeviceId(1),
+                        .name = names[random() % names.size()]});
+        }
+      }
+      now += length;
+    }
+    made += ranges.startNs.size() + kernels.startNs.size();
+    writer->append<prof::Range>(ranges);
+    writer->append<prof::Kernel>(kernels);
+  }
+  return writer->finish();
+}
+
+prof::Result<TracePtr> openTrace(const std::filesystem::path& path) {
+  auto store = analyzer::Store::open(path);
+  if (!store) return store.error();
+  auto tracks = analyzer::buildTracks(**store);
+  if (!tracks) return tracks.error();
+  auto trace = std::make_shared<Trace>();
+  trace->store = *store;
+  trace->tracks = *tracks;
+  trace->darkStyles = std::make_unique<NameStyles>(**store, true);
+  trace->lightStyles = std::make_unique<NameStyles>(**store, false);
+  return TracePtr(std::move(trace));
+}
+
+struct Costs {
+  std::vector<double> cpu, wall;
+  void measure(const std::function<void()>& frame) {
+    const double c = threadMs();
+    const double w = wallMs();
+    frame();
+    cpu.push_back(threadMs() - c);
+    wall.push_back(wallMs() - w);
+  }
+  static double at(std::vector<double> v, double share) {
+    std::sort(v.begin(), v.end());
+    return v[std::min(v.size() - 1, static_cast<std::size_t>(share * static_cast<double>(v.size())))];
+  }
+};
+
+/// Zoom from the whole trace to microseconds and back at three places, pan at each depth, scroll the rows.
+std::vector<Viewport> sweep(const Viewport& whole) {
+  std::vector<Viewport> frames;
+  for (const double where : {0.21, 0.5, 0.83}) {
+    Viewport view = whole;
+    for (int i = 0; i < 60; ++i) {
+      frames.push_back(view);
+      view = view.zoomed(0.8, where);
+      if (i % 6 == 5) {
+        Viewport moving = view;
+        for (int k = 0; k < 8; ++k) frames.push_back(moving = moving.panned(0.07));
+      }
+    }
+  }
+  return frames;
+}
+
+/// What the same picture costs when every visible event is looked at, per pixel column of each lane.
+double linearScanMs(const Trace& trace, const Viewport& view, int width) {
+  const double begin = threadMs();
+  const double npp = view.nsPerPixel(width);
+  std::vector<float> busy(static_cast<std::size_t>(width));
+  double sink = 0;
+  for (const auto& group : trace.tracks->groups) {
+    for (const auto& track : group.tracks) {
+      for (const auto& lane : track.lanes) {
+        std::fill(busy.begin(), busy.end(), 0.0F);
+        for (std::size_t i = lane.lowerBound(view.startNs()); i < lane.size() && lane.startNs(i) < view.endNs(); ++i) {
+          const double from = static_cast<double>(lane.startNs(i) - view.startNs()) / npp;
+          const double to = from + static_cast<double>(lane.durNs(i)) / npp;
+          for (auto x = static_cast<std::ptrdiff_t>(std::max(0.0, from));
+               x <= static_cast<std::ptrdiff_t>(to) && x < width; ++x) {
+            busy[static_cast<std::size_t>(x)] +=
+                static_cast<float>(std::min(to, static_cast<double>(x + 1)) - std::max(from, static_cast<double>(x)));
+          }
+        }
+        sink += busy[busy.size() / 2];
+      }
+    }
+  }
+  return threadMs() - begin + sink * 1e-300;
+}
+
+int runSize(const std::filesystem::path& folder, std::uint64_t events, const std::string& tag) {
+  const auto path = folder / ("bench_" + tag + ".lcn");
+  if (!std::filesystem::exists(path)) {
+    fmt::print(stderr, "generating {} events: {}\n", events, path.string());
+    if (auto status = generate(path, events); !status) {
+      fmt::print(stderr, "bench_gui: {}\n", status.error().message);
+      return 1;
+    }
+  }
+  const double opened = wallMs();
+  auto trace = openTrace(path);
+  if (!trace) {
+    fmt::print(stderr, "bench_gui: {}\n", trace.error().message);
+    return 1;
+  }
+  TimelineView view;
+  view.resize(1920, 1080);
+  view.setTrace(*trace);
+  view.show();
+  QImage screen(1920, 1080, QImage::Format_RGB32);
+  view.render(&screen);
+  report("gui.first_picture_s_" + tag, (wallMs() - opened) / 1e3, "s");
+  report("gui.events_" + tag, static_cast<double>((*trace)->tracks->events), "events");
+
+  Costs frames;
+  for (const Viewport& step : sweep(view.viewport())) {
+    frames.measure([&] {
+      view.setViewport(step);
+      view.render(&screen);
+    });
+  }
+  report("gui.frame_ms_p50_" + tag, Costs::at(frames.cpu, 0.5), "ms");
+  report("gui.frame_ms_p95_" + tag, Costs::at(frames.cpu, 0.95), "ms");
+  report("gui.frame_ms_max_" + tag, Costs::at(frames.cpu, 1), "ms");
+  report("gui.frame_wall_ms_p99_" + tag, Costs::at(frames.wall, 0.99), "ms");
+
+  view.fit();
+  view.render(&screen);
+  Costs hovers;
+  for (int i = 0; i < 200; ++i) {
+    const QPointF at(300 + i * 7, 60 + i * 3);
+    hovers.measure([&] {
+      QMouseEvent move(QEvent::MouseMove, at, view.mapToGlobal(at), Qt::NoButton, Qt::NoButton, Qt::NoModifier);
+      QApplication::sendEvent(&view, &move);
+      view.render(&screen);
+    });
+  }
+  report("gui.hover_ms_" + tag, Costs::at(hovers.cpu, 0.5), "ms");
+  std::vector<double> ratios;
+  for (int i = 0; i < 3; ++i) {
+    const double slow = linearScanMs(**trace, view.viewport(), 1700);
+    const double c = threadMs();
+    view.renderNow();
+    ratios.push_back(slow / (threadMs() - c));
+  }
+  report("gui.linear_over_ours_" + tag, Costs::at(ratios, 0.5), "ratio");
+  report("gui.lanes_gib_" + tag, static_cast<double>((*trace)->tracks->bytes()) / (1 << 30), "GiB");
+  report("gui.peak_gib_" + tag, peakGib(), "GiB");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QTemporaryDir runtime;
+  qputenv("XDG_RUNTIME_DIR", runtime.path().toUtf8());
+  QApplication app(argc, argv);
+  std::filesystem::path folder = std::filesystem::temp_directory_path();
+  std::vector<std::string> sizes;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--json") {
+      json = true;
+    } else if (argument.starts_with("--data=")) {
+      folder = argument.substr(7);
+    } else if (argument == "10m" || argument == "100m" || argument == "1m") {
+      sizes.push_back(argument);
+    } else {
+      fmt::print(stderr, "usage: bench_gui [--json] [--data=FOLDER] [1m|10m|100m …]   (default: 10m 100m)\n");
+      return argument == "--help" ? 0 : 2;
+    }
+  }
+  if (sizes.empty()) sizes = {"10m", "100m"};
+  for (const std::string& size : sizes) {
+    const std::uint64_t events = size == "1m" ? 1'000'000 : size == "10m" ? 10'000'000 : 100'000'000;
+    if (const int status = runSize(folder, events, size); status != 0) return status;
+  }
+  return 0;
+}
