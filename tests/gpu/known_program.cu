@@ -11,13 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#define CHECK(call)                                                                         \
-  do {                                                                                      \
-    const cudaError_t error_ = (call);                                                      \
-    if (error_ != cudaSuccess) {                                                            \
-      std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_));                  \
-      std::exit(1);                                                                         \
-    }                                                                                       \
+#define CHECK(call)                                                        \
+  do {                                                                     \
+    const cudaError_t error_ = (call);                                     \
+    if (error_ != cudaSuccess) {                                           \
+      std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_)); \
+      std::exit(1);                                                        \
+    }                                                                      \
   } while (false)
 
 __global__ void axpy(float* y, const float* x, float a, int n) {
@@ -90,11 +90,12 @@ int main(int argc, char** argv) {
   }
   graph(y, x, streams[1]);
 
-  std::printf("{\"axpy\": %d, \"axpy_in_graph\": %d, \"spin\": %d, \"h2d_copies\": %d, \"h2d_bytes\": %zu, "
-              "\"d2h_copies\": %d, \"d2h_bytes\": %zu, \"memsets\": %d, \"memset_bytes\": %zu, \"graph_launches\": %d, "
-              "\"streams\": 2, \"launch_seconds\": %.6f}\n",
-              kernels, kGraphNodes * kGraphLaunches, kSpins, kPinnedCopies, kPinnedCopies * kBytes, kPageableCopies,
-              kPageableCopies * kBytes, kMemsets, kMemsets * kBytes, kGraphLaunches, seconds);
+  std::printf(
+      "{\"axpy\": %d, \"axpy_in_graph\": %d, \"spin\": %d, \"h2d_copies\": %d, \"h2d_bytes\": %zu, "
+      "\"d2h_copies\": %d, \"d2h_bytes\": %zu, \"memsets\": %d, \"memset_bytes\": %zu, \"graph_launches\": %d, "
+      "\"streams\": 2, \"launch_seconds\": %.6f}\n",
+      kernels, kGraphNodes * kGraphLaunches, kSpins, kPinnedCopies, kPinnedCopies * kBytes, kPageableCopies,
+      kPageableCopies * kBytes, kMemsets, kMemsets * kBytes, kGraphLaunches, seconds);
   std::fflush(stdout);
   if (argc > 2 && std::strcmp(argv[2], "wait") == 0) ::sleep(60);
   for (cudaStream_t stream : streams) CHECK(cudaStreamDestroy(stream));

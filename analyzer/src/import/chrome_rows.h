@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/json_text.h"
 #include "import/json_walker.h"
 #include "store/arg_rules.h"
+#include "store/json_text.h"
 #include "store/string_pool.h"
 
 namespace lacuna::analyzer {

@@ -48,8 +48,8 @@ LACUNA_ENTRY_POINT InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module)
   return start() && nvtx::installExtension(module) ? 1 : 0;
 }
 
-/// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours, registered
-/// now, runs before it and finds the driver alive.
+/// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours,
+/// registered now, runs before it and finds the driver alive.
 LACUNA_ENTRY_POINT InitializeInjection() {
   if (!start()) return 0;
   lacuna::collector::cupti::startCudaTimeline();

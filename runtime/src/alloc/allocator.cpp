@@ -150,8 +150,12 @@ class RangeAllocator : public Allocator {
 
   Block* takeLarge(std::size_t bytes) {
     if (Block* fit = bestFit(committed_, bytes)) return split(fit, bytes);
-    if (Block* fit = bestFit(bare_, bytes)) return commitAndSplit(fit, bytes);
-    return grow(bytes);
+    Block key;
+    key.bytes = bytes;
+    const bool bareFits = bare_.lower_bound(&key) != bare_.end();
+    // Making room gives cached blocks back and joins them, so the search starts over.
+    if (makeRoom(bareFits ? bytes : missingAtEnd(bytes))) return takeLarge(bytes);
+    return bareFits ? commitAndSplit(bestFit(bare_, bytes), bytes) : grow(bytes);
   }
 
   static Block* bestFit(std::set<Block*, BySize>& blocks, std::size_t bytes) {
@@ -184,23 +188,20 @@ class RangeAllocator : public Allocator {
   }
 
   Block* commitAndSplit(Block* block, std::size_t bytes) {
-    try {
-      checkLimit(bytes);
-    } catch (...) {
-      bare_.insert(block);
-      throw;
-    }
     Block* taken = split(block, bytes);
     taken->committed = true;
     reserveBytes(*taken, taken->bytes);
     return taken;
   }
 
-  // The newest address range grows: by what is missing after a free block at its end, in steps of whole pages.
-  Block* grow(std::size_t bytes) {
+  // The address range grows at its end: by what is missing after a free block there, in steps of whole pages.
+  [[nodiscard]] std::size_t missingAtEnd(std::size_t bytes) const {
     const std::size_t tail = last_ != nullptr && last_->free && last_->committed ? last_->bytes : 0;
-    const std::size_t missing = roundUp(bytes - tail, backed_ ? growthUnit(bytes) : 512);
-    checkLimit(missing);
+    return roundUp(bytes - tail, backed_ ? growthUnit(bytes) : 512);
+  }
+
+  Block* grow(std::size_t bytes) {
+    const std::size_t missing = missingAtEnd(bytes);
     if (end_ + missing > kRange) fail("allocator", "the address range of the device is used up");
     auto* fresh = new Block;
     fresh->address = base_ + end_;
@@ -276,11 +277,13 @@ class RangeAllocator : public Allocator {
     }
   }
 
-  void checkLimit(std::size_t bytes) {
-    if (limit_ == 0 || stats_.reserved + bytes <= limit_) return;
+  /// True when it had to give cached memory back to stay below the limit.
+  bool makeRoom(std::size_t bytes) {
+    if (limit_ == 0 || stats_.reserved + bytes <= limit_) return false;
+    if (committed_.empty()) outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
     if (ordered_ && backed_) CpuQueue::instance().drain();
     decommitFree();
-    if (stats_.reserved + bytes > limit_) outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
+    return true;
   }
 
   [[noreturn]] void outOfMemory(std::size_t bytes, const std::string& why) {

@@ -176,6 +176,7 @@ class Engine {
     context.name = &node.info->backwardName;
     context.outer = instrument::tOp;
     context.sequence = node.sequence;
+    context.composite = true;
     context.module = node.module;
     context.direction = instrument::Direction::Backward;
     instrument::tOp = &context;

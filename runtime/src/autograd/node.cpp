@@ -105,6 +105,21 @@ Op::~Op() {
   instrument::tOp = context_.outer;
 }
 
+CompositeOp::CompositeOp(const OpInfo& info, std::initializer_list<const Tensor*> inputs) {
+  context_.name = &info.name;
+  context_.composite = true;
+  context_.outer = instrument::tOp;
+  instrument::tOp = &context_;
+  if (instrument::sinks() != 0) [[unlikely]]
+    instrument::opBegin(context_, {inputs.begin(), inputs.size()});
+}
+
+CompositeOp::~CompositeOp() {
+  if (context_.announced) [[unlikely]]
+    instrument::opEnd(context_);
+  instrument::tOp = context_.outer;
+}
+
 Tensor Op::donateOrEmptyLike(const Tensor& x) const {
   const TensorImpl* impl = x.impl();
   const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && impl->contiguous &&

@@ -116,6 +116,18 @@ class Op {
   bool needsGrad_ = false;
 };
 
+/// The range of an operator that is made of others: it enqueues nothing itself.
+class CompositeOp {
+ public:
+  CompositeOp(const OpInfo& info, std::initializer_list<const Tensor*> inputs);
+  ~CompositeOp();
+  CompositeOp(const CompositeOp&) = delete;
+  CompositeOp& operator=(const CompositeOp&) = delete;
+
+ private:
+  instrument::OpContext context_;
+};
+
 /// The edge that a consumer of `tensor` gets: to its maker, or to the leaf's accumulation node.
 Edge edgeOf(const Tensor& tensor);
 /// Sums `gradient` over the dimensions that were broadcast from `shape`.

@@ -245,7 +245,7 @@ std::uint32_t directionOf(const OpContext& op) {
 
 void opBegin(OpContext& op, std::span<const Tensor* const> inputs) {
   op.announced = true;
-  op.correlation = nextCorrelation();
+  op.correlation = op.composite ? 0 : nextCorrelation();
   const Name* shapes = shapesOf(inputs);
   op.shapes = shapes != nullptr ? shapes->text : "";
   if (op.module == nullptr) op.module = tState.module;

@@ -40,6 +40,7 @@ struct OpContext {
   std::uint64_t sequence = 0;
   const Name* module = nullptr;
   Direction direction = Direction::None;
+  bool composite = false;    ///< made of others, enqueues nothing itself
   bool announced = false;    ///< the sinks heard of its beginning
   std::int64_t startNs = 0;  ///< for the table
   std::int64_t childNs = 0;

@@ -234,6 +234,8 @@ Tensor dropout(const Tensor& x, double probability, bool training) {
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
                  double scale) {
+  static const OpInfo kInfo{"attention"};
+  const CompositeOp op(kInfo, {&query, &key, &value});
   const std::int64_t queries = query.size(-2);
   const std::int64_t keys = key.size(-2);
   if (query.size(-1) != key.size(-1) || keys != value.size(-2)) {
@@ -249,21 +251,6 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     scores = where(later, full({}, -1e30, {scores.dtype(), scores.device()}), scores);
   }
   return matmul(softmax(scores, -1), value);
-}
-
-Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
-  std::vector<int> dims;
-  for (int i = 0; i < normalized.rank(); ++i) {
-    const int d = x.rank() - normalized.rank() + i;
-    if (d < 0 || x.shape()[d] != normalized[i]) {
-      fail("layer_norm", "input " + x.shape().toString() + " does not end in " + normalized.toString());
-    }
-    dims.push_back(d);
-  }
-  const Tensor centred = x - mean(x, dims, true);
-  Tensor out = mul(centred, rsqrt(add(mean(square(centred), dims, true), epsilon)));
-  if (weight.defined()) out = mul(out, weight);
-  return bias.defined() ? add(out, bias) : out;
 }
 
 }  // namespace lacuna::rt

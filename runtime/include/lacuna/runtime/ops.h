@@ -138,5 +138,12 @@ enum class Reduction : std::uint8_t { Mean, Sum };
 /// Normalises over the last dimensions given by `normalized`; weight and bias may be undefined.
 [[nodiscard]] Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias,
                                double epsilon = 1e-5);
+/// x [n, channels, …]; weight and bias [channels] may be undefined. In training, running statistics that are defined
+/// move towards the batch's by `momentum` (the variance unbiased); otherwise they are used.
+[[nodiscard]] Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
+                               const Tensor& runningVar, bool training, double momentum = 0.1, double epsilon = 1e-5);
+[[nodiscard]] Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
+                               double epsilon = 1e-5);
+[[nodiscard]] Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon = 1e-5);
 
 }  // namespace lacuna::rt

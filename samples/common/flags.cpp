@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+#include "lacuna/runtime/instrument.h"
+
+namespace lacuna::samples {
+
+void usageError(const std::string& message) {
+  std::fprintf(stderr, "error: %s\nTry --help.\n", message.c_str());
+  std::exit(2);
+}
+
+Flags& Flags::add(std::string name, std::string value, std::string help, std::string choices, bool knob) {
+  flags_.push_back({std::move(name), std::move(value), std::move(help), std::move(choices), knob});
+  return *this;
+}
+
+void Flags::parse(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--help" || argument == "-h") {
+      printHelp(argv[0]);
+      std::exit(0);
+    }
+    if (!argument.starts_with("--")) usageError("'" + argument + "' is no flag");
+    argument.erase(0, 2);
+    const std::size_t equals = argument.find('=');
+    if (equals != std::string::npos) {
+      set(argument.substr(0, equals), argument.substr(equals + 1));
+    } else if (i + 1 < argc) {
+      set(argument, argv[++i]);
+    } else {
+      usageError("--" + argument + " needs a value");
+    }
+  }
+  for (const Flag& flag : flags_) {
+    if (flag.knob) rt::knob(flag.name, flag.value);
+  }
+}
+
+const Flags::Flag& Flags::find(std::string_view name) const {
+  const auto found = std::find_if(flags_.begin(), flags_.end(), [&](const Flag& flag) { return flag.name == name; });
+  if (found == flags_.end()) usageError("there is no flag --" + std::string(name));
+  return *found;
+}
+
+void Flags::set(const std::string& name, const std::string& value) {
+  auto& flag = const_cast<Flag&>(find(name));
+  if (!flag.choices.empty() && ("|" + flag.choices + "|").find("|" + value + "|") == std::string::npos) {
+    usageError("--" + name + " " + value + ": choose one of " + flag.choices);
+  }
+  flag.value = value;
+}
+
+const std::string& Flags::text(std::string_view name) const {
+  return find(name).value;
+}
+
+std::int64_t Flags::integer(std::string_view name, std::int64_t least) const {
+  const std::string& value = text(name);
+  std::int64_t out = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+  if (error != std::errc() || end != value.data() + value.size() || out < least) {
+    usageError("--" + std::string(name) + " " + value + ": expected a whole number, at least " + std::to_string(least));
+  }
+  return out;
+}
+
+double Flags::number(std::string_view name) const {
+  const std::string& value = text(name);
+  char* end = nullptr;
+  const double out = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0') usageError("--" + std::string(name) + " " + value + ": expected a number");
+  return out;
+}
+
+void Flags::printHelp(const char* program) const {
+  std::printf("usage: %s [--flag value]…\n\n%s\n\n", program, about_.c_str());
+  for (const Flag& flag : flags_) {
+    std::printf("  --%-18s %s (default: %s)\n", flag.name.c_str(), flag.help.c_str(),
+                flag.value.empty() ? "none" : flag.value.c_str());
+    if (!flag.choices.empty()) std::printf("  %20s %s\n", "", flag.choices.c_str());
+  }
+}
+
+}  // namespace lacuna::samples

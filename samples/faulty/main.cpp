@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "common/batches.h"
+#include "common/digits.h"
+#include "common/flags.h"
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/nn.h"
+#include "lacuna/runtime/optim.h"
+#include "lacuna/runtime/random.h"
+
+namespace {
+
+using namespace lacuna;
+using rt::Tensor;
+using samples::Flags;
+
+constexpr const char* kFaults =
+    "none|slow-loader|starved-workers|sync-each-step|tiny-ops|alloc-churn|leak|memory-spike|bias-before-norm|"
+    "zero-grad-memset|debug-mode|unfused-optimizer";
+
+Flags parseFlags(int argc, char** argv) {
+  Flags flags(
+      "Trains a small network on synthetic digits with one planted fault, for trying out what finds it.\n"
+      "The fault is real: it costs time or memory. `--fault none` is clean.");
+  flags.add("fault", "none", "what is wrong", kFaults)
+      .add("steps", "200", "training steps")
+      .knob("batch", "256", "pictures per step")
+      .add("hidden", "512", "width of the hidden layers")
+      .add("seed", "1", "seed of everything random")
+      .add("device", "cpu", "where to train", "cpu")
+      .add("log", "50", "steps between two lines of progress")
+      .knob("loader.workers", "", "loader threads; empty: 2, or what the fault wants")
+      .knob("loader.prefetch", "2", "ready batches per worker")
+      .knob("zero_grad", "", "drop gradients, or fill them with zeros; empty: none, or what the fault wants",
+            "|none|zero")
+      .knob("optimizer.fused", "", "one execution for all parameters; empty: on, or what the fault wants", "|on|off")
+      .knob("conv_bias", "", "a bias in layers before a norm; empty: off, or what the fault wants", "|on|off")
+      .knob("debug", "", "debug mode (anomaly detection); empty: off, or what the fault wants", "|on|off");
+  flags.parse(argc, argv);
+  return flags;
+}
+
+/// A knob's value: the user's, or the fault's if this is its run, or the sane one.
+std::string chosen(const Flags& flags, const char* knob, const char* fault, const char* faulty, const char* sane) {
+  const std::string& given = flags.text(knob);
+  const std::string value = !given.empty() ? given : flags.text("fault") == fault ? faulty : sane;
+  if (given.empty()) rt::knob(knob, value);
+  return value;
+}
+
+/// Three hidden layers, each followed by a batch norm, in training as in many a vision model.
+class Net : public rt::nn::Module {
+ public:
+  Net(std::int64_t hidden, bool bias)
+      : one_(addModule("one", std::make_shared<rt::nn::Linear>(samples::kDigitPixels, hidden, bias))),
+        two_(addModule("two", std::make_shared<rt::nn::Linear>(hidden, hidden, bias))),
+        three_(addModule("three", std::make_shared<rt::nn::Linear>(hidden, hidden, bias))),
+        head_(addModule("head", std::make_shared<rt::nn::Linear>(hidden, 10))) {
+    for (Tensor* scale : {&scaleOne_, &scaleTwo_, &scaleThree_}) *scale = addParameter("scale", rt::ones({hidden}));
+    for (Tensor* shift : {&shiftOne_, &shiftTwo_, &shiftThree_}) *shift = addParameter("shift", rt::zeros({hidden}));
+  }
+  [[nodiscard]] const char* kind() const override { return "Net"; }
+  bool syncs = false;  ///< looks at every layer's values on the host
+
+ protected:
+  Tensor forward(const Tensor& x) override {
+    Tensor h = layer((*one_)(x), scaleOne_, shiftOne_);
+    h = layer((*two_)(h), scaleTwo_, shiftTwo_);
+    h = layer((*three_)(h), scaleThree_, shiftThree_);
+    return (*head_)(h);
+  }
+
+ private:
+  Tensor layer(const Tensor& x, const Tensor& scale, const Tensor& shift) const {
+    const Tensor normal = rt::batchNorm(x, scale, shift, {}, {}, true);
+    Tensor out = rt::relu(normal);
+    if (syncs) watched_ += rt::mean(out.detach()).item();
+    return out;
+  }
+
+  std::shared_ptr<rt::nn::Linear> one_, two_, three_, head_;
+  Tensor scaleOne_, scaleTwo_, scaleThree_, shiftOne_, shiftTwo_, shiftThree_;
+  mutable double watched_ = 0;
+};
+
+class Run {
+ public:
+  explicit Run(const Flags& flags)
+      : flags_(flags),
+        fault_(flags.text("fault")),
+        digits_(samples::syntheticDigits(4000, static_cast<std::uint64_t>(flags.integer("seed")))),
+        net_(flags.integer("hidden", 1), chosen(flags, "conv_bias", "bias-before-norm", "on", "off") == "on"),
+        optimizer_(net_.parameters(), {.rate = 0.02, .momentum = 0.9}),
+        toNone_(chosen(flags, "zero_grad", "zero-grad-memset", "zero", "none") == "none") {
+    net_.nameTree("net");
+    net_.syncs = fault_ == "sync-each-step";
+    optimizer_.setFused(chosen(flags, "optimizer.fused", "unfused-optimizer", "off", "on") == "on");
+  }
+
+  void train() {
+    const rt::AnomalyMode debug(chosen(flags_, "debug", "debug-mode", "on", "off") == "on");
+    samples::Batches batches(digits_, loaderOptions());
+    const std::int64_t steps = flags_.integer("steps", 1);
+    const std::int64_t log = flags_.integer("log", 1);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const rt::StepScope scope(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(flags_.integer("batch")));
+      const Tensor loss = trainStep(batches);
+      if (fault_ == "memory-spike" && step % 20 == 19) evaluateWithHistory();
+      if (step % log == 0 || step + 1 == steps) report(step, loss);
+    }
+  }
+
+ private:
+  samples::BatchOptions loaderOptions() const {
+    samples::BatchOptions options;
+    options.batch = flags_.integer("batch", 2);
+    options.prefetch = static_cast<int>(flags_.integer("loader.prefetch", 1));
+    options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
+    const bool starved = fault_ == "starved-workers";
+    const std::string workers =
+        chosen(flags_, "loader.workers", starved ? "starved-workers" : "slow-loader", starved ? "1" : "0", "2");
+    options.workers = std::stoi(workers);
+    // Storage that takes its time: the thread sleeps, so more workers help.
+    const auto delay = std::chrono::milliseconds(fault_ == "slow-loader" ? 20 : starved ? 25 : 0);
+    options.onFetch = [delay](std::uint64_t) { std::this_thread::sleep_for(delay); };
+    return options;
+  }
+
+  Tensor trainStep(samples::Batches& batches) {
+    samples::Batch batch;
+    {
+      const rt::PhaseScope load(rt::Phase::Load);
+      batch = batches.next();
+    }
+    Tensor loss;
+    {
+      const rt::PhaseScope forward(rt::Phase::Forward);
+      const Tensor scores = net_(batch.pictures);
+      loss = rt::crossEntropy(scores, batch.labels);
+      if (fault_ == "tiny-ops") confidence_ = confidenceOneByOne(scores.detach());
+    }
+    if (fault_ == "leak") losses_.push_back(loss);  // with its whole graph and all that the graph saved
+    loss.backward({}, fault_ == "leak");
+    if (fault_ == "alloc-churn") churn();
+    optimizer_.step();
+    optimizer_.zeroGrad(toNone_);
+    return loss;
+  }
+
+  // The mean confidence, sample by sample instead of in one operator each.
+  static Tensor confidenceOneByOne(const Tensor& scores) {
+    const rt::NoGrad noGrad;
+    Tensor sum = rt::zeros({});
+    for (std::int64_t i = 0; i < scores.size(0); ++i) sum.add_(rt::max(rt::softmax(scores.select(0, i), 0)));
+    return sum / static_cast<double>(scores.size(0));
+  }
+
+  // Gives everything back to the system every step, so that the next one has to ask for it again.
+  void churn() {
+    ++churned_;
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const Tensor scratch = rt::full({1 + (churned_ * 7 + i * 13) % 17, 1 << 16}, 1);
+      (void)rt::sum(scratch);
+    }
+    rt::releaseCachedMemory();
+  }
+
+  // An evaluation of the whole data set at once that forgot NoGrad.
+  void evaluateWithHistory() {
+    const auto count = static_cast<std::int64_t>(digits_.size());
+    const Tensor pictures = rt::fromVector(digits_.pixels, {count, samples::kDigitPixels}) * (1.0 / 16);
+    const Tensor loss = rt::crossEntropy(net_(pictures), rt::fromVector(digits_.labels, {count}));
+    std::printf("  evaluation loss %.6f\n", loss.item());
+  }
+
+  static void report(std::int64_t step, const Tensor& loss) {
+    const rt::MemoryStats memory = rt::memoryStats();
+    std::printf("step %lld loss %.6f, memory %.1f MiB, peak %.1f MiB\n", static_cast<long long>(step), loss.item(),
+                static_cast<double>(memory.active) / 1048576, static_cast<double>(memory.peakActive) / 1048576);
+    std::fflush(stdout);
+  }
+
+  const Flags& flags_;
+  std::string fault_;
+  samples::Digits digits_;
+  Net net_;
+  rt::optim::Sgd optimizer_;
+  bool toNone_;
+  Tensor confidence_;
+  std::vector<Tensor> losses_;
+  std::int64_t churned_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Flags flags = parseFlags(argc, argv);
+    rt::manualSeed(static_cast<std::uint64_t>(flags.integer("seed")));
+    Run(flags).train();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "faulty: %s\n", error.what());
+    return 1;
+  }
+}

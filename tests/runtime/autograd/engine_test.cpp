@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor leaf(std::vector<double> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  Tensor tensor = fromVector(values, {count});
+  return tensor.setRequiresGrad();
+}
+
+TEST(Autograd, AddsUpOverUsesAndBackwards) {
+  const Tensor x = leaf({1, 2});
+  sum(x * x + x).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(3, 5));
+  sum(x).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(4, 6));
+}
+
+TEST(Autograd, TwoLeavesDoNotShareOneGradient) {
+  const Tensor a = leaf({1});
+  const Tensor b = leaf({1});
+  (a + b).backward();
+  sum(a).backward();
+  EXPECT_EQ(a.grad().item(), 2);
+  EXPECT_EQ(b.grad().item(), 1);
+}
+
+TEST(Autograd, ASecondBackwardThroughAFreedGraphNamesTheOperator) {
+  const Tensor x = leaf({1});
+  const Tensor y = exp(x);
+  y.backward();
+  EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr("retainGraph"))));
+  const Tensor z = exp(x);
+  z.backward({}, true);
+  EXPECT_NO_THROW(z.backward());
+}
+
+TEST(Autograd, AChangeInPlaceOfASavedTensorNamesTheOperator) {
+  const Tensor x = leaf({1, 2});
+  Tensor y = x * 2.0;
+  const Tensor z = square(y);
+  y.add_(ones({2}, {DType::F64}));
+  EXPECT_THAT([&] { sum(z).backward(); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("square:"), HasSubstr("changed in place"))));
+  EXPECT_THAT([&] { Tensor(x).fill_(0); }, ThrowsMessage<Error>(HasSubstr("fill_: a leaf that requires a gradient")));
+}
+
+TEST(Autograd, InPlaceOnAnInnerTensorKeepsTheHistory) {
+  const Tensor x = leaf({3});
+  Tensor y = x * 2.0;
+  y.add_(x);
+  y.mul_(10.0);
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 30);
+}
+
+TEST(Autograd, NoGradAndDetachCutTheGraph) {
+  const Tensor x = leaf({3});
+  {
+    const NoGrad guard;
+    EXPECT_FALSE((x * 2.0).requiresGrad());
+  }
+  EXPECT_FALSE(x.detach().requiresGrad());
+  EXPECT_TRUE(x.detach().sharesMemoryWith(x));
+  EXPECT_THAT([&] { x.detach().backward(); }, ThrowsMessage<Error>(HasSubstr("does not require a gradient")));
+}
+
+TEST(Autograd, HooksSeeTheWholeGradientAndMayReplaceIt) {
+  const Tensor x = leaf({1, 1});
+  int calls = 0;
+  x.registerHook([&](const Tensor& gradient) {
+    ++calls;
+    return gradient * 10.0;
+  });
+  sum(x * 3.0 + x).backward();
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(40, 40));
+}
+
+TEST(Autograd, MisuseIsExplained) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_THAT([&] { x.backward(); }, ThrowsMessage<Error>(HasSubstr("a gradient is needed")));
+  EXPECT_THAT([&] { x.backward(ones({3})); }, ThrowsMessage<Error>(HasSubstr("gradient [3] for a tensor [2]")));
+  EXPECT_THAT([&] { arange(3).setRequiresGrad(); }, ThrowsMessage<Error>(HasSubstr("only floating tensors")));
+  EXPECT_THAT([&] { (void)grad({sum(x)}, {leaf({1})}); },
+              ThrowsMessage<Error>(HasSubstr("no root depends on input 0")));
+}
+
+TEST(Autograd, AnomalyModeNamesTheForwardSite) {
+  const AnomalyMode on;
+  const Tensor x = leaf({0, 1});
+  const Tensor y = sum(sqrt(x));
+  EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("sqrt.backward"), HasSubstr("not finite"),
+                                                                HasSubstr("inputs [2]"))));
+}
+
+TEST(Autograd, SavedTensorsGoAsTheBackwardPasses) {
+  const Tensor x = ones({1 << 20}).setRequiresGrad();
+  const std::size_t before = memoryStats().active;
+  {
+    Tensor y = x;
+    for (int i = 0; i < 8; ++i) y = tanh(y);
+    EXPECT_EQ(memoryStats().active - before, std::size_t{8} << 22);
+    resetPeakMemory();
+    sum(y).backward();
+    EXPECT_LE(memoryStats().peakActive - before, (std::size_t{8} << 22) + (std::size_t{3} << 22));
+  }
+  EXPECT_EQ(memoryStats().active - before, std::size_t{1} << 22) << "only the gradient stays";
+}
+
+TEST(Autograd, TheLastHandleGivesItsMemoryAway) {
+  const std::size_t before = memoryStats().active;
+  Tensor x = ones({1 << 20}).setRequiresGrad();
+  resetPeakMemory();
+  const Tensor y = relu(x + 1.0);
+  EXPECT_EQ(memoryStats().peakActive - before, std::size_t{2} << 22) << "relu works in the memory of the sum";
+}
+
+TEST(Autograd, ALongChainIsTakenApartWithoutRecursion) {
+  Tensor x = leaf({1});
+  Tensor y = x;
+  for (int i = 0; i < 200000; ++i) y = y + 0.0;
+  y = Tensor();
+  Tensor z = x;
+  for (int i = 0; i < 20000; ++i) z = tanh(z) + 1.0;
+  z.backward();
+  EXPECT_TRUE(x.grad().defined());
+}
+
+}  // namespace
+}  // namespace lacuna::rt

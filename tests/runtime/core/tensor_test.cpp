@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
+
+namespace lacuna::rt {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor counting(Shape shape) {
+  return arange(shape.numel(), {DType::F64}).view(shape);
+}
+
+TEST(Tensor, ViewsShareMemoryAndFollowStrides) {
+  const Tensor x = counting({2, 3});
+  EXPECT_TRUE(x.t().sharesMemoryWith(x));
+  EXPECT_THAT(x.t().toVector<double>(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(x.slice(1, 0, 3, 2).toVector<double>(), ElementsAre(0, 2, 3, 5));
+  EXPECT_THAT(x.select(0, -1).toVector<double>(), ElementsAre(3, 4, 5));
+  EXPECT_THAT(x.select(0, 0).expand({2, 3}).toVector<double>(), ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(x.t().reshape({6}).toVector<double>(), ElementsAre(0, 3, 1, 4, 2, 5));
+}
+
+TEST(Tensor, AViewThatNeedsACopyIsRefused) {
+  EXPECT_THAT([] { (void)counting({2, 3}).t().view({6}); }, ThrowsMessage<Error>(HasSubstr("use reshape()")));
+  EXPECT_THAT([] { (void)counting({2, 3}).view({4}); }, ThrowsMessage<Error>(HasSubstr("[2,3] cannot be seen as [4]")));
+}
+
+TEST(Tensor, BroadcastsAndPromotes) {
+  const Tensor a = fromVector<std::int32_t>({1, 2, 3}, {3, 1});
+  const Tensor b = fromVector<float>({0.5F, 1.5F}, {2});
+  const Tensor sum = a + b;
+  EXPECT_EQ(sum.dtype(), DType::F32);
+  EXPECT_THAT(sum.toVector<double>(), ElementsAre(1.5, 2.5, 2.5, 3.5, 3.5, 4.5));
+  EXPECT_EQ(promote(DType::BF16, DType::F16), DType::F32);
+  EXPECT_EQ(promote(DType::I64, DType::F16), DType::F16);
+  EXPECT_EQ(promote(DType::Bool, DType::U8), DType::U8);
+  EXPECT_EQ(div(a, a).dtype(), DType::F32);
+}
+
+TEST(Tensor, EmptyAndScalarTensorsWork) {
+  const Tensor none = zeros({0, 3});
+  EXPECT_EQ((none + ones({3})).shape(), (Shape{0, 3}));
+  EXPECT_EQ(sum(none).item(), 0);
+  EXPECT_THAT(sum(none, {0}).toVector<float>(), ElementsAre(0, 0, 0));
+  EXPECT_EQ(matmul(zeros({2, 0}), zeros({0, 2})).toVector<float>(), std::vector<float>(4, 0));
+  EXPECT_EQ(mul(scalar(3), scalar(4)).item(), 12);
+}
+
+TEST(Tensor, ConvertsHalfTypes) {
+  for (int i = 0; i < 0x10000; ++i) {
+    Float16 half;
+    half.bits = static_cast<std::uint16_t>(i);
+    BFloat16 brain;
+    brain.bits = static_cast<std::uint16_t>(i);
+    if (const auto wide = static_cast<float>(half); !std::isnan(wide)) {
+      ASSERT_EQ(Float16(wide).bits, i);
+    }
+    if (const auto wide = static_cast<float>(brain); !std::isnan(wide)) {
+      ASSERT_EQ(BFloat16(wide).bits, i);
+    }
+  }
+  EXPECT_EQ(static_cast<float>(Float16(65520.0F)), INFINITY);
+  EXPECT_EQ(static_cast<float>(Float16(1.0F + 0x1p-11F)), 1.0F) << "ties go to even";
+}
+
+TEST(Tensor, MisuseNamesTheOperatorAndTheShapes) {
+  EXPECT_THAT(
+      [] {
+        (void)(zeros({2, 3}) + zeros({4}));
+      },
+      ThrowsMessage<Error>(HasSubstr("add: shapes [2,3] and [4] cannot be broadcast")));
+  EXPECT_THAT(
+      [] {
+        (void)matmul(zeros({2, 3}), zeros({2, 3}));
+      },
+      ThrowsMessage<Error>(HasSubstr("matmul: inner sizes differ: [2,3] × [2,3]")));
+  EXPECT_THAT(
+      [] {
+        (void)(zeros({2}) + zeros({2}, {DType::F32, kMeta}));
+      },
+      ThrowsMessage<Error>(HasSubstr("add: one tensor is on cpu, the other on meta")));
+  EXPECT_THAT([] { (void)exp(arange(3)); }, ThrowsMessage<Error>(HasSubstr("exp: needs a floating type, not i64")));
+  EXPECT_THAT([] { (void)Tensor().shape(); }, ThrowsMessage<Error>(HasSubstr("not defined")));
+  EXPECT_THAT([] { (void)zeros({2}).item(); }, ThrowsMessage<Error>(HasSubstr("item: the tensor [2]")));
+}
+
+TEST(Tensor, RandomNumbersFollowTheSeedAlone) {
+  manualSeed(3);
+  const auto first = randn({1000}).toVector<float>();
+  const auto second = randn({1000}).toVector<float>();
+  manualSeed(3);
+  EXPECT_EQ(randn({1000}).toVector<float>(), first);
+  EXPECT_NE(first, second);
+  // Element i depends on seed, draw and i, so a prefix of a longer draw (cut among threads) is the same.
+  manualSeed(3);
+  const auto longer = randn({50000}).toVector<float>();
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), longer.begin()));
+  EXPECT_NEAR(mean(fromVector(longer, {50000})).item(), 0, 0.02);
+  EXPECT_NEAR(var(fromVector(longer, {50000})).item(), 1, 0.03);
+}
+
+TEST(Tensor, ReductionsOfAnyDimensions) {
+  const Tensor x = counting({2, 3, 4});
+  EXPECT_THAT(sum(x, {0, 2}).toVector<double>(), ElementsAre(60, 92, 124));
+  EXPECT_THAT(max(x.permute({2, 0, 1}), {0, 1}).toVector<double>(), ElementsAre(15, 19, 23));
+  EXPECT_EQ(mean(x, {1}, true).shape(), (Shape{2, 1, 4}));
+  EXPECT_THAT(argmax(x, 1).toVector<std::int64_t>(), ElementsAre(2, 2, 2, 2, 2, 2, 2, 2));
+  EXPECT_THAT([] { (void)max(zeros({0})); }, ThrowsMessage<Error>(HasSubstr("max: of no elements")));
+}
+
+TEST(Tensor, PicksAndPlaces) {
+  const Tensor x = counting({3, 2});
+  const Tensor rows = fromVector<std::int64_t>({2, 0, 2}, {3});
+  EXPECT_THAT(indexSelect(x, 0, rows).toVector<double>(), ElementsAre(4, 5, 0, 1, 4, 5));
+  const Tensor at = fromVector<std::int64_t>({1, 0, 1}, {3, 1});
+  EXPECT_THAT(gather(x, 1, at).toVector<double>(), ElementsAre(1, 2, 5));
+  EXPECT_THAT(scatterAdd(zerosLike(x), 1, at, ones({3, 1}, {DType::F64})).toVector<double>(),
+              ElementsAre(0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(concat({x, x.slice(1, 0, 1)}, 1).toVector<double>(), ElementsAre(0, 1, 0, 2, 3, 2, 4, 5, 4));
+}
+
+}  // namespace
+}  // namespace lacuna::rt

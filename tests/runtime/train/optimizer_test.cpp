@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/runtime/optim.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt::optim {
+namespace {
+
+Tensor parameter(double value) {
+  return full({1}, value, {DType::F64}).setRequiresGrad();
+}
+
+void stepWith(Optimizer& optimizer, const Tensor& p, double gradient) {
+  p.setGrad(full({1}, gradient, {DType::F64}));
+  optimizer.step();
+}
+
+TEST(Sgd, FollowsTheFormulaWithMomentumNesterovAndDecay) {
+  const Tensor p = parameter(1);
+  Sgd sgd({p}, {.rate = 0.1, .momentum = 0.9, .weightDecay = 0.01, .nesterov = true});
+  double value = 1;
+  double momentum = 0;
+  for (int i = 0; i < 3; ++i) {
+    stepWith(sgd, p, 0.5);
+    const double g = 0.5 + 0.01 * value;
+    momentum = i == 0 ? g : 0.9 * momentum + g;
+    value -= 0.1 * (g + 0.9 * momentum);
+    EXPECT_NEAR(p.item(), value, 1e-12);
+  }
+}
+
+TEST(Adam, FollowsTheFormula) {
+  for (const bool decoupled : {false, true}) {
+    const Tensor p = parameter(1);
+    const AdamOptions options{.rate = 0.01, .weightDecay = 0.1};
+    Adam adam({p}, options);
+    AdamW adamW({p}, options);
+    double value = 1;
+    double m = 0;
+    double v = 0;
+    for (int i = 1; i <= 4; ++i) {
+      stepWith(decoupled ? static_cast<Optimizer&>(adamW) : adam, p, 0.3 * i);
+      const double g = 0.3 * i + (decoupled ? 0 : 0.1 * value);
+      if (decoupled) value *= 1 - 0.01 * 0.1;
+      m = 0.9 * m + 0.1 * g;
+      v = 0.999 * v + 0.001 * g * g;
+      value -= 0.01 * (m / (1 - std::pow(0.9, i))) / (std::sqrt(v / (1 - std::pow(0.999, i))) + 1e-8);
+      EXPECT_NEAR(p.item(), value, 1e-12) << "decoupled " << decoupled << ", step " << i;
+    }
+  }
+}
+
+TEST(Optimizer, FusedAndUnfusedAgree) {
+  double results[2];
+  for (const bool fused : {false, true}) {
+    const Tensor a = parameter(1);
+    const Tensor b = parameter(2);
+    Adam adam({a, b}, {});
+    adam.setFused(fused);
+    for (int i = 0; i < 5; ++i) {
+      sum(square(a) * b).backward();
+      adam.step();
+      adam.zeroGrad(i % 2 == 0);
+    }
+    results[fused ? 1 : 0] = a.item() + 10 * b.item();
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+TEST(Optimizer, ClipsTheCommonNorm) {
+  const Tensor a = parameter(0);
+  const Tensor b = parameter(0);
+  a.setGrad(full({1}, 3, {DType::F64}));
+  b.setGrad(full({1}, 4, {DType::F64}));
+  EXPECT_NEAR(clipGradNorm({a, b}, 1).item(), 5, 1e-12);
+  EXPECT_NEAR(a.grad().item(), 0.6, 1e-6);
+}
+
+}  // namespace
+}  // namespace lacuna::rt::optim

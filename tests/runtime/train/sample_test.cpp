@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+  int status;
+  std::string text;
+};
+
+Outcome run(const std::string& command) {
+  const std::string full = std::string(LACUNA_BIN_DIR) + "/" + command + " 2>&1";
+  FILE* pipe = ::popen(full.c_str(), "r");
+  Outcome out{-1, ""};
+  std::array<char, 4096> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.text.append(buffer.data(), got);
+  out.status = WEXITSTATUS(::pclose(pipe));
+  return out;
+}
+
+class Samples : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(std::string(LACUNA_BIN_DIR) + "/mlp_digits")) GTEST_SKIP() << "samples are not built";
+  }
+};
+
+double accuracyIn(const std::string& text) {
+  const std::size_t at = text.find("accuracy ");
+  return at == std::string::npos ? 0 : std::stod(text.substr(at + 9));
+}
+
+TEST_F(Samples, MlpLearnsTheSyntheticDigits) {
+  const Outcome out = run("mlp_digits --steps 400");
+  EXPECT_EQ(out.status, 0) << out.text;
+  EXPECT_GT(accuracyIn(out.text), 0.97) << out.text;
+}
+
+TEST_F(Samples, MlpLearnsTheRealDigits) {
+  const std::string digits = LACUNA_DIGITS;
+  if (digits.empty()) GTEST_SKIP() << "no digits.csv.gz; apt-get install python3-sklearn, or -DLACUNA_DIGITS=FILE";
+  const Outcome out = run("mlp_digits --data " + digits);
+  EXPECT_GT(accuracyIn(out.text), 0.97) << out.text;
+}
+
+TEST_F(Samples, EqualSeedsGiveEqualLosses) {
+  const std::string first = run("mlp_digits --steps 60 --log 1").text;
+  EXPECT_EQ(first, run("mlp_digits --steps 60 --log 1").text);
+  const auto losses = [](const std::string& text) { return text.substr(0, text.find("peak memory")); };
+  EXPECT_EQ(losses(first), losses(run("mlp_digits --steps 60 --log 1 --loader.workers 3").text));
+  EXPECT_NE(first, run("mlp_digits --steps 60 --log 1 --seed 2").text);
+}
+
+TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
+  const auto file = std::filesystem::temp_directory_path() / ("lacuna-digits-" + std::to_string(::getpid()));
+  FILE* out = std::fopen(file.c_str(), "w");
+  std::fputs("1,2,3\n", out);
+  std::fclose(out);
+  const Outcome outcome = run("mlp_digits --data " + file.string());
+  std::filesystem::remove(file);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.text, HasSubstr("line 1: expected 64 pixels and a label"));
+}
+
+TEST_F(Samples, EveryFaultTrains) {
+  for (const char* fault :
+       {"none", "slow-loader", "starved-workers", "sync-each-step", "tiny-ops", "alloc-churn", "leak", "memory-spike",
+        "bias-before-norm", "zero-grad-memset", "debug-mode", "unfused-optimizer"}) {
+    const Outcome out = run(std::string("faulty --steps 4 --batch 32 --hidden 64 --log 1 --fault ") + fault);
+    EXPECT_EQ(out.status, 0) << fault << ": " << out.text;
+    EXPECT_THAT(out.text, HasSubstr("step 3 loss")) << fault;
+  }
+}
+
+TEST_F(Samples, BadFlagsAreExplained) {
+  EXPECT_EQ(run("faulty --fault nonsense").status, 2);
+  EXPECT_THAT(run("faulty --fault nonsense").text, HasSubstr("choose one of none|slow-loader"));
+  EXPECT_THAT(run("mlp_digits --steps x").text, HasSubstr("expected a whole number"));
+}
+
+}  // namespace
