@@ -24,10 +24,12 @@ void addConvert(CLI::App& app, int& exitCode);
 void addQuery(CLI::App& app, int& exitCode);
 void addGui(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
+void addRecover(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
 
-/// In the order of --help.
+/// In the order of --help; one a line.
+// clang-format off
 inline constexpr AddCommand kCommands[] = {
 #ifdef LACUNA_CLI_RUN
     addRun,
@@ -35,7 +37,15 @@ inline constexpr AddCommand kCommands[] = {
 #ifdef LACUNA_CLI_COLLECTOR
     addTrigger, addDoctor,
 #endif
-    addReport,  addWhatif, addGui, addQuery, addConvert, addInfo, addGenerate,
+    addReport,
+    addWhatif,
+    addGui,
+    addQuery,
+    addConvert,
+    addInfo,
+    addRecover,
+    addGenerate,
 };
+// clang-format on
 
 }  // namespace lacuna::cli

@@ -62,8 +62,7 @@ Status BlockDecoder::open(const BlockEntry& entry) {
   auto header = readHeader(file_, entry, headerBytes_);
   if (!header.ok()) return header.error();
   header_ = *std::move(header);
-  const BlockEntry& found = header_.entry;
-  if (found.rows != entry.rows || found.bodyBytes != entry.bodyBytes || found.table != entry.table) {
+  if (!entry.describes(header_.entry)) {
     return Error{fmt::format("{}: the block at byte {} is not the one that the index names", file_.path().string(),
                              entry.offset)};
   }
@@ -124,7 +123,7 @@ Status BlockDecoder::decodeTo(std::size_t column, void* out) {
   const BlockEntry& entry = header_.entry;
   if (Status status = file_.read(entry.offset + entry.headerBytes + section.offset, stored); !status.ok())
     return status;
-  if (base::checksum(stored) != section.checksum) return damaged(section, "does not match its checksum");
+  if (!base::checksumMatches(stored, section.checksum)) return damaged(section, "does not match its checksum");
   decoded_[column].busy = true;
   ++depth_;
   const bool good = decodeColumn(section, stored, entry.rows, *this, out);

@@ -79,15 +79,16 @@ Result<BlockHeader> readHeader(const base::InputFile& file, const BlockEntry& en
   return *std::move(header);
 }
 
-Status verifyBlock(const base::InputFile& file, const BlockEntry& entry, Bytes& body) {
-  Bytes headerBytes;
-  auto header = readHeader(file, entry, headerBytes);
-  if (!header.ok()) return header.error();
-  body.resize(entry.bodyBytes);
-  if (Status status = file.read(entry.offset + entry.headerBytes, body); !status.ok()) return status;
+Status verifyBlock(const base::InputFile& file, const BlockEntry& entry, Bytes& scratch) {
+  scratch.resize(entry.bytes());
+  if (Status status = file.read(entry.offset, scratch); !status.ok()) return status;
+  const auto header = parseBlockHeader(std::span(scratch).first(entry.headerBytes));
+  if (!header) return Error{"its header is damaged"};
+  if (!entry.describes(header->entry)) return Error{"it is not the block that the index names"};
+  const auto body = std::span(scratch).subspan(entry.headerBytes);
   std::size_t at = 0;
   for (const Section& section : header->sections) {
-    if (base::checksum(std::span(body).subspan(at, section.storedBytes)) != section.checksum) {
+    if (!base::checksumMatches(body.subspan(at, section.storedBytes), section.checksum)) {
       return Error{fmt::format("column {} does not match its checksum", section.name)};
     }
     at += section.storedBytes;
@@ -107,7 +108,7 @@ Result<Bytes> readBlob(const base::InputFile& file, const BlockEntry& entry) {
   Bytes stored(section.storedBytes);
   if (Status status = file.read(entry.offset + entry.headerBytes, stored); !status.ok()) return status.error();
   Bytes blob;
-  if (base::checksum(stored) != section.checksum || !decodeBlob(section, stored, blob)) return damaged;
+  if (!base::checksumMatches(stored, section.checksum) || !decodeBlob(section, stored, blob)) return damaged;
   return blob;
 }
 

@@ -14,8 +14,8 @@ namespace lacuna::prof::format {
 /// Reads the header of a block; fails when it is damaged. `bytes` keeps what the header's views point to.
 Result<BlockHeader> readHeader(const base::InputFile& file, const BlockEntry& entry, Bytes& bytes);
 
-/// Whether every section of the block has its checksum and its padding is zero; `body` is scratch memory.
-Status verifyBlock(const base::InputFile& file, const BlockEntry& entry, Bytes& body);
+/// Whether every section of the block has its checksum and its padding is zero.
+Status verifyBlock(const base::InputFile& file, const BlockEntry& entry, Bytes& scratch);
 
 /// The blob of a strings or index block.
 Result<Bytes> readBlob(const base::InputFile& file, const BlockEntry& entry);

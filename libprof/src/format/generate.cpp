@@ -90,6 +90,7 @@ struct Rank {
   std::uint64_t rangeId = 0;
   Addresses addresses;
   std::vector<Block> kept;
+  std::vector<TimeNs> workerFree;
   std::uint64_t allocated = 0;
 };
 
@@ -344,7 +345,10 @@ void TraceGenerator::Impl::phase(Rank& rank, const std::vector<BoundOp>& ops, st
 
 void TraceGenerator::Impl::loaderStep(Rank& rank, GeneratedRows& rows) {
   const TimeNs before = rank.now;
+  rank.workerFree.resize(options.threads);
   for (std::uint32_t worker = 2; worker < options.threads; ++worker) {
+    // A worker that is behind finishes its batch first.
+    if (rank.workerFree[worker] > before) continue;
     rank.now = before + random.logNormalNs(200, 0.5);
     const std::size_t fetch = open(rank, worker, names.loaderWorker, 0, names.training, rows);
     rank.now += random.logNormalNs(9'000, 0.3);
@@ -352,6 +356,7 @@ void TraceGenerator::Impl::loaderStep(Rank& rank, GeneratedRows& rows) {
     rank.now += random.logNormalNs(1'500, 0.3);
     close(rank, collate, rows);
     close(rank, fetch, rows);
+    rank.workerFree[worker] = rank.now;
   }
   rank.now = before;
 }

@@ -24,7 +24,7 @@ void seal(Bytes& bytes) {
 bool sealed(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::uint64_t)) return false;
   const auto content = bytes.first(bytes.size() - sizeof(std::uint64_t));
-  return ByteReader(bytes.last(sizeof(std::uint64_t))).number<std::uint64_t>() == checksum(content);
+  return base::checksumMatches(content, ByteReader(bytes.last(sizeof(std::uint64_t))).number<std::uint64_t>());
 }
 
 void putPlanes(ByteWriter& out, const Encoding& e) {

@@ -102,6 +102,11 @@ struct BlockEntry {
 
   [[nodiscard]] std::uint64_t bytes() const { return headerBytes + bodyBytes; }
   [[nodiscard]] std::uint64_t end() const { return offset + bytes(); }
+  /// Whether the other entry, read from the block itself, is the same block.
+  [[nodiscard]] bool describes(const BlockEntry& other) const {
+    return rows == other.rows && bodyBytes == other.bodyBytes && headerBytes == other.headerBytes &&
+           table == other.table && kind == other.kind;
+  }
   /// Whether the sizes can be true at all within a file of this size.
   [[nodiscard]] bool plausible(std::uint64_t fileBytes) const;
 };

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/prof/recover.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "commands.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+struct Options {
+  std::string from;
+  std::string out;
+};
+
+std::string defaultOut(const std::filesystem::path& from) {
+  auto out = from;
+  return out.replace_extension(".recovered.lcn").string();
+}
+
+int recoverFile(const Options& options, const std::string& out) {
+  const auto summary = prof::recoverFile(options.from, out);
+  if (!summary.ok()) return printError(summary.error().message);
+  for (const prof::Damage& damage : summary->damage) {
+    printWarning(fmt::format("lost: {} bytes at byte {}: {}", damage.bytes, damage.offset, damage.what));
+  }
+  if (!summary->wasComplete) printWarning("the file had no end; what its writer still held in memory is not in it");
+  fmt::print("{}: {} rows in {} blocks{}\n", out, withCommas(summary->rows), withCommas(summary->blocks),
+             summary->damage.empty() && summary->wasComplete ? "; nothing was missing" : "");
+  return kOk;
+}
+
+int run(const Options& options) {
+  const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
+  return recoverFile(options, out);
+}
+
+}  // namespace
+
+void addRecover(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("recover", "Makes a whole trace of what is readable of a damaged or unfinished one.");
+  command->add_option("from", options->from, "the trace file; it is not changed")->required();
+  command->add_option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli
