@@ -27,6 +27,7 @@ void addInfo(CLI::App& app, int& exitCode);
 void addRecover(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
+void addCheck(CLI::App& app, int& exitCode);
 
 /// In the order of --help; one a line.
 // clang-format off

@@ -26,13 +26,14 @@ h1{font-size:1.3rem;margin:0 0 .2rem;overflow-wrap:anywhere}h2{font-size:1.05rem
 .dim{color:var(--dim);font-size:.9rem}.verdict{font-size:1.15rem;margin:1rem 0}
 svg{display:block;width:100%;height:auto}svg text{fill:var(--fg);font:12px system-ui,sans-serif}svg .dim{fill:var(--dim)}
 .bar{display:flex;height:2.2rem;border-radius:.4rem;overflow:hidden}.bar i{display:block;min-width:1px}
-.legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:.15rem 1.5rem;margin:.7rem 0;padding:0;list-style:none;font-size:.92rem}
+.legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:.15rem 1.5rem;margin:.7rem 0;padding:0;list-style:none;font-size:.92rem}
 .legend li{display:flex;gap:.5rem;align-items:center}.legend b{font-weight:400;flex:1}.legend span{color:var(--dim);font-variant-numeric:tabular-nums}
 .legend i{width:.8rem;height:.8rem;border-radius:.2rem;flex:none}
 .card{background:var(--card);border:1px solid var(--line);border-left:.3rem solid var(--could);border-radius:.4rem;padding:.7rem .9rem;margin:.6rem 0}
 .card.fault{border-left-color:var(--fault)}.card h3{margin:0;font-size:1rem}.card p{margin:.3rem 0 0}
 .tag{font-size:.72rem;text-transform:uppercase;letter-spacing:.04em;color:var(--could)}.fault .tag{color:var(--fault)}
 code{font:.9em ui-monospace,monospace;background:var(--line);border-radius:.2rem;padding:.05rem .3rem;overflow-wrap:anywhere}
+@media(max-width:600px){svg text{font-size:22px}.legend{grid-template-columns:1fr}}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:tabular-nums}
 th{color:var(--dim);font-weight:500}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11rem;padding-left:0}
 )";
@@ -154,11 +155,16 @@ void Page::steps() {
   if (all.empty()) return;
   heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(analysis_.steps.medianNs()),
                       humanTime(analysis_.steps.spreadNs())));
-  constexpr double kWidth = 960, kHeight = 200, kBase = 178, kLeft = 70;
+  constexpr double kWidth = 960, kHeight = 200, kBase = 178, kLeft = 112;
   const std::size_t group = (all.size() + 199) / 200;
   const std::size_t columns = (all.size() + group - 1) / group;
   std::int64_t longest = 1;
-  for (const Step& step : all) longest = std::max(longest, step.durNs());
+  std::vector<std::int64_t> durations;
+  for (const Step& step : all) durations.push_back(step.durNs());
+  std::sort(durations.begin(), durations.end());
+  // A slow first step must not flatten the others; columns that leave the chart are cut.
+  const std::int64_t most = durations.back();
+  longest = std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
   const double width = (kWidth - kLeft) / static_cast<double>(columns);
   out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"time per step\">", kWidth, kHeight);
   for (int tick = 0; tick <= 2; ++tick) {
@@ -177,7 +183,8 @@ void Page::steps() {
       dur += all[i].durNs();
     }
     const double height =
-        static_cast<double>(dur) / static_cast<double>(end - c * group) / static_cast<double>(longest) * (kBase - 12);
+        std::min(1.0, static_cast<double>(dur) / static_cast<double>(end - c * group) / static_cast<double>(longest)) *
+        (kBase - 12);
     const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
     const double x = kLeft + static_cast<double>(c) * width;
     double y = kBase;
@@ -202,14 +209,14 @@ void Page::memory() {
   const MemoryStats& memory = analysis_.memory;
   if (!memory.present || memory.curve.size() < 2) return;
   heading(fmt::format("Memory: peak {}", humanBytes(memory.peakBytes)));
-  constexpr double kWidth = 960, kHeight = 200, kBase = 190, kLeft = 70;
+  constexpr double kWidth = 960, kHeight = 200, kBase = 190, kLeft = 112;
   const auto t0 = memory.curve.front().timeNs;
   const auto span = static_cast<double>(std::max<prof::TimeNs>(1, memory.curve.back().timeNs - t0));
   const auto peak = static_cast<double>(std::max<std::uint64_t>(1, memory.peakBytes));
   const auto x = [&](prof::TimeNs t) { return kLeft + static_cast<double>(t - t0) / span * (kWidth - kLeft); };
   const auto y = [&](std::uint64_t bytes) { return kBase - static_cast<double>(bytes) / peak * (kBase - 14); };
   std::string path = fmt::format("M{:.1f},{:.1f}", kLeft, kBase);
-  for (const MemoryPoint& point : memory.curve) path += fmt::format("L{:.1f},{:.1f}", x(point.timeNs), y(point.bytes));
+  for (const MemoryPoint& point : memory.curve) path += fmt::format("H{:.1f}V{:.1f}", x(point.timeNs), y(point.bytes));
   path += fmt::format("L{:.1f},{:.1f}Z", kWidth, kBase);
   out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"memory over time\">", kWidth, kHeight);
   for (int tick = 0; tick <= 2; ++tick) {
@@ -227,7 +234,9 @@ void Page::memory() {
   for (std::size_t i = 0; i < std::min<std::size_t>(10, memory.live.size()); ++i) {
     const LiveTensor& tensor = memory.live[i];
     out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
-                        shortName(tensor.tensor.empty() ? tensor.op : tensor.tensor + " (" + tensor.op + ")"),
+                        shortName(tensor.tensor.empty() ? tensor.op
+                                  : tensor.op.empty()   ? tensor.tensor
+                                                        : tensor.tensor + " (" + tensor.op + ")"),
                         roleName(tensor.role), humanBytes(tensor.bytes));
   }
   out_ += "</table></div>\n";

@@ -66,8 +66,12 @@ std::string describeRun(const Analysis& analysis) {
   }
   std::string steps = "no steps";
   if (!analysis.steps.all.empty()) {
-    steps = fmt::format("{} steps of {} (± {})", analysis.steps.all.size(), humanTime(analysis.steps.medianNs()),
-                        humanTime(analysis.steps.spreadNs()));
+    // A host that runs ahead of the device has short steps and long ones; only their mean means something.
+    const bool uneven = 4 * analysis.steps.spreadNs() > analysis.steps.medianNs();
+    steps = uneven
+                ? fmt::format("{} steps of {} on average", analysis.steps.all.size(), humanTime(analysis.meanStepNs()))
+                : fmt::format("{} steps of {} (± {})", analysis.steps.all.size(), humanTime(analysis.steps.medianNs()),
+                              humanTime(analysis.steps.spreadNs()));
   }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
                      humanTime(analysis.window.endNs - analysis.window.startNs), steps,

@@ -187,10 +187,10 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   const bool fault = finding.kind == FindingKind::Fault;
   const std::string tag = styled(fault ? "fault" : "could", fault ? "1;31" : "36");
   out_ += fmt::format(" {:>2} {}  ", number, tag);
-  std::string text = finding.title;
-  const std::size_t start = out_.size();
-  wrapped(text, 0, 11);
-  (void)start;
+  // The number and the tag stand in front of the first line.
+  width_ -= 11;
+  wrapped(finding.title, 0, 11);
+  width_ += 11;
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped("fix   " + fix, 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
@@ -339,9 +339,11 @@ void TextReport::memorySection(int rows) {
           1, 1);
   for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
     const LiveTensor& tensor = memory.live[i];
-    line(fmt::format(
-        " {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10),
-        shortened(tensor.tensor.empty() ? tensor.op : fmt::format("{} ({})", tensor.tensor, tensor.op), width_ - 27)));
+    line(fmt::format(" {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10),
+                     shortened(tensor.tensor.empty() ? tensor.op
+                               : tensor.op.empty()   ? tensor.tensor
+                                                     : fmt::format("{} ({})", tensor.tensor, tensor.op),
+                               width_ - 27)));
   }
   if (memory.leakBytesPerStep > 0)
     line(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));

@@ -25,7 +25,8 @@ const CallRow* costliest(const Analysis& analysis, Activity activity) {
 /// A synchronisation behind nearly every launch: blocking launches, or a debug mode.
 bool debugMode(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const bool announced = context.knob("debug").value_or("off") != "off" && context.knob("debug").value_or("off") != "0";
+  const std::string_view mode = context.knob("debug").value_or("off");
+  const bool announced = mode == "on" || mode == "1" || mode == "true";
   const auto launches = static_cast<double>(analysis.launches.launches);
   const bool everyLaunch = launches >= 20 && static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
   if (!announced && !everyLaunch) return false;
@@ -167,6 +168,8 @@ void unnamedHostWork(RuleContext& context) {
 void slowSteps(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::int64_t median = analysis.steps.medianNs();
+  // Where the host runs ahead and is held back now and then, its steps say nothing one by one.
+  if (4 * analysis.steps.spreadNs() > median) return;
   const std::int64_t limit = median + std::max(median / 2, 8 * analysis.steps.spreadNs());
   std::int64_t lost = 0;
   Finding finding;

@@ -15,10 +15,13 @@ constexpr double kStall = 0.05;
 /// Workers that would prepare a batch as fast as the rest of a step consumes one.
 std::uint32_t workersNeeded(const RuleContext& context, std::int64_t waitPerStep) {
   const LoaderStats& loader = context.analysis.loader;
-  const std::int64_t stepWithout = std::max<std::int64_t>(1, context.analysis.stepNs() - waitPerStep);
+  // Nothing makes a step shorter than the device's work in it.
+  const Analysis& analysis = context.analysis;
+  const std::int64_t stepWithout =
+      std::max({std::int64_t{1}, analysis.meanStepNs() - waitPerStep, analysis.meanStepLedger().busyNs()});
   const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
   const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
-  return std::clamp<std::uint32_t>(std::max(needed, loader.workers + 1), 1, 64);
+  return std::clamp<std::uint32_t>(std::max(needed + 1, loader.workers + 1), 2, 64);
 }
 
 std::string slowStage(const LoaderStats& loader) {

@@ -40,7 +40,7 @@ std::int64_t RuleContext::costOf(Cause cause) const {
 
 std::optional<std::string_view> RuleContext::knob(std::string_view name) const {
   for (const auto& [key, value] : analysis.knobs) {
-    if (key == name) return value;
+    if (key == name && !value.empty()) return value;
   }
   return std::nullopt;
 }

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace lacuna::analyzer {
+namespace {
+
+/// From the median absolute deviation to a standard deviation, for normal noise.
+constexpr double kMadToSigma = 1.4826;
+constexpr double kSigmas = 3;
+/// A machine is never steadier than this from day to day.
+constexpr double kLeastNoise = 0.02;
+
+double spread(const std::vector<std::int64_t>& values) {
+  const std::int64_t middle = medianOf(values);
+  std::vector<std::int64_t> distances;
+  for (const std::int64_t value : values) distances.push_back(std::abs(value - middle));
+  return kMadToSigma * static_cast<double>(medianOf(distances));
+}
+
+/// Standard error of the mean step, from the means of ten blocks of steps: neighbours in time are not independent.
+double stepError(const Analysis& analysis) {
+  const auto steady = analysis.steps.steady();
+  const std::size_t blocks = std::min<std::size_t>(10, steady.size());
+  if (blocks < 2) return 0;
+  std::vector<std::int64_t> means;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::size_t from = b * steady.size() / blocks;
+    const std::size_t to = (b + 1) * steady.size() / blocks;
+    std::int64_t sum = 0;
+    for (std::size_t i = from; i < to; ++i) sum += steady[i].durNs();
+    means.push_back(sum / static_cast<std::int64_t>(to - from));
+  }
+  return spread(means) / std::sqrt(static_cast<double>(blocks));
+}
+
+double perStep(const Analysis& analysis, std::uint64_t count) {
+  return static_cast<double>(count) / static_cast<double>(analysis.stepCount());
+}
+
+std::uint64_t countKernels(const Analysis& analysis) {
+  std::uint64_t count = 0;
+  for (const KernelRow& row : analysis.kernels) count += row.count;
+  return count;
+}
+
+std::uint64_t countSyncs(const Analysis& analysis) {
+  std::uint64_t count = 0;
+  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.count : 0;
+  return count;
+}
+
+Comparison counted(std::string what, double before, double after) {
+  // Work of a step that the recording cut off may be missing at the edges.
+  return {std::move(what), "", before, after, std::max(0.5, 0.005 * before), true};
+}
+
+Comparison timed(std::string what, const Analysis& before, const Analysis& after, std::span<const Analysis> noise,
+                 double a, double b, double (*figure)(const Analysis&)) {
+  double error = std::hypot(stepError(before), stepError(after));
+  if (!noise.empty()) {
+    std::vector<std::int64_t> runs{static_cast<std::int64_t>(a)};
+    for (const Analysis& run : noise) runs.push_back(static_cast<std::int64_t>(figure(run)));
+    error = std::hypot(error, spread(runs));
+  }
+  return {std::move(what), "ns", a, b, std::max(kSigmas * error, kLeastNoise * a), false};
+}
+
+double stepTime(const Analysis& analysis) {
+  return static_cast<double>(analysis.meanStepNs());
+}
+double idleTime(const Analysis& analysis) {
+  return static_cast<double>(analysis.meanStepLedger().idleNs());
+}
+
+}  // namespace
+
+std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& after, std::span<const Analysis> noise) {
+  std::vector<Comparison> out;
+  out.push_back(
+      counted("kernels per step", perStep(before, countKernels(before)), perStep(after, countKernels(after))));
+  out.push_back(
+      counted("synchronisations per step", perStep(before, countSyncs(before)), perStep(after, countSyncs(after))));
+  out.push_back(counted("copies per step", perStep(before, before.copies.count), perStep(after, after.copies.count)));
+  out.push_back(counted("memsets per step", perStep(before, before.copies.memsetCount),
+                        perStep(after, after.copies.memsetCount)));
+  if (before.memory.present && after.memory.present) {
+    const auto peak = static_cast<double>(before.memory.peakBytes);
+    out.push_back({"peak memory", "bytes", peak, static_cast<double>(after.memory.peakBytes), 0.01 * peak, true});
+  }
+  out.push_back(timed("step time", before, after, noise, stepTime(before), stepTime(after), stepTime));
+  Comparison idle = timed("idle time per step", before, after, noise, idleTime(before), idleTime(after), idleTime);
+  // Idle time is what is left of the step, so it is no steadier than the step is.
+  idle.threshold = std::max(idle.threshold, kLeastNoise * stepTime(before));
+  out.push_back(std::move(idle));
+  return out;
+}
+
+std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& after) {
+  std::map<std::string, std::pair<double, double>> byName;
+  for (const KernelRow& row : before.kernels)
+    byName[row.name].first += static_cast<double>(row.totalNs) / static_cast<double>(before.stepCount());
+  for (const KernelRow& row : after.kernels)
+    byName[row.name].second += static_cast<double>(row.totalNs) / static_cast<double>(after.stepCount());
+  std::vector<Comparison> out;
+  for (const auto& [name, times] : byName) {
+    out.push_back({"kernel " + name, "ns", times.first, times.second,
+                   3 * kLeastNoise * std::max(times.first, times.second), false});
+  }
+  std::sort(out.begin(), out.end(), [](const Comparison& a, const Comparison& b) {
+    return std::abs(a.after - a.before) > std::abs(b.after - b.before);
+  });
+  return out;
+}
+
+}  // namespace lacuna::analyzer
