@@ -40,6 +40,7 @@ inline constexpr AddCommand kCommands[] = {
 #endif
     addReport,
     addWhatif,
+    addCheck,
     addGui,
     addQuery,
     addConvert,
