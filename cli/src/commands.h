@@ -32,11 +32,10 @@ void addCheck(CLI::App& app, int& exitCode);
 /// In the order of --help; one a line.
 // clang-format off
 inline constexpr AddCommand kCommands[] = {
-#ifdef LACUNA_CLI_RUN
-    addRun,
-#endif
 #ifdef LACUNA_CLI_COLLECTOR
-    addTrigger, addDoctor,
+    addRun,
+    addTrigger,
+    addDoctor,
 #endif
     addReport,
     addWhatif,

@@ -26,6 +26,7 @@ struct Typed {
   std::string memoryLimit;
   std::string ring;
   std::string dumpOn;
+  std::vector<std::string> words;
   bool noWait = false;
   bool quiet = false;
 };
@@ -87,14 +88,9 @@ int refuse(const std::string& message) {
   return kUsage;
 }
 
-int runCommand(CLI::App& command, Typed& typed) {
-  auto words = command.remaining();
-  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+int runCommand(Typed& typed) {
+  const auto& words = typed.words;
   if (words.empty()) return refuse("no program was given. Put it at the end: lacuna run -- ./train --epochs 3");
-  if (words[0].size() > 1 && words[0][0] == '-') {
-    return refuse(fmt::format("unknown option {}. See lacuna run --help; a program's own options come after its name.",
-                              words[0]));
-  }
   typed.run.command = words;
   if (auto status = complete(typed); !status) return refuse(status.error().message);
   const auto report = collector::run(typed.run);
@@ -115,26 +111,22 @@ void addRun(CLI::App& app, int& code) {
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
       "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]\n"
       "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
-  run->prefix_command();
+  run->add_option("PROGRAM", typed->words, "Program and its arguments; put -- before it when they have options");
   run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)");
   run->add_option("--trace", typed->trace,
-                  "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, cpu, "
-                  "process, all, none (default: nvtx,cuda,nccl,cpu,process)");
+                  "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, all, "
+                  "none (default: nvtx,cuda,nccl)");
   run->add_option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)");
   run->add_option("--duration", typed->duration, "Record no longer than this; the program runs on");
   run->add_option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open");
-  run->add_option("--sample-rate", typed->run.sampleHz, "CPU samples per second and thread; 0 for none")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 10000));
   run->add_option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)");
   run->add_option("--ring", typed->ring,
                   "Flight recorder: keep only the last SIZE of each process and write on demand");
-  run->add_option("--dump-on", typed->dumpOn, "When to write the flight recorder: slow-step, signal (SIGUSR2), crash");
-  run->add_option("--step-range", typed->run.stepRanges, "Range that is a training step, for slow-step");
+  run->add_option("--dump-on", typed->dumpOn, "When to write the flight recorder: signal (SIGUSR2), crash");
   run->add_flag("--no-wait", typed->noWait,
                 "Finish when the program ends, without waiting for its background processes");
   run->add_flag("-q,--quiet", typed->quiet, "No status line and no summary");
-  run->callback([run, typed, &code] { code = runCommand(*run, *typed); });
+  run->callback([typed, &code] { code = runCommand(*typed); });
 }
 
 }  // namespace lacuna::cli

@@ -12,8 +12,6 @@ namespace lacuna::collector {
 inline constexpr const char* kControlVariable = "LACUNA_CONTROL";
 /// The range name that switches the recording on while it is open; empty or unset: always on.
 inline constexpr const char* kCaptureVariable = "LACUNA_CAPTURE_RANGE";
-/// Names of step ranges, one a line, whose slow ones ask for a dump; empty or unset: none.
-inline constexpr const char* kStepsVariable = "LACUNA_STEP_RANGES";
 
 /// A page that supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
 /// in it that could hurt.
@@ -30,8 +28,6 @@ struct Control {
   std::atomic<std::uint32_t> dumpsWanted{0};
   /// Rises with every start and stop from outside, so that --delay and --duration give way to it.
   std::atomic<std::uint32_t> switches{0};
-  /// How many median absolute deviations over the median make a step slow.
-  double slowStepMads = 0;
 };
 
 namespace guest {

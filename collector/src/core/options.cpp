@@ -32,7 +32,7 @@ prof::Status forEachWord(std::string_view list, Visit&& visit) {
 constexpr std::pair<std::string_view, bool Sources::*> kSources[] = {
     {"nvtx", &Sources::nvtx},   {"cuda", &Sources::cuda},         {"cublas", &Sources::cublas},
     {"cudnn", &Sources::cudnn}, {"cusparse", &Sources::cusparse}, {"cusolver", &Sources::cusolver},
-    {"nccl", &Sources::nccl},   {"cpu", &Sources::cpu},           {"process", &Sources::process},
+    {"nccl", &Sources::nccl},
 };
 
 /// Splits "1.5m" into 1.5 and "m".
@@ -58,8 +58,8 @@ prof::Result<Sources> parseSources(std::string_view list) {
     }
     if (known) return {};
     return prof::Error{
-        fmt::format("--trace does not know '{}'. Known: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, cpu, "
-                    "process, all, none.",
+        fmt::format("--trace does not know '{}'. Known: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
+                    "all, none.",
                     word)};
   });
   if (!status) return status.error();
@@ -106,14 +106,12 @@ prof::Result<std::int64_t> parseDuration(std::string_view text) {
 prof::Result<DumpOn> parseDumpOn(std::string_view list) {
   DumpOn when;
   auto status = forEachWord(list, [&](std::string_view word) -> prof::Status {
-    if (word == "slow-step") {
-      when.slowStep = true;
-    } else if (word == "signal") {
+    if (word == "signal") {
       when.signal = true;
     } else if (word == "crash") {
       when.crash = true;
     } else {
-      return prof::Error{fmt::format("--dump-on does not know '{}'. Known: slow-step, signal, crash.", word)};
+      return prof::Error{fmt::format("--dump-on does not know '{}'. Known: signal, crash.", word)};
     }
     return {};
   });

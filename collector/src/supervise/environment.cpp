@@ -109,7 +109,7 @@ prof::Result<fs::path> findInjection() {
   std::error_code error;
   const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
   std::string tried;
-  for (const fs::path& folder : {bin / "../lib", bin / "../lib64", bin / ("../" LACUNA_LIBDIR), bin}) {
+  for (const fs::path& folder : {bin / "../lib", bin / ("../" LACUNA_LIBDIR "/lacuna"), bin / "../lib/lacuna"}) {
     const fs::path candidate = (folder / kLibraryName).lexically_normal();
     if (fs::exists(candidate, error)) {
       if (auto status = checkInjection(candidate); !status) return status.error();

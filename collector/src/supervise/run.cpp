@@ -121,7 +121,6 @@ class Supervisor {
     control_ = std::make_unique<ControlFile>(std::move(*control));
     const bool waits = options_.delayNs > 0 || !options_.captureRange.empty();
     (*control_)->enabled.store(waits ? 0 : 1);
-    (*control_)->slowStepMads = options_.dumpOn.slowStep ? options_.slowStepMads : 0;
     auto drainer = prof::Drainer::create(recording_, report_.output);
     if (!drainer) {
       abandon();
@@ -135,12 +134,6 @@ class Supervisor {
     std::vector<std::string> variables{fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
                                        fmt::format("{}={}", kControlVariable, control_->path().string()),
                                        fmt::format("{}={}", kCaptureVariable, options_.captureRange)};
-    std::string steps;
-    if (options_.dumpOn.slowStep) {
-      const std::vector<std::string> usual{"step", "train_step", "ProfilerStep"};
-      for (const auto& step : options_.stepRanges.empty() ? usual : options_.stepRanges) steps += step + "\n";
-    }
-    variables.push_back(fmt::format("{}={}", kStepsVariable, steps));
     return variables;
   }
 

@@ -47,7 +47,7 @@ TEST(ChildEnvironment, AnEnclosingRecordingGivesWay) {
 }
 
 TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
-  const auto environment = environmentFrom({}, *parseSources("cpu"));
+  const auto environment = environmentFrom({}, *parseSources("none"));
   EXPECT_FALSE(has(environment, "NVTX_INJECTION64_PATH=/lib/liblacuna_inject.so"));
   EXPECT_FALSE(has(environment, "CUDA_INJECTION64_PATH=/lib/liblacuna_inject.so"));
   EXPECT_TRUE(has(environment, "NCCL_NVTX_DISABLE=1"));

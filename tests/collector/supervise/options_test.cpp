@@ -29,7 +29,7 @@ TEST(Options, SourcesAreOnlyThoseNamed) {
   EXPECT_TRUE(sources.cuda);
   EXPECT_TRUE(sources.cublas);
   EXPECT_TRUE(sources.nvtx) << "cuBLAS speaks through NVTX";
-  EXPECT_FALSE(sources.cpu);
+  EXPECT_FALSE(sources.cudnn);
   EXPECT_FALSE(parseSources("none")->nvtx);
   EXPECT_TRUE(parseSources("all")->cusolver);
 }

@@ -22,8 +22,6 @@ struct Sources {
   bool cusparse = false;
   bool cusolver = false;
   bool nccl = true;
-  bool cpu = true;      ///< CPU samples and thread states
-  bool process = true;  ///< CPU time, memory, page faults and disk reads of every process
 };
 
 /// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too.
@@ -36,7 +34,6 @@ prof::Result<std::int64_t> parseDuration(std::string_view text);
 
 /// When a flight recorder writes what it holds.
 struct DumpOn {
-  bool slowStep = false;
   bool signal = false;
   bool crash = false;
 };
@@ -47,16 +44,12 @@ struct RunOptions {
   /// Empty: named after the program, with a number where the name is taken.
   std::filesystem::path output;
   Sources sources;
-  int sampleHz = 99;
   std::int64_t durationNs = 0;  ///< 0: to the end of the program
   std::int64_t delayNs = 0;
   std::string captureRange;  ///< record only while a range of this name is open
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
   DumpOn dumpOn;
-  std::vector<std::string> stepRanges;  ///< empty: the runtime's and PyTorch's step ranges
-  double slowStepMads = 5;
-  bool torch = false;
   bool waitForAll = true;  ///< wait for daemonised and background children too
   bool live = true;        ///< a status line, where standard error is a terminal
   bool summary = true;

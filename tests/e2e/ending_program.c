@@ -1,0 +1,83 @@
+/* SPDX-FileCopyrightText: The Lacuna authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* Records ranges and then ends, in the way that the first argument names. */
+#define _GNU_SOURCE
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void ranges(const char* name, int count) {
+  for (int i = 0; i < count; ++i) {
+    nvtxRangePushA(name);
+    nvtxRangePop();
+  }
+}
+
+static void* exitingThread(void* unused) {
+  ranges("thread", 100);
+  exit(7);
+  return unused;
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "exit";
+  ranges("before", 1000);
+  if (strcmp(how, "exit") == 0) return 3;
+  if (strcmp(how, "thread") == 0) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, exitingThread, NULL);
+    pthread_join(thread, NULL);
+  }
+  if (strcmp(how, "abort") == 0) abort();
+  if (strcmp(how, "segv") == 0) raise(SIGSEGV);
+  if (strcmp(how, "kill") == 0) raise(SIGKILL);
+  if (strcmp(how, "exec") == 0) execl(argv[0], argv[0], "exit", (char*)NULL);
+  if (strcmp(how, "fork") == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      ranges("child", 500);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return 0;
+  }
+  if (strcmp(how, "daemon") == 0) {
+    if (fork() == 0) {
+      setsid();
+      if (fork() == 0) {
+        usleep(200000);
+        ranges("daemon", 500);
+        _exit(9);
+      }
+      _exit(0);
+    }
+    wait(NULL);
+    return 0;
+  }
+  if (strcmp(how, "children") == 0) {
+    for (int i = 0; i < 100; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        ranges("child", 10);
+        _exit(0);
+      }
+      waitpid(child, NULL, 0);
+    }
+    return 0;
+  }
+  if (strcmp(how, "stdin") == 0) {
+    char line[64] = "";
+    if (fgets(line, sizeof line, stdin) == NULL) return 1;
+    return strcmp(line, "hello\n") == 0 ? 21 : 1;
+  }
+  if (strcmp(how, "wait") == 0) {
+    for (;;) pause();
+  }
+  return 0;
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "lacuna/prof/reader.h"
+
+namespace lacuna {
+namespace {
+
+namespace fs = std::filesystem;
+using prof::Reader;
+
+/// Runs `lacuna run` in a folder of its own and opens what it wrote.
+class RunTest : public testing::Test {
+ protected:
+  RunTest() { fs::create_directories(folder_); }
+  ~RunTest() override { fs::remove_all(folder_); }
+
+  static std::string program(const std::string& name) { return std::string(LACUNA_BIN_DIR) + "/" + name; }
+
+  /// The wait status of `lacuna run` with these words, seen by a shell in the folder.
+  int lacuna(const std::string& words) {
+    const std::string command =
+        "cd " + folder_.string() + " && exec " + program("lacuna") + " run -q " + words + " 2>stderr.txt";
+    return std::system(command.c_str());
+  }
+  int record(const std::string& words) { return lacuna("-o out.lcn -- " + words); }
+
+  Reader trace() {
+    auto reader = Reader::open(folder_ / "out.lcn");
+    if (!reader) ADD_FAILURE() << reader.error().message;
+    EXPECT_TRUE(reader->complete());
+    return *reader;
+  }
+  std::string said() const {
+    std::ifstream file(folder_ / "stderr.txt");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  /// How many ranges there are of each name.
+  static std::map<std::string, int> rangesOf(const Reader& reader) {
+    std::map<std::string, int> counts;
+    const auto names = reader.column<&prof::Range::name>();
+    for (const auto id : *names) ++counts[std::string(reader.text(id))];
+    return counts;
+  }
+  void expectNothingLeft() { EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording")); }
+
+  fs::path folder_ = fs::temp_directory_path() / ("lacuna-run-test-" + std::to_string(getpid()));
+};
+
+TEST_F(RunTest, RecordsEveryCallOfNvtxsCore) {
+  ASSERT_EQ(WEXITSTATUS(record(program("nvtx_program") + " 5")), 5);
+  const Reader reader = trace();
+  const auto counts = rangesOf(reader);
+  EXPECT_EQ(counts.at("outer"), 1);
+  EXPECT_EQ(counts.at("weit: äöü"), 1);
+  EXPECT_EQ(counts.at("step"), 4);
+  EXPECT_EQ(counts.at("crossing threads"), 1);
+  EXPECT_EQ(counts.at("in the worker"), 1);
+  EXPECT_EQ(reader.rows<prof::Thread>(), 2u);
+  const auto ranges = *reader.table<prof::Range>();
+  int steps = 0;
+  for (std::size_t i = 0; i < ranges.name.size(); ++i) {
+    const auto row = ranges.row(i);
+    const auto name = reader.text(row.name);
+    if (name == "step") {
+      EXPECT_EQ(reader.text(row.domain), "my library");
+      EXPECT_EQ(reader.text(row.category), "loading");
+      EXPECT_EQ(row.colour, 0xff00ff00u);
+      if (row.payloadType == prof::PayloadType::I64) {
+        EXPECT_EQ(static_cast<std::int64_t>(row.payload), -steps++);
+      }
+    }
+    if (name == "weit: äöü") {
+      EXPECT_EQ(row.depth, 1);
+    }
+    if (name == "crossing threads") {
+      EXPECT_EQ(row.kind, prof::RangeKind::StartEnd);
+      EXPECT_NE(row.endThread, row.thread);
+      EXPECT_TRUE(row.endThread);
+    }
+  }
+  EXPECT_EQ(steps, 3);
+  const auto marks = *reader.table<prof::Mark>();
+  ASSERT_EQ(marks.name.size(), 3u);
+  EXPECT_EQ(marks.payloadType[1], prof::PayloadType::F64);
+  const double half = 0.5;
+  EXPECT_EQ(std::memcmp(&marks.payload[1], &half, sizeof half), 0);
+  expectNothingLeft();
+}
+
+TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
+  ASSERT_EQ(WEXITSTATUS(record(program("payload_program"))), 0);
+  const Reader reader = trace();
+  const auto ranges = *reader.table<prof::Range>();
+  bool structured = false;
+  for (std::size_t i = 0; i < ranges.name.size(); ++i) {
+    if (reader.text(ranges.name[i]) != "structured") continue;
+    structured = true;
+    EXPECT_EQ(reader.text(ranges.text[i]), "bytes=4096 scale=0.5 kind=sparse tag=conv");
+  }
+  EXPECT_TRUE(structured);
+  const auto samples = *reader.column<&prof::CounterSample::value>();
+  ASSERT_EQ(samples.size(), 5u);
+  EXPECT_EQ(samples[4], 50);
+  const auto tracks = *reader.table<prof::CounterTrack>();
+  ASSERT_EQ(tracks.name.size(), 1u);
+  EXPECT_EQ(reader.text(tracks.name[0]), "structures.depth");
+  EXPECT_EQ(reader.text(tracks.unit[0]), "bytes");
+  const auto kernels = *reader.table<prof::Kernel>();
+  ASSERT_EQ(kernels.name.size(), 4u);
+  EXPECT_EQ(reader.text(kernels.name[0]), "linear");
+  EXPECT_EQ(reader.rows<prof::ApiCall>(), 4u);
+  const auto queues = *reader.table<prof::Queue>();
+  ASSERT_EQ(queues.name.size(), 1u);
+  EXPECT_EQ(reader.text(queues.name[0]), "cpu:0 queue");
+  EXPECT_EQ(kernels.queue[0], queues.id[0]);
+  const auto allocations = *reader.table<prof::Allocation>();
+  ASSERT_EQ(allocations.address.size(), 4u);
+  EXPECT_EQ(allocations.role[0], prof::MemoryRole::Activation);
+  EXPECT_EQ(allocations.bytes[3], 64u);
+}
+
+struct Ending {
+  const char* how;
+  int signal;
+  int code;
+  std::map<std::string, int> ranges;
+};
+
+class EndingTest : public RunTest, public testing::WithParamInterface<Ending> {};
+
+TEST_P(EndingTest, LosesNothingAndPassesTheEndOn) {
+  const Ending& ending = GetParam();
+  const int status = record(program("ending_program") + " " + ending.how);
+  if (ending.signal != 0) {
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), ending.signal);
+  } else {
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), ending.code);
+  }
+  EXPECT_EQ(rangesOf(trace()), ending.ranges);
+  expectNothingLeft();
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, EndingTest,
+                         testing::Values(Ending{"exit", 0, 3, {{"before", 1000}}},
+                                         Ending{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}},
+                                         Ending{"abort", SIGABRT, 0, {{"before", 1000}}},
+                                         Ending{"segv", SIGSEGV, 0, {{"before", 1000}}},
+                                         Ending{"kill", SIGKILL, 0, {{"before", 1000}}},
+                                         Ending{"exec", 0, 3, {{"before", 2000}}},
+                                         Ending{"fork", 0, 0, {{"before", 1000}, {"child", 500}}},
+                                         Ending{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}},
+                                         Ending{"children", 0, 0, {{"before", 1000}, {"child", 1000}}}),
+                         [](const auto& info) { return std::string(info.param.how); });
+
+TEST_F(RunTest, PassesStandardInputOn) {
+  EXPECT_EQ(WEXITSTATUS(std::system(("echo hello | " + program("lacuna") + " run -q -o " +
+                                     (folder_ / "out.lcn").string() + " -- " + program("ending_program") + " stdin")
+                                        .c_str())),
+            21);
+}
+
+TEST_F(RunTest, LeavesNothingInSharedMemory) {
+  std::ofstream(folder_ / "program.sh") << "readlink \"$LACUNA_RECORDING/shm\" >shm.txt\n"
+                                        << program("ending_program") << " exit\n";
+  ASSERT_EQ(WEXITSTATUS(record("sh program.sh")), 3);
+  std::ifstream file(folder_ / "shm.txt");
+  std::string place;
+  std::getline(file, place);
+  ASSERT_FALSE(place.empty());
+  EXPECT_FALSE(fs::exists(place)) << place;
+  expectNothingLeft();
+}
+
+TEST_F(RunTest, HandsSignalsOn) {
+  const int status =
+      lacuna("-o out.lcn -- " + program("ending_program") + " wait & pid=$!; sleep 0.5; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
+}
+
+TEST_F(RunTest, CaptureRangeBoundsTheRecording) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range outer -- " + program("nvtx_program"))), 0);
+  const auto counts = rangesOf(trace());
+  EXPECT_EQ(counts.count("outer"), 1u);
+  EXPECT_EQ(counts.count("step"), 0u);
+}
+
+TEST_F(RunTest, BadUseIsSaidClearly) {
+  EXPECT_EQ(WEXITSTATUS(lacuna("")), 2);
+  EXPECT_NE(said().find("no program was given"), std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(lacuna("--bogus -- true")), 2);
+  EXPECT_NE(said().find("--bogus"), std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(record("no-such-program")), 127);
+  EXPECT_NE(said().find("no-such-program"), std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(lacuna("-o /no/such/folder/out.lcn -- true")), 127);
+  EXPECT_NE(said().find("/no/such/folder"), std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(lacuna("--trace nvidia -- true")), 2);
+  EXPECT_EQ(WEXITSTATUS(lacuna("--ring 5X -- true")), 2);
+  EXPECT_EQ(WEXITSTATUS(std::system(("LACUNA_INJECTION=/bin/sh " + program("lacuna") + " run -o " +
+                                     (folder_ / "out.lcn").string() + " -- true 2>" + (folder_ / "stderr.txt").string())
+                                        .c_str())),
+            127);
+  EXPECT_NE(said().find("LACUNA_INJECTION"), std::string::npos);
+  expectNothingLeft();
+}
+
+}  // namespace
+}  // namespace lacuna
