@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "lacuna/prof/recording.h"
 #include "output.h"
 
 namespace lacuna::cli {
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   std::string from;
   std::string out;
+  bool keep = false;
 };
 
 std::string defaultOut(const std::filesystem::path& from) {
@@ -35,9 +37,18 @@ int recoverFile(const Options& options, const std::string& out) {
   return kOk;
 }
 
+int recoverRecording(const Options& options, const std::string& out) {
+  const auto stats = prof::recover(options.from, out, options.keep);
+  if (!stats.ok()) return printError(stats.error().message);
+  if (stats->dropped > 0) printWarning(fmt::format("{} events had not been recorded", withCommas(stats->dropped)));
+  if (stats->damaged > 0) printWarning(fmt::format("{} records made no sense", withCommas(stats->damaged)));
+  fmt::print("{}: {} rows of {} processes\n", out, withCommas(stats->rows), stats->processes);
+  return kOk;
+}
+
 int run(const Options& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
-  return recoverFile(options, out);
+  return std::filesystem::is_directory(options.from) ? recoverRecording(options, out) : recoverFile(options, out);
 }
 
 }  // namespace
@@ -46,8 +57,12 @@ void addRecover(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("recover", "Makes a whole trace of what is readable of a damaged or unfinished one.");
-  command->add_option("from", options->from, "the trace file; it is not changed")->required();
+  command
+      ->add_option("from", options->from,
+                   "a trace file, which is not changed, or the directory of a recording whose drainer died")
+      ->required();
   command->add_option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
+  command->add_flag("--keep", options->keep, "leave the directory of the recording in place");
   command->callback([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -55,7 +55,7 @@ double measureRate() {
 void ClockLine::add(const Tick& tick) {
   const auto at =
       std::lower_bound(ticks_.begin(), ticks_.end(), tick, [](const Tick& a, const Tick& b) { return a.tsc < b.tsc; });
-  if (at != ticks_.end() && at->monotonicNs <= tick.monotonicNs) return;
+  if (at != ticks_.end() && (at->tsc == tick.tsc || at->monotonicNs <= tick.monotonicNs)) return;
   if (at != ticks_.begin() && (at - 1)->monotonicNs >= tick.monotonicNs) return;
   const bool newest = at == ticks_.end();
   const std::size_t count = ticks_.size();

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -48,26 +47,23 @@ void leaveThread(void* value) {
 }
 
 /// More segments from the file system, when the free list is empty: one for the caller, the others for the list.
+/// Whoever counts them first owns them, so that nobody waits for another who may have died; backing the same part twice
+/// does no harm.
 std::uint32_t grow(Mapping& mapping) {
   Header& header = mapping.view.header();
-  const std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
+  std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
   if (count >= mapping.maxSegments || header.closing.load(std::memory_order_relaxed) != 0) return 0;
   const std::uint64_t now = stamp(mapping);
   if (mapping.growFailedAt != 0 && now - mapping.growFailedAt < kRetryGrowth) return 0;
-  if (header.growing.exchange(1, std::memory_order_acquire) != 0) return 0;
-  const std::uint32_t first = header.segmentCount.load(std::memory_order_relaxed) + 1;
-  const std::uint32_t step = std::min(kGrowthStep, mapping.maxSegments + 1 - first);
-  const std::size_t offset = mapping.view.offsets.segments + (first - 1) * kSegmentBytes;
-  std::uint32_t segment = 0;
-  if (step > 0 && backFile(mapping, offset, step * kSegmentBytes)) {
-    header.segmentCount.store(first + step - 1, std::memory_order_release);
-    for (std::uint32_t i = 1; i < step; ++i) mapping.view.pushFree(first + i);
-    segment = first;
-  } else {
-    if (step > 0) mapping.growFailedAt = now;
+  const std::uint32_t step = std::min(kGrowthStep, mapping.maxSegments - count);
+  if (!backFile(mapping, mapping.view.offsets.segments + count * kSegmentBytes, step * kSegmentBytes)) {
+    mapping.growFailedAt = now;
+    return 0;
   }
-  header.growing.store(0, std::memory_order_release);
-  return segment;
+  const std::uint32_t first = count + 1;
+  if (!header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return 0;
+  for (std::uint32_t i = 1; i < step; ++i) mapping.view.pushFree(first + i);
+  return first;
 }
 
 std::uint64_t recordsIn(unsigned char* segment) {
@@ -112,25 +108,16 @@ std::uint32_t stealOldest(Mapping& mapping) {
   return segment;
 }
 
-/// While another thread, or the drainer, is adding segments, some are about to come. It may have died doing so.
-std::uint32_t awaitGrowth(Mapping& mapping) {
-  std::uint32_t segment = 0;
-  for (int turn = 0; turn < 2000 && segment == 0 && mapping.view.header().growing.load() != 0; ++turn) {
-    sched_yield();
-    segment = mapping.view.popFree(mapping.maxSegments);
-  }
-  return segment;
-}
-
 std::uint32_t takeSegment(Mapping& mapping) {
   std::uint32_t segment = mapping.view.popFree(mapping.maxSegments);
-  for (int attempt = 0; attempt < 4 && segment == 0; ++attempt) {
+  // Each failure means that somebody else added segments, until none can be added.
+  while (segment == 0 && mapping.view.header().segmentCount.load(std::memory_order_relaxed) < mapping.maxSegments &&
+         mapping.growFailedAt == 0 && mapping.view.header().closing.load(std::memory_order_relaxed) == 0) {
     segment = grow(mapping);
-    if (segment == 0) segment = awaitGrowth(mapping);
     if (segment == 0) segment = mapping.view.popFree(mapping.maxSegments);
-    if (mapping.view.header().segmentCount.load(std::memory_order_relaxed) >= mapping.maxSegments) break;
-    if (mapping.growFailedAt != 0) break;
   }
+  if (segment == 0) segment = grow(mapping);
+  if (segment == 0) segment = mapping.view.popFree(mapping.maxSegments);
   if (segment == 0 && mapping.flight) segment = stealOldest(mapping);
   if (segment > mapping.populated) madvise(mapping.view.segmentBase(segment), kSegmentBytes, MADV_POPULATE_WRITE);
   return segment;

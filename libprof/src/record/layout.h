@@ -69,7 +69,6 @@ struct Header {
   std::uint32_t flightRecorder;
 
   std::atomic<std::uint32_t> segmentCount;
-  std::atomic<std::uint32_t> growing;
   std::atomic<std::uint64_t> freeHead;  ///< tag << 32 | segment, against reuse between load and exchange
   std::atomic<std::uint32_t> freeCount;
   std::atomic<std::uint32_t> stringsUsed;  ///< bytes

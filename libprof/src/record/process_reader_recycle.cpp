@@ -18,7 +18,6 @@ constexpr std::uint32_t kGrowthStep = 64;
 }  // namespace
 
 void ProcessReader::emptySegment(std::uint32_t segment) {
-  // Word by word, stamps with atomic stores: a reader of another process may look at any time.
   std::memset(static_cast<void*>(view().segmentBase(segment) + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
 }
 
@@ -76,21 +75,18 @@ void ProcessReader::emptyInPlace(Thread& thread) {
 
 void ProcessReader::growAhead() {
   Header& header = view().header();
-  const std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
+  std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
   if (header.freeCount.load(std::memory_order_relaxed) >= kReserve || count >= maxSegments_) return;
-  if (header.growing.exchange(1, std::memory_order_acquire) != 0) return;
-  const std::uint32_t first = header.segmentCount.load(std::memory_order_relaxed) + 1;
-  const std::uint32_t step = first > maxSegments_ ? 0 : std::min(kGrowthStep, maxSegments_ + 1 - first);
-  const int fd = step > 0 ? ::open(path_.c_str(), O_RDWR | O_CLOEXEC) : -1;
-  if (fd >= 0) {
-    const auto offset = static_cast<off_t>(view().offsets.segments + (first - 1) * kSegmentBytes);
-    if (fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0) {
-      header.segmentCount.store(first + step - 1, std::memory_order_release);
-      for (std::uint32_t i = step; i > 0; --i) view().pushFree(first + i - 1);
-    }
-    ::close(fd);
-  }
-  header.growing.store(0, std::memory_order_release);
+  const std::uint32_t step = std::min(kGrowthStep, maxSegments_ - count);
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  const auto offset = static_cast<off_t>(view().offsets.segments + count * kSegmentBytes);
+  const bool backed = fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0;
+  ::close(fd);
+  // The recorder adds segments too; whoever counts them first owns them.
+  const std::uint32_t first = count + 1;
+  if (!backed || !header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return;
+  for (std::uint32_t i = step; i > 0; --i) view().pushFree(first + i - 1);
 }
 
 void ProcessReader::save(Saver& saver) {

@@ -39,10 +39,20 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   {
     const Result<Reader> reader = Reader::open(part);
     status = reader.ok() ? copyTexts(*reader, to) : reader.status();
+    // That it has no end is no damage here; anything before that is.
+    for (const Damage& damage : status.ok() ? (*reader).damage() : std::span<const Damage>{}) {
+      if (damage.offset >= bytes) continue;
+      status = Error{fmt::format("{}: damaged at byte {}: {}", path.string(), damage.offset, damage.what)};
+      break;
+    }
     for (const TableInfo& table : status.ok() ? (*reader).tables() : std::span<const TableInfo>{}) {
-      const std::span wanted(table.spec.columns, table.spec.columnCount);
+      // Our own description of the table, for the writer keeps it longer than the reader lives.
+      const auto own = std::find_if(allTables().begin(), allTables().end(),
+                                    [&](const TableSpec& spec) { return spec.id == table.spec.id; });
+      if (own == allTables().end()) continue;
+      const std::span wanted(own->columns, own->columnCount);
       status = (*reader).scanColumns(table.spec.id, {}, wanted, [&](std::size_t rows, const void* const* columns) {
-        to.appendColumns(table.spec, {columns, wanted.size()}, rows);
+        to.appendColumns(*own, {columns, wanted.size()}, rows);
       });
       if (!status.ok()) break;
     }

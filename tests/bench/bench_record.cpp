@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What recording costs, next to the floor: two TSC reads and two 16-byte appends to a thread-local ring. A drainer
+/// process empties the segments into a file meanwhile. Rounds of each kind take turns; medians count. A burst is far
+/// faster than any drainer on a second core, so rounds are short (what a pool of 64 MiB holds) and the floor's rounds
+/// give it time.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lacuna/prof/recording.h"
+#include "lacuna/prof/trace.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using lacuna::prof::DrainStats;
+
+constexpr int kRanges = 10'000;
+constexpr int kRounds = 201;
+
+double nowNs(clockid_t clock = CLOCK_MONOTONIC) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+template <class Work>
+double nsPerCall(int calls, Work&& work) {
+  const double start = nowNs();
+  for (int i = 0; i < calls; ++i) work();
+  return (nowNs() - start) / calls;
+}
+
+std::uint64_t stamp() {
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return static_cast<std::uint64_t>(nowNs());
+#endif
+}
+
+/// The floor's ring fits into the nearest caches.
+constexpr std::size_t kRingWords = 1 << 13;
+thread_local std::uint64_t ring[kRingWords];
+thread_local std::size_t ringAt;
+
+inline void appendToRing(std::uint64_t word) {
+  std::uint64_t* slot = ring + (ringAt & (kRingWords - 2));
+  ringAt += 2;
+  __atomic_store_n(slot + 1, word, __ATOMIC_RELAXED);
+  __atomic_store_n(slot, stamp(), __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) double floorRound(int ranges = kRanges) {
+  return nsPerCall(ranges, [] {
+    appendToRing(1);
+    appendToRing(2);
+  });
+}
+
+__attribute__((noinline)) double rangeRound(int ranges = kRanges) {
+  return nsPerCall(ranges, [] { LACUNA_RANGE("range"); });
+}
+
+__attribute__((noinline)) double offRound(int ranges) {
+  return nsPerCall(ranges, [] {
+    LACUNA_RANGE("range");
+    asm volatile("" ::: "memory");
+  });
+}
+
+__attribute__((noinline)) double emptyRound(int ranges) {
+  return nsPerCall(ranges, [] { asm volatile("" ::: "memory"); });
+}
+
+__attribute__((noinline)) double allocationRound() {
+  std::uint64_t address = 0x1000;
+  return nsPerCall(kRanges, [&] {
+    address += 64;
+    lacunaAllocate(address, 64, 0, 0);
+    lacunaFree(address);
+  });
+}
+
+/// A recording with a drainer in a process of its own, which says at the end what it saw.
+class Recorded {
+ public:
+  explicit Recorded(const fs::path& home) : directory_(home / "bench.recording") {
+    lacuna::prof::RecordingOptions options;
+    options.poolBytes = 64 << 20;
+    check(lacuna::prof::createRecording(directory_, options));
+    if (pipe(result_) != 0 || pipe(stop_) != 0) std::exit(1);
+    drainer_ = fork();
+    if (drainer_ == 0) drain(home / "bench.lcn");
+    close(stop_[0]);
+    if (lacunaAttach(directory_.c_str()) != 0) std::exit(1);
+  }
+  DrainStats end() {
+    lacunaDetach();
+    close(stop_[1]);
+    DrainStats stats;
+    if (read(result_[0], &stats, sizeof stats) != sizeof stats) std::exit(1);
+    waitpid(drainer_, nullptr, 0);
+    return stats;
+  }
+  static void check(const lacuna::prof::Status& status) {
+    if (status.ok()) return;
+    fmt::print(stderr, "bench_record: {}\n", status.error().message);
+    std::exit(1);
+  }
+
+ private:
+  [[noreturn]] void drain(const fs::path& file) {
+    close(stop_[1]);
+    auto drainer = lacuna::prof::Drainer::create(directory_, file);
+    if (!drainer.ok()) check(drainer.status());
+    (*drainer).start();
+    char byte = 0;
+    while (read(stop_[0], &byte, 1) > 0) {
+    }
+    check((*drainer).finish());
+    const DrainStats stats = (*drainer).stats();
+    _exit(write(result_[1], &stats, sizeof stats) == sizeof stats ? 0 : 1);
+  }
+
+  fs::path directory_;
+  int result_[2] = {};
+  int stop_[2] = {};
+  pid_t drainer_ = 0;
+};
+
+struct Figures {
+  double floor, range, off, cold, coldFloor, allocation, thread1, thread64;
+};
+
+double onNewThread(const std::function<double()>& work) {
+  double result = 0;
+  std::thread([&] { result = work(); }).join();
+  return result;
+}
+
+/// CPU time of this process per event, with the work spread over `threads`.
+double cpuPerEvent(int threads) {
+  constexpr int kEvents = 64 * 40'000;
+  const double start = nowNs(CLOCK_PROCESS_CPUTIME_ID);
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([=] { rangeRound(kEvents / 2 / threads); });
+  }
+  for (std::thread& thread : all) thread.join();
+  return (nowNs(CLOCK_PROCESS_CPUTIME_ID) - start) / kEvents;
+}
+
+void letTheDrainerCatchUp() {
+  usleep(3000);
+}
+
+Figures measureOn() {
+  std::vector<double> floors, ranges, colds, coldFloors, allocations, ones, many;
+  for (int round = 0; round < kRounds; ++round) {
+    floors.push_back(floorRound());
+    ranges.push_back(rangeRound());
+    allocations.push_back(allocationRound());
+    letTheDrainerCatchUp();
+  }
+  for (int round = 0; round < kRounds / 4; ++round) {
+    coldFloors.push_back(onNewThread([] { return floorRound(); }));
+    colds.push_back(onNewThread([] { return rangeRound(); }));
+    letTheDrainerCatchUp();
+  }
+  for (int round = 0; round < 11; ++round) {
+    ones.push_back(cpuPerEvent(1));
+    usleep(400'000);
+    many.push_back(cpuPerEvent(64));
+    usleep(400'000);
+  }
+  return {median(floors),      median(ranges), 0,           median(colds), median(coldFloors),
+          median(allocations), median(ones),   median(many)};
+}
+
+double measureOff() {
+  std::vector<double> differences;
+  for (int round = 0; round < 51; ++round) {
+    const double empty = emptyRound(1'000'000);
+    differences.push_back(offRound(1'000'000) - empty);
+  }
+  return median(differences);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
+  if (argc > 1 && !json) {
+    fmt::print(stderr, "usage: {} [--json]\n", argv[0]);
+    return 2;
+  }
+  std::string home = (fs::temp_directory_path() / "lacuna-bench-XXXXXX").string();
+  if (mkdtemp(home.data()) == nullptr) return 1;
+  const double off = measureOff();
+  Recorded recorded{fs::path(home)};
+  Figures figures = measureOn();
+  figures.off = off;
+  const DrainStats stats = recorded.end();
+  const auto fileBytes = fs::file_size(fs::path(home) / "bench.lcn");
+  fs::remove_all(home);
+
+  const auto print = [&](const char* name, double value, const char* unit, const std::string& note) {
+    if (json) {
+      fmt::print("{{\"name\": \"record.{}\", \"value\": {:.4f}, \"unit\": \"{}\"}}\n", name, value, unit);
+    } else {
+      fmt::print("{:<24} {:>8.3f} {:<6} {}\n", name, value, unit, note);
+    }
+  };
+  print("floor_ns", figures.floor, "ns", "two stamps and two appends");
+  print("range_ns", figures.range, "ns", "begin and end, drained meanwhile");
+  print("range_over_floor", figures.range / figures.floor, "ratio", "at most 1.1");
+  print("off_ns", figures.off, "ns", "begin and end while nothing records; at most 0.6");
+  print("cold_burst_over_floor", figures.cold / figures.coldFloor, "ratio",
+        "first 10,000 ranges of a thread; at most 1.4");
+  print("alloc_free_ns", figures.allocation, "ns", "at most 60");
+  print("threads64_over_1", figures.thread64 / figures.thread1, "ratio", "CPU time per event; at most 1.3");
+  print("dropped", static_cast<double>(stats.dropped), "events", fmt::format("of {}", stats.records + stats.dropped));
+  print("file_bytes_per_range", static_cast<double>(fileBytes) / (static_cast<double>(stats.records) / 2), "bytes", "");
+  return 0;
+}

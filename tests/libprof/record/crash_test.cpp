@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <map>
+#include <new>
+#include <random>
+#include <thread>
+
+#include "libprof/record/recorded.h"
+
+namespace lacuna::prof {
+namespace {
+
+constexpr int kThreads = 4;
+
+/// Shared by the test and its child: what each thread of the child had finished recording when it died.
+struct Progress {
+  std::atomic<std::uint64_t> returned[kThreads];
+  std::atomic<std::uint32_t> tid[kThreads];
+};
+
+class CrashTest : public RecordingTest {
+ protected:
+  void SetUp() override {
+    RecordingTest::SetUp();
+    void* shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    progress_ = new (shared) Progress;
+    options_.poolBytes = 2 << 20;
+    options_.maxPoolBytes = 64 << 20;
+  }
+  void TearDown() override {
+    munmap(progress_, 4096);
+    RecordingTest::TearDown();
+  }
+  void begin() {
+    for (int i = 0; i < kThreads; ++i) {
+      progress_->returned[i] = 0;
+      progress_->tid[i] = 0;
+    }
+    ASSERT_OK(createRecording(recordingDir(), options_));
+  }
+
+  /// Records numbered marks and ranges for ever: number n is a mark whose payload is n, then a range push and pop.
+  void recordForEver(int index) {
+    progress_->tid[index] = static_cast<std::uint32_t>(gettid());
+    LacunaEvent event{};
+    event.name = lacunaName("numbered");
+    event.payloadType = LacunaPayloadU64;
+    const LacunaName range = lacunaName("range");
+    for (std::uint64_t n = 1;; ++n) {
+      event.payload = n;
+      event.correlation = ~n;
+      lacunaRangePush(range);
+      lacunaMarkEvent(&event);
+      lacunaRangePop();
+      progress_->returned[index].store(n, std::memory_order_release);
+      // Full speed outruns any drainer on two cores, and then drops; this is about what was recorded.
+      if (n % 64 == 0) usleep(100);
+    }
+  }
+  void recordOnAllThreads() {
+    lacunaAttach(recordingDir().c_str());
+    std::vector<std::thread> threads;
+    for (int i = 1; i < kThreads; ++i) threads.emplace_back([this, i] { recordForEver(i); });
+    recordForEver(0);
+  }
+  pid_t spawnRecorder() {
+    const pid_t child = fork();
+    if (child == 0) recordOnAllThreads();
+    return child;
+  }
+  pid_t spawnDrainer() {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    DrainOptions options;
+    options.flushEvery = std::chrono::milliseconds(3);  // many checkpoints in a short life
+    auto drainer = Drainer::create(recordingDir(), trace(), options);
+    while (drainer.ok()) {
+      if (!(*drainer).drain().ok()) _exit(1);
+      usleep(200);
+    }
+    _exit(1);
+  }
+  /// A random moment of its life; in one round of four that may be before it records at all.
+  void letItLive(unsigned microseconds) {
+    const bool wait = random_() % 4 != 0;
+    for (int i = 0; wait && progress_->returned[0] == 0 && i < 20'000; ++i) usleep(100);
+    usleep(random_() % microseconds);
+  }
+  static void killAndWait(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+
+  /// Everything that had returned is there, in order, whole.
+  void expectNothingLost(const std::string& when) {
+    Trace file(trace());
+    std::map<std::uint32_t, std::uint32_t> osTids;
+    for (const Thread& thread : file.rows<Thread>()) osTids[thread.id.value] = thread.osTid;
+    std::map<std::uint32_t, std::uint64_t> marks;
+    std::map<std::uint32_t, std::uint64_t> ranges;
+    const std::vector<Mark> marksOfFile = file.rows<Mark>();
+    for (const Mark& mark : marksOfFile) {
+      std::uint64_t& last = marks[osTids[mark.thread.value]];
+      ASSERT_EQ(mark.payload, last + 1) << when << ": a mark of thread " << osTids[mark.thread.value]
+                                        << " is missing, doubled or out of order, number " << &mark - marksOfFile.data()
+                                        << " of " << marksOfFile.size();
+      ASSERT_EQ(file.text(mark.name), "numbered") << when;
+      last = mark.payload;
+    }
+    for (const Range& range : file.rows<Range>()) {
+      if (range.flags == 0) ++ranges[osTids[range.thread.value]];
+      ASSERT_EQ(file.text(range.name), "range") << when;
+    }
+    for (int i = 0; i < kThreads; ++i) {
+      const std::uint32_t tid = progress_->tid[i];
+      if (tid == 0) continue;
+      const std::uint64_t returned = progress_->returned[i];
+      ASSERT_GE(marks[tid], returned) << when << ": thread " << i;
+      ASSERT_LE(marks[tid], returned + 1) << when << ": thread " << i;
+      ASSERT_GE(ranges[tid], returned) << when << ": thread " << i;
+      ASSERT_LE(ranges[tid], returned + 1) << when << ": thread " << i;
+    }
+    EXPECT_EQ(file.rows<Drop>().size(), 0u) << when;
+    recorded_ += marks.empty() ? 0 : 1;
+  }
+
+  Progress* progress_ = nullptr;
+  RecordingOptions options_;
+  std::mt19937 random_{20240607};
+  int recorded_ = 0;
+};
+
+TEST_F(CrashTest, RecorderKilledAt200MomentsLosesNothing) {
+  for (int round = 0; round < 200; ++round) {
+    begin();
+    const pid_t child = spawnRecorder();
+    letItLive(8'000);
+    killAndWait(child);
+    const auto recovered = recover(recordingDir(), trace());
+    ASSERT_OK(recovered);
+    expectNothingLost("round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(recorded_, 100);
+}
+
+TEST_F(CrashTest, RecorderKilledWhileDrainedLosesNothing) {
+  for (int round = 0; round < 40; ++round) {
+    begin();
+    DrainOptions options;
+    options.flushEvery = std::chrono::milliseconds(3);
+    auto drainer = Drainer::create(recordingDir(), trace(), options);
+    ASSERT_OK(drainer);
+    const pid_t child = spawnRecorder();
+    (*drainer).start();
+    letItLive(30'000);
+    killAndWait(child);
+    ASSERT_OK((*drainer).finish());
+    expectNothingLost("round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(recorded_, 20);
+}
+
+TEST_F(CrashTest, DrainerKilledThenRecorderLosesNothing) {
+  for (int round = 0; round < 60; ++round) {
+    begin();
+    const pid_t drainer = spawnDrainer();
+    const pid_t child = spawnRecorder();
+    letItLive(30'000);
+    killAndWait(drainer);
+    usleep(random_() % 3'000);
+    killAndWait(child);
+    ASSERT_OK(recover(recordingDir(), trace()));
+    expectNothingLost("round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(recorded_, 20);
+}
+
+TEST_F(CrashTest, BothKilledTogetherLosesNothing) {
+  for (int round = 0; round < 60; ++round) {
+    begin();
+    const pid_t drainer = spawnDrainer();
+    const pid_t child = spawnRecorder();
+    letItLive(30'000);
+    kill(drainer, SIGKILL);
+    killAndWait(child);
+    killAndWait(drainer);
+    ASSERT_OK(recover(recordingDir(), trace()));
+    expectNothingLost("round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(recorded_, 20);
+}
+
+TEST_F(CrashTest, AbortExitAndExecLoseNothing) {
+  const std::map<std::string, void (*)()> ends{
+      {"abort",
+       [] {
+         signal(SIGABRT, SIG_DFL);
+         abort();
+       }},
+      {"_exit", [] { _exit(3); }},
+      {"exec", [] { execl("/bin/true", "true", static_cast<char*>(nullptr)); }},
+      {"exit_group", [] { syscall(SYS_exit_group, 4); }},
+  };
+  for (const auto& [name, end] : ends) {
+    begin();
+    const pid_t child = fork();
+    if (child == 0) {
+      std::thread([this] {
+        lacunaAttach(recordingDir().c_str());
+        recordForEver(1);
+      }).detach();
+      while (progress_->returned[1] < 500) usleep(100);
+      end();
+    }
+    waitpid(child, nullptr, 0);
+    ASSERT_OK(recover(recordingDir(), trace()));
+    expectNothingLost(name);
+    EXPECT_GE(progress_->returned[1], 500u);
+  }
+}
+
+TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
+  begin();
+  const int end = inChild([this] {
+    lacunaAttach(recordingDir().c_str());
+    std::thread([this] { recordForEver(1); }).detach();
+    while (progress_->returned[1] < 200) usleep(100);
+    lacunaMark(lacunaName("in the parent"));
+    for (int i = 0; i < 5; ++i) {
+      const int code = inChild([] {
+        lacunaMark(lacunaName("in the child"));
+        std::thread([] { lacunaMark(lacunaName("in its thread")); }).join();
+      });
+      if (code != 0) _exit(code);
+    }
+    // fork() without the C library's help, as a container runtime or a language runtime may do it.
+    if (const long raw = syscall(SYS_fork); raw == 0) {
+      lacunaMark(lacunaName("in the child"));
+      lacunaMark(lacunaName("in its thread"));
+      syscall(SYS_exit_group, 0);
+    } else {
+      waitpid(static_cast<pid_t>(raw), nullptr, 0);
+    }
+  });
+  ASSERT_EQ(end, 0);
+  ASSERT_OK(recover(recordingDir(), trace()));
+  Trace file(trace());
+  std::map<std::string, int> marks;
+  std::map<std::uint32_t, std::uint32_t> processOf;
+  for (const Thread& thread : file.rows<Thread>()) processOf[thread.id.value] = thread.process.value;
+  std::map<std::uint32_t, int> inProcess;
+  for (const Mark& mark : file.rows<Mark>()) {
+    ++marks[file.text(mark.name)];
+    ++inProcess[processOf[mark.thread.value]];
+  }
+  EXPECT_EQ(marks["in the parent"], 1);
+  EXPECT_EQ(marks["in the child"], 6);
+  EXPECT_EQ(marks["in its thread"], 6);
+  EXPECT_GE(marks["numbered"], 200);
+  ASSERT_EQ(file.rows<Process>().size(), 7u);
+  EXPECT_EQ(inProcess.size(), 7u);
+  int children = 0;
+  for (const Process& process : file.rows<Process>()) children += process.parent ? 1 : 0;
+  EXPECT_EQ(children, 6);
+}
+
+TEST_F(CrashTest, RecoverRefusesWhileSomebodyRecords) {
+  begin();
+  const pid_t child = spawnRecorder();
+  while (progress_->returned[0] == 0) usleep(100);
+  const auto refused = recover(recordingDir(), trace());
+  killAndWait(child);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find(std::to_string(child)), std::string::npos) << refused.error().message;
+  ASSERT_OK(recover(recordingDir(), trace()));
+  expectNothingLost("after the refusal");
+}
+
+}  // namespace
+}  // namespace lacuna::prof

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "libprof/record/recorded.h"
+#include "record/layout.h"
+
+namespace lacuna::prof {
+namespace {
+
+class PoolTest : public RecordingTest {
+ protected:
+  void begin(std::uint64_t bytes, bool flight) {
+    RecordingOptions options;
+    options.poolBytes = bytes;
+    options.maxPoolBytes = bytes;
+    options.flightRecorder = flight;
+    ASSERT_OK(createRecording(recordingDir(), options));
+    ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
+  }
+  void finish() {
+    lacunaDetach();
+    auto drainer = Drainer::create(recordingDir(), trace());
+    ASSERT_OK(drainer);
+    ASSERT_OK((*drainer).finish());
+    stats_ = (*drainer).stats();
+  }
+  static void markNumbers(std::uint64_t from, std::uint64_t to) {
+    LacunaEvent event{};
+    event.name = lacunaName("number");
+    for (std::uint64_t n = from; n < to; ++n) {
+      event.payload = n;
+      lacunaMarkEvent(&event);
+    }
+  }
+  DrainStats stats_;
+};
+
+TEST_F(PoolTest, FullPoolDropsTheNewestAndCountsThem) {
+  begin(8 * recording::kSegmentBytes, false);
+  constexpr std::uint64_t kMarks = 50'000;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) threads.emplace_back([] { markNumbers(0, kMarks); });
+  for (std::thread& thread : threads) thread.join();
+  finish();
+  Trace file(trace());
+  const auto marks = file.rows<Mark>();
+  std::uint64_t dropped = 0;
+  for (const Drop& drop : file.rows<Drop>()) dropped += drop.count;
+  EXPECT_EQ(marks.size() + dropped, 3 * kMarks);
+  EXPECT_EQ(stats_.dropped, dropped);
+  EXPECT_GT(dropped, 0u);
+  EXPECT_EQ(marks.front().payload, 0u);
+}
+
+TEST_F(PoolTest, FlightRecorderKeepsTheNewest) {
+  begin(8 * recording::kSegmentBytes, true);
+  constexpr std::uint64_t kMarks = 100'000;
+  markNumbers(0, kMarks);
+  finish();
+  Trace file(trace());
+  const auto marks = file.rows<Mark>();
+  std::uint64_t dropped = 0;
+  for (const Drop& drop : file.rows<Drop>()) dropped += drop.count;
+  EXPECT_EQ(marks.size() + dropped, kMarks);
+  ASSERT_GT(marks.size(), 7000u);
+  EXPECT_EQ(marks.back().payload, kMarks - 1);
+  EXPECT_EQ(marks.front().payload, kMarks - marks.size());
+}
+
+TEST_F(PoolTest, RangesMeetTheirOwnBeginningsAcrossAGap) {
+  begin(4 * recording::kSegmentBytes, false);
+  auto drainer = Drainer::create(recordingDir(), trace());
+  ASSERT_OK(drainer);
+  lacunaRangePush(lacunaName("outer"));
+  while (lacunaDropped() == 0) lacunaMark(lacunaName("fill"));
+  lacunaRangePush(lacunaName("dropped"));
+  ASSERT_OK((*drainer).flush());
+  lacunaMark(lacunaName("after"));
+  lacunaRangePop();  // of the dropped one
+  lacunaRangePop();  // of the outer one
+  lacunaDetach();
+  ASSERT_OK((*drainer).finish());
+  Trace file(trace());
+  const auto ranges = file.rows<Range>();
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(ranges[0].flags, kNoStart);
+  EXPECT_EQ(ranges[0].depth, 1);
+  EXPECT_EQ(file.text(ranges[1].name), "outer");
+  EXPECT_EQ(ranges[1].flags, 0);
+}
+
+TEST_F(PoolTest, ThreadsShareATinyPoolWhileItIsDrained) {
+  begin(4 * recording::kSegmentBytes, false);
+  DrainOptions options;
+  options.flushEvery = std::chrono::milliseconds(1);
+  auto drainer = Drainer::create(recordingDir(), trace(), options);
+  ASSERT_OK(drainer);
+  (*drainer).start();
+  constexpr std::uint64_t kMarks = 20'000;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) threads.emplace_back([] { markNumbers(0, kMarks); });
+  for (std::thread& thread : threads) thread.join();
+  lacunaDetach();
+  ASSERT_OK((*drainer).finish());
+  EXPECT_EQ((*drainer).stats().records + (*drainer).stats().dropped, 8 * kMarks);
+}
+
+TEST_F(PoolTest, SegmentsGoToTheFolderWithoutSharedMemory) {
+  RecordingOptions options;
+  options.sharedMemory = false;
+  ASSERT_OK(createRecording(recordingDir(), options));
+  ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
+  markNumbers(0, 10);
+  EXPECT_FALSE(std::filesystem::exists(recordingDir() / "shm"));
+  finish();
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 10u);
+}
+
+TEST_F(PoolTest, FullSharedMemoryFallsBackToTheFolder) {
+  RecordingOptions options;
+  ASSERT_OK(createRecording(recordingDir(), options));
+  // As a shared memory that is gone or full: there is no room behind the link.
+  std::filesystem::remove(recordingDir() / "shm");
+  std::filesystem::create_directory_symlink("/proc/self", recordingDir() / "shm");
+  ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
+  markNumbers(0, 10);
+  finish();
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 10u);
+}
+
+TEST_F(PoolTest, JoiningNothingIsAnError) {
+  EXPECT_EQ(lacunaAttach((home_ / "nowhere").c_str()), -ENOENT);
+  EXPECT_EQ(lacunaAttach(home_.c_str()), -ENOENT);
+  EXPECT_EQ(lacunaIsRecording(), 0);
+  EXPECT_FALSE(Drainer::create(home_, trace()).ok());
+  EXPECT_FALSE(recover(home_, trace()).ok());
+}
+
+TEST_F(PoolTest, SecondDrainerIsRefused) {
+  ASSERT_OK(createRecording(recordingDir()));
+  auto first = Drainer::create(recordingDir(), trace());
+  ASSERT_OK(first);
+  EXPECT_FALSE(Drainer::create(recordingDir(), home_ / "other.lcn").ok());
+  ASSERT_OK((*first).finish());
+}
+
+TEST_F(PoolTest, DamagedSegmentsNeverHarmTheDrainer) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 60; ++round) {
+    RecordingOptions options;
+    options.poolBytes = options.maxPoolBytes = 4 * recording::kSegmentBytes;
+    ASSERT_OK(createRecording(recordingDir(), options));
+    ASSERT_EQ(inChild([this] {
+                lacunaAttach(recordingDir().c_str());
+                markNumbers(0, 2000);
+              }),
+              0);
+    std::filesystem::path file;
+    for (const auto& entry : std::filesystem::directory_iterator(recordingDir() / "shm")) file = entry.path();
+    {
+      std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+      const recording::Offsets offsets(4);
+      for (int i = 0; i < 200; ++i) {
+        // Anything but the words that make it a recording of a process that is gone.
+        const std::uint64_t regions[] = {offsetof(recording::Header, bootId) + random() % 2000,
+                                         offsets.threads + random() % 4096, offsets.strings + random() % 4096,
+                                         offsets.segments + random() % (4 * recording::kSegmentBytes)};
+        const std::uint64_t word = random() >> random() % 64;
+        bytes.seekp(static_cast<std::streamoff>(regions[random() % 4]));
+        bytes.write(reinterpret_cast<const char*>(&word), sizeof word);
+      }
+    }
+    ASSERT_OK(recover(recordingDir(), trace()));
+    EXPECT_TRUE(Reader::open(trace()).ok());
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::prof
