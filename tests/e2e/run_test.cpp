@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +23,16 @@ using prof::Reader;
 /// Runs `lacuna run` in a folder of its own and opens what it wrote.
 class RunTest : public testing::Test {
  protected:
-  RunTest() { fs::create_directories(folder_); }
+  RunTest() {
+    fs::create_directories(folder_);
+    // The programs' ends are theirs: a sanitizer in them must not turn a signal into an exit status.
+    for (const char* variable : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
+      const char* options = std::getenv(variable);
+      const std::string all = std::string(options != nullptr ? options : "") +
+                              " handle_segv=0 handle_abort=0 detect_leaks=0 die_after_fork=0";
+      ::setenv(variable, all.c_str(), 1);
+    }
+  }
   ~RunTest() override { fs::remove_all(folder_); }
 
   static std::string program(const std::string& name) { return std::string(LACUNA_BIN_DIR) + "/" + name; }

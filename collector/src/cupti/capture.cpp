@@ -122,10 +122,10 @@ bool readNext(std::FILE* file, std::uint64_t fileBytes, Capture& capture, std::s
 }  // namespace
 
 void forEachText(const void* record, std::size_t bytes, const std::function<void(const char*)>& visit) {
-  CUpti_Activity activity{};
-  if (bytes < sizeof activity) return;
-  std::memcpy(&activity, record, sizeof activity);
-  switch (activity.kind) {
+  std::uint32_t kind = 0;
+  if (bytes < sizeof kind) return;
+  std::memcpy(&kind, record, sizeof kind);
+  switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
     case CUPTI_ACTIVITY_KIND_KERNEL:
       return visitText<CUpti_ActivityKernel10>(record, bytes, &CUpti_ActivityKernel10::name, visit);
@@ -155,7 +155,7 @@ void CaptureWriter::chunk(std::uint32_t type, std::span<const std::byte> head, s
   const ChunkHead start{type, 0, head.size() + body.size()};
   bool ok = std::fwrite(&start, 1, sizeof start, file_) == sizeof start;
   ok = ok && std::fwrite(head.data(), 1, head.size(), file_) == head.size();
-  ok = ok && std::fwrite(body.data(), 1, body.size(), file_) == body.size();
+  ok = ok && (body.empty() || std::fwrite(body.data(), 1, body.size(), file_) == body.size());
   if (ok && std::fflush(file_) == 0) return;
   std::fclose(file_);
   file_ = nullptr;

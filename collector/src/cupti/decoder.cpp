@@ -18,6 +18,15 @@ Record prefix(const void* record, std::size_t bytes) {
   return copy;
 }
 
+/// The number in an enum field, by its offset. A newer library or a damaged buffer may hold one that the enum has no
+/// name for; reading such a value as the enum is undefined, and so is a reference to a field of a packed structure.
+template <class Record>
+std::uint32_t rawWord(const Record& record, std::size_t offset) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, reinterpret_cast<const std::byte*>(&record) + offset, sizeof number);
+  return number;
+}
+
 template <class Enum>
 Enum bounded(std::uint32_t value, Enum last) {
   return value <= static_cast<std::uint32_t>(last) ? static_cast<Enum>(value) : Enum{};
@@ -48,7 +57,7 @@ std::string withoutVersion(const std::string& name) {
   return digits && name.size() - at > 4 ? name.substr(0, at) : name;
 }
 
-const char* overheadName(CUpti_ActivityOverheadKind kind) {
+const char* overheadName(std::uint32_t kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
       return "driver compiler";
@@ -99,7 +108,9 @@ Strides compiledStrides() {
 void Decoder::decode(const void* record, std::size_t bytes) {
   if (bytes < sizeof(CUpti_ActivityKind)) return;
   ++stats_.records;
-  switch (prefix<CUpti_Activity>(record, bytes).kind) {
+  std::uint32_t kind = 0;
+  std::memcpy(&kind, record, sizeof kind);
+  switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
     case CUPTI_ACTIVITY_KIND_KERNEL:
       return kernel(prefix<CUpti_ActivityKernel10>(record, bytes));
@@ -313,10 +324,11 @@ void Decoder::sync(const CUpti_ActivitySynchronization2& record) {
   if (!spanOf(record.start, record.end, span)) return;
   const auto device = deviceOfContext_.find(record.contextId);
   const bool hasStream = record.streamId != static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-  prof::Sync row{.startNs = span.startNs,
-                 .durNs = span.durNs,
-                 .kind = bounded(static_cast<std::uint32_t>(record.type), prof::SyncKind::Context),
-                 .correlation = record.correlationId};
+  prof::Sync row{
+      .startNs = span.startNs,
+      .durNs = span.durNs,
+      .kind = bounded(rawWord(record, offsetof(CUpti_ActivitySynchronization2, type)), prof::SyncKind::Context),
+      .correlation = record.correlationId};
   if (record.cudaEventId != static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE))
     row.eventId = record.cudaEventId;
   if (device != deviceOfContext_.end()) {
@@ -330,16 +342,23 @@ void Decoder::overhead(const CUpti_ActivityOverhead3& record) {
   Span span;
   if (!spanOf(record.start, record.end, span)) return;
   prof::Overhead row{
-      .startNs = span.startNs, .durNs = span.durNs, .name = sink_.name(overheadName(record.overheadKind))};
-  if (record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD) row.thread = prof::ThreadId(record.objectId.pt.threadId);
+      .startNs = span.startNs,
+      .durNs = span.durNs,
+      .name = sink_.name(overheadName(rawWord(record, offsetof(CUpti_ActivityOverhead3, overheadKind))))};
+  if (rawWord(record, offsetof(CUpti_ActivityOverhead3, objectKind)) == CUPTI_ACTIVITY_OBJECT_THREAD)
+    row.thread = prof::ThreadId(record.objectId.pt.threadId);
   sink_.put(row);
 }
 
 void Decoder::memory(const CUpti_ActivityMemory4& record) {
-  const bool release = record.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
-  if (!release && record.memoryOperationType != CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION) return;
+  const bool release = rawWord(record, offsetof(CUpti_ActivityMemory4, memoryOperationType)) ==
+                       CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  if (!release && rawWord(record, offsetof(CUpti_ActivityMemory4, memoryOperationType)) !=
+                      CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION)
+    return;
   prof::Allocation row{.timeNs = at(record.timestamp), .address = record.address, .bytes = record.bytes};
-  const auto kind = bounded(static_cast<std::uint32_t>(record.memoryKind), prof::MemoryKind::ManagedStatic);
+  const auto kind =
+      bounded(rawWord(record, offsetof(CUpti_ActivityMemory4, memoryKind)), prof::MemoryKind::ManagedStatic);
   const bool onHost = kind == prof::MemoryKind::Pageable || kind == prof::MemoryKind::Pinned;
   if (!onHost) row.device = deviceId(record.deviceId);
   // Stream-ordered memory is what programs work with; whole cudaMalloc blocks are what caching allocators take and cut.
@@ -354,7 +373,8 @@ void Decoder::memory(const CUpti_ActivityMemory4& record) {
 }
 
 void Decoder::memoryPool(const CUpti_ActivityMemoryPool3& record) {
-  if (record.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) return;
+  if (rawWord(record, offsetof(CUpti_ActivityMemoryPool3, memoryPoolType)) != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL)
+    return;
   sample(record.deviceId, "memory pool size", "bytes", record.timestamp, static_cast<double>(record.size));
   sample(record.deviceId, "memory pool in use", "bytes", record.timestamp, static_cast<double>(record.utilizedSize));
 }
@@ -395,7 +415,7 @@ void Decoder::graph(const CUpti_ActivityGraphTrace2& record) {
 
 void Decoder::environment(const CUpti_ActivityEnvironment& record) {
   const std::uint64_t stamp = record.timestamp;
-  switch (record.environmentKind) {
+  switch (rawWord(record, offsetof(CUpti_ActivityEnvironment, environmentKind))) {
     case CUPTI_ACTIVITY_ENVIRONMENT_SPEED:
       sample(record.deviceId, "SM clock", "MHz", stamp, record.data.speed.smClock);
       return sample(record.deviceId, "memory clock", "MHz", stamp, record.data.speed.memoryClock);

@@ -23,6 +23,12 @@ namespace {
 std::atomic<BufferPool*> globalPool = nullptr;
 std::atomic<pid_t> ownerPid = 0;
 
+/// CUPTI may own some of a pool's memory for as long as the process lives.
+BufferPool* keepForGood(std::unique_ptr<BufferPool> pool) {
+  static auto* kept = new std::vector<std::unique_ptr<BufferPool>>;
+  return kept->emplace_back(std::move(pool)).get();
+}
+
 void CUPTIAPI bufferRequested(std::uint8_t** buffer, std::size_t* size, std::size_t* maxRecords) {
   BufferPool* pool = globalPool.load();
   std::byte* memory = pool != nullptr ? pool->request() : nullptr;
@@ -188,8 +194,7 @@ bool Tracer::Impl::setUp() {
   }
   // NVTX and perf know threads by the number that the system gives them; CUPTI's default is pthread's.
   (void)library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-  // Never freed: CUPTI may own some of its memory for as long as the process lives.
-  pool = new BufferPool(options.bufferBytes, options.buffers, options.maxBuffers);
+  pool = keepForGood(std::make_unique<BufferPool>(options.bufferBytes, options.buffers, options.maxBuffers));
   globalPool = pool;
   ownerPid = ::getpid();
   const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
