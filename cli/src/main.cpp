@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <string>
 
 #include "commands.h"
 #include "output.h"
@@ -22,6 +23,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
     return app.exit(wanted);
+  } catch (const CLI::ExtrasError& error) {
+    const bool runs = app.got_subcommand("run");
+    printError(std::string(error.what()) +
+               (runs ? ". If it is the program's, put -- before the program: lacuna run -- ./train --epochs 3" : ""));
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     printError(error.what());
     return kUsage;

@@ -14,16 +14,9 @@
 namespace lacuna::cli {
 namespace {
 
-bool wantsColour(int fd) {
-  const char* noColour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(fd) != 0 && (noColour == nullptr || *noColour == '\0') && terminal != nullptr &&
-         std::string_view(terminal) != "dumb";
-}
-
 void printProblem(std::string_view kind, std::string_view colour, std::string_view message) {
   std::fflush(stdout);
-  const bool coloured = wantsColour(STDERR_FILENO);
+  const bool coloured = wantsColour(stderr);
   fmt::print(stderr, "lacuna: {}{}:{} {}\n", coloured ? colour : "", kind, coloured ? "\033[0m" : "", message);
 }
 
@@ -38,6 +31,13 @@ std::string scaled(double value, const char* const* units, std::size_t count) {
 
 }  // namespace
 
+bool wantsColour(std::FILE* stream) {
+  const char* noColour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(::fileno(stream)) != 0 && (noColour == nullptr || *noColour == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
 int printError(std::string_view message) {
   printProblem("error", "\033[31m", message);
   return kError;
@@ -50,7 +50,7 @@ void printWarning(std::string_view message) {
 const Style& style() {
   static const Style kColours{"\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[0m"};
   static const Style kPlain{};
-  static const bool kWanted = wantsColour(STDOUT_FILENO);
+  static const bool kWanted = wantsColour(stdout);
   return kWanted ? kColours : kPlain;
 }
 

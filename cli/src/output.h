@@ -14,6 +14,9 @@ int printError(std::string_view message);
 /// `lacuna: warning: …` on standard error.
 void printWarning(std::string_view message);
 
+/// Whether `stream` is a terminal that wants colours (NO_COLOR is honoured).
+bool wantsColour(std::FILE* stream);
+
 /// Escape sequences where standard output is a terminal that wants colours (NO_COLOR is honoured); empty elsewhere.
 struct Style {
   std::string_view bold;

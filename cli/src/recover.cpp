@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "commands.h"
@@ -14,15 +15,18 @@
 namespace lacuna::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Options {
   std::string from;
   std::string out;
   bool keep = false;
 };
 
-std::string defaultOut(const std::filesystem::path& from) {
-  auto out = from;
-  return out.replace_extension(".recovered.lcn").string();
+std::string defaultOut(fs::path from) {
+  if (!from.has_filename()) from = from.parent_path();  // a folder's name completed by the shell ends in a slash
+  if (from.extension() == ".recording") from.replace_extension();
+  return from.replace_extension(".recovered.lcn").string();
 }
 
 int recoverFile(const Options& options, const std::string& out) {
@@ -40,15 +44,21 @@ int recoverFile(const Options& options, const std::string& out) {
 int recoverRecording(const Options& options, const std::string& out) {
   const auto stats = prof::recover(options.from, out, options.keep);
   if (!stats.ok()) return printError(stats.error().message);
-  if (stats->dropped > 0) printWarning(fmt::format("{} events had not been recorded", withCommas(stats->dropped)));
-  if (stats->damaged > 0) printWarning(fmt::format("{} records made no sense", withCommas(stats->damaged)));
-  fmt::print("{}: {} rows of {} processes\n", out, withCommas(stats->rows), stats->processes);
+  if (stats->dropped != 0) {
+    printWarning(fmt::format("{} events had been dropped while recording", withCommas(stats->dropped)));
+  }
+  if (stats->damaged != 0) {
+    printWarning(fmt::format("{} records made no sense and were left out", withCommas(stats->damaged)));
+  }
+  fmt::print("{}: {} rows from {} process{}\n", out, withCommas(stats->rows), stats->processes,
+             stats->processes == 1 ? "" : "es");
   return kOk;
 }
 
 int run(const Options& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
-  return std::filesystem::is_directory(options.from) ? recoverRecording(options, out) : recoverFile(options, out);
+  std::error_code ignored;
+  return fs::is_directory(options.from, ignored) ? recoverRecording(options, out) : recoverFile(options, out);
 }
 
 }  // namespace
@@ -58,11 +68,10 @@ void addRecover(CLI::App& app, int& exitCode) {
   CLI::App* command =
       app.add_subcommand("recover", "Makes a whole trace of what is readable of a damaged or unfinished one.");
   command
-      ->add_option("from", options->from,
-                   "a trace file, which is not changed, or the directory of a recording whose drainer died")
+      ->add_option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       ->required();
   command->add_option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
-  command->add_flag("--keep", options->keep, "leave the directory of the recording in place");
+  command->add_flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
   command->callback([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -3,18 +3,16 @@
 #include "lacuna/analyzer/report.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 
 #include "commands.h"
 #include "output.h"
+#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {
@@ -29,14 +27,6 @@ struct Options {
   int width = 0;
   bool json = false;
 };
-
-int terminalWidth() {
-  winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = std::getenv("COLUMNS");
-  const int wanted = columns == nullptr ? 0 : std::atoi(columns);
-  return wanted > 0 ? wanted : 100;
-}
 
 prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_view text) {
   std::uint64_t first = 0;
@@ -89,8 +79,8 @@ int run(const Options& options) {
   if (options.json) {
     fmt::print("{}", analyzer::renderJson(*analysis));
   } else {
-    const int width = options.width > 0 ? options.width : terminalWidth();
-    fmt::print("{}", analyzer::renderText(*analysis, {options.sections, width, !style().bold.empty()}));
+    const int width = options.width > 0 ? options.width : terminalWidth(stdout);
+    fmt::print("{}", analyzer::renderText(*analysis, {options.sections, width, wantsColour(stdout)}));
     if (!options.html.empty()) fmt::print("page: {}\n", options.html);
   }
   return kOk;

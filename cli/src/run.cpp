@@ -6,10 +6,12 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "commands.h"
 #include "output.h"
+#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {
@@ -29,6 +31,7 @@ struct Typed {
   std::vector<std::string> words;
   bool noWait = false;
   bool quiet = false;
+  bool noReport = false;
 };
 
 template <class T, class Parse>
@@ -83,6 +86,19 @@ void printSummary(const collector::RunReport& report) {
   }
 }
 
+/// On standard error, as the summary: standard output belongs to the program. What the report cannot say is no failure
+/// of the run, whose trace is there.
+void printReport(const collector::RunReport& report) {
+  if (report.output.empty() || report.stats.rows == 0) return;
+  fmt::print(stderr, "\n");
+  if (auto status = printVerdict(report.output, stderr); !status) {
+    fmt::print(stderr, "lacuna: no report: {}\n", status.error().message);
+    return;
+  }
+  const std::string name = report.output.lexically_proximate(std::filesystem::current_path()).string();
+  fmt::print(stderr, "\nlacuna: the whole report: lacuna report {0} · the timeline: lacuna gui {0}\n", name);
+}
+
 int refuse(const std::string& message) {
   printError(message);
   return kUsage;
@@ -99,6 +115,7 @@ int runCommand(Typed& typed) {
     return 127;
   }
   if (typed.run.summary) printSummary(*report);
+  if (typed.run.summary && !typed.noReport) printReport(*report);
   collector::exitAs(*report);
 }
 
@@ -125,7 +142,8 @@ void addRun(CLI::App& app, int& code) {
   run->add_option("--dump-on", typed->dumpOn, "When to write the flight recorder: signal (SIGUSR2), crash");
   run->add_flag("--no-wait", typed->noWait,
                 "Finish when the program ends, without waiting for its background processes");
-  run->add_flag("-q,--quiet", typed->quiet, "No status line and no summary");
+  run->add_flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
+  run->add_flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");
   run->callback([typed, &code] { code = runCommand(*typed); });
 }
 

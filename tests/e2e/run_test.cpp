@@ -39,10 +39,9 @@ class RunTest : public testing::Test {
 
   /// The wait status of `lacuna run` with these words, seen by a shell in the folder.
   int lacuna(const std::string& words) {
-    const std::string command =
-        "cd " + folder_.string() + " && exec " + program("lacuna") + " run -q " + words + " 2>stderr.txt";
-    return std::system(command.c_str());
+    return shell("exec " + program("lacuna") + " run -q " + words + " 2>stderr.txt");
   }
+  int shell(const std::string& command) { return std::system(("cd " + folder_.string() + "; " + command).c_str()); }
   int record(const std::string& words) { return lacuna("-o out.lcn -- " + words); }
 
   Reader trace() {
@@ -51,8 +50,9 @@ class RunTest : public testing::Test {
     EXPECT_TRUE(reader->complete());
     return *reader;
   }
-  std::string said() const {
-    std::ifstream file(folder_ / "stderr.txt");
+  std::string said() const { return textOf("stderr.txt"); }
+  std::string textOf(const std::string& name) const {
+    std::ifstream file(folder_ / name);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
   /// How many ranges there are of each name.
@@ -208,11 +208,40 @@ TEST_F(RunTest, CaptureRangeBoundsTheRecording) {
   EXPECT_EQ(counts.count("step"), 0u);
 }
 
+TEST_F(RunTest, HandsArgumentsOnAsTheyAre) {
+  std::ofstream(folder_ / "arguments.sh") << "printf '<%s>' \"$@\" >arguments.txt\n";
+  ASSERT_EQ(WEXITSTATUS(record("sh arguments.sh --fault none -o b -- c 'd e' -q --steps=3 ''")), 0);
+  EXPECT_EQ(textOf("arguments.txt"), "<--fault><none><-o><b><--><c><d e><-q><--steps=3><>");
+}
+
+TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
+  const std::string run = program("lacuna") + " run -o out.lcn ";
+  const std::string rest = " -- " + program("nvtx_program") + " 5 >stdout.txt 2>stderr.txt";
+  EXPECT_EQ(WEXITSTATUS(shell(run + rest)), 5);
+  EXPECT_NE(said().find("lacuna report out.lcn"), std::string::npos) << said();
+  EXPECT_EQ(textOf("stdout.txt").find("lacuna"), std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(shell(run + "--no-report" + rest)), 5);
+  EXPECT_EQ(said().find("lacuna report"), std::string::npos) << said();
+}
+
+TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
+  std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt\nexec " << program("ending_program") << " wait\n";
+  shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; sleep 0.5; kill -KILL $run; " +
+        "kill -TERM $(cat pid.txt); sleep 0.2");
+  ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
+  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
+  EXPECT_NE(textOf("recovered.txt").find("from 1 process"), std::string::npos) << textOf("recovered.txt");
+  EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
+  expectNothingLeft();
+}
+
 TEST_F(RunTest, BadUseIsSaidClearly) {
   EXPECT_EQ(WEXITSTATUS(lacuna("")), 2);
   EXPECT_NE(said().find("no program was given"), std::string::npos);
   EXPECT_EQ(WEXITSTATUS(lacuna("--bogus -- true")), 2);
   EXPECT_NE(said().find("--bogus"), std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(lacuna("true --epochs 3")), 2);
+  EXPECT_NE(said().find("put -- before the program"), std::string::npos);
   EXPECT_EQ(WEXITSTATUS(record("no-such-program")), 127);
   EXPECT_NE(said().find("no-such-program"), std::string::npos);
   EXPECT_EQ(WEXITSTATUS(lacuna("-o /no/such/folder/out.lcn -- true")), 127);

@@ -15,11 +15,13 @@ namespace {
 int initialThreads() {
 #ifdef __SANITIZE_THREAD__
   const int count = 1;
-#else
-  const char* wanted = std::getenv("LACUNA_THREADS");
-  const int count = wanted != nullptr ? std::max(1, std::atoi(wanted)) : omp_get_max_threads();
-#endif
   return count;
+#else
+  if (const char* wanted = std::getenv("LACUNA_THREADS"); wanted != nullptr) return std::max(1, std::atoi(wanted));
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return omp_get_max_threads();
+  // Team members spin between regions. Without a core of its own, the training thread would fight them for one.
+  return std::max(1, omp_get_num_procs() - 1);
+#endif
 }
 
 std::atomic<int>& threads() {

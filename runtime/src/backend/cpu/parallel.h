@@ -7,8 +7,8 @@
 
 namespace lacuna::rt {
 
-/// Threads that an execution may use. `LACUNA_THREADS`, else OMP_NUM_THREADS, else the cores allowed; one under the
-/// thread sanitizer, which does not understand libgomp.
+/// Threads that an execution may use. `LACUNA_THREADS`, else OMP_NUM_THREADS, else the cores allowed but one, which is
+/// the training thread's; one under the thread sanitizer, which does not understand libgomp.
 int threadCount();
 /// For a forked child: the OpenMP team of the parent is gone.
 void useOneThread();

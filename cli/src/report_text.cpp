@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "report_text.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "lacuna/analyzer/report.h"
+#include "output.h"
+
+namespace lacuna::cli {
+
+int terminalWidth(std::FILE* stream) {
+  winsize size{};
+  if (isatty(fileno(stream)) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const int wanted = columns == nullptr ? 0 : std::atoi(columns);
+  return wanted > 0 ? wanted : 100;
+}
+
+prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream) {
+  static const std::vector<std::string> kSections{"summary", "ledger", "findings"};
+  const auto store = analyzer::Store::open(trace);
+  if (!store) return store.error();
+  const auto analysis = analyzer::analyse(*store);
+  if (!analysis) return analysis.error();
+  fmt::print(stream, "{}", analyzer::renderText(*analysis, {kSections, terminalWidth(stream), wantsColour(stream)}));
+  return {};
+}
+
+}  // namespace lacuna::cli

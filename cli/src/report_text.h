@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::cli {
+
+/// Columns of the terminal behind `stream`; without one COLUMNS, else 100.
+int terminalWidth(std::FILE* stream);
+
+/// Analyses a trace and prints how the report begins (verdict, ledger, findings), in colour where `stream` is a
+/// terminal that wants it.
+prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream);
+
+}  // namespace lacuna::cli
