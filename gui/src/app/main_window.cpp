@@ -281,8 +281,7 @@ void MainWindow::showTrace(const TracePtr& trace) {
                              QString::fromStdString(countText(static_cast<double>(trace->tracks->events)))));
   QStringList warnings;
   for (const std::string& warning : trace->store->warnings()) warnings << QString::fromStdString(warning);
-  warnings_->setText(
-      warnings.isEmpty() ? QString() : tr("not read: %1").arg(warnings.size()));
+  warnings_->setText(warnings.isEmpty() ? QString() : tr("not read: %1").arg(warnings.size()));
   warnings_->setToolTip(warnings.join(QLatin1Char('\n')));
   remember(trace->path);
   restoreSession();
