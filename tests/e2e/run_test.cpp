@@ -226,8 +226,10 @@ TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
 
 TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
   std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt\nexec " << program("ending_program") << " wait\n";
-  shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; sleep 0.5; kill -KILL $run; " +
-        "kill -TERM $(cat pid.txt); sleep 0.2");
+  shell(program("lacuna") +
+        " run -q -o out.lcn -- sh program.sh & run=$!; until [ -s pid.txt ] || ! kill -0 $run; do sleep 0.05; done; "
+        "sleep 0.5; pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; "
+        "for i in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done");
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
   EXPECT_NE(textOf("recovered.txt").find("from 1 process"), std::string::npos) << textOf("recovered.txt");
