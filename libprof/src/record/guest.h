@@ -52,7 +52,7 @@ struct Mapping {
   bool tsc = false;
   std::uint64_t epoch = 0;
   char path[1024] = {};
-  std::uint64_t lastTuple = 0;
+  std::atomic<std::uint64_t> lastTuple = 0;
   std::uint64_t growFailedAt = 0;
   std::uint32_t stringsBacked = 0;
   std::uint32_t populated = 0;  ///< segments that are in the page table already

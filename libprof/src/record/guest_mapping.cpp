@@ -240,7 +240,7 @@ void addTuple(Mapping& mapping) {
   tuple.realtimeNs = nanoseconds(CLOCK_REALTIME);
   if (!mapping.tsc) tuple.stamp = static_cast<std::uint64_t>(tuple.monotonicNs);
   tuple.valid.store(at + 1, std::memory_order_release);
-  mapping.lastTuple = tuple.stamp;
+  mapping.lastTuple.store(tuple.stamp, std::memory_order_relaxed);
 }
 
 bool backFile(const Mapping& mapping, std::size_t offset, std::size_t bytes) {

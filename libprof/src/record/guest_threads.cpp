@@ -16,6 +16,16 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+// A segment goes from thread to thread through a drainer that sees the memory at other addresses, or from another
+// process. The thread sanitizer cannot follow it there, so the ends of that path are told to it.
+#ifdef __SANITIZE_THREAD__
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+#else
+#define __tsan_acquire(address) static_cast<void>(address)
+#define __tsan_release(address) static_cast<void>(address)
+#endif
+
 namespace lacuna::prof::recording {
 namespace {
 
@@ -41,6 +51,8 @@ void leaveThread(void* value) {
     auto* entry = static_cast<ThreadEntry*>(value);
     prctl(PR_GET_NAME, entry->comm, 0, 0, 0);
     entry->endStamp = stamp(*active);
+    const std::uint32_t last = entry->current.load(std::memory_order_relaxed);
+    if (last != 0) __tsan_release(active->view.segmentBase(last));
     entry->state.store(EntryState::Exited, std::memory_order_release);
   }
   lacunaThread_ = {0, 0};
@@ -132,6 +144,8 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   segment.sequence.store(view.header().sequence.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
   segment.owner.store(threadIndex, std::memory_order_release);
   const std::uint32_t previous = entry.current.load(std::memory_order_relaxed);
+  __tsan_acquire(view.segmentBase(index));
+  if (previous != 0) __tsan_release(view.segmentBase(previous));
   entry.current.store(index, std::memory_order_relaxed);
   if (previous == 0) {
     entry.first.store(index, std::memory_order_release);
@@ -207,7 +221,7 @@ std::uint64_t* nextSegment(Mapping& mapping, ThreadEntry& entry, std::uint64_t w
         (reinterpret_cast<unsigned char*>(&entry) - (view.base + view.offsets.threads)) / kThreadBytes + 1);
     linkSegment(mapping, entry, index, threadIndex);
   }
-  if (stamp(mapping) - mapping.lastTuple > kTupleEvery) addTuple(mapping);
+  if (stamp(mapping) - mapping.lastTuple.load(std::memory_order_relaxed) > kTupleEvery) addTuple(mapping);
   const auto start = reinterpret_cast<std::uintptr_t>(view.segmentBase(index)) + kSegmentHead;
   const std::uintptr_t cursor = writeGap(mapping, entry, start);
   lacunaThread_.cursor = cursor + slots * kSlotBytes;

@@ -24,6 +24,7 @@ constexpr std::size_t kSmallest = 64;
 constexpr std::size_t kSmallLimit = 2048;
 constexpr std::size_t kSlab = std::size_t{64} << 10;
 constexpr std::size_t kRange = std::size_t{1} << 40;
+constexpr std::size_t kSmallestRange = std::size_t{1} << 30;
 
 std::size_t roundUp(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -59,8 +60,15 @@ class RangeAllocator : public Allocator {
       base_ = std::uintptr_t{1} << 44;
       return;
     }
-    void* range = ::mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) fail("allocator", "the system refuses an address range for the CPU device");
+    // Limits on address space (ulimit -v, a sanitizer's layout) may leave less than one would like.
+    void* range = MAP_FAILED;
+    for (; range_ >= kSmallestRange; range_ /= 2) {
+      range = ::mmap(nullptr, range_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (range != MAP_FAILED) break;
+    }
+    if (range == MAP_FAILED) {
+      fail("allocator", "the system refuses an address range of 1 GiB for the CPU device; is ulimit -v set?");
+    }
     base_ = reinterpret_cast<std::uintptr_t>(range);
   }
 
@@ -202,7 +210,7 @@ class RangeAllocator : public Allocator {
 
   Block* grow(std::size_t bytes) {
     const std::size_t missing = missingAtEnd(bytes);
-    if (end_ + missing > kRange) fail("allocator", "the address range of the device is used up");
+    if (end_ + missing > range_) fail("allocator", "the address range of the device is used up");
     auto* fresh = new Block;
     fresh->address = base_ + end_;
     fresh->bytes = missing;
@@ -347,6 +355,7 @@ class RangeAllocator : public Allocator {
   const bool backed_;
   const bool ordered_;
   std::size_t limit_;
+  std::size_t range_ = kRange;
   std::uintptr_t base_ = 0;
   std::size_t end_ = 0;
   Block* last_ = nullptr;

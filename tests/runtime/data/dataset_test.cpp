@@ -50,7 +50,9 @@ TEST(TensorDataset, RefusesTensorsOfDifferentLength) {
 }
 
 TEST(StackExamples, NamesTheExampleThatDoesNotFit) {
-  const std::string message = messageOf([] { (void)stackExamples({{zeros({2})}, {zeros({3})}}); });
+  const std::string message = messageOf([] {
+    (void)stackExamples({{emptyHost({2}, DType::F32)}, {emptyHost({3}, DType::F32)}});
+  });
   EXPECT_THAT(message, HasSubstr("f32[2]"));
   EXPECT_THAT(message, HasSubstr("f32[3] in example 1"));
 }
