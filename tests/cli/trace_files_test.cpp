@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The commands that handle trace files, as a user calls them: what they print, say and answer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "lacuna/prof/reader.h"
+
+namespace lacuna {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class TraceFiles : public testing::Test {
+ protected:
+  TraceFiles() { fs::create_directories(folder_); }
+  ~TraceFiles() override { fs::remove_all(folder_); }
+
+  /// Runs `lacuna WORDS` in the folder; its exit status.
+  int lacuna(const std::string& words) {
+    const int status = std::system(
+        ("cd " + folder_.string() + " && " LACUNA_BIN_DIR "/lacuna " + words + " >out.txt 2>err.txt </dev/null")
+            .c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  [[nodiscard]] std::string read(const char* name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  [[nodiscard]] std::string printed() const { return read("out.txt"); }
+  [[nodiscard]] std::string said() const { return read("err.txt"); }
+  [[nodiscard]] std::uint64_t rangesIn(const char* name) const {
+    const auto reader = prof::Reader::open(folder_ / name);
+    return reader ? reader->rows<prof::Range>() : 0;
+  }
+  void generate() { ASSERT_EQ(lacuna("generate run.lcn --events 20000 --seed 3"), 0) << said(); }
+  void cut(std::size_t bytes) {
+    generate();
+    fs::resize_file(folder_ / "run.lcn", fs::file_size(folder_ / "run.lcn") - bytes);
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / ("lacuna-cli-test-" + std::to_string(::getpid()));
+};
+
+TEST_F(TraceFiles, GenerateIsRepeatableAndInfoSumsItUp) {
+  generate();
+  ASSERT_EQ(lacuna("generate again.lcn --events 20000 --seed 3"), 0);
+  EXPECT_EQ(read("run.lcn"), read("again.lcn"));
+  ASSERT_EQ(lacuna("info run.lcn"), 0);
+  EXPECT_THAT(printed(), HasSubstr("complete"));
+  EXPECT_THAT(printed(), HasSubstr("kernel"));
+  EXPECT_THAT(printed(), testing::Not(HasSubstr("\033["))) << "no colours when nobody looks";
+}
+
+TEST_F(TraceFiles, InfoSpeaksJson) {
+  generate();
+  ASSERT_EQ(lacuna("info --json run.lcn"), 0);
+  EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
+  EXPECT_THAT(printed(), HasSubstr("\"damage\": []"));
+}
+
+TEST_F(TraceFiles, InfoNamesWhatAnUnfinishedFileLacks) {
+  cut(2000);
+  ASSERT_EQ(lacuna("info run.lcn"), 0);
+  EXPECT_THAT(printed() + said(), HasSubstr("end"));
+  ASSERT_EQ(lacuna("info --json run.lcn"), 0);
+  EXPECT_THAT(printed(), HasSubstr("\"complete\": false"));
+}
+
+TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
+  cut(2000);
+  const std::string before = read("run.lcn");
+  const std::uint64_t ranges = rangesIn("run.lcn");
+  ASSERT_EQ(lacuna("recover run.lcn -o whole.lcn"), 0) << said();
+  EXPECT_THAT(said(), HasSubstr("lost"));
+  EXPECT_EQ(read("run.lcn"), before);
+  EXPECT_EQ(rangesIn("whole.lcn"), ranges);
+  ASSERT_EQ(lacuna("info --json whole.lcn"), 0);
+  EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
+}
+
+TEST_F(TraceFiles, AMissingFileIsNamed) {
+  EXPECT_EQ(lacuna("info nowhere.lcn"), 1);
+  EXPECT_THAT(said(), HasSubstr("nowhere.lcn: No such file"));
+  EXPECT_THAT(printed(), IsEmpty());
+  EXPECT_EQ(lacuna("recover nowhere.lcn -o x.lcn"), 1);
+  EXPECT_THAT(said(), HasSubstr("nowhere.lcn"));
+}
+
+TEST_F(TraceFiles, AnotherKindOfFileIsRefused) {
+  std::ofstream(folder_ / "notes.txt") << "not a trace";
+  EXPECT_EQ(lacuna("info notes.txt"), 1);
+  EXPECT_THAT(said(), HasSubstr("notes.txt is not a lacuna trace"));
+}
+
+TEST_F(TraceFiles, AnUnwritablePlaceIsAnError) {
+  EXPECT_EQ(lacuna("generate /proc/run.lcn --events 10"), 1);
+  EXPECT_THAT(said(), HasSubstr("cannot create /proc/run.lcn"));
+}
+
+TEST_F(TraceFiles, AFullDiskIsAnError) {
+  EXPECT_EQ(lacuna("generate /dev/full --events 100000"), 1);
+  EXPECT_THAT(said(), HasSubstr("No space left"));
+}
+
+TEST_F(TraceFiles, MisuseExitsWithTwo) {
+  EXPECT_EQ(lacuna("info"), 2);
+  EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);
+  EXPECT_EQ(lacuna("frobnicate"), 2);
+}
+
+}  // namespace
+}  // namespace lacuna
