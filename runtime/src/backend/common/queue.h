@@ -96,6 +96,7 @@ class CpuQueue {
   std::atomic<std::uint32_t> wake_{0};
   std::atomic<std::uint32_t> waiters_{0};
   std::atomic<bool> synchronous_{false};
+  std::atomic<bool> started_{false};  ///< the thread has set itself up
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
   struct State;

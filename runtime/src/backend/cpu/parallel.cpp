@@ -24,15 +24,17 @@ int initialThreads() {
 #endif
 }
 
-std::atomic<int>& threads() {
-  static std::atomic<int> count{initialThreads()};
-  return count;
-}
+/// 0 until somebody asks. Not a static of a function: a fork could catch another thread inside its guard.
+std::atomic<int> chosen{0};
 
 }  // namespace
 
 int threadCount() {
-  const int count = threads().load(std::memory_order_relaxed);
+  int count = chosen.load(std::memory_order_relaxed);
+  if (count == 0) {
+    const int initial = initialThreads();
+    if (chosen.compare_exchange_strong(count, initial)) count = initial;
+  }
   thread_local int told = 0;
   if (told != count) {
     omp_set_num_threads(count);  // for oneDNN, which asks OpenMP; the setting belongs to the calling thread
@@ -42,7 +44,7 @@ int threadCount() {
 }
 
 void useOneThread() {
-  threads().store(1);
+  chosen.store(1);
 }
 
 void detail::parallelRun(std::int64_t count, std::int64_t grain, void (*body)(void*, std::int64_t, std::int64_t),

@@ -52,6 +52,8 @@ CpuQueue::CpuQueue() : state_(new State) {
   slots_ = static_cast<Slot*>(memory);
   for (std::size_t i = 0; i < kSlots; ++i) new (&slots_[i]) Slot;
   state_->thread = std::thread([this] { this->work(); });
+  // A fork must not catch the thread while it sets itself up: the child would find locks that nobody gives back.
+  started_.wait(false, std::memory_order_acquire);
   installForkHandlers();
   std::atexit([] { instance().stop(); });
 }
@@ -186,6 +188,8 @@ void CpuQueue::work() {
   tIsQueueThread = true;
   nameThread("cpu:0 queue");
   instrument::queueCreated("cpu:0 queue", instrument::threadId(), static_cast<std::uint32_t>(threadCount()));
+  started_.store(true, std::memory_order_release);
+  started_.notify_all();
   std::uint64_t at = 0;
   while (head_.load(std::memory_order_acquire) != at || waitForWork(at)) {
     execute(slots_[at % kSlots]);
