@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
 constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
 constexpr TimeNs kClockRowEvery = 100'000'000;
+/// Between two ticks the wall clock is slewed by at most 500 ppm, and a reading is late by less than this.
+constexpr TimeNs kClockStep = 1'000'000;
 constexpr std::uint64_t kCheckpointMagic = 0x31544e4950434c00;
 
 std::string thisBoot() {
@@ -84,8 +87,21 @@ void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
 void DrainCore::writeTick(const Tick& tick) {
   if (tick.monotonicNs - lastClockRow_ < kClockRowEvery) return;
   if (lastClockRow_ == 0) writeEnvironment();
+  noteClockStep(tick);
   lastClockRow_ = tick.monotonicNs;
   book_.append(::lacuna::prof::Clock{.timeNs = tick.monotonicNs, .realtimeNs = tick.realtimeNs, .tsc = tick.tsc});
+}
+
+/// Times of events are monotonic and do not care; who compares them with a log file's wall-clock times has to know.
+void DrainCore::noteClockStep(const Tick& tick) {
+  const TimeNs passed = tick.monotonicNs - steady_.monotonicNs;
+  const TimeNs moved = tick.realtimeNs - steady_.realtimeNs - passed;
+  if (steady_.monotonicNs != 0 && std::abs(moved) > kClockStep + passed / 1000) {
+    book_.log(tick.monotonicNs, LogLevel::Warning,
+              fmt::format("the wall clock was set {} by {:.3f} s", moved > 0 ? "forward" : "back",
+                          static_cast<double>(std::abs(moved)) / 1e9));
+  }
+  steady_ = tick;
 }
 
 void DrainCore::writeEnvironment() {

@@ -53,6 +53,7 @@ class DrainCore {
   [[nodiscard]] bool checkpointIsDue() const;
   void noteFailures(const std::vector<std::filesystem::path>& notes);
   void writeTick(const Tick& tick);
+  void noteClockStep(const Tick& tick);
   void writeEnvironment();
 
   Place place_;
@@ -62,6 +63,7 @@ class DrainCore {
   ClockLine clock_;
   Tick tick_;
   TimeNs lastClockRow_ = 0;
+  Tick steady_;  ///< since when the wall clock has gone with the monotonic one
   std::map<std::string, std::unique_ptr<ProcessReader>> readers_;  ///< by file name
   std::set<std::string> done_;                                     ///< read to the end, or no recordings at all
   std::map<std::string, std::string> saved_;  ///< states from a checkpoint, until the file is opened

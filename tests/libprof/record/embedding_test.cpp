@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "libprof/record/recorded.h"
+
+/// Recording from C, from shared libraries, before main and after it, and beside a second recorder in one process.
+namespace lacuna::prof {
+namespace {
+
+class EmbeddingTest : public RecordingTest {
+ protected:
+  void runTheProgram() {
+    ASSERT_OK(createRecording(recordingDir()));
+    ASSERT_EQ(inChild([this] {
+                setenv(kRecordingVariable, recordingDir().c_str(), 1);
+                execl(LACUNA_BIN_DIR "/record_c_program", "record_c_program", static_cast<char*>(nullptr));
+                _exit(127);
+              }),
+              0);
+    auto drainer = Drainer::create(recordingDir(), trace());
+    ASSERT_OK(drainer);
+    ASSERT_OK((*drainer).finish());
+    ASSERT_EQ((*drainer).stats().damaged, 0u);
+  }
+  static const Range* find(Trace& file, const std::vector<Range>& ranges, std::string_view name) {
+    const auto at =
+        std::find_if(ranges.begin(), ranges.end(), [&](const Range& range) { return file.text(range.name) == name; });
+    return at == ranges.end() ? nullptr : &*at;
+  }
+};
+
+TEST_F(EmbeddingTest, EverythingThatACProgramRecordsArrives) {
+  runTheProgram();
+  Trace file(trace());
+  const std::vector<Range> ranges = file.rows<Range>();
+  const Range* outer = find(file, ranges, "outer");
+  const Range* inDomain = find(file, ranges, "in a domain");
+  const Range* payload = find(file, ranges, "with a payload");
+  const Range* across = find(file, ranges, "across threads");
+  ASSERT_TRUE(outer != nullptr && inDomain != nullptr && payload != nullptr && across != nullptr);
+  EXPECT_EQ(file.text(inDomain->domain), "c");
+  EXPECT_EQ(file.text(inDomain->category), "kind");
+  EXPECT_EQ(inDomain->colour, 0xff336699u);
+  EXPECT_EQ(static_cast<std::int64_t>(payload->payload), -5);
+  EXPECT_GE(payload->startNs, outer->startNs);
+  EXPECT_LE(payload->startNs + payload->durNs, outer->startNs + outer->durNs);
+  EXPECT_NE(across->endThread, across->thread);
+
+  std::map<std::uint32_t, std::string> threads;
+  for (const Thread& thread : file.rows<Thread>()) threads[thread.id.value] = file.text(thread.name);
+  EXPECT_EQ(threads[across->thread.value], "the main thread");
+  EXPECT_EQ(threads[across->endThread.value], "the other thread");
+
+  const std::vector<CounterSample> samples = file.rows<CounterSample>();
+  ASSERT_EQ(samples.size(), 1u);
+  EXPECT_EQ(samples[0].value, 273.25);
+  EXPECT_EQ(file.rows<Allocation>().size(), 2u);
+  EXPECT_EQ(file.rows<Flow>().size(), 2u);
+  const std::vector<LogLine> lines = file.rows<LogLine>();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(file.text(lines[0].text), "a warning");
+}
+
+TEST_F(EmbeddingTest, WhatHappensBeforeMainAndAfterItIsRecorded) {
+  runTheProgram();
+  Trace file(trace());
+  std::set<std::string> names;
+  for (const Range& range : file.rows<Range>()) names.insert(file.text(range.name));
+  for (const Mark& mark : file.rows<Mark>()) names.insert(file.text(mark.name));
+  for (const char* name : {"before main", "in a constructor", "in a shared library", "in a destructor"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST_F(EmbeddingTest, TwoRecordersOfAProcessShareItsProcessAndThreads) {
+  runTheProgram();
+  Trace file(trace());
+  EXPECT_EQ(file.rows<Process>().size(), 1u);
+  EXPECT_EQ(file.rows<Thread>().size(), 2u);
+  const std::vector<Range> ranges = file.rows<Range>();
+  const Range* outer = find(file, ranges, "outer");
+  ASSERT_NE(outer, nullptr);
+  std::size_t second = 0;
+  TimeNs between = 0;
+  for (const Mark& mark : file.rows<Mark>()) {
+    if (file.text(mark.name) == "between") between = mark.timeNs;
+  }
+  std::size_t beforeMark = 0;
+  for (const Range& range : ranges) {
+    if (file.text(range.name) != "by the second recorder") continue;
+    ++second;
+    EXPECT_EQ(range.thread, outer->thread);
+    beforeMark += range.startNs + range.durNs <= between ? 1 : 0;
+  }
+  EXPECT_EQ(second, 200u);
+  EXPECT_EQ(beforeMark, 100u) << "the two recorders do not share a clock";
+}
+
+}  // namespace
+}  // namespace lacuna::prof
