@@ -73,8 +73,8 @@ TEST_F(ClockStepTest, TimesOfEventsDoNotMoveAndTheStepIsNoted) {
     // The raw pairs are kept: their distance shows the step.
     const std::vector<Clock> clocks = file.rows<Clock>();
     ASSERT_GE(clocks.size(), 3u);
-    const std::int64_t moved = (clocks.back().realtimeNs - clocks.back().timeNs) -
-                               (clocks.front().realtimeNs - clocks.front().timeNs);
+    const std::int64_t moved =
+        (clocks.back().realtimeNs - clocks.back().timeNs) - (clocks.front().realtimeNs - clocks.front().timeNs);
     EXPECT_NEAR(static_cast<double>(moved), static_cast<double>(step), 1e7);
   }
 }

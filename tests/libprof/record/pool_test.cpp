@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+#include <sys/mount.h>
+
 #include <fstream>
 #include <random>
 #include <thread>
@@ -129,6 +132,65 @@ TEST_F(PoolTest, FullSharedMemoryFallsBackToTheFolder) {
   markNumbers(0, 10);
   finish();
   EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 10u);
+}
+
+/// In a child whose shared memory is a file system of 2 MiB: records, with `fill` before it joins or after.
+class FullSharedMemoryTest : public PoolTest {
+ protected:
+  static constexpr int kNotAllowed = 77;
+  static constexpr std::uint64_t kMarks = 200'000;
+
+  void recordWhereItIsFull(bool fullBefore) {
+    RecordingOptions options;
+    options.poolBytes = 4 * recording::kSegmentBytes;
+    ASSERT_OK(createRecording(recordingDir(), options));
+    const int end = inChild([&] {
+      if (!mountSmall()) _exit(kNotAllowed);
+      if (fullBefore) fill();
+      if (lacunaAttach(recordingDir().c_str()) != 0) _exit(2);
+      if (!fullBefore) fill();
+      markNumbers(0, kMarks);
+      lacunaDetach();
+      auto drainer = Drainer::create(recordingDir(), trace());
+      if (!drainer.ok() || !(*drainer).finish().ok()) _exit(3);
+      if ((*drainer).stats().records + (*drainer).stats().dropped != kMarks) _exit(4);
+    });
+    if (end == kNotAllowed) GTEST_SKIP() << "mounting a file system is not allowed here";
+    ASSERT_EQ(end, 0) << "SIGBUS would be 135";
+    stored_ = Trace(trace()).rows<Mark>().size();
+  }
+  std::size_t stored_ = 0;
+
+ private:
+  [[nodiscard]] bool mountSmall() const {
+    const std::filesystem::path small = home_ / "small";
+    std::filesystem::create_directory(small);
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") != 0) return false;
+    std::filesystem::remove(recordingDir() / "shm");
+    std::filesystem::create_directory_symlink(small, recordingDir() / "shm");
+    return true;
+  }
+  void fill() const {
+    std::ofstream file(home_ / "small" / "filler", std::ios::binary);
+    const std::string page(4096, 'x');
+    while (file.write(page.data(), 4096).flush()) {
+    }
+  }
+};
+
+TEST_F(FullSharedMemoryTest, FullBeforeTheStartTheFolderServes) {
+  recordWhereItIsFull(true);
+  if (IsSkipped() || HasFailure()) return;
+  EXPECT_EQ(stored_, kMarks);
+}
+
+TEST_F(FullSharedMemoryTest, FullLaterWhatFindsNoRoomIsCountedAndNothingCrashes) {
+  recordWhereItIsFull(false);
+  if (IsSkipped() || HasFailure()) return;
+  EXPECT_GT(stored_, 1000u);
+  EXPECT_LT(stored_, kMarks);
 }
 
 TEST_F(PoolTest, JoiningNothingIsAnError) {
