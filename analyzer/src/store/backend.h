@@ -17,6 +17,9 @@ class Store::Backend {
   [[nodiscard]] virtual ColumnView column(std::size_t table, std::size_t column) const = 0;
   virtual prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                             const std::function<bool(const RowBlock&)>& visit) const = 0;
+  /// The values of one row; `out[i]` has room for one value of columns[i]. Reads no more than it must.
+  virtual void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
+                       std::span<std::byte* const> out) const = 0;
   [[nodiscard]] virtual std::string_view text(prof::StringId id) const = 0;
   [[nodiscard]] virtual prof::StringId find(std::string_view text) const = 0;
   [[nodiscard]] virtual std::uint32_t stringCount() const = 0;

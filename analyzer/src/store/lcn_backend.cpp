@@ -147,8 +147,14 @@ class LcnBackend::Scan {
        const std::function<bool(const RowBlock&)>& visit)
       : store_(store), table_(table), wanted_(columns.begin(), columns.end()), window_(window), visit_(visit) {}
 
+  /// Blocks that cannot hold these rows are passed over; rows around them may come all the same.
+  void restrictTo(std::uint64_t firstRow, std::uint64_t lastRow) {
+    firstWanted_ = firstRow;
+    lastWanted_ = lastRow;
+  }
+
   void run() {
-    for (std::size_t i = 0; i < table_.blocks.size() && !stopped_; ++i) {
+    for (std::size_t i = 0; i < table_.blocks.size() && !stopped_ && firstRow_ <= lastWanted_; ++i) {
       const prof::BlockInfo& block = table_.blocks[i];
       if (table_.time && block.time.startNs >= window_.endNs) {
         flush(block.time.startNs);
@@ -214,8 +220,7 @@ class LcnBackend::Scan {
     const prof::BlockInfo& block = table_.blocks[i];
     const bool outside = table_.time && block.time.endNs < window_.startNs;
     if (!table_.time) {
-      loadValues(i, block_);
-      give(block_, block.rows);
+      giveWhole(i, block.rows, false);
       return;
     }
     Seen known = seen(i);
@@ -225,12 +230,7 @@ class LcnBackend::Scan {
       known = seen(i);
     }
     if (pending_.count == 0 && known.sorted && known.lastStart < horizon) {
-      if (outside) {
-        firstRow_ += block.rows;
-      } else {
-        loadValues(i, block_);
-        give(block_, block.rows);
-      }
+      giveWhole(i, block.rows, outside);
       return;
     }
     if (block_.starts.empty()) loadTimes(i, block_);
@@ -246,6 +246,16 @@ class LcnBackend::Scan {
     block_.shown.assign(block.rows, outside ? 0 : 1);
     append();
     flush(horizon);
+  }
+
+  /// A block whose rows follow one another in the table's order.
+  void giveWhole(std::size_t i, std::uint64_t rows, bool outside) {
+    if (outside || firstRow_ + rows <= firstWanted_) {
+      firstRow_ += rows;
+      return;
+    }
+    loadValues(i, block_);
+    give(block_, rows);
   }
 
   void append() {
@@ -312,6 +322,8 @@ class LcnBackend::Scan {
   const std::function<bool(const RowBlock&)>& visit_;
   Rows block_, pending_;
   std::uint64_t firstRow_ = 0;
+  std::uint64_t firstWanted_ = 0;
+  std::uint64_t lastWanted_ = UINT64_MAX;
   bool stopped_ = false;
 };
 
@@ -319,6 +331,27 @@ prof::Status LcnBackend::scan(std::size_t table, std::span<const std::size_t> co
                               const std::function<bool(const RowBlock&)>& visit) const {
   Scan(*this, *tables_[table], columns, window, visit).run();
   return {};
+}
+
+void LcnBackend::readRow(std::size_t number, std::uint64_t row, std::span<const std::size_t> columns,
+                         std::span<std::byte* const> out) const {
+  Table& table = *tables_[number];
+  const auto take = [&](std::size_t i, const std::byte* values, std::uint64_t at) {
+    const std::size_t width = widthOf(table.spec.columns[columns[i]].type);
+    std::memcpy(out[i], values + at * width, width);
+  };
+  if (table.rows <= kScanRows) {
+    for (std::size_t i = 0; i < columns.size(); ++i) take(i, column(number, columns[i]).data, row);
+    return;
+  }
+  const std::function<bool(const RowBlock&)> visit = [&](const RowBlock& block) {
+    if (row < block.firstRow || row >= block.firstRow + block.rows) return row >= block.firstRow;
+    for (std::size_t i = 0; i < columns.size(); ++i) take(i, block.columns[i], row - block.firstRow);
+    return false;
+  };
+  Scan scan(*this, table, columns, {}, visit);
+  scan.restrictTo(row, row);
+  scan.run();
 }
 
 }  // namespace lacuna::analyzer

@@ -3,6 +3,7 @@
 #include "store/memory_backend.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lacuna::analyzer {
 
@@ -50,6 +51,15 @@ MemoryBackend::MemoryBackend(std::vector<MemoryTable> tables, StringPool strings
     }
   }
   if (span.startNs <= span.endNs) span_ = span;
+}
+
+void MemoryBackend::readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
+                            std::span<std::byte* const> out) const {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const ColumnView& view = tables_[table].columns[columns[i]];
+    const std::size_t width = widthOf(view.type);
+    std::memcpy(out[i], view.data + row * width, width);
+  }
 }
 
 prof::Status MemoryBackend::scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,

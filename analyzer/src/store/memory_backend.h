@@ -28,6 +28,8 @@ class MemoryBackend final : public Store::Backend {
   }
   prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                     const std::function<bool(const RowBlock&)>& visit) const override;
+  void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
+               std::span<std::byte* const> out) const override;
   [[nodiscard]] std::string_view text(prof::StringId id) const override { return strings_.text(id); }
   [[nodiscard]] prof::StringId find(std::string_view text) const override { return strings_.find(text); }
   [[nodiscard]] std::uint32_t stringCount() const override { return strings_.size(); }

@@ -6,13 +6,20 @@
 
 namespace lacuna::analyzer {
 
-Store::Store(std::shared_ptr<const Backend> backend) : backend_(std::move(backend)) {}
+Store::Store(std::shared_ptr<const Backend> backend)
+    : backend_(std::move(backend)), links_(std::make_unique<Links>(*this)) {}
+Store::~Store() = default;
 
 std::uint64_t Store::rows(std::size_t table) const {
   return backend_->rows(table);
 }
 ColumnView Store::column(std::size_t table, std::size_t column) const {
   return backend_->column(table, column);
+}
+
+void Store::readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
+                    std::span<std::byte* const> out) const {
+  backend_->readRow(table, row, columns, out);
 }
 
 prof::Status Store::scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,

@@ -14,9 +14,6 @@ using prof::TimeWindow;
 
 namespace {
 
-/// Work may begin this long after its launch before the search for it gives up.
-constexpr TimeNs kFarthestLaunchNs = 20'000'000'000;
-
 /// Walks the events of several lanes in the order of their starts.
 class MergedLanes {
  public:
@@ -123,21 +120,9 @@ void forEachLane(const TrackSet& tracks, Visit&& visit) {
   }
 }
 
-template <auto Start, auto Correlation>
-void collect(const Store& store, EventRef::Table table, std::uint64_t correlation, TimeWindow window, std::size_t limit,
-             std::vector<EventRef>& out) {
-  (void)store.scan<Start, Correlation>(window, [&](std::uint64_t first, auto, auto correlations) {
-    for (std::size_t i = 0; i < correlations.size() && out.size() < limit; ++i) {
-      if (correlations[i] == correlation) out.push_back({table, first + i});
-    }
-    return out.size() < limit;
-  });
-}
-
 struct RowPlace {
   TimeNs start = 0;
   TimeNs length = 0;
-  std::uint64_t correlation = 0;
   StringId name;
   TrackKind kind = TrackKind::Ranges;
   std::uint32_t owner = 0;
@@ -146,7 +131,7 @@ struct RowPlace {
 template <class Row>
 RowPlace workPlace(const Store& store, std::uint64_t at) {
   const Row row = store.row<Row>(at);
-  return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Work, row.queue.value};
+  return {row.startNs, row.durNs, row.name, TrackKind::Work, row.queue.value};
 }
 
 RowPlace placeOf(const Store& store, const EventRef& event) {
@@ -154,13 +139,12 @@ RowPlace placeOf(const Store& store, const EventRef& event) {
   switch (event.table) {
     case Table::Range: {
       const auto row = store.row<prof::Range>(event.row);
-      if (row.queue)
-        return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Annotations, row.queue.value};
-      return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Ranges, row.thread.value};
+      if (row.queue) return {row.startNs, row.durNs, row.name, TrackKind::Annotations, row.queue.value};
+      return {row.startNs, row.durNs, row.name, TrackKind::Ranges, row.thread.value};
     }
     case Table::ApiCall: {
       const auto row = store.row<prof::ApiCall>(event.row);
-      return {row.startNs, row.durNs, row.correlation, row.name, TrackKind::Calls, row.thread.value};
+      return {row.startNs, row.durNs, row.name, TrackKind::Calls, row.thread.value};
     }
     case Table::Kernel:
       return workPlace<prof::Kernel>(store, event.row);
@@ -238,28 +222,12 @@ std::uint64_t countMatches(const TrackSet& tracks, const std::vector<bool>& name
 }
 
 std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event, std::size_t limit) {
-  using Table = EventRef::Table;
-  const RowPlace place = placeOf(store, event);
-  std::vector<EventRef> out;
-  if (place.correlation == 0) return out;
-  if (place.kind == TrackKind::Work) {
-    const TimeWindow before{place.start - kFarthestLaunchNs, place.start + 1};
-    collect<&prof::ApiCall::startNs, &prof::ApiCall::correlation>(store, Table::ApiCall, place.correlation, before,
-                                                                  limit, out);
-    if (out.empty()) {
-      collect<&prof::Range::startNs, &prof::Range::correlation>(store, Table::Range, place.correlation, before, limit,
-                                                                out);
-    }
-    return out;
+  const Links& links = store.links();
+  if (event.table != EventRef::Table::Range && event.table != EventRef::Table::ApiCall) {
+    const EventRef launch = links.launchOf(event);
+    return launch && limit > 0 ? std::vector<EventRef>{launch} : std::vector<EventRef>();
   }
-  const TimeWindow after{place.start, place.start + kFarthestLaunchNs};
-  collect<&prof::Kernel::startNs, &prof::Kernel::correlation>(store, Table::Kernel, place.correlation, after, limit,
-                                                              out);
-  collect<&prof::Memcpy::startNs, &prof::Memcpy::correlation>(store, Table::Memcpy, place.correlation, after, limit,
-                                                              out);
-  collect<&prof::Memset::startNs, &prof::Memset::correlation>(store, Table::Memset, place.correlation, after, limit,
-                                                              out);
-  return out;
+  return links.launchedBy(event, limit);
 }
 
 std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks, const EventRef& event) {

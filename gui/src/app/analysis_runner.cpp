@@ -20,6 +20,8 @@ void AnalysisRunner::start(const TracePtr& trace) {
   join();
   const int generation = ++generation_;
   thread_ = std::thread([this, trace, generation] {
+    // Selecting an event asks for its launch; computed here, a click never waits for a large trace.
+    (void)trace->store->links().launchOf({analyzer::EventRef::Table::Kernel, 0});
     analyzer::AnalysisOptions options;
     options.progress = [this](double) { return !stop_.load(); };
     auto analysis = analyzer::analyse(trace->store, options);

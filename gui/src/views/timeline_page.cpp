@@ -25,6 +25,8 @@ namespace {
 
 constexpr int kAreaDelayMs = 120;
 constexpr int kWidestSide = 380;
+/// Links of a trace up to this size are computed within a click; of a larger one in the background.
+constexpr std::uint64_t kLinkedAtOnce = 2'000'000;
 
 QLabel* label(const QString& words, const char* role, QWidget* parent) {
   auto* out = new QLabel(words, parent);
@@ -149,7 +151,9 @@ void TimelinePage::showSelection() {
   details_->show(trace, row);
   table_->resizeColumnToContents(0);
   std::vector<EventPlace> links;
-  for (const analyzer::EventRef& other : analyzer::linkedEvents(*trace->store, row)) {
+  const bool quick = trace->tracks->events < kLinkedAtOnce || trace->store->links().launchesReady();
+  for (const analyzer::EventRef& other :
+       quick ? analyzer::linkedEvents(*trace->store, row) : std::vector<analyzer::EventRef>()) {
     if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other)) links.push_back(placeOf(*at));
   }
   view_->setLinks(std::move(links));

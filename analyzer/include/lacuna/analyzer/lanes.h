@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/pod_array.h"
 #include "lacuna/analyzer/pyramid.h"
 #include "lacuna/analyzer/store.h"
@@ -51,14 +52,6 @@ struct TrackGroup {
   prof::DeviceId device;
   std::string label;
   std::vector<Track> tracks;
-};
-
-/// Where an event of a picture came from: a table and a row of the store.
-struct EventRef {
-  enum class Table : std::uint8_t { None, Range, ApiCall, Kernel, Memcpy, Memset, Sync };
-  Table table = Table::None;
-  std::uint64_t row = 0;
-  friend bool operator==(const EventRef&, const EventRef&) = default;
 };
 
 /// Immutable once built; safe for many threads.

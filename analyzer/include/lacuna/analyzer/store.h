@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/links.h"
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/result.h"
@@ -74,6 +75,7 @@ class Store {
                                                          const OpenOptions& options = {});
   /// Used by builders.
   explicit Store(std::shared_ptr<const Backend> backend);
+  ~Store();
 
   template <class Row>
   [[nodiscard]] std::uint64_t rows() const {
@@ -96,20 +98,26 @@ class Store {
       return visitBlock<Members...>(block, visit, std::make_index_sequence<sizeof...(Members)>());
     });
   }
+  /// One row, without keeping the columns it is in: of a file's large table only blocks around it are read.
   template <class Row>
   [[nodiscard]] Row row(std::uint64_t index) const {
     Row out;
+    std::array<std::size_t, Row::columns().size()> columns{};
+    std::array<std::byte*, Row::columns().size()> values{};
     std::size_t at = 0;
     Row::forEachMember([&]<auto Member>() {
-      const ColumnView view = column(tableIndex<Row>(), at++);
-      out.*Member = reinterpret_cast<const prof::ValueOf<Member>*>(view.data)[index];
+      columns[at] = at;
+      values[at++] = reinterpret_cast<std::byte*>(&(out.*Member));
     });
+    readRow(tableIndex<Row>(), index, columns, values);
     return out;
   }
 
   /// The same by table and column number, for code that treats all tables alike.
   [[nodiscard]] std::uint64_t rows(std::size_t table) const;
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const;
+  void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
+               std::span<std::byte* const> out) const;
   prof::Status scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                          const std::function<bool(const RowBlock&)>& visit) const;
 
@@ -120,6 +128,8 @@ class Store {
   [[nodiscard]] std::uint32_t stringCount() const;
   /// First start and last end of all events; {0, 0} for an empty trace.
   [[nodiscard]] prof::TimeWindow span() const;
+  /// How rows belong together: launches, nesting, owners, allocations, flows. As long as the store.
+  [[nodiscard]] const Links& links() const { return *links_; }
   /// What could not be read, in words for people; shown with every report.
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] const std::filesystem::path& path() const;
@@ -141,6 +151,7 @@ class Store {
   }
 
   std::shared_ptr<const Backend> backend_;
+  std::unique_ptr<const Links> links_;
 };
 
 }  // namespace lacuna::analyzer

@@ -54,8 +54,8 @@ std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const std::vector<bo
 /// How many events match.
 std::uint64_t countMatches(const TrackSet& tracks, const std::vector<bool>& names);
 
-/// The calls that started a piece of device work, or the work that a call or range started: joined by correlation id.
-/// At most `limit`, nearest first.
+/// The call or range that started a piece of device work, or the work that a call or range started, at most `limit`:
+/// see Links, whose launches this computes if nobody did yet.
 std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event, std::size_t limit = 64);
 /// Where a row lies among the tracks.
 std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks, const EventRef& event);

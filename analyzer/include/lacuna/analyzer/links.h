@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lacuna/prof/ids.h"
+
+namespace lacuna::analyzer {
+
+class Store;
+
+/// A row of an event table of the store.
+struct EventRef {
+  enum class Table : std::uint8_t { None, Range, ApiCall, Kernel, Memcpy, Memset, Sync };
+  Table table = Table::None;
+  std::uint64_t row = 0;
+  explicit operator bool() const { return table != Table::None; }
+  friend bool operator==(const EventRef&, const EventRef&) = default;
+};
+
+/// Who belongs to whom among the things that events refer to, from the small tables. Lists hold ids in order.
+struct OwnerTree {
+  struct ProcessNode {
+    prof::ProcessId id;
+    prof::ProcessId parent;
+    std::vector<prof::ProcessId> children;
+    std::vector<prof::ThreadId> threads;
+    std::vector<prof::QueueId> queues;
+    std::vector<prof::DeviceId> devices;  ///< owned (a CPU device) or used by one of its queues
+  };
+  struct DeviceNode {
+    prof::DeviceId id;
+    std::vector<prof::QueueId> queues;
+  };
+  std::vector<ProcessNode> processes;  ///< by id
+  std::vector<DeviceNode> devices;     ///< by id
+
+  [[nodiscard]] const ProcessNode* process(prof::ProcessId id) const;
+  [[nodiscard]] const DeviceNode* device(prof::DeviceId id) const;
+  /// None for an id that the trace does not list.
+  [[nodiscard]] prof::ProcessId processOf(prof::ThreadId id) const;
+  /// Where the trace does not say who fills a queue, the process of the only other choice, if there is just one
+  /// process.
+  [[nodiscard]] prof::ProcessId processOf(prof::QueueId id) const;
+  [[nodiscard]] prof::DeviceId deviceOf(prof::QueueId id) const;
+
+  static OwnerTree read(const Store& store);
+
+ private:
+  struct QueueOwner {
+    prof::QueueId id;
+    prof::ProcessId process;
+    prof::DeviceId device;
+  };
+  std::vector<std::pair<prof::ThreadId, prof::ProcessId>> threads_;  // by id
+  std::vector<QueueOwner> queues_;                                   // by id
+};
+
+/// How the rows of a store belong together; got from Store::links(). Each kind of link is computed when it is first
+/// asked for, once, in time linear in the rows concerned: the tables are streamed, and what is kept is 4 to 8 bytes for
+/// each row that takes part. Safe for many threads; who comes while a kind is computed waits for it. Questions
+/// themselves take constant time unless they say otherwise. Tables of more than 2^31 rows are not linked.
+class Links {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  explicit Links(const Store& store);
+  ~Links();
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
+
+  [[nodiscard]] const OwnerTree& owners() const;
+
+  /// The call or range that started a piece of device work (a kernel, copy or memset): it has the same correlation id
+  /// in the same process. A call goes before a range; of several, the last to begin, which is the innermost.
+  [[nodiscard]] EventRef launchOf(const EventRef& work) const;
+  /// The device work that a call or range is the launch of: kernels, then copies, then memsets, each in time order; at
+  /// most `limit`. Linear in the answer.
+  [[nodiscard]] std::vector<EventRef> launchedBy(const EventRef& launch, std::size_t limit = SIZE_MAX) const;
+  /// True once launchOf() and launchedBy() answer at once.
+  [[nodiscard]] bool launchesReady() const;
+
+  /// The innermost range around another one, or kNone: on the same thread, beginning no later and ending no earlier.
+  /// Ranges on a queue nest among themselves there; ranges that begin and end anywhere have no parent and are none.
+  [[nodiscard]] std::uint32_t parentOf(std::uint64_t range) const;
+  /// The innermost pushed range of the calling thread around an API call, or kNone.
+  [[nodiscard]] std::uint32_t rangeAround(std::uint64_t call) const;
+  /// The range in which device work was launched: the one around its launch call, or the launching range itself.
+  [[nodiscard]] std::uint32_t operatorOf(const EventRef& work) const;
+  /// Calls visit for the device work launched within a range, by the range itself or by what it encloses. Reads the
+  /// calls and ranges of the range's time.
+  void workUnder(std::uint64_t range, const std::function<void(const EventRef&)>& visit) const;
+
+  /// The row that gave back what a row of the allocation table took, and the other way round; kNone for what was not
+  /// freed, or not seen allocated. Blocks, external memory and segments pair among themselves, by address, within
+  /// process and device.
+  [[nodiscard]] std::uint32_t allocationPartner(std::uint64_t allocation) const;
+
+  /// The neighbours of a flow's point (a row of the flow table) along the flow, or kNone. A flow is what shares an id
+  /// within name and category; another begin starts another flow, and nothing follows an end.
+  [[nodiscard]] std::uint32_t nextInFlow(std::uint64_t point) const;
+  [[nodiscard]] std::uint32_t previousInFlow(std::uint64_t point) const;
+
+  /// Bytes kept so far.
+  [[nodiscard]] std::uint64_t bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <unordered_map>
+
+#include "lacuna/analyzer/store.h"
+#include "store/correlation_map.h"
+#include "store/link_builders.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using Table = EventRef::Table;
+using prof::ProcessId;
+
+constexpr std::uint32_t kNone = Links::kNone;
+constexpr std::uint64_t kMostRows = LaunchLinks::kIsRange;
+
+/// Remembers the owner of the last id, as neighbouring rows mostly share it.
+template <class Id>
+class OwnerCache {
+ public:
+  explicit OwnerCache(const OwnerTree& owners) : owners_(owners) {}
+  ProcessId operator()(Id id) {
+    if (!known_ || id != last_) {
+      last_ = id;
+      process_ = owners_.processOf(id);
+      known_ = true;
+    }
+    return process_;
+  }
+
+ private:
+  const OwnerTree& owners_;
+  Id last_;
+  ProcessId process_;
+  bool known_ = false;
+};
+
+class LaunchBuilder {
+ public:
+  LaunchBuilder(const Store& store, const OwnerTree& owners) : store_(store), owners_(owners) {}
+
+  LaunchLinks build() {
+    links_.kernels = store_.rows<prof::Kernel>();
+    links_.copies = store_.rows<prof::Memcpy>();
+    links_.memsets = store_.rows<prof::Memset>();
+    const std::uint64_t work = links_.kernels + links_.copies + links_.memsets;
+    if (work == 0 || work >= kMostRows || store_.rows<prof::ApiCall>() >= kMostRows ||
+        store_.rows<prof::Range>() >= kMostRows) {
+      return std::move(links_);
+    }
+    // Ranges first: a call with the same correlation takes their place.
+    readLaunches<&prof::Range::thread, &prof::Range::correlation>(LaunchLinks::kIsRange);
+    readLaunches<&prof::ApiCall::thread, &prof::ApiCall::correlation>(0);
+    links_.launch.assign(work, kNone);
+    readWork<&prof::Kernel::queue, &prof::Kernel::correlation>(0);
+    readWork<&prof::Memcpy::queue, &prof::Memcpy::correlation>(links_.kernels);
+    readWork<&prof::Memset::queue, &prof::Memset::correlation>(links_.kernels + links_.copies);
+    chain(work);
+    return std::move(links_);
+  }
+
+ private:
+  template <auto Thread, auto Correlation>
+  void readLaunches(std::uint32_t mark) {
+    OwnerCache<prof::ThreadId> processOf(owners_);
+    (void)store_.scan<Thread, Correlation>({}, [&](std::uint64_t first, auto threads, auto correlations) {
+      for (std::size_t i = 0; i < threads.size(); ++i) {
+        if (correlations[i] == 0 || !threads[i]) continue;
+        maps_[processOf(threads[i])].set(correlations[i], static_cast<std::uint32_t>(first + i) | mark);
+      }
+    });
+  }
+
+  template <auto Queue, auto Correlation>
+  void readWork(std::uint64_t firstNumber) {
+    OwnerCache<prof::QueueId> processOf(owners_);
+    (void)store_.scan<Queue, Correlation>({}, [&](std::uint64_t first, auto queues, auto correlations) {
+      for (std::size_t i = 0; i < queues.size(); ++i) {
+        if (correlations[i] == 0) continue;
+        const auto map = maps_.find(processOf(queues[i]));
+        if (map == maps_.end()) continue;
+        links_.launch[firstNumber + first + i] = map->second.find(correlations[i]);
+      }
+    });
+  }
+
+  void chain(std::uint64_t work) {
+    bool calls = false;
+    bool ranges = false;
+    for (const std::uint32_t launch : links_.launch) {
+      if (launch != kNone) ((launch & LaunchLinks::kIsRange) != 0 ? ranges : calls) = true;
+    }
+    if (calls) links_.firstOfCall.assign(store_.rows<prof::ApiCall>(), kNone);
+    if (ranges) links_.firstOfRange.assign(store_.rows<prof::Range>(), kNone);
+    links_.next.assign(work, kNone);
+    for (std::uint64_t i = work; i-- > 0;) {
+      const std::uint32_t launch = links_.launch[i];
+      if (launch == kNone) continue;
+      const std::uint32_t row = launch & ~LaunchLinks::kIsRange;
+      std::uint32_t& head = row == launch ? links_.firstOfCall[row] : links_.firstOfRange[row];
+      links_.next[i] = head;
+      head = static_cast<std::uint32_t>(i);
+    }
+  }
+
+  const Store& store_;
+  const OwnerTree& owners_;
+  std::unordered_map<ProcessId, CorrelationMap> maps_;
+  LaunchLinks links_;
+};
+
+}  // namespace
+
+std::uint64_t LaunchLinks::number(const EventRef& work) const {
+  switch (work.table) {
+    case Table::Kernel:
+      return work.row < kernels ? work.row : UINT64_MAX;
+    case Table::Memcpy:
+      return work.row < copies ? kernels + work.row : UINT64_MAX;
+    case Table::Memset:
+      return work.row < memsets ? kernels + copies + work.row : UINT64_MAX;
+    default:
+      return UINT64_MAX;
+  }
+}
+
+EventRef LaunchLinks::work(std::uint64_t number) const {
+  if (number < kernels) return {Table::Kernel, number};
+  if (number < kernels + copies) return {Table::Memcpy, number - kernels};
+  return {Table::Memset, number - kernels - copies};
+}
+
+LaunchLinks buildLaunchLinks(const Store& store, const OwnerTree& owners) {
+  return LaunchBuilder(store, owners).build();
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lacuna/analyzer/links.h"
+
+namespace lacuna::analyzer {
+
+/// Kernels, copies and memsets numbered through, and how they join launches. An empty vector links nothing.
+struct LaunchLinks {
+  static constexpr std::uint32_t kIsRange = 1U << 31;
+
+  std::uint64_t kernels = 0, copies = 0, memsets = 0;
+  std::vector<std::uint32_t> launch;                     ///< by work: a row, marked where it is a range
+  std::vector<std::uint32_t> next;                       ///< by work: the next work of the same launch
+  std::vector<std::uint32_t> firstOfCall, firstOfRange;  ///< by row: the first work launched
+
+  [[nodiscard]] std::uint64_t number(const EventRef& work) const;
+  [[nodiscard]] EventRef work(std::uint64_t number) const;
+};
+LaunchLinks buildLaunchLinks(const Store& store, const OwnerTree& owners);
+
+struct NestingLinks {
+  std::vector<std::uint32_t> parent;      ///< by row of range
+  std::vector<std::uint32_t> aroundCall;  ///< by row of api_call
+};
+NestingLinks buildNestingLinks(const Store& store);
+
+/// By row of allocation.
+std::vector<std::uint32_t> buildAllocationLinks(const Store& store, const OwnerTree& owners);
+
+struct FlowLinks {
+  std::vector<std::uint32_t> next, previous;  ///< by row of flow
+};
+FlowLinks buildFlowLinks(const Store& store);
+
+}  // namespace lacuna::analyzer

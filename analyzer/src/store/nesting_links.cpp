@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <unordered_map>
+
+#include "store/link_builders.h"
+#include "store/row_feed.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::TimeNs;
+
+constexpr std::uint32_t kNone = Links::kNone;
+
+/// The ranges of one thread or queue that may still enclose what comes. Of two, the later one is preferred while both
+/// enclose a span, so one that ends no later than its successor is of no more use: the ends fall strictly, and each
+/// range is pushed and popped once.
+class OpenRanges {
+ public:
+  std::uint32_t push(TimeNs start, TimeNs end, std::uint32_t row) {
+    while (!open_.empty() && (open_.back().end <= start || open_.back().end < end)) open_.pop_back();
+    const std::uint32_t parent = open_.empty() ? kNone : open_.back().row;
+    if (!open_.empty() && open_.back().end == end) open_.pop_back();
+    open_.push_back({end, row});
+    return parent;
+  }
+  std::uint32_t around(TimeNs start, TimeNs end) {
+    while (!open_.empty() && open_.back().end <= start) open_.pop_back();
+    for (std::size_t i = open_.size(); i-- > 0;) {
+      if (open_[i].end >= end) return open_[i].row;
+    }
+    return kNone;
+  }
+
+ private:
+  struct Open {
+    TimeNs end;
+    std::uint32_t row;
+  };
+  std::vector<Open> open_;
+};
+
+class NestingBuilder {
+ public:
+  explicit NestingBuilder(const Store& store) : store_(store) {}
+
+  NestingLinks build() {
+    using A = prof::ApiCall;
+    using R = prof::Range;
+    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNone || store_.rows<A>() >= kNone) return {};
+    links_.parent.assign(store_.rows<R>(), kNone);
+    if (store_.rows<A>() == 0) {
+      takeRanges([](TimeNs) {});
+      return std::move(links_);
+    }
+    links_.aroundCall.assign(store_.rows<A>(), kNone);
+    RowFeed<&A::startNs, &A::durNs, &A::thread> calls(store_);
+    const auto takeCalls = [&](TimeNs before) {
+      for (; calls.valid() && calls.get<0>() < before; calls.step()) {
+        const TimeNs start = calls.get<0>();
+        const auto found = threads_.find(calls.get<2>().value);
+        if (found == threads_.end()) continue;
+        links_.aroundCall[calls.row()] = found->second.around(start, start + calls.get<1>());
+      }
+    };
+    takeRanges(takeCalls);
+    takeCalls(INT64_MAX);
+    return std::move(links_);
+  }
+
+ private:
+  /// Calls before(t) when all ranges that start before t are open.
+  template <class Before>
+  void takeRanges(Before&& before) {
+    using R = prof::Range;
+    (void)store_.scan<&R::startNs, &R::durNs, &R::thread, &R::queue, &R::kind>(
+        {}, [&](std::uint64_t first, auto starts, auto lengths, auto threads, auto queues, auto kinds) {
+          for (std::size_t i = 0; i < starts.size(); ++i) {
+            if (kinds[i] == prof::RangeKind::StartEnd && !queues[i]) continue;
+            before(starts[i]);
+            OpenRanges& open = queues[i] ? queues_[queues[i].value] : threads_[threads[i].value];
+            links_.parent[first + i] =
+                open.push(starts[i], starts[i] + lengths[i], static_cast<std::uint32_t>(first + i));
+          }
+        });
+  }
+
+  const Store& store_;
+  std::unordered_map<std::uint32_t, OpenRanges> threads_, queues_;
+  NestingLinks links_;
+};
+
+}  // namespace
+
+NestingLinks buildNestingLinks(const Store& store) {
+  return NestingBuilder(store).build();
+}
+
+}  // namespace lacuna::analyzer
