@@ -58,7 +58,7 @@ int run(const Options& options) {
 
 void addConvert(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("convert", "Turns a trace of any kind into another kind.");
+  CLI::App* command = app.add_subcommand("convert", "Turn a trace of any kind into another kind");
   command->add_option("in", options->in, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)")->required();
   command->add_option("out", options->out, "the file to write; .gz and .zst compress text formats")->required();
   command->add_option("--to", options->to,

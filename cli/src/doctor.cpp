@@ -42,7 +42,7 @@ void printText(const std::vector<Finding>& findings) {
 
 void addDoctor(CLI::App& app, int& code) {
   auto json = std::make_shared<bool>(false);
-  auto* doctor = app.add_subcommand("doctor", "Says what can be recorded on this machine, and why not.");
+  auto* doctor = app.add_subcommand("doctor", "Say what can be recorded on this machine, and why not");
   doctor->add_flag("--json", *json, "One JSON array instead of text");
   doctor->callback([json, &code] {
     const auto findings = collector::examine();

@@ -36,7 +36,7 @@ int run(const Options& options) {
 void addGenerate(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "generate", "Writes a made-up training trace of any size, for trying things and for benchmarks.");
+      "generate", "Write a made-up training trace of any size, for trying things and for benchmarks");
   command->add_option("out", options->out, "the .lcn file to write")->required();
   command->add_option("--events", options->generate.events, "stop after the step that reaches this many (1000000)");
   command->add_option("--steps", options->generate.steps, "number of training steps, instead of --events");

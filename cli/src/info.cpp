@@ -193,7 +193,7 @@ int run(const Options& options) {
 
 void addInfo(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("info", "Says what a trace file holds: tables, sizes, drops, damage.");
+  CLI::App* command = app.add_subcommand("info", "Say what a trace file holds: tables, sizes, drops, damage");
   command->add_option("file", options->file, "an .lcn file, also one that is damaged or still being written")
       ->required();
   command->add_flag("--json", options->json, "as JSON");

@@ -135,7 +135,7 @@ int run(const Options& options) {
 
 void addQuery(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("query", "Asks a trace of any kind in SQL.");
+  CLI::App* command = app.add_subcommand("query", "Ask a trace of any kind in SQL");
   command->add_option("file", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)");
   command->add_option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   auto* csv = command->add_flag("--csv", options->csv, "print comma-separated values");

@@ -66,7 +66,7 @@ int run(const Options& options) {
 void addRecover(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("recover", "Makes a whole trace of what is readable of a damaged or unfinished one.");
+      app.add_subcommand("recover", "Make a whole trace of what is readable of a damaged or unfinished one");
   command
       ->add_option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       ->required();

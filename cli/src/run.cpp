@@ -123,7 +123,7 @@ int runCommand(Typed& typed) {
 
 void addRun(CLI::App& app, int& code) {
   auto typed = std::make_shared<Typed>();
-  auto* run = app.add_subcommand("run", "Records a program and everything it starts into a trace.");
+  auto* run = app.add_subcommand("run", "Record a program and everything it starts into a trace");
   run->footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
       "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]\n"

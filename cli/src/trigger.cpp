@@ -18,7 +18,7 @@ void addTrigger(CLI::App& app, int& code) {
     bool dump = false;
   };
   auto wanted = std::make_shared<Wanted>();
-  auto* trigger = app.add_subcommand("trigger", "Starts, stops or dumps a recording that runs.");
+  auto* trigger = app.add_subcommand("trigger", "Start, stop or dump a recording that runs");
   trigger->add_option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself")->required();
   auto* what = trigger->add_option_group("what");
   what->add_flag("--start", wanted->start, "Record from now on");

@@ -116,6 +116,11 @@ TEST_F(TraceFiles, MisuseExitsWithTwo) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);
   EXPECT_EQ(lacuna("frobnicate"), 2);
+  EXPECT_THAT(said(), HasSubstr("there is no command 'frobnicate'. `lacuna --help`"));
+  EXPECT_EQ(lacuna("ifno x.lcn"), 2);
+  EXPECT_THAT(said(), HasSubstr("did you mean 'info'?"));
+  EXPECT_EQ(lacuna(""), 2);
+  EXPECT_THAT(said(), HasSubstr("recover"));
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ int join(const char* directory) {
 
 /// Other threads may be in the middle of writing a record, so the addresses stay usable; the memory behind them goes.
 void abandon(Mapping& mapping) {
-  mmap(mapping.view.base, mapping.view.offsets.end, PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  (void)mmap(mapping.view.base, mapping.view.offsets.end, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 int attach(const char* directory) {
