@@ -5,6 +5,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "core/layout.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 
@@ -111,8 +112,7 @@ class Engine {
     if (!gradient.defined()) return;
     if (!sum.defined()) {
       sum = std::move(gradient);
-    } else if (!recording() && sum.impl()->useCount() == 1 && sum.impl()->storage->useCount() == 1 &&
-               sum.isContiguous()) {
+    } else if (!recording() && sum.impl()->useCount() == 1 && sum.impl()->storage->useCount() == 1 && isDense(sum)) {
       sum.add_(gradient);
     } else {
       sum = add(sum, gradient);

@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 
 #include "backend/backend.h"
+#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -122,8 +123,7 @@ CompositeOp::~CompositeOp() {
 
 Tensor Op::donateOrEmptyLike(const Tensor& x) const {
   const TensorImpl* impl = x.impl();
-  const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && impl->contiguous &&
-                    !impl->storage->host &&
+  const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && isDense(x) && !impl->storage->host &&
                     (!impl->autograd || (impl->autograd->gradFn && impl->autograd->hooks.empty()));
   if (mine && impl->storage->bytes == x.sizeBytes()) {
     return makeView(impl->storage, impl->shape, impl->strides, impl->offset, impl->dtype);

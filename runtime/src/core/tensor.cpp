@@ -6,7 +6,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
-#include "core/tensor_impl.h"
+#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -204,7 +204,9 @@ Tensor ones(Shape shape, Options options) {
   return full(shape, 1, options);
 }
 Tensor emptyLike(const Tensor& tensor) {
-  return empty(tensor.shape(), {tensor.dtype(), tensor.device()});
+  const Options options{tensor.dtype(), tensor.device()};
+  if (tensor.isContiguous() || !isDense(tensor)) return empty(tensor.shape(), options);
+  return emptyStrided(tensor.shape(), tensor.strides(), options);
 }
 Tensor zerosLike(const Tensor& tensor) {
   return zeros(tensor.shape(), {tensor.dtype(), tensor.device()});

@@ -5,6 +5,7 @@
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/random.h"
+#include "nn/init.h"
 
 #include <cmath>
 
@@ -76,20 +77,6 @@ Tensor& Module::addBuffer(const char* name, Tensor value) {
   buffers_.push_back({name, std::make_unique<Tensor>(std::move(value))});
   return *buffers_.back().tensor;
 }
-
-namespace {
-Tensor uniformParameter(const char* name, Shape shape, double bound, Options options) {
-  options.role = Role::Parameter;
-  const instrument::TensorName naming(name);
-  Tensor value = empty(shape, options);
-  return uniform_(value, -bound, bound);
-}
-Tensor filledParameter(const char* name, Shape shape, double value, Options options) {
-  options.role = Role::Parameter;
-  const instrument::TensorName naming(name);
-  return full(shape, value, options);
-}
-}  // namespace
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool withBias, Options options) {
   const double bound = 1 / std::sqrt(static_cast<double>(in));

@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -46,7 +47,7 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
     op.fail("one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
   const Shape shape = broadcast(op.name(), a.shape(), b.shape());
   const bool comparison = kernel::isComparison(kind);
-  Tensor out = empty(shape, {comparison ? DType::Bool : a.dtype(), a.device()});
+  Tensor out = emptyInOrderOf(shape, comparison ? DType::Bool : a.dtype(), a, b);
   op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
             [kind, to = viewOf(out), x = viewOf(a), y = viewOf(b), alpha] { kernel::binary(kind, to, x, y, alpha); });
   if (comparison) return out;
@@ -280,7 +281,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   if (condition.dtype() != DType::Bool)
     op.fail(std::string("the condition must be bool, not ") + name(condition.dtype()));
   const Shape shape = broadcast(op.name(), condition.shape(), broadcast(op.name(), a.shape(), b.shape()));
-  Tensor out = empty(shape, {a.dtype(), a.device()});
+  Tensor out = emptyInOrderOf(shape, a.dtype(), a, b);
   op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes()},
             [to = viewOf(out), c = viewOf(condition), x = viewOf(a), y = viewOf(b)] { kernel::where(to, c, x, y); });
   if (Node* node = op.record({&condition, &a, &b}, {&out})) {

@@ -30,12 +30,6 @@ Tensor perChannel(const char* op, const Tensor& values, const Tensor& x) {
   return values.view(shape);
 }
 
-/// running := (1 - momentum) running + momentum value
-void follow(Tensor running, const Tensor& value, double momentum) {
-  running.mul_(1 - momentum);
-  running.add_(value.detach(), momentum);
-}
-
 }  // namespace
 
 Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
@@ -50,31 +44,6 @@ Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight,
     dims.push_back(d);
   }
   return scaled(standardized(x, dims, epsilon), weight, bias);
-}
-
-Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
-                 const Tensor& runningVar, bool training, double momentum, double epsilon) {
-  static const OpInfo kInfo{"batch_norm"};
-  const CompositeOp op(kInfo, {&x, &weight, &bias});
-  if (x.rank() < 2) fail("batch_norm", "input " + x.shape().toString() + " has no channels [n,channels,…]");
-  const Tensor scale = perChannel("batch_norm", weight, x);
-  const Tensor shift = perChannel("batch_norm", bias, x);
-  if (!training) {
-    if (!runningMean.defined() || !runningVar.defined())
-      fail("batch_norm", "running statistics are needed outside training");
-    const Tensor factor = rsqrt(add(perChannel("batch_norm", runningVar, x), epsilon));
-    return scaled(mul(x - perChannel("batch_norm", runningMean, x), factor), scale, shift);
-  }
-  std::vector<int> dims{0};
-  for (int d = 2; d < x.rank(); ++d) dims.push_back(d);
-  const std::int64_t count = x.size(1) == 0 ? 0 : x.numel() / x.size(1);
-  if (count < 2) fail("batch_norm", "training needs more than one value per channel, not " + x.shape().toString());
-  if (runningMean.defined()) {
-    const NoGrad guard;
-    follow(runningMean, mean(x, dims), momentum);
-    follow(runningVar, var(x, dims), momentum);
-  }
-  return scaled(standardized(x, dims, epsilon), scale, shift);
 }
 
 Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {

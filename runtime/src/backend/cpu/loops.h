@@ -69,12 +69,30 @@ struct Loop {
   std::int64_t count = 1;
 };
 
+/// The dimensions from the widest step in memory to the narrowest: the order in which to go through `view`.
+inline std::array<int, kMaxRank> byStride(const View& view) {
+  std::array<int, kMaxRank> order{};
+  const int rank = view.shape.rank();
+  for (int d = 0; d < rank; ++d) {
+    int at = d;
+    for (; at > 0; --at) {
+      const int before = order[static_cast<std::size_t>(at - 1)];
+      if (view.shape[d] == 1 || view.shape[before] == 1 || view.strides[before] >= view.strides[d]) break;
+      order[static_cast<std::size_t>(at)] = before;
+    }
+    order[static_cast<std::size_t>(at)] = d;
+  }
+  return order;
+}
+
 /// Operands are views of the same shape (operand 0's), missing sizes given as stride 0.
 template <int N>
 Loop<N> makeLoop(const std::array<const View*, N>& views) {
   Loop<N> loop;
   const Shape& shape = views[0]->shape;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
+  const std::array<int, kMaxRank> order = byStride(*views[0]);
+  for (int at = shape.rank() - 1; at >= 0; --at) {
+    const int d = order[static_cast<std::size_t>(at)];
     loop.count *= shape[d];
     if (shape[d] == 1) continue;
     bool join = loop.rank > 0;

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "backend/backend.h"
+
+/// Kernels of neural-network operators; the rules of backend.h hold.
+namespace lacuna::rt::kernel {
+
+/// Pairs are height, then width.
+struct ConvArguments {
+  std::array<std::int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  std::int64_t groups = 1;
+};
+/// x [n, groups·ci, h, w], y [n, groups·co, oh, ow] channels last; weight [groups·co, ci, kh, kw] and bias row-major.
+void convForward(const View& y, const View& x, const View& weight, const View& bias, const ConvArguments& arguments);
+void convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments);
+/// gradBias may be empty.
+void convBackwardWeights(const View& gradWeight, const View& gradBias, const View& x, const View& gradY,
+                         const ConvArguments& arguments);
+
+/// x as [rows, channels, inner] in memory: inner is 1 for channels last.
+struct ChannelLayout {
+  std::int64_t rows, channels, inner;
+};
+/// Statistics are f64 for f64 and f32 for all others. Running statistics may be empty.
+void batchNormStatistics(const View& mean, const View& rstd, const View& runningMean, const View& runningVar,
+                         const View& x, const ChannelLayout& layout, double momentum, double epsilon);
+/// rstd of a variance of x's type.
+void inverseDeviation(const View& rstd, const View& variance, double epsilon);
+void batchNormApply(const View& y, const View& x, const View& mean, const View& rstd, const View& weight,
+                    const View& bias, const ChannelLayout& layout);
+/// gradWeight and gradBias are always written. Without `training` the statistics count as constants.
+void batchNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
+                   const View& mean, const View& rstd, const View& weight, const ChannelLayout& layout, bool training);
+
+struct PoolArguments {
+  std::array<std::int64_t, 2> window{1, 1}, stride{1, 1}, padding{0, 0};
+  bool countPadding = true;
+};
+/// Channels last. `which` holds the place of the maximum within its window: u8, or i32 for windows above 255.
+void maxPool(const View& y, const View& which, const View& x, const PoolArguments& arguments);
+void maxPoolGrad(const View& gradX, const View& gradY, const View& which, const PoolArguments& arguments);
+/// The values of x at the places that `which` names.
+void maxPoolGather(const View& y, const View& x, const View& which, const PoolArguments& arguments);
+void avgPool(const View& y, const View& x, const PoolArguments& arguments);
+void avgPoolGrad(const View& gradX, const View& gradY, const PoolArguments& arguments);
+/// Windows that cut [h, w] into y's size as evenly as possible.
+void adaptiveAvgPool(const View& y, const View& x);
+void adaptiveAvgPoolGrad(const View& gradX, const View& gradY);
+
+}  // namespace lacuna::rt::kernel

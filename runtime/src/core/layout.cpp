@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout.h"
+
+#include <algorithm>
+#include <array>
+
+#include "autograd/node.h"
+#include "backend/backend.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+Shape channelsLastStrides(const Shape& shape) {
+  return {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
+}
+
+}  // namespace
+
+bool stridesAreDense(const Shape& shape, const Shape& strides) {
+  std::array<int, kMaxRank> order{};
+  int count = 0;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] == 0) return true;
+    if (shape[d] != 1) order[static_cast<std::size_t>(count++)] = d;
+  }
+  std::sort(order.begin(), order.begin() + count, [&](int a, int b) { return strides[a] < strides[b]; });
+  std::int64_t step = 1;
+  for (int i = 0; i < count; ++i) {
+    const int d = order[static_cast<std::size_t>(i)];
+    if (strides[d] != step) return false;
+    step *= shape[d];
+  }
+  return true;
+}
+
+bool isChannelsLast(const Tensor& tensor) {
+  const Shape& shape = tensor.shape();
+  if (shape.rank() != 4) return false;
+  const Shape wanted = channelsLastStrides(shape);
+  for (int d = 0; d < 4; ++d) {
+    if (shape[d] != 1 && tensor.strides()[d] != wanted[d]) return false;
+  }
+  return true;
+}
+
+Tensor asChannelsLast(const Tensor& x) {
+  static const OpInfo kInfo{"channels_last"};
+  if (isChannelsLast(x)) return x;
+  const Op op(kInfo, {});
+  Tensor out = emptyChannelsLast(x.shape(), {x.dtype(), x.device()});
+  op.launch(x.device(), {x.sizeBytes() + out.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
+            [to = viewOf(out), from = viewOf(x)] { kernel::copy(to, from); });
+  return out;
+}
+
+Tensor emptyChannelsLast(const Shape& shape, Options options) {
+  return emptyStrided(shape, channelsLastStrides(shape), options);
+}
+
+Tensor emptyStrided(const Shape& shape, const Shape& strides, Options options) {
+  Tensor out = empty(shape, options);
+  TensorImpl& impl = *out.impl();
+  impl.strides = strides;
+  impl.contiguous = stridesAreContiguous(shape, strides);
+  return out;
+}
+
+Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b) {
+  const Options options{dtype, a.device()};
+  for (const Tensor* like : {&a, &b}) {
+    if (like->shape() != shape) continue;
+    if (like->isContiguous()) break;
+    if (isDense(*like)) return emptyStrided(shape, like->strides(), options);
+  }
+  return empty(shape, options);
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/tensor_impl.h"
+
+/// How the elements of a tensor lie in memory. Beside row-major there is one order that matters: channels last, where
+/// the channels of one pixel of [n, c, h, w] are neighbours. It is a matter of strides alone, so every operator takes
+/// such tensors; convolutions and poolings make them.
+namespace lacuna::rt {
+
+/// True when the strides are a permutation of row-major ones: every element once, and no gaps.
+bool stridesAreDense(const Shape& shape, const Shape& strides);
+inline bool isDense(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return impl.contiguous || stridesAreDense(impl.shape, impl.strides);
+}
+
+/// For four dimensions; sizes of 1 fit every order.
+bool isChannelsLast(const Tensor& tensor);
+/// x itself if it is channels last, else a copy. Records no gradient.
+Tensor asChannelsLast(const Tensor& x);
+Tensor emptyChannelsLast(const Shape& shape, Options options);
+/// Dense memory in the given order.
+Tensor emptyStrided(const Shape& shape, const Shape& strides, Options options);
+/// Memory for the result of an elementwise operator on both: in the order of the first dense one of that shape.
+Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
+
+}  // namespace lacuna::rt

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+#include "backend/nn_kernels.h"
+#include "core/layout.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/ops_image.h"
+
+/// Three operators, each linear in both of its inputs, whose gradients are the other two: the convolution y(x, w), its
+/// gradient for the input x(y, w), which is also the transposed convolution, and its gradient for the weight w(x, y).
+/// So gradients of every order exist.
+namespace lacuna::rt {
+
+namespace {
+
+using Arguments = kernel::ConvArguments;
+
+void remember(Node& node, const Arguments& a) {
+  node.ints = {a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1], a.groups};
+}
+Arguments recall(const Node& n) {
+  const auto& i = n.ints;
+  return {{i[0], i[1]}, {i[2], i[3]}, {i[4], i[5]}, i[6]};
+}
+
+Work convWork(const Tensor& picture, const Tensor& result, const Tensor& weight) {
+  const Tensor& out = result;
+  const auto perValue = static_cast<std::uint64_t>(weight.size(0) == 0 ? 0 : weight.numel() / weight.size(0));
+  return {picture.sizeBytes() + out.sizeBytes() + weight.sizeBytes(),
+          2 * static_cast<std::uint64_t>(out.numel()) * perValue};
+}
+
+/// The saved first input is there when the second needs a gradient, and the other way round.
+struct SavedPair {
+  Tensor first, second;
+};
+void savePair(Node& node, const Tensor& first, const Tensor& second) {
+  if (node.needs(1)) node.save(first);
+  if (node.needs(0)) node.save(second);
+}
+SavedPair unpackPair(Node& n) {
+  SavedPair pair;
+  if (n.needs(1)) pair.first = n.unpack(0);
+  if (n.needs(0)) pair.second = n.unpack(n.needs(1) ? 1 : 0);
+  return pair;
+}
+
+void forwardBackward(Node& n, const Tensor* g, Tensor* out);
+void dataBackward(Node& n, const Tensor* g, Tensor* out);
+void weightBackward(Node& n, const Tensor* g, Tensor* out);
+const OpInfo kForward{"conv2d", forwardBackward};
+const OpInfo kData{"conv2d_grad_input", dataBackward};
+const OpInfo kTransposed{"conv_transpose2d", dataBackward};
+const OpInfo kWeight{"conv2d_grad_weight", weightBackward};
+
+Tensor forwardOf(const OpInfo& info, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& shape,
+                 const Arguments& arguments) {
+  Op op(info, {&x, &weight, &bias});
+  const Tensor picture = asChannelsLast(x);
+  const Tensor kernelWeight = weight.detach().contiguous();
+  Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
+  op.launch(x.device(), convWork(x, out, weight),
+            [y = viewOf(out), p = viewOf(picture), w = viewOf(kernelWeight),
+             b = bias.defined() ? viewOf(bias.detach().contiguous()) : View{},
+             arguments] { kernel::convForward(y, p, w, b, arguments); });
+  if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
+    remember(*node, arguments);
+    node->shapes = {x.shape(), weight.shape()};
+    savePair(*node, x, weight);
+  }
+  return out;
+}
+
+Tensor dataOf(const OpInfo& info, const Tensor& g, const Tensor& weight, const Shape& shape,
+              const Arguments& arguments) {
+  Op op(info, {&g, &weight});
+  const Tensor gradient = asChannelsLast(g);
+  const Tensor kernelWeight = weight.detach().contiguous();
+  Tensor out = emptyChannelsLast(shape, {g.dtype(), g.device()});
+  op.launch(g.device(), convWork(out, g, weight),
+            [x = viewOf(out), y = viewOf(gradient), w = viewOf(kernelWeight), arguments] {
+              kernel::convBackwardData(x, y, w, arguments);
+            });
+  if (Node* node = op.record({&g, &weight}, {&out})) {
+    remember(*node, arguments);
+    node->shapes = {g.shape(), weight.shape()};
+    savePair(*node, g, weight);
+  }
+  return out;
+}
+
+/// `gradBias`, if given, gets the gradient of the bias from the same pass; it records nothing.
+Tensor weightOf(const Tensor& x, const Tensor& g, const Shape& shape, const Arguments& arguments, Tensor* gradBias) {
+  Op op(kWeight, {&x, &g});
+  const Tensor picture = asChannelsLast(x);
+  const Tensor gradient = asChannelsLast(g);
+  Tensor out = empty(shape, {x.dtype(), x.device()});
+  if (gradBias != nullptr) *gradBias = empty({shape[0]}, {x.dtype(), x.device()});
+  op.launch(x.device(), convWork(x, g, out),
+            [w = viewOf(out), b = gradBias != nullptr ? viewOf(*gradBias) : View{}, p = viewOf(picture),
+             y = viewOf(gradient), arguments] { kernel::convBackwardWeights(w, b, p, y, arguments); });
+  if (Node* node = op.record({&x, &g}, {&out})) {
+    remember(*node, arguments);
+    node->shapes = {x.shape(), g.shape()};
+    savePair(*node, x, g);
+  }
+  return out;
+}
+
+void forwardBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Arguments arguments = recall(n);
+  const SavedPair saved = unpackPair(n);
+  const bool biasInPass = n.needs(1) && n.needs(2) && !recording();
+  if (n.needs(1)) out[1] = weightOf(saved.first, g[0], n.shapes[1], arguments, biasInPass ? &out[2] : nullptr);
+  if (n.needs(2) && !biasInPass) out[2] = sum(g[0], {0, 2, 3});
+  if (n.needs(0)) out[0] = dataOf(kData, g[0], saved.second, n.shapes[0], arguments);
+}
+
+void dataBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Arguments arguments = recall(n);
+  const SavedPair saved = unpackPair(n);
+  if (n.needs(1)) out[1] = weightOf(g[0], saved.first, n.shapes[1], arguments, nullptr);
+  if (n.needs(0)) out[0] = forwardOf(kForward, g[0], saved.second, {}, n.shapes[0], arguments);
+}
+
+void weightBackward(Node& n, const Tensor* g, Tensor* out) {
+  const Arguments arguments = recall(n);
+  const SavedPair saved = unpackPair(n);
+  if (n.needs(0)) out[0] = dataOf(kData, saved.second, g[0], n.shapes[0], arguments);
+  if (n.needs(1)) out[1] = forwardOf(kForward, saved.first, g[0], {}, n.shapes[1], arguments);
+}
+
+std::array<std::int64_t, 2> pairOf(Extent extent) {
+  return {extent.height, extent.width};
+}
+
+Arguments argumentsOf(const char* op, Extent stride, Extent padding, Extent dilation, std::int64_t groups) {
+  const auto show = [](Extent e) { return std::to_string(e.height) + "×" + std::to_string(e.width); };
+  if (stride.height < 1 || stride.width < 1) fail(op, "the stride is " + show(stride) + "; it must be at least 1");
+  if (dilation.height < 1 || dilation.width < 1)
+    fail(op, "the dilation is " + show(dilation) + "; it must be at least 1");
+  if (padding.height < 0 || padding.width < 0) fail(op, "the padding " + show(padding) + " is negative");
+  if (groups < 1) fail(op, std::to_string(groups) + " groups");
+  return {pairOf(stride), pairOf(padding), pairOf(dilation), groups};
+}
+
+void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t outputs) {
+  if (x.rank() != 4 || weight.rank() != 4) {
+    fail(op, "input " + x.shape().toString() + " and weight " + weight.shape().toString() +
+                 " must both have four dimensions, the input [n,channels,height,width]");
+  }
+  const bool sameType = x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype());
+  if (!sameType || !isFloating(x.dtype())) {
+    fail(op, std::string("input is ") + name(x.dtype()) + ", weight " + name(weight.dtype()) +
+                 (bias.defined() ? std::string(", bias ") + name(bias.dtype()) : "") +
+                 "; they must be the same floating type");
+  }
+  if (x.device() != weight.device() || (bias.defined() && bias.device() != x.device())) {
+    fail(op, "input is on " + toString(x.device()) + ", weight on " + toString(weight.device()));
+  }
+  if (bias.defined() && bias.shape() != Shape{outputs}) {
+    fail(op, "bias " + bias.shape().toString() + " for " + std::to_string(outputs) + " output channels");
+  }
+}
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
+  const Arguments a = argumentsOf("conv2d", options.stride, options.padding, options.dilation, options.groups);
+  checkTensors("conv2d", x, weight, bias, weight.rank() == 4 ? weight.size(0) : 0);
+  if (x.size(1) != weight.size(1) * a.groups || weight.size(0) % a.groups != 0) {
+    fail("conv2d", "input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +
+                       " [out,in/groups,kh,kw] with " + std::to_string(a.groups) + " groups");
+  }
+  Shape shape{x.size(0), weight.size(0), 0, 0};
+  for (int d = 2; d < 4; ++d) {
+    const auto i = static_cast<std::size_t>(d - 2);
+    const std::int64_t room = x.size(d) + 2 * a.padding[i] - a.dilation[i] * (weight.size(d) - 1) - 1;
+    if (room < 0) {
+      fail("conv2d", "the kernel of weight " + weight.shape().toString() + " is larger than the padded input " +
+                         x.shape().toString());
+    }
+    shape[d] = room / a.stride[i] + 1;
+  }
+  return forwardOf(kForward, x, weight, bias, shape, a);
+}
+
+Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, ConvTranspose2dOptions options) {
+  const char* op = kTransposed.name.text;
+  const Arguments a = argumentsOf(op, options.stride, options.padding, options.dilation, options.groups);
+  checkTensors(op, x, weight, bias, weight.rank() == 4 ? weight.size(1) * a.groups : 0);
+  if (x.size(1) != weight.size(0) || weight.size(0) % a.groups != 0) {
+    fail(op, "input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +
+                 " [in,out/groups,kh,kw] with " + std::to_string(a.groups) + " groups");
+  }
+  const std::array<std::int64_t, 2> extra = pairOf(options.outputPadding);
+  Shape shape{x.size(0), weight.size(1) * a.groups, 0, 0};
+  for (int d = 2; d < 4; ++d) {
+    const auto i = static_cast<std::size_t>(d - 2);
+    if (extra[i] < 0 || extra[i] >= std::max(a.stride[i], a.dilation[i]))
+      fail(op, "the output padding " + std::to_string(extra[i]) + " must be below the stride or the dilation");
+    shape[d] = (x.size(d) - 1) * a.stride[i] - 2 * a.padding[i] + a.dilation[i] * (weight.size(d) - 1) + extra[i] + 1;
+    if (shape[d] < 1) fail(op, "input " + x.shape().toString() + " leaves nothing after the padding");
+  }
+  const Tensor out = dataOf(kTransposed, x, weight, shape, a);
+  return bias.defined() ? add(out, bias.view({1, shape[1], 1, 1})) : out;
+}
+
+}  // namespace lacuna::rt

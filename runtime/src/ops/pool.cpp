@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+#include "backend/nn_kernels.h"
+#include "core/layout.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/ops_image.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+using Arguments = kernel::PoolArguments;
+
+void remember(Node& node, const Arguments& a) {
+  node.ints = {a.window[0], a.window[1], a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.countPadding ? 1 : 0};
+}
+Arguments recall(const Node& n) {
+  const auto& i = n.ints;
+  return {{i[0], i[1]}, {i[2], i[3]}, {i[4], i[5]}, i[6] != 0};
+}
+
+void checkPicture(const char* op, const Tensor& x) {
+  if (x.rank() != 4) fail(op, "input " + x.shape().toString() + " must be [n,channels,height,width]");
+  if (!isFloating(x.dtype())) fail(op, std::string("needs a floating type, not ") + name(x.dtype()));
+}
+
+Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& options) {
+  checkPicture(op, x);
+  const Extent stride = options.stride == Extent(0) ? options.window : options.stride;
+  const Arguments a{{options.window.height, options.window.width},
+                    {stride.height, stride.width},
+                    {options.padding.height, options.padding.width},
+                    options.countPadding};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (a.window[i] < 1 || a.stride[i] < 1) fail(op, "window and stride must be at least 1");
+    if (a.padding[i] < 0 || a.padding[i] * 2 > a.window[i])
+      fail(op, "the padding " + std::to_string(a.padding[i]) + " must be at most half of the window " +
+                   std::to_string(a.window[i]));
+    if (x.size(2 + static_cast<int>(i)) + 2 * a.padding[i] < a.window[i])
+      fail(op, "the window " + std::to_string(a.window[0]) + "×" + std::to_string(a.window[1]) +
+                   " is larger than the padded input " + x.shape().toString());
+  }
+  return a;
+}
+
+Shape pooled(const Tensor& x, const Arguments& a) {
+  Shape shape = x.shape();
+  for (std::size_t i = 0; i < 2; ++i) {
+    const int d = 2 + static_cast<int>(i);
+    shape[d] = (x.size(d) + 2 * a.padding[i] - a.window[i]) / a.stride[i] + 1;
+  }
+  return shape;
+}
+
+Work poolWork(const Tensor& a, const Tensor& b) {
+  return {a.sizeBytes() + b.sizeBytes(), static_cast<std::uint64_t>(std::max(a.numel(), b.numel()))};
+}
+
+// The gradient spreads values to where the maxima were, and the gradient of that picks them up there again.
+void maxPoolBackward(Node& n, const Tensor* g, Tensor* out);
+void spreadBackward(Node& n, const Tensor* g, Tensor* out);
+const OpInfo kSpread{"max_pool2d_grad", spreadBackward};
+const OpInfo kPick{"max_pool2d_pick", maxPoolBackward};
+
+Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape, const Arguments& arguments) {
+  Op op(kSpread, {&g});
+  const Tensor gradient = asChannelsLast(g);
+  Tensor out = emptyChannelsLast(shape, {g.dtype(), g.device()});
+  op.launch(g.device(), poolWork(g, out), [x = viewOf(out), y = viewOf(gradient), w = viewOf(which), arguments] {
+    kernel::maxPoolGrad(x, y, w, arguments);
+  });
+  if (Node* node = op.record({&g}, {&out})) {
+    remember(*node, arguments);
+    node->shapes = {g.shape()};
+    node->save(which);
+  }
+  return out;
+}
+
+void maxPoolBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = spread(g[0], n.unpack(0), n.shapes[0], recall(n));
+}
+
+void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
+  Op op(kPick, {&g[0]});
+  const Tensor which = n.unpack(0);
+  const Tensor picture = asChannelsLast(g[0]);
+  out[0] = emptyChannelsLast(n.shapes[0], {g[0].dtype(), g[0].device()});
+  op.launch(g[0].device(), poolWork(picture, out[0]),
+            [y = viewOf(out[0]), x = viewOf(picture), w = viewOf(which), arguments = recall(n)] {
+              kernel::maxPoolGather(y, x, w, arguments);
+            });
+  if (Node* node = op.record({&g[0]}, {&out[0]})) {
+    remember(*node, recall(n));
+    node->shapes = {g[0].shape()};
+    node->save(which);
+  }
+}
+
+using Forward = void (*)(const View& y, const View& x, const Arguments& arguments);
+
+/// The averages are linear: the gradient of one direction is the other.
+Tensor average(const OpInfo& info, Forward run, const Tensor& x, const Shape& shape, const Arguments& arguments) {
+  Op op(info, {&x});
+  const Tensor picture = asChannelsLast(x);
+  Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
+  op.launch(x.device(), poolWork(x, out),
+            [to = viewOf(out), from = viewOf(picture), arguments, run] { run(to, from, arguments); });
+  if (Node* node = op.record({&x}, {&out})) {
+    remember(*node, arguments);
+    node->shapes = {x.shape()};
+  }
+  return out;
+}
+
+void avgForward(const View& y, const View& x, const Arguments& arguments) {
+  kernel::avgPool(y, x, arguments);
+}
+void avgSpread(const View& x, const View& y, const Arguments& arguments) {
+  kernel::avgPoolGrad(x, y, arguments);
+}
+void adaptiveForward(const View& y, const View& x, const Arguments& /*unused*/) {
+  kernel::adaptiveAvgPool(y, x);
+}
+void adaptiveSpread(const View& x, const View& y, const Arguments& /*unused*/) {
+  kernel::adaptiveAvgPoolGrad(x, y);
+}
+
+void avgBackward(Node& n, const Tensor* g, Tensor* out);
+void avgGradBackward(Node& n, const Tensor* g, Tensor* out);
+void adaptiveBackward(Node& n, const Tensor* g, Tensor* out);
+void adaptiveGradBackward(Node& n, const Tensor* g, Tensor* out);
+const OpInfo kAvg{"avg_pool2d", avgBackward};
+const OpInfo kAvgGrad{"avg_pool2d_grad", avgGradBackward};
+const OpInfo kAdaptive{"adaptive_avg_pool2d", adaptiveBackward};
+const OpInfo kAdaptiveGrad{"adaptive_avg_pool2d_grad", adaptiveGradBackward};
+
+void avgBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = average(kAvgGrad, avgSpread, g[0], n.shapes[0], recall(n));
+}
+void avgGradBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = average(kAvg, avgForward, g[0], n.shapes[0], recall(n));
+}
+void adaptiveBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = average(kAdaptiveGrad, adaptiveSpread, g[0], n.shapes[0], {});
+}
+void adaptiveGradBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = average(kAdaptive, adaptiveForward, g[0], n.shapes[0], {});
+}
+
+}  // namespace
+
+Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
+  static const OpInfo kInfo{"max_pool2d", maxPoolBackward};
+  const Arguments arguments = argumentsOf("max_pool2d", x, options);
+  Op op(kInfo, {&x});
+  const Shape shape = pooled(x, arguments);
+  const Tensor picture = asChannelsLast(x);
+  Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
+  Tensor which;
+  if (op.needsGrad()) {
+    const bool small = arguments.window[0] * arguments.window[1] <= 255;
+    which = emptyChannelsLast(shape, {small ? DType::U8 : DType::I32, x.device()});
+  }
+  op.launch(x.device(), poolWork(x, out),
+            [y = viewOf(out), p = viewOf(picture), w = which.defined() ? viewOf(which) : View{}, arguments] {
+              kernel::maxPool(y, w, p, arguments);
+            });
+  if (Node* node = op.record({&x}, {&out})) {
+    remember(*node, arguments);
+    node->shapes = {x.shape()};
+    node->save(which);
+  }
+  return out;
+}
+
+Tensor avgPool2d(const Tensor& x, Pool2dOptions options) {
+  const Arguments arguments = argumentsOf("avg_pool2d", x, options);
+  return average(kAvg, avgForward, x, pooled(x, arguments), arguments);
+}
+
+Tensor adaptiveAvgPool2d(const Tensor& x, Extent size) {
+  checkPicture("adaptive_avg_pool2d", x);
+  if (size.height < 1 || size.width < 1 || x.size(2) == 0 || x.size(3) == 0) {
+    fail("adaptive_avg_pool2d",
+         "input " + x.shape().toString() + " to " + std::to_string(size.height) + "×" + std::to_string(size.width));
+  }
+  return average(kAdaptive, adaptiveForward, x, {x.size(0), x.size(1), size.height, size.width}, {});
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/ops_image.h"
+#include "lacuna/runtime/random.h"
+
+/// The library's convolutions against the plain f64 loops, whose gradients gradcheck covers.
+namespace lacuna::rt {
+namespace {
+
+using testing::HasSubstr;
+
+struct ConvCase {
+  const char* name;
+  Shape x, weight;
+  Conv2dOptions options;
+};
+void PrintTo(const ConvCase& test, std::ostream* out) {
+  *out << test.name;
+}
+
+/// The result and the gradients of input, weight and bias, in `type`, as f64.
+std::vector<Tensor> results(const ConvCase& test, DType type) {
+  manualSeed(5);
+  const auto make = [&](Shape shape) {
+    Tensor value = empty(shape, {DType::F64});
+    uniform_(value, -1, 1);
+    return value.to(DType::BF16).to(type).setRequiresGrad();  // the same numbers for every type
+  };
+  const Tensor x = make(test.x);
+  const Tensor weight = make(test.weight);
+  const Tensor bias = make({test.weight[0]});
+  const Tensor y = conv2d(x, weight, bias, test.options);
+  const Tensor g = make(y.shape()).detach();
+  y.backward(g);
+  std::vector<Tensor> out{y, x.grad(), weight.grad(), bias.grad()};
+  for (Tensor& t : out) t = t.detach().to(DType::F64);
+  return out;
+}
+
+double farthest(const Tensor& a, const Tensor& b) {
+  const double scale = max(abs(b)).item();
+  return max(abs(a - b)).item() / std::max(scale, 1.0);
+}
+
+class Convolution : public testing::TestWithParam<ConvCase> {};
+
+TEST_P(Convolution, InSinglePrecisionEqualsThePlainLoops) {
+  const auto want = results(GetParam(), DType::F64);
+  const auto got = results(GetParam(), DType::F32);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(farthest(got[i], want[i]), 2e-6) << "result " << i;
+}
+
+TEST_P(Convolution, InBFloat16IsCloseToThePlainLoops) {
+  const auto want = results(GetParam(), DType::F64);
+  const auto got = results(GetParam(), DType::BF16);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(farthest(got[i], want[i]), 1e-2) << "result " << i;
+}
+
+const ConvCase kCases[] = {
+    {"plain", {2, 3, 8, 9}, {16, 3, 3, 3}, {.padding = 1}},
+    {"strided", {2, 16, 9, 8}, {32, 16, 3, 3}, {.stride = 2, .padding = 1}},
+    {"one_by_one", {3, 32, 4, 4}, {16, 32, 1, 1}, {.stride = 2}},
+    {"uneven", {1, 5, 7, 6}, {7, 5, 2, 3}, {.stride = {1, 2}, .padding = {1, 0}}},
+    {"dilated", {2, 4, 9, 9}, {6, 4, 3, 3}, {.padding = 2, .dilation = 2}},
+    {"groups", {2, 8, 6, 6}, {12, 4, 3, 3}, {.padding = 1, .groups = 2}},
+    {"depthwise", {2, 16, 6, 6}, {16, 1, 3, 3}, {.padding = 1, .groups = 16}},
+    {"whole_picture", {2, 3, 4, 4}, {5, 3, 4, 4}, {}},
+};
+INSTANTIATE_TEST_SUITE_P(Shapes, Convolution, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Conv2d, GivesChannelsLastMemoryThatReadsLikeAnyOther) {
+  manualSeed(1);
+  const Tensor y = conv2d(randn({1, 2, 3, 3}), randn({4, 2, 1, 1}));
+  EXPECT_EQ(y.strides(), (Shape{36, 1, 12, 4}));
+  EXPECT_FALSE(y.isContiguous());
+  EXPECT_EQ(y.toVector<float>(), y.contiguous().toVector<float>());
+  EXPECT_EQ(relu(y).strides(), y.strides());
+  EXPECT_EQ((y + y).strides(), y.strides());
+}
+
+TEST(Conv2d, HasShapesOnMeta) {
+  const Options meta{DType::F32, kMeta};
+  const Tensor x = empty({2, 3, 9, 9}, meta).setRequiresGrad();
+  const Tensor weight = empty({4, 3, 3, 3}, meta).setRequiresGrad();
+  const Tensor y = conv2d(x, weight, {}, {.stride = 2});
+  EXPECT_EQ(y.shape(), (Shape{2, 4, 4, 4}));
+  sum(y).backward();
+  EXPECT_EQ(x.grad().shape(), x.shape());
+  EXPECT_EQ(weight.grad().shape(), weight.shape());
+  EXPECT_EQ(convTranspose2d(y, empty({4, 5, 3, 3}, meta), {}, {.stride = 2}).shape(), (Shape{2, 5, 9, 9}));
+}
+
+template <class F>
+std::string messageOf(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
+  const Tensor x = zeros({1, 3, 4, 4});
+  EXPECT_EQ(messageOf([&] {
+              (void)conv2d(x, zeros({2, 4, 3, 3}));
+            }),
+            "conv2d: input [1,3,4,4] does not fit weight [2,4,3,3] [out,in/groups,kh,kw] with 1 groups");
+  EXPECT_THAT(messageOf([&] { (void)conv2d(x, zeros({2, 3, 5, 3})); }), HasSubstr("larger than the padded input"));
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x, zeros({2, 3, 3, 3}), zeros({3}));
+              }),
+              HasSubstr("bias [3] for 2 output channels"));
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x, zeros({2, 3, 3, 3}, {DType::BF16}));
+              }),
+              HasSubstr("input is f32, weight bf16"));
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x, zeros({2, 3, 3, 3}, {DType::F32, kMeta}));
+              }),
+              HasSubstr("input is on cpu, weight on meta"));
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x, zeros({2, 3, 3, 3}), {}, {.stride = 0});
+              }),
+              HasSubstr("the stride is 0×0"));
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x.select(0, 0), zeros({2, 3, 3, 3}));
+              }),
+              HasSubstr("must both have four dimensions"));
+}
+
+TEST(Conv2d, InHalfPrecisionSaysWhatToUseInstead) {
+  const Tensor y = conv2d(zeros({1, 1, 2, 2}, {DType::F16}), zeros({1, 1, 1, 1}, {DType::F16}));
+  EXPECT_THAT(messageOf([&] { synchronize(); }), HasSubstr("conv2d: f16 convolutions are not supported"));
+}
+
+TEST(Conv2d, RefusesAWeightThatChangedSinceTheForward) {
+  const Tensor x = randn({1, 1, 3, 3}).setRequiresGrad();
+  Tensor weight = randn({1, 1, 2, 2}).setRequiresGrad();
+  const Tensor loss = sum(conv2d(x, weight));
+  {
+    const NoGrad guard;
+    weight.mul_(2);
+  }
+  EXPECT_THAT(messageOf([&] { loss.backward(); }), HasSubstr("conv2d: a tensor that its gradient needs"));
+}
+
+TEST(Conv2d, SavesOnlyWhatTheWantedGradientsNeed) {
+  const Tensor x = randn({1, 1, 3, 3});
+  Tensor weight = randn({1, 1, 2, 2}).setRequiresGrad();
+  const Tensor loss = sum(conv2d(x, weight));
+  {
+    const NoGrad guard;
+    weight.mul_(2);  // only the gradient of x would need it
+  }
+  EXPECT_NO_THROW(loss.backward());
+}
+
+}  // namespace
+}  // namespace lacuna::rt

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/runtime/ops_image.h"
+#include "runtime/ops/gradient_case.h"
+
+namespace lacuna::rt {
+namespace {
+
+class ImageGradient : public testing::TestWithParam<GradientCase> {};
+
+TEST_P(ImageGradient, EqualsTheFiniteDifference) {
+  EXPECT_EQ(checkCase(GetParam()), "");
+}
+
+const GradientCase kCases[] = {
+    {"conv", {{2, 2, 4, 3}, {3, 2, 3, 2}, {3}}, [](const Inputs& in) { return conv2d(in[0], in[1], in[2]); }},
+    {"conv_strided",
+     {{1, 2, 5, 4}, {2, 2, 2, 3}},
+     [](const Inputs& in) {
+       return conv2d(in[0], in[1], {}, {.stride = {2, 1}, .padding = {1, 2}});
+     }},
+    {"conv_dilated",
+     {{1, 2, 5, 5}, {2, 2, 2, 2}, {2}},
+     [](const Inputs& in) {
+       return conv2d(in[0], in[1], in[2], {.padding = 1, .dilation = {2, 3}});
+     }},
+    {"conv_groups",
+     {{2, 4, 3, 3}, {6, 2, 2, 2}, {6}},
+     [](const Inputs& in) { return square(conv2d(in[0], in[1], in[2], {.groups = 2})); }},
+    {"conv_depthwise",
+     {{1, 3, 4, 4}, {3, 1, 3, 3}},
+     [](const Inputs& in) { return conv2d(in[0], in[1], {}, {.padding = 1, .groups = 3}); }},
+    {"conv_of_strided_view",
+     {{2, 4, 3, 2}, {2, 3, 2, 2}},
+     [](const Inputs& in) { return conv2d(in[0].transpose(1, 2), in[1]); }},
+    {"conv_empty_batch",
+     {{0, 2, 3, 3}, {2, 2, 2, 2}, {2}},
+     [](const Inputs& in) { return sum(conv2d(in[0], in[1], in[2])) + sum(in[1]); }},
+    {"conv_one_pixel", {{1, 1, 1, 1}, {1, 1, 1, 1}, {1}}, [](const Inputs& in) { return conv2d(in[0], in[1], in[2]); }},
+    {"conv_transpose",
+     {{2, 2, 3, 2}, {2, 3, 2, 3}, {3}},
+     [](const Inputs& in) { return convTranspose2d(in[0], in[1], in[2]); }},
+    {"conv_transpose_strided",
+     {{1, 4, 3, 3}, {4, 1, 3, 3}, {2}},
+     [](const Inputs& in) {
+       return convTranspose2d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .outputPadding = 1, .groups = 2});
+     }},
+    {"max_pool", {{2, 3, 5, 4}}, [](const Inputs& in) { return square(maxPool2d(in[0], {.window = 2})); }},
+    {"max_pool_overlapping",
+     {{1, 2, 5, 5}},
+     [](const Inputs& in) { return square(maxPool2d(in[0], {.window = 3, .stride = 2, .padding = 1})); }},
+    {"avg_pool",
+     {{2, 2, 4, 5}},
+     [](const Inputs& in) {
+       return square(avgPool2d(in[0], {.window = {2, 3}}));
+     }},
+    {"avg_pool_padded",
+     {{1, 2, 4, 4}},
+     [](const Inputs& in) { return square(avgPool2d(in[0], {.window = 3, .stride = 2, .padding = 1})); }},
+    {"avg_pool_without_padding",
+     {{1, 2, 4, 4}},
+     [](const Inputs& in) {
+       return square(avgPool2d(in[0], {.window = 3, .stride = 2, .padding = 1, .countPadding = false}));
+     }},
+    {"adaptive_avg_pool",
+     {{2, 2, 5, 4}},
+     [](const Inputs& in) {
+       return square(adaptiveAvgPool2d(in[0], {3, 2}));
+     }},
+    {"global_avg_pool", {{2, 3, 3, 2}}, [](const Inputs& in) { return square(adaptiveAvgPool2d(in[0])); }},
+    {"batch_norm_picture",
+     {{2, 3, 2, 2}, {3}, {3}},
+     [](const Inputs& in) { return square(batchNorm(in[0], in[1], in[2], {}, {}, true)); }},
+    {"batch_norm_channels_last",
+     {{2, 2, 3, 3}, {3, 2, 1, 1}, {3}, {3}},
+     [](const Inputs& in) { return square(batchNorm(conv2d(in[0], in[1]), in[2], in[3], {}, {}, true)); }},
+    {"batch_norm_rows", {{5, 3}}, [](const Inputs& in) { return square(batchNorm(in[0], {}, {}, {}, {}, true)); }},
+    {"batch_norm_only_bias",
+     {{3, 2, 2}, {2}},
+     [](const Inputs& in) { return square(batchNorm(in[0], {}, in[1], {}, {}, true)); }},
+    {"batch_norm_eval",
+     {{3, 2, 2}, {2}, {2}},
+     [](const Inputs& in) {
+       const Tensor mean = fromVector<double>({0.3, -0.2}, {2});
+       const Tensor var = fromVector<double>({1.5, 0.4}, {2});
+       return square(batchNorm(in[0], in[1], in[2], mean, var, false));
+     }},
+    {"relu_of_conv", {{1, 2, 3, 3}, {2, 2, 2, 2}}, [](const Inputs& in) { return relu(conv2d(in[0], in[1])); }},
+    {"residual",
+     {{1, 2, 3, 3}, {2, 2, 1, 1}, {1, 2, 1, 1}},
+     [](const Inputs& in) { return square(conv2d(in[0], in[1]) + in[0]) * in[2]; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Operators, ImageGradient, testing::ValuesIn(kCases), caseName);
+
+}  // namespace
+}  // namespace lacuna::rt

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/nn_image.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
+
+namespace lacuna::rt {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+
+TEST(BatchNorm, StandardisesEachChannel) {
+  const Tensor x = fromVector<float>({1, 10, 3, 30}, {2, 2});
+  const Tensor y = batchNorm(x, {}, {}, {}, {}, true, 0.1, 0);
+  EXPECT_THAT(y.toVector<float>(), ElementsAre(-1, -1, 1, 1));
+}
+
+TEST(BatchNorm, MovesTheRunningStatisticsAndUsesThemInEval) {
+  nn::BatchNorm2d norm(1, {.momentum = 0.25, .epsilon = 0});
+  (void)norm(fromVector<float>({1, 3, 5, 7}, {1, 1, 2, 2}));
+  EXPECT_FLOAT_EQ(static_cast<float>(norm.runningMean.item()), 1.0F);                         // 0 + ¼ · 4
+  EXPECT_FLOAT_EQ(static_cast<float>(norm.runningVar.item()), 0.75F + 0.25F * 20.0F / 3.0F);  // unbiased
+  norm.eval();
+  const double deviation = std::sqrt(norm.runningVar.item());
+  EXPECT_THAT(norm(full({1, 1, 1, 1}, 4)).item(), DoubleNear(3 / deviation, 1e-6));
+}
+
+TEST(BatchNorm, IsExactForPicturesFarFromZero) {
+  manualSeed(2);
+  const Tensor x = randn({8, 16, 16, 16}) + 1000.0;
+  const Tensor y = batchNorm(x, {}, {}, {}, {}, true);
+  EXPECT_NEAR(var(y).item(), 1, 1e-3);
+  EXPECT_NEAR(mean(y).item(), 0, 1e-4);
+}
+
+TEST(BatchNorm, GivesTheSameInEitherMemoryOrder) {
+  manualSeed(3);
+  const Tensor identity = fromVector<float>({1, 0, 0, 1}, {2, 2, 1, 1});
+  const Tensor x = randn({4, 2, 5, 3});
+  const Tensor rows = batchNorm(x, {}, {}, {}, {}, true);
+  const Tensor last = batchNorm(conv2d(x, identity), {}, {}, {}, {}, true);
+  EXPECT_NE(rows.strides(), last.strides());
+  EXPECT_LT(max(abs(rows - last)).item(), 1e-5);
+}
+
+TEST(BatchNorm, OfBFloat16KeepsItsStatisticsInSinglePrecision) {
+  manualSeed(4);
+  const Tensor x = (randn({16, 4, 4, 4}) * 2.0 + 3.0).to(DType::BF16).setRequiresGrad();
+  nn::BatchNorm2d norm(4);
+  const Tensor y = norm(x);
+  EXPECT_EQ(y.dtype(), DType::BF16);
+  EXPECT_EQ(norm.runningMean.dtype(), DType::F32);
+  EXPECT_NEAR(var(y.detach().to(DType::F32)).item(), 1, 0.02);
+  sum(square(y)).backward();
+  EXPECT_EQ(x.grad().dtype(), DType::BF16);
+  EXPECT_EQ(norm.weight.grad().dtype(), DType::F32);
+}
+
+TEST(BatchNorm, RefusesWhatItCannotNormalise) {
+  const auto message = [](auto&& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message([] {
+                (void)batchNorm(zeros({1, 3}), {}, {}, {}, {}, true);
+              }),
+              HasSubstr("batch_norm: training needs more than one value per channel, not [1,3]"));
+  EXPECT_THAT(message([] {
+                (void)batchNorm(zeros({4, 3}), zeros({2}), {}, {}, {}, true);
+              }),
+              HasSubstr("weight [2] for the channels of [4,3]"));
+  EXPECT_THAT(message([] {
+                (void)batchNorm(zeros({4, 3}), {}, {}, {}, {}, false);
+              }),
+              HasSubstr("running statistics are needed outside training"));
+  EXPECT_THAT(message([] {
+                nn::BatchNorm2d norm(3);
+                (void)norm(zeros({4, 3}));
+              }),
+              HasSubstr("BatchNorm2d: input [4,3]"));
+}
+
+TEST(BatchNorm, HasShapesOnMeta) {
+  const Tensor x = empty({2, 3, 4, 4}, {DType::F32, kMeta}).setRequiresGrad();
+  nn::BatchNorm2d norm(3, {}, {DType::F32, kMeta});
+  const Tensor y = norm(x);
+  EXPECT_EQ(y.shape(), x.shape());
+  sum(y).backward();
+  EXPECT_EQ(norm.weight.grad().shape(), Shape{3});
+}
+
+TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
+  manualSeed(5);
+  const Tensor x = randn({2, 4, 3, 3});
+  EXPECT_LT(max(abs(groupNorm(x, 4, {}, {}) - instanceNorm(x, {}, {}))).item(), 1e-6);
+  EXPECT_NEAR(mean(square(instanceNorm(x, {}, {}))).item(), 1, 1e-3);
+}
+
+}  // namespace
+}  // namespace lacuna::rt
