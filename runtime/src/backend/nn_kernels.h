@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -50,5 +51,24 @@ void avgPoolGrad(const View& gradX, const View& gradY, const PoolArguments& argu
 /// Windows that cut [h, w] into y's size as evenly as possible.
 void adaptiveAvgPool(const View& y, const View& x);
 void adaptiveAvgPoolGrad(const View& gradX, const View& gradY);
+
+/// One output pixel of a resampling in one direction: (1 - weight) · first + weight · second.
+struct Tap {
+  std::int64_t first, second;
+  double weight;
+};
+/// Channels last; one tap per row and per column of y.
+void resample(const View& y, const View& x, const std::vector<Tap>& rows, const std::vector<Tap>& columns);
+void resampleGrad(const View& gradX, const View& gradY, const std::vector<Tap>& rows, const std::vector<Tap>& columns);
+
+/// y[o] = Σ filter[k] · u[o · down - before + k] in both directions, where u is x with up - 1 zeros after each pixel.
+struct UpFirDnArguments {
+  std::array<std::int64_t, 2> up{1, 1}, down{1, 1}, before{0, 0};
+};
+void upFirDn(const View& y, const View& x, const std::vector<double>& filter, const UpFirDnArguments& arguments);
+
+/// gain · (slope · x where x is negative), dense views of one order; the gradient needs the sign of x, which y has too.
+void leakyRelu(const View& y, const View& x, double slope, double gain);
+void leakyReluGrad(const View& gradX, const View& gradY, const View& y, double slope, double gain);
 
 }  // namespace lacuna::rt::kernel

@@ -67,6 +67,16 @@ Tensor emptyStrided(const Shape& shape, const Shape& strides, Options options) {
   return out;
 }
 
+Tensor inOrderOf(const Tensor& like, const Tensor& x) {
+  static const OpInfo kInfo{"reorder"};
+  if (x.strides() == like.strides() || (x.isContiguous() && like.isContiguous())) return x.detach();
+  const Op op(kInfo, {});
+  Tensor out = emptyStrided(like.shape(), like.strides(), {x.dtype(), x.device()});
+  op.launch(x.device(), {x.sizeBytes() + out.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
+            [to = viewOf(out), from = viewOf(x)] { kernel::copy(to, from); });
+  return out;
+}
+
 Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b) {
   const Options options{dtype, a.device()};
   for (const Tensor* like : {&a, &b}) {

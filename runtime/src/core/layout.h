@@ -23,6 +23,8 @@ Tensor asChannelsLast(const Tensor& x);
 Tensor emptyChannelsLast(const Shape& shape, Options options);
 /// Dense memory in the given order.
 Tensor emptyStrided(const Shape& shape, const Shape& strides, Options options);
+/// x, or a copy, in the memory order of `like`, which is dense and of the same shape. Records no gradient.
+Tensor inOrderOf(const Tensor& like, const Tensor& x);
 /// Memory for the result of an elementwise operator on both: in the order of the first dense one of that shape.
 Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
 

@@ -30,12 +30,6 @@ ChannelLayout layoutOf(const Tensor& x) {
   return {rows, channels, inner};
 }
 
-/// gradY in the memory order of x.
-Tensor inOrderOf(const Tensor& x, const Tensor& gradY) {
-  if (isChannelsLast(x)) return asChannelsLast(gradY.detach());
-  return gradY.detach().contiguous();
-}
-
 Shape channelShape(const Tensor& x) {
   Shape shape = Shape::filled(x.rank(), 1);
   shape[1] = x.size(1);

@@ -171,16 +171,6 @@ LACUNA_RT_BACKWARD(reluBackward) {
   out[0] = recording() ? mul(g[0], greater(y, zeros({}, {y.dtype(), y.device()})).to(g[0].dtype()))
                        : fused(kFused, Binary::ReluGrad, g[0], y);
 }
-LACUNA_RT_BACKWARD(leakyReluBackward) {
-  const Tensor x = n.unpack(0);
-  const double slope = n.doubles[0];
-  if (recording()) {
-    const Tensor positive = greater(x, zeros({}, {x.dtype(), x.device()})).to(g[0].dtype());
-    out[0] = mul(g[0], add(mul(positive, 1 - slope), slope));
-  } else {
-    out[0] = fused(kFused, Binary::LeakyReluGrad, g[0], x, slope);
-  }
-}
 LACUNA_RT_BACKWARD(eluBackward) {
   const Tensor y = n.unpack(0);
   const double alpha = n.doubles[0];
@@ -351,10 +341,6 @@ Tensor mul(const Tensor& a, double b) {
 Tensor pow(const Tensor& a, double exponent) {
   static const OpInfo kInfo{"pow_scalar", powScalarBackward};
   return runUnary(kInfo, Unary::PowScalar, a, Keep::Input, exponent);
-}
-Tensor leakyRelu(Tensor x, double slope) {
-  static const OpInfo kInfo{"leaky_relu", leakyReluBackward};
-  return runUnary(kInfo, Unary::LeakyRelu, std::move(x), Keep::Input, slope);
 }
 Tensor elu(Tensor x, double alpha) {
   static const OpInfo kInfo{"elu", eluBackward};

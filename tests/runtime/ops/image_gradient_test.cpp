@@ -85,6 +85,46 @@ const GradientCase kCases[] = {
        const Tensor var = fromVector<double>({1.5, 0.4}, {2});
        return square(batchNorm(in[0], in[1], in[2], mean, var, false));
      }},
+    {"interpolate_nearest",
+     {{2, 2, 3, 2}},
+     [](const Inputs& in) {
+       return square(interpolate(in[0], {5, 4}));
+     }},
+    {"interpolate_bilinear",
+     {{1, 2, 3, 4}},
+     [](const Inputs& in) {
+       return square(interpolate(in[0], {5, 2}, Interpolation::Bilinear));
+     }},
+    {"interpolate_corners",
+     {{1, 2, 3, 3}},
+     [](const Inputs& in) {
+       return square(interpolate(in[0], {5, 4}, Interpolation::Bilinear, true));
+     }},
+    {"blur",
+     {{1, 2, 4, 4}},
+     [](const Inputs& in) {
+       return square(blur2d(in[0], {1, 3, 3, 1}));
+     }},
+    {"blur_up",
+     {{1, 2, 3, 3}},
+     [](const Inputs& in) {
+       return square(upFirDn2d(in[0], {1, 2, 3}, {.up = 2, .before = 2, .after = 1}));
+     }},
+    {"blur_down",
+     {{2, 1, 6, 5}},
+     [](const Inputs& in) {
+       return square(upFirDn2d(in[0], {1, 2, 3, 4}, {.down = {2, 3}, .before = {1, 2}, .after = 2}));
+     }},
+    {"blur_cropped",
+     {{1, 1, 5, 5}},
+     [](const Inputs& in) {
+       return square(upFirDn2d(in[0], {1, 2}, {.up = {2, 3}, .down = 2, .before = -1, .after = {-2, 3}}));
+     }},
+    {"leaky_relu_gain",
+     {{1, 2, 3, 3}, {2, 2, 1, 1}},
+     [](const Inputs& in) { return square(leakyRelu(conv2d(in[0], in[1]), 0.2, 1.5)); }},
+    {"leaky_relu_negative_slope", {{7}}, [](const Inputs& in) { return square(leakyRelu(in[0] * 1.0, -0.5)); }},
+    {"leaky_relu_strided", {{3, 4}}, [](const Inputs& in) { return square(leakyRelu(in[0].slice(1, 0, 4, 2))); }},
     {"relu_of_conv", {{1, 2, 3, 3}, {2, 2, 2, 2}}, [](const Inputs& in) { return relu(conv2d(in[0], in[1])); }},
     {"residual",
      {{1, 2, 3, 3}, {2, 2, 1, 1}, {1, 2, 1, 1}},

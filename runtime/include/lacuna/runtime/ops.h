@@ -83,7 +83,8 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor tanh(Tensor x);
 [[nodiscard]] Tensor sigmoid(Tensor x);
 [[nodiscard]] Tensor relu(Tensor x);
-[[nodiscard]] Tensor leakyRelu(Tensor x, double slope = 0.01);
+/// gain · x, times slope where x is negative.
+[[nodiscard]] Tensor leakyRelu(Tensor x, double slope = 0.01, double gain = 1);
 [[nodiscard]] Tensor elu(Tensor x, double alpha = 1);
 [[nodiscard]] Tensor gelu(Tensor x, bool tanhApproximation = false);
 [[nodiscard]] Tensor silu(Tensor x);

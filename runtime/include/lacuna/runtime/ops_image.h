@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "lacuna/runtime/tensor.h"
 
 /// Operators on pictures [n, channels, height, width]. On the CPU their results are channels last: the channels of one
@@ -41,5 +43,22 @@ struct Pool2dOptions {
 [[nodiscard]] Tensor avgPool2d(const Tensor& x, Pool2dOptions options);
 /// Averages over windows that cut the picture into `size` as evenly as possible.
 [[nodiscard]] Tensor adaptiveAvgPool2d(const Tensor& x, Extent size = 1);
+
+enum class Interpolation : std::uint8_t { Nearest, Bilinear };
+/// The picture at another size. Bilinear samples lie at the centres of pixels, or with `alignCorners` the corner pixels
+/// of both pictures lie on one another.
+[[nodiscard]] Tensor interpolate(const Tensor& x, Extent size, Interpolation mode = Interpolation::Nearest,
+                                 bool alignCorners = false);
+
+/// Padding of the upsampled picture; negative crops.
+struct UpFirDnOptions {
+  Extent up = 1, down = 1;
+  Extent before = 0, after = 0;
+};
+/// Puts up - 1 zeros after each pixel, pads, filters rows and columns with `filter`, and keeps every down-th pixel of
+/// both directions: StyleGAN2's resampling. No gradient for the filter.
+[[nodiscard]] Tensor upFirDn2d(const Tensor& x, const std::vector<double>& filter, UpFirDnOptions options = {});
+/// upFirDn2d that keeps the size.
+[[nodiscard]] Tensor blur2d(const Tensor& x, const std::vector<double>& filter);
 
 }  // namespace lacuna::rt

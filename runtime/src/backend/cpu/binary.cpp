@@ -62,8 +62,6 @@ void gradient(kernel::Binary op, const View& out, const View& a, const View& b, 
         const W s = W(1) / (W(1) + std::exp(-x));
         return g * s * (W(1) + x * (W(1) - s));
       });
-    case LeakyReluGrad:
-      return zip<T, T>(out, a, b, [p](W g, W x) { return x > W(0) ? g : g * p; });
     case EluGrad:
       return zip<T, T>(out, a, b, [p](W g, W y) { return y > W(0) ? g : g * (y + p); });
     default:

@@ -78,8 +78,6 @@ void mapFloating(kernel::Unary op, const View& out, const View& x, double p, dou
       return map<T>(out, x, [](W v) { return std::ceil(v); });
     case Round:
       return map<T>(out, x, [](W v) { return std::nearbyint(v); });
-    case LeakyRelu:
-      return map<T>(out, x, [a](W v) { return v > W(0) ? v : a * v; });
     case Elu:
       return map<T>(out, x, [a](W v) { return v > W(0) ? v : a * std::expm1(v); });
     case PowScalar:

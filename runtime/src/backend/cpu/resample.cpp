@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "backend/cpu/loops.h"
+#include "backend/nn_kernels.h"
+
+/// Resampling of channels-last pictures: every output pixel is a weighted sum of input pixels, channel by channel.
+namespace lacuna::rt {
+
+using cpu::WideT;
+using kernel::Tap;
+using kernel::UpFirDnArguments;
+
+namespace {
+
+struct Picture {
+  std::int64_t n, c, h, w;
+  explicit Picture(const Shape& shape) : n(shape[0]), c(shape[1]), h(shape[2]), w(shape[3]) {}
+  [[nodiscard]] std::int64_t pixel(std::int64_t image, std::int64_t y, std::int64_t x) const {
+    return ((image * h + y) * w + x) * c;
+  }
+};
+
+template <class T>
+void blend(const Picture& from, const T* x, T* to, std::int64_t image, const Tap& row, const Tap& column) {
+  using W = WideT<T>;
+  const T* a = x + from.pixel(image, row.first, column.first);
+  const T* b = x + from.pixel(image, row.first, column.second);
+  const T* c = x + from.pixel(image, row.second, column.first);
+  const T* d = x + from.pixel(image, row.second, column.second);
+  const W down = static_cast<W>(row.weight);
+  const W right = static_cast<W>(column.weight);
+  const W wa = (1 - down) * (1 - right);
+  const W wb = (1 - down) * right;
+  const W wc = down * (1 - right);
+  const W wd = down * right;
+  for (std::int64_t i = 0; i < from.c; ++i) {
+    to[i] = T(wa * static_cast<W>(a[i]) + wb * static_cast<W>(b[i]) + wc * static_cast<W>(c[i]) +
+              wd * static_cast<W>(d[i]));
+  }
+}
+
+template <class T>
+void spreadTap(const Picture& to, T* gradX, const T* from, std::int64_t image, std::int64_t h, std::int64_t w,
+               WideT<T> weight) {
+  if (weight == 0) return;
+  T* out = gradX + to.pixel(image, h, w);
+  for (std::int64_t i = 0; i < to.c; ++i) {
+    out[i] = T(static_cast<WideT<T>>(out[i]) + weight * static_cast<WideT<T>>(from[i]));
+  }
+}
+
+/// The taps of one output in one direction: filter[k] meets x[at] for k = first, first + step, ….
+struct Reach {
+  std::int64_t first, at, count;
+};
+Reach reachOf(std::int64_t out, std::int64_t size, std::int64_t taps, std::size_t axis, const UpFirDnArguments& a) {
+  const std::int64_t up = a.up[axis];
+  const std::int64_t origin = out * a.down[axis] - a.before[axis];
+  std::int64_t first = ((-origin) % up + up) % up;
+  if (origin + first < 0) first += (-origin - first + up - 1) / up * up;
+  const std::int64_t at = (origin + first) / up;
+  const std::int64_t byFilter = first < taps ? (taps - first + up - 1) / up : 0;
+  return {first, at, std::max<std::int64_t>(0, std::min(byFilter, size - at))};
+}
+
+template <class T>
+void filterPixel(const Picture& from, const T* x, T* to, std::int64_t image, const Reach& row, const Reach& column,
+                 const std::vector<WideT<T>>& filter, const UpFirDnArguments& a, std::vector<WideT<T>>& sums) {
+  std::fill(sums.begin(), sums.end(), WideT<T>(0));
+  for (std::int64_t r = 0; r < row.count; ++r) {
+    for (std::int64_t c = 0; c < column.count; ++c) {
+      const auto weight = filter[static_cast<std::size_t>(row.first + r * a.up[0])] *
+                          filter[static_cast<std::size_t>(column.first + c * a.up[1])];
+      const T* in = x + from.pixel(image, row.at + r, column.at + c);
+      for (std::int64_t i = 0; i < from.c; ++i)
+        sums[static_cast<std::size_t>(i)] += weight * static_cast<WideT<T>>(in[i]);
+    }
+  }
+  for (std::int64_t i = 0; i < from.c; ++i) to[i] = T(sums[static_cast<std::size_t>(i)]);
+}
+
+std::int64_t rowGrain(const Picture& y) {
+  return std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, y.w * y.c));
+}
+
+}  // namespace
+
+void kernel::resample(const View& y, const View& x, const std::vector<Tap>& rows, const std::vector<Tap>& columns) {
+  const Picture to(y.shape);
+  const Picture from(x.shape);
+  cpu::dispatchFloating(y.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    parallelFor(to.n * to.h, rowGrain(to), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        for (std::int64_t w = 0; w < to.w; ++w) {
+          blend(from, static_cast<const T*>(x.data), static_cast<T*>(y.data) + to.pixel(r / to.h, r % to.h, w),
+                r / to.h, rows[static_cast<std::size_t>(r % to.h)], columns[static_cast<std::size_t>(w)]);
+        }
+      }
+    });
+  });
+}
+
+// Images are shared out among threads: within one, pixels are added to in the order of the outputs.
+void kernel::resampleGrad(const View& gradX, const View& gradY, const std::vector<Tap>& rows,
+                          const std::vector<Tap>& columns) {
+  fill(gradX, 0);
+  const Picture to(gradX.shape);
+  const Picture from(gradY.shape);
+  cpu::dispatchFloating(gradX.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    using W = WideT<T>;
+    auto* out = static_cast<T*>(gradX.data);
+    parallelFor(from.n, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin * from.h; r < end * from.h; ++r) {
+        const Tap& row = rows[static_cast<std::size_t>(r % from.h)];
+        const auto down = static_cast<W>(row.weight);
+        for (std::int64_t w = 0; w < from.w; ++w) {
+          const Tap& column = columns[static_cast<std::size_t>(w)];
+          const auto right = static_cast<W>(column.weight);
+          const std::int64_t image = r / from.h;
+          const T* g = static_cast<const T*>(gradY.data) + from.pixel(image, r % from.h, w);
+          spreadTap(to, out, g, image, row.first, column.first, (1 - down) * (1 - right));
+          spreadTap(to, out, g, image, row.first, column.second, (1 - down) * right);
+          spreadTap(to, out, g, image, row.second, column.first, down * (1 - right));
+          spreadTap(to, out, g, image, row.second, column.second, down * right);
+        }
+      }
+    });
+  });
+}
+
+void kernel::upFirDn(const View& y, const View& x, const std::vector<double>& filter,
+                     const UpFirDnArguments& arguments) {
+  const Picture to(y.shape);
+  const Picture from(x.shape);
+  const auto taps = static_cast<std::int64_t>(filter.size());
+  cpu::dispatchFloating(y.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const std::vector<WideT<T>> values(filter.begin(), filter.end());
+    parallelFor(to.n * to.h, rowGrain(to), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<WideT<T>> sums(static_cast<std::size_t>(to.c));
+      for (std::int64_t r = begin; r < end; ++r) {
+        const Reach row = reachOf(r % to.h, from.h, taps, 0, arguments);
+        for (std::int64_t w = 0; w < to.w; ++w) {
+          filterPixel(from, static_cast<const T*>(x.data), static_cast<T*>(y.data) + to.pixel(r / to.h, r % to.h, w),
+                      r / to.h, row, reachOf(w, from.w, taps, 1, arguments), values, arguments, sums);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace lacuna::rt
