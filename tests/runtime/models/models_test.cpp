@@ -6,9 +6,9 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/random.h"
-#include "models/resnet.h"
-#include "models/stylegan2.h"
-#include "models/transformer.h"
+#include "samples/models/resnet.h"
+#include "samples/models/stylegan2.h"
+#include "samples/models/transformer.h"
 
 namespace lacuna {
 namespace {
