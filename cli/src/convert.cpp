@@ -59,11 +59,11 @@ int run(const Options& options) {
 void addConvert(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("convert", "Turn a trace of any kind into another kind");
-  command->add_option("in", options->in, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)")->required();
+  command->add_option("in", options->in, "a trace of any kind, told by its content (also gz, zstd)")->required();
   command->add_option("out", options->out, "the file to write; .gz and .zst compress text formats")->required();
   command->add_option("--to", options->to,
-                      fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .folded, "
-                                  ".speedscope.json, .csv",
+                      fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .sqlite, "
+                                  ".folded, .speedscope.json, .csv",
                                   analyzer::formatNames()));
   command->add_option("--table", options->table, "the table that csv and table-json write (kernel)");
   command->add_flag("-q,--quiet", options->quiet, "no progress");

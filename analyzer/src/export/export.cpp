@@ -19,16 +19,18 @@ std::optional<Format> formatOf(const std::filesystem::path& path) {
   if (name.ends_with(".json")) return Format::Chrome;
   if (name.ends_with(".folded")) return Format::Folded;
   if (name.ends_with(".csv")) return Format::Csv;
+  if (name.ends_with(".sqlite")) return Format::Nsys;
   return std::nullopt;
 }
 
 std::string_view formatNames() {
-  return "lcn, chrome, folded, speedscope, csv, table-json";
+  return "lcn, chrome, nsys, folded, speedscope, csv, table-json";
 }
 
 std::optional<Format> formatNamed(std::string_view name) {
   if (name == "lcn") return Format::Lcn;
   if (name == "chrome") return Format::Chrome;
+  if (name == "nsys") return Format::Nsys;
   if (name == "folded") return Format::Folded;
   if (name == "speedscope") return Format::Speedscope;
   if (name == "csv") return Format::Csv;
@@ -46,6 +48,17 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
     LcnWriteOptions how;
     how.progress = options.progress;
     return writeLcn(store, path, how);
+  }
+  if (format == Format::Nsys) {
+    if (path.extension() == ".gz" || path.extension() == ".zst") {
+      return prof::Error{
+          fmt::format("{}: a database is not compressed while it is written; name a .sqlite file and "
+                      "compress that",
+                      path.string())};
+    }
+    const auto status = exportNsys(store, path, options);
+    if (!status) std::filesystem::remove(path, ignored);
+    return status;
   }
   auto sink = ByteSink::create(path);
   if (!sink) return sink.status();

@@ -16,4 +16,7 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path);
 StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options,
                          std::size_t windowBytes = 4 << 20);
 
+/// An SQLite export of Nsight Systems (or of ours in its schema).
+StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& options);
+
 }  // namespace lacuna::analyzer

@@ -1,0 +1,499 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "export/exporters.h"
+#include "store/nsys_schema.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+struct CloseDatabase {
+  void operator()(sqlite3* db) const { sqlite3_close(db); }
+};
+
+/// One table: rows are given value by value, in the order of the columns.
+class TableWriter {
+ public:
+  TableWriter(sqlite3* db, std::string_view name, std::string_view columns) : db_(db) {
+    std::string marks;
+    for (std::size_t at = 0; at != std::string_view::npos; at = columns.find(',', at + 1)) {
+      marks += marks.empty() ? "?" : ",?";
+    }
+    const auto sql = fmt::format("CREATE TABLE \"{}\" ({})", name, columns);
+    if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) problem_ = sqlite3_errmsg(db);
+    const auto insert = fmt::format("INSERT INTO \"{}\" VALUES ({})", name, marks);
+    sqlite3_prepare_v2(db, insert.c_str(), -1, &statement_, nullptr);
+  }
+  ~TableWriter() { sqlite3_finalize(statement_); }
+  TableWriter(const TableWriter&) = delete;
+  TableWriter& operator=(const TableWriter&) = delete;
+
+  TableWriter& null() {
+    ++at_;
+    return *this;
+  }
+  TableWriter& number(std::int64_t value) {
+    sqlite3_bind_int64(statement_, ++at_, value);
+    return *this;
+  }
+  template <class... T>
+  TableWriter& numbers(T... values) {
+    (number(static_cast<std::int64_t>(values)), ...);
+    return *this;
+  }
+  TableWriter& real(double value) {
+    sqlite3_bind_double(statement_, ++at_, value);
+    return *this;
+  }
+  TableWriter& text(std::string_view value) {
+    sqlite3_bind_text64(statement_, ++at_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT,
+                        SQLITE_UTF8);
+    return *this;
+  }
+  /// The row is complete.
+  void end() {
+    at_ = 0;
+    if (statement_ == nullptr) return;
+    if (sqlite3_step(statement_) != SQLITE_DONE && problem_.empty()) problem_ = sqlite3_errmsg(db_);
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+  int at_ = 0;
+  std::string problem_;
+};
+
+/// The columns of a row that its table of the schema says exactly; all others go along in columns of ours.
+template <class Row>
+constexpr std::string_view covered() {
+  if constexpr (std::is_same_v<Row, Range>) return " startNs durNs name ";
+  if constexpr (std::is_same_v<Row, Mark>) return " timeNs name ";
+  if constexpr (std::is_same_v<Row, ApiCall>) return " startNs durNs correlation name returnCode ";
+  if constexpr (std::is_same_v<Row, Kernel>) {
+    return " startNs durNs correlation name gridX gridY gridZ blockX blockY blockZ registersPerThread "
+           "staticSharedBytes "
+           "dynamicSharedBytes graphId graphNodeId ";
+  }
+  if constexpr (std::is_same_v<Row, Memcpy>) return " startNs durNs correlation bytes graphId graphNodeId ";
+  if constexpr (std::is_same_v<Row, Memset>) return " startNs durNs correlation bytes value graphId graphNodeId ";
+  if constexpr (std::is_same_v<Row, Sync>) return " startNs durNs correlation ";
+  if constexpr (std::is_same_v<Row, Allocation>) return " timeNs address bytes ";
+  if constexpr (std::is_same_v<Row, Overhead>) return " startNs durNs name ";
+  return "";
+}
+
+template <class Row>
+bool isCovered(std::size_t column) {
+  return covered<Row>().find(fmt::format(" {} ", Row::columns()[column].name)) != std::string_view::npos;
+}
+
+class NsysExport {
+ public:
+  NsysExport(const Store& store, sqlite3* db, const ExportOptions& options)
+      : store_(store), db_(db), options_(options) {}
+
+  prof::Status run() {
+    exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
+    numberPlaces();
+    writeTarget();
+    writeLabels("ENUM_CUDA_MEM_KIND", nsys::kMemoryKinds);
+    writeLabels("ENUM_CUDA_MEMCPY_OPER", nsys::kCopyKinds);
+    writeLabels("ENUM_CUDA_DEV_MEM_EVENT_OPER", nsys::kMemoryOperations);
+    writeNvtx();
+    writeDeviceWork();
+    writeCalls();
+    writeRest();
+    forEachTable([&]<class Row>() {
+      if constexpr (!nsys::hasTable<Row>()) writeOwnTable<Row>();
+    });
+    writeStrings();
+    exec("COMMIT");
+    if (cancelled_) return Error{"the export was cancelled"};
+    if (!problem_.empty()) return Error{"writing failed: " + problem_};
+    return {};
+  }
+
+ private:
+  void exec(const char* sql) {
+    if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) != SQLITE_OK && problem_.empty()) {
+      problem_ = sqlite3_errmsg(db_);
+    }
+  }
+  void done(const TableWriter& table) {
+    if (problem_.empty()) problem_ = table.problem();
+  }
+
+  /// Processes and threads get numbers of the schema: the system's where they fit its 24 bits and are free.
+  void numberPlaces() {
+    const auto pick = [](std::set<std::uint32_t>& taken, std::uint32_t wanted) {
+      std::uint32_t number = wanted & 0xffffff;
+      if (number == 0 || number != wanted || taken.contains(number)) {
+        for (number = 1; taken.contains(number);) ++number;
+      }
+      taken.insert(number);
+      return std::uint64_t{number};
+    };
+    std::set<std::uint32_t> pids;
+    for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
+      const auto row = store_.row<Process>(i);
+      processes_[row.id] = pick(pids, row.osPid) << 24;
+    }
+    std::map<ProcessId, std::set<std::uint32_t>> tids;
+    for (std::uint64_t i = 0; i < store_.rows<Thread>(); ++i) {
+      const auto row = store_.row<Thread>(i);
+      threads_[row.id] = processes_[row.process] | pick(tids[row.process], row.osTid);
+    }
+    std::set<std::int64_t> numbers;
+    const auto number = [&](const Device& row, bool isCuda) {
+      if ((row.kind == DeviceKind::Cuda) != isCuda) return;
+      std::int64_t wanted = row.index;
+      while (numbers.contains(wanted)) ++wanted;
+      numbers.insert(wanted);
+      devices_[row.id] = wanted;
+    };
+    for (const bool isCuda : {true, false}) {
+      for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i) number(store_.row<Device>(i), isCuda);
+    }
+    for (std::uint64_t i = 0; i < store_.rows<Queue>(); ++i) {
+      const auto row = store_.row<Queue>(i);
+      queues_[row.id] = row;
+    }
+  }
+
+  void writeTarget() {
+    TableWriter meta(db_, "META_DATA_EXPORT", "name TEXT, value TEXT");
+    meta.text("EXPORT_PRODUCT_NAME").text("Lacuna").end();
+    meta.text("EXPORT_SCHEMA_VERSION").text("3.11.0").end();
+    TableWriter gpus(
+        db_, "TARGET_INFO_GPU",
+        "vmId INTEGER, id INTEGER, name TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, "
+        "smCount INTEGER, uuid TEXT, cuDevice INTEGER, computeMajor INTEGER, computeMinor INTEGER");
+    for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i) {
+      const auto row = store_.row<Device>(i);
+      gpus.numbers(0, devices_[row.id]).text(store_.text(row.name));
+      gpus.numbers(row.memoryBytes, row.memoryBandwidth, row.clockKhz * 1000ULL, row.multiprocessors);
+      gpus.text(store_.text(row.uuid)).numbers(devices_[row.id], row.computeMajor, row.computeMinor).end();
+    }
+    done(gpus);
+    TableWriter processes(db_, "PROCESSES", "globalPid INTEGER, pid INTEGER, name TEXT");
+    for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
+      const auto row = store_.row<Process>(i);
+      processes.numbers(processes_[row.id], nsys::pidOf(processes_[row.id])).text(store_.text(row.name)).end();
+    }
+    done(processes);
+    TableWriter threads(db_, "ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER");
+    for (std::uint64_t i = 0; i < store_.rows<Thread>(); ++i) {
+      const auto row = store_.row<Thread>(i);
+      if (row.name) threads.numbers(row.name.value, 0, threads_[row.id]).end();
+    }
+    done(threads);
+    TableWriter start(db_, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs INTEGER");
+    if (store_.rows<Clock>() > 0) {
+      const auto clock = store_.row<Clock>(0);
+      start
+          .number(static_cast<std::int64_t>(static_cast<std::uint64_t>(clock.realtimeNs) -
+                                            static_cast<std::uint64_t>(clock.timeNs)))
+          .end();
+    }
+    done(start);
+  }
+
+  template <std::size_t N>
+  void writeLabels(const char* name, const std::array<nsys::Label, N>& labels) {
+    TableWriter table(db_, name, "id INTEGER, name TEXT, label TEXT");
+    for (const nsys::Label& label : labels) table.number(label.id).text(label.label).text(label.label).end();
+    done(table);
+  }
+
+  void writeStrings() {
+    TableWriter strings(db_, "StringIds", "id INTEGER PRIMARY KEY, value TEXT NOT NULL");
+    for (std::uint32_t i = 0; i < store_.stringCount() && tick(); ++i) {
+      strings.number(i).text(store_.text(StringId(i))).end();
+    }
+    done(strings);
+  }
+
+  bool tick() {
+    if (total_ == 0) {
+      for (std::size_t i = 0; i < allTables().size(); ++i) total_ += store_.rows(i);
+      total_ += store_.stringCount();
+    }
+    if (++done_ % 65536 == 0 && options_.progress) {
+      cancelled_ |= !options_.progress(static_cast<double>(done_) / static_cast<double>(total_ + 1));
+    }
+    return !cancelled_ && problem_.empty();
+  }
+
+  template <class T>
+  static void bind(TableWriter& table, const T& value) {
+    if constexpr (std::is_class_v<T>) {
+      table.number(value.value);
+    } else if constexpr (std::is_same_v<T, double>) {
+      table.real(value);
+    } else {
+      table.number(static_cast<std::int64_t>(value));
+    }
+  }
+
+  template <class Row>
+  static std::string ownColumns() {
+    std::string out;
+    for (std::size_t i = 0; i < Row::columns().size(); ++i) {
+      if (!isCovered<Row>(i)) out += fmt::format(", {}{}", nsys::kOwnColumn, Row::columns()[i].name);
+    }
+    return out;
+  }
+  template <class Row>
+  static void bindOwn(TableWriter& table, const Row& row) {
+    static const std::vector<bool> kCovered = [] {
+      std::vector<bool> all;
+      for (std::size_t i = 0; i < Row::columns().size(); ++i) all.push_back(isCovered<Row>(i));
+      return all;
+    }();
+    std::size_t at = 0;
+    Row::forEachMember([&]<auto Member>() {
+      if (!kCovered[at++]) bind(table, row.*Member);
+    });
+  }
+
+  /// Calls fill(writer, row) for each row, which gives the schema's columns.
+  template <class Row, class Fill>
+  void write(TableWriter& table, Fill&& fill) {
+    for (std::uint64_t i = 0; i < store_.rows<Row>() && tick(); ++i) {
+      const Row row = store_.row<Row>(i);
+      fill(table, row);
+      bindOwn(table, row);
+      table.end();
+    }
+    done(table);
+  }
+  template <class Row, class Fill>
+  void write(std::string_view name, std::string_view columns, Fill&& fill) {
+    TableWriter table(db_, name, std::string(columns) + ownColumns<Row>());
+    write<Row>(table, fill);
+  }
+
+  template <class Row>
+  void writeOwnTable() {
+    std::string columns;
+    for (const ColumnSpec& column : Row::columns())
+      columns += fmt::format("{}\"{}\"", columns.empty() ? "" : ", ", column.name);
+    TableWriter table(db_, std::string(nsys::kOwnTable) + std::string(Row::kName), columns);
+    for (std::uint64_t i = 0; i < store_.rows<Row>() && tick(); ++i) {
+      const Row row = store_.row<Row>(i);
+      Row::forEachMember([&]<auto Member>() { bind(table, row.*Member); });
+      table.end();
+    }
+    done(table);
+  }
+
+  template <class Row>
+  void bindNvtx(TableWriter& table, const Row& row, nsys::NvtxType type) {
+    const PayloadType payload = row.payloadType;
+    table.number(static_cast<std::int64_t>(type)).numbers(threads_[row.thread]);
+    if constexpr (std::is_same_v<Row, Range>) {
+      row.endThread ? table.numbers(threads_[row.endThread]) : table.null();
+    } else {
+      table.null();
+    }
+    table.numbers(row.name.value, row.domain.value, row.category.value, row.colour);
+    const auto whole = [&](PayloadType which) {
+      payload == which ? table.number(static_cast<std::int64_t>(row.payload)) : table.null();
+    };
+    whole(PayloadType::U64);
+    whole(PayloadType::I64);
+    payload == PayloadType::F64 ? table.real(std::bit_cast<double>(row.payload)) : table.null();
+    whole(PayloadType::U32);
+    whole(PayloadType::I32);
+    payload == PayloadType::F32
+        ? table.real(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload))))
+        : table.null();
+  }
+
+  /// Ranges and marks share the table, and so the columns of ours: those that both have say the same.
+  void writeNvtx() {
+    std::string own = ownColumns<Range>();
+    TableWriter table(db_, "NVTX_EVENTS",
+                      "start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, endGlobalTid INTEGER, "
+                      "textId INTEGER, domainId INTEGER, category INTEGER, color INTEGER, uint64Value INTEGER, "
+                      "int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, "
+                      "text TEXT" +
+                          own);
+    std::set<StringId> domains;
+    std::set<std::pair<StringId, StringId>> categories;
+    write<Range>(table, [&](TableWriter& to, const Range& row) {
+      domains.insert(row.domain);
+      categories.insert({row.domain, row.category});
+      to.numbers(row.startNs, row.startNs + row.durNs);
+      bindNvtx(to, row, row.kind == RangeKind::StartEnd ? nsys::NvtxType::StartEnd : nsys::NvtxType::PushPop);
+      to.null();
+    });
+    for (std::uint64_t i = 0; i < store_.rows<Mark>() && tick(); ++i) {
+      const Mark row = store_.row<Mark>(i);
+      domains.insert(row.domain);
+      categories.insert({row.domain, row.category});
+      table.number(row.timeNs).null();
+      bindNvtx(table, row, nsys::NvtxType::Mark);
+      table.null();
+      // The columns of ours are those of a range.
+      Range like;
+      like.thread = row.thread;
+      like.domain = row.domain;
+      like.category = row.category;
+      like.text = row.text;
+      like.payloadType = row.payloadType;
+      like.colour = row.colour;
+      like.payload = row.payload;
+      like.args = row.args;
+      bindOwn(table, like);
+      table.end();
+    }
+    const auto named = [&](nsys::NvtxType type, StringId domain, StringId category, StringId name) {
+      table.number(0).null().number(static_cast<std::int64_t>(type)).null().null();
+      table.numbers(name.value, domain.value, category.value).end();
+    };
+    for (const StringId domain : domains) {
+      if (domain) named(nsys::NvtxType::Domain, domain, {}, domain);
+    }
+    for (const auto& [domain, category] : categories) {
+      if (category) named(nsys::NvtxType::Category, domain, category, category);
+    }
+    done(table);
+  }
+
+  template <class Row>
+  void bindPlace(TableWriter& table, const Row& row) {
+    const auto queue = queues_.find(row.queue);
+    const bool known = queue != queues_.end();
+    known ? table.numbers(processes_[queue->second.process]) : table.null();
+    if (row.device) {
+      table.numbers(devices_[row.device], 1);
+    } else {
+      table.null().null();
+    }
+    known ? table.numbers(queue->second.nativeId) : table.null();
+  }
+  template <class Row>
+  void bindActivity(TableWriter& table, const Row& row) {
+    table.numbers(row.startNs, row.startNs + row.durNs);
+    bindPlace(table, row);
+    table.numbers(row.correlation);
+  }
+  void bindMemoryKind(TableWriter& table, MemoryKind kind) {
+    const auto found = std::ranges::find(nsys::kMemoryKindOf, kind);
+    table.number(found - nsys::kMemoryKindOf.begin());
+  }
+
+  static constexpr std::string_view kActivity =
+      "start INTEGER, end INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, "
+      "correlationId INTEGER, ";
+
+  void writeDeviceWork() {
+    const std::string head(kActivity);
+    write<Kernel>("CUPTI_ACTIVITY_KIND_KERNEL",
+                  head +
+                      "demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY "
+                      "INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory "
+                      "INTEGER, dynamicSharedMemory INTEGER, graphId INTEGER, graphNodeId INTEGER",
+                  [&](TableWriter& to, const Kernel& row) {
+                    bindActivity(to, row);
+                    to.numbers(row.name.value, row.name.value, row.registersPerThread, row.gridX, row.gridY, row.gridZ);
+                    to.numbers(row.blockX, row.blockY, row.blockZ, row.staticSharedBytes, row.dynamicSharedBytes);
+                    to.numbers(row.graphId, row.graphNodeId);
+                  });
+    write<Memcpy>("CUPTI_ACTIVITY_KIND_MEMCPY",
+                  head +
+                      "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, graphId INTEGER, "
+                      "graphNodeId INTEGER",
+                  [&](TableWriter& to, const Memcpy& row) {
+                    bindActivity(to, row);
+                    to.numbers(row.bytes, row.copyKind);
+                    bindMemoryKind(to, row.sourceKind);
+                    bindMemoryKind(to, row.targetKind);
+                    to.numbers(row.graphId, row.graphNodeId);
+                  });
+    write<Memset>("CUPTI_ACTIVITY_KIND_MEMSET",
+                  head + "bytes INTEGER, value INTEGER, memKind INTEGER, graphId INTEGER, graphNodeId INTEGER",
+                  [&](TableWriter& to, const Memset& row) {
+                    bindActivity(to, row);
+                    to.numbers(row.bytes, row.value);
+                    bindMemoryKind(to, row.memoryKind);
+                    to.numbers(row.graphId, row.graphNodeId);
+                  });
+    write<Sync>("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", head + "syncType INTEGER, eventId INTEGER",
+                [&](TableWriter& to, const Sync& row) {
+                  bindActivity(to, row);
+                  to.numbers(row.kind, row.eventId);
+                });
+  }
+
+  void writeCalls() {
+    write<ApiCall>("CUPTI_ACTIVITY_KIND_RUNTIME",
+                   "start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId "
+                   "INTEGER, returnValue INTEGER",
+                   [&](TableWriter& to, const ApiCall& row) {
+                     to.numbers(row.startNs, row.startNs + row.durNs, row.kind == ApiKind::Driver ? 1 : 0);
+                     to.numbers(threads_[row.thread], row.correlation, row.name.value, row.returnCode);
+                   });
+  }
+
+  void writeRest() {
+    write<Overhead>("PROFILER_OVERHEAD", "start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER",
+                    [&](TableWriter& to, const Overhead& row) {
+                      to.numbers(row.startNs, row.startNs + row.durNs, threads_[row.thread], row.name.value);
+                    });
+    write<Allocation>(
+        "CUDA_GPU_MEMORY_USAGE_EVENTS",
+        "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, address "
+        "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name INTEGER",
+        [&](TableWriter& to, const Allocation& row) {
+          to.numbers(row.timeNs);
+          bindPlace(to, row);
+          const bool isFree = row.action == MemoryAction::Free || row.action == MemoryAction::Release ||
+                              row.action == MemoryAction::ExternalFree;
+          to.numbers(row.address, row.bytes);
+          bindMemoryKind(to, row.device ? MemoryKind::Device : MemoryKind::Pageable);
+          to.numbers(isFree ? 1 : 0, row.tensor.value);
+        });
+  }
+
+  const Store& store_;
+  sqlite3* db_;
+  const ExportOptions& options_;
+  std::unordered_map<ProcessId, std::uint64_t> processes_;
+  std::unordered_map<ThreadId, std::uint64_t> threads_;
+  std::unordered_map<DeviceId, std::int64_t> devices_;
+  std::unordered_map<QueueId, Queue> queues_;
+  std::string problem_;
+  bool cancelled_ = false;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace
+
+prof::Status exportNsys(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open(path.c_str(), &opened);
+  const std::unique_ptr<sqlite3, CloseDatabase> db(opened);
+  if (code != SQLITE_OK) return Error{fmt::format("{}: cannot be written: {}", path.string(), sqlite3_errmsg(opened))};
+  return NsysExport(store, db.get(), options).run();
+}
+
+}  // namespace lacuna::analyzer

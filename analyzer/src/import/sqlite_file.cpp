@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "import/sqlite_file.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "import/byte_source.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::string quotedName(std::string_view name) {
+  std::string out = "\"";
+  for (const char c : name) {
+    if (c == '"') out += c;
+    out += c;
+  }
+  return out + '"';
+}
+
+bool isPlain(const std::filesystem::path& path) {
+  char magic[15] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  return std::string_view(magic, sizeof magic) == "SQLite format 3";
+}
+
+/// A temporary file with the unpacked content; the caller removes it.
+prof::Result<std::string> unpack(const std::filesystem::path& path) {
+  auto source = ByteSource::open(path);
+  if (!source) return source.error();
+  std::string name = (std::filesystem::temp_directory_path() / "lacuna-unpacked-XXXXXX").string();
+  const int file = ::mkstemp(name.data());
+  if (file < 0) return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
+  std::vector<char> buffer(1 << 20);
+  while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
+    for (std::size_t done = 0; done < got;) {
+      const ssize_t wrote = ::write(file, buffer.data() + done, got - done);
+      if (wrote < 0) {
+        const std::string why = std::strerror(errno);
+        ::close(file);
+        ::unlink(name.c_str());
+        return prof::Error{fmt::format("{}: cannot be unpacked into {}: {}", path.string(), name, why)};
+      }
+      done += static_cast<std::size_t>(wrote);
+    }
+  }
+  ::close(file);
+  if (!(*source)->problem().empty()) {
+    ::unlink(name.c_str());
+    return prof::Error{fmt::format("{}: {}", path.string(), (*source)->problem())};
+  }
+  return name;
+}
+
+}  // namespace
+
+prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path) {
+  std::unique_ptr<SqliteFile> file(new SqliteFile);
+  std::string name = path.string();
+  if (!isPlain(path)) {
+    const auto unpacked = unpack(path);
+    if (!unpacked) return unpacked.error();
+    name = *unpacked;
+  }
+  const bool isTemporary = name != path.string();
+  const int code = sqlite3_open_v2(name.c_str(), &file->db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+  const prof::Status status = code == SQLITE_OK ? file->begin() : prof::Error{sqlite3_errmsg(file->db_)};
+  // The database is open: nobody needs the name of the unpacked copy any more.
+  if (isTemporary) ::unlink(name.c_str());
+  if (!status) return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
+  return file;
+}
+
+prof::Status SqliteFile::begin() {
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, 64 << 20);
+  return learnTables();
+}
+
+SqliteFile::~SqliteFile() {
+  sqlite3_close(db_);
+}
+
+prof::Status SqliteFile::learnTables() {
+  sqlite3_stmt* list = nullptr;
+  // The pragma's function is not a table of the file, so no file can replace it.
+  const char* const kList =
+      "SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND "
+      "m.sql NOT LIKE 'create virtual%'";
+  int code = sqlite3_prepare_v2(db_, kList, -1, &list, nullptr);
+  while (code == SQLITE_OK || code == SQLITE_ROW) {
+    code = sqlite3_step(list);
+    if (code != SQLITE_ROW) break;
+    const auto text = [&](int column) {
+      const auto* from = reinterpret_cast<const char*>(sqlite3_column_text(list, column));
+      return std::string(from == nullptr ? "" : from);
+    };
+    tables_[text(0)].insert(text(1));
+  }
+  const std::string why = sqlite3_errmsg(db_);
+  sqlite3_finalize(list);
+  if (code != SQLITE_DONE) return prof::Error{fmt::format("the database's table list cannot be read: {}", why)};
+  return {};
+}
+
+SqliteRows::SqliteRows(const SqliteFile& file, const std::string& table, const std::vector<std::string>& columns,
+                       const char* order)
+    : table_(table), db_(file.handle()) {
+  const auto found = file.tables().find(table);
+  there_.resize(columns.size());
+  if (found == file.tables().end()) return;
+  std::string sql = "SELECT ";
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    there_[i] = found->second.contains(columns[i]);
+    if (i > 0) sql += ", ";
+    sql += there_[i] ? quotedName(columns[i]) : "NULL";
+  }
+  sql += " FROM " + quotedName(table) + " " + order;
+  if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {
+    problem_ = fmt::format("table {}: {}", table, sqlite3_errmsg(db_));
+  }
+}
+
+SqliteRows::~SqliteRows() {
+  sqlite3_finalize(statement_);
+}
+
+bool SqliteRows::next() {
+  if (statement_ == nullptr || !problem_.empty()) return false;
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return ++rows_, true;
+  if (code != SQLITE_DONE) {
+    problem_ =
+        fmt::format("table {}: {} after {} rows; what comes before was read", table_, sqlite3_errmsg(db_), rows_);
+  }
+  return false;
+}
+
+bool SqliteRows::isNull(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+bool SqliteRows::isText(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_TEXT;
+}
+std::int64_t SqliteRows::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+double SqliteRows::real(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
+std::string_view SqliteRows::text(int column) const {
+  const auto* from = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (from == nullptr) return {};
+  return {from, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+}  // namespace lacuna::analyzer

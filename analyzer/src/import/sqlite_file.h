@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/prof/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace lacuna::analyzer {
+
+/// A database that somebody else wrote, opened for reading only: ordinary tables, no views, no triggers, no extensions.
+/// A compressed one is unpacked into a temporary file first. One thread at a time.
+class SqliteFile {
+ public:
+  static prof::Result<std::unique_ptr<SqliteFile>> open(const std::filesystem::path& path);
+  ~SqliteFile();
+  SqliteFile(const SqliteFile&) = delete;
+  SqliteFile& operator=(const SqliteFile&) = delete;
+
+  [[nodiscard]] bool has(const std::string& table) const { return tables_.contains(table); }
+  /// Tables and their columns.
+  [[nodiscard]] const std::map<std::string, std::set<std::string>>& tables() const { return tables_; }
+  [[nodiscard]] sqlite3* handle() const { return db_; }
+
+ private:
+  SqliteFile() = default;
+  prof::Status begin();
+  prof::Status learnTables();
+
+  sqlite3* db_ = nullptr;
+  std::map<std::string, std::set<std::string>> tables_;
+};
+
+/// The rows of one table, in the order of the file (or as `order` says). A column that the table does not have reads as
+/// NULL, as does every row of a table that is not there.
+class SqliteRows {
+ public:
+  SqliteRows(const SqliteFile& file, const std::string& table, const std::vector<std::string>& columns,
+             const char* order = "");
+  ~SqliteRows();
+  SqliteRows(const SqliteRows&) = delete;
+  SqliteRows& operator=(const SqliteRows&) = delete;
+
+  bool next();
+  [[nodiscard]] bool isNull(int column) const;
+  /// 0 for NULL and for texts that are no numbers.
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
+  /// Valid until the next row.
+  [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] bool isText(int column) const;
+  [[nodiscard]] bool hasColumn(int column) const { return there_[static_cast<std::size_t>(column)]; }
+  /// What ended the reading early, naming the table and how many rows were read; empty when nothing did.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  std::string table_;
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+  std::vector<bool> there_;
+  std::uint64_t rows_ = 0;
+  std::string problem_;
+};
+
+}  // namespace lacuna::analyzer

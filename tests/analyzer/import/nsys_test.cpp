@@ -1,0 +1,340 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <zlib.h>
+
+#include <sstream>
+
+#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/store.h"
+#include "support/random_store.h"
+#include "support/temp_file.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A database made by hand.
+class Database {
+ public:
+  explicit Database(const std::filesystem::path& path) {
+    sqlite3_open(path.c_str(), &db_);
+    run("PRAGMA synchronous = OFF");
+  }
+  ~Database() { sqlite3_close(db_); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  void run(const std::string& sql) {
+    char* why = nullptr;
+    EXPECT_EQ(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &why), SQLITE_OK) << sql << ": " << why;
+  }
+  std::vector<std::string> column(const std::string& sql) {
+    std::vector<std::string> out;
+    const auto add = [](void* to, int, char** values, char**) {
+      static_cast<std::vector<std::string>*>(to)->emplace_back(values[0] == nullptr ? "" : values[0]);
+      return 0;
+    };
+    sqlite3_exec(db_, sql.c_str(), add, &out, nullptr);
+    return out;
+  }
+
+ private:
+  sqlite3* db_ = nullptr;
+};
+
+std::string errorOf(const std::filesystem::path& path) {
+  const auto store = Store::open(path);
+  return store.ok() ? "" : store.error().message;
+}
+
+constexpr std::int64_t kThread = std::int64_t{10} << 24 | 11;
+constexpr std::int64_t kProcess = std::int64_t{10} << 24;
+
+/// What a present version exports, in small.
+void fill(Database& db) {
+  db.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
+  db.run(
+      "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void gemm<float>(int)'), (3, 'gemm'), "
+      "(4, 'step 1'), (5, 'cuLaunchKernel'), (6, 'poll'), (7, 'main thread'), (8, 'leaf'), (9, 'root'), (10, 'libc')");
+  db.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
+      "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER, "
+      "registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ "
+      "INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, graphNodeId INTEGER)");
+  db.run(
+      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1500, 0, 1, 7, 42, {}, 2, 3, 90, 64, 2, 1, "
+                  "128, 1, 1, 16, 1024, NULL)",
+                  kProcess));
+  db.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
+      "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, "
+      "dstKind INTEGER)");
+  db.run(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1600, 1700, 0, 1, 7, 43, {}, 4096, 1, 0, 2)",
+                     kProcess));
+  db.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER, contextId "
+      "INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER)");
+  db.run(fmt::format(
+      "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1800, 1900, 0, 1, 7, 44, {}, 3, 4294967295)", kProcess));
+  db.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, "
+      "correlationId INTEGER, nameId INTEGER, returnValue INTEGER)");
+  db.run(
+      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (900, 950, 0, {0}, 42, 1, 0), (901, 940, 1, {0}, 42, "
+                  "5, 700)",
+                  kThread));
+  db.run("CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, returnValue INTEGER)");
+  db.run(fmt::format("INSERT INTO OSRT_API VALUES (100, 200, {}, 6, 0)", kThread));
+  db.run(
+      "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, "
+      "color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, "
+      "uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue "
+      "REAL)");
+  const auto nvtx = [&](const char* head, const char* tail) {
+    db.run(fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, {})", head, kThread, tail));
+  };
+  nvtx("0, NULL, 75, NULL, NULL, NULL, 'loader'", "NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("0, NULL, 33, NULL, 3, NULL, 'io'", "NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("100, 2000, 59, NULL, NULL, 255, NULL", "NULL, 4, 0, NULL, 17, NULL, NULL, NULL, NULL");
+  nvtx("150, 300, 59, NULL, NULL, NULL, 'inner'", "NULL, NULL, 0, NULL, NULL, 0.5, NULL, NULL, NULL");
+  nvtx("160, 250, 60, 1, 3, NULL, 'fetch'", "167772172, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("170, NULL, 34, NULL, NULL, NULL, 'here'", "NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("180, NULL, 59, NULL, NULL, NULL, 'open'", "NULL, NULL, 7, NULL, NULL, NULL, NULL, NULL, NULL");
+  db.run("CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER)");
+  db.run(fmt::format("INSERT INTO ThreadNames VALUES (7, 0, {})", kThread));
+  db.run("CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT)");
+  db.run(fmt::format("INSERT INTO PROCESSES VALUES ({}, 10, 'python'), (77309411328, 99, 'idle')", kProcess));
+  db.run(
+      "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, uuid TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, "
+      "smCount INTEGER, clockRate INTEGER, computeMajor INTEGER, computeMinor INTEGER)");
+  db.run(
+      "INSERT INTO TARGET_INFO_GPU VALUES (0, 'H100', 'u-0', 80, 3000, 132, 1980000000, 9, 0), "
+      "(3, 'A100', 'u-3', 40, 2000, 108, 1410000000, 8, 0)");
+  db.run("CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER)");
+  db.run("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (3, 0, 10)");
+  db.run("CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER)");
+  db.run("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1711964646000000000)");
+  db.run(
+      "CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, cpu INTEGER, threadState INTEGER, globalTid INTEGER)");
+  db.run(fmt::format("INSERT INTO COMPOSITE_EVENTS VALUES (1, 500, 0, 0, {0}), (2, 600, 0, 0, {0})", kThread));
+  db.run("CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER)");
+  db.run("INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 8, 10, 0), (1, 9, 10, 1), (2, 9, 10, 0)");
+  db.run(
+      "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId "
+      "INTEGER, "
+      "address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER)");
+  db.run(
+      fmt::format("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (50, {0}, 0, 1, 4096, 512, 2, 0), (2100, {0}, 0, 1, "
+                  "4096, 512, 2, 1)",
+                  kProcess));
+  db.run("CREATE TABLE UVM_NEWS (a INTEGER); INSERT INTO UVM_NEWS VALUES (1)");
+}
+
+class NsysImportTest : public testing::Test {
+ protected:
+  NsysImportTest() { fill(*std::make_unique<Database>(file_.path())); }
+  std::shared_ptr<const Store> open() {
+    auto store = Store::open(file_.path());
+    EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+    return store.ok() ? *store : nullptr;
+  }
+  test::TempFile file_{".sqlite"};
+};
+
+TEST_F(NsysImportTest, ActivityBecomesDeviceWorkOfTheRightGpu) {
+  const auto store = open();
+  ASSERT_EQ(store->rows<Kernel>(), 1U);
+  const auto kernel = store->row<Kernel>(0);
+  EXPECT_EQ(store->text(kernel.name), "void gemm<float>(int)");
+  EXPECT_EQ(kernel.durNs, 500);
+  EXPECT_EQ(kernel.gridX, 64U);
+  EXPECT_EQ(kernel.dynamicSharedBytes, 1024U);
+  EXPECT_EQ(kernel.correlation, 42U);
+  const auto copy = store->row<Memcpy>(0);
+  EXPECT_EQ(copy.copyKind, CopyKind::HostToDevice);
+  EXPECT_EQ(copy.sourceKind, MemoryKind::Pageable);
+  EXPECT_EQ(copy.targetKind, MemoryKind::Device);
+  EXPECT_EQ(store->text(copy.name), "Memcpy HtoD (Pageable -> Device)");
+  EXPECT_EQ(store->row<Sync>(0).kind, SyncKind::Stream);
+  EXPECT_EQ(store->row<Sync>(0).eventId, 0U);
+  const auto device = store->row<Device>(0);
+  EXPECT_EQ(store->text(device.name), "A100") << "process 10 calls the machine's GPU 3 its device 0";
+  EXPECT_EQ(device.multiprocessors, 108U);
+  EXPECT_EQ(store->rows<Device>(), 1U);
+  EXPECT_EQ(store->row<Queue>(0).nativeId, 7U);
+  EXPECT_EQ(kernel.queue, copy.queue);
+}
+
+TEST_F(NsysImportTest, CallsAreToldApartAndPlacedOnNamedThreads) {
+  const auto store = open();
+  ASSERT_EQ(store->rows<ApiCall>(), 3U);
+  EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Other);
+  EXPECT_EQ(store->row<ApiCall>(1).kind, ApiKind::Runtime);
+  EXPECT_EQ(store->row<ApiCall>(2).kind, ApiKind::Driver);
+  EXPECT_EQ(store->row<ApiCall>(2).returnCode, 700);
+  const auto thread = store->row<Thread>(store->row<ApiCall>(1).thread.value - 1);
+  EXPECT_EQ(thread.osTid, 11U);
+  EXPECT_EQ(store->text(thread.name), "main thread");
+  EXPECT_EQ(thread.startNs, 100);
+  EXPECT_EQ(store->text(store->row<Process>(thread.process.value - 1).name), "python");
+  EXPECT_EQ(store->rows<Process>(), 1U) << "a process that did nothing is left out";
+}
+
+TEST_F(NsysImportTest, NvtxKeepsNamesDomainsPayloadsAndNesting) {
+  const auto store = open();
+  ASSERT_EQ(store->rows<Range>(), 4U);
+  const auto step = store->row<Range>(0);
+  EXPECT_EQ(store->text(step.name), "step 1");
+  EXPECT_EQ(step.payloadType, PayloadType::I64);
+  EXPECT_EQ(step.payload, 17U);
+  EXPECT_EQ(step.colour, 255U);
+  const auto inner = store->row<Range>(1);
+  EXPECT_EQ(inner.depth, 1);
+  EXPECT_EQ(std::bit_cast<double>(inner.payload), 0.5);
+  const auto fetch = store->row<Range>(2);
+  EXPECT_EQ(store->text(fetch.domain), "loader");
+  EXPECT_EQ(store->text(fetch.category), "io");
+  EXPECT_EQ(fetch.kind, RangeKind::StartEnd);
+  EXPECT_EQ(store->row<Thread>(fetch.endThread.value - 1).osTid, 12U);
+  const auto open = store->row<Range>(3);
+  EXPECT_EQ(open.flags, kUnfinished);
+  EXPECT_EQ(open.startNs + open.durNs, 2100) << "runs to the last moment known";
+  EXPECT_EQ(store->text(store->row<Mark>(0).name), "here");
+}
+
+TEST_F(NsysImportTest, SamplesShareTheirCallersAndMemoryIsPaired) {
+  const auto store = open();
+  ASSERT_EQ(store->rows<CpuSample>(), 2U);
+  ASSERT_EQ(store->rows<StackFrame>(), 2U);
+  const auto leaf = store->row<StackFrame>(store->row<CpuSample>(0).stack.value - 1);
+  EXPECT_EQ(store->text(leaf.function), "leaf");
+  EXPECT_EQ(leaf.parent, store->row<CpuSample>(1).stack);
+  EXPECT_EQ(store->row<Allocation>(0).action, MemoryAction::Allocate);
+  EXPECT_EQ(store->row<Allocation>(1).action, MemoryAction::Free);
+  EXPECT_EQ(store->row<Clock>(0).realtimeNs, 1711964646000000000);
+}
+
+TEST_F(NsysImportTest, TablesThatAreNotReadAreNamed) {
+  EXPECT_THAT(open()->warnings(), ElementsAre(HasSubstr("UVM_NEWS")));
+}
+
+TEST_F(NsysImportTest, OldSchemasWithTextsAndFewerColumnsAreRead) {
+  const test::TempFile old(".sqlite");
+  {
+    Database db(old.path());
+    db.run(
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, "
+        "correlationId INTEGER, shortName TEXT)");
+    db.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 5, 0, 7, 1, 'sgemm')");
+    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER)");
+    db.run("INSERT INTO NVTX_EVENTS VALUES (1, 9, 'step', 167772171)");
+  }
+  const auto store = Store::open(old.path());
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ((*store)->text((*store)->row<Kernel>(0).name), "sgemm");
+  EXPECT_TRUE((*store)->row<Kernel>(0).queue);
+  EXPECT_EQ((*store)->rows<Range>(), 1U);
+  EXPECT_THAT((*store)->warnings(), ElementsAre(HasSubstr("1 events end before they start")));
+}
+
+TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
+  const test::TempFile other(".sqlite");
+  { Database(other.path()).run("CREATE TABLE songs (title TEXT)"); }
+  EXPECT_THAT(errorOf(other.path()), HasSubstr("not an export of Nsight Systems"));
+  const test::TempFile bare(".sqlite");
+  { Database(bare.path()).run("CREATE TABLE StringIds (id INTEGER, value TEXT)"); }
+  EXPECT_THAT(errorOf(bare.path()), HasSubstr("without events"));
+  const test::TempFile empty(".sqlite");
+  { Database(empty.path()).run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER)"); }
+  EXPECT_THAT(errorOf(empty.path()), HasSubstr("no events"));
+  const test::TempFile view(".sqlite");
+  {
+    Database(view.path())
+        .run(
+            "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT x AS start "
+            "FROM c");
+  }
+  EXPECT_THAT(errorOf(view.path()), HasSubstr("not an export"));
+}
+
+TEST_F(NsysImportTest, ACutOffDatabaseSaysWhichTableBreaksOff) {
+  const test::TempFile big(".sqlite");
+  {
+    Database db(big.path());
+    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
+    db.run(
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 5000) INSERT INTO NVTX_EVENTS SELECT "
+        "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
+  }
+  std::filesystem::resize_file(big.path(), std::filesystem::file_size(big.path()) / 4096 / 2 * 4096);
+  const auto store = Store::open(big.path());
+  if (store.ok()) {
+    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("table NVTX_EVENTS")));
+  } else {
+    EXPECT_THAT(store.error().message, HasSubstr("malformed"));
+  }
+}
+
+TEST_F(NsysImportTest, CompressedDatabasesAreUnpacked) {
+  std::ostringstream plain;
+  plain << std::ifstream(file_.path(), std::ios::binary).rdbuf();
+  const test::TempFile packed(".sqlite.gz");
+  gzFile out = gzopen(packed.path().c_str(), "wb");
+  gzwrite(out, plain.str().data(), static_cast<unsigned>(plain.str().size()));
+  gzclose(out);
+  const auto store = Store::open(packed.path());
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ((*store)->rows<Range>(), 4U);
+}
+
+TEST(NsysExport, EveryRowOfEveryTableComesBack) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const auto store = test::randomStore(seed);
+    const test::TempFile file(".sqlite");
+    const auto status = exportTrace(*store, file.path(), Format::Nsys);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    const auto again = Store::open(file.path());
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_TRUE((*again)->warnings().empty()) << (*again)->warnings().front();
+    forEachTable([&]<class Row>() { EXPECT_EQ(test::difference<Row>(**again, *store), "") << "seed " << seed; });
+  }
+}
+
+TEST(NsysExport, AFileWithoutOurColumnsKeepsWhatTheSchemaSays) {
+  const auto store = test::randomStore(9);
+  const test::TempFile file(".sqlite");
+  ASSERT_TRUE(exportTrace(*store, file.path(), Format::Nsys).ok());
+  {
+    Database db(file.path());
+    for (const auto& name : db.column("SELECT name FROM sqlite_master WHERE name LIKE 'LACUNA%'")) {
+      db.run("DROP TABLE " + name);
+    }
+    const auto own = db.column(
+        "SELECT m.name || ' DROP COLUMN ' || c.name FROM sqlite_master m, "
+        "pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name LIKE 'lacuna%'");
+    EXPECT_GT(own.size(), 50U);
+    for (const auto& column : own) db.run("ALTER TABLE " + column);
+  }
+  const auto again = Store::open(file.path());
+  ASSERT_TRUE(again.ok());
+  const auto same = [&]<class Row>(std::string_view without) {
+    EXPECT_EQ(test::difference<Row>(**again, *store, without), "");
+  };
+  same.template operator()<Range>(" thread endThread correlation queue args category text flags ");
+  same.template operator()<Mark>(" thread args text category ");
+  same.template operator()<Kernel>(" queue device flags args ");
+  same.template operator()<Memcpy>(" queue device peer flags args name ");
+  same.template operator()<Memset>(" queue device flags args name ");
+  same.template operator()<Sync>(" thread queue device name args ");
+  same.template operator()<ApiCall>(" thread kind args ");
+  same.template operator()<Overhead>(" thread args ");
+  EXPECT_EQ((*again)->rows<Allocation>(), store->rows<Allocation>());
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
