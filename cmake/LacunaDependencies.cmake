@@ -7,7 +7,7 @@ find_package(Threads REQUIRED)
 
 function(lacuna_require found what remedy)
   if(NOT ${found})
-    message(FATAL_ERROR "lacuna: ${what} was not found. Remedy: ${remedy}, or run scripts/setup, which installs all of it.")
+    message(FATAL_ERROR "lacuna: not found: ${what}. Remedy: ${remedy}, or run scripts/setup, which installs all of it.")
   endif()
 endfunction()
 
@@ -16,10 +16,10 @@ endfunction()
 macro(lacuna_room_needs room found what remedy)
   if(LACUNA_BUILD_${room} AND NOT ${found})
     if(LACUNA_BUILD_${room} STREQUAL "ON")
-      message(FATAL_ERROR "lacuna: LACUNA_BUILD_${room}=ON, but ${what} was not found. Remedy: ${remedy}, or run "
+      message(FATAL_ERROR "lacuna: LACUNA_BUILD_${room}=ON, but not found: ${what}. Remedy: ${remedy}, or run "
         "scripts/setup, or leave LACUNA_BUILD_${room} at AUTO to build without it.")
     endif()
-    message(WARNING "lacuna: ${what} was not found, so ${room} is left out. Remedy: ${remedy}, or run scripts/setup.")
+    message(WARNING "lacuna: not found: ${what}; ${room} is left out. Remedy: ${remedy}, or run scripts/setup.")
     set(LACUNA_BUILD_${room} OFF)
     list(APPEND LACUNA_LEFT_OUT "${room}: ${what} (${remedy})")
   endif()

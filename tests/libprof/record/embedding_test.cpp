@@ -100,5 +100,20 @@ TEST_F(EmbeddingTest, TwoRecordersOfAProcessShareItsProcessAndThreads) {
   EXPECT_EQ(beforeMark, 100u) << "the two recorders do not share a clock";
 }
 
+TEST_F(EmbeddingTest, ACProgramRecordsItself) {
+  ASSERT_EQ(inChild([this] {
+              const std::string file = trace().string();
+              execl(LACUNA_BIN_DIR "/record_c_session", "record_c_session", file.c_str(), static_cast<char*>(nullptr));
+              _exit(127);
+            }),
+            0);
+  Trace file(trace());
+  EXPECT_EQ(file.rows<Range>().size(), 1u);
+  const std::vector<Mark> marks = file.rows<Mark>();
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(file.text(marks[0].name), "still recording");
+  EXPECT_FALSE(std::filesystem::exists(recordingDir()));
+}
+
 }  // namespace
 }  // namespace lacuna::prof
