@@ -59,6 +59,12 @@ prof::Status complete(Typed& typed) {
     return prof::Error{
         "--memory-limit is less than 1M. Give each process at least that, for example --memory-limit 64M"};
   }
+  if (run.torch && !run.sources.nvtx) {
+    return prof::Error{"--torch speaks over NVTX, which --trace leaves out. Add it: --trace nvtx,…"};
+  }
+  if (!run.rawCapture.empty() && !run.sources.cuda) {
+    return prof::Error{"--raw-capture keeps CUDA's records, which --trace leaves out. Add it: --trace cuda,…"};
+  }
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
   run.waitForAll = !typed.noWait;
   run.live = run.summary = !typed.quiet;
@@ -133,6 +139,10 @@ void addRun(CLI::App& app, int& code) {
   run->add_option("--trace", typed->trace,
                   "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, all, "
                   "none (default: nvtx,cuda,nccl)");
+  run->add_flag("--torch", typed->run.torch,
+                "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
+  run->add_option("--raw-capture", typed->run.rawCapture,
+                  "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again");
   run->add_option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)");
   run->add_option("--duration", typed->duration, "Record no longer than this; the program runs on");
   run->add_option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open");

@@ -45,6 +45,15 @@ bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const 
   return false;
 }
 
+/// Gives the variable a new value made of the old one; of several, the one that the program would see.
+template <class Make>
+void change(ChildEnvironment& environment, std::string_view name, Make&& make) {
+  const auto old = valueOf(environment.variables, name);
+  const std::string prefix = fmt::format("{}=", name);
+  std::erase_if(environment.variables, [&](const std::string& variable) { return variable.rfind(prefix, 0) == 0; });
+  environment.variables.push_back(prefix + make(old.value_or("")));
+}
+
 }  // namespace
 
 prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path& injection,
@@ -76,6 +85,27 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
   }
   if (!sources.nccl) setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "NCCL annotates as that says");
   return environment;
+}
+
+prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injection) {
+  const fs::path hook = injection.parent_path() / "python";
+  const fs::path voice = injection.parent_path() / "liblacuna_torch.so";
+  std::error_code error;
+  for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_torch.py", voice}) {
+    if (fs::exists(needed, error)) continue;
+    return prof::Error{
+        fmt::format("--torch needs {}, which is not there. Remedy: install lacuna as a whole.", needed.string())};
+  }
+  change(environment, "PYTHONPATH", [&](const std::string& users) {
+    return users.empty() ? hook.string() : fmt::format("{}:{}", hook.string(), users);
+  });
+  return {};
+}
+
+void addRawCapture(ChildEnvironment& environment, const fs::path& folder) {
+  change(environment, "LACUNA_CUPTI", [&](const std::string& users) {
+    return fmt::format("{}{}capture={}", users, users.empty() ? "" : ",", folder.string());
+  });
 }
 
 prof::Status checkInjection(const fs::path& library) {

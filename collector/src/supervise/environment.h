@@ -23,6 +23,12 @@ struct ChildEnvironment {
 prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::filesystem::path& injection,
                                                 const std::vector<std::string>& session, const Sources& sources);
 
+/// Puts the start-up hook that watches PyTorch in front of the program's PYTHONPATH. Fails with a remedy when the hook
+/// is not beside the injected library.
+prof::Status addTorchHook(ChildEnvironment& environment, const std::filesystem::path& injection);
+/// Lets the CUDA timeline keep what CUPTI hands over in `folder`, beside what the user may have set for it.
+void addRawCapture(ChildEnvironment& environment, const std::filesystem::path& folder);
+
 /// The injected library beside this program (build tree or installed), or where LACUNA_INJECTION points. Fails with a
 /// remedy when it is missing or is not such a library.
 prof::Result<std::filesystem::path> findInjection();

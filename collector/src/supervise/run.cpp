@@ -103,7 +103,24 @@ class Supervisor {
                       "delete it.",
                       recording_.string())};
     }
+    if (auto status = prepareRawCapture(); !status) return status;
     return openRecording();
+  }
+
+  prof::Status prepareRawCapture() {
+    if (options_.rawCapture.empty()) return {};
+    std::error_code error;
+    rawCapture_ = fs::absolute(options_.rawCapture, error);
+    if (rawCapture_.string().find(',') != std::string::npos) {
+      return prof::Error{fmt::format(
+          "--raw-capture {}: a comma cannot be in the folder's name. Remedy: choose another.", rawCapture_.string())};
+    }
+    fs::create_directories(rawCapture_, error);
+    if (!fs::is_directory(rawCapture_, error) || access(rawCapture_.c_str(), W_OK) != 0) {
+      return prof::Error{fmt::format(
+          "--raw-capture {}: cannot write there. Remedy: choose a folder that you may write.", rawCapture_.string())};
+    }
+    return {};
   }
 
   prof::Status openRecording() {
@@ -137,11 +154,17 @@ class Supervisor {
     return variables;
   }
 
+  prof::Status addExtras(ChildEnvironment& environment, const fs::path& injection) const {
+    if (!options_.rawCapture.empty()) addRawCapture(environment, rawCapture_);
+    return options_.torch ? addTorchHook(environment, injection) : prof::Status();
+  }
+
   prof::Status start(const Program& program) {
     auto injection = findInjection();
     if (!injection) return injection.error();
     auto environment = childEnvironment(environ, *injection, sessionVariables(), options_.sources);
     if (!environment) return environment.error();
+    if (auto status = addExtras(*environment, *injection); !status) return status.error();
     report_.notes.insert(report_.notes.end(), environment->notes.begin(), environment->notes.end());
     adoptOrphans();
     startNs_ = nowNs();
@@ -252,6 +275,7 @@ class Supervisor {
   LiveLine live_;
   RunReport report_;
   fs::path recording_;
+  fs::path rawCapture_;
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<prof::Drainer> drainer_;
   pid_t child_ = 0;

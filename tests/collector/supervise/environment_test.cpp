@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 namespace lacuna::collector {
@@ -51,6 +52,26 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
   EXPECT_FALSE(has(environment, "NVTX_INJECTION64_PATH=/lib/liblacuna_inject.so"));
   EXPECT_FALSE(has(environment, "CUDA_INJECTION64_PATH=/lib/liblacuna_inject.so"));
   EXPECT_TRUE(has(environment, "NCCL_NVTX_DISABLE=1"));
+}
+
+TEST(ChildEnvironment, TheTorchHookStandsInFrontOfTheUsersPythonPath) {
+  const auto folder = std::filesystem::temp_directory_path() / "lacuna-torch-hook-test";
+  std::filesystem::create_directories(folder / "python");
+  for (const char* file : {"python/sitecustomize.py", "python/lacuna_torch.py"}) std::ofstream(folder / file) << "";
+  auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
+  const auto missing = addTorchHook(environment, folder / "liblacuna_inject.so");
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find("liblacuna_torch.so"), std::string::npos);
+  std::ofstream(folder / "liblacuna_torch.so") << "";
+  ASSERT_TRUE(addTorchHook(environment, folder / "liblacuna_inject.so"));
+  EXPECT_TRUE(has(environment, "PYTHONPATH=" + (folder / "python").string() + ":/mine:/yours"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ChildEnvironment, ARawCaptureLeavesTheUsersCudaSettingsInPlace) {
+  auto environment = environmentFrom({"LACUNA_CUPTI=graph-launches"});
+  addRawCapture(environment, "/captures");
+  EXPECT_TRUE(has(environment, "LACUNA_CUPTI=graph-launches,capture=/captures"));
 }
 
 TEST(Injection, FilesThatAreNoInjectedLibraryAreRefused) {

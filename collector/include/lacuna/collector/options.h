@@ -44,7 +44,9 @@ struct RunOptions {
   /// Empty: named after the program, with a number where the name is taken.
   std::filesystem::path output;
   Sources sources;
-  std::int64_t durationNs = 0;  ///< 0: to the end of the program
+  bool torch = false;                ///< watch PyTorch programs from inside
+  std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept
+  std::int64_t durationNs = 0;       ///< 0: to the end of the program
   std::int64_t delayNs = 0;
   std::string captureRange;  ///< record only while a range of this name is open
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;

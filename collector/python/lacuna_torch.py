@@ -1,0 +1,581 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Watches a PyTorch program from inside, with no change to it: steps and their phases, operators and the backward graph,
+modules, what the data loader does here and in its workers, memory. What is seen is said over NVTX in the schema of
+docs/nvtx-schema.md by liblacuna_torch.so; here is only what decides when.
+
+Nothing is imported on the program's behalf: everything is put in place when the program itself has imported torch.
+LACUNA_TORCH names the parts wanted, separated by commas (default: all)."""
+
+import ctypes
+import functools
+import importlib.machinery
+import inspect
+import os
+import re
+import sys
+import threading
+
+PARTS = ("operators", "memory", "modules", "loader", "steps")
+PHASE, MODULE = 2, 4  # categories of the schema
+ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer": 4, "input": 5}
+_LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "liblacuna_torch.so")
+
+
+# --- what says it ------------------------------------------------------------------------------------------------------
+
+
+class Voice:
+    """liblacuna_torch.so as Python functions. They are too short to be worth giving up the interpreter's lock for."""
+
+    _FUNCTIONS = {
+        "listening": ("lacunaTorchListening", (), ctypes.c_int),
+        "observe": ("lacunaTorchObserve", (ctypes.c_uint32, ctypes.c_uint32), ctypes.c_int),
+        "executions": ("lacunaTorchExecutions", (ctypes.c_int,), None),
+        "expect_sequence": ("lacunaTorchExpectSequence", (ctypes.c_int64,), None),
+        "settle_sequence": ("lacunaTorchSettleSequence", (), ctypes.c_int),
+        "watch_memory": ("lacunaTorchWatchMemory", (ctypes.c_int,), ctypes.c_int),
+        "role": ("lacunaTorchRole", (ctypes.c_uint32,), None),
+        "tensor": (
+            "lacunaTorchTensor",
+            (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int32, ctypes.c_char_p),
+            None,
+        ),
+        "open": ("lacunaTorchOpen", (ctypes.c_uint32, ctypes.c_char_p), ctypes.c_int),
+        "open_step": ("lacunaTorchOpenStep", (ctypes.c_uint64, ctypes.c_uint64), ctypes.c_int),
+        "open_loader": (
+            "lacunaTorchOpenLoader",
+            (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int32),
+            ctypes.c_int,
+        ),
+        "close": ("lacunaTorchClose", (ctypes.c_int,), None),
+        "knob": ("lacunaTorchKnob", (ctypes.c_char_p, ctypes.c_char_p), None),
+        "loader_depth": ("lacunaTorchLoaderDepth", (ctypes.c_uint32, ctypes.c_int64), None),
+        "name_thread": ("lacunaTorchNameThread", (ctypes.c_char_p,), None),
+    }
+
+    def __init__(self, path):
+        library = ctypes.PyDLL(path)
+        for name, (symbol, arguments, result) in self._FUNCTIONS.items():
+            function = getattr(library, symbol)
+            function.argtypes = arguments
+            function.restype = result
+            setattr(self, name, function)
+
+
+# --- steps and phases --------------------------------------------------------------------------------------------------
+
+
+class Steps:
+    """One iteration of training, from its first sign (a batch is asked for, a model is called) to the end of the step of
+    the first optimizer that ever stepped. Phases are its load, forward, backward and optimizer parts."""
+
+    def __init__(self, voice):
+        self.voice = voice
+        self.index = 0
+        self.level = None
+        self.thread = None
+        self.leader = None  # the id of the optimizer whose step ends a step
+        self.process = os.getpid()
+
+    def ours(self):
+        return os.getpid() == self.process
+
+    def begin(self, samples=0):
+        if self.level is not None or not self.ours():
+            return
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self.level = self.voice.open_step(self.index, samples)
+        self.thread = threading.get_ident()
+
+    def end(self, optimizer):
+        if self.leader is None:
+            self.leader = id(optimizer)
+        if id(optimizer) != self.leader or self.level is None or self.thread != threading.get_ident():
+            return
+        self.voice.close(self.level)
+        self.level = None
+        self.index += 1
+
+
+class Phase:
+    """A phase while it is open. Memory handed out meanwhile gets its role."""
+
+    def __init__(self, voice, name, role):
+        self.voice = voice
+        self.name = name
+        self.role = ROLES[role]
+        self.level = -1
+
+    def __enter__(self):
+        self.level = self.voice.open(PHASE, self.name)
+        self.voice.role(self.role)
+        return self
+
+    def __exit__(self, *_):
+        self.voice.role(0)
+        self.voice.close(self.level)
+
+
+def install_backward(torch, voice, steps):
+    original = torch.autograd.backward
+
+    @functools.wraps(original)
+    def backward(*arguments, **named):
+        steps.begin()
+        with Phase(voice, b"backward", "gradient"):
+            return original(*arguments, **named)
+
+    backward._torchdynamo_disable = True
+    torch.autograd.backward = backward
+
+
+def install_optimizer(torch, voice, steps):
+    """PyTorch's own hooks around every optimizer's step. A step that raises leaves its phase open until the next range
+    of this thread that encloses it is closed."""
+    hooks = sys.modules["torch.optim.optimizer"]
+    open_phases = {}
+    attributed = set()
+
+    def before(optimizer, arguments, named):
+        steps.begin()
+        phase = Phase(voice, b"optimizer", "optimizer")
+        open_phases[id(optimizer), threading.get_ident()] = phase
+        phase.__enter__()
+
+    def after(optimizer, arguments, named):
+        phase = open_phases.pop((id(optimizer), threading.get_ident()), None)
+        if phase is not None:
+            phase.__exit__()
+        if id(optimizer) not in attributed:
+            attributed.add(id(optimizer))
+            attribute_memory(voice, optimizer)
+        steps.end(optimizer)
+
+    hooks.register_optimizer_step_pre_hook(before)
+    hooks.register_optimizer_step_post_hook(after)
+
+
+def attribute_memory(voice, optimizer):
+    """After an optimizer's first step it is known what its long-lived memory is for."""
+
+    def say(tensor, role, name):
+        storage = tensor.untyped_storage()
+        device = tensor.device.index if tensor.device.type == "cuda" else -1
+        voice.tensor(storage.data_ptr(), storage.nbytes(), ROLES[role], device or 0 if device != -1 else -1, name)
+
+    try:
+        for number, group in enumerate(optimizer.param_groups):
+            for position, parameter in enumerate(group["params"]):
+                name = f"group{number}.{position}"
+                say(parameter, "parameter", name.encode())
+                for key, value in optimizer.state.get(parameter, {}).items():
+                    if hasattr(value, "untyped_storage") and value.numel() > 1:
+                        say(value, "optimizer", f"{name}.{key}".encode())
+    except Exception:  # exotic tensors have no storage; their memory keeps the role of its phase
+        pass
+
+
+# --- modules -----------------------------------------------------------------------------------------------------------
+
+
+class Modules:
+    """A range for every module's forward, named by its path in the outermost module called; the outermost one with
+    gradients switched on is the forward phase."""
+
+    def __init__(self, torch, voice, steps):
+        self.torch = torch
+        self.voice = voice
+        self.steps = steps
+        self.paths = {}
+        self.local = threading.local()
+        self.handles = []
+
+    def install(self):
+        module = self.torch.nn.modules.module
+        before, after = self.before, self.after
+        try:
+            after_handle = module.register_module_forward_hook(after, always_call=True)
+        except TypeError:  # PyTorch before 2.0
+            after_handle = module.register_module_forward_hook(after)
+        self.handles = [module.register_module_forward_pre_hook(before), after_handle]
+        self.install_compile()
+
+    def install_compile(self):
+        """Hooks inside compiled code would cut it into pieces, so they go when the program compiles for the first time;
+        the compiled function's calls are then the forward phase."""
+        original = getattr(self.torch, "compile", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def compile(*arguments, **named):
+            for handle in self.handles:
+                handle.remove()
+            self.handles = []
+            return original(*arguments, **named)
+
+        self.torch.compile = compile
+
+    def path(self, module):
+        found = self.paths.get(id(module))
+        return found[1] if found is not None and found[0]() is module else type(module).__name__.encode()
+
+    def learn(self, root):
+        import weakref
+
+        known = self.paths.get(id(root))
+        if known is not None and known[0]() is root:
+            return
+        kind = type(root).__name__
+        for path, module in root.named_modules():
+            name = f"{kind}.{path}" if path else kind
+            self.paths[id(module)] = (weakref.ref(module), name.encode())
+
+    def before(self, module, arguments):
+        stack = self.local.__dict__.setdefault("stack", [])
+        if not stack:
+            if self.torch.is_grad_enabled():
+                self.steps.begin()
+                stack.append((None, self.voice.open(PHASE, b"forward")))
+                self.voice.role(ROLES["activation"])
+            self.learn(module)
+        stack.append((module, self.voice.open(MODULE, self.path(module))))
+
+    def after(self, module, arguments, result):
+        stack = self.local.__dict__.get("stack")
+        if not stack:
+            return
+        while stack:
+            owner, level = stack.pop()
+            if owner is module:
+                self.voice.close(level)
+                break
+        if len(stack) == 1 and stack[0][0] is None:
+            self.voice.close(stack.pop()[1])
+            self.voice.role(0)
+
+
+# --- the data loader ---------------------------------------------------------------------------------------------------
+
+
+class Loader:
+    """The consumer's wait for a batch; in the workers the fetch, its collation, and the wait for the next order."""
+
+    def __init__(self, torch, voice, steps):
+        self.torch = torch
+        self.voice = voice
+        self.steps = steps
+        self.loaders = 0
+        self.worker = -1
+        self.number = 0
+        self.batch = 0
+
+    def install(self):
+        dataloader = self.torch.utils.data.dataloader
+        utils = dataloader._utils
+        self.install_consumer(dataloader._BaseDataLoaderIter)
+        self.install_fetch(utils.fetch)
+        self.install_worker(utils.worker)
+
+    def install_consumer(self, iterator):
+        original_init, original_next = iterator.__init__, iterator.__next__
+        loader = self
+
+        @functools.wraps(original_init)
+        def __init__(self, source, *arguments, **named):
+            self._lacuna_loader = getattr(source, "_lacuna_loader", None)
+            if self._lacuna_loader is None:
+                self._lacuna_loader = loader.loaders
+                loader.loaders += 1
+                try:
+                    source._lacuna_loader = self._lacuna_loader
+                except AttributeError:
+                    pass
+                loader.say_knobs(source)
+            loader.number = self._lacuna_loader
+            self._lacuna_batch = 0
+            original_init(self, source, *arguments, **named)
+
+        @functools.wraps(original_next)
+        def __next__(self):
+            return loader.wait(self, original_next)
+
+        iterator.__init__ = __init__
+        iterator.__next__ = __next__
+
+    def wait(self, iterator, original_next):
+        voice = self.voice
+        number = getattr(iterator, "_lacuna_loader", 0)
+        if not self.used_up(iterator):
+            self.steps.begin()
+        self.say_depth(iterator, number)
+        self.batch = iterator._lacuna_batch
+        self.number = number
+        with Phase(voice, b"load", "input"):
+            level = voice.open_loader(b"wait", self.batch, number, -1)
+            try:
+                batch = original_next(iterator)
+                iterator._lacuna_batch += 1
+                return batch
+            finally:
+                voice.close(level)
+
+    @staticmethod
+    def used_up(iterator):
+        """True when the next batch would be one more than there are: no step begins with the end of an epoch."""
+        try:
+            return iterator._num_yielded >= len(iterator)
+        except (AttributeError, TypeError, NotImplementedError):
+            return False
+
+    def say_knobs(self, source):
+        knobs = {
+            "loader.workers": source.num_workers,
+            "loader.prefetch": source.prefetch_factor or 0,
+            "loader.pin": "on" if source.pin_memory else "off",
+            "batch": source.batch_size or 0,
+        }
+        for name, value in knobs.items():
+            self.voice.knob(name.encode(), str(value).encode())
+
+    def say_depth(self, iterator, number):
+        """Batches that are ready: in the queue, and those that came out of order."""
+        try:
+            ready = iterator._data_queue.qsize()
+            ready += sum(1 for task in iterator._task_info.values() if len(task) == 2)
+        except (AttributeError, NotImplementedError, OSError):
+            return
+        self.voice.loader_depth(number, ready)
+
+    def install_fetch(self, fetch):
+        loader = self
+        for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+            fetcher = getattr(fetch, name)
+            fetcher.fetch = loader.staged(fetcher.fetch, b"fetch")
+        original = fetch._BaseDatasetFetcher.__init__
+
+        @functools.wraps(original)
+        def __init__(self, *arguments, **named):
+            original(self, *arguments, **named)
+            self.collate_fn = loader.staged(self.collate_fn, b"collate")
+
+        fetch._BaseDatasetFetcher.__init__ = __init__
+
+    def staged(self, function, stage):
+        def call(*arguments, **named):
+            level = self.voice.open_loader(stage, self.batch, self.number, self.worker)
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.voice.close(level)
+
+        return functools.wraps(function)(call) if hasattr(function, "__name__") else call
+
+    def install_worker(self, module):
+        original = module._worker_loop
+        signature = inspect.signature(original)
+        loader = self
+
+        @functools.wraps(original)
+        def _worker_loop(*arguments, **named):
+            bound = signature.bind(*arguments, **named)
+            loader.worker = bound.arguments["worker_id"]
+            loader.voice.executions(0)  # what a worker runs is preparation, not the device's work
+            loader.voice.name_thread(f"DataLoader worker {loader.worker}".encode())
+            bound.arguments["index_queue"] = Orders(loader, bound.arguments["index_queue"])
+            return original(*bound.args, **bound.kwargs)
+
+        module._worker_loop = _worker_loop
+
+
+class Orders:
+    """A worker's queue of orders. While the worker waits for one, all that was asked for is ready: it waits for room."""
+
+    def __init__(self, loader, queue):
+        self._loader = loader
+        self._queue = queue
+
+    def get(self, *arguments, **named):
+        loader = self._loader
+        level = loader.voice.open_loader(b"put", loader.batch, loader.number, loader.worker)
+        try:
+            order = self._queue.get(*arguments, **named)
+        finally:
+            loader.voice.close(level)
+        if isinstance(order, tuple) and order and isinstance(order[0], int):
+            loader.batch = order[0]
+        return order
+
+    def __getattr__(self, name):
+        return getattr(self._queue, name)
+
+
+# --- operators and memory ----------------------------------------------------------------------------------------------
+
+
+_CALLBACK = (
+    "StartCallback start_; EndCallback end_; double sampling_prob_ = 1.0; "
+    "std::array<bool, static_cast<size_t>(RecordScope::NUM_SCOPES)> scopes_ = {}; "
+    "bool needs_inputs_ = false; bool needs_outputs_ = false; bool needs_ids_ = false;"
+)
+_CALLS = (
+    "using StartCallback = std::unique_ptr<ObserverContext> (*)(const RecordFunction&);",
+    "using EndCallback = void (*)(const RecordFunction&, ObserverContext*);",
+    "const char* name() const;",
+    "CallbackHandle addGlobalCallback( RecordFunctionCallback cb);",
+)
+
+
+def squeezed(text):
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"\s+", " ", text)
+    return re.sub(r"\(\s+", "(", text)
+
+
+def read_layout(header):
+    """The record scopes of PyTorch's own header, in order; None when it does not declare what liblacuna_torch.so was
+    written for, which is then not to be registered."""
+    text = squeezed(header)
+    scopes = re.search(r"enum class (?:C10_API_ENUM )?RecordScope : uint8_t \{(.*?)\}", text)
+    callback = re.search(r"class (?:TORCH_API )?RecordFunctionCallback \{.*?private: (.*?;) \};", text)
+    if scopes is None or callback is None or callback.group(1).strip() != _CALLBACK:
+        return None
+    if any(squeezed(call) not in text for call in _CALLS):
+        return None
+    names = [re.sub(r"\s*=.*", "", name).strip() for name in scopes.group(1).split(",")]
+    names = [name for name in names if name]
+    if names[:2] != ["FUNCTION", "BACKWARD_FUNCTION"] or names[-1] != "NUM_SCOPES" or "USER_SCOPE" not in names:
+        return None
+    return names[:-1]
+
+
+def install_operators(torch, voice, cpu_only):
+    """Why operators are not observed, or None when they are."""
+    header = os.path.join(os.path.dirname(torch.__file__), "include", "ATen", "record_function.h")
+    try:
+        with open(header, encoding="utf-8") as file:
+            scopes = read_layout(file.read())
+    except OSError:
+        return f"{header} is not there, so it is not known how to register"
+    if scopes is None:
+        return f"PyTorch {torch.__version__} declares its observers in a way that this version does not know"
+    result = voice.observe(len(scopes), scopes.index("USER_SCOPE"))
+    if result != 0:
+        return f"libtorch_cpu.so is not loaded or has no observers ({result})"
+    find_sequence(torch, voice)
+    voice.executions(cpu_only)
+    return None
+
+
+def find_sequence(torch, voice):
+    """Shows the observer three operators whose sequence numbers are known, so that it finds where they are kept."""
+    peek = getattr(torch.autograd, "_get_sequence_nr", None) or getattr(torch._C._autograd, "_get_sequence_nr", None)
+    if peek is None:
+        return
+    with torch.enable_grad():
+        tensor = torch.ones(1, requires_grad=True)
+        for _ in range(3):
+            voice.expect_sequence(peek())
+            tensor.neg()
+    voice.settle_sequence()
+
+
+def runs_on_cpu_only(torch):
+    """Not torch.cuda.is_available(): it would start the driver before the program forks."""
+    return torch.version.cuda is None or not os.path.exists("/dev/nvidiactl")
+
+
+# --- putting it in place -----------------------------------------------------------------------------------------------
+
+
+def install(torch, voice, parts=PARTS):
+    """Watches this torch. Each part alone: what a version of PyTorch does not have costs that part only."""
+    steps = Steps(voice)
+    cpu_only = runs_on_cpu_only(torch)
+
+    def operators():
+        why = install_operators(torch, voice, cpu_only)
+        if why is not None:
+            raise RuntimeError(why)
+
+    def memory():
+        if voice.watch_memory(cpu_only) == 0:
+            raise RuntimeError("no allocator reports")
+
+    def steps_and_phases():
+        install_backward(torch, voice, steps)
+        install_optimizer(torch, voice, steps)
+
+    installers = {
+        "operators": operators,
+        "memory": memory,
+        "modules": lambda: Modules(torch, voice, steps).install(),
+        "loader": lambda: Loader(torch, voice, steps).install(),
+        "steps": steps_and_phases,
+    }
+    voice.knob(b"torch.version", str(getattr(torch, "__version__", "?")).encode())
+    for part in parts:
+        try:
+            installers[part]()
+        except Exception as error:
+            voice.knob(f"torch.{part}".encode(), f"not recorded: {error}".encode())
+            print(f"lacuna: PyTorch's {part} are not recorded: {error}", file=sys.stderr)
+
+
+def wanted_parts(text):
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [word for word in words if word not in PARTS]
+    if unknown:
+        print(f"lacuna: LACUNA_TORCH does not know {', '.join(unknown)}. Known: {', '.join(PARTS)}.", file=sys.stderr)
+    return tuple(part for part in PARTS if part in words) if words else PARTS
+
+
+class AfterImport:
+    """Finds torch as the other finders do, and calls back when its module has run to its end."""
+
+    def __init__(self, name, then):
+        self.name = name
+        self.then = then
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(fullname, path, target) if find is not None else None
+            if spec is None:
+                continue
+            if spec.loader is not None:
+                self.wrap(spec.loader)
+            return spec
+        sys.meta_path.insert(0, self)  # it is not there (yet); look again the next time
+        return None
+
+    def wrap(self, loader):
+        original = loader.exec_module
+
+        def exec_module(module):
+            loader.__dict__.pop("exec_module", None)
+            original(module)
+            self.then(module)
+
+        loader.exec_module = exec_module
+
+
+def on_torch(torch):
+    try:
+        voice = Voice(_LIBRARY)
+        if voice.listening():
+            install(torch, voice, wanted_parts(os.environ.get("LACUNA_TORCH", "")))
+    except Exception as error:
+        print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)
+
+
+def watch_for_torch():
+    if "torch" in sys.modules:
+        on_torch(sys.modules["torch"])
+    else:
+        sys.meta_path.insert(0, AfterImport("torch", on_torch))

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
+#include "torch/memory.h"
+#include "torch/observer.h"
+#include "torch/speaker.h"
+
+// What the start-up hook (collector/python) calls. Numbers and texts only; every pointer is valid for the call.
+using namespace lacuna::collector::torch;
+
+#define LACUNA_ENTRY_POINT extern "C" __attribute__((visibility("default")))
+
+LACUNA_ENTRY_POINT int lacunaTorchListening() {
+  return listening() ? 1 : 0;
+}
+LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t userScope) {
+  return static_cast<int>(observe(scopes, userScope));
+}
+LACUNA_ENTRY_POINT void lacunaTorchExecutions(int on) {
+  sayExecutions(on != 0);
+}
+LACUNA_ENTRY_POINT void lacunaTorchExpectSequence(std::int64_t expected) {
+  expectSequence(expected);
+}
+LACUNA_ENTRY_POINT int lacunaTorchSettleSequence() {
+  return settleSequence();
+}
+LACUNA_ENTRY_POINT int lacunaTorchWatchMemory(int cpu) {
+  return watchMemory(cpu != 0);
+}
+LACUNA_ENTRY_POINT void lacunaTorchRole(std::uint32_t role) {
+  setRole(static_cast<std::uint8_t>(role));
+}
+LACUNA_ENTRY_POINT void lacunaTorchTensor(std::uint64_t address, std::uint64_t bytes, std::uint32_t role,
+                                          std::int32_t cudaDevice, const char* name) {
+  attributeTensor(address, bytes, static_cast<std::uint8_t>(role), cudaDevice, name);
+}
+LACUNA_ENTRY_POINT int lacunaTorchOpen(std::uint32_t category, const char* name) {
+  return open(static_cast<Category>(category), name);
+}
+LACUNA_ENTRY_POINT int lacunaTorchOpenStep(std::uint64_t index, std::uint64_t samples) {
+  return openStep(index, samples);
+}
+LACUNA_ENTRY_POINT int lacunaTorchOpenLoader(const char* stage, std::uint64_t batch, std::uint32_t loader,
+                                             std::int32_t worker) {
+  return openLoader(stage, {batch, loader, worker});
+}
+LACUNA_ENTRY_POINT void lacunaTorchClose(int level) {
+  closeTo(level);
+}
+LACUNA_ENTRY_POINT void lacunaTorchKnob(const char* name, const char* value) {
+  knob(name, value);
+}
+LACUNA_ENTRY_POINT void lacunaTorchLoaderDepth(std::uint32_t loader, std::int64_t ready) {
+  loaderDepth(loader, ready);
+}
+LACUNA_ENTRY_POINT void lacunaTorchNameThread(const char* name) {
+  nameThread(name);
+}

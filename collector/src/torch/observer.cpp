@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "torch/observer.h"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "torch/speaker.h"
+
+namespace lacuna::collector::torch {
+namespace {
+
+// PyTorch's types as far as the calls need them. RecordFunction is only ever looked at through its functions.
+struct RecordFunction;
+struct ObserverContext {
+  virtual ~ObserverContext() = default;
+};
+using Started = std::unique_ptr<ObserverContext>;
+
+/// The bytes of at::RecordFunctionCallback: two functions, a probability, one flag for each scope, three flags.
+struct Callback {
+  Started (*start)(const RecordFunction&);
+  void (*end)(const RecordFunction&, ObserverContext*);
+  double probability;
+  bool flags[24];
+};
+template <std::size_t Bytes>
+struct Cut {
+  unsigned char bytes[Bytes];
+};
+
+constexpr std::uint32_t kFunctionScope = 0;
+constexpr std::uint32_t kBackwardScope = 1;
+constexpr std::size_t kWindow = 384;  // bytes of a RecordFunction that are searched for the sequence number
+
+const char* (*nameOf)(const RecordFunction*) = nullptr;
+std::atomic<int> sequenceAt{-1};
+std::atomic<bool> executions{false};
+pid_t mainProcess = 0;
+
+std::atomic<int> watching{0};
+std::int64_t watched = 0;
+pid_t watcher = 0;
+bool candidates[kWindow / 8];
+int rounds = 0;
+
+pid_t threadId() {
+  static thread_local const auto id = static_cast<pid_t>(syscall(SYS_gettid));
+  return id;
+}
+
+void lookForSequence(const RecordFunction& function) {
+  if (threadId() != watcher) return;
+  watching.store(0);
+  ++rounds;
+  for (std::size_t i = 0; i < std::size(candidates); ++i) {
+    std::int64_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const unsigned char*>(&function) + i * 8, sizeof value);
+    candidates[i] = (rounds == 1 || candidates[i]) && value == watched;
+  }
+}
+
+/// PyTorch counts from 0, and -1 is none; the schema's none is 0.
+std::uint64_t sequenceOf(const RecordFunction& function) {
+  const int at = sequenceAt.load(std::memory_order_relaxed);
+  if (at < 0) return 0;
+  std::int64_t value = -1;
+  std::memcpy(&value, reinterpret_cast<const unsigned char*>(&function) + at, sizeof value);
+  return value < 0 ? 0 : static_cast<std::uint64_t>(value) + 1;
+}
+
+bool onMainThread() {
+  static thread_local const bool main = threadId() == mainProcess;
+  return main && getpid() == mainProcess;
+}
+
+Started startOperator(const RecordFunction& function) {
+  if (watching.load(std::memory_order_relaxed) != 0) lookForSequence(function);
+  const auto sequence = sequenceOf(function);
+  const char* name = nameOf(&function);
+  const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
+  if (executions.load(std::memory_order_relaxed) && operatorsOpen() == 0 && onMainThread()) {
+    static const bool announced = (announceCpuQueue(), true);
+    (void)announced;
+    static std::atomic<std::uint64_t> correlations{0};
+    const auto correlation = correlations.fetch_add(1, std::memory_order_relaxed) + 1;
+    openOperator(name, sequence, direction, correlation, &function);
+    openExecution(name, correlation, &function);
+  } else {
+    openOperator(name, sequence, direction, 0, &function);
+  }
+  return nullptr;
+}
+
+/// A node of the backward graph, around the operators that it calls.
+Started startBackward(const RecordFunction& function) {
+  constexpr char kEvaluates[] = "autograd::engine::evaluate_function: ";
+  const char* name = nameOf(&function);
+  const bool outer = std::strncmp(name, kEvaluates, sizeof kEvaluates - 1) == 0;
+  if (outer) {
+    open(Category::None, name, &function);
+  } else {
+    openOperator(name, sequenceOf(function), Direction::Backward, 0, &function);
+  }
+  return nullptr;
+}
+
+Started startUserRange(const RecordFunction& function) {
+  // The loader's wait has a range of its own, with the batch.
+  const char* name = nameOf(&function);
+  if (std::strncmp(name, "enumerate(DataLoader)#", 22) != 0) open(Category::None, name, &function);
+  return nullptr;
+}
+
+void endAny(const RecordFunction& function, ObserverContext*) {
+  closeOwner(&function);
+}
+
+using AddFunction = void*;
+
+/// The callback is handed over by value: as many bytes as the installed header says.
+template <std::size_t Bytes>
+void addSized(AddFunction function, const Callback& callback) {
+  Cut<Bytes> cut;
+  std::memcpy(cut.bytes, &callback, sizeof cut.bytes);
+  reinterpret_cast<std::uint64_t (*)(Cut<Bytes>)>(function)(cut);
+}
+
+void add(AddFunction function, std::uint32_t scopes, std::uint32_t scope, Started (*start)(const RecordFunction&)) {
+  Callback callback{start, endAny, 1.0, {}};
+  callback.flags[scope] = true;
+  const std::size_t bytes = (offsetof(Callback, flags) + scopes + 3 + 7) / 8 * 8;
+  if (bytes == 32) addSized<32>(function, callback);
+  if (bytes == 40) addSized<40>(function, callback);
+  if (bytes == 48) addSized<48>(function, callback);
+}
+
+}  // namespace
+
+Observing observe(std::uint32_t scopes, std::uint32_t userScope) {
+  if (nameOf != nullptr) return Observing::Already;
+  void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return Observing::NoLibrary;
+  void* function = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+  void* name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
+  if (function == nullptr || name == nullptr || scopes + 3 > sizeof(Callback::flags) || userScope >= scopes) {
+    return Observing::NoFunctions;
+  }
+  nameOf = reinterpret_cast<decltype(nameOf)>(name);
+  mainProcess = getpid();
+  add(function, scopes, kFunctionScope, startOperator);
+  add(function, scopes, kBackwardScope, startBackward);
+  add(function, scopes, userScope, startUserRange);
+  return Observing::Ok;
+}
+
+void sayExecutions(bool on) {
+  executions.store(on);
+}
+
+void expectSequence(std::int64_t expected) {
+  watched = expected;
+  watcher = threadId();
+  watching.store(1);
+}
+
+int settleSequence() {
+  watching.store(0);
+  const auto found = std::count(std::begin(candidates), std::end(candidates), true);
+  if (rounds < 3 || found != 1) return -1;
+  const auto* at = std::find(std::begin(candidates), std::end(candidates), true);
+  sequenceAt.store(static_cast<int>(at - std::begin(candidates)) * 8);
+  return sequenceAt.load();
+}
+
+}  // namespace lacuna::collector::torch

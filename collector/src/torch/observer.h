@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+/// Sees every operator that PyTorch runs, through PyTorch's own observers (at::addGlobalCallback). We are built without
+/// its headers: the functions are found by name in the loaded libtorch_cpu, and the caller has checked that the
+/// installed header declares the callback as we do.
+namespace lacuna::collector::torch {
+
+enum class Observing : int {
+  Ok = 0,
+  NoLibrary = -1,    ///< libtorch_cpu is not loaded
+  NoFunctions = -2,  ///< it lacks the functions
+  Already = -3,
+};
+
+/// Registers the observer. `scopes`: how many record scopes this version has; `userScope`: the number of that of
+/// record_function().
+Observing observe(std::uint32_t scopes, std::uint32_t userScope);
+
+/// From now on the outermost operators of the main thread are said as executions of the CPU device too, or no longer.
+void sayExecutions(bool on);
+
+/// Where a RecordFunction keeps its autograd sequence number is found by looking: begins to watch the operators of this
+/// thread for a place that holds `expected`.
+void expectSequence(std::int64_t expected);
+/// The place that held every number expected so far, once at least three were; -1 when there is none or more than one.
+int settleSequence();
+
+}  // namespace lacuna::collector::torch

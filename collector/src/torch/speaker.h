@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdint>
+
+/// Says over NVTX, in the schema of docs/nvtx-schema.md, what PyTorch does. Every function may be called from any
+/// thread and, with no tool attached, costs a branch. A thread's ranges nest: closing a range closes those inside it
+/// too, so that what an exception left open does not shift what follows.
+namespace lacuna::collector::torch {
+
+enum class Category : std::uint32_t { None, Step, Phase, Operator, Module, Loader, Execution, Memory, Sync, Info };
+enum class Direction : std::uint32_t { None, Forward, Backward, Optimizer };
+
+/// True when a tool listens.
+bool listening();
+
+struct LoaderNote {
+  std::uint64_t batch;
+  std::uint32_t loader;
+  std::int32_t worker;  ///< -1: the consumer
+};
+
+/// Each returns the level to hand to closeTo(), -1 when nobody listens. `owner` tells the range's owner when it ends
+/// out of turn; null where closeTo() ends it.
+int open(Category category, const char* name, const void* owner = nullptr);
+int openOperator(const char* name, std::uint64_t sequence, Direction direction, std::uint64_t correlation,
+                 const void* owner);
+int openStep(std::uint64_t index, std::uint64_t samples);
+int openLoader(const char* stage, const LoaderNote& note);
+int openExecution(const char* name, std::uint64_t correlation, const void* owner);
+
+/// Closes every range of this thread above `level`.
+void closeTo(int level);
+/// Closes the ranges of `owner` and what is inside them; nothing when it has none open on this thread.
+void closeOwner(const void* owner);
+/// Operators that are open on this thread.
+unsigned operatorsOpen();
+
+void knob(const char* name, const char* value);
+void loaderDepth(std::uint32_t loader, std::int64_t ready);
+void nameThread(const char* name);
+/// Says that queue 0 exists: the CPU, where operators of a CPU-only build run.
+void announceCpuQueue();
+
+enum class MemoryAction : std::uint8_t { Allocate, Free };
+/// Memory of device `device` (the number of a CUDA device, 0 for the CPU's), asked for by the innermost open operator.
+void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, std::uint8_t role, std::uint32_t device,
+            const char* tensor = nullptr);
+
+}  // namespace lacuna::collector::torch

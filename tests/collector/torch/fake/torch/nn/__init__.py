@@ -1,0 +1,4 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+from . import modules
+from .modules.module import Module

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+_before, _after = {}, {}
+
+
+class Handle:
+    def __init__(self, hooks, hook):
+        self.hooks = hooks
+        hooks[id(self)] = hook
+
+    def remove(self):
+        self.hooks.pop(id(self), None)
+
+
+def register_module_forward_pre_hook(hook):
+    return Handle(_before, hook)
+
+
+def register_module_forward_hook(hook, always_call=False):
+    return Handle(_after, hook)
+
+
+class Module:
+    def __call__(self, *arguments):
+        for hook in list(_before.values()):
+            hook(self, arguments)
+        result = None
+        try:
+            result = self.forward(*arguments)
+        finally:
+            for hook in list(_after.values()):
+                hook(self, arguments, result)
+        return result
+
+    def named_modules(self, prefix=""):
+        yield prefix, self
+        for name, child in vars(self).items():
+            if isinstance(child, Module):
+                yield from child.named_modules(f"{prefix}.{name}" if prefix else name)

@@ -1,0 +1,5 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+from .optimizer import Optimizer
+
+del optimizer  # as PyTorch does

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""`lacuna run --torch` on a program that uses a stand-in for PyTorch: run_test.py LACUNA CORE"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LACUNA, CORE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+
+
+class TorchRun(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def record(self, *words, **variables):
+        environment = dict(os.environ, PYTHONPATH=os.path.join(HERE, "fake"), FAKE_TORCH_CORE=CORE)
+        environment.pop("LACUNA_TORCH", None)
+        environment.update(variables)
+        self.trace = os.path.join(self.folder.name, "out.lcn")
+        done = subprocess.run(
+            [LACUNA, "run", "-q", "--torch", "-o", self.trace, "--", sys.executable, *words],
+            env=environment, cwd=self.folder.name, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def query(self, sql):
+        done = subprocess.run([LACUNA, "query", "--json", self.trace, sql], capture_output=True, text=True, check=True)
+        return [tuple(row.values()) for row in json.loads(done.stdout)]
+
+    def counts(self, category):
+        return dict(self.query(f"select name, count(*) from range where category = '{category}' group by name"))
+
+    def train(self, workers, method, **variables):
+        return self.record(os.path.join(HERE, "train.py"), str(workers), method, **variables)
+
+    def test_steps_have_their_phases(self):
+        self.assertEqual(self.train(0, "fork").stdout, "saw [0, 1, 4]\n")
+        self.assertEqual(self.counts("step"), {"step": 3})
+        self.assertEqual(self.counts("phase"), {"load": 4, "forward": 3, "backward": 3, "optimizer": 3})
+        inside = self.query("select count(*) from range s join range p on p.thread = s.thread and p.startNs >= s.startNs and "
+                            "p.startNs + p.durNs <= s.startNs + s.durNs where s.name = 'step' and p.category = 'phase'")
+        self.assertEqual(inside, [(12,)])
+
+    def test_modules_are_named_by_their_path(self):
+        self.train(0, "fork")
+        self.assertEqual(self.counts("module"), {"Net": 4, "Net.first": 4})
+
+    def test_operators_nest_and_share_their_sequence_number_with_the_backward(self):
+        self.train(0, "fork")
+        operators = self.counts("operator")
+        self.assertEqual(operators["aten::linear"], 4)
+        self.assertEqual(operators["aten::addmm"], 4)
+        pairs = self.query("select count(*) from range f join range b on b.payload = f.payload where f.name = 'aten::neg' and "
+                           "b.name = 'NegBackward0' and f.payloadType != 0")
+        self.assertEqual(pairs, [(3,)])
+
+    def test_outermost_operators_are_executions_of_the_cpu(self):
+        self.train(0, "fork")
+        kernels = dict(self.query("select name, count(*) from kernel group by name"))
+        self.assertEqual(kernels["aten::linear"], 4)
+        self.assertNotIn("aten::addmm", kernels)
+        self.assertEqual(self.query("select name from device"), [("CPU",)])
+
+    def test_memory_has_its_operator_and_its_role(self):
+        self.train(0, "fork")
+        rows = self.query("select address, bytes, op from allocation where action = 0")
+        self.assertEqual(rows, [(0x1000, 4096, "aten::addmm")] * 4)
+        roles = self.query("select role, count(*) from allocation where action = 0 group by role order by role")
+        self.assertEqual(roles, [(0, 1), (3, 3)])
+
+    def check_workers(self, method):
+        self.assertEqual(self.train(2, method).stdout, "saw [0, 1, 4]\n")
+        self.assertEqual(self.counts("loader"), {"wait": 4, "fetch": 3, "collate": 3, "put": 5})
+        rows = self.query("select distinct t.name from range r join thread t on t.id = r.thread where r.name = 'fetch' order by 1")
+        self.assertEqual(rows, [("DataLoader worker 0",), ("DataLoader worker 1",)])
+        self.assertEqual(self.query("select payload from range where name = 'fetch' order by payload"), [(0,), (1,), (2,)])
+
+    def test_forked_workers_are_in_the_trace(self):
+        self.check_workers("fork")
+
+    def test_spawned_workers_are_in_the_trace(self):
+        self.check_workers("spawn")
+
+    def test_settings_of_the_loader_have_the_names_that_findings_use(self):
+        self.train(2, "fork")
+        knobs = dict(self.query("select key, value from environment where key like 'knob.%'"))
+        self.assertEqual(knobs["knob.loader.workers"], "2")
+        self.assertEqual(knobs["knob.torch.version"], "2.99.0")
+
+    def test_parts_can_be_left_out(self):
+        self.train(0, "fork", LACUNA_TORCH="steps")
+        self.assertEqual(self.counts("operator"), {})
+        self.assertEqual(self.counts("loader"), {})
+        self.assertEqual(self.counts("phase"), {"backward": 3, "optimizer": 3})
+
+    def test_a_core_that_cannot_be_observed_costs_the_operators_only(self):
+        done = self.train(0, "fork", FAKE_TORCH_CORE="")
+        self.assertIn("PyTorch's operators are not recorded", done.stderr)
+        self.assertEqual(self.counts("step"), {"step": 3})
+
+    def test_a_program_without_torch_runs_as_ever(self):
+        done = self.record("-c", "import sys; print('torch' in sys.modules, [m for m in sys.modules if m == 'ctypes'])")
+        self.assertEqual(done.stdout.split()[0], "False")
+
+    def test_the_users_own_start_up_code_runs(self):
+        own = os.path.join(self.folder.name, "own")
+        os.mkdir(own)
+        with open(os.path.join(own, "sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write("users = 'mine'\n")
+        done = self.record("-c", "import sitecustomize, sys; print(sitecustomize.users, sys.path[1])", PYTHONPATH=own)
+        self.assertEqual(done.stdout, f"mine {own}\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD."""
+
+import sys
+
+import torch
+from torch.utils.data import DataLoader
+
+
+class Squares:
+    def __getitem__(self, i):
+        return i * i
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        with torch.operator("aten::linear", sequence=torch._sequence):
+            with torch.operator("aten::addmm"):
+                torch.allocate(0x1000, 4096)
+        return torch.Tensor()
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        self.first = Layer()
+
+    def forward(self, x):
+        return self.first(x)
+
+
+def main(workers, method):
+    net, optimizer = Net(), torch.optim.Optimizer()
+    seen = []
+    for batch in DataLoader(Squares(), batches=3, num_workers=workers, context=method):
+        seen += batch
+        net(batch).neg().backward()
+        torch.allocate(0x1000, -4096)
+        optimizer.step()
+    with torch.no_grad():
+        net(None)
+    print("saw", sorted(seen))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
