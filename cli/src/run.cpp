@@ -52,12 +52,8 @@ prof::Status complete(Typed& typed) {
   if (auto status = read(typed.memoryLimit, run.memoryLimit, collector::parseBytes); !status) return status;
   if (auto status = read(typed.ring, run.ringBytes, collector::parseBytes); !status) return status;
   if (auto status = read(typed.dumpOn, run.dumpOn, collector::parseDumpOn); !status) return status;
-  if (!typed.dumpOn.empty() && run.ringBytes == 0) {
-    return prof::Error{"--dump-on needs a flight recorder. Add its size, for example --ring 256M"};
-  }
-  if (run.memoryLimit < (std::uint64_t{1} << 20)) {
-    return prof::Error{
-        "--memory-limit is less than 1M. Give each process at least that, for example --memory-limit 64M"};
+  if (run.ringBytes != 0 && !typed.memoryLimit.empty()) {
+    return prof::Error{"--ring is the memory of each process, and so is --memory-limit. Leave --memory-limit out"};
   }
   if (run.torch && !run.sources.nvtx) {
     return prof::Error{"--torch speaks over NVTX, which --trace leaves out. Add it: --trace nvtx,…"};
@@ -65,7 +61,10 @@ prof::Status complete(Typed& typed) {
   if (!run.rawCapture.empty() && !run.sources.cuda) {
     return prof::Error{"--raw-capture keeps CUDA's records, which --trace leaves out. Add it: --trace cuda,…"};
   }
+  if (!typed.ring.empty() && run.ringBytes == 0)
+    return prof::Error{"--ring is 0. Give it a size, for example --ring 256M"};
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
+  if (auto status = collector::checkOptions(run); !status) return status;
   run.waitForAll = !typed.noWait;
   run.live = run.summary = !typed.quiet;
   return {};
@@ -76,6 +75,9 @@ void printSummary(const collector::RunReport& report) {
   if (report.output.empty()) {
     fmt::print(stderr, "lacuna: nothing happened that the flight recorder was to write; no trace was kept.\n");
     return;
+  }
+  for (const auto& dump : report.dumps) {
+    fmt::print(stderr, "lacuna: dump {} · {}\n", dump.file.string(), dump.reason);
   }
   const auto& stats = report.stats;
   fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} bytes · {} dropped\n",
@@ -149,7 +151,13 @@ void addRun(CLI::App& app, int& code) {
   run->add_option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)");
   run->add_option("--ring", typed->ring,
                   "Flight recorder: keep only the last SIZE of each process and write on demand");
-  run->add_option("--dump-on", typed->dumpOn, "When to write the flight recorder: signal (SIGUSR2), crash");
+  run->add_option("--dump-on", typed->dumpOn,
+                  "When to write the flight recorder, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
+                  "crash (default: crash)");
+  run->add_option("--step-range", typed->run.stepRange,
+                  "NVTX range that is a step, for slow-step (default: those of PyTorch and of lacuna's runtime)");
+  run->add_option("--step-mad", typed->run.slowDeviations,
+                  "A step is slow this many median absolute deviations above the median (default: 5)");
   run->add_flag("--no-wait", typed->noWait,
                 "Finish when the program ends, without waiting for its background processes");
   run->add_flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");

@@ -37,6 +37,10 @@ int main(int argc, char** argv) {
   if (strcmp(how, "abort") == 0) abort();
   if (strcmp(how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(how, "kill") == 0) raise(SIGKILL);
+  if (strcmp(how, "many") == 0) {
+    ranges("many", 200000);
+    raise(SIGKILL);
+  }
   if (strcmp(how, "exec") == 0) execl(argv[0], argv[0], "exit", (char*)NULL);
   if (strcmp(how, "fork") == 0) {
     const pid_t child = fork();

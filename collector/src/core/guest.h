@@ -12,11 +12,23 @@ namespace lacuna::collector {
 inline constexpr const char* kControlVariable = "LACUNA_CONTROL";
 /// The range name that switches the recording on while it is open; empty or unset: always on.
 inline constexpr const char* kCaptureVariable = "LACUNA_CAPTURE_RANGE";
+/// The range name that is a step, kAnyStep for the usual ones; empty or unset: steps are not told to the supervisor.
+inline constexpr const char* kStepVariable = "LACUNA_STEP_RANGE";
+inline constexpr const char* kAnyStep = "*";
+
+/// A step that has ended, for a supervisor that looks for slow ones.
+struct StepNote {
+  /// Its number + 1, written last; 0 while it is being written.
+  std::atomic<std::uint64_t> sequence{0};
+  std::int64_t durationNs = 0;
+  std::int32_t process = 0;
+  std::int32_t thread = 0;
+};
 
 /// A page that supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
 /// in it that could hurt.
 struct Control {
-  static constexpr std::uint32_t kMagic = 0x4c435431;  // LCT1
+  static constexpr std::uint32_t kMagic = 0x4c435432;  // LCT2
   std::uint32_t magic = kMagic;
   /// Process id of the supervisor.
   std::int32_t supervisor = 0;
@@ -28,7 +40,12 @@ struct Control {
   std::atomic<std::uint32_t> dumpsWanted{0};
   /// Rises with every start and stop from outside, so that --delay and --duration give way to it.
   std::atomic<std::uint32_t> switches{0};
+  /// The latest steps; step n is in place n % kSteps.
+  static constexpr std::size_t kSteps = 128;
+  std::atomic<std::uint64_t> stepCount{0};
+  StepNote steps[kSteps];
 };
+static_assert(sizeof(Control) <= 4096);
 
 namespace guest {
 
@@ -44,6 +61,10 @@ bool join();
 /// The control page, or null.
 Control* control();
 const char* captureRange();
+/// The name of steps to tell of, or null.
+const char* stepRange();
+/// Tells the supervisor of a step of this thread.
+void noteStep(std::int64_t durationNs);
 
 }  // namespace guest
 }  // namespace lacuna::collector

@@ -110,13 +110,44 @@ prof::Result<DumpOn> parseDumpOn(std::string_view list) {
       when.signal = true;
     } else if (word == "crash") {
       when.crash = true;
+    } else if (word == "slow-step") {
+      when.slowStep = true;
     } else {
-      return prof::Error{fmt::format("--dump-on does not know '{}'. Known: signal, crash.", word)};
+      return prof::Error{fmt::format("--dump-on does not know '{}'. Known: slow-step, signal, crash.", word)};
     }
     return {};
   });
   if (!status) return status.error();
   return when;
+}
+
+prof::Status checkOptions(const RunOptions& options) {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
+  const bool ring = options.ringBytes != 0;
+  if (ring && options.ringBytes < kLeast) {
+    return prof::Error{"--ring is less than 1M. Give each process at least that, for example --ring 64M"};
+  }
+  if (options.memoryLimit < kLeast) {
+    return prof::Error{
+        "--memory-limit is less than 1M. Give each process at least that, for example --memory-limit 64M"};
+  }
+  const DumpOn& when = options.dumpOn;
+  if (!ring && (when.signal || when.crash || when.slowStep)) {
+    return prof::Error{"--dump-on needs a flight recorder. Add its size, for example --ring 256M"};
+  }
+  if (!when.slowStep && !options.stepRange.empty()) {
+    return prof::Error{"--step-range says what a slow step is. Add --dump-on slow-step, or leave it out"};
+  }
+  if (when.slowStep && !options.sources.nvtx) {
+    return prof::Error{"--dump-on slow-step finds steps by their NVTX ranges. Add nvtx to --trace"};
+  }
+  if (!(options.slowDeviations > 0)) return prof::Error{"--step-mad has to be more than 0, for example --step-mad 5"};
+  if (options.captureRange.empty()) return {};
+  if (!options.sources.nvtx) return prof::Error{"--capture-range is an NVTX range. Add nvtx to --trace"};
+  if (options.delayNs > 0 || options.durationNs > 0) {
+    return prof::Error{"--capture-range says when to record, and so do --delay and --duration. Choose one of the two"};
+  }
+  return {};
 }
 
 }  // namespace lacuna::collector

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -19,7 +20,12 @@ namespace {
 std::atomic<std::uint32_t> alwaysOn{1};
 Control* controlPage = nullptr;
 const char* captureName = nullptr;
+const char* stepName = nullptr;
 bool joined = false;
+
+const char* nonEmpty(const char* text) {
+  return text != nullptr && *text != '\0' ? text : nullptr;
+}
 
 void mapControl() {
   const char* path = std::getenv(kControlVariable);
@@ -31,8 +37,8 @@ void mapControl() {
   if (page == MAP_FAILED || static_cast<Control*>(page)->magic != Control::kMagic) return;
   controlPage = static_cast<Control*>(page);
   enabled = &controlPage->enabled;
-  captureName = std::getenv(kCaptureVariable);
-  if (captureName != nullptr && *captureName == '\0') captureName = nullptr;
+  captureName = nonEmpty(std::getenv(kCaptureVariable));
+  stepName = nonEmpty(std::getenv(kStepVariable));
 }
 
 void joinOnce() {
@@ -58,6 +64,21 @@ Control* control() {
 }
 const char* captureRange() {
   return captureName;
+}
+const char* stepRange() {
+  return stepName;
+}
+
+void noteStep(std::int64_t durationNs) {
+  if (controlPage == nullptr) return;
+  const std::uint64_t number = controlPage->stepCount.fetch_add(1, std::memory_order_relaxed);
+  StepNote& note = controlPage->steps[number % Control::kSteps];
+  note.sequence.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  note.durationNs = durationNs;
+  note.process = getpid();
+  note.thread = static_cast<std::int32_t>(syscall(SYS_gettid));
+  note.sequence.store(number + 1, std::memory_order_release);
 }
 
 }  // namespace lacuna::collector::guest

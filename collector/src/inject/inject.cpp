@@ -4,6 +4,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "core/guest.h"
 #include "cupti/in_process.h"
@@ -32,6 +33,10 @@ bool start() {
   if (!guest::join()) return false;
   if (guest::captureRange() != nullptr && guest::control() != nullptr) {
     nvtx::captureOnly(guest::captureRange(), onCapture);
+  }
+  if (guest::stepRange() != nullptr && guest::control() != nullptr) {
+    const bool any = std::strcmp(guest::stepRange(), lacuna::collector::kAnyStep) == 0;
+    nvtx::watchSteps(any ? nullptr : guest::stepRange(), guest::noteStep);
   }
   return true;
 }

@@ -12,8 +12,13 @@
 namespace lacuna::collector::nvtx {
 namespace {
 
+/// Some ranges mean something to us: the capture range, or steps.
+bool watching = false;
 LacunaName captureName = 0;
 void (*captureChanged)(bool) = nullptr;
+LacunaName stepNames[2] = {};
+bool numberedSteps = false;
+void (*stepEnded)(std::int64_t durationNs) = nullptr;
 
 /// An event with its name and everything else resolved to what the recorder takes.
 struct Resolved {
@@ -168,23 +173,71 @@ bool isCapture(const Described& event) {
   return event.attributes != nullptr && messageName(*event.attributes) == captureName;
 }
 
-/// Where on this thread the capture range is open: (level + 1) << 8 | slot, or 0.
-thread_local std::uint32_t captureAt __attribute__((tls_model("initial-exec"))) = 0;
+bool isNumberedStep(const Described& event) {
+  const char* text = event.message;
+  if (event.attributes != nullptr && event.attributes->messageType == NVTX_MESSAGE_TYPE_ASCII) {
+    text = event.attributes->message.ascii;
+  }
+  constexpr char kStart[] = "ProfilerStep#";
+  return text != nullptr && std::strncmp(text, kStart, sizeof kStart - 1) == 0;
+}
+
+bool isStep(const Described& event) {
+  if (numberedSteps && isNumberedStep(event)) return true;
+  LacunaName name = 0;
+  if (event.message != nullptr) name = lacunaName(event.message);
+  if (event.attributes != nullptr) name = messageName(*event.attributes);
+  return name != 0 && (name == stepNames[0] || name == stepNames[1]);
+}
+
+/// Where on this thread a range is open: (level + 1) << 8 | slot, or 0.
+using Place = std::uint32_t;
+thread_local Place captureAt __attribute__((tls_model("initial-exec"))) = 0;
+thread_local Place stepAt __attribute__((tls_model("initial-exec"))) = 0;
+thread_local std::int64_t stepStartNs __attribute__((tls_model("initial-exec"))) = 0;
+
+__attribute__((noinline)) void watchPush(Place place, const Described& event) {
+  if (captureName != 0 && captureAt == 0 && isCapture(event)) {
+    captureAt = place;
+    captureChanged(true);
+  }
+  if (stepEnded != nullptr && stepAt == 0 && isStep(event)) {
+    stepAt = place;
+    stepStartNs = nowNs();
+  }
+}
+
+__attribute__((noinline)) void watchPop(Place place) {
+  if (stepAt == place) {
+    stepAt = 0;
+    stepEnded(nowNs() - stepStartNs);
+  }
+  if (captureAt == place) {
+    captureAt = 0;
+    captureChanged(false);
+  }
+}
 
 }  // namespace
 
 void captureOnly(const char* name, void (*onCapture)(bool open)) {
   captureChanged = onCapture;
   captureName = lacunaName(name);
+  watching = true;
+}
+
+void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs)) {
+  numberedSteps = name == nullptr;
+  stepNames[0] = lacunaName(name != nullptr ? name : "step");
+  stepNames[1] = lacunaName(name != nullptr ? name : "train_step");
+  stepEnded = onStep;
+  watching = true;
 }
 
 int pushRange(Domain& domain, const Described& event) {
   const unsigned slot = slotOf(domain);
   const unsigned level = threadLevels.level[slot]++;
-  if (__builtin_expect(captureName != 0, 0) && captureAt == 0 && isCapture(event)) {
-    captureAt = (level + 1) << 8 | slot;
-    captureChanged(true);
-  }
+  if (__builtin_expect(watching, 0)) watchPush((level + 1) << 8 | slot, event);
   if (!guest::on()) return static_cast<int>(level);
   LacunaName site = 0;
   if (__builtin_expect(event.attributes != nullptr && siteOf(domain, *event.attributes, site), 1)) {
@@ -203,10 +256,7 @@ int popRange(Domain& domain) {
   const unsigned level = --threadLevels.level[slot];
   if (guest::on()) lacunaDomainRangePop(domain.name());
   if (__builtin_expect(threadLevels.open != nullptr && threadLevels.open->count > 0, 0)) closeKept(domain, level);
-  if (__builtin_expect(captureAt != 0, 0) && captureAt == ((level + 1) << 8 | slot)) {
-    captureAt = 0;
-    captureChanged(false);
-  }
+  if (__builtin_expect(watching, 0)) watchPop((level + 1) << 8 | slot);
   return static_cast<int>(level);
 }
 

@@ -38,6 +38,7 @@ std::string formatCount(std::uint64_t count) {
 
 std::string formatDuration(std::int64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
   if (seconds < 10) return fmt::format("{:.2f} s", seconds);
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   const auto whole = static_cast<std::int64_t>(seconds);
@@ -52,12 +53,25 @@ LiveLine::LiveLine(bool wanted) {
 
 void LiveLine::show(std::int64_t elapsedNs, const prof::DrainStats& stats, const char* state) {
   if (!active_) return;
-  std::string line = fmt::format("lacuna: {} {} · {} events · {} dropped · {} · {} process{}", state,
-                                 formatDuration(elapsedNs), formatCount(stats.rows), formatCount(stats.dropped),
-                                 formatBytes(stats.fileBytes), stats.living, stats.living == 1 ? "" : "es");
-  const std::size_t width = terminalWidth();
-  // The dots take two bytes each but one column.
-  if (line.size() > width + 4) line.resize(width);
+  put(fmt::format("lacuna: {} {} · {} events · {} dropped · {} · {} process{}", state, formatDuration(elapsedNs),
+                  formatCount(stats.rows), formatCount(stats.dropped), formatBytes(stats.fileBytes), stats.living,
+                  stats.living == 1 ? "" : "es"));
+}
+
+void LiveLine::show(std::int64_t elapsedNs, std::size_t dumps, const char* state) {
+  if (!active_) return;
+  put(fmt::format("lacuna: {} {} · {} dump{} written", state, formatDuration(elapsedNs), dumps, dumps == 1 ? "" : "s"));
+}
+
+void LiveLine::put(std::string line) {
+  // A line that wrapped could not be taken back. Columns are counted, and a character is never cut in two.
+  std::size_t columns = 0;
+  const std::size_t width = terminalWidth() - 1;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if ((line[i] & 0xc0) == 0x80 || ++columns <= width) continue;
+    line.resize(i);
+    break;
+  }
   writeOut(fmt::format("\r\033[2m{}\033[0m\033[K", line));
   shown_ = true;
 }

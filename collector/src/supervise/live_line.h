@@ -20,9 +20,12 @@ class LiveLine {
   explicit LiveLine(bool wanted);
   ~LiveLine() { clear(); }
   void show(std::int64_t elapsedNs, const prof::DrainStats& stats, const char* state);
+  /// The same for a flight recorder.
+  void show(std::int64_t elapsedNs, std::size_t dumps, const char* state);
   void clear();
 
  private:
+  void put(std::string line);
   bool active_;
   bool shown_ = false;
 };

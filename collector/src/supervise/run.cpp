@@ -17,6 +17,7 @@
 #include "supervise/child.h"
 #include "supervise/control_file.h"
 #include "supervise/environment.h"
+#include "supervise/flight_recorder.h"
 #include "supervise/live_line.h"
 #include "supervise/program.h"
 #include "supervise/signals.h"
@@ -128,7 +129,6 @@ class Supervisor {
     how.flightRecorder = options_.ringBytes != 0;
     how.maxPoolBytes = how.flightRecorder ? options_.ringBytes : options_.memoryLimit;
     how.poolBytes = std::min<std::uint64_t>(how.poolBytes, how.maxPoolBytes);
-    if (how.flightRecorder) how.poolBytes = how.maxPoolBytes;
     if (auto status = prof::createRecording(recording_, how); !status) return status;
     auto control = ControlFile::create(recording_ / "control");
     if (!control) {
@@ -138,6 +138,10 @@ class Supervisor {
     control_ = std::make_unique<ControlFile>(std::move(*control));
     const bool waits = options_.delayNs > 0 || !options_.captureRange.empty();
     (*control_)->enabled.store(waits ? 0 : 1);
+    if (how.flightRecorder) {
+      flight_ = std::make_unique<FlightRecorder>(recording_, report_.output, options_);
+      return {};
+    }
     auto drainer = prof::Drainer::create(recording_, report_.output);
     if (!drainer) {
       abandon();
@@ -150,13 +154,19 @@ class Supervisor {
   std::vector<std::string> sessionVariables() const {
     std::vector<std::string> variables{fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
                                        fmt::format("{}={}", kControlVariable, control_->path().string()),
-                                       fmt::format("{}={}", kCaptureVariable, options_.captureRange)};
+                                       fmt::format("{}={}", kCaptureVariable, options_.captureRange),
+                                       fmt::format("{}={}", kStepVariable, stepVariable())};
     return variables;
   }
 
   prof::Status addExtras(ChildEnvironment& environment, const fs::path& injection) const {
     if (!options_.rawCapture.empty()) addRawCapture(environment, rawCapture_);
     return options_.torch ? addTorchHook(environment, injection) : prof::Status();
+  }
+
+  std::string stepVariable() const {
+    if (!options_.dumpOn.slowStep) return {};
+    return options_.stepRange.empty() ? kAnyStep : options_.stepRange;
   }
 
   prof::Status start(const Program& program) {
@@ -176,7 +186,7 @@ class Supervisor {
     auto pid = spawn(request);
     if (!pid) return pid.error();
     child_ = *pid;
-    if (options_.ringBytes == 0) drainer_->start();
+    if (drainer_) drainer_->start();
     return {};
   }
 
@@ -185,7 +195,7 @@ class Supervisor {
     while (!over) {
       pollfd wake{signals_.fd(), POLLIN, 0};
       poll(&wake, 1, 50);
-      const auto seen = signals_.relay(running_ ? child_ : 0);
+      const auto seen = signals_.relay(running_ ? child_ : 0, options_.dumpOn.signal ? SIGUSR2 : 0);
       const auto reaped = reap(child_);
       for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);
       // As a shell expects of a job: when the program is stopped, so are we.
@@ -199,6 +209,7 @@ class Supervisor {
 
   void ended(pid_t pid, Exit exit) {
     if (drainer_) drainer_->setExitCode(static_cast<std::uint32_t>(pid), exit.shellCode());
+    if (flight_) flight_->setExitCode(pid, exit.shellCode());
     if (pid != child_) return;
     running_ = false;
     report_.exitCode = exit.code;
@@ -207,7 +218,7 @@ class Supervisor {
 
   void handleSignals(const std::vector<int>& seen) {
     for (const int number : seen) {
-      if (number == SIGUSR2 && options_.dumpOn.signal) dump();
+      if (number == SIGUSR2 && options_.dumpOn.signal) dump("SIGUSR2");
       const bool stop = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
       if (stop && !running_) interrupted_ = true;
     }
@@ -227,11 +238,13 @@ class Supervisor {
     }
     if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
       dumpsSeen_ = wanted;
-      dump();
+      dump("lacuna trigger --dump");
     }
+    if (flight_) flight_->tend(control);
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
-      live_.show(elapsed, drainer_->stats(), stateWord(control));
+      flight_ ? live_.show(elapsed, flight_->dumpCount(), stateWord(control))
+              : live_.show(elapsed, drainer_->stats(), stateWord(control));
     }
   }
 
@@ -241,19 +254,14 @@ class Supervisor {
     return options_.ringBytes != 0 ? "recording in a ring" : "recording";
   }
 
-  void dump() {
-    dumped_ = true;
-    (void)(options_.ringBytes != 0 ? drainer_->drain().status() : drainer_->flush());
+  void dump(const char* reason) {
+    if (flight_) flight_->dump(reason);
+    if (drainer_) (void)drainer_->flush();
   }
 
   prof::Status finish() {
     report_.wallNs = nowNs() - startNs_;
-    const bool crashed = report_.exitSignal != 0 && options_.dumpOn.crash;
-    if (options_.ringBytes != 0 && !dumped_ && !crashed) {
-      abandon();
-      report_.output.clear();
-      return {};
-    }
+    if (flight_) return finishFlight();
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
     drainer_.reset();
@@ -261,13 +269,32 @@ class Supervisor {
     return status;
   }
 
+  prof::Status finishFlight() {
+    if (options_.dumpOn.crash && report_.exitSignal != 0) {
+      flight_->dump(fmt::format("the program was killed by signal {}", report_.exitSignal));
+    } else if (options_.dumpOn.crash && report_.exitCode != 0) {
+      flight_->dump(fmt::format("the program ended with code {}", report_.exitCode));
+    }
+    auto dumps = flight_->finish();
+    abandon();
+    report_.output.clear();
+    if (!dumps) return dumps.error();
+    report_.dumps = std::move(*dumps);
+    if (report_.dumps.empty()) return {};
+    report_.output = report_.dumps.back().file;
+    report_.stats = report_.dumps.back().stats;
+    return {};
+  }
+
   /// Leaves nothing behind.
   void abandon() {
+    const bool ours = drainer_ != nullptr;
     drainer_.reset();
+    flight_.reset();
     control_.reset();
     (void)prof::removeRecording(recording_);
     std::error_code error;
-    fs::remove(report_.output, error);
+    if (ours) fs::remove(report_.output, error);
   }
 
   const RunOptions& options_;
@@ -277,13 +304,13 @@ class Supervisor {
   fs::path recording_;
   fs::path rawCapture_;
   std::unique_ptr<ControlFile> control_;
-  std::unique_ptr<prof::Drainer> drainer_;
+  std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
+  std::unique_ptr<FlightRecorder> flight_;
   pid_t child_ = 0;
   bool running_ = true;
   bool interrupted_ = false;
   bool begun_ = false;
   bool closed_ = false;
-  bool dumped_ = false;
   std::uint32_t dumpsSeen_ = 0;
   std::int64_t startNs_ = 0;
   std::int64_t shownNs_ = 0;

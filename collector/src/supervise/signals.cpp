@@ -25,14 +25,14 @@ SignalRelay::~SignalRelay() {
   pthread_sigmask(SIG_SETMASK, &callersMask_, nullptr);
 }
 
-std::vector<int> SignalRelay::relay(pid_t target) {
+std::vector<int> SignalRelay::relay(pid_t target, int kept) {
   std::vector<int> seen;
   signalfd_siginfo info{};
   while (read(fd_, &info, sizeof(info)) == sizeof(info)) {
     const int number = static_cast<int>(info.ssi_signo);
     seen.push_back(number);
     const bool fromKernel = info.ssi_code > 0;
-    if (number == SIGCHLD || number == SIGPIPE || fromKernel || target <= 0) continue;
+    if (number == SIGCHLD || number == SIGPIPE || number == kept || fromKernel || target <= 0) continue;
     if (info.ssi_code == SI_QUEUE) {
       sigqueue(target, number, sigval{.sival_ptr = reinterpret_cast<void*>(info.ssi_ptr)});
     } else {

@@ -25,8 +25,8 @@ class SignalRelay {
   [[nodiscard]] const sigset_t& callersMask() const { return callersMask_; }
   /// Hands what has arrived on to `target` and returns the signals seen. A signal that the terminal sent has reached
   /// the target already, because it shares our process group, so it is reported but not sent twice. A target of 0 gets
-  /// nothing.
-  std::vector<int> relay(pid_t target);
+  /// nothing, and nobody gets the signal `kept`.
+  std::vector<int> relay(pid_t target, int kept = 0);
 
  private:
   int fd_ = -1;

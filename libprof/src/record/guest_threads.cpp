@@ -78,18 +78,6 @@ std::uint32_t grow(Mapping& mapping) {
   return first;
 }
 
-std::uint64_t recordsIn(unsigned char* segment) {
-  std::uint64_t records = 0;
-  for (std::size_t at = kSegmentHead; at < kSegmentBytes;) {
-    const auto* slot = reinterpret_cast<const std::uint64_t*>(segment + at);
-    const std::size_t slots = slot[0] != 0 ? slotsOf(slot[1]) : 0;
-    if (slots == 0) break;
-    if (kindOf(slot[1]) != Kind::Gap) ++records;
-    at += slots * kSlotBytes;
-  }
-  return records;
-}
-
 void emptySegment(unsigned char* segment) {
   std::memset(static_cast<void*>(segment + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
 }
@@ -116,6 +104,8 @@ std::uint32_t stealOldest(Mapping& mapping) {
   const std::uint32_t segment = victim->first.load(std::memory_order_relaxed);
   victim->dropped.fetch_add(recordsIn(view.segmentBase(segment)), std::memory_order_relaxed);
   victim->first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
+  // Whoever copies the segment meanwhile sees the new beginning before the first emptied record.
+  std::atomic_thread_fence(std::memory_order_release);
   emptySegment(view.segmentBase(segment));
   return segment;
 }

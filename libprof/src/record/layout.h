@@ -198,6 +198,19 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
   return 0;
 }
 
+/// Records in a segment that its thread has left behind.
+inline std::uint64_t recordsIn(const unsigned char* segment) {
+  std::uint64_t records = 0;
+  for (std::size_t at = kSegmentHead; at < kSegmentBytes;) {
+    const auto* slot = reinterpret_cast<const std::uint64_t*>(segment + at);
+    const std::size_t slots = slot[0] != 0 ? slotsOf(slot[1]) : 0;
+    if (slots == 0) break;
+    if (kindOf(slot[1]) != Kind::Gap) ++records;
+    at += slots * kSlotBytes;
+  }
+  return records;
+}
+
 constexpr std::size_t roundUp(std::size_t value, std::size_t to) {
   return (value + to - 1) / to * to;
 }

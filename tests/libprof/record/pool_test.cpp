@@ -3,7 +3,9 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include <atomic>
 #include <fstream>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -71,6 +73,40 @@ TEST_F(PoolTest, FlightRecorderKeepsTheNewest) {
   ASSERT_GT(marks.size(), 7000u);
   EXPECT_EQ(marks.back().payload, kMarks - 1);
   EXPECT_EQ(marks.front().payload, kMarks - marks.size());
+}
+
+TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreWhole) {
+  begin(16 * recording::kSegmentBytes, true);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      for (std::uint64_t n = 0; !stop; n += 100) markNumbers(n, n + 100);
+    });
+  }
+  std::uint64_t last = 0;
+  for (int i = 0; i < 10; ++i) {
+    // While the threads have yet to fill the ring, too.
+    SnapshotOptions options;
+    options.reason = "test";
+    const auto stats = snapshot(recordingDir(), trace(), options);
+    ASSERT_OK(stats);
+    EXPECT_EQ((*stats).damaged, 0u);
+    Trace file(trace());
+    std::map<ThreadId, std::uint64_t> next;
+    for (const Mark& mark : file.rows<Mark>()) {
+      const auto known = next.find(mark.thread);
+      if (known != next.end()) {
+        ASSERT_EQ(mark.payload, known->second);
+      }
+      next[mark.thread] = mark.payload + 1;
+      last = std::max(last, mark.payload);
+    }
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(last, 8000u);
+  EXPECT_FALSE(std::filesystem::exists(recordingDir() / "snapshot"));
 }
 
 TEST_F(PoolTest, RangesMeetTheirOwnBeginningsAcrossAGap) {

@@ -34,8 +34,9 @@ prof::Result<std::int64_t> parseDuration(std::string_view text);
 
 /// When a flight recorder writes what it holds.
 struct DumpOn {
-  bool signal = false;
-  bool crash = false;
+  bool signal = false;    ///< SIGUSR2 to the supervisor, which then keeps it from the program
+  bool crash = false;     ///< the program was killed by a signal or ended with a code other than 0
+  bool slowStep = false;  ///< a step took much longer than those before it
 };
 prof::Result<DumpOn> parseDumpOn(std::string_view list);
 
@@ -52,9 +53,14 @@ struct RunOptions {
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
   DumpOn dumpOn;
-  bool waitForAll = true;  ///< wait for daemonised and background children too
-  bool live = true;        ///< a status line, where standard error is a terminal
+  std::string stepRange;      ///< what a step is; empty: the runtime's and PyTorch's step ranges
+  double slowDeviations = 5;  ///< median absolute deviations above the median that make a step slow
+  bool waitForAll = true;     ///< wait for daemonised and background children too
+  bool live = true;           ///< a status line, where standard error is a terminal
   bool summary = true;
 };
+
+/// Refuses options that contradict or miss one another, with the remedy.
+prof::Status checkOptions(const RunOptions& options);
 
 }  // namespace lacuna::collector

@@ -15,7 +15,15 @@ namespace lacuna::collector {
 
 /// What came of a run.
 struct RunReport {
-  std::filesystem::path output;  ///< empty when a flight recorder had no reason to write
+  /// One trace of a flight recorder.
+  struct Dump {
+    std::filesystem::path file;
+    std::string reason;
+    prof::DrainStats stats;
+  };
+  /// Of a flight recorder the last dump; empty when there was no reason for one.
+  std::filesystem::path output;
+  std::vector<Dump> dumps;
   std::int64_t wallNs = 0;
   prof::DrainStats stats;
   std::uint64_t samples = 0;       ///< CPU samples

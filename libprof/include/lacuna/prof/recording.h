@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/result.h"
@@ -106,6 +109,32 @@ class Drainer::Access {
 
  protected:
   ~Access() = default;
+};
+
+struct SnapshotOptions {
+  WriterOptions writer;
+  /// Goes into the trace, as a line of its log and as `dump.reason` of its environment.
+  std::string reason;
+  std::map<std::uint32_t, int> exitCodes;  ///< by process id, as in Drainer::setExitCode
+  std::uint64_t forgotten = 0;             ///< events that a FlightTrimmer took away
+};
+/// Writes what a flight recorder holds at this moment into a finished trace of its own, while everybody goes on
+/// recording. Needs as much room in the recording's directory as the recorders hold, until it returns. What is
+/// overwritten meanwhile is left out, and counted. One at a time for a recording.
+Result<DrainStats> snapshot(const std::filesystem::path& directory, const std::filesystem::path& output,
+                            const SnapshotOptions& options = {});
+
+/// Keeps a flight recorder's memory bounded although processes come and go.
+class FlightTrimmer {
+ public:
+  explicit FlightTrimmer(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  /// Deletes what processes left that were found to have ended, those found first, until the rest holds at most
+  /// `bytes` of events; the last one stays in any case. Returns the events that are gone.
+  std::uint64_t trim(std::uint64_t bytes);
+
+ private:
+  std::filesystem::path directory_;
+  std::vector<std::filesystem::path> dead_;
 };
 
 /// Makes a trace of a recording whose drainer died: continues from what it had written to its own trace (found through

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "supervise/flight_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "lacuna/prof/recording.h"
+#include "supervise/live_line.h"
+
+namespace lacuna::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run whose steps are all slow in turn must not fill the disk.
+constexpr int kMostSlowDumps = 16;
+constexpr std::int64_t kTrimEvery = 200'000'000;
+
+std::int64_t nowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
+}
+
+}  // namespace
+
+FlightRecorder::FlightRecorder(fs::path recording, fs::path output, const RunOptions& options)
+    : recording_(std::move(recording)),
+      output_(std::move(output)),
+      options_(options),
+      steps_(options.slowDeviations),
+      trimmer_(recording_),
+      thread_([this] { work(); }) {}
+
+FlightRecorder::~FlightRecorder() {
+  (void)finish();
+}
+
+void FlightRecorder::dump(const std::string& reason) {
+  const std::lock_guard guard(mutex_);
+  wanted_ += wanted_.empty() ? reason : "; " + reason;
+  wake_.notify_all();
+}
+
+void FlightRecorder::setExitCode(int pid, int code) {
+  const std::lock_guard guard(mutex_);
+  exitCodes_[static_cast<std::uint32_t>(pid)] = code;
+}
+
+std::size_t FlightRecorder::dumpCount() const {
+  const std::lock_guard guard(mutex_);
+  return dumps_.size();
+}
+
+void FlightRecorder::tend(Control& control) {
+  if (options_.dumpOn.slowStep) watchSteps(control);
+  const auto now = nowNs();
+  const std::unique_lock guard(mutex_);
+  // A dump that is being copied must not lose files meanwhile.
+  if (writing_ || !wanted_.empty() || now - trimmedNs_ < kTrimEvery) return;
+  trimmedNs_ = now;
+  forgotten_ += trimmer_.trim(options_.ringBytes);
+}
+
+void FlightRecorder::watchSteps(Control& control) {
+  const std::uint64_t count = control.stepCount.load(std::memory_order_relaxed);
+  stepsSeen_ = std::max(stepsSeen_, count - std::min<std::uint64_t>(count, Control::kSteps));
+  for (; stepsSeen_ < count; ++stepsSeen_) {
+    const StepNote& note = control.steps[stepsSeen_ % Control::kSteps];
+    const std::uint64_t sequence = note.sequence.load(std::memory_order_acquire);
+    const std::int64_t durationNs = note.durationNs;
+    const int process = note.process;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool whole = sequence == stepsSeen_ + 1 && note.sequence.load(std::memory_order_relaxed) == sequence;
+    // One that is still being written is looked at the next time; one that was overwritten is lost.
+    if (!whole && sequence <= stepsSeen_) return;
+    if (!whole) continue;
+    const auto slow = steps_.add(process, durationNs);
+    if (!slow || slowDumps_ >= kMostSlowDumps) continue;
+    ++slowDumps_;
+    dump(fmt::format("slow step of process {}: {}, usual {} ± {}", process, formatDuration(slow->durationNs),
+                     formatDuration(slow->medianNs), formatDuration(slow->deviationNs)));
+  }
+}
+
+void FlightRecorder::work() {
+  std::unique_lock guard(mutex_);
+  while (true) {
+    wake_.wait(guard, [&] { return stopping_ || !wanted_.empty(); });
+    if (wanted_.empty()) return;
+    const std::string reason = std::exchange(wanted_, {});
+    writing_ = true;
+    guard.unlock();
+    write(reason);
+    guard.lock();
+    writing_ = false;
+  }
+}
+
+fs::path FlightRecorder::nextName() {
+  const fs::path stem = output_.parent_path() / output_.stem();
+  std::error_code error;
+  fs::path name;
+  do {
+    name = fmt::format("{}.dump-{}{}", stem.string(), ++number_, output_.extension().string());
+  } while (fs::exists(name, error));
+  return name;
+}
+
+void FlightRecorder::write(const std::string& reason) {
+  prof::SnapshotOptions how;
+  how.reason = reason;
+  {
+    const std::lock_guard guard(mutex_);
+    how.exitCodes = exitCodes_;
+    how.forgotten = forgotten_;
+  }
+  const fs::path name = nextName();
+  const auto stats = prof::snapshot(recording_, name, how);
+  const std::lock_guard guard(mutex_);
+  if (stats) {
+    dumps_.push_back({name, reason, *stats});
+  } else if (failure_.ok()) {
+    failure_ = stats.status();
+  }
+}
+
+prof::Result<std::vector<RunReport::Dump>> FlightRecorder::finish() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  if (!failure_.ok()) return failure_.error();
+  return dumps_;
+}
+
+}  // namespace lacuna::collector

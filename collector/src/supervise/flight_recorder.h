@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/guest.h"
+#include "lacuna/collector/options.h"
+#include "lacuna/collector/run.h"
+#include "lacuna/prof/recording.h"
+#include "supervise/step_watch.h"
+
+namespace lacuna::collector {
+
+/// Writes what a ring recording holds, when asked or when a step is slow. Dumps are written by a thread of its own, one
+/// after the other; programs and supervisor go on meanwhile. Construct after SignalRelay.
+class FlightRecorder {
+ public:
+  FlightRecorder(std::filesystem::path recording, std::filesystem::path output, const RunOptions& options);
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+  ~FlightRecorder();
+
+  /// Asks for a dump. Wishes that come before it is begun are one with it.
+  void dump(const std::string& reason);
+  /// Looks for slow steps, and bounds the memory of processes that have ended. To be called often.
+  void tend(Control& control);
+  void setExitCode(int pid, int code);
+  /// Waits for what was asked for. The dumps, and the first failure.
+  prof::Result<std::vector<RunReport::Dump>> finish();
+  [[nodiscard]] std::size_t dumpCount() const;
+
+ private:
+  void work();
+  void write(const std::string& reason);
+  std::filesystem::path nextName();
+  void watchSteps(Control& control);
+
+  const std::filesystem::path recording_;
+  const std::filesystem::path output_;
+  const RunOptions& options_;
+  StepWatch steps_;
+  std::uint64_t stepsSeen_ = 0;
+  int slowDumps_ = 0;
+  prof::FlightTrimmer trimmer_;
+  std::int64_t trimmedNs_ = 0;
+  int number_ = 0;
+
+  mutable std::mutex mutex_;  ///< guards what follows
+  std::condition_variable wake_;
+  std::string wanted_;
+  bool writing_ = false;
+  bool stopping_ = false;
+  std::uint64_t forgotten_ = 0;
+  std::map<std::uint32_t, int> exitCodes_;
+  std::vector<RunReport::Dump> dumps_;
+  prof::Status failure_;
+  std::thread thread_;
+};
+
+}  // namespace lacuna::collector

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "record/drain_core.h"
+#include "record/proc_files.h"
+
+namespace fs = std::filesystem;
+
+namespace lacuna::prof {
+
+using namespace recording;
+
+namespace {
+
+/// Copies word by word upwards: a record's stamp is its first word and is written last, so a stamp that is copied has
+/// the rest of its record behind it.
+void copyWords(const unsigned char* from, std::uint64_t* to, std::size_t bytes) {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(from);
+  for (std::size_t i = 0; i < bytes / 8; ++i) to[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+}
+
+/// A file that is written in places.
+class SparseFile {
+ public:
+  SparseFile(const fs::path& path, std::size_t size)
+      : fd_(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600)) {
+    ok_ = fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(size)) == 0;
+  }
+  SparseFile(const SparseFile&) = delete;
+  SparseFile& operator=(const SparseFile&) = delete;
+  ~SparseFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  void put(const void* bytes, std::size_t size, std::size_t offset) {
+    const auto* at = static_cast<const char*>(bytes);
+    while (ok_ && size > 0) {
+      const ssize_t written = pwrite(fd_, at, size, static_cast<off_t>(offset));
+      if (written <= 0 && errno != EINTR) ok_ = false;
+      if (written <= 0) continue;
+      at += written;
+      offset += static_cast<std::size_t>(written);
+      size -= static_cast<std::size_t>(written);
+    }
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+
+ private:
+  int fd_;
+  bool ok_ = false;
+};
+
+/// Copies one recorder's file while its process writes it.
+class Copy {
+ public:
+  Copy(const View& view, SparseFile& to) : view_(view), to_(to), buffer_(kSegmentBytes / 8) {
+    maxSegments_ = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
+  }
+
+  void run() {
+    copyRegion(0, kHeaderBytes);
+    chains_.resize(kMaxThreads + 1);
+    // A ring that turns faster than it can be copied is tried again, for what it holds then.
+    for (int attempt = 0; attempt < 8 && copySegments(); ++attempt) {
+      // All at the end: a segment may have gone from one thread to another since its copy was made.
+      for (std::uint32_t index = 1; index <= kMaxThreads; ++index) keepWhole(chains_[index], view_.thread(index));
+    }
+    for (std::uint32_t index = 1; index <= kMaxThreads; ++index) copyEntry(index);
+    // A name is there before a record uses it, so names come last.
+    const std::size_t used = std::min<std::size_t>(view_.header().stringsUsed.load(), kStringsBytes);
+    copyRegion(view_.offsets.strings, roundUp(used, 8));
+    const auto strings = static_cast<std::uint32_t>(used);
+    to_.put(&strings, sizeof strings, offsetof(Header, stringsUsed));
+    to_.put(&maxSegments_, sizeof maxSegments_, offsetof(Header, segmentCount));
+  }
+
+ private:
+  void copyRegion(std::size_t offset, std::size_t bytes) {
+    while (bytes > 0) {
+      const std::size_t part = std::min(bytes, kSegmentBytes);
+      copyWords(view_.base + offset, buffer_.data(), part);
+      to_.put(buffer_.data(), part, offset);
+      offset += part;
+      bytes -= part;
+    }
+  }
+
+  [[nodiscard]] std::size_t offsetOf(std::uint32_t segment) const {
+    return view_.offsets.segments + (segment - 1) * kSegmentBytes;
+  }
+
+  /// A segment is the one that it was as long as it has its number.
+  struct Link {
+    std::uint32_t segment;
+    std::uint64_t sequence;
+  };
+
+  /// The thread's segments, oldest first, as far as they are its own.
+  std::vector<Link> chainOf(std::uint32_t index, const ThreadEntry& entry) const {
+    std::vector<Link> chain;
+    const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed);
+    std::uint32_t segment = entry.first.load(std::memory_order_acquire);
+    while (segment != 0 && segment <= maxSegments_ && chain.size() <= maxSegments_) {
+      const Segment& head = view_.segment(segment);
+      const bool own = head.owner.load(std::memory_order_acquire) == index &&
+                       head.generation.load(std::memory_order_relaxed) == generation;
+      const std::uint64_t sequence = head.sequence.load(std::memory_order_relaxed);
+      if (!own || (!chain.empty() && sequence <= chain.back().sequence)) break;
+      chain.push_back({segment, sequence});
+      segment = head.next.load(std::memory_order_acquire);
+    }
+    return chain;
+  }
+
+  /// The part of the chain that was not overwritten before this moment.
+  void keepWhole(std::vector<Link>& chain, const ThreadEntry& entry) const {
+    // Segments are overwritten oldest first, and the thread's beginning moves on before that: whatever lies behind
+    // its beginning now was whole when it was copied.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uint32_t first = entry.first.load(std::memory_order_acquire);
+    const std::uint64_t sequence =
+        first != 0 && first <= maxSegments_ ? view_.segment(first).sequence.load(std::memory_order_relaxed) : 0;
+    chain.erase(chain.begin(), std::find_if(chain.begin(), chain.end(), [&](const Link& link) {
+                  return link.segment == first && link.sequence == sequence;
+                }));
+  }
+
+  /// Copies what threads have of which nothing is copied yet. False when there was none.
+  bool copySegments() {
+    bool any = false;
+    for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
+      const ThreadEntry& entry = view_.thread(index);
+      if (!chains_[index].empty() || entry.state.load(std::memory_order_acquire) == EntryState::Free) continue;
+      chains_[index] = chainOf(index, entry);
+      for (const Link& link : chains_[index]) copyRegion(offsetOf(link.segment), kSegmentBytes);
+      any |= !chains_[index].empty();
+    }
+    return any;
+  }
+
+  void copyEntry(std::uint32_t index) {
+    if (view_.thread(index).state.load(std::memory_order_acquire) == EntryState::Free) return;
+    const std::vector<Link>& chain = chains_[index];
+    const std::size_t at = view_.offsets.threads + (index - 1) * kThreadBytes;
+    copyRegion(at, kThreadBytes);
+    const std::uint32_t from = chain.empty() ? 0 : chain.front().segment;
+    const std::uint32_t to = chain.empty() ? 0 : chain.back().segment;
+    to_.put(&from, sizeof from, at + offsetof(ThreadEntry, first));
+    to_.put(&to, sizeof to, at + offsetof(ThreadEntry, current));
+    const std::uint32_t none = 0;
+    if (to != 0) to_.put(&none, sizeof none, offsetOf(to) + offsetof(Segment, next));
+  }
+
+  const View& view_;
+  SparseFile& to_;
+  std::uint32_t maxSegments_;
+  std::vector<std::uint64_t> buffer_;
+  std::vector<std::vector<Link>> chains_;  ///< by thread
+};
+
+Status copyRecorder(const fs::path& from, const fs::path& folder) {
+  const Result<MappedFile> file = MappedFile::open(from, true);
+  // One that is only being made has nothing yet; one that is damaged cannot be copied.
+  if (!file.ok()) return {};
+  const View& view = (*file).view();
+  SparseFile to(folder / from.filename(), view.offsets.end);
+  if (to.ok()) Copy(view, to).run();
+  if (to.ok()) return {};
+  return Error{fmt::format("{}: cannot be written: {}", (folder / from.filename()).string(), std::strerror(errno))};
+}
+
+Status copyRecording(const fs::path& directory, const fs::path& copy) {
+  std::error_code error;
+  fs::remove_all(copy, error);
+  fs::create_directory(copy, error);
+  if (error) return Error{fmt::format("{}: cannot be made: {}", copy.string(), error.message())};
+  const RecordingFiles files = listRecording(directory);
+  for (const fs::path& recorder : files.recorders) {
+    if (auto status = copyRecorder(recorder, copy); !status.ok()) return status;
+  }
+  return {};
+}
+
+Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const SnapshotOptions& options) {
+  Result<Writer> writer = Writer::create(output, options.writer);
+  if (!writer.ok()) return writer.error();
+  DrainCore core({copy, false}, std::move(*writer), {});
+  TraceBook& book = core.book();
+  const TimeNs nowNs = readClocks().monotonicNs;
+  if (!options.reason.empty()) {
+    book.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
+    book.append(Environment{.key = book.writer().intern("dump.reason"), .value = book.writer().intern(options.reason)});
+  }
+  if (options.forgotten > 0) book.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
+  for (const auto& [pid, code] : options.exitCodes) book.setExitCode(pid, code);
+  if (const Status status = core.finish(); !status.ok()) return status.error();
+  return core.stats();
+}
+
+std::uint64_t recordsOf(const View& view) {
+  const auto count = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
+  std::uint64_t records = view.header().dropped.load();
+  for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
+    const ThreadEntry& entry = view.thread(index);
+    records += entry.dropped.load();
+    std::uint32_t segment = entry.first.load();
+    for (std::uint32_t hops = 0; segment != 0 && segment <= count && hops < count; ++hops) {
+      records += recordsIn(view.segmentBase(segment));
+      segment = view.segment(segment).next.load();
+    }
+  }
+  return records;
+}
+
+std::uint64_t bytesOf(const View& view) {
+  return view.header().segmentCount.load() * static_cast<std::uint64_t>(kSegmentBytes);
+}
+
+}  // namespace
+
+Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options) {
+  const Result<Settings> settings = readSettings(directory);
+  if (!settings.ok()) return settings.status().error();
+  const fs::path copy = directory / "snapshot";
+  std::error_code error;
+  if (auto status = copyRecording(directory, copy); !status.ok()) {
+    fs::remove_all(copy, error);
+    return status.error();
+  }
+  // The trace appears whole or not at all.
+  const fs::path temporary = output.string() + ".part";
+  Result<DrainStats> stats = writeCopy(copy, temporary, options);
+  fs::remove_all(copy, error);
+  error.clear();
+  if (stats.ok()) fs::rename(temporary, output, error);
+  if (stats.ok() && error) stats = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
+  if (!stats.ok()) fs::remove(temporary, error);
+  return stats;
+}
+
+std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
+  for (const fs::path& path : listRecording(directory_).recorders) {
+    if (std::find(dead_.begin(), dead_.end(), path) != dead_.end()) continue;
+    const Result<MappedFile> file = MappedFile::open(path, true);
+    if (!file.ok()) continue;
+    const Header& header = (*file).view().header();
+    if (header.detached.load() == 0 && processIsAlive(header.osPid, header.startTicks)) continue;
+    dead_.push_back(path);
+  }
+  std::uint64_t held = 0;
+  std::size_t kept = dead_.size();
+  while (kept > 0) {
+    const Result<MappedFile> file = MappedFile::open(dead_[kept - 1], true);
+    held += file.ok() ? bytesOf((*file).view()) : 0;
+    if (held > bytes && kept < dead_.size()) break;
+    --kept;
+  }
+  std::uint64_t records = 0;
+  for (std::size_t i = 0; i < kept; ++i) {
+    if (const Result<MappedFile> file = MappedFile::open(dead_[i], true); file.ok())
+      records += recordsOf((*file).view());
+    std::error_code error;
+    fs::remove(dead_[i], error);
+  }
+  dead_.erase(dead_.begin(), dead_.begin() + static_cast<std::ptrdiff_t>(kept));
+  return records;
+}
+
+}  // namespace lacuna::prof

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "e2e/run_fixture.h"
+
+namespace lacuna {
+namespace {
+
+using prof::Reader;
+using testing::HasSubstr;
+
+/// What is recorded when, and the flight recorder.
+class ControlTest : public RunTest {
+ protected:
+  /// Steps of 10 ms, named "work 0" to "work N-1" inside.
+  static std::string steps(int count) { return program("step_program") + " step " + std::to_string(count) + " 10"; }
+
+  /// Starts `lacuna run` behind the shell's back; its number is in $run.
+  static std::string inBackground(const std::string& words) {
+    return program("lacuna") + " run -q " + words + " 2>stderr.txt & run=$!; ";
+  }
+  static std::string untilThere(const std::string& file) {
+    return "until [ -e " + file + " ] || ! kill -0 $run; do sleep 0.01; done; ";
+  }
+  static std::string trigger(const std::string& what) { return program("lacuna") + " trigger $run " + what + "; "; }
+
+  static bool has(const Reader& reader, const std::string& name) { return rangesOf(reader).count(name) > 0; }
+  bool exists(const std::string& name) const { return fs::exists(folder_ / name); }
+
+  static std::uint64_t droppedIn(const Reader& reader) {
+    std::uint64_t dropped = 0;
+    const auto counts = *reader.column<&prof::Drop::count>();
+    for (const auto count : counts) dropped += count;
+    return dropped;
+  }
+  static std::string reasonOf(const Reader& reader) {
+    const auto rows = *reader.table<prof::Environment>();
+    for (std::size_t i = 0; i < rows.key.size(); ++i) {
+      if (reader.text(rows.key[i]) == "dump.reason") return std::string(reader.text(rows.value[i]));
+    }
+    return {};
+  }
+  std::string refused(const std::string& words) {
+    EXPECT_EQ(WEXITSTATUS(lacuna(words + " -- true")), 2) << words;
+    EXPECT_FALSE(exists("true.lcn")) << words;
+    return said();
+  }
+};
+
+TEST_F(ControlTest, DelayLeavesTheBeginningOut) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --delay 200ms -- " + steps(50))), 0);
+  const Reader reader = trace();
+  EXPECT_FALSE(has(reader, "work 0"));
+  EXPECT_TRUE(has(reader, "work 49"));
+}
+
+TEST_F(ControlTest, DurationLeavesTheEndOutAndTheProgramRunsOn) {
+  ::setenv("SAY", "49", 1);
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --duration 150ms -- " + steps(50))), 0);
+  ::unsetenv("SAY");
+  const Reader reader = trace();
+  EXPECT_TRUE(has(reader, "work 0"));
+  EXPECT_FALSE(has(reader, "work 49"));
+  EXPECT_TRUE(exists("at-49"));
+}
+
+TEST_F(ControlTest, TriggerStopsAndStarts) {
+  ASSERT_EQ(WEXITSTATUS(shell("export SAY=10; " + inBackground("-o out.lcn -- " + steps(100)) + untilThere("at-10") +
+                              trigger("--stop") + "sleep 0.2; " + trigger("--start") + "wait $run")),
+            0);
+  const auto counts = rangesOf(trace());
+  EXPECT_EQ(counts.count("work 0"), 1u);
+  EXPECT_EQ(counts.count("work 99"), 1u);
+  EXPECT_LT(counts.size(), 95u);
+}
+
+TEST_F(ControlTest, TriggerDumpMakesAGrowingTraceReadable) {
+  ASSERT_EQ(WEXITSTATUS(shell("export SAY=10; " + inBackground("-o out.lcn -- " + steps(100)) + untilThere("at-10") +
+                              trigger("--dump") + "sleep 0.3; cp out.lcn growing.lcn; wait $run")),
+            0);
+  auto growing = Reader::open(folder_ / "growing.lcn");
+  ASSERT_TRUE(growing);
+  EXPECT_FALSE(growing->complete());
+  EXPECT_TRUE(has(*growing, "work 5"));
+  EXPECT_FALSE(has(*growing, "work 99"));
+  EXPECT_TRUE(has(trace(), "work 99"));
+}
+
+TEST_F(ControlTest, TriggerSaysWhomItCannotReach) {
+  EXPECT_NE(shell(program("lacuna") + " trigger $$ --stop 2>stderr.txt"), 0);
+  EXPECT_THAT(said(), HasSubstr("is not being recorded"));
+  EXPECT_NE(shell(program("lacuna") + " trigger 2000000000 --stop 2>stderr.txt"), 0);
+  EXPECT_THAT(said(), HasSubstr("there is no process"));
+}
+
+TEST_F(ControlTest, NoWaitLeavesBackgroundProcessesBehind) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --no-wait -- " + program("ending_program") + " daemon")), 0);
+  EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"before", 1000}}));
+  expectNothingLeft();
+}
+
+TEST_F(ControlTest, StatusLineTellsAndGoesAway) {
+  if (shell("script --version >version.txt 2>&1") != 0) GTEST_SKIP() << "no script(1) for a terminal";
+  ASSERT_EQ(WEXITSTATUS(shell("TERM=xterm script -qec '" + program("lacuna") + " run --no-report -o out.lcn -- " +
+                              steps(100) + "' terminal.txt >stdout.txt")),
+            0);
+  const std::string terminal = textOf("terminal.txt");
+  EXPECT_THAT(terminal, HasSubstr("lacuna: recording "));
+  EXPECT_THAT(terminal, HasSubstr(" events · 0 dropped · "));
+  EXPECT_THAT(terminal, HasSubstr("\r\033[K"));
+}
+
+TEST_F(ControlTest, ASignalDumpsTheFlightRecorderAndItGoesOn) {
+  ASSERT_EQ(
+      WEXITSTATUS(shell("export SAY=20; " + inBackground("-o out.lcn --ring 16M --dump-on signal -- " + steps(100)) +
+                        untilThere("at-20") + "kill -USR2 $run; until [ -e out.dump-1.lcn ]; do sleep 0.01; done; " +
+                        trigger("--dump") + "wait $run")),
+      0)
+      << "the program does not get the signal";
+  const Reader first = trace("out.dump-1.lcn");
+  EXPECT_TRUE(has(first, "work 10"));
+  EXPECT_FALSE(has(first, "work 99"));
+  EXPECT_EQ(reasonOf(first), "SIGUSR2");
+  const Reader second = trace("out.dump-2.lcn");
+  EXPECT_GT(rangesOf(second).size(), rangesOf(first).size());
+  EXPECT_TRUE(has(second, "work 10"));
+  EXPECT_FALSE(exists("out.lcn"));
+  expectNothingLeft();
+}
+
+TEST_F(ControlTest, ACrashDumpsTheNewestAndCountsTheRest) {
+  const int status = lacuna("-o out.lcn --ring 1M -- " + program("ending_program") + " many");
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  const Reader reader = trace("out.dump-1.lcn");
+  EXPECT_THAT(reasonOf(reader), HasSubstr("killed by signal 9"));
+  std::uint64_t records = 0;
+  const auto flags = *reader.column<&prof::Range::flags>();
+  for (const auto flag : flags) records += (flag & prof::kNoStart) != 0 ? 1 : 2;
+  EXPECT_EQ(records + droppedIn(reader), 2u * (1000 + 200000));
+  EXPECT_GT(records, 40000u) << "the ring holds 65536 records less what a segment may lack";
+  expectNothingLeft();
+}
+
+TEST_F(ControlTest, AFlightRecorderWithoutAReasonLeavesNothing) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 16M -- " + program("ending_program") + " fork")), 0);
+  EXPECT_FALSE(exists("out.lcn"));
+  EXPECT_FALSE(exists("out.dump-1.lcn"));
+  expectNothingLeft();
+}
+
+TEST_F(ControlTest, TheRingOfProcessesThatEndedIsBounded) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M --dump-on crash -- sh -c '" + program("ending_program") +
+                               " children; sleep 0.5; exit 1'")),
+            1);
+  const Reader reader = trace("out.dump-1.lcn");
+  const auto counts = rangesOf(reader);
+  std::uint64_t records = 0;
+  for (const auto& [name, count] : counts) records += 2 * static_cast<std::uint64_t>(count);
+  EXPECT_EQ(records + droppedIn(reader), 2u * 2000);
+  EXPECT_LT(reader.rows<prof::Process>(), 50u);
+}
+
+class SlowStepTest : public ControlTest, public testing::WithParamInterface<std::pair<std::string, std::string>> {};
+
+TEST_P(SlowStepTest, DumpsWhatLedToIt) {
+  const auto& [name, option] = GetParam();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 16M --dump-on slow-step " + option + " -- " +
+                               program("step_program") + " '" + name + "' 60 5 40 300")),
+            0);
+  // A busy machine may have made other steps slow, too.
+  bool found = false;
+  for (int i = 1; exists("out.dump-" + std::to_string(i) + ".lcn"); ++i) {
+    const Reader reader = trace("out.dump-" + std::to_string(i) + ".lcn");
+    EXPECT_THAT(reasonOf(reader), HasSubstr("slow step of process"));
+    found |= has(reader, "work 39") && has(reader, "work 40") && !has(reader, "work 59");
+  }
+  EXPECT_TRUE(found);
+  expectNothingLeft();
+}
+
+INSTANTIATE_TEST_SUITE_P(Names, SlowStepTest,
+                         testing::Values(std::pair("step", ""), std::pair("ProfilerStep#", ""),
+                                         std::pair("my loop", "--step-range 'my loop'")),
+                         [](const auto& info) { return "Name" + std::to_string(info.index); });
+
+TEST_F(ControlTest, OptionsThatContradictAreRefused) {
+  EXPECT_THAT(refused("--dump-on crash"), HasSubstr("--ring 256M"));
+  EXPECT_THAT(refused("--ring 64M --dump-on sometimes"), HasSubstr("Known: slow-step, signal, crash"));
+  EXPECT_THAT(refused("--ring 64M --step-range x"), HasSubstr("--dump-on slow-step"));
+  EXPECT_THAT(refused("--ring 64M --dump-on slow-step --trace none"), HasSubstr("Add nvtx to --trace"));
+  EXPECT_THAT(refused("--ring 64M --dump-on slow-step --step-mad -1"), HasSubstr("--step-mad"));
+  EXPECT_THAT(refused("--ring 64M --memory-limit 64M"), HasSubstr("Leave --memory-limit out"));
+  EXPECT_THAT(refused("--ring 64K"), HasSubstr("--ring is less than 1M"));
+  EXPECT_THAT(refused("--ring 0"), HasSubstr("--ring is 0"));
+  EXPECT_THAT(refused("--memory-limit 1K"), HasSubstr("--memory-limit is less than 1M"));
+  EXPECT_THAT(refused("--capture-range a --delay 1s"), HasSubstr("Choose one"));
+  EXPECT_THAT(refused("--capture-range a --trace cuda"), HasSubstr("Add nvtx to --trace"));
+  EXPECT_THAT(refused("--duration soon"), HasSubstr("not a duration"));
+}
+
+}  // namespace
+}  // namespace lacuna

@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: The Lacuna authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* Steps of a given length with ten ranges in each, of which one may be slow: step_program NAME STEPS MS [SLOW MS]. The
+ * file `at-STEP` is made when a step begins that is named by the environment variable SAY. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say(int step) {
+  const char* wanted = getenv("SAY");
+  char name[32];
+  snprintf(name, sizeof name, "at-%d", step);
+  if (wanted != NULL && atoi(wanted) == step) close(open(name, O_CREAT | O_WRONLY, 0600));
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const char* name = argv[1];
+  const int steps = atoi(argv[2]);
+  const int slow = argc > 5 ? atoi(argv[4]) : -1;
+  for (int step = 0; step < steps; ++step) {
+    char text[64];
+    snprintf(text, sizeof text, strchr(name, '#') != NULL ? "%s%d" : "%s", name, step);
+    say(step);
+    nvtxRangePushA(text);
+    for (int i = 0; i < 10; ++i) {
+      char inner[32];
+      snprintf(inner, sizeof inner, "work %d", step);
+      nvtxRangePushA(inner);
+      usleep(100 * (useconds_t)atoi(argv[step == slow ? 5 : 3]));
+      nvtxRangePop();
+    }
+    nvtxRangePop();
+  }
+  return 0;
+}
