@@ -30,8 +30,9 @@ void printText(const analyzer::Prediction& prediction) {
   fmt::print("{}predicted  {:>12}{} a step, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep),
              s.reset, prediction.gainNs() >= 0 ? "faster by" : "slower by", std::abs(percent(prediction.gainNs())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
-    fmt::print("between    {:>12} and {}\n", humanDuration(prediction.lowNsPerStep),
-               humanDuration(prediction.highNsPerStep));
+    fmt::print("between    {:>12} and {} in 19 of 20 runs; {:.0f} % sure of half the gain at least\n",
+               humanDuration(prediction.lowNsPerStep), humanDuration(prediction.highNsPerStep),
+               100 * prediction.confidence);
   }
   for (const std::string& note : prediction.notes) fmt::print("{}note       {}{}\n", s.dim, note, s.reset);
 }
@@ -41,9 +42,10 @@ void printJson(const analyzer::Prediction& prediction) {
   for (const std::string& note : prediction.notes) notes += (notes.empty() ? "" : ", ") + jsonString(note);
   fmt::print(
       "{{\"schema\": \"lacuna.whatif/1\", \"measured_ns_per_step\": {}, \"base_ns_per_step\": {}, "
-      "\"predicted_ns_per_step\": {}, \"low_ns_per_step\": {}, \"high_ns_per_step\": {}, \"notes\": [{}]}}\n",
+      "\"predicted_ns_per_step\": {}, \"low_ns_per_step\": {}, \"high_ns_per_step\": {}, \"confidence\": {:.3f}, "
+      "\"notes\": [{}]}}\n",
       prediction.measuredNsPerStep, prediction.baseNsPerStep, prediction.predictedNsPerStep, prediction.lowNsPerStep,
-      prediction.highNsPerStep, notes);
+      prediction.highNsPerStep, prediction.confidence, notes);
 }
 
 int run(const Options& options) {

@@ -41,6 +41,10 @@ Batch Batches::load(std::uint64_t number, int worker) const {
     indices = indicesOf(number);
     if (options_.onFetch) options_.onFetch(number);
   }
+  if (options_.onDecode) {
+    const LoaderScope decode(LoaderStage::Decode, loader_, worker, number, bytes);
+    options_.onDecode(number);
+  }
   const LoaderScope collate(LoaderStage::Collate, loader_, worker, number, bytes);
   Batch out{rt::emptyHost({options_.batch, kDigitPixels}, rt::DType::F32),
             rt::emptyHost({options_.batch}, rt::DType::I64)};

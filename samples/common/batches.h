@@ -26,6 +26,8 @@ struct BatchOptions {
   int workers = 0;   ///< 0: the consumer loads by itself
   int prefetch = 2;  ///< ready batches per worker
   std::uint64_t seed = 1;
+  /// Called between fetching and collating, with the batch's number.
+  std::function<void(std::uint64_t)> onDecode;
   std::function<void(std::uint64_t)> onFetch;  ///< called while a batch is fetched, with its number: a fault's hook
 };
 

@@ -23,7 +23,8 @@ using rt::Tensor;
 using samples::Flags;
 
 constexpr const char* kFaults =
-    "none|slow-loader|starved-workers|sync-each-step|tiny-ops|alloc-churn|leak|memory-spike|bias-before-norm|"
+    "none|slow-loader|starved-workers|heavy-decode|sync-each-step|tiny-ops|alloc-churn|leak|memory-spike|bias-before-"
+    "norm|"
     "zero-grad-memset|debug-mode|unfused-optimizer";
 
 Flags parseFlags(int argc, char** argv) {
@@ -125,13 +126,26 @@ class Run {
     options.prefetch = static_cast<int>(flags_.integer("loader.prefetch", 1));
     options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
     const bool starved = fault_ == "starved-workers";
-    const std::string workers =
-        chosen(flags_, "loader.workers", starved ? "starved-workers" : "slow-loader", starved ? "1" : "0", "2");
+    const bool computes = fault_ == "heavy-decode";
+    const char* const fault = starved ? "starved-workers" : computes ? "heavy-decode" : "slow-loader";
+    const std::string workers = chosen(flags_, "loader.workers", fault, starved ? "1" : "0", "2");
     options.workers = std::stoi(workers);
     // Storage that takes its time: the thread sleeps, so more workers help.
     const auto delay = std::chrono::milliseconds(fault_ == "slow-loader" ? 20 : starved ? 25 : 0);
     options.onFetch = [delay](std::uint64_t) { std::this_thread::sleep_for(delay); };
+    if (computes) options.onDecode = decodeSlowly;
     return options;
+  }
+
+  /// A decoder that computes: a checksum, bit by bit, of as much data as takes some 12 ms.
+  static void decodeSlowly(std::uint64_t number) {
+    std::uint32_t sum = static_cast<std::uint32_t>(number);
+    for (std::uint32_t byte = 0; byte < 1'500'000; ++byte) {
+      sum ^= byte & 0xff;
+      for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xedb88320U : 0U);
+    }
+    volatile std::uint32_t keep = sum;
+    (void)keep;
   }
 
   Tensor trainStep(samples::Batches& batches) {

@@ -47,6 +47,8 @@ class Rank {
                        .index = rank_,
                        .name = out_.intern("device"),
                        .memoryBytes = 1u << 30});
+    if (plan_.loaderComputes)
+      out_.append(CounterTrack{.id = TrackId(rank_ + 1), .process = process_, .name = out_.intern("loader.cpu_time")});
     for (const QueueId queue : {compute_, network_})
       out_.append(Queue{.id = queue, .device = device_, .process = process_, .nativeId = queue.value});
   }
@@ -141,6 +143,9 @@ void Rank::waitForBatch(int step) {
     host_ = std::max(begin + 2'000, free);
   }
   range(thread_, begin, host_, "loader", "wait");
+  if (!plan_.loaderComputes) return;
+  out_.append(CounterSample{
+      .timeNs = host_, .track = TrackId(rank_ + 1), .value = static_cast<double>((step + 1) * plan_.batchNs)});
 }
 
 void Rank::copyBatch() {
@@ -259,6 +264,8 @@ void Rank::runStep(int step) {
 std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
   analyzer::StoreBuilder out;
   for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
+  if (plan.hostCores > 0)
+    out.append(Environment{.key = out.intern("host.cores"), .value = out.intern(std::to_string(plan.hostCores))});
   out.setPath("run.lcn");
   return out.build();
 }

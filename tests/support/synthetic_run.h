@@ -32,6 +32,8 @@ struct RunPlan {
   bool allocationChurn = false;
   std::int64_t collectiveNs = 0;  ///< on a queue of its own, the optimizer waits for it
   std::int64_t lateNs = 0;        ///< how much later the last rank enters it
+  std::uint32_t hostCores = 0;    ///< 0: the trace does not say
+  bool loaderComputes = false;    ///< a counter says that preparing batches is all computing
 };
 
 /// Deterministic.

@@ -60,7 +60,7 @@ double meanDepth(const Store& store, prof::TimeWindow window) {
   std::unordered_set<prof::TrackId> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
-    if (store.text(track.name).starts_with("loader.queue_depth")) tracks.insert(track.id);
+    if (store.text(track.name).find("loader.queue_depth") != std::string_view::npos) tracks.insert(track.id);
   }
   if (tracks.empty()) return -1;
   double sum = 0;
@@ -81,6 +81,33 @@ double meanDepth(const Store& store, prof::TimeWindow window) {
   if (!status || window.endNs <= window.startNs) return -1;
   sum += value * static_cast<double>(window.endNs - last);
   return sum / static_cast<double>(window.endNs - window.startNs);
+}
+
+/// What the threads of the loaders computed within the window, from the counters that say so; -1 without any.
+std::int64_t computedNs(const Store& store, prof::TimeWindow window) {
+  struct Span {
+    double first = -1, last = 0;
+  };
+  std::unordered_map<prof::TrackId, Span> tracks;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    if (store.text(track.name).find("loader.cpu_time") != std::string_view::npos) tracks[track.id] = {};
+  }
+  if (tracks.empty()) return -1;
+  using prof::CounterSample;
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      window, [&](std::uint64_t, auto time, auto track, auto values) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const auto found = tracks.find(track[i]);
+          if (found == tracks.end() || time[i] < window.startNs || time[i] >= window.endNs) continue;
+          if (found->second.first < 0) found->second.first = values[i];
+          found->second.last = values[i];
+        }
+      });
+  if (!status) return -1;
+  double sum = 0;
+  for (const auto& [id, span] : tracks) sum += span.first < 0 ? 0 : span.last - span.first;
+  return static_cast<std::int64_t>(sum);
 }
 
 }  // namespace
@@ -128,6 +155,9 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
     if (sums.ranOn(consumer)) stats.workers = 0;
   }
   stats.meanDepth = meanDepth(store, window);
+  const std::int64_t computed = computedNs(store, window);
+  if (computed >= 0 && stats.busyNs > 0)
+    stats.cpuShare = std::min(1.0, static_cast<double>(computed) / static_cast<double>(stats.busyNs));
   return stats;
 }
 

@@ -76,6 +76,8 @@ DeviceAccount describe(const Store& store, const prof::Device& device) {
   account.uuid = store.text(device.uuid);
   account.name = store.text(device.name);
   account.memoryBytes = device.memoryBytes;
+  account.memoryBandwidth = device.memoryBandwidth;
+  account.cores = device.multiprocessors;
   account.window = {INT64_MAX, INT64_MIN};
   return account;
 }

@@ -30,7 +30,7 @@ bool debugMode(RuleContext& context) {
   const auto launches = static_cast<double>(analysis.launches.launches);
   const bool everyLaunch = launches >= 20 && static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
   if (!announced && !everyLaunch) return false;
-  const auto gain = context.play("sync=off");
+  const auto gain = context.play("debug=off");
   Finding finding;
   finding.id = "debug-mode";
   finding.kind = FindingKind::Fault;
@@ -45,7 +45,7 @@ bool debugMode(RuleContext& context) {
       "switch the debug mode off (anomaly detection, blocking launches, gradient checks), or take the synchronisation "
       "out of the loop";
   finding.evidence = context.evidenceOf(Cause::Synchronisation);
-  context.add(std::move(finding), "sync=off");
+  context.add(std::move(finding), "debug=off");
   return true;
 }
 

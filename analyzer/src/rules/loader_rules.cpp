@@ -21,7 +21,17 @@ std::uint32_t workersNeeded(const RuleContext& context, std::int64_t waitPerStep
       std::max({std::int64_t{1}, analysis.meanStepNs() - waitPerStep, analysis.meanStepLedger().busyNs()});
   const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
   const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
-  return std::clamp<std::uint32_t>(std::max(needed + 1, loader.workers + 1), 2, 64);
+  const auto most = std::clamp<std::uint32_t>(std::max(needed + 1, loader.workers + 1), 2, 64);
+  // More workers than the cores can run, or than hide the wait, bring nothing.
+  const auto gainOf = [&](std::uint32_t workers) {
+    const auto prediction = context.play(fmt::format("loader.workers={}", workers));
+    return prediction ? prediction->gainNs() : 0;
+  };
+  const std::int64_t best = gainOf(most);
+  for (std::uint32_t workers = loader.workers + 1; workers < most && best > 0; ++workers) {
+    if (static_cast<double>(gainOf(workers)) >= 0.99 * static_cast<double>(best)) return workers;
+  }
+  return most;
 }
 
 std::string slowStage(const LoaderStats& loader) {
@@ -40,6 +50,10 @@ void loaderRules(RuleContext& context) {
   if (context.shareOfStep(cost) < kStall) return;
   const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.waitNs));
   const std::uint32_t workers = workersNeeded(context, wait);
+  const auto gain = context.play(fmt::format("loader.workers={}", workers));
+  const bool computes = analysis.loader.cpuShare > 0.5;
+  // A wait that no worker shortens is the price of handing over, unless the batches themselves cost too much.
+  if (gain && context.shareOfStep(gain->gainNs()) < 0.02 && !computes) return;
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;
@@ -54,6 +68,10 @@ void loaderRules(RuleContext& context) {
   finding.advice =
       fmt::format("give the loader {} worker{} ({}), so that batches are ready before they are asked for{}", workers,
                   workers == 1 ? "" : "s", have, slowStage(analysis.loader));
+  if (computes) {
+    finding.advice += fmt::format("; preparing one computes {} of its time, so make it cheaper where cores are few",
+                                  humanShare(analysis.loader.cpuShare));
+  }
   context.add(std::move(finding), fmt::format("loader.workers={}", workers));
 }
 

@@ -55,10 +55,8 @@ void RuleContext::add(Finding finding, std::string_view change) {
     finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
     finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
     finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
-    // A replay that misses the measured step says less about a changed one.
-    const auto measured = static_cast<double>(std::max<std::int64_t>(1, prediction->measuredNsPerStep));
-    const double miss = std::abs(static_cast<double>(prediction->baseNsPerStep) - measured) / measured;
-    finding.confidence *= std::clamp(1.0 - 5 * miss, 0.1, 1.0);
+    // The rule may be wrong, and so may the replay.
+    if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
   }
   const double weight = shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {

@@ -12,9 +12,9 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr std::array<std::string_view, 12> kKnobs{
+constexpr std::array<std::string_view, 13> kKnobs{
     "loader.workers", "loader.prefetch", "loader.pin",      "amp",  "static_graph", "fuse", "autotune",
-    "zero_grad",      "conv_bias",       "optimizer.fused", "sync", "allocator"};
+    "zero_grad",      "conv_bias",       "optimizer.fused", "sync", "allocator",    "debug"};
 constexpr std::array<std::string_view, 4> kParts{"kernel", "host", "copy", "communication"};
 
 std::optional<double> number(std::string_view text) {

@@ -21,8 +21,13 @@ using prof::TimeWindow;
 constexpr std::uint64_t kMaxRows = 1'000'000;
 constexpr TimeNs kHandoverNs = 10'000;
 
+struct Chosen {
+  TimeWindow window;
+  std::vector<TimeNs> stepStarts;  ///< one at least
+};
+
 /// What the replay looks at: the steady steps that were asked for, as many as are cheap.
-std::pair<TimeWindow, std::int64_t> chooseWindow(const Analysis& analysis) {
+Chosen chooseWindow(const Analysis& analysis) {
   std::vector<Step> steps;
   for (const Step& step : analysis.steps.steady()) {
     if (step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs) steps.push_back(step);
@@ -36,7 +41,7 @@ std::pair<TimeWindow, std::int64_t> chooseWindow(const Analysis& analysis) {
       window.startNs = first ? device.window.startNs : std::min(window.startNs, device.window.startNs);
       window.endNs = first ? device.window.endNs : std::max(window.endNs, device.window.endNs);
     }
-    return {window, 1};
+    return {window, {window.startNs}};
   }
   const double perNs = static_cast<double>(timelineRows(*analysis.store)) /
                        static_cast<double>(std::max<TimeNs>(1, all.endNs - all.startNs));
@@ -45,7 +50,9 @@ std::pair<TimeWindow, std::int64_t> chooseWindow(const Analysis& analysis) {
     const auto keep = static_cast<std::size_t>(static_cast<double>(steps.size()) * kMaxRows / rows);
     steps.resize(std::max<std::size_t>(1, keep));
   }
-  return {{steps.front().startNs, steps.back().endNs}, static_cast<std::int64_t>(steps.size())};
+  Chosen chosen{{steps.front().startNs, steps.back().endNs}, {}};
+  for (const Step& step : steps) chosen.stepStarts.push_back(step.startNs);
+  return chosen;
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -88,8 +95,12 @@ void joinOverlaps(std::vector<Interval>& intervals) {
 
 class Builder {
  public:
-  Builder(const Analysis& analysis, const Timeline& timeline, TimeWindow window)
-      : analysis_(analysis), timeline_(timeline), window_(window), launches_(timeline) {}
+  Builder(const Analysis& analysis, const Timeline& timeline, const Chosen& chosen)
+      : analysis_(analysis),
+        timeline_(timeline),
+        window_(chosen.window),
+        steps_(chosen.stepStarts),
+        launches_(timeline) {}
 
   bool build(Simulator::Model& model) {
     pickProcess();
@@ -130,11 +141,14 @@ class Builder {
   void collectItems();
   void linkNodes(Simulator::Model& model);
   void fillItems(Simulator::Model& model);
-  void linkSync(Simulator::Model& model, HostItem& item, TimeNs from, TimeNs to, std::size_t launched) const;
+  static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
+  void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
+  [[nodiscard]] std::size_t stepAt(TimeNs t) const;
 
   const Analysis& analysis_;
   const Timeline& timeline_;
   TimeWindow window_;
+  const std::vector<TimeNs>& steps_;
   LaunchIndex launches_;
   prof::ProcessId process_;
   std::vector<Launched> work_;
@@ -267,31 +281,35 @@ void Builder::linkNodes(Simulator::Model& model) {
   }
 }
 
-/// The work whose end let the host go on: the last to end before the wait did, of what was launched by then.
-void Builder::linkSync(Simulator::Model& model, HostItem& item, TimeNs from, TimeNs to, std::size_t launched) const {
-  TimeNs latest = INT64_MIN;
+/// The last work to end while the host was held in [from, to].
+std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched) {
+  TimeNs latest = from;
+  std::size_t found = kNowhere;
   // Work ends about in the order of its launches, so looking back this far finds it.
   constexpr std::size_t kLookBack = 4096;
   for (std::size_t i = launched; i-- > 0 && launched - i < kLookBack;) {
     const TimeNs end = model.nodes[i].measuredEndNs;
-    if (end <= to && end > latest) {
-      latest = end;
-      item.node = i;
-    }
+    if (end > to || end <= latest) continue;
+    latest = end;
+    found = i;
   }
-  if (latest <= from) item.node = kNowhere;
-  item.durNs = to - std::max(from, item.node == kNowhere ? from : latest);
+  return found;
 }
 
 void Builder::fillItems(Simulator::Model& model) {
   TimeNs now = window_.startNs;
   TimeNs lastReady = INT64_MIN;
   std::size_t launched = 0;
-  const auto waitNs = analysis_.loader.batchNs() / std::max(1u, analysis_.loader.workers);
+  std::vector<std::int64_t> calls;
+  for (const Item& from : items_) {
+    if (from.kind == HostItemKind::Launch) calls.push_back(from.span->endNs - from.span->startNs);
+  }
+  const std::int64_t usualCall = medianOf(calls);
   for (const Item& from : items_) {
     HostItem item;
     item.kind = from.kind;
     item.node = from.node;
+    item.step = stepAt(from.span->startNs);
     const TimeNs start = std::max(now, from.span->startNs);
     const TimeNs end = std::max(start, from.span->endNs);
     item.gapNs = start - now;
@@ -300,42 +318,68 @@ void Builder::fillItems(Simulator::Model& model) {
     item.inZeroGrad = covers(zeroGrad_, from.span->startNs);
     item.durNs = end - start;
     if (item.kind == HostItemKind::Launch) {
+      if (item.durNs > std::max<std::int64_t>(50'000, 20 * usualCall) && !blocks(work_[from.node])) {
+        item.room = lastEnd(model, start, end, launched);
+        if (item.room != kNowhere) item.durNs = end - model.nodes[item.room].measuredEndNs;
+      }
       launched = std::max(launched, from.node + 1);
       item.blocks = blocks(work_[from.node]);
       if (item.blocks) item.durNs = end - std::clamp(model.nodes[from.node].measuredEndNs, start, end);
     }
-    if (item.kind == HostItemKind::Sync) linkSync(model, item, start, end, launched);
+    if (item.kind == HostItemKind::Sync) {
+      item.node = lastEnd(model, start, end, launched);
+      item.durNs = end - (item.node == kNowhere ? start : model.nodes[item.node].measuredEndNs);
+    }
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
-      const bool bound = item.durNs > interval / 20;
-      item.periodNs = bound ? interval : std::min<std::int64_t>(interval, waitNs);
+      item.periodNs = item.durNs > interval / 20 ? interval : 0;
       lastReady = end;
     }
     now = end;
     model.items.push_back(item);
+    noteCompletion(model, item, end);
   }
   model.tailNs = std::max<TimeNs>(0, window_.endNs - now);
   TimeNs last = window_.endNs;
   for (const DeviceNode& node : model.nodes) last = std::max(last, node.measuredEndNs);
-  model.measuredNs = last - window_.startNs;
+  model.measured.totalNs = last - window_.startNs;
+  TimeNs latest = INT64_MIN;
+  for (std::int64_t& at : model.measured.atNs) at = latest = std::max(latest, at);
+}
+
+void Builder::noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const {
+  auto& at = model.measured.atNs;
+  at.resize(model.steps, INT64_MIN);
+  at[item.step] = std::max(at[item.step], end - window_.startNs);
+  if (item.kind == HostItemKind::Launch)
+    at[item.step] = std::max(at[item.step], model.nodes[item.node].measuredEndNs - window_.startNs);
+}
+
+std::size_t Builder::stepAt(TimeNs t) const {
+  const auto it = std::partition_point(steps_.begin(), steps_.end(), [&](TimeNs start) { return start <= t; });
+  return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
 }
 
 }  // namespace
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
-  const auto [window, steps] = chooseWindow(analysis);
-  const TimeNs margin = (window.endNs - window.startNs) / 4 + 1'000'000;
-  if (timelineRows(*analysis.store) > 4 * kMaxRows && steps <= 1 && analysis.steps.all.empty()) return nullptr;
-  const auto timeline = loadTimeline(*analysis.store, {window.startNs - margin, window.endNs + margin});
+  const Chosen chosen = chooseWindow(analysis);
+  const auto [start, end] = chosen.window;
+  const TimeNs margin = (end - start) / 4 + 1'000'000;
+  if (timelineRows(*analysis.store) > 4 * kMaxRows && analysis.steps.all.empty()) return nullptr;
+  const auto timeline = loadTimeline(*analysis.store, {start - margin, end + margin});
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();
-  model->steps = steps;
-  model->workers = analysis.loader.workers;
-  model->serialLoader = analysis.loader.present && analysis.loader.workers == 0;
+  model->steps = chosen.stepStarts.size();
   model->hostCores = analysis.hostCores;
-  model->cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
-  Builder builder(analysis, *timeline, window);
-  return builder.build(*model) ? std::move(model) : nullptr;
+  const bool cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
+  if (cpuDevice) model->queueCores = std::max(1u, analysis.devices.front().cores);
+  Builder builder(analysis, *timeline, chosen);
+  if (!builder.build(*model)) return nullptr;
+  model->loader = loaderModel(analysis, *model);
+  model->steady = steadyProgram(*model);
+  model->stepNoise = stepNoise(model->measured);
+  return model;
 }
 
 }  // namespace lacuna::analyzer

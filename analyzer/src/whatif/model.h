@@ -32,30 +32,63 @@ enum class HostItemKind : std::uint8_t { Launch, Sync, LoaderWait };
 /// One thing of the host's program, with the host's own work in front of it.
 struct HostItem {
   HostItemKind kind = HostItemKind::Launch;
+  std::size_t step = 0;
   std::int64_t gapNs = 0;       ///< host work between the item before and this one
   std::int64_t driverNs = 0;    ///< of that, allocator and driver calls
   std::int64_t durNs = 0;       ///< the call; for waits what is left without the waiting
   std::size_t node = kNowhere;  ///< the work launched, or waited for
-  std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one
+  std::size_t room = kNowhere;  ///< a launch that had to wait for room in its queue: the work that made it
+  std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one; 0: it was ready in time
   bool blocks = false;          ///< a launch that returns when its work is done
   bool inOptimizer = false;
   bool inZeroGrad = false;
+};
+
+/// How batches are prepared, as far as the trace says.
+struct LoaderModel {
+  std::uint32_t workers = 0;
+  std::uint32_t prefetch = 2;   ///< batches that each worker may be ahead
+  bool serial = false;          ///< the training thread prepares them itself, in its waits
+  std::int64_t batchNs = 0;     ///< one batch on one worker; 0: not recorded
+  std::int64_t handoverNs = 0;  ///< from a batch becoming ready to the consumer having it
+  double cpuShare = -1;         ///< of a batch's preparation that computes; -1: not recorded
+};
+
+/// What the step time is taken from: when each step and its device work were done.
+struct Completions {
+  std::vector<std::int64_t> atNs;
+  std::int64_t totalNs = 0;
+  /// The typical step: the median over runs of four steps, so that a disturbance now and then does not count.
+  [[nodiscard]] std::int64_t typicalNs() const;
+};
+
+/// The same program with every piece of a step at the median of its like in the other steps. A thread that is woken
+/// after a stall shares a core with the one that woke it for a while, here and there in the step; without the stall it
+/// does not. So this is what remains of a step when its stalls are gone.
+struct SteadyProgram {
+  std::vector<DeviceNode> nodes;
+  std::vector<HostItem> items;
 };
 
 struct Simulator::Model {
   std::vector<DeviceNode> nodes;  ///< in the order of their launches
   std::vector<HostItem> items;
   std::size_t queues = 0;
-  std::int64_t steps = 1;
-  std::int64_t tailNs = 0;         ///< host work behind the last item
-  std::int64_t measuredNs = 0;     ///< begin of the first step to the end of the last one and its work
+  std::size_t steps = 1;
+  std::int64_t tailNs = 0;  ///< host work behind the last item
+  SteadyProgram steady;
+  Completions measured;
   std::vector<std::string> names;  ///< by node, for patterns
-  std::uint32_t workers = 0;       ///< of the loader, when recorded
-  bool serialLoader = false;
-  double loaderCpuShare = -1;  ///< of the workers' time that they computed; -1 unknown
+  LoaderModel loader;
   std::uint32_t hostCores = 0;
-  bool cpuDevice = false;
+  std::uint32_t queueCores = 0;  ///< cores that a running piece of work takes; 0 for a device of its own
+  double stepNoise = 0;          ///< standard error of the typical step, relative
 };
+
+/// Parts of buildModel.
+SteadyProgram steadyProgram(const Simulator::Model& model);
+LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model);
+double stepNoise(const Completions& completions);
 
 /// Reads the model off the timeline of the steady steps; nothing when no device work lies in them.
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis);

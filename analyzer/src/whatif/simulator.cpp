@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "lacuna/analyzer/tables.h"
 #include "whatif/model.h"
@@ -59,10 +60,37 @@ struct Scenario {
   std::vector<DeviceNode> nodes;
   std::vector<HostItem> items;
   std::vector<char> removed;  ///< by node
-  double loaderSpeed = 1;     ///< how many times faster batches become ready
-  bool loaderAside = false;   ///< batches are prepared beside the host's program, not in it
-  std::int64_t prefetch = 0;  ///< ready batches at most; 0: as recorded
+  LoaderModel loader;
+  bool pipelined = false;  ///< batches are prepared by workers of the model, not at the recorded pace
 };
+
+/// The interval is this many standard deviations wide on each side: about nineteen of twenty runs.
+constexpr double kSigmas = 2;
+
+bool isCalibrated(const Change& change) {
+  return change.target == "amp" || change.target == "autotune" || change.target == "fuse" ||
+         change.target == "loader.pin";
+}
+
+/// Relative standard deviation of predicted step times from measured ones, by kind of change: what scripts/bench
+/// predict measured, or twice the greatest of those where nothing was measured.
+double knownError(const Change& change) {
+  if (change.target == "loader.workers" || change.target == "loader.prefetch") return 0.05;
+  if (change.target == "debug" || change.target == "sync") return 0.1;
+  return 0.2;
+}
+
+double normalBelow(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0));
+}
+
+/// That at least half of the gain comes true: the interval is taken for that of a normal distribution.
+double confidenceOf(const Prediction& prediction) {
+  const auto gain = static_cast<double>(prediction.gainNs());
+  const auto sigma = static_cast<double>(prediction.highNsPerStep - prediction.lowNsPerStep) / (2 * kSigmas);
+  if (gain <= 0 || sigma <= 0) return 0;
+  return std::clamp(normalBelow(gain / 2 / sigma), 0.0, 0.99);
+}
 
 void scaleNodes(Scenario& scenario, const Change& change) {
   const auto& names = scenario.base->names;
@@ -165,6 +193,38 @@ void applyConvBias(Scenario& scenario) {
   }
 }
 
+bool checksNumbers(std::string_view name) {
+  return matches(name, "finite") || matches(name, "isnan") || matches(name, "is_nan") || matches(name, "isinf");
+}
+
+/// Checks for numbers that are none, up to the synchronisation that looks at the answer. Where there are none, every
+/// synchronisation is taken for the debug mode's.
+void applyDebugOff(Scenario& scenario) {
+  constexpr int kChain = 8;
+  auto& items = scenario.items;
+  bool any = false;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind != HostItemKind::Launch || !checksNumbers(scenario.base->names[items[i].node])) continue;
+    std::size_t end = i;
+    while (end < items.size() && end - i < kChain && items[end].kind != HostItemKind::Sync) ++end;
+    if (end == items.size() || items[end].kind != HostItemKind::Sync) continue;
+    any = true;
+    for (std::size_t k = i; k < end; ++k) {
+      if (items[k].kind == HostItemKind::Launch) removeLaunch(scenario, items[k]);
+    }
+    items[end].node = kNowhere;
+    items[end].gapNs = items[end].durNs = 0;
+    i = end;
+  }
+  if (any) return;
+  for (HostItem& item : items) {
+    item.blocks = false;
+    if (item.kind != HostItemKind::Sync) continue;
+    item.node = kNowhere;
+    item.durNs = 0;
+  }
+}
+
 void apply(Scenario& scenario, const Change& change, Bound bound) {
   const std::string& knob = change.target;
   if (knob == "host") {
@@ -172,15 +232,15 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
       item.gapNs = static_cast<std::int64_t>(static_cast<double>(item.gapNs) * change.factor);
   } else if (change.value.empty()) {
     scaleNodes(scenario, change);
-  } else if (knob == "loader.workers") {
-    scenario.loaderAside = true;
-    scenario.loaderSpeed = change.factor / std::max(1.0, static_cast<double>(scenario.base->workers));
-    if (scenario.prefetch == 0) scenario.prefetch = static_cast<std::int64_t>(2 * change.factor);
-  } else if (knob == "loader.prefetch") {
-    scenario.loaderAside = scenario.loaderAside || !scenario.base->serialLoader;
-    scenario.prefetch = static_cast<std::int64_t>(change.factor);
+  } else if (knob == "loader.workers" || knob == "loader.prefetch") {
+    const auto number = static_cast<std::uint32_t>(change.factor);
+    (knob == "loader.workers" ? scenario.loader.workers : scenario.loader.prefetch) = number;
+    scenario.loader.serial = scenario.loader.workers == 0;
+    scenario.pipelined = scenario.loader.workers > 0 && scenario.loader.batchNs > 0;
   } else if (knob == "zero_grad") {
     if (change.value == "none") applyZeroGrad(scenario);
+  } else if (knob == "debug") {
+    if (!isOn(change)) applyDebugOff(scenario);
   } else if (knob == "sync" || knob == "allocator") {
     for (HostItem& item : scenario.items) {
       if (knob == "allocator") {
@@ -202,73 +262,143 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
   }
 }
 
-/// When batches become ready: one after the other at the recorded pace times the speed, never further ahead than the
-/// prefetch depth allows.
+/// When batches become ready. As recorded: in time where the consumer did not wait, at the recorded pace where it did.
+/// Of a changed loader: each worker takes the next batch when it is done, never further ahead than the prefetch depth.
 class LoaderLine {
  public:
-  explicit LoaderLine(const Scenario& scenario) : scenario_(scenario) {}
-  std::int64_t ready(const HostItem& item) {
-    const auto pace = static_cast<std::int64_t>(static_cast<double>(item.periodNs) / scenario_.loaderSpeed);
-    std::int64_t begin = last_;
-    const auto depth = static_cast<std::size_t>(scenario_.prefetch);
-    if (depth > 0 && taken_.size() >= depth) begin = std::max(begin, taken_[taken_.size() - depth]);
-    last_ = begin + pace;
-    return last_;
+  explicit LoaderLine(const Scenario& scenario)
+      : scenario_(scenario), free_(std::max(1u, scenario.loader.workers), INT64_MIN / 2) {}
+
+  /// When a consumer that comes at `now` has its batch.
+  std::int64_t take(const HostItem& item, std::int64_t now) {
+    if (!scenario_.pipelined) return recorded(item, now);
+    const LoaderModel& loader = scenario_.loader;
+    const std::size_t ahead = std::size_t{loader.workers} * loader.prefetch;
+    std::int64_t begin = taken_.size() < ahead ? INT64_MIN / 4 : taken_[taken_.size() - ahead];
+    auto& worker = *std::min_element(free_.begin(), free_.end());
+    begin = std::max(begin, worker);
+    worker = begin + loader.batchNs;
+    const std::int64_t has = std::max(now, worker) + loader.handoverNs;
+    taken_.push_back(has);
+    return has;
   }
-  void taken(std::int64_t at) { taken_.push_back(at); }
 
  private:
+  std::int64_t recorded(const HostItem& item, std::int64_t now) {
+    const std::int64_t arrives = now + item.durNs;
+    ready_ = item.periodNs == 0 || ready_ == INT64_MIN ? arrives : std::max(now, ready_ + item.periodNs);
+    return ready_;
+  }
+
   const Scenario& scenario_;
-  std::int64_t last_ = 0;
+  std::vector<std::int64_t> free_;
   std::vector<std::int64_t> taken_;
+  std::int64_t ready_ = INT64_MIN;
 };
 
-std::int64_t replay(const Scenario& scenario) {
-  const Simulator::Model& base = *scenario.base;
-  std::vector<std::int64_t> end(scenario.nodes.size(), 0);
-  std::vector<std::int64_t> queueEnd(base.queues, INT64_MIN / 2);
-  LoaderLine loader(scenario);
-  std::int64_t host = 0;
-  std::int64_t last = 0;
-  for (const HostItem& item : scenario.items) {
-    host += item.gapNs;
+/// The host's program and the queues, once through.
+class Replay {
+ public:
+  explicit Replay(const Scenario& scenario)
+      : scenario_(scenario),
+        base_(*scenario.base),
+        loader_(scenario),
+        end_(scenario.nodes.size(), 0),
+        queueEnd_(base_.queues, INT64_MIN / 2) {}
+
+  Completions pass() {
+    Completions out;
+    out.atNs.assign(base_.steps, INT64_MIN);
+    const std::int64_t from = host_;
+    for (const HostItem& item : scenario_.items) {
+      play(item);
+      std::int64_t& at = out.atNs[item.step];
+      at = std::max(at, std::max(host_, item.kind == HostItemKind::Launch ? end_[item.node] : INT64_MIN));
+    }
+    host_ += base_.tailNs;
+    std::int64_t latest = INT64_MIN;
+    for (std::int64_t& at : out.atNs) at = latest = std::max(latest, at);
+    out.totalNs = std::max(host_, last_) - from;
+    return out;
+  }
+
+ private:
+  void play(const HostItem& item) {
+    host_ += item.gapNs;
     if (item.kind == HostItemKind::Launch) {
-      if (!item.blocks) host += item.durNs;
-      if (scenario.removed[item.node]) {
-        end[item.node] = std::max(host, queueEnd[scenario.nodes[item.node].queue]);
-        continue;
-      }
-      const DeviceNode& node = scenario.nodes[item.node];
-      std::int64_t start = std::max(host + node.launchDelayNs, queueEnd[node.queue] + node.queueGapNs);
-      if (node.after != kNowhere) start = std::max(start, end[node.after] + node.afterGapNs);
-      end[item.node] = start + node.durNs;
-      queueEnd[node.queue] = std::max(queueEnd[node.queue], end[item.node]);
-      last = std::max(last, end[item.node]);
-      if (item.blocks) host = std::max(host, end[item.node]) + item.durNs;
+      launch(item);
     } else if (item.kind == HostItemKind::Sync) {
-      if (item.node != kNowhere) host = std::max(host, end[item.node]);
-      host += item.durNs;
-    } else if (base.serialLoader && !scenario.loaderAside) {
-      host += item.durNs;
+      if (item.node != kNowhere) host_ = std::max(host_, end_[item.node]);
+      host_ += item.durNs;
+    } else if (scenario_.loader.serial) {
+      host_ += item.durNs;
     } else {
-      // Small waits are the price of taking a ready batch and stay.
-      const std::int64_t ready = loader.ready(item);
-      const bool wasBound = item.durNs > item.periodNs / 20;
-      host = std::max(host + (wasBound ? 0 : item.durNs), ready);
-      loader.taken(host);
+      host_ = loader_.take(item, host_);
     }
   }
-  return std::max(host + base.tailNs, last);
+  void launch(const HostItem& item) {
+    if (item.room != kNowhere) host_ = std::max(host_, end_[item.room]);
+    if (!item.blocks) host_ += item.durNs;
+    const DeviceNode& node = scenario_.nodes[item.node];
+    if (scenario_.removed[item.node]) {
+      end_[item.node] = std::max(host_, queueEnd_[node.queue]);
+      return;
+    }
+    std::int64_t start = std::max(host_ + node.launchDelayNs, queueEnd_[node.queue] + node.queueGapNs);
+    if (node.after != kNowhere) start = std::max(start, end_[node.after] + node.afterGapNs);
+    end_[item.node] = start + node.durNs;
+    queueEnd_[node.queue] = std::max(queueEnd_[node.queue], end_[item.node]);
+    last_ = std::max(last_, end_[item.node]);
+    if (item.blocks) host_ = std::max(host_, end_[item.node]) + item.durNs;
+  }
+
+  const Scenario& scenario_;
+  const Simulator::Model& base_;
+  LoaderLine loader_;
+  std::vector<std::int64_t> end_;
+  std::vector<std::int64_t> queueEnd_;
+  std::int64_t host_ = 0;
+  std::int64_t last_ = 0;
+};
+
+/// What a step computes on the host's cores, whoever does it: a step cannot be shorter than that shared among them.
+double computedPerStep(const Scenario& scenario) {
+  const Simulator::Model& base = *scenario.base;
+  double sum = 0;
+  for (const HostItem& item : scenario.items) {
+    sum += static_cast<double>(item.gapNs);
+    if (item.kind == HostItemKind::Launch) {
+      sum += static_cast<double>(item.durNs);
+      if (!scenario.removed[item.node])
+        sum += static_cast<double>(scenario.nodes[item.node].durNs) * static_cast<double>(base.queueCores);
+    } else if (item.kind == HostItemKind::LoaderWait) {
+      sum += static_cast<double>(scenario.loader.batchNs) * std::max(0.0, scenario.loader.cpuShare);
+    }
+  }
+  return sum / static_cast<double>(base.steps);
+}
+
+/// The typical step of the replay. Changed loaders are replayed twice, of which the first fills the pipeline.
+std::int64_t replay(const Scenario& scenario) {
+  Replay run(scenario);
+  if (scenario.pipelined) run.pass();
+  const std::int64_t step = run.pass().typicalNs();
+  if (!scenario.pipelined || scenario.base->hostCores == 0) return step;
+  const double cores = scenario.base->hostCores;
+  const auto shared = static_cast<std::int64_t>(computedPerStep(scenario) / cores);
+  // What was recorded ran on the same cores, so sharing them makes nothing slower than that.
+  return std::max(step, std::min(shared, scenario.base->measured.typicalNs()));
 }
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
-  Scenario scenario{&model, model.nodes, model.items, std::vector<char>(model.nodes.size(), 0), 1, false, 0};
-  if (model.serialLoader) {
-    // In a serial loader the wait is the work, so that is what a worker would need for the batch.
-    for (HostItem& item : scenario.items) {
-      if (item.kind == HostItemKind::LoaderWait) item.periodNs = item.durNs;
-    }
-  }
+  const bool unstalls = std::any_of(changes.begin(), changes.end(),
+                                    [](const Change& change) { return change.target.starts_with("loader."); });
+  Scenario scenario{&model,
+                    unstalls ? model.steady.nodes : model.nodes,
+                    unstalls ? model.steady.items : model.items,
+                    std::vector<char>(model.nodes.size(), 0),
+                    model.loader,
+                    false};
   for (const Change& change : changes) apply(scenario, change, bound);
   return scenario;
 }
@@ -285,23 +415,47 @@ std::optional<Simulator> Simulator::create(const Analysis& analysis) {
   return Simulator(std::move(model));
 }
 
+bool Simulator::coresBind(std::span<const Change> changes) const {
+  const Scenario scenario = scenarioOf(*model_, changes, Bound::Likely);
+  if (!scenario.pipelined || model_->hostCores == 0 || scenario.loader.cpuShare < 0.5) return false;
+  const double computed = computedPerStep(scenario) / model_->hostCores;
+  return computed > 0.7 * static_cast<double>(replay(scenario));
+}
+
 Prediction Simulator::play(std::span<const Change> changes) const {
   Prediction out;
-  const std::int64_t steps = model_->steps;
-  const std::int64_t base = replay(scenarioOf(*model_, {}, Bound::Likely));
-  out.measuredNsPerStep = model_->measuredNs / steps;
-  out.baseNsPerStep = base / steps;
-  out.predictedNsPerStep = replay(scenarioOf(*model_, changes, Bound::Likely)) / steps;
-  out.lowNsPerStep = std::min(out.predictedNsPerStep, replay(scenarioOf(*model_, changes, Bound::Low)) / steps);
-  out.highNsPerStep = std::max(out.predictedNsPerStep, replay(scenarioOf(*model_, changes, Bound::High)) / steps);
+  out.measuredNsPerStep = model_->measured.typicalNs();
+  out.baseNsPerStep = replay(scenarioOf(*model_, {}, Bound::Likely));
+  const auto played = [&](Bound bound) { return replay(scenarioOf(*model_, changes, bound)); };
+  out.predictedNsPerStep = changes.empty() ? out.baseNsPerStep : played(Bound::Likely);
+  double doubt = 0;
+  bool calibrated = false;
   for (const Change& change : changes) {
-    if (change.target == "amp" || change.target == "autotune" || change.target == "fuse" ||
-        change.target == "loader.pin") {
+    doubt = std::max(doubt, knownError(change));
+    calibrated = calibrated || isCalibrated(change);
+    if (isCalibrated(change))
       out.notes.push_back(change.text() + " rests on a calibration of kernel durations; see the interval");
-    }
-    if (change.target == "loader.workers")
+    if (change.target == "loader.workers" && (model_->hostCores == 0 || model_->loader.cpuShare < 0))
       out.notes.push_back(change.text() + " assumes that the host has the cores to run the workers");
   }
+  out.lowNsPerStep = calibrated ? std::min(out.predictedNsPerStep, played(Bound::Low)) : out.predictedNsPerStep;
+  out.highNsPerStep = calibrated ? std::max(out.predictedNsPerStep, played(Bound::High)) : out.predictedNsPerStep;
+  const auto step = static_cast<double>(std::max<std::int64_t>(1, out.predictedNsPerStep));
+  if (coresBind(changes)) {
+    // Cores may be threads of one core, or lent out: two of them computed 1.1 times what one did on a machine we
+    // measured.
+    out.highNsPerStep = std::max(out.highNsPerStep, out.baseNsPerStep);
+    out.notes.push_back("the loader computes, and the host's cores bound it: the gain may be nothing");
+  }
+  const auto measured = static_cast<double>(std::max<std::int64_t>(1, out.measuredNsPerStep));
+  const double miss = (static_cast<double>(out.baseNsPerStep) - measured) / measured;
+  const double sigma = std::sqrt(doubt * doubt + miss * miss + model_->stepNoise * model_->stepNoise);
+  const auto widen = static_cast<std::int64_t>(kSigmas * sigma * step);
+  if (!changes.empty() && out.predictedNsPerStep != out.baseNsPerStep) {
+    out.lowNsPerStep -= std::min(out.lowNsPerStep, widen);
+    out.highNsPerStep += widen;
+  }
+  out.confidence = confidenceOf(out);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
@@ -129,6 +130,16 @@ void registerCounter(const char* name, std::uint64_t id) {
   attributes.scopeId = NVTX_SCOPE_CURRENT_VM;
   attributes.counterId = id;
   ::nvtxCounterRegister(gDomain, &attributes);
+}
+
+constexpr std::uint32_t kCountedLoaders = 256;
+std::atomic<std::int64_t> gLoaderCpuNs[kCountedLoaders];
+thread_local bool tInLoaderStage = false;
+
+std::int64_t threadCpuNs() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
 const Name kMemory{LACUNA_RT_MSG_MEMORY};
@@ -357,26 +368,43 @@ PhaseScope::~PhaseScope() {
 }
 
 LoaderScope::LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t bytes)
-    : pushed_(nvtxOn()) {
+    : pushed_(nvtxOn()), loader_(loader) {
   if (pushed_) [[unlikely]] {
     push(handleOf(kStages[static_cast<std::size_t>(stage)]), LACUNA_RT_CATEGORY_LOADER,
          LacunaRtLoader{batch, bytes, loader, worker});
+    const bool prepares = stage != LoaderStage::Put && stage != LoaderStage::Wait;
+    if (prepares && !tInLoaderStage) {
+      tInLoaderStage = true;
+      cpuFromNs_ = threadCpuNs();
+    }
   }
 }
 LoaderScope::~LoaderScope() {
-  if (pushed_) ::nvtxDomainRangePop(gDomain);
+  if (!pushed_) return;
+  if (cpuFromNs_ >= 0) {
+    tInLoaderStage = false;
+    if (loader_ < kCountedLoaders) {
+      const std::int64_t cpuNs = threadCpuNs() - cpuFromNs_;
+      const std::int64_t sum = gLoaderCpuNs[loader_].fetch_add(cpuNs) + cpuNs;
+      ::nvtxCounterSampleInt64(gDomain, LACUNA_RT_COUNTER_LOADER_CPU_ID + loader_, sum);
+    }
+  }
+  ::nvtxDomainRangePop(gDomain);
 }
 
 std::uint32_t registerLoader() {
   static std::atomic<std::uint32_t> next{0};
   const std::uint32_t loader = next.fetch_add(1);
-  if (nvtxOn() && loader < 256)
+  if (nvtxOn() && loader < kCountedLoaders) {
     registerCounter(LACUNA_RT_COUNTER_LOADER_DEPTH, LACUNA_RT_COUNTER_LOADER_DEPTH_ID + loader);
+    registerCounter(LACUNA_RT_COUNTER_LOADER_CPU, LACUNA_RT_COUNTER_LOADER_CPU_ID + loader);
+  }
   return loader;
 }
 
 void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
-  if (nvtxOn() && loader < 256) ::nvtxCounterSampleInt64(gDomain, LACUNA_RT_COUNTER_LOADER_DEPTH_ID + loader, ready);
+  if (nvtxOn() && loader < kCountedLoaders)
+    ::nvtxCounterSampleInt64(gDomain, LACUNA_RT_COUNTER_LOADER_DEPTH_ID + loader, ready);
 }
 
 void knob(std::string_view name, std::string_view value) {

@@ -80,6 +80,41 @@ TEST(WhatIf, PatternsChooseKernels) {
   EXPECT_GT(play(plan, "kernel:BLOCK*kernel*0.5").gainNs(), 0);
 }
 
+TEST(WhatIf, WorkersThatComputeCannotGainBeyondTheCores) {
+  RunPlan slow{.steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true};
+  slow.hostCores = 2;
+  slow.loaderComputes = true;
+  const Prediction two = play(slow, "loader.workers=2");
+  const Prediction many = play(slow, "loader.workers=16");
+  EXPECT_GE(many.predictedNsPerStep, 12'000'000 / 2);
+  EXPECT_EQ(many.predictedNsPerStep, two.predictedNsPerStep);
+  EXPECT_GE(many.highNsPerStep, many.baseNsPerStep);
+}
+
+TEST(WhatIf, PrefetchBoundsHowFarWorkersRunAhead) {
+  const RunPlan plan{.steps = 40, .batchNs = 16'000'000, .workers = 1};
+  EXPECT_GE(play(plan, "loader.prefetch=8").predictedNsPerStep, 15'900'000);
+}
+
+TEST(WhatIf, IntervalHoldsThePredictionAndConfidenceIsAProbability) {
+  const Prediction prediction = play({.batchNs = 20'000'000, .workers = 0}, "loader.workers=4");
+  EXPECT_LT(prediction.lowNsPerStep, prediction.predictedNsPerStep);
+  EXPECT_GT(prediction.highNsPerStep, prediction.predictedNsPerStep);
+  EXPECT_GT(prediction.confidence, 0.9);
+  EXPECT_LE(prediction.confidence, 1);
+  EXPECT_EQ(play({}, "loader.workers=4").confidence, 0);
+}
+
+TEST(WhatIf, DebugChecksGoWithTheSynchronisationThatLooksAtThem) {
+  RunPlan checked{.steps = 30, .operatorNs = 60'000, .syncEveryOperators = 1};
+  checked.kernelName = "is_finite";
+  const RunPlan plain{.steps = 30, .operatorNs = 60'000};
+  EXPECT_LT(play(checked, "debug=off").predictedNsPerStep, play(plain, "host*1").measuredNsPerStep);
+  checked.kernelName = "block";
+  EXPECT_NEAR(static_cast<double>(play(checked, "debug=off").predictedNsPerStep), measured(plain),
+              0.08 * measured(plain));
+}
+
 TEST(WhatIf, BadChangesAreNamed) {
   for (const char* text :
        {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x", "sky*0.5", "amp="}) {

@@ -42,7 +42,9 @@ struct DeviceAccount {
   std::uint32_t osPid = 0;
   std::int32_t rank = -1;
   std::uint64_t memoryBytes = 0;
-  prof::TimeWindow window;  ///< first start to last end of its work, within what is analysed
+  std::uint64_t memoryBandwidth = 0;  ///< bytes per second; 0: not known
+  std::uint32_t cores = 0;            ///< of a CPU device: threads that an execution may use; else multiprocessors
+  prof::TimeWindow window;            ///< first start to last end of its work, within what is analysed
   std::int64_t kernelNs = 0;
   std::int64_t memcpyNs = 0;
   std::int64_t memsetNs = 0;

@@ -74,6 +74,7 @@ struct LoaderStats {
   std::uint32_t workers = 0;                   ///< threads that prepared batches; 0 when the consumer did it itself
   std::array<std::int64_t, 4> stageNs{};       ///< fetch, decode, augment, collate; self time
   double meanDepth = -1;                       ///< ready batches, -1 when not recorded
+  double cpuShare = -1;                        ///< of busyNs that computed rather than waited; -1 when not recorded
   [[nodiscard]] std::int64_t batchNs() const;  ///< one batch on one worker
   [[nodiscard]] double utilisation(std::int64_t windowNs) const;
 };

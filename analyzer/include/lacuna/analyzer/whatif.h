@@ -33,8 +33,11 @@ struct Prediction {
   std::int64_t measuredNsPerStep = 0;
   std::int64_t baseNsPerStep = 0;  ///< the simulation without a change; how far it is from measured says how good it is
   std::int64_t predictedNsPerStep = 0;
-  std::int64_t lowNsPerStep = 0;  ///< the interval, where a change rests on a calibration
+  /// The interval that 19 of 20 measured steps should lie in: from the spread of the recorded steps, how far the
+  /// unchanged replay is off, what is known of the model's error and, where a change rests on one, its calibration.
+  std::int64_t lowNsPerStep = 0;
   std::int64_t highNsPerStep = 0;
+  double confidence = 0;           ///< that at least half of the gain comes true
   std::vector<std::string> notes;  ///< assumptions, in words for people
 
   [[nodiscard]] std::int64_t gainNs() const { return baseNsPerStep - predictedNsPerStep; }
@@ -57,6 +60,7 @@ class Simulator {
 
  private:
   explicit Simulator(std::unique_ptr<Model> model);
+  [[nodiscard]] bool coresBind(std::span<const Change> changes) const;
   std::unique_ptr<Model> model_;
 };
 

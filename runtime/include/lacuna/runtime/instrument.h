@@ -48,6 +48,8 @@ class LoaderScope {
 
  private:
   bool pushed_;
+  std::uint32_t loader_;
+  std::int64_t cpuFromNs_ = -1;  ///< of the outermost stage that prepares a batch; -1: not this one
 };
 
 /// Number for a new loader of this process, from 0.

@@ -49,10 +49,13 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_KNOB "knob"
 
 /* Counters (NVTX counters extension, int64): name, static counter id. Loader n of the process uses id + n (n < 256).
- * "loader.queue_depth" counts ready batches, "queue.depth" executions that wait in the device queue. */
+ * "loader.queue_depth" counts ready batches, "loader.cpu_time" the nanoseconds that threads computed in its stages so
+ * far, of the sampling process; "queue.depth" executions that wait in the device queue. */
 #define LACUNA_RT_COUNTER_ID_BASE 0x1000000u /* NVTX_COUNTER_ID_STATIC_START */
 #define LACUNA_RT_COUNTER_LOADER_DEPTH "loader.queue_depth"
 #define LACUNA_RT_COUNTER_LOADER_DEPTH_ID (LACUNA_RT_COUNTER_ID_BASE + 0x100u)
+#define LACUNA_RT_COUNTER_LOADER_CPU "loader.cpu_time"
+#define LACUNA_RT_COUNTER_LOADER_CPU_ID (LACUNA_RT_COUNTER_ID_BASE + 0x300u)
 #define LACUNA_RT_COUNTER_QUEUE_DEPTH "queue.depth"
 #define LACUNA_RT_COUNTER_QUEUE_DEPTH_ID (LACUNA_RT_COUNTER_ID_BASE + 0x200u)
 

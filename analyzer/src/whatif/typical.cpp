@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "whatif/model.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Fewer steps of one kind have no typical one.
+constexpr std::size_t kAlike = 5;
+constexpr std::size_t kRun = 4;
+/// Steps that nothing stalls still take a little more than the medians of their pieces add up to.
+constexpr double kMostDisturbed = 1.04;
+
+/// Where the items of each step begin; one more than there are steps.
+std::vector<std::size_t> beginsOf(const Simulator::Model& model) {
+  std::vector<std::size_t> begins(model.steps + 1, model.items.size());
+  for (std::size_t i = model.items.size(); i-- > 0;) begins[model.items[i].step] = i;
+  for (std::size_t step = model.steps; step-- > 0;) begins[step] = std::min(begins[step], begins[step + 1]);
+  return begins;
+}
+
+std::uint64_t signature(const Simulator::Model& model, std::size_t from, std::size_t to) {
+  std::uint64_t hash = to - from;
+  for (std::size_t i = from; i < to; ++i) {
+    const HostItem& item = model.items[i];
+    const auto name = item.kind == HostItemKind::Launch ? model.nodes[item.node].name.value : 0u;
+    hash = (hash ^ (static_cast<std::uint64_t>(item.kind) << 32 | name)) * 0x9e3779b97f4a7c15u;
+  }
+  return hash;
+}
+
+/// The median over runs of neighbouring values, per value.
+double typicalOf(const std::vector<std::int64_t>& values) {
+  std::vector<double> runs;
+  const std::size_t length = std::min(kRun, values.size());
+  for (std::size_t i = 0; i + length <= values.size(); ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < length; ++k) sum += static_cast<double>(values[i + k]);
+    runs.push_back(sum / static_cast<double>(length));
+  }
+  std::nth_element(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2), runs.end());
+  return runs[runs.size() / 2];
+}
+
+/// Steps of the same program: the same sort of item, of the same name, at each position.
+class Alike {
+ public:
+  Alike(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps)
+      : model_(model), begins_(begins), steps_(steps), count_(begins[steps.front() + 1] - begins[steps.front()]) {}
+
+  /// Gives one field its median over the steps, position by position, scaled up to the median of the steps' sums as far
+  /// as that is what steady steps show.
+  template <class Pick>
+  void level(HostItemKind kind, Pick&& pick) {
+    std::vector<std::size_t> positions;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (model_.items[begins_[steps_.front()] + i].kind == kind) positions.push_back(i);
+    }
+    std::vector<std::int64_t> sums(steps_.size(), 0);
+    std::vector<std::int64_t> medians;
+    std::vector<std::int64_t> values(steps_.size());
+    std::int64_t sumOfMedians = 0;
+    for (const std::size_t position : positions) {
+      for (std::size_t s = 0; s < steps_.size(); ++s) {
+        values[s] = pick(begins_[steps_[s]] + position);
+        sums[s] += values[s];
+      }
+      medians.push_back(medianOf(values));
+      sumOfMedians += medians.back();
+    }
+    const double scale = sumOfMedians <= 0 ? 1 : typicalOf(sums) / static_cast<double>(sumOfMedians);
+    for (std::size_t p = 0; p < positions.size(); ++p) {
+      const auto value =
+          static_cast<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, kMostDisturbed));
+      for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
+    }
+  }
+  void levelItems(HostItemKind kind, std::int64_t HostItem::*field) {
+    level(kind, [&](std::size_t i) -> std::int64_t& { return model_.items[i].*field; });
+  }
+  void levelNodes(std::int64_t DeviceNode::*field) {
+    level(HostItemKind::Launch,
+          [&](std::size_t i) -> std::int64_t& { return model_.nodes[model_.items[i].node].*field; });
+  }
+
+ private:
+  SteadyProgram& model_;
+  const std::vector<std::size_t>& begins_;
+  const std::vector<std::size_t>& steps_;
+  std::size_t count_;
+};
+
+void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps) {
+  Alike alike(model, begins, steps);
+  for (const HostItemKind kind : {HostItemKind::Launch, HostItemKind::Sync, HostItemKind::LoaderWait}) {
+    for (const auto field : {&HostItem::gapNs, &HostItem::driverNs, &HostItem::durNs, &HostItem::periodNs})
+      alike.levelItems(kind, field);
+  }
+  for (const auto field :
+       {&DeviceNode::durNs, &DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
+    alike.levelNodes(field);
+}
+
+std::vector<double> runsOf(const Completions& completions) {
+  const auto& at = completions.atNs;
+  std::vector<double> runs;
+  const std::size_t length = std::min(kRun, at.size() - 1);
+  for (std::size_t i = 0; i + length < at.size(); ++i)
+    runs.push_back(static_cast<double>(at[i + length] - at[i]) / static_cast<double>(length));
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+}  // namespace
+
+std::int64_t Completions::typicalNs() const {
+  if (atNs.size() < 4) return totalNs / static_cast<std::int64_t>(std::max<std::size_t>(1, atNs.size()));
+  const auto runs = runsOf(*this);
+  return static_cast<std::int64_t>(runs[(runs.size() - 1) / 2]);
+}
+
+/// From the interquartile range of the runs of steps; runs that overlap count once.
+double stepNoise(const Completions& completions) {
+  if (completions.atNs.size() < 8) return 0.05;
+  const auto runs = runsOf(completions);
+  const double middle = std::max(1.0, runs[runs.size() / 2]);
+  const double sigma = (runs[runs.size() * 3 / 4] - runs[runs.size() / 4]) / 1.349;
+  return sigma / middle / std::sqrt(static_cast<double>(runs.size()) / static_cast<double>(kRun));
+}
+
+SteadyProgram steadyProgram(const Simulator::Model& model) {
+  SteadyProgram steady{model.nodes, model.items};
+  const auto begins = beginsOf(model);
+  std::map<std::uint64_t, std::vector<std::size_t>> kinds;
+  for (std::size_t step = 0; step < model.steps; ++step)
+    kinds[signature(model, begins[step], begins[step + 1])].push_back(step);
+  for (const auto& [hash, steps] : kinds) {
+    if (steps.size() >= kAlike) levelSteps(steady, begins, steps);
+  }
+  return steady;
+}
+
+}  // namespace lacuna::analyzer
