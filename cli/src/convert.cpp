@@ -9,6 +9,9 @@
 
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
+#ifdef LACUNA_CLI_COLLECTOR
+#include "lacuna/collector/capture.h"
+#endif
 #include "output.h"
 
 namespace lacuna::cli {
@@ -30,6 +33,20 @@ analyzer::Progress progressLine(std::string what, bool quiet) {
   };
 }
 
+#ifdef LACUNA_CLI_COLLECTOR
+int decodeCapture(const Options& options, analyzer::Format format) {
+  if (format != analyzer::Format::Lcn) {
+    return printError(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", options.out));
+  }
+  const auto report = collector::convertCapture(options.in, options.out);
+  if (!report) return printError(report.error().message);
+  for (const std::string& note : report->notes) printWarning(note);
+  fmt::print("{}: {} records of {} process{} became {} rows\n", options.out, report->records, report->files,
+             report->files == 1 ? "" : "es", report->rows);
+  return kOk;
+}
+#endif
+
 int run(const Options& options) {
   using namespace analyzer;
   const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
@@ -37,6 +54,9 @@ int run(const Options& options) {
     return printError(fmt::format("{}: say what to write with --to: {}", options.to.empty() ? options.out : options.to,
                                   formatNames()));
   }
+#ifdef LACUNA_CLI_COLLECTOR
+  if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);
+#endif
   OpenOptions open;
   open.progress = progressLine("reading", options.quiet);
   const auto store = Store::open(options.in, open);
@@ -59,7 +79,10 @@ int run(const Options& options) {
 void addConvert(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("convert", "Turn a trace of any kind into another kind");
-  command->add_option("in", options->in, "a trace of any kind, told by its content (also gz, zstd)")->required();
+  command
+      ->add_option("in", options->in,
+                   "a trace of any kind, told by its content (also gz, zstd), or what lacuna run --raw-capture kept")
+      ->required();
   command->add_option("out", options->out, "the file to write; .gz and .zst compress text formats")->required();
   command->add_option("--to", options->to,
                       fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .sqlite, "

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "lacuna/collector/capture.h"
+#include "lacuna/prof/reader.h"
 #include "row_collector.h"
 
 namespace lacuna::collector::cupti {
@@ -92,6 +94,32 @@ TEST_F(CaptureTest, EveryDamagedByteIsSurvived) {
     std::ofstream(path_, std::ios::binary) << bytes;
     (void)replayed();
   }
+}
+
+TEST_F(CaptureTest, CapturesOfSeveralProcessesBecomeOneTrace) {
+  const std::filesystem::path folder = path_ + "_folder";
+  std::filesystem::create_directories(folder);
+  for (const char* file : {"/cupti-10.raw", "/cupti-20.raw"}) {
+    path_ = folder.string() + file;
+    open();
+    writer_->apiName(false, 211, "cudaLaunchKernel_v7000");
+    record(file, 1000);
+    writer_.reset();
+  }
+  ASSERT_TRUE(isRawCapture(folder));
+  const auto trace = folder / "out.lcn";
+  const auto report = convertCapture(folder, trace);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->files, 2u);
+  EXPECT_EQ(report->records, 2u);
+  const auto reader = prof::Reader::open(trace);
+  ASSERT_TRUE(reader.ok());
+  const auto kernels = *reader->table<prof::Kernel>();
+  ASSERT_EQ(kernels.queue.size(), 2u);
+  EXPECT_NE(kernels.queue[0], kernels.queue[1]);
+  EXPECT_EQ(reader->text(kernels.name[1]), "/cupti-20.raw");
+  EXPECT_EQ((*reader->table<prof::Process>()).osPid[1], 20u);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CaptureTest, AnUnwritablePlaceIsNoticedAndHarmless) {
