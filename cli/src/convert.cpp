@@ -85,7 +85,7 @@ void addConvert(CLI::App& app, int& exitCode) {
       ->required();
   command->add_option("out", options->out, "the file to write; .gz and .zst compress text formats")->required();
   command->add_option("--to", options->to,
-                      fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .sqlite, "
+                      fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .pftrace, .sqlite, "
                                   ".folded, .speedscope.json, .csv",
                                   analyzer::formatNames()));
   command->add_option("--table", options->table, "the table that csv and table-json write (kernel)");

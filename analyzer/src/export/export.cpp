@@ -19,17 +19,19 @@ std::optional<Format> formatOf(const std::filesystem::path& path) {
   if (name.ends_with(".json")) return Format::Chrome;
   if (name.ends_with(".folded")) return Format::Folded;
   if (name.ends_with(".csv")) return Format::Csv;
+  if (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace")) return Format::Perfetto;
   if (name.ends_with(".sqlite")) return Format::Nsys;
   return std::nullopt;
 }
 
 std::string_view formatNames() {
-  return "lcn, chrome, nsys, folded, speedscope, csv, table-json";
+  return "lcn, chrome, perfetto, nsys, folded, speedscope, csv, table-json";
 }
 
 std::optional<Format> formatNamed(std::string_view name) {
   if (name == "lcn") return Format::Lcn;
   if (name == "chrome") return Format::Chrome;
+  if (name == "perfetto") return Format::Perfetto;
   if (name == "nsys") return Format::Nsys;
   if (name == "folded") return Format::Folded;
   if (name == "speedscope") return Format::Speedscope;
@@ -64,6 +66,8 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
   if (!sink) return sink.status();
   const auto write = [&] {
     switch (format) {
+      case Format::Perfetto:
+        return exportPerfetto(store, **sink, options);
       case Format::Folded:
         return exportFolded(store, **sink, options);
       case Format::Speedscope:

@@ -8,6 +8,8 @@
 namespace lacuna::analyzer {
 
 prof::Status exportChrome(const Store& store, ByteSink& sink, const ExportOptions& options);
+/// Perfetto's protocol buffers; an extension of the packets carries the rows themselves.
+prof::Status exportPerfetto(const Store& store, ByteSink& sink, const ExportOptions& options);
 prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOptions& options);
 prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOptions& options);
 prof::Status exportCsv(const Store& store, ByteSink& sink, const ExportOptions& options);

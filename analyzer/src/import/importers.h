@@ -19,4 +19,7 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
 /// An SQLite export of Nsight Systems (or of ours in its schema).
 StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& options);
 
+/// A Perfetto trace (protocol buffers).
+StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions& options);
+
 }  // namespace lacuna::analyzer

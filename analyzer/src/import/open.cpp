@@ -16,6 +16,8 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
       return importChrome(path, options);
     case SourceKind::Sqlite:
       return importNsys(path, options);
+    case SourceKind::Perfetto:
+      return importPerfetto(path, options);
     case SourceKind::Lcn: {
       auto reader = prof::Reader::open(path);
       if (!reader) return reader.error();
@@ -24,10 +26,10 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
     case SourceKind::Empty:
       return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped", path.string())};
     default:
-      return prof::Error{fmt::format(
-          "{}: not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, and SQLite exports of Nsight "
-          "Systems (also gz and zstd)",
-          path.string())};
+      return prof::Error{
+          fmt::format("{}: not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, SQLite exports "
+                      "of Nsight Systems and Perfetto traces (also gz and zstd)",
+                      path.string())};
   }
 }
 

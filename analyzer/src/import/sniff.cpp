@@ -7,6 +7,18 @@
 
 namespace lacuna::analyzer {
 
+namespace {
+
+/// Whether text follows a bracket as JSON has it: a line feed and a bracket alone may also be a packet's size.
+bool looksLikeJson(std::string_view head) {
+  const std::size_t bracket = head.find_first_not_of(" \t\r\n");
+  if (bracket == std::string_view::npos || (head[bracket] != '{' && head[bracket] != '[')) return false;
+  const std::size_t next = head.find_first_not_of(" \t\r\n", bracket + 1);
+  return next == std::string_view::npos || std::string_view("\"{}[]").find(head[next]) != std::string_view::npos;
+}
+
+}  // namespace
+
 prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   auto source = ByteSource::open(path);
   if (!source) return source.error();
@@ -17,10 +29,7 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   if (head.substr(0, 8) == "\x89LCN\r\n\x1a\n") return SourceKind::Lcn;
   // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
-  if (head[0] == '\x0a') {
-    const std::size_t text = head.find_first_not_of(" \t\r\n");
-    if (text == std::string_view::npos || (head[text] != '{' && head[text] != '[')) return SourceKind::Perfetto;
-  }
+  if (head[0] == '\x0a' && !looksLikeJson(head)) return SourceKind::Perfetto;
   const std::size_t text = head.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (head[text] == '{' || head[text] == '[')) return SourceKind::Json;
   return SourceKind::Unknown;

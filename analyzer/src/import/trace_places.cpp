@@ -3,6 +3,7 @@
 #include "import/trace_places.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "store/table_sort.h"
 
@@ -85,6 +86,40 @@ prof::TrackId TracePlaces::track(const prof::CounterTrack& like) {
     builder_.append(row);
   }
   return at->second;
+}
+
+void renumberIds(StoreBuilder& builder) {
+  std::map<prof::Refers, std::unordered_map<std::uint32_t, std::uint32_t>> numbers;
+  prof::forEachTable([&]<class Row>() {
+    if constexpr (requires(Row row) { row.id.value; }) {
+      auto& ids = builder.columns<Row>().id;
+      auto sorted = ids;
+      std::ranges::sort(sorted);
+      bool isDense = true;
+      for (std::size_t i = 0; i < sorted.size(); ++i) isDense &= sorted[i].value == i + 1;
+      auto& known = numbers[prof::detail::refersOf<decltype(Row::id)>()];
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        const std::uint32_t number = isDense ? ids[i].value : static_cast<std::uint32_t>(i) + 1;
+        known.try_emplace(ids[i].value, number);
+        ids[i].value = number;
+      }
+    }
+  });
+  prof::forEachTable([&]<class Row>() {
+    auto& columns = builder.columns<Row>();
+    std::size_t at = 0;
+    columns.forEach([&]<class T>(std::vector<T>& values) {
+      const prof::ColumnSpec& spec = prof::tableSpec<Row>().columns[at++];
+      const auto known = numbers.find(spec.refers);
+      if (known == numbers.end() || spec.name == "id") return;
+      if constexpr (std::is_class_v<T>) {
+        for (T& value : values) {
+          const auto found = known->second.find(value.value);
+          value.value = found == known->second.end() ? 0 : found->second;
+        }
+      }
+    });
+  });
 }
 
 void nestRanges(StoreBuilder& builder) {

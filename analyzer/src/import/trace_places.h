@@ -48,6 +48,9 @@ class TracePlaces {
       tracks_;
 };
 
+/// For rows that a file gives as they were: makes the ids of a table 1 … n (by row, unless they are that already), and
+/// every column that refers to them follow; what refers to no row becomes none.
+void renumberIds(StoreBuilder& builder);
 /// Computes the nesting depths of pushed ranges, for each thread (or queue) and domain; brings ranges into time order.
 void nestRanges(StoreBuilder& builder);
 /// Gives every thread and process its first and last moment, from what happens on the threads.

@@ -314,7 +314,7 @@ class TrackBuilder {
                                                             "workspace",   "communication", "cached"};
     for (auto& [device, curve] : memory_) {
       TrackGroup& group = deviceGroup(device);
-      const auto place = [&](Track track, std::string label) {
+      const auto place = [&, device = device](Track track, std::string label) {
         track.kind = TrackKind::Counter;
         track.device = prof::DeviceId(device);
         track.unit = "bytes";

@@ -72,8 +72,9 @@ void sumNames(const Track& track, TimeWindow window, std::vector<NameSum>& out) 
   for (auto& [name, sum] : sums) {
     sum.name = StringId(name);
     sum.kind = track.kind;
-    const auto same = std::find_if(out.begin(), out.end(),
-                                   [&](const NameSum& o) { return o.name == sum.name && o.kind == sum.kind; });
+    const auto same = std::find_if(out.begin(), out.end(), [&, sum = &sum](const NameSum& o) {
+      return o.name == sum->name && o.kind == sum->kind;
+    });
     if (same == out.end()) {
       out.push_back(sum);
       continue;

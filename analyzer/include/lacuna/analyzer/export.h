@@ -14,6 +14,7 @@ namespace lacuna::analyzer {
 enum class Format {
   Lcn,         ///< .lcn, everything
   Chrome,      ///< .json: Chrome's trace event format, as Kineto writes it
+  Perfetto,    ///< .pftrace: Perfetto's protocol buffers
   Nsys,        ///< .sqlite: Nsight Systems' SQLite schema
   Folded,      ///< .folded: one line for each stack with its self time in ns, for flame graphs
   Speedscope,  ///< .speedscope.json: one evented profile for each thread
@@ -29,7 +30,7 @@ struct ExportOptions {
 
 /// By the ending of a path; nothing for an ending that no format has.
 std::optional<Format> formatOf(const std::filesystem::path& path);
-/// By name: lcn, chrome, nsys, folded, speedscope, csv, table-json.
+/// By name: lcn, chrome, perfetto, nsys, folded, speedscope, csv, table-json.
 std::optional<Format> formatNamed(std::string_view name);
 std::string_view formatNames();
 

@@ -1,0 +1,520 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Track events of a Perfetto trace: from packets to rows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "import/perfetto_import.h"
+#include "store/arg_rules.h"
+#include "store/json_text.h"
+
+namespace lacuna::analyzer {
+
+using proto::Field;
+using proto::Wire;
+
+namespace {
+
+constexpr int kMaxDepth = 64;
+
+template <class Take>
+bool eachValue(const Field& field, Wire packed, Take&& take) {
+  if (field.wire != Wire::Bytes) return take(field.value), true;
+  std::string_view rest = field.bytes;
+  while (!rest.empty()) {
+    std::uint64_t value = 0;
+    if (packed == Wire::Varint) {
+      if (!proto::takeVarint(rest, value)) return false;
+    } else {
+      if (rest.size() < sizeof value) return false;
+      std::memcpy(&value, rest.data(), sizeof value);
+      rest.remove_prefix(sizeof value);
+    }
+    take(value);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool PerfettoImport::legacyEvent(std::string_view bytes, Sequence& sequence, Event& event) {
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    if (field.number == 1) event.name = sequence.names[field.value];
+    if (field.number == 3) event.durationUs = field.signedValue();
+    if (field.number != 2) continue;
+    switch (static_cast<char>(field.value)) {
+      case 'B':
+      case 'X':
+        event.type = perfetto::EventType::Begin;
+        break;
+      case 'E':
+        event.type = perfetto::EventType::End;
+        break;
+      case 'i':
+      case 'I':
+        event.type = perfetto::EventType::Instant;
+        break;
+      default:
+        break;
+    }
+  }
+  return !reader.malformed();
+}
+
+bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event& event) {
+  namespace e = perfetto::event;
+  const auto addCategory = [&](std::string_view text) {
+    event.category = event.category ? builder_.intern(fmt::format("{},{}", builder_.text(event.category), text))
+                                    : builder_.intern(text);
+  };
+  bool whole = true;
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    const auto into = [&](std::vector<std::uint64_t>& list, Wire packed) {
+      whole &= eachValue(field, packed, [&](std::uint64_t value) { list.push_back(value); });
+    };
+    switch (field.number) {
+      case e::kType:
+        event.type = static_cast<perfetto::EventType>(std::min<std::uint64_t>(field.value, 5));
+        break;
+      case e::kTrack:
+        event.track = field.value;
+        event.hasTrack = true;
+        break;
+      case e::kName:
+        if (field.wire == Wire::Bytes) event.name = builder_.intern(field.bytes);
+        break;
+      case e::kNameIid:
+        event.name = sequence.names[field.value];
+        break;
+      case e::kCategory:
+        if (field.wire == Wire::Bytes) addCategory(field.bytes);
+        break;
+      case e::kCategoryIid:
+        whole &= eachValue(field, Wire::Varint,
+                           [&](std::uint64_t iid) { addCategory(builder_.text(sequence.categories[iid])); });
+        break;
+      case e::kAnnotation:
+        if (field.wire == Wire::Bytes) event.annotations.push_back(field.bytes);
+        break;
+      case e::kCounter:
+        event.counter = field.signedValue();
+        event.hasCounter = true;
+        break;
+      case e::kDoubleCounter:
+        event.counterReal = field.real();
+        event.hasReal = true;
+        break;
+      case e::kFlow:
+        into(event.flows, Wire::Fixed64);
+        break;
+      case e::kFlowOld:
+        into(event.flows, Wire::Varint);
+        break;
+      case e::kEndFlow:
+        into(event.endFlows, Wire::Fixed64);
+        break;
+      case e::kEndFlowOld:
+        into(event.endFlows, Wire::Varint);
+        break;
+      case e::kExtraTrack:
+        into(event.extraTracks, Wire::Varint);
+        break;
+      case e::kExtraDoubleTrack:
+        into(event.extraDoubleTracks, Wire::Varint);
+        break;
+      case e::kExtraValue:
+        whole &= eachValue(field, Wire::Varint,
+                           [&](std::uint64_t value) { event.extraValues.push_back(static_cast<std::int64_t>(value)); });
+        break;
+      case e::kExtraDoubleValue:
+        whole &= eachValue(field, Wire::Fixed64,
+                           [&](std::uint64_t value) { event.extraReals.push_back(std::bit_cast<double>(value)); });
+        break;
+      case e::kCorrelation:
+        event.correlation = field.value;
+        break;
+      case e::kDeltaUs:
+        sequence.legacyUs = static_cast<std::int64_t>(static_cast<std::uint64_t>(sequence.legacyUs) + field.value);
+        event.timeNs = static_cast<std::int64_t>(static_cast<std::uint64_t>(sequence.legacyUs) * 1000);
+        break;
+      case e::kAbsoluteUs:
+        event.timeNs = static_cast<std::int64_t>(field.value * 1000);
+        break;
+      case e::kLegacy:
+        if (field.wire == Wire::Bytes) whole &= legacyEvent(field.bytes, sequence, event);
+        break;
+      default:
+        break;
+    }
+  }
+  return whole && !reader.malformed();
+}
+
+bool PerfettoImport::trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs) {
+  if (hasOwnRows_) return true;  // the rows themselves are in the file
+  Event event;
+  event.timeNs = timeNs;
+  event.track = sequence.defaultTrack;
+  const bool whole = readEvent(bytes, sequence, event);
+  addEvent(event, sequence);
+  return whole;
+}
+
+void PerfettoImport::addCounter(std::uint64_t track, prof::TimeNs timeNs, double value) {
+  prof::CounterSample sample;
+  sample.timeNs = timeNs;
+  sample.value = value;
+  auto& samples = builder_.columns<prof::CounterSample>();
+  samples_.push_back({track, samples.timeNs.size()});
+  samples.push(sample);
+}
+
+void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
+  const auto whole = [&](std::uint64_t track, std::int64_t value) {
+    const auto known = tracks_.find(track);
+    if (known == tracks_.end()) return addCounter(track, event.timeNs, static_cast<double>(value));
+    if (known->second.isIncremental) {
+      std::int64_t& sum = sequence.counters[track];
+      value = sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
+    }
+    addCounter(track, event.timeNs, static_cast<double>(value) * static_cast<double>(known->second.multiplier));
+  };
+  const auto& extra = event.extraTracks.empty() ? sequence.extraTracks : event.extraTracks;
+  for (std::size_t i = 0; i < std::min(extra.size(), event.extraValues.size()); ++i)
+    whole(extra[i], event.extraValues[i]);
+  const auto& extraReal = event.extraDoubleTracks.empty() ? sequence.extraDoubleTracks : event.extraDoubleTracks;
+  for (std::size_t i = 0; i < std::min(extraReal.size(), event.extraReals.size()); ++i) {
+    addCounter(extraReal[i], event.timeNs, event.extraReals[i]);
+  }
+  for (const std::uint64_t id : event.flows) flows_.push_back({id, event.track, event.timeNs, false});
+  for (const std::uint64_t id : event.endFlows) flows_.push_back({id, event.track, event.timeNs, true});
+  switch (event.type) {
+    case perfetto::EventType::Counter:
+      if (event.hasReal) {
+        addCounter(event.track, event.timeNs, event.counterReal);
+      } else {
+        whole(event.track, event.counter);
+      }
+      break;
+    case perfetto::EventType::Begin: {
+      prof::Range row;
+      row.startNs = event.timeNs;
+      row.durNs = event.durationUs >= 0 && event.durationUs < INT64_MAX / 1000 ? event.durationUs * 1000 : -1;
+      row.name = event.name;
+      row.category = event.category;
+      row.correlation = event.correlation;
+      row.args = addArgs(event, sequence);
+      auto& ranges = builder_.columns<prof::Range>();
+      if (row.durNs < 0) {
+        row.flags = prof::kUnfinished;
+        edges_.push_back({event.track, event.timeNs, ranges.startNs.size()});
+      }
+      rangePlaces_.push_back({event.track, ranges.startNs.size()});
+      ranges.push(row);
+      break;
+    }
+    case perfetto::EventType::End:
+      edges_.push_back({event.track, event.timeNs, Edge::kEnd});
+      break;
+    case perfetto::EventType::Instant: {
+      prof::Mark row;
+      row.timeNs = event.timeNs;
+      row.name = event.name;
+      row.category = event.category;
+      row.args = addArgs(event, sequence);
+      auto& marks = builder_.columns<prof::Mark>();
+      marks_.push_back({event.track, marks.timeNs.size()});
+      marks.push(row);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+prof::ArgSetId PerfettoImport::addArgs(const Event& event, const Sequence& sequence) {
+  if (event.annotations.empty()) return {};
+  const prof::ArgSetId set(sets_ + 1);
+  std::string shape;
+  for (const std::string_view annotation : event.annotations) addArg(annotation, sequence, set, shape);
+  if (shape.empty()) return {};
+  ++sets_;
+  builder_.append(prof::ArgSet{set, builder_.intern(shape)});
+  return set;
+}
+
+bool PerfettoImport::addArg(std::string_view annotation, const Sequence& sequence, prof::ArgSetId set,
+                            std::string& shape) {
+  prof::Arg arg;
+  arg.set = set;
+  arg.scope = prof::ArgScope::Argument;
+  const auto text = [&](std::string_view value, prof::ArgType type) {
+    arg.type = type;
+    arg.value = builder_.intern(value).value;
+  };
+  std::string json;
+  proto::Reader reader(annotation);
+  for (Field field; reader.next(field);) {
+    switch (field.number) {
+      case 1:
+        if (const auto name = sequence.annotationNames.find(field.value); name != sequence.annotationNames.end()) {
+          arg.key = name->second;
+        }
+        break;
+      case 10:
+        arg.key = builder_.intern(field.bytes);
+        break;
+      case 2:
+        arg.type = prof::ArgType::Bool;
+        arg.value = field.value != 0 ? 1 : 0;
+        break;
+      case 3:
+      case 4:
+      case 7:
+        arg.type = prof::ArgType::I64;
+        arg.value = field.value;
+        break;
+      case 5:
+        arg.type = prof::ArgType::F64;
+        arg.value = std::bit_cast<std::uint64_t>(field.real());
+        break;
+      case 6:
+        text(field.bytes, prof::ArgType::Text);
+        break;
+      case 17:
+        if (const auto known = sequence.texts.find(field.value); known != sequence.texts.end()) {
+          arg.type = prof::ArgType::Text;
+          arg.value = known->second.value;
+        }
+        break;
+      case 8:
+        if (nestedJson(field.bytes, json, 0)) text(json, prof::ArgType::Json);
+        break;
+      case 9:
+        text(field.bytes, json::isValid(field.bytes) ? prof::ArgType::Json : prof::ArgType::Text);
+        break;
+      default:
+        break;
+    }
+  }
+  if (reader.malformed() || !arg.key) return false;
+  builder_.append(arg);
+  if (!shape.empty()) shape += '\n';
+  shape += kShapeStored;
+  std::string key;
+  json::appendQuoted(key, builder_.text(arg.key));
+  shape.append(key, 1, key.size() - 2);
+  return true;
+}
+
+/// A nested value as JSON text.
+bool PerfettoImport::nestedJson(std::string_view bytes, std::string& out, int depth) {
+  if (depth > kMaxDepth) return false;
+  std::uint64_t type = 0;
+  std::vector<std::string_view> keys, values, items;
+  std::string leaf = "null";
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    if (field.number == 1) type = field.value;
+    if (field.number == 2) keys.push_back(field.bytes);
+    if (field.number == 3) values.push_back(field.bytes);
+    if (field.number == 4) items.push_back(field.bytes);
+    if (field.number == 5) leaf = std::to_string(field.signedValue());
+    if (field.number == 6) leaf = std::isfinite(field.real()) ? fmt::format("{}", field.real()) : "null";
+    if (field.number == 7) leaf = field.value != 0 ? "true" : "false";
+    if (field.number == 8) {
+      leaf.clear();
+      json::appendQuoted(leaf, field.bytes);
+    }
+  }
+  if (reader.malformed()) return false;
+  if (type == 0) return out += leaf, true;
+  out += type == 1 ? '{' : '[';
+  const auto& list = type == 1 ? values : items;
+  for (std::size_t i = 0; i < list.size() && (type != 1 || i < keys.size()); ++i) {
+    if (i > 0) out += ", ";
+    if (type == 1) {
+      json::appendQuoted(out, keys[i]);
+      out += ": ";
+    }
+    if (!nestedJson(list[i], out, depth + 1)) return false;
+  }
+  out += type == 1 ? '}' : ']';
+  return true;
+}
+
+prof::ProcessId PerfettoImport::processOf(std::uint64_t uuid, int depth) {
+  const auto found = tracks_.find(uuid);
+  if (found == tracks_.end() || depth > kMaxDepth) return places_.process(0, 0);
+  const Track& track = found->second;
+  if (!track.isProcess && !track.isThread) return processOf(track.parent, depth + 1);
+  const prof::ProcessId id = places_.process(track.pid, track.pid);
+  if (track.isProcess && track.name) builder_.columns<prof::Process>().name[id.value - 1] = track.name;
+  return id;
+}
+
+/// A thread's track is the thread; any other track becomes a thread without a number that has the track's name.
+prof::ThreadId PerfettoImport::threadOf(std::uint64_t uuid, int depth) {
+  Track& track = tracks_[uuid];
+  if (track.thread) return track.thread;
+  const prof::ProcessId process = processOf(uuid, depth);
+  if (track.isThread) {
+    const std::uint64_t key = std::uint64_t{track.pid} << 32 | track.tid;
+    track.thread = places_.thread(key, process, track.tid);
+  } else {
+    // Keys of threads have no more than 63 bits used by pids.
+    track.thread = places_.thread(uuid ^ 0x9e3779b97f4a7c15ULL, process, 0);
+  }
+  const prof::StringId name = track.name ? track.name : track.isThread ? track.name : builder_.intern("track");
+  if (name) builder_.columns<prof::Thread>().name[track.thread.value - 1] = name;
+  return track.thread;
+}
+
+void PerfettoImport::pairEdges() {
+  auto& ranges = builder_.columns<prof::Range>();
+  std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
+  std::map<std::uint64_t, std::vector<std::size_t>> open;
+  for (const Edge& edge : edges_) {
+    auto& stack = open[edge.track];
+    if (edge.range != Edge::kEnd) {
+      stack.push_back(edge.range);
+    } else if (stack.empty()) {
+      ++unmatchedEnds_;
+    } else {
+      const std::size_t row = stack.back();
+      stack.pop_back();
+      if (__builtin_sub_overflow(edge.timeNs, ranges.startNs[row], &ranges.durNs[row])) ranges.durNs[row] = 0;
+      ranges.flags[row] = 0;
+    }
+  }
+}
+
+void PerfettoImport::placeFlows() {
+  std::ranges::stable_sort(flows_, {}, &FlowPoint::timeNs);
+  std::map<std::uint64_t, bool> begun;
+  std::map<std::uint64_t, std::size_t> last;
+  auto& rows = builder_.columns<prof::Flow>();
+  for (const FlowPoint& point : flows_) {
+    prof::Flow row;
+    row.timeNs = point.timeNs;
+    row.id = point.id;
+    row.thread = threadOf(point.track);
+    bool& isBegun = begun[point.id];
+    row.phase = point.ends && isBegun ? prof::FlowPhase::End : isBegun ? prof::FlowPhase::Step : prof::FlowPhase::Begin;
+    isBegun = !point.ends;
+    last[point.id] = rows.id.size();
+    rows.push(row);
+  }
+  // A flow that nothing terminates ends with its last point.
+  for (const auto& [id, at] : last) {
+    if (rows.phase[at] == prof::FlowPhase::Step) rows.phase[at] = prof::FlowPhase::End;
+  }
+}
+
+void PerfettoImport::placeCounters() {
+  auto& samples = builder_.columns<prof::CounterSample>();
+  std::map<std::uint64_t, prof::TrackId> made;
+  for (const Placed& sample : samples_) {
+    prof::TrackId& id = made[sample.track];
+    if (!id) {
+      const Track& track = tracks_[sample.track];
+      prof::CounterTrack row;
+      row.name = track.name ? track.name : builder_.intern(fmt::format("counter {}", sample.track));
+      row.unit = track.unit;
+      const auto parent = tracks_.find(track.parent);
+      if (parent != tracks_.end() && parent->second.isThread) row.thread = threadOf(track.parent);
+      row.process = processOf(sample.track);
+      id = places_.track(row);
+    }
+    samples.track[sample.row] = id;
+  }
+}
+
+bool PerfettoImport::ownData(std::string_view bytes) {
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    if (field.wire != Wire::Bytes) continue;
+    if (field.number == perfetto::own::kText) ownTexts_.push_back(builder_.intern(field.bytes));
+    if (field.number != perfetto::own::kRow) continue;
+    hasOwnRows_ = true;
+    std::string_view rest = field.bytes;
+    std::uint64_t table = 0;
+    if (!proto::takeVarint(rest, table)) return false;
+    prof::forEachTable([&]<class Row>() {
+      if (table != Row::kTable) return;
+      Row row;
+      perfetto::takeRow(rest, row);
+      Row::forEachMember([&]<auto Member>() {
+        using T = std::remove_cvref_t<decltype(row.*Member)>;
+        if constexpr (std::is_same_v<T, prof::StringId>) {
+          const std::uint32_t text = (row.*Member).value;
+          row.*Member = text < ownTexts_.size() ? ownTexts_[text] : prof::StringId();
+        }
+      });
+      if constexpr (std::is_same_v<Row, prof::Arg>) {
+        const bool isText = row.type == prof::ArgType::Text || row.type == prof::ArgType::Json;
+        if (isText) row.value = row.value < ownTexts_.size() ? ownTexts_[row.value].value : 0;
+      }
+      if constexpr (requires { row.durNs; }) row.durNs = std::max<prof::TimeNs>(row.durNs, 0);
+      builder_.append(row);
+    });
+  }
+  return !reader.malformed();
+}
+
+void PerfettoImport::finish() {
+  if (hasOwnRows_) return renumberIds(builder_);
+  builder_.append(prof::Environment{{}, builder_.intern("source.format"), builder_.intern("perfetto")});
+  if (clock_) builder_.append(*clock_);
+  pairEdges();
+  auto& ranges = builder_.columns<prof::Range>();
+  for (const Placed& place : rangePlaces_) {
+    ranges.thread[place.row] = threadOf(place.track);
+  }
+  for (const Placed& place : marks_) builder_.columns<prof::Mark>().thread[place.row] = threadOf(place.track);
+  placeFlows();
+  placeCounters();
+  if (toMonotonicNs_ != 0) {
+    const auto shift = [&](std::vector<prof::TimeNs>& times) {
+      for (prof::TimeNs& time : times) {
+        time = static_cast<prof::TimeNs>(static_cast<std::uint64_t>(time) + static_cast<std::uint64_t>(toMonotonicNs_));
+      }
+    };
+    shift(ranges.startNs);
+    shift(builder_.columns<prof::Mark>().timeNs);
+    shift(builder_.columns<prof::CounterSample>().timeNs);
+    shift(builder_.columns<prof::Flow>().timeNs);
+  }
+  if (skipped_ > 0) {
+    builder_.addWarning(
+        fmt::format("{} packets were left out: packets before them were lost, and they need those", skipped_));
+    prof::Drop drop;
+    drop.count = skipped_;
+    drop.reason = builder_.intern("packets lost by the recorder");
+    builder_.append(drop);
+  }
+  if (unknownClocks_ > 0) {
+    builder_.addWarning(fmt::format(
+        "{} packets have a clock that no snapshot explains; their times are taken as they are", unknownClocks_));
+  }
+  if (unmatchedEnds_ > 0) {
+    builder_.addWarning(fmt::format("{} ends of slices have no begin and were left out", unmatchedEnds_));
+  }
+  std::string kinds;
+  for (const auto& [number, count] : unread_) {
+    if (number == 33 || number == 35 || number == 36 || number == 45 || number == 69 || number == 89) continue;
+    kinds += fmt::format("{}field {} ({})", kinds.empty() ? "" : ", ", number, count);
+  }
+  if (!kinds.empty()) builder_.addWarning("packets that lacuna does not read: " + kinds);
+  closeUnfinished(builder_);
+  nestRanges(builder_);
+  spanPlaces(builder_);
+}
+
+}  // namespace lacuna::analyzer

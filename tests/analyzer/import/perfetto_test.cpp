@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <sstream>
+
+#include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/store.h"
+#include "store/proto_wire.h"
+#include "support/random_store.h"
+#include "support/temp_file.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+using testing::Contains;
+using testing::HasSubstr;
+
+/// A message written by hand: numbers, texts and messages by field.
+class Message {
+ public:
+  Message& set(std::uint32_t field, std::uint64_t value) {
+    proto::putNumber(bytes_, field, value);
+    return *this;
+  }
+  Message& set(std::uint32_t field, std::string_view text) {
+    proto::putBytes(bytes_, field, text);
+    return *this;
+  }
+  Message& set(std::uint32_t field, const Message& message) { return set(field, std::string_view(message.bytes_)); }
+  Message& fixed(std::uint32_t field, std::uint64_t value) {
+    proto::putFixed(bytes_, field, value);
+    return *this;
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+std::string traceOf(const std::vector<Message>& packets) {
+  std::string out;
+  for (const Message& packet : packets) proto::putBytes(out, 1, packet.bytes());
+  return out;
+}
+
+Message threadTrack(std::uint64_t uuid, std::uint64_t pid, std::uint64_t tid, std::string_view name) {
+  return Message().set(60, Message().set(1, uuid).set(4, Message().set(1, pid).set(2, tid).set(5, name)));
+}
+constexpr std::uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4;
+Message at(std::uint64_t ts, const Message& event, std::uint64_t sequence = 1) {
+  return Message().set(8, ts).set(10, sequence).set(11, event);
+}
+Message slice(std::uint64_t track, std::string_view name) {
+  return Message().set(9, kBegin).set(11, track).set(23, name);
+}
+Message end(std::uint64_t track) {
+  return Message().set(9, kEnd).set(11, track);
+}
+
+std::shared_ptr<const Store> open(std::string_view bytes) {
+  const test::TempFile file(".pftrace", bytes);
+  auto store = Store::open(file.path());
+  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+  return store.ok() ? *store : nullptr;
+}
+std::string errorOf(std::string_view bytes) {
+  const test::TempFile file(".pftrace", bytes);
+  const auto store = Store::open(file.path());
+  return store.ok() ? "" : store.error().message;
+}
+
+TEST(PerfettoImport, SlicesNestOnTheirThreads) {
+  const auto store =
+      open(traceOf({at(100, slice(5, "step")), at(110, slice(5, "forward")), at(150, end(5)),
+                    at(160, Message().set(9, kInstant).set(11, 5).set(23, "here")), at(200, end(5)),
+                    at(210, slice(5, "open")), threadTrack(5, 10, 11, "main"),
+                    Message().set(60, Message().set(1, 4).set(3, Message().set(1, 10).set(6, "python")))}));
+  ASSERT_EQ(store->rows<Range>(), 3U);
+  EXPECT_EQ(store->text(store->row<Range>(0).name), "step");
+  EXPECT_EQ(store->row<Range>(0).durNs, 100);
+  EXPECT_EQ(store->row<Range>(1).depth, 1);
+  EXPECT_EQ(store->row<Range>(2).flags, kUnfinished);
+  EXPECT_EQ(store->rows<Mark>(), 1U);
+  const auto thread = store->row<Thread>(0);
+  EXPECT_EQ(thread.osTid, 11U);
+  EXPECT_EQ(store->text(thread.name), "main");
+  EXPECT_EQ(store->row<Process>(thread.process.value - 1).osPid, 10U);
+}
+
+TEST(PerfettoImport, InternedTextsBelongToTheirSequenceUntilItIsCleared) {
+  const auto interned = [](std::string_view name) {
+    return Message().set(1, Message().set(1, 1).set(2, "cat")).set(2, Message().set(1, 7).set(2, name));
+  };
+  const auto begin = [](std::uint64_t sequence, std::uint64_t ts, std::uint64_t flags) {
+    return Message()
+        .set(8, ts)
+        .set(10, sequence)
+        .set(13, flags)
+        .set(11, Message().set(9, kBegin).set(3, 1).set(10, 7).set(11, 5));
+  };
+  const auto store = open(traceOf({
+      threadTrack(5, 1, 1, "t"),
+      Message(begin(1, 10, 1)).set(12, interned("one")),
+      Message(begin(2, 20, 1)).set(12, interned("two")),
+      begin(1, 30, 2),
+      Message(begin(1, 40, 1)).set(12, interned("other")),
+      Message(begin(2, 50, 2)).set(42, 1),
+      begin(2, 60, 2),
+  }));
+  std::vector<std::string> names;
+  for (const StringId name : store->column<&Range::name>()) names.emplace_back(store->text(name));
+  EXPECT_EQ(names, (std::vector<std::string>{"one", "two", "one", "other"}));
+  EXPECT_EQ(store->text(store->row<Range>(0).category), "cat");
+  EXPECT_THAT(store->warnings(), Contains(HasSubstr("2 packets were left out")));
+  EXPECT_EQ(store->row<Drop>(0).count, 2U);
+}
+
+TEST(PerfettoImport, CountersHaveUnitsAndMayCountDifferences) {
+  const auto value = [](std::uint64_t ts, std::int64_t v) {
+    return at(ts, Message().set(9, kCounter).set(11, 8).set(30, static_cast<std::uint64_t>(v)));
+  };
+  const auto store = open(traceOf(
+      {Message().set(60, Message().set(1, 8).set(2, "memory").set(8, Message().set(3, 3).set(4, 1024).set(5, 1))),
+       value(1, 10), value(2, 5), value(3, -3)}));
+  ASSERT_EQ(store->rows<CounterSample>(), 3U);
+  EXPECT_EQ(store->row<CounterSample>(1).value, 15 * 1024);
+  EXPECT_EQ(store->row<CounterSample>(2).value, 12 * 1024);
+  EXPECT_EQ(store->text(store->row<CounterTrack>(0).name), "memory");
+  EXPECT_EQ(store->text(store->row<CounterTrack>(0).unit), "bytes");
+}
+
+TEST(PerfettoImport, FlowsJoinEventsInTheOrderOfTime) {
+  const auto point = [](std::uint64_t ts, std::uint32_t field) {
+    return at(ts, Message().set(9, kInstant).set(11, 5).fixed(field, 77));
+  };
+  const auto store = open(traceOf({point(30, 48), point(10, 47), point(20, 47), threadTrack(5, 1, 1, "t")}));
+  ASSERT_EQ(store->rows<Flow>(), 3U);
+  EXPECT_EQ(store->row<Flow>(0).phase, FlowPhase::Begin);
+  EXPECT_EQ(store->row<Flow>(1).phase, FlowPhase::Step);
+  EXPECT_EQ(store->row<Flow>(2).phase, FlowPhase::End);
+  EXPECT_EQ(store->row<Flow>(2).id, 77U);
+}
+
+TEST(PerfettoImport, AnnotationsBecomeArguments) {
+  const Message nested = Message().set(1, 1).set(2, "k").set(
+      3, Message().set(1, 2).set(4, Message().set(5, 3)).set(4, Message().set(8, "x")));
+  const auto store = open(traceOf({at(1, slice(5, "op")
+                                             .set(4, Message().set(10, "size").set(4, 42))
+                                             .set(4, Message().set(10, "shape").set(6, "[2]"))
+                                             .set(4, Message().set(10, "all").set(8, nested))),
+                                   at(2, end(5)), threadTrack(5, 1, 1, "t")}));
+  const Args args(*store);
+  const auto set = store->row<Range>(0).args;
+  EXPECT_EQ(args.integer(set, "size"), 42);
+  EXPECT_EQ(args.text(set, "shape"), "[2]");
+  EXPECT_EQ(args.text(set, "all"), R"({"k": [3, "x"]})");
+}
+
+TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
+  const auto clock = [](std::uint64_t id, std::uint64_t ts) { return Message().set(1, id).set(2, ts); };
+  const Message snapshot = Message()
+                               .set(1, clock(6, 5000))
+                               .set(1, clock(3, 4000))
+                               .set(1, clock(1, 1700000000000000000))
+                               .set(1, clock(64, 2).set(3, 1).set(4, 1000));
+  const auto local = [](std::uint64_t ts, const Message& event) {
+    return Message().set(8, ts).set(58, 64).set(10, 1).set(11, event);
+  };
+  const auto store = open(traceOf({Message().set(10, 1).set(6, snapshot), local(1, slice(5, "a")), local(3, end(5)),
+                                   at(9000, slice(5, "b")), at(9001, end(5)), threadTrack(5, 1, 1, "t")}));
+  EXPECT_EQ(store->row<Range>(0).startNs, 5000) << "1 us after the snapshot, on the monotonic clock";
+  EXPECT_EQ(store->row<Range>(0).durNs, 3000);
+  EXPECT_EQ(store->row<Range>(1).startNs, 8000);
+  EXPECT_EQ(store->row<Clock>(0).realtimeNs - store->row<Clock>(0).timeNs, 1700000000000000000 - 4000);
+}
+
+TEST(PerfettoImport, CompressedPacketsAndFilesAreUnpacked) {
+  const std::string inner = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
+  std::string packed(compressBound(inner.size()), '\0');
+  uLongf size = packed.size();
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(inner.data()), inner.size());
+  packed.resize(size);
+  EXPECT_EQ(open(traceOf({Message().set(50, packed)}))->rows<Range>(), 1U);
+  const test::TempFile file(".pftrace.gz");
+  gzFile out = gzopen(file.path().c_str(), "wb");
+  gzwrite(out, inner.data(), static_cast<unsigned>(inner.size()));
+  gzclose(out);
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ((*store)->rows<Range>(), 1U);
+}
+
+TEST(PerfettoImport, DamageIsNamedByItsByte) {
+  const std::string whole = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
+  const std::string last = traceOf({at(2, end(5))});
+  const auto cut = open(whole.substr(0, whole.size() - 3));
+  EXPECT_EQ(cut->rows<Range>(), 1U);
+  EXPECT_THAT(cut->warnings(),
+              Contains(HasSubstr(fmt::format("byte {}: the packet breaks off", whole.size() - last.size()))));
+  std::string bad = whole;
+  proto::putBytes(bad, 1, "\x5a\x7f");
+  EXPECT_THAT(open(bad)->warnings(), Contains(HasSubstr(fmt::format("the first at byte {}", whole.size()))));
+  EXPECT_THAT(errorOf(traceOf({Message().set(8, 1)})), HasSubstr("no track events"));
+  EXPECT_THAT(errorOf("\x0a\xff\xff\xff\xff\xff\xff\x7f"), HasSubstr("claims"));
+}
+
+TEST(PerfettoExport, EveryRowOfEveryTableComesBack) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const auto store = test::randomStore(seed);
+    const test::TempFile file(seed % 2 == 0 ? ".pftrace" : ".pftrace.zst");
+    ASSERT_EQ(formatOf(file.path()), Format::Perfetto);
+    ASSERT_TRUE(exportTrace(*store, file.path(), Format::Perfetto).ok());
+    const auto again = Store::open(file.path());
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_TRUE((*again)->warnings().empty()) << (*again)->warnings().front();
+    forEachTable([&]<class Row>() { EXPECT_EQ(test::difference<Row>(**again, *store), "") << "seed " << seed; });
+  }
+}
+
+/// The trace as a reader sees it that skips our extension.
+std::string withoutOurs(std::string_view trace) {
+  std::string out;
+  proto::Reader packets(trace);
+  for (proto::Field packet; packets.next(packet);) {
+    Message kept;
+    proto::Reader fields(packet.bytes);
+    for (proto::Field field; fields.next(field);) {
+      if (field.number == 1987) continue;
+      field.wire == proto::Wire::Bytes ? kept.set(field.number, field.bytes) : kept.set(field.number, field.value);
+    }
+    proto::putBytes(out, 1, kept.bytes());
+  }
+  return out;
+}
+
+TEST(PerfettoExport, OtherReadersSeeTheSlicesCountersAndThreads) {
+  const auto store = test::randomStore(3);
+  const test::TempFile file(".pftrace");
+  ASSERT_TRUE(exportTrace(*store, file.path(), Format::Perfetto).ok());
+  std::ostringstream bytes;
+  bytes << std::ifstream(file.path(), std::ios::binary).rdbuf();
+  const auto again = open(withoutOurs(bytes.str()));
+  EXPECT_EQ(test::difference<CounterSample>(*again, *store, " track "), "");
+  std::vector<std::string> ours, theirs;
+  const auto list = [](const Store& of, std::vector<std::string>& to) {
+    for (std::uint64_t i = 0; i < of.rows<Range>(); ++i) {
+      const auto row = of.row<Range>(i);
+      std::uint32_t tid = 0;
+      for (std::uint64_t t = 0; t < of.rows<Thread>(); ++t) {
+        if (of.row<Thread>(t).id == row.thread) tid = of.row<Thread>(t).osTid;
+      }
+      to.push_back(fmt::format("{} {} {} {}", row.startNs, row.durNs, of.text(row.name), tid));
+    }
+    std::sort(to.begin(), to.end());
+  };
+  list(*store, ours);
+  list(*again, theirs);
+  // Slices of other tables lie on the same threads; each of our ranges is among them.
+  EXPECT_TRUE(std::includes(theirs.begin(), theirs.end(), ours.begin(), ours.end()));
+  EXPECT_GT(again->rows<Range>(), store->rows<Range>());
+  EXPECT_EQ(again->rows<Flow>(), store->rows<Flow>());
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
