@@ -37,6 +37,17 @@ void batchNormApply(const View& y, const View& x, const View& mean, const View& 
 void batchNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
                    const View& mean, const View& rstd, const View& weight, const ChannelLayout& layout, bool training);
 
+/// Rows of `width`; `groups` rows in turn share out the channels, each with `inner` elements of a row.
+struct NormRows {
+  std::int64_t rows, width, inner, groups;
+};
+/// Row-major. Statistics [rows] as for batch normalisation.
+void layerNorm(const View& y, const View& mean, const View& rstd, const View& x, const View& weight, const View& bias,
+               const NormRows& rows, double epsilon);
+/// gradX may be empty, gradWeight and gradBias both too.
+void layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
+                   const View& mean, const View& rstd, const View& weight, const NormRows& rows);
+
 struct PoolArguments {
   std::array<std::int64_t, 2> window{1, 1}, stride{1, 1}, padding{0, 0};
   bool countPadding = true;

@@ -1,64 +1,156 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
+#include "backend/nn_kernels.h"
+#include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 
+/// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and differ in what a
+/// row is and in how weights are laid over it.
 namespace lacuna::rt {
 
 namespace {
 
-/// (x - mean) / sqrt(variance + epsilon) over `dims`.
-Tensor standardized(const Tensor& x, const std::vector<int>& dims, double epsilon) {
-  const Tensor centred = x - mean(x, dims, true);
-  return mul(centred, rsqrt(add(mean(square(centred), dims, true), epsilon)));
+using kernel::NormRows;
+
+DType statisticsType(DType type) {
+  return type == DType::F64 ? DType::F64 : DType::F32;
 }
 
-Tensor scaled(Tensor x, const Tensor& weight, const Tensor& bias) {
-  if (weight.defined()) x = mul(x, weight);
-  return bias.defined() ? add(x, bias) : x;
+View viewOrNone(const Tensor& tensor) {
+  return tensor.defined() ? viewOf(tensor) : View{};
 }
 
-/// [C] as [1, C, 1, …], to stretch over x [N, C, …].
-Tensor perChannel(const char* op, const Tensor& values, const Tensor& x) {
-  if (!values.defined()) return values;
-  if (values.shape() != Shape{x.size(1)}) {
-    fail(op, values.shape().toString() + " for the channels of " + x.shape().toString());
+NormRows rowsOf(const Node& n) {
+  return {n.ints[0], n.ints[1], n.ints[2], n.ints[3]};
+}
+
+/// [channels] or [width], laid over x seen as [rows, channels of a group, inner].
+Tensor overRows(const Tensor& values, const NormRows& rows, DType type) {
+  const std::int64_t channels = rows.width / rows.inner;
+  return values.to(type).reshape({1, rows.groups, channels, 1}).expand({rows.rows / rows.groups, -1, -1, rows.inner});
+}
+
+/// The gradients as differentiable operators, for gradients of gradients.
+void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
+  const NormRows rows = rowsOf(n);
+  const Tensor x = n.unpack(0);
+  const Shape shape{rows.rows / rows.groups, rows.groups, rows.width / rows.inner, rows.inner};
+  const Tensor centred = x.reshape(shape) - mean(x.reshape(shape), {2, 3}, true);
+  const Tensor rstd = rsqrt(add(mean(square(centred), {2, 3}, true), n.doubles[0]));
+  const Tensor standard = mul(centred, rstd);
+  Tensor dy = g.reshape(shape);
+  if (n.needs(1)) out[1] = sum(mul(dy, standard), {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
+  if (n.needs(2)) out[2] = sum(dy, {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
+  if (!n.needs(0)) return;
+  if (n.ints[5] != 0) dy = mul(dy, overRows(n.unpack(3), rows, x.dtype()));
+  const Tensor rest = dy - mean(dy, {2, 3}, true) - mul(standard, mean(mul(dy, standard), {2, 3}, true));
+  out[0] = mul(rest, rstd).reshape(x.shape());
+}
+
+void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {
+  if (recording()) return recordedBackward(n, g[0], out);
+  static const OpInfo kInfo{"row_norm_grad"};
+  const Op op(kInfo, {&g[0]});
+  const NormRows rows = rowsOf(n);
+  const Tensor x = n.unpack(0).contiguous();
+  const Tensor weight = n.ints[5] != 0 ? n.unpack(3) : Tensor();
+  const DType type = statisticsType(x.dtype());
+  const Tensor gradY = g[0].contiguous();
+  const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
+  const Tensor gradX = n.needs(0) ? empty(x.shape(), {x.dtype(), x.device()}) : Tensor();
+  Tensor gradWeight;
+  Tensor gradBias;
+  if (n.needs(1) || n.needs(2)) {
+    gradWeight = empty(n.shapes[0], {type, x.device()});
+    gradBias = empty(n.shapes[0], {type, x.device()});
   }
-  Shape shape = Shape::filled(x.rank(), 1);
-  shape[1] = x.size(1);
-  return values.view(shape);
+  op.launch(x.device(), {x.sizeBytes() * 5, static_cast<std::uint64_t>(x.numel()) * 10},
+            [dx = viewOrNone(gradX), dw = viewOrNone(gradWeight), db = viewOrNone(gradBias), dy = viewOf(gradY),
+             in = viewOf(x), mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)), w = viewOrNone(scale),
+             rows] { kernel::layerNormGrad(dx, dw, db, dy, in, mean, rstd, w, rows); });
+  out[0] = gradX;
+  if (n.needs(1)) out[1] = gradWeight.to(static_cast<DType>(n.ints[4]));
+  if (n.needs(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[4]));
+}
+
+void checkAffine(const Op& op, const Tensor& x, const Tensor& values, const Shape& shape, const char* what) {
+  if (!values.defined()) return;
+  if (values.shape() != shape)
+    op.fail(std::string(what) + " " + values.shape().toString() + " for an input " + x.shape().toString() +
+            "; it must be " + shape.toString());
+  if (values.device() != x.device())
+    op.fail(std::string(what) + " is on " + toString(values.device()) + ", the input on " + toString(x.device()));
+  if (!isFloating(values.dtype())) op.fail(std::string(what) + " is " + name(values.dtype()));
+}
+
+Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& affine,
+               const NormRows& rows, double epsilon) {
+  Op op(info, {&x, &weight, &bias});
+  if (!isFloating(x.dtype())) op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
+  checkAffine(op, x, weight, affine, "weight");
+  checkAffine(op, x, bias, affine, "bias");
+  const DType type = statisticsType(x.dtype());
+  const Tensor in = x.detach().contiguous();
+  const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
+  const Tensor shift = bias.defined() ? bias.detach().to(type).contiguous() : Tensor();
+  const Tensor mean = empty({rows.rows}, {type, x.device()});
+  const Tensor rstd = empty({rows.rows}, {type, x.device()});
+  Tensor out = empty(x.shape(), {x.dtype(), x.device()});
+  op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 8},
+            [y = viewOf(out), m = viewOf(mean), r = viewOf(rstd), from = viewOf(in), w = viewOrNone(scale),
+             b = viewOrNone(shift), rows, epsilon] { kernel::layerNorm(y, m, r, from, w, b, rows, epsilon); });
+  if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
+    const DType affineType = weight.defined() ? weight.dtype() : bias.defined() ? bias.dtype() : type;
+    node->ints = {rows.rows,
+                  rows.width,
+                  rows.inner,
+                  rows.groups,
+                  static_cast<std::int64_t>(affineType),
+                  weight.defined() ? 1 : 0};
+    node->doubles[0] = epsilon;
+    node->shapes = {affine};
+    node->save(x);
+    node->save(mean);
+    node->save(rstd);
+    if (weight.defined()) node->save(weight);
+  }
+  return out;
+}
+
+Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
+               double epsilon) {
+  const char* op = info.name.text;
+  if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
+    fail(op, std::to_string(groups) + " groups of the channels of " + x.shape().toString());
+  const std::int64_t planes = x.size(0) * x.size(1);
+  const std::int64_t inner = planes == 0 ? 1 : x.numel() / planes;
+  const NormRows rows{x.size(0) * groups, x.size(1) / groups * inner, std::max<std::int64_t>(1, inner), groups};
+  return rowNorm(info, x, weight, bias, {x.size(1)}, rows, epsilon);
 }
 
 }  // namespace
 
 Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
-  static const OpInfo kInfo{"layer_norm"};
-  const CompositeOp op(kInfo, {&x, &weight, &bias});
-  std::vector<int> dims;
+  static const OpInfo kInfo{"layer_norm", rowNormBackward};
   for (int i = 0; i < normalized.rank(); ++i) {
     const int d = x.rank() - normalized.rank() + i;
-    if (d < 0 || x.shape()[d] != normalized[i]) {
+    if (d < 0 || x.shape()[d] != normalized[i])
       fail("layer_norm", "input " + x.shape().toString() + " does not end in " + normalized.toString());
-    }
-    dims.push_back(d);
   }
-  return scaled(standardized(x, dims, epsilon), weight, bias);
+  const std::int64_t width = std::max<std::int64_t>(1, normalized.numel());
+  return rowNorm(kInfo, x, weight, bias, normalized, {x.numel() / width, width, 1, 1}, epsilon);
 }
 
 Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {
-  static const OpInfo kInfo{"group_norm"};
-  const CompositeOp op(kInfo, {&x, &weight, &bias});
-  if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0) {
-    fail("group_norm", std::to_string(groups) + " groups of the channels of " + x.shape().toString());
-  }
-  const Tensor grouped = x.reshape({x.size(0), groups, -1});
-  return scaled(standardized(grouped, {2}, epsilon).view(x.shape()), perChannel("group_norm", weight, x),
-                perChannel("group_norm", bias, x));
+  static const OpInfo kInfo{"group_norm", rowNormBackward};
+  return grouped(kInfo, x, groups, weight, bias, epsilon);
 }
 
 Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
-  return groupNorm(x, x.size(1), weight, bias, epsilon);
+  static const OpInfo kInfo{"instance_norm", rowNormBackward};
+  return grouped(kInfo, x, x.rank() < 2 ? 0 : x.size(1), weight, bias, epsilon);
 }
 
 }  // namespace lacuna::rt

@@ -101,6 +101,19 @@ TEST(BatchNorm, HasShapesOnMeta) {
   EXPECT_EQ(norm.weight.grad().shape(), Shape{3});
 }
 
+TEST(LayerNorm, OfBFloat16KeepsItsStatisticsInSinglePrecision) {
+  manualSeed(7);
+  const Tensor x = (randn({5, 64}) + 20.0).to(DType::BF16).setRequiresGrad();
+  const Tensor weight = ones({64}).setRequiresGrad();
+  const Tensor y = layerNorm(x, {64}, weight, {});
+  EXPECT_EQ(y.dtype(), DType::BF16);
+  EXPECT_NEAR(mean(square(y.detach().to(DType::F32))).item(), 1, 0.02);
+  sum(square(y)).backward();
+  EXPECT_EQ(weight.grad().dtype(), DType::F32);
+  EXPECT_THAT([&] { (void)layerNorm(x, {64}, zeros({32}), {}); },
+              testing::ThrowsMessage<Error>(HasSubstr("layer_norm: weight [32] for an input [5,64]; it must be [64]")));
+}
+
 TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
   manualSeed(5);
   const Tensor x = randn({2, 4, 3, 3});

@@ -6,7 +6,7 @@
 #include "backend/nn_kernels.h"
 
 /// Convolutions through oneDNN on channels-last pictures, with primitives and their arguments cached. The library wants
-/// its own order of the weights; they are brought into it in a scratch buffer at each execution.
+/// its own order of the weights, and sometimes of the pictures; they are brought into it in a scratch buffer.
 namespace lacuna::rt {
 
 using cpu::Library;
@@ -16,19 +16,36 @@ namespace {
 
 enum class Pass : char { Forward, Data, Weights };
 
+/// An operand as the caller has it, and as the library wants it: the same memory, or a scratch copy.
+struct Operand {
+  memory own, held;
+  dnnl::primitive reorder;
+  bool staged = false;
+  std::size_t offset = 0;  ///< in the scratch buffer
+};
+
 struct Plan {
-  dnnl::primitive primitive, reorder;
-  memory picture, other, weight, packed, bias;
-  bool packs = false;
+  dnnl::primitive primitive;
+  Operand x, y, weight;
+  memory bias;
+  std::size_t scratchBytes = 0;
   std::unordered_map<int, memory> arguments;
 };
 
 struct Geometry {
-  memory::desc x, y, weight, userWeight, bias;
+  memory::desc x, y, weight, bias;  ///< in the orders that the library may choose from
+  memory::desc ownX, ownY, ownWeight;
   memory::dims stride, dilation, padding, paddingEnd;
 };
 
-Geometry geometryOf(const View& x, const View& y, const View& weight, const kernel::ConvArguments& a) {
+/// Channels last suits the library nearly as well as its own orders. Where pictures are smaller than the weights, its
+/// own are much faster and copying the pictures costs little; for the gradient of the weights they are not. The choice
+/// depends on shapes alone, so that equal runs give equal numbers.
+bool ownOrderPays(Pass pass, const View& x, const View& y, const View& weight) {
+  return pass != Pass::Weights && x.shape.numel() < weight.shape.numel() && y.shape.numel() < weight.shape.numel();
+}
+
+Geometry geometryOf(Pass pass, const View& x, const View& y, const View& weight, const kernel::ConvArguments& a) {
   const auto dims = [](const Shape& shape) { return memory::dims(shape.begin(), shape.end()); };
   const memory::data_type type = cpu::libraryType(x.dtype);
   memory::dims w = dims(weight.shape);
@@ -39,10 +56,13 @@ Geometry geometryOf(const View& x, const View& y, const View& weight, const kern
     order = memory::format_tag::goihw;
   }
   Geometry g;
-  g.x = {dims(x.shape), type, memory::format_tag::nhwc};
-  g.y = {dims(y.shape), type, memory::format_tag::nhwc};
+  const auto picture = ownOrderPays(pass, x, y, weight) ? memory::format_tag::any : memory::format_tag::nhwc;
+  g.ownX = {dims(x.shape), type, memory::format_tag::nhwc};
+  g.ownY = {dims(y.shape), type, memory::format_tag::nhwc};
+  g.ownWeight = {w, type, order};
+  g.x = {dims(x.shape), type, picture};
+  g.y = {dims(y.shape), type, picture};
   g.weight = {w, type, memory::format_tag::any};
-  g.userWeight = {w, type, order};
   g.bias = {{y.shape[1]}, type, memory::format_tag::x};
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -63,33 +83,42 @@ dnnl::convolution_forward::primitive_desc forwardOf(const Geometry& g, bool bias
   return {{kKind, kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, engine};
 }
 
-void setUp(Plan& plan, const Geometry& g, const memory::desc& packed, bool weightsOut, const dnnl::engine& engine) {
-  plan.picture = memory(g.x, engine, nullptr);
-  plan.other = memory(g.y, engine, nullptr);
-  plan.bias = memory(g.bias, engine, nullptr);
-  plan.weight = memory(g.userWeight, engine, nullptr);
-  plan.packs = packed != g.userWeight;
-  plan.packed = plan.packs ? memory(packed, engine, nullptr) : plan.weight;
-  if (plan.packs)
-    plan.reorder = weightsOut ? dnnl::reorder(plan.packed, plan.weight) : dnnl::reorder(plan.weight, plan.packed);
+Operand operandOf(Plan& plan, const memory::desc& own, const memory::desc& wanted, bool isOutput,
+                  const dnnl::engine& engine) {
+  Operand operand;
+  operand.own = memory(own, engine, nullptr);
+  operand.staged = own != wanted;
+  operand.held = operand.staged ? memory(wanted, engine, nullptr) : operand.own;
+  if (!operand.staged) return operand;
+  operand.reorder = isOutput ? dnnl::reorder(operand.held, operand.own) : dnnl::reorder(operand.own, operand.held);
+  operand.offset = plan.scratchBytes;
+  constexpr std::size_t kLine = 64;
+  plan.scratchBytes += (wanted.get_size() + kLine - 1) / kLine * kLine;
+  return operand;
 }
 
 Plan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
   const auto forward = forwardOf(g, bias, engine);
   Plan plan;
+  plan.bias = memory(g.bias, engine, nullptr);
+  const auto setUp = [&](const memory::desc& x, const memory::desc& y, const memory::desc& weight) {
+    plan.x = operandOf(plan, g.ownX, x, pass == Pass::Data, engine);
+    plan.y = operandOf(plan, g.ownY, y, pass == Pass::Forward, engine);
+    plan.weight = operandOf(plan, g.ownWeight, weight, pass == Pass::Weights, engine);
+  };
   if (pass == Pass::Forward) {
     plan.primitive = dnnl::convolution_forward(forward);
-    setUp(plan, g, forward.weights_desc(), false, engine);
-    plan.arguments = {{DNNL_ARG_SRC, plan.picture}, {DNNL_ARG_WEIGHTS, plan.packed}, {DNNL_ARG_DST, plan.other}};
+    setUp(forward.src_desc(), forward.dst_desc(), forward.weights_desc());
+    plan.arguments = {{DNNL_ARG_SRC, plan.x.held}, {DNNL_ARG_WEIGHTS, plan.weight.held}, {DNNL_ARG_DST, plan.y.held}};
     if (bias) plan.arguments.emplace(DNNL_ARG_BIAS, plan.bias);
   } else if (pass == Pass::Data) {
     const dnnl::convolution_backward_data::primitive_desc data(
         {kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, engine, forward);
     plan.primitive = dnnl::convolution_backward_data(data);
-    setUp(plan, g, data.weights_desc(), false, engine);
+    setUp(data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc());
     plan.arguments = {
-        {DNNL_ARG_DIFF_SRC, plan.picture}, {DNNL_ARG_WEIGHTS, plan.packed}, {DNNL_ARG_DIFF_DST, plan.other}};
+        {DNNL_ARG_DIFF_SRC, plan.x.held}, {DNNL_ARG_WEIGHTS, plan.weight.held}, {DNNL_ARG_DIFF_DST, plan.y.held}};
   } else {
     using Desc = dnnl::convolution_backward_weights::desc;
     const auto description =
@@ -97,12 +126,17 @@ Plan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engin
              : Desc(kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
     const dnnl::convolution_backward_weights::primitive_desc weights(description, engine, forward);
     plan.primitive = dnnl::convolution_backward_weights(weights);
-    setUp(plan, g, weights.diff_weights_desc(), true, engine);
+    setUp(weights.src_desc(), weights.diff_dst_desc(), weights.diff_weights_desc());
     plan.arguments = {
-        {DNNL_ARG_SRC, plan.picture}, {DNNL_ARG_DIFF_WEIGHTS, plan.packed}, {DNNL_ARG_DIFF_DST, plan.other}};
+        {DNNL_ARG_SRC, plan.x.held}, {DNNL_ARG_DIFF_WEIGHTS, plan.weight.held}, {DNNL_ARG_DIFF_DST, plan.y.held}};
     if (bias) plan.arguments.emplace(DNNL_ARG_DIFF_BIAS, plan.bias);
   }
   return plan;
+}
+
+void bind(Operand& operand, void* data, std::byte* scratch) {
+  operand.own.set_data_handle(data);
+  if (operand.staged) operand.held.set_data_handle(scratch + operand.offset);
 }
 
 void run(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
@@ -115,20 +149,22 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   key.put(pass).put(x.dtype).put(bias.data != nullptr).put(arguments).put(x.shape).put(y.shape).put(weight.shape);
   auto found = plans.find(key.bytes());
   if (found == plans.end()) {
-    const Geometry geometry = geometryOf(x, y, weight, arguments);
+    const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
     found = plans.emplace(key.bytes(), makePlan(pass, geometry, bias.data != nullptr, held.engine)).first;
   }
   Plan& plan = found->second;
-  plan.picture.set_data_handle(x.data);
-  plan.other.set_data_handle(y.data);
-  plan.weight.set_data_handle(weight.data);
+  auto* scratch = static_cast<std::byte*>(held.scratch(plan.scratchBytes));
+  bind(plan.x, x.data, scratch);
+  bind(plan.y, y.data, scratch);
+  bind(plan.weight, weight.data, scratch);
   if (bias.data != nullptr) plan.bias.set_data_handle(bias.data);
-  if (plan.packs) plan.packed.set_data_handle(held.scratch(plan.packed.get_desc().get_size()));
-  if (plan.packs && pass != Pass::Weights)
-    plan.reorder.execute(held.stream, {{DNNL_ARG_FROM, plan.weight}, {DNNL_ARG_TO, plan.packed}});
+  Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
+  for (Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
+    if (operand->staged && operand != &result)
+      operand->reorder.execute(held.stream, {{DNNL_ARG_FROM, operand->own}, {DNNL_ARG_TO, operand->held}});
+  }
   plan.primitive.execute(held.stream, plan.arguments);
-  if (plan.packs && pass == Pass::Weights)
-    plan.reorder.execute(held.stream, {{DNNL_ARG_FROM, plan.packed}, {DNNL_ARG_TO, plan.weight}});
+  if (result.staged) result.reorder.execute(held.stream, {{DNNL_ARG_FROM, result.held}, {DNNL_ARG_TO, result.own}});
   held.stream.wait();
 }
 

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <vector>
+
+#include "backend/cpu/loops.h"
+#include "backend/nn_kernels.h"
+
+/// Rows are normalised one by one. Sums over rows are cut into pieces of a fixed size and added up in their order, so
+/// that they are the same for every number of threads.
+namespace lacuna::rt {
+
+using cpu::WideT;
+using kernel::NormRows;
+
+namespace {
+
+constexpr std::int64_t kPieceRows = 64;
+
+template <class W>
+const W* valuesOf(const View& view) {
+  return static_cast<const W*>(view.data);
+}
+
+std::int64_t rowGrain(const NormRows& at) {
+  return std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, at.width));
+}
+
+/// Sums with eight partial ones, which the compiler keeps in one register.
+template <class W, class F>
+W sumRow(std::int64_t width, const F& term) {
+  W part[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= width; i += 8) {
+    for (int k = 0; k < 8; ++k) part[k] += term(i + k);
+  }
+  W sum = ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+  for (; i < width; ++i) sum += term(i);
+  return sum;
+}
+
+/// The scale and shift of element i of row r: by channel of a group, or by place in the row.
+template <class W>
+struct Affine {
+  const W* weight;
+  const W* bias;
+  const NormRows& at;
+  [[nodiscard]] std::int64_t first(std::int64_t row) const { return row % at.groups * (at.width / at.inner); }
+};
+
+template <class T>
+void normRow(T* y, const T* x, std::int64_t row, WideT<T> mean, WideT<T> rstd, const Affine<WideT<T>>& affine) {
+  using W = WideT<T>;
+  const NormRows& at = affine.at;
+  const W* weight = affine.weight != nullptr ? affine.weight + affine.first(row) : nullptr;
+  const W* bias = affine.bias != nullptr ? affine.bias + affine.first(row) : nullptr;
+  if (at.inner == 1 && weight != nullptr && bias != nullptr) {
+    for (std::int64_t i = 0; i < at.width; ++i) y[i] = T((static_cast<W>(x[i]) - mean) * rstd * weight[i] + bias[i]);
+    return;
+  }
+  for (std::int64_t c = 0; c < at.width / at.inner; ++c) {
+    const W scale = weight != nullptr ? weight[c] * rstd : rstd;
+    const W shift = bias != nullptr ? bias[c] : W(0);
+    for (std::int64_t i = c * at.inner; i < (c + 1) * at.inner; ++i)
+      y[i] = T((static_cast<W>(x[i]) - mean) * scale + shift);
+  }
+}
+
+template <class T>
+void forward(const View& y, const View& mean, const View& rstd, const View& x, const View& weight, const View& bias,
+             const NormRows& at, double epsilon) {
+  using W = WideT<T>;
+  const Affine<W> affine{valuesOf<W>(weight), valuesOf<W>(bias), at};
+  parallelFor(at.rows, rowGrain(at), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* from = static_cast<const T*>(x.data) + r * at.width;
+      const W middle =
+          sumRow<W>(at.width, [&](std::int64_t i) { return static_cast<W>(from[i]); }) / static_cast<W>(at.width);
+      const W squares = sumRow<W>(at.width, [&](std::int64_t i) {
+        const W d = static_cast<W>(from[i]) - middle;
+        return d * d;
+      });
+      const W inverse = W(1) / std::sqrt(squares / static_cast<W>(at.width) + static_cast<W>(epsilon));
+      static_cast<W*>(mean.data)[r] = middle;
+      static_cast<W*>(rstd.data)[r] = inverse;
+      normRow(static_cast<T*>(y.data) + r * at.width, from, r, middle, inverse, affine);
+    }
+  });
+}
+
+template <class T>
+void gradInput(const View& gradX, const View& gradY, const View& x, const View& mean, const View& rstd,
+               const View& weight, const NormRows& at) {
+  using W = WideT<T>;
+  const Affine<W> affine{valuesOf<W>(weight), nullptr, at};
+  parallelFor(at.rows, rowGrain(at), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<W> dy(static_cast<std::size_t>(at.width));
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* g = static_cast<const T*>(gradY.data) + r * at.width;
+      const T* from = static_cast<const T*>(x.data) + r * at.width;
+      const W middle = valuesOf<W>(mean)[r];
+      const W inverse = valuesOf<W>(rstd)[r];
+      W* own = dy.data();
+      if (affine.weight == nullptr) {
+        for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]);
+      } else if (at.inner == 1) {
+        const W* scale = affine.weight + affine.first(r);
+        for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]) * scale[i];
+      } else {
+        const W* scale = affine.weight + affine.first(r);
+        for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]) * scale[i / at.inner];
+      }
+      const auto count = static_cast<W>(at.width);
+      const W sum = sumRow<W>(at.width, [&](std::int64_t i) { return own[i]; }) / count;
+      const W product =
+          sumRow<W>(at.width, [&](std::int64_t i) { return own[i] * (static_cast<W>(from[i]) - middle); }) / count;
+      const W slope = product * inverse * inverse;
+      T* to = static_cast<T*>(gradX.data) + r * at.width;
+      for (std::int64_t i = 0; i < at.width; ++i)
+        to[i] = T(inverse * (own[i] - sum - (static_cast<W>(from[i]) - middle) * slope));
+    }
+  });
+}
+
+/// Adds a row's share of the gradients of weight and bias.
+template <class T>
+void addRow(WideT<T>* gradWeight, WideT<T>* gradBias, const T* g, const T* x, WideT<T> mean, WideT<T> rstd,
+            const NormRows& at) {
+  using W = WideT<T>;
+  if (at.inner == 1) {
+    for (std::int64_t i = 0; i < at.width; ++i) {
+      const W d = static_cast<W>(g[i]);
+      gradWeight[i] += d * (static_cast<W>(x[i]) - mean) * rstd;
+      gradBias[i] += d;
+    }
+    return;
+  }
+  for (std::int64_t c = 0; c < at.width / at.inner; ++c) {
+    const T* own = g + c * at.inner;
+    const T* from = x + c * at.inner;
+    gradBias[c] += sumRow<W>(at.inner, [&](std::int64_t i) { return static_cast<W>(own[i]); });
+    gradWeight[c] += rstd * sumRow<W>(at.inner, [&](std::int64_t i) {
+                       return static_cast<W>(own[i]) * (static_cast<W>(from[i]) - mean);
+                     });
+  }
+}
+
+template <class T>
+void gradAffine(const View& gradWeight, const View& gradBias, const View& gradY, const View& x, const View& mean,
+                const View& rstd, const NormRows& at) {
+  using W = WideT<T>;
+  const auto channels = static_cast<std::size_t>(at.groups * (at.width / at.inner));
+  const std::int64_t pieces = (at.rows + kPieceRows - 1) / kPieceRows;
+  std::vector<W> partial(static_cast<std::size_t>(pieces) * 2 * channels);
+  parallelFor(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      W* own = partial.data() + static_cast<std::size_t>(piece) * 2 * channels;
+      for (std::int64_t r = piece * kPieceRows; r < std::min(at.rows, (piece + 1) * kPieceRows); ++r) {
+        const std::int64_t first = r % at.groups * (at.width / at.inner);
+        addRow(own + first, own + channels + static_cast<std::size_t>(first),
+               static_cast<const T*>(gradY.data) + r * at.width, static_cast<const T*>(x.data) + r * at.width,
+               valuesOf<W>(mean)[r], valuesOf<W>(rstd)[r], at);
+      }
+    }
+  });
+  for (std::size_t c = 0; c < channels; ++c) {
+    double weight = 0;
+    double bias = 0;
+    for (std::size_t piece = 0; piece < static_cast<std::size_t>(pieces); ++piece) {
+      weight += static_cast<double>(partial[piece * 2 * channels + c]);
+      bias += static_cast<double>(partial[(piece * 2 + 1) * channels + c]);
+    }
+    static_cast<W*>(gradWeight.data)[c] = static_cast<W>(weight);
+    static_cast<W*>(gradBias.data)[c] = static_cast<W>(bias);
+  }
+}
+
+}  // namespace
+
+void kernel::layerNorm(const View& y, const View& mean, const View& rstd, const View& x, const View& weight,
+                       const View& bias, const NormRows& rows, double epsilon) {
+  cpu::dispatchFloating(x.dtype,
+                        [&](auto tag) { forward<decltype(tag)>(y, mean, rstd, x, weight, bias, rows, epsilon); });
+}
+
+void kernel::layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY,
+                           const View& x, const View& mean, const View& rstd, const View& weight,
+                           const NormRows& rows) {
+  cpu::dispatchFloating(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    // The affine gradients first: gradX may lie where gradY does.
+    if (gradWeight.data != nullptr) gradAffine<T>(gradWeight, gradBias, gradY, x, mean, rstd, rows);
+    if (gradX.data != nullptr) gradInput<T>(gradX, gradY, x, mean, rstd, weight, rows);
+  });
+}
+
+}  // namespace lacuna::rt
