@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/gpu-check without a GPU: gpu_check_test.py SCRIPT LACUNA. Its checks run on tables as a GPU would fill them, and
+must notice what is wrong in them; its host-side steps run for real."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT, LACUNA = map(os.path.abspath, sys.argv[1:3])
+loader = importlib.machinery.SourceFileLoader("gpu_check", SCRIPT)
+sys.dont_write_bytecode = True
+gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
+loader.exec_module(gpu_check)
+
+SAID = {"axpy": 6, "axpy_in_graph": 4, "spin": 2, "h2d_copies": 3, "h2d_bytes": 300, "d2h_copies": 1, "d2h_bytes": 50,
+        "memsets": 2, "memset_bytes": 20, "graph_launches": 2, "streams": 2, "launch_seconds": 0.1}
+
+
+class Session(gpu_check.Session):
+    """A session whose programs are not run: what they would have left is in tables."""
+
+    def __init__(self):
+        super().__init__(pathlib.Path("/nonexistent"), pathlib.Path("/nonexistent"))
+        self.gpu_missing = None
+        self.tables = sqlite3.connect(":memory:")
+        run = self.tables.execute
+        run("create table kernel (name, startNs, durNs, correlation, graphId, queue)")
+        run("create table memcpy (copyKind, bytes, correlation)")
+        run("create table memset (bytes, correlation)")
+        run("create table api_call (name, startNs, correlation)")
+        run('create table "drop" (count)')
+        for i in range(12):
+            name = "axpy(float*, float const*, float, int)" if i < 10 else "spin(long long)"
+            run("insert into kernel values (?, ?, 10, ?, ?, ?)", (name, 1000 * i + 500, i + 1, 7 if 6 <= i < 10 else 0, i % 2))
+            run("insert into api_call values ('cudaLaunchKernel', ?, ?)", (1000 * i, i + 1))
+        for kind, size, correlation in ((1, 100, 20), (1, 100, 21), (1, 100, 22), (2, 50, 23)):
+            run("insert into memcpy values (?, ?, ?)", (kind, size, correlation))
+        for correlation in (24, 25):
+            run("insert into memset values (10, ?)", (correlation,))
+        for correlation in range(20, 26):
+            run("insert into api_call values ('cudaMemcpyAsync', 0, ?)", (correlation,))
+
+    def record(self, name, words, options=(), **variables):
+        return name, json.dumps(SAID)
+
+    def query(self, trace, sql):
+        return self.tables.execute(sql).fetchall()
+
+
+class Checks(unittest.TestCase):
+    def failures(self, check, *changes):
+        session = Session()
+        for change in changes:
+            session.tables.execute(change)
+        with contextlib.redirect_stdout(io.StringIO()):
+            check(session)
+        return [outcome["what"] for outcome in session.outcomes if outcome["result"] == "fails"]
+
+    def test_a_right_trace_passes(self):
+        self.assertEqual(self.failures(gpu_check.check_kernels), [])
+        self.assertEqual(self.failures(gpu_check.check_correlation), [])
+
+    def test_a_lost_kernel_is_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_kernels, "delete from kernel where correlation = 11"), ["kernels by name"])
+
+    def test_a_foreign_kernel_is_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_kernels, "update kernel set name = 'other' where correlation = 11"), ["kernels by name"])
+
+    def test_wrong_bytes_are_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_kernels, "update memcpy set bytes = 99 where correlation = 20"), ["h2d copies and bytes"])
+
+    def test_drops_are_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_kernels, 'insert into "drop" values (3)'), ["dropped events"])
+
+    def test_a_kernel_without_its_launch_is_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_correlation, "update kernel set correlation = 99 where correlation = 3"),
+                         ["kernel rows without their call"])
+
+    def test_a_kernel_before_its_launch_is_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_correlation, "update kernel set startNs = -50000 where correlation = 1"),
+                         ["earliest start of a kernel against its launch (ns)"])
+
+
+class Host(unittest.TestCase):
+    @unittest.skipIf(gpu_check.find_gpu() is None, "there is a GPU here")
+    def test_without_a_gpu_the_host_side_runs_and_the_rest_is_named(self):
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            (folder / "bin").mkdir()
+            (folder / "bin" / "lacuna").symlink_to(LACUNA)
+            done = subprocess.run([sys.executable, SCRIPT, "--run", folder], capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.returncode, gpu_check.NO_GPU, done.stdout + done.stderr)
+            self.assertIn("not run: capture, correlation, golden, graph_mode, kernels, kill, overhead, torch", done.stdout)
+            summary = json.loads((folder / "results" / "summary.json").read_text())
+            self.assertEqual(summary["failed"], 0)
+            self.assertGreaterEqual(summary["held"], 5)
+
+    def test_a_folder_that_was_not_made_is_a_wrong_call(self):
+        done = subprocess.run([sys.executable, SCRIPT, "--run", "/nonexistent"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("scripts/gpu-check --build", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)
