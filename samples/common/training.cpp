@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/training.h"
+
+#include <cstdio>
+#include <exception>
+
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/memory.h"
+
+namespace lacuna::samples {
+
+Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate) {
+  return flags.add("steps", steps, "training steps")
+      .knob("batch", batch, "examples per step")
+      .add("rate", rate, "learning rate")
+      .add("seed", "1", "seed of everything random")
+      .add("device", "cpu", "where to train", "cpu")
+      .add("log", "10", "steps between two lines of progress")
+      .knob("loader.workers", "1", "loader threads; 0 loads on the training thread")
+      .knob("loader.prefetch", "2", "ready batches per worker")
+      .knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
+      .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off");
+}
+
+rt::LoaderOptions loaderOptions(const Flags& flags) {
+  rt::LoaderOptions options;
+  options.batch = static_cast<std::size_t>(flags.integer("batch", 1));
+  options.shuffle = true;
+  options.dropLast = true;
+  options.workers = static_cast<unsigned>(flags.integer("loader.workers"));
+  options.prefetch = static_cast<unsigned>(flags.integer("loader.prefetch", 1));
+  options.seed = static_cast<std::uint64_t>(flags.integer("seed"));
+  return options;
+}
+
+void Training::run() {
+  if (dataset->size() < static_cast<std::size_t>(flags.integer("batch", 1))) {
+    throw rt::Error("the data has " + std::to_string(dataset->size()) + " examples, fewer than one batch of " +
+                    flags.text("batch"));
+  }
+  rt::DataLoader loader(dataset, loaderOptions(flags));
+  const std::int64_t steps = flags.integer("steps", 1);
+  const std::int64_t log = flags.integer("log", 1);
+  loader.start();
+  rt::Batch batch;
+  for (std::int64_t number = 0; number < steps; ++number) {
+    const rt::StepScope scope(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(flags.integer("batch")));
+    if (number == 0 || !oneBatch) {
+      const rt::PhaseScope load(rt::Phase::Load);
+      std::optional<rt::Batch> next = loader.next();
+      if (!next) {
+        loader.start();
+        next = loader.next();
+      }
+      batch = std::move(*next);
+    }
+    const rt::Tensor loss = step(number, batch);
+    if (number % log == 0 || number + 1 == steps) {
+      std::printf("step %lld loss %.6f\n", static_cast<long long>(number), loss.item());
+      std::fflush(stdout);
+    }
+  }
+}
+
+void describe(const char* what, const rt::nn::Module& net) {
+  std::int64_t count = 0;
+  for (const rt::Tensor& parameter : net.parameters()) count += parameter.numel();
+  std::printf("%s: %lld parameters\n", what, static_cast<long long>(count));
+}
+
+void printPeakMemory() {
+  std::printf("peak memory %.2f MiB\n", static_cast<double>(rt::memoryStats().peakActive) / (1024.0 * 1024.0));
+}
+
+int runSample(const char* name, const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    return 1;
+  }
+}
+
+}  // namespace lacuna::samples

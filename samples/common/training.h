@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/flags.h"
+#include "lacuna/runtime/data.h"
+#include "lacuna/runtime/nn.h"
+#include "lacuna/runtime/optim.h"
+
+/// What the larger samples share: their flags and the loop around a step.
+namespace lacuna::samples {
+
+/// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
+Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate);
+rt::LoaderOptions loaderOptions(const Flags& flags);
+
+/// Runs `step` on batch after batch, each in the ranges of a training step, and prints a line of progress every `log`
+/// steps. `step` returns the loss after its backward.
+struct Training {
+  const Flags& flags;
+  std::shared_ptr<const rt::Dataset> dataset = {};
+  bool oneBatch = false;  ///< the first batch again and again
+  std::function<rt::Tensor(std::int64_t step, rt::Batch& batch)> step = {};
+  void run();
+};
+
+/// Prints the network's size, for the start of a run.
+void describe(const char* what, const rt::nn::Module& net);
+void printPeakMemory();
+/// Runs `body`, prints what it throws, and returns the exit status.
+int runSample(const char* name, const std::function<void()>& body);
+
+}  // namespace lacuna::samples

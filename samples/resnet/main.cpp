@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/pictures.h"
+#include "common/training.h"
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/random.h"
+#include "models/resnet.h"
+
+namespace {
+
+using namespace lacuna;
+using samples::Flags;
+
+Flags parseFlags(int argc, char** argv) {
+  Flags flags("Trains a residual network to tell ten classes of 32×32 pictures apart.");
+  samples::addTrainingFlags(flags, "100", "64", "0.05")
+      .add("depth", "18", "layers", "18|34|50|101")
+      .add("width", "64", "channels of the first stage")
+      .add("data", "", "a data_batch file of CIFAR-10's binary version; drawn pictures without it")
+      .add("overfit", "off", "train on the first batch alone", "on|off")
+      .knob("conv_bias", "off", "a bias before each normalisation, which only costs", "on|off");
+  flags.parse(argc, argv);
+  return flags;
+}
+
+void run(const Flags& flags) {
+  const auto seed = static_cast<std::uint64_t>(flags.integer("seed"));
+  rt::manualSeed(seed);
+  const auto net = samples::makeResNet({.depth = static_cast<int>(flags.integer("depth")),
+                                        .width = flags.integer("width", 1),
+                                        .convBias = flags.on("conv_bias")});
+  net->nameTree("resnet");
+  samples::describe(("ResNet-" + flags.text("depth")).c_str(), *net);
+  rt::optim::Sgd optimizer(net->parameters(), {.rate = flags.number("rate"), .momentum = 0.9});
+  optimizer.setFused(flags.on("optimizer.fused"));
+  samples::Training training{flags};
+  training.dataset = flags.text("data").empty() ? samples::syntheticPictures(10000, 32, seed)
+                                                : samples::cifarPictures(flags.text("data"));
+  training.oneBatch = flags.on("overfit");
+  training.step = [&](std::int64_t, rt::Batch& batch) {
+    rt::Tensor loss;
+    {
+      const rt::PhaseScope forward(rt::Phase::Forward);
+      loss = rt::crossEntropy((*net)(batch[0]), batch[1]);
+    }
+    loss.backward();
+    optimizer.step();
+    optimizer.zeroGrad(flags.text("zero_grad") == "none");
+    return loss;
+  };
+  training.run();
+  samples::printPeakMemory();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return samples::runSample("resnet", [&] { run(parseFlags(argc, argv)); });
+}

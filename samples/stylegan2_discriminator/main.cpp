@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/pictures.h"
+#include "common/training.h"
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
+#include "models/stylegan2.h"
+
+namespace {
+
+using namespace lacuna;
+using rt::Tensor;
+using samples::Flags;
+
+Flags parseFlags(int argc, char** argv) {
+  Flags flags(
+      "Trains StyleGAN2's discriminator to tell drawn pictures from those of a generator, which is trained too if "
+      "asked.");
+  samples::addTrainingFlags(flags, "20", "4", "0.002")
+      .add("size", "64", "of the pictures: a power of two; 256 is the paper's smallest")
+      .add("channels", "16384", "channels of a stage times its size, at most 512 a stage")
+      .add("generator", "fixed", "leave the generator as it is, or train it in turn", "fixed|trained")
+      .add("r1", "10", "weight of the gradient penalty; 0 leaves it out")
+      .add("r1_every", "16", "steps between two gradient penalties");
+  flags.parse(argc, argv);
+  return flags;
+}
+
+/// Half the mean square of the gradient at real pictures, which is trained through.
+Tensor gradientPenalty(rt::nn::Module& net, const Tensor& pictures) {
+  const Tensor real = pictures.detach().setRequiresGrad();
+  const Tensor slope = rt::grad({rt::sum(net(real))}, {real}, {}, {.createGraph = true})[0];
+  return rt::mean(rt::sum(rt::square(slope), {1, 2, 3})) * 0.5;
+}
+
+class Duel {
+ public:
+  explicit Duel(const Flags& flags)
+      : flags_(flags),
+        discriminator_(samples::makeStyleGan2Discriminator(optionsOf(flags))),
+        generator_(samples::makeStyleGan2Generator(optionsOf(flags))),
+        discriminatorStep_(discriminator_->parameters(), adam(flags)),
+        generatorStep_(generator_->parameters(), adam(flags)) {
+    discriminator_->nameTree("discriminator");
+    generator_->nameTree("generator");
+    discriminatorStep_.setFused(flags.on("optimizer.fused"));
+    generatorStep_.setFused(flags.on("optimizer.fused"));
+    samples::describe("discriminator", *discriminator_);
+    samples::describe("generator", *generator_);
+  }
+
+  Tensor step(std::int64_t number, const Tensor& pictures) {
+    if (flags_.text("generator") == "trained") trainGenerator(pictures.size(0));
+    return trainDiscriminator(number, pictures);
+  }
+
+ private:
+  static samples::StyleGan2Options optionsOf(const Flags& flags) {
+    return {.size = flags.integer("size", 8), .channelBase = flags.integer("channels", 8), .mappingLayers = 4};
+  }
+  static rt::optim::AdamOptions adam(const Flags& flags) {
+    return {.rate = flags.number("rate"), .beta1 = 0, .beta2 = 0.99};
+  }
+
+  Tensor fakes(std::int64_t count) { return (*generator_)(rt::randn({count, 512})); }
+
+  void trainGenerator(std::int64_t count) {
+    Tensor loss;
+    {
+      const rt::PhaseScope forward(rt::Phase::Forward);
+      loss = rt::mean(rt::softplus(-(*discriminator_)(fakes(count))));
+    }
+    loss.backward();
+    generatorStep_.step();
+    zero();
+  }
+
+  Tensor trainDiscriminator(std::int64_t number, const Tensor& pictures) {
+    Tensor loss;
+    {
+      const rt::PhaseScope forward(rt::Phase::Forward);
+      Tensor fake;
+      {
+        const rt::NoGrad guard;
+        fake = fakes(pictures.size(0));
+      }
+      loss = rt::mean(rt::softplus((*discriminator_)(fake))) + rt::mean(rt::softplus(-(*discriminator_)(pictures)));
+      const double weight = flags_.number("r1");
+      const std::int64_t every = flags_.integer("r1_every", 1);
+      if (weight != 0 && number % every == 0)
+        loss = loss + gradientPenalty(*discriminator_, pictures) * (weight * static_cast<double>(every));
+    }
+    loss.backward();
+    discriminatorStep_.step();
+    zero();
+    return loss;
+  }
+
+  void zero() {
+    const bool toNone = flags_.text("zero_grad") == "none";
+    discriminatorStep_.zeroGrad(toNone);
+    generatorStep_.zeroGrad(toNone);
+  }
+
+  const Flags& flags_;
+  std::shared_ptr<rt::nn::Module> discriminator_, generator_;
+  rt::optim::Adam discriminatorStep_, generatorStep_;
+};
+
+void run(const Flags& flags) {
+  const auto seed = static_cast<std::uint64_t>(flags.integer("seed"));
+  rt::manualSeed(seed);
+  Duel duel(flags);
+  samples::Training training{flags};
+  training.dataset = samples::syntheticPictures(1000, flags.integer("size"), seed);
+  training.step = [&](std::int64_t number, rt::Batch& batch) { return duel.step(number, batch[0]); };
+  training.run();
+  samples::printPeakMemory();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return samples::runSample("stylegan2_discriminator", [&] { run(parseFlags(argc, argv)); });
+}

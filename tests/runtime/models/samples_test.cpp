@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+  int status;
+  std::string text;
+};
+
+Outcome run(const std::string& command) {
+  const std::string full = std::string(LACUNA_BIN_DIR) + "/" + command + " 2>&1";
+  FILE* pipe = ::popen(full.c_str(), "r");
+  Outcome out{-1, ""};
+  std::array<char, 4096> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.text.append(buffer.data(), got);
+  out.status = WEXITSTATUS(::pclose(pipe));
+  return out;
+}
+
+double lastLoss(const std::string& text) {
+  const std::size_t at = text.rfind(" loss ");
+  return at == std::string::npos ? 1e9 : std::stod(text.substr(at + 6));
+}
+
+std::string losses(const std::string& text) {
+  return text.substr(0, text.find("peak memory"));
+}
+
+constexpr const char* kResNet = "resnet --width 8 --batch 8 --steps 4 --log 1";
+constexpr const char* kTransformer =
+    "transformer_lm --features 32 --layers 2 --heads 2 --context 32 --batch 8 --rate 0.005 ";
+constexpr const char* kStyleGan = "stylegan2_discriminator --size 16 --channels 128 --steps 3 --log 1 ";
+
+TEST(ResNetSample, OverfitsABatch) {
+  const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on");
+  EXPECT_EQ(out.status, 0) << out.text;
+  EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
+}
+
+TEST(ResNetSample, EqualSeedsGiveEqualLosses) {
+  const std::string first = losses(run(kResNet).text);
+  EXPECT_THAT(first, HasSubstr("step 3 loss"));
+  EXPECT_EQ(first, losses(run(kResNet).text));
+  EXPECT_EQ(first, losses(run(std::string(kResNet) + " --loader.workers 3").text));
+  EXPECT_NE(first, losses(run(std::string(kResNet) + " --seed 2").text));
+}
+
+TEST(ResNetSample, ReadsCifarAndNamesADamagedRecord) {
+  const auto file = std::filesystem::temp_directory_path() / ("lacuna-cifar-" + std::to_string(::getpid()));
+  const std::string pixels(3072, 'x');
+  const auto write = [&](char label) {
+    std::ofstream out(file, std::ios::binary);
+    for (int i = 0; i < 8; ++i) out << label << pixels;
+  };
+  write('\3');
+  const std::string command = "resnet --width 4 --batch 8 --steps 1 --data " + file.string();
+  EXPECT_EQ(run(command).status, 0) << run(command).text;
+  write('\77');
+  const Outcome damaged = run(command);
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("has the label 63, not 0 to 9"));
+  std::filesystem::remove(file);
+}
+
+TEST(TransformerSample, LearnsTheGrammar) {
+  const Outcome out = run(std::string(kTransformer) + "--steps 200 --sample 40");
+  EXPECT_EQ(out.status, 0) << out.text;
+  EXPECT_LT(lastLoss(out.text), 1.2) << out.text;
+  EXPECT_THAT(out.text, HasSubstr("the "));
+}
+
+TEST(TransformerSample, EqualSeedsGiveEqualLosses) {
+  const std::string command = std::string(kTransformer) + "--steps 6 --log 1 --dropout 0.1";
+  const std::string first = losses(run(command).text);
+  EXPECT_THAT(first, HasSubstr("step 5 loss"));
+  EXPECT_EQ(first, losses(run(command).text));
+}
+
+TEST(TransformerSample, NamesATextThatIsTooShort) {
+  const auto file = std::filesystem::temp_directory_path() / ("lacuna-text-" + std::to_string(::getpid()));
+  std::ofstream(file) << "short";
+  const Outcome out = run("transformer_lm --data " + file.string());
+  std::filesystem::remove(file);
+  EXPECT_EQ(out.status, 1);
+  EXPECT_THAT(out.text, HasSubstr("the text has 5 characters; a context of 128 needs more"));
+  EXPECT_THAT(run("transformer_lm --data /nowhere").text, HasSubstr("/nowhere: cannot be read as a text"));
+}
+
+TEST(StyleGan2Sample, TrainsBothNetworksWithEqualLossesForEqualSeeds) {
+  const std::string command = std::string(kStyleGan) + "--generator trained --r1_every 2";
+  const Outcome first = run(command);
+  EXPECT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("step 2 loss"));
+  EXPECT_EQ(losses(first.text), losses(run(command).text));
+}
+
+TEST(Samples, BadFlagsAreExplained) {
+  EXPECT_EQ(run("resnet --depth 20").status, 2);
+  EXPECT_THAT(run("resnet --depth 20").text, HasSubstr("choose one of 18|34|50|101"));
+  EXPECT_THAT(run("stylegan2_discriminator --size 48").text, HasSubstr("must be a power of two"));
+  EXPECT_THAT(run("transformer_lm --heads 3").text, HasSubstr("256 features for 3 heads"));
+}
+
+}  // namespace
