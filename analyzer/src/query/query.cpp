@@ -16,6 +16,10 @@ Query::~Query() {
   sqlite3_close(db_);
 }
 
+void Query::interrupt() {
+  sqlite3_interrupt(db_);
+}
+
 std::string Query::explained(const std::string& message) const {
   std::string known;
   if (message.starts_with("no such table")) {

@@ -102,20 +102,59 @@ std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& afte
   return out;
 }
 
-std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& after) {
-  std::map<std::string, std::pair<double, double>> byName;
-  for (const KernelRow& row : before.kernels)
-    byName[row.name].first += static_cast<double>(row.totalNs) / static_cast<double>(before.stepCount());
-  for (const KernelRow& row : after.kernels)
-    byName[row.name].second += static_cast<double>(row.totalNs) / static_cast<double>(after.stepCount());
+namespace {
+
+using TimesByName = std::map<std::string, std::pair<double, double>>;
+
+/// Sums per step of both runs by name, as comparisons, largest difference first.
+std::vector<Comparison> byDifference(const TimesByName& byName, std::string_view prefix) {
   std::vector<Comparison> out;
   for (const auto& [name, times] : byName) {
-    out.push_back({"kernel " + name, "ns", times.first, times.second,
+    out.push_back({std::string(prefix) + name, "ns", times.first, times.second,
                    3 * kLeastNoise * std::max(times.first, times.second), false});
   }
   std::sort(out.begin(), out.end(), [](const Comparison& a, const Comparison& b) {
     return std::abs(a.after - a.before) > std::abs(b.after - b.before);
   });
+  return out;
+}
+
+template <class Rows, class Time>
+TimesByName timesByName(const Rows& before, double beforeSteps, const Rows& after, double afterSteps, Time time) {
+  TimesByName byName;
+  for (const auto& row : before) byName[row.name].first += static_cast<double>(time(row)) / beforeSteps;
+  for (const auto& row : after) byName[row.name].second += static_cast<double>(time(row)) / afterSteps;
+  return byName;
+}
+
+}  // namespace
+
+std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& after) {
+  return byDifference(
+      timesByName(before.kernels, static_cast<double>(before.stepCount()), after.kernels,
+                  static_cast<double>(after.stepCount()), [](const KernelRow& row) { return row.totalNs; }),
+      "kernel ");
+}
+
+std::vector<Comparison> compareOperators(const Analysis& before, const Analysis& after) {
+  return byDifference(timesByName(before.operators, static_cast<double>(before.stepCount()), after.operators,
+                                  static_cast<double>(after.stepCount()),
+                                  [](const OperatorRow& row) { return row.selfNs + row.deviceNs; }),
+                      "operator ");
+}
+
+std::vector<Comparison> compareLedgers(const Analysis& before, const Analysis& after) {
+  const Ledger a = before.meanStepLedger();
+  const Ledger b = after.meanStepLedger();
+  // An entry is a part of the step, so it is no steadier than the step is.
+  const double error = std::hypot(stepError(before), stepError(after));
+  const double threshold = std::max(kSigmas * error, kLeastNoise * stepTime(before));
+  std::vector<Comparison> out;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (a.ns[i] == 0 && b.ns[i] == 0) continue;
+    out.push_back({std::string(causeLabel(static_cast<Cause>(i))), "ns", static_cast<double>(a.ns[i]),
+                   static_cast<double>(b.ns[i]), threshold, false});
+  }
   return out;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 
 namespace lacuna::analyzer {
@@ -354,10 +356,27 @@ class TrackBuilder {
     });
   }
 
+  /// A CPU device's queue is a thread as well, and what it executes are ranges of that thread: shown once, as the
+  /// device's work.
+  void dropRepeatedQueues() {
+    std::set<std::tuple<prof::ProcessId, std::string, std::uint64_t>> queues;
+    for (const TrackGroup& group : groups_) {
+      for (const Track& track : group.tracks) {
+        if (track.kind == TrackKind::Work) queues.emplace(track.process, track.label, track.events);
+      }
+    }
+    for (TrackGroup& group : groups_) {
+      std::erase_if(group.tracks, [&](const Track& t) {
+        return t.kind == TrackKind::Ranges && t.lanes.size() == 1 && queues.contains({t.process, t.label, t.events});
+      });
+    }
+  }
+
   std::shared_ptr<const TrackSet> assemble() {
     nameGroups();
     placeThreads();
     placeQueues();
+    dropRepeatedQueues();
     placeCounters();
     auto set = std::make_shared<TrackSet>();
     for (TrackGroup& group : groups_) {

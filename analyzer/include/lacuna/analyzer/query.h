@@ -36,6 +36,9 @@ class Query {
   prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                    const std::function<bool(const std::vector<QueryValue>&)>& row);
 
+  /// Makes a run() that is under way on another thread fail soon. The only call that may come from another thread.
+  void interrupt();
+
  private:
   [[nodiscard]] std::string explained(const std::string& message) const;
 
