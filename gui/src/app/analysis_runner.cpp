@@ -19,6 +19,7 @@ void AnalysisRunner::join() {
 void AnalysisRunner::start(const TracePtr& trace) {
   join();
   const int generation = ++generation_;
+  busy_ = true;
   thread_ = std::thread([this, trace, generation] {
     // Selecting an event asks for its launch; computed here, a click never waits for a large trace.
     (void)trace->store->links().launchOf({analyzer::EventRef::Table::Kernel, 0});
@@ -43,6 +44,20 @@ void AnalysisRunner::start(const TracePtr& trace) {
         [this, generation, findings, message] {
           if (generation != generation_) return;
           findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(message);
+        },
+        Qt::QueuedConnection);
+    std::shared_ptr<const std::vector<analyzer::LedgerStrip>> laidOut;
+    if (findings.analysis) {
+      auto strips = analyzer::ledgerStrips(*findings.analysis, {.progress = options.progress});
+      if (strips) laidOut = std::make_shared<const std::vector<analyzer::LedgerStrip>>(*std::move(strips));
+    }
+    QMetaObject::invokeMethod(
+        this,
+        [this, generation, laidOut] {
+          if (generation != generation_) return;
+          busy_ = false;
+          if (laidOut) Q_EMIT stripsReady(laidOut);
+          Q_EMIT settled();
         },
         Qt::QueuedConnection);
   });

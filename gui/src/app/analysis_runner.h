@@ -8,6 +8,7 @@
 
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/ledger_strip.h"
 #include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::gui {
@@ -26,15 +27,21 @@ class AnalysisRunner : public QObject {
   explicit AnalysisRunner(QObject* parent = nullptr);
   ~AnalysisRunner() override;
   void start(const TracePtr& trace);
+  [[nodiscard]] bool busy() const { return busy_; }
 
  Q_SIGNALS:
   void finished(const lacuna::gui::Findings& findings);
   void failed(const QString& message);
+  /// Everything that start() began is done.
+  void settled();
+  /// Follows finished(), where the trace has device work.
+  void stripsReady(const std::shared_ptr<const std::vector<lacuna::analyzer::LedgerStrip>>& strips);
 
  private:
   void join();
   std::thread thread_;
   std::atomic<bool> stop_ = false;
+  bool busy_ = false;
   int generation_ = 0;
 };
 

@@ -63,10 +63,16 @@ void showKeyHelp(QWidget* parent) {
       {tr(".  ,"), tr("next and previous event of the same lane")},
       {tr("]  ["), tr("into and out of a nested range")},
       {tr("L"), tr("jump between a launch and its kernel")},
-      {tr("B"), tr("set a bookmark, or take it away")},
+      {tr("B  N"), tr("set a bookmark or take it away, write a note on it")},
+      {tr("Ctrl+click"), tr("measure from the selected event to this one")},
       {tr("Ctrl+F,  Enter,  Shift+Enter"), tr("search, next, previous")},
-      {tr("Ctrl+1 … Ctrl+5"), tr("pages")},
+      {tr("Ctrl+1 … Ctrl+9"), tr("pages")},
       {tr("Ctrl+P"), tr("every command by name")},
+      {tr("Ctrl+C  in a table"), tr("copy the selected rows")},
+      {tr("Ctrl+Shift+C  Ctrl+Shift+S"), tr("copy or save the page as a picture")},
+      {tr("Ctrl+Enter  on SQL"), tr("run the statement")},
+      {tr("↑ ↓ ← →  Enter  Backspace  on the flame graph"), tr("walk the stacks, look into one, back out")},
+      {tr("← →  on the memory curve"), tr("to the previous and next allocation")},
       {tr("Esc"), tr("forget the selection")}};
   int row = 0;
   for (const auto& [key, what] : keys) {

@@ -12,8 +12,10 @@ namespace {
 /// Reading takes the first part of the bar, laying out the rest.
 constexpr double kReadShare = 0.6;
 
-prof::Result<TracePtr> load(const Loader::Opener& opener, const QString& path,
-                            const std::function<bool(double, const QString&)>& progress) {
+}  // namespace
+
+prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
+                                 const std::function<bool(double, const QString&)>& progress) {
   const QString reading = Loader::tr("Reading events");
   const QString laying = Loader::tr("Laying out tracks");
   analyzer::OpenOptions options;
@@ -31,8 +33,6 @@ prof::Result<TracePtr> load(const Loader::Opener& opener, const QString& path,
   trace->lightStyles = std::make_unique<NameStyles>(**store, false);
   return TracePtr(std::move(trace));
 }
-
-}  // namespace
 
 Loader::Loader(QObject* parent) : QObject(parent) {}
 
@@ -71,7 +71,7 @@ void Loader::open(const QString& path) {
       shown = percent;
       return !stop_.load();
     };
-    auto trace = load(opener, path, progress);
+    auto trace = loadTrace(opener, path, progress);
     const bool stopped = stop_;
     post([this, path, trace, stopped] {
       busy_ = false;

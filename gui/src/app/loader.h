@@ -11,14 +11,20 @@
 
 namespace lacuna::gui {
 
+/// Where stores come from.
+using StoreOpener = std::function<prof::Result<std::shared_ptr<const analyzer::Store>>(const std::filesystem::path&,
+                                                                                       const analyzer::OpenOptions&)>;
+/// Opens a trace and lays it out. progress(share, stage) may come from any thread; answering false cancels.
+prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
+                                 const std::function<bool(double, const QString&)>& progress);
+
 /// Opens traces on a thread of its own. One at a time: open() abandons what was under way. Signals arrive on the thread
 /// that the loader lives on.
 class Loader : public QObject {
   Q_OBJECT
 
  public:
-  using Opener = std::function<prof::Result<std::shared_ptr<const analyzer::Store>>(const std::filesystem::path&,
-                                                                                    const analyzer::OpenOptions&)>;
+  using Opener = StoreOpener;
 
   explicit Loader(QObject* parent = nullptr);
   ~Loader() override;

@@ -25,9 +25,11 @@ int main(int argc, char** argv) {
   parser.setApplicationDescription(QCoreApplication::translate("main", "Explore a trace of a training run."));
   parser.addHelpOption();
   parser.addVersionOption();
-  parser.addPositionalArgument(QStringLiteral("file"),
-                               QCoreApplication::translate("main", "a trace: .lcn, or what another profiler wrote"),
-                               QStringLiteral("[FILE]"));
+  parser.addPositionalArgument(
+      QStringLiteral("file"),
+      QCoreApplication::translate("main",
+                                  "a trace: .lcn, or what another profiler wrote; a second one to compare with"),
+      QStringLiteral("[FILE [SECOND]]"));
   const auto option = [&](const char* name, const char* what, const char* value, const char* fallback = "") {
     const QCommandLineOption out(QString::fromLatin1(name), QCoreApplication::translate("main", what),
                                  QString::fromLatin1(value), QString::fromLatin1(fallback));
@@ -36,9 +38,9 @@ int main(int argc, char** argv) {
   option("screenshot", "write a picture of the window and leave; works without a display", "out.png");
   option("page", "the page to show first", "name");
   option("range", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s", "from:to");
-  option("size", "size of the window", "WxH", "1440x900");
+  option("size", "size of the window; without it as the last time", "WxH");
   option("scale", "device pixels per pixel of the picture", "factor", "1");
-  option("theme", "dark or light", "name", "dark");
+  option("theme", "dark or light; without it as the last time", "name");
   option("select", "select the first event whose name contains this text", "text");
   parser.process(app);
 
@@ -49,8 +51,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   MainWindow window;
-  window.setDark(request.dark);
-  window.resize(request.size);
+  if (request.screenshot.isEmpty()) {
+    window.restoreLook();
+  } else {
+    window.setDark(true);
+  }
+  if (request.dark) window.setDark(*request.dark);
+  if (request.size.isValid()) window.resize(request.size);
   if (!request.screenshot.isEmpty()) return takeScreenshot(window, request);
   startInteractive(window, request);
   window.show();

@@ -3,6 +3,7 @@
 #include "app/main_window.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QCryptographicHash>
 #include <QDragEnterEvent>
 #include <QFileDialog>
@@ -12,20 +13,29 @@
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QPainter>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
+#include <QSvgGenerator>
 #include <QTabBar>
 #include <QVBoxLayout>
 
 #include "app/dialogs.h"
+#include "app/live_follower.h"
 #include "app/loader.h"
+#include "app/query_runner.h"
 #include "app/style.h"
 #include "models/analysis_tables.h"
 #include "timeline/text.h"
+#include "views/compare_page.h"
+#include "views/flame_page.h"
+#include "views/histogram_view.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
+#include "views/sql_page.h"
 #include "views/start_pages.h"
+#include "views/steps_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
 
@@ -33,10 +43,11 @@ namespace lacuna::gui {
 
 namespace {
 constexpr int kRecentKept = 8;
+constexpr int kMessageMs = 5000;
 }  // namespace
 
 MainWindow::MainWindow(QWidget* parent)
-    : QMainWindow(parent), loader_(new Loader(this)), runner_(new AnalysisRunner(this)) {
+    : QMainWindow(parent), loader_(new Loader(this)), live_(new LiveFollower(this)), runner_(new AnalysisRunner(this)) {
   setWindowTitle(QStringLiteral("Lacuna"));
   setAcceptDrops(true);
   resize(1440, 900);
@@ -66,21 +77,17 @@ MainWindow::MainWindow(QWidget* parent)
     states_->addWidget(page);
   }
   setCentralWidget(states_);
-  overview_ = new OverviewPage(pages_);
-  timeline_ = new TimelinePage(pages_);
-  memory_ = new MemoryPage(pages_);
-  kernels_ = new TablePage(tr("Kernels"), tr("This trace records no device work."), pages_);
-  operators_ = new TablePage(tr("Operators"), tr("This trace records no operators."), pages_);
-  addPage(QStringLiteral("overview"), tr("Overview"), overview_);
-  addPage(QStringLiteral("timeline"), tr("Timeline"), timeline_);
-  addPage(QStringLiteral("memory"), tr("Memory"), memory_);
-  addPage(QStringLiteral("kernels"), tr("Kernels"), kernels_);
-  addPage(QStringLiteral("operators"), tr("Operators"), operators_);
+  makePages();
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
 
   summary_ = new QLabel(this);
   warnings_ = new QLabel(this);
   statusBar()->addWidget(summary_, 1);
+  liveLabel_ = new QLabel(this);
+  liveLabel_->setObjectName(QStringLiteral("live"));
+  liveLabel_->setToolTip(tr("The recording goes on; what is shown follows it"));
+  liveLabel_->hide();
+  statusBar()->addPermanentWidget(liveLabel_);
   statusBar()->addPermanentWidget(warnings_);
   statusBar()->setSizeGripEnabled(false);
   makeMenus();
@@ -98,27 +105,84 @@ MainWindow::MainWindow(QWidget* parent)
     overview_->setFailure(message);
     Q_EMIT analysisShown();
   });
-  connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
-  connect(memory_, &MemoryPage::momentWanted, this, [this](prof::TimeNs at) {
-    const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
-    showOnTimeline({{at - around, at + around}}, QString());
-  });
-  for (TablePage* page : {kernels_, operators_}) {
-    connect(page, &TablePage::nameActivated, this, [this](const QString& name) {
-      showPage(QStringLiteral("timeline"));
-      timeline_->search()->setText(name);
-      timeline_->findNext(true);
-    });
-  }
+  connectPages();
   connect(loading_, &LoadingPage::cancelClicked, loader_, &Loader::cancel);
   connect(welcome_, &WelcomePage::openClicked, this, &MainWindow::chooseFile);
   connect(welcome_, &WelcomePage::recentClicked, this, &MainWindow::openFile);
   connect(error_, &ErrorPage::openClicked, this, &MainWindow::chooseFile);
   connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
   welcome_->setRecent(QSettings().value(QStringLiteral("recent")).toStringList());
+  timeline_->restoreLayout(QSettings().value(QStringLiteral("timelineSplit")).toByteArray());
+}
+
+void MainWindow::restoreLook() {
+  const QSettings settings;
+  restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
+  setDark(settings.value(QStringLiteral("dark"), true).toBool());
 }
 
 MainWindow::~MainWindow() = default;
+
+void MainWindow::makePages() {
+  overview_ = new OverviewPage(pages_);
+  timeline_ = new TimelinePage(pages_);
+  steps_ = new StepsPage(pages_);
+  memory_ = new MemoryPage(pages_);
+  kernels_ = new TablePage(tr("Kernels"), tr("This trace records no device work."), pages_);
+  operators_ = new TablePage(tr("Operators"), tr("This trace records no operators."), pages_);
+  kernelTimes_ = new HistogramView(analyzer::TrackKind::Work, kernels_);
+  kernels_->setDetail(kernelTimes_);
+  connect(kernels_, &TablePage::nameSelected, kernelTimes_, &HistogramView::setName);
+  operatorTimes_ = new HistogramView(analyzer::TrackKind::Ranges, operators_);
+  operators_->setDetail(operatorTimes_);
+  connect(operators_, &TablePage::nameSelected, operatorTimes_, &HistogramView::setName);
+  flame_ = new FlamePage(pages_);
+  sql_ = new SqlPage(pages_);
+  compare_ = new ComparePage(pages_);
+  addPage(QStringLiteral("overview"), tr("Overview"), overview_);
+  addPage(QStringLiteral("timeline"), tr("Timeline"), timeline_);
+  addPage(QStringLiteral("steps"), tr("Steps"), steps_);
+  addPage(QStringLiteral("memory"), tr("Memory"), memory_);
+  addPage(QStringLiteral("kernels"), tr("Kernels"), kernels_);
+  addPage(QStringLiteral("operators"), tr("Operators"), operators_);
+  addPage(QStringLiteral("flame"), tr("Flame graph"), flame_);
+  addPage(QStringLiteral("sql"), tr("SQL"), sql_);
+  addPage(QStringLiteral("compare"), tr("Compare"), compare_);
+}
+
+void MainWindow::connectPages() {
+  connect(live_, &LiveFollower::grew, this, &MainWindow::showGrown);
+  connect(live_, &LiveFollower::ended, this, &MainWindow::showSummary);
+  connect(runner_, &AnalysisRunner::settled, this, [this] {
+    if (analyseAgain_) analyse();
+  });
+  connect(runner_, &AnalysisRunner::stripsReady, timeline_->view(), &TimelineView::setLedgers);
+  connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
+  connect(memory_, &MemoryPage::momentPicked, timeline_->view(), &TimelineView::setCursorMark);
+  connect(timeline_->view(), &TimelineView::momentPicked, memory_, &MemoryPage::setCursorMark);
+  connect(memory_, &MemoryPage::momentWanted, this, [this](prof::TimeNs at) {
+    const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
+    showOnTimeline({{at - around, at + around}}, QString());
+  });
+  for (TablePage* page : {kernels_, operators_}) {
+    connect(page, &TablePage::nameActivated, this, &MainWindow::findOnTimeline);
+  }
+  connect(runner_, &AnalysisRunner::stripsReady, steps_->stack(), &StepStack::setLedgers);
+  connect(steps_, &StepsPage::stepActivated, this, [this](std::size_t n) {
+    const analyzer::Step& step = findings_.analysis->steps.all[n];
+    showOnTimeline({{step.startNs, step.endNs}}, QString::fromStdString(step.name));
+  });
+  connect(flame_, &FlamePage::nameActivated, this, &MainWindow::findOnTimeline);
+  connect(compare_, &ComparePage::nameActivated, this, &MainWindow::findOnTimeline);
+  connect(timeline_->view(), &TimelineView::areaChanged, this,
+          [this] { flame_->setWindow(timeline_->view()->area()); });
+}
+
+void MainWindow::findOnTimeline(const QString& name) {
+  showPage(QStringLiteral("timeline"));
+  timeline_->search()->setText(name);
+  timeline_->findNext(true);
+}
 
 void MainWindow::addPage(const QString& name, const QString& title, QWidget* page) {
   pages_->addWidget(page);
@@ -128,7 +192,12 @@ void MainWindow::addPage(const QString& name, const QString& title, QWidget* pag
 void MainWindow::makeMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
-  file->addAction(tr("&Save picture…"), this, &MainWindow::savePicture);
+  file->addAction(tr("&Compare with…"), this, [this] {
+    showPage(QStringLiteral("compare"));
+    compare_->choose();
+  });
+  file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this, &MainWindow::savePicture);
+  file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this, &MainWindow::copyPicture);
   file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
   QMenu* view = menuBar()->addMenu(tr("&View"));
   for (int i = 0; i < tabs_->count(); ++i) {
@@ -151,6 +220,13 @@ void MainWindow::makeMenus() {
   go->addAction(tr("F&orward"), timeline, &TimelineView::forward);
   go->addAction(tr("Between &launch and kernel"), timeline_, &TimelinePage::followLink);
   go->addAction(tr("Set or clear a book&mark"), timeline_, &TimelinePage::toggleBookmark);
+  go->addAction(tr("Write a &note on a bookmark…"), timeline_, &TimelinePage::askForNote);
+  go->addSeparator();
+  go->addAction(tr("To the memory &peak"), this, [this] {
+    if (!findings_.analysis || !findings_.analysis->memory.present) return;
+    showPage(QStringLiteral("memory"));
+    memory_->setCursorMark(findings_.analysis->memory.peakAtNs);
+  });
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(tr("&Keys"), QKeySequence(Qt::Key_Question), this, [this] { showKeyHelp(this); });
   help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::Key_P), this, [this] {
@@ -171,15 +247,71 @@ void MainWindow::showFindings(const Findings& findings) {
   memory_->setAnalysis(findings.analysis);
   kernels_->setTable(kernelTableOf(*findings.analysis));
   operators_->setTable(operatorTableOf(*findings.analysis));
+  for (TablePage* page : {kernels_, operators_}) {
+    if (page->model()->rowCount() > 0) page->showSourceRow(0);
+  }
+  steps_->setAnalysis(findings.analysis);
+  compare_->setAnalysis(findings.analysis);
   Q_EMIT analysisShown();
 }
 
+bool MainWindow::savePictureTo(const QString& path) {
+  QWidget* page = pages_->currentWidget();
+  if (!path.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) return page->grab().save(path);
+  QSvgGenerator svg;
+  svg.setFileName(path);
+  svg.setSize(page->size());
+  svg.setViewBox(page->rect());
+  svg.setTitle(windowTitle());
+  QPainter painter;
+  if (!painter.begin(&svg)) return false;
+  page->render(&painter);
+  return painter.end();
+}
+
 void MainWindow::savePicture() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png)"));
-  if (!path.isEmpty()) pages_->currentWidget()->grab().save(path);
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
+  if (!path.isEmpty() && !savePictureTo(path)) {
+    statusBar()->showMessage(tr("%1 cannot be written").arg(path), kMessageMs);
+  }
+}
+
+void MainWindow::copyPicture() {
+  QApplication::clipboard()->setPixmap(pages_->currentWidget()->grab());
+  statusBar()->showMessage(tr("The picture of the page is on the clipboard"), kMessageMs);
 }
 
 namespace {
+/// Which rows are collapsed or pinned, by their names: "group", "track" or "pin", and the labels.
+QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
+  QStringList out;
+  const auto add = [&](const char* what, std::size_t g, const std::string& track) {
+    out << QString::fromLatin1(what) << QString::fromStdString(tracks.groups[g].label) << QString::fromStdString(track);
+  };
+  for (const std::size_t g : options.collapsedGroups) add("group", g, {});
+  for (const TrackRef& ref : options.collapsedTracks) {
+    add("track", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
+  }
+  for (const TrackRef& ref : options.pinned) add("pin", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
+  return out;
+}
+
+RowOptions restoredRows(const analyzer::TrackSet& tracks, const QStringList& saved) {
+  RowOptions out;
+  for (qsizetype i = 0; i + 2 < saved.size(); i += 3) {
+    for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+      if (QString::fromStdString(tracks.groups[g].label) != saved[i + 1]) continue;
+      if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(g);
+      for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
+        if (QString::fromStdString(tracks.groups[g].tracks[t].label) != saved[i + 2]) continue;
+        if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert({g, t});
+        if (saved[i] == QLatin1String("pin")) out.pinned.insert({g, t});
+      }
+    }
+  }
+  return out;
+}
+
 QString sessionKey(const QString& path) {
   const QByteArray hash =
       QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(), QCryptographicHash::Sha1);
@@ -190,6 +322,8 @@ QString sessionKey(const QString& path) {
 void MainWindow::saveSession() {
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
+  settings.setValue(QStringLiteral("geometry"), saveGeometry());
+  settings.setValue(QStringLiteral("timelineSplit"), timeline_->saveLayout());
   if (!trace_) return;
   settings.beginGroup(sessionKey(trace_->path));
   const Viewport& view = timeline_->view()->viewport();
@@ -201,6 +335,7 @@ void MainWindow::saveSession() {
   for (const Bookmark& mark : timeline_->view()->bookmarks())
     marks << QStringLiteral("%1 %2").arg(mark.timeNs - zero).arg(mark.note);
   settings.setValue(QStringLiteral("bookmarks"), marks);
+  settings.setValue(QStringLiteral("rows"), savedRows(*trace_->tracks, timeline_->view()->rowOptions()));
 }
 
 void MainWindow::restoreSession() {
@@ -216,6 +351,7 @@ void MainWindow::restoreSession() {
     marks.push_back({mark.section(QLatin1Char(' '), 0, 0).toLongLong() + zero, mark.section(QLatin1Char(' '), 1)});
   }
   view->setBookmarks(std::move(marks));
+  view->setRowOptions(restoredRows(*trace_->tracks, settings.value(QStringLiteral("rows")).toStringList()));
   showPage(settings.value(QStringLiteral("page"), QStringLiteral("overview")).toString());
 }
 
@@ -230,6 +366,11 @@ void MainWindow::setDark(bool dark) {
   timeline_->setDark(dark);
   overview_->setDark(dark);
   memory_->setDark(dark);
+  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setDark(dark);
+  steps_->setDark(dark);
+  flame_->setDark(dark);
+  sql_->setDark(dark);
+  compare_->setDark(dark);
 }
 
 QStringList MainWindow::pageNames() const {
@@ -238,10 +379,18 @@ QStringList MainWindow::pageNames() const {
   return names;
 }
 
+QString MainWindow::page() const {
+  return tabs_->tabData(tabs_->currentIndex()).toString();
+}
+
 bool MainWindow::showPage(const QString& name) {
   const auto at = static_cast<int>(pageNames().indexOf(name));
   if (at >= 0) tabs_->setCurrentIndex(at);
   return at >= 0;
+}
+
+bool MainWindow::busy() const {
+  return runner_->busy() || flame_->busy() || timeline_->busy() || memory_->busy() || sql_->runner()->busy();
 }
 
 QString MainWindow::state() const {
@@ -266,26 +415,56 @@ void MainWindow::showTrace(const TracePtr& trace) {
   trace_ = trace;
   findings_ = {};
   overview_->setWaiting();
-  memory_->setAnalysis(nullptr);
+  memory_->setTrace(trace);
   kernels_->setTable({});
   operators_->setTable({});
+  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setTrace(trace);
+  steps_->setTrace(trace);
+  flame_->setTrace(trace);
+  sql_->setTrace(trace);
+  compare_->setAnalysis(nullptr);
+  live_->stop();
   runner_->start(trace);
   timeline_->setTrace(trace);
   states_->setCurrentIndex(3);
   timeline_->view()->setFocus();
-  setWindowTitle(tr("%1 · Lacuna").arg(QFileInfo(trace->path).fileName()));
-  const prof::TimeWindow span = trace->tracks->span;
-  summary_->setText(tr("%1   ·   %2   ·   %3 events")
-                        .arg(QFileInfo(trace->path).fileName(),
-                             QString::fromStdString(durationText(static_cast<double>(span.endNs - span.startNs))),
-                             QString::fromStdString(countText(static_cast<double>(trace->tracks->events)))));
-  QStringList warnings;
-  for (const std::string& warning : trace->store->warnings()) warnings << QString::fromStdString(warning);
-  warnings_->setText(warnings.isEmpty() ? QString() : tr("not read: %1").arg(warnings.size()));
-  warnings_->setToolTip(warnings.join(QLatin1Char('\n')));
+  showSummary();
   remember(trace->path);
   restoreSession();
+  live_->watch(trace->path);
   Q_EMIT traceShown();
+}
+
+void MainWindow::showSummary() {
+  setWindowTitle(tr("%1 · Lacuna").arg(QFileInfo(trace_->path).fileName()));
+  const prof::TimeWindow span = trace_->tracks->span;
+  summary_->setText(tr("%1   ·   %2   ·   %3 events")
+                        .arg(QFileInfo(trace_->path).fileName(),
+                             QString::fromStdString(durationText(static_cast<double>(span.endNs - span.startNs))),
+                             QString::fromStdString(countText(static_cast<double>(trace_->tracks->events)))));
+  QStringList warnings;
+  for (const std::string& warning : trace_->store->warnings()) warnings << QString::fromStdString(warning);
+  warnings_->setText(warnings.isEmpty() ? QString() : tr("not read: %1").arg(warnings.size()));
+  warnings_->setToolTip(warnings.join(QLatin1Char('\n')));
+  liveLabel_->setVisible(live_->live());
+  liveLabel_->setText(tr("● live"));
+}
+
+void MainWindow::analyse() {
+  analyseAgain_ = runner_->busy();
+  if (!analyseAgain_) runner_->start(trace_);
+}
+
+void MainWindow::showGrown(const TracePtr& trace) {
+  trace_ = trace;
+  timeline_->setGrown(trace);
+  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setTrace(trace);
+  flame_->setTrace(trace);
+  memory_->setGrown(trace);
+  sql_->setGrown(trace);
+  showSummary();
+  analyse();
+  Q_EMIT traceGrew();
 }
 
 void MainWindow::remember(const QString& path) {

@@ -13,11 +13,17 @@ class QTabBar;
 
 namespace lacuna::gui {
 
+class ComparePage;
 class ErrorPage;
+class FlamePage;
+class HistogramView;
+class LiveFollower;
 class Loader;
 class LoadingPage;
 class MemoryPage;
 class OverviewPage;
+class SqlPage;
+class StepsPage;
 class TablePage;
 class TimelinePage;
 class WelcomePage;
@@ -34,17 +40,30 @@ class MainWindow : public QMainWindow {
   /// "overview", "timeline", …; false for a name that is no page.
   bool showPage(const QString& name);
   [[nodiscard]] QStringList pageNames() const;
+  /// The name of the page that is shown.
+  [[nodiscard]] QString page() const;
   void setDark(bool dark);
+  /// Size, place and theme of the last time.
+  void restoreLook();
+  /// The current page as .png or .svg.
+  bool savePictureTo(const QString& path);
 
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
   [[nodiscard]] Loader* loader() const { return loader_; }
+  [[nodiscard]] LiveFollower* live() const { return live_; }
   [[nodiscard]] TimelinePage* timeline() const { return timeline_; }
   [[nodiscard]] OverviewPage* overview() const { return overview_; }
   [[nodiscard]] MemoryPage* memory() const { return memory_; }
   [[nodiscard]] TablePage* kernels() const { return kernels_; }
   [[nodiscard]] TablePage* operators() const { return operators_; }
+  [[nodiscard]] StepsPage* steps() const { return steps_; }
+  [[nodiscard]] FlamePage* flame() const { return flame_; }
+  [[nodiscard]] SqlPage* sql() const { return sql_; }
+  [[nodiscard]] ComparePage* compare() const { return compare_; }
   [[nodiscard]] const Findings& findings() const { return findings_; }
   [[nodiscard]] ErrorPage* errorPage() const { return error_; }
+  /// Something is still being worked out in the background.
+  [[nodiscard]] bool busy() const;
   /// "welcome", "loading", "error" or "trace".
   [[nodiscard]] QString state() const;
 
@@ -53,6 +72,8 @@ class MainWindow : public QMainWindow {
   void traceFailed(const QString& message);
   /// The analyses have arrived, or could not be made.
   void analysisShown();
+  /// The file has grown and the pages show it.
+  void traceGrew();
 
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
@@ -64,14 +85,22 @@ class MainWindow : public QMainWindow {
   void makeMenus();
   void chooseFile();
   void showTrace(const TracePtr& trace);
+  void showGrown(const TracePtr& trace);
+  void showSummary();
+  void analyse();
   void remember(const QString& path);
   void showFindings(const Findings& findings);
   void saveSession();
   void restoreSession();
   void savePicture();
+  void copyPicture();
+  void findOnTimeline(const QString& name);
+  void makePages();
+  void connectPages();
   void showOnTimeline(const std::vector<prof::TimeWindow>& windows, const QString& caption);
 
   Loader* loader_;
+  LiveFollower* live_;
   AnalysisRunner* runner_;
   TracePtr trace_;
   Findings findings_;
@@ -81,6 +110,8 @@ class MainWindow : public QMainWindow {
   QTabBar* tabs_;
   QLabel* summary_;
   QLabel* warnings_;
+  QLabel* liveLabel_;
+  bool analyseAgain_ = false;
   WelcomePage* welcome_;
   LoadingPage* loading_;
   ErrorPage* error_;
@@ -89,6 +120,12 @@ class MainWindow : public QMainWindow {
   MemoryPage* memory_;
   TablePage* kernels_;
   TablePage* operators_;
+  HistogramView* kernelTimes_;
+  HistogramView* operatorTimes_;
+  StepsPage* steps_;
+  FlamePage* flame_;
+  SqlPage* sql_;
+  ComparePage* compare_;
 };
 
 }  // namespace lacuna::gui

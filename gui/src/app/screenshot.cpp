@@ -11,6 +11,7 @@
 #include <QTimer>
 
 #include "app/main_window.h"
+#include "views/compare_page.h"
 #include "views/timeline_page.h"
 
 namespace lacuna::gui {
@@ -61,13 +62,18 @@ int savePicture(MainWindow& window, const StartRequest& request) {
     QCoreApplication::sendPostedEvents();
     QCoreApplication::processEvents();
   }
-  QImage picture(request.size * request.scale, QImage::Format_RGB32);
+  QImage picture(window.size() * request.scale, QImage::Format_RGB32);
   picture.setDevicePixelRatio(request.scale);
   window.render(&picture);
   if (picture.save(request.screenshot)) return 0;
   QTextStream(stderr) << "lacuna-gui: cannot write " << request.screenshot
                       << "; is its folder there, and does the name end in .png?\n";
   return 1;
+}
+
+/// Calls back once the event loop has had time for layouts, and what is worked out in the background is there.
+void whenQuiet(MainWindow& window, const std::function<void()>& then) {
+  QTimer::singleShot(300, &window, [&window, then] { window.busy() ? whenQuiet(window, then) : then(); });
 }
 
 }  // namespace
@@ -83,18 +89,21 @@ std::optional<prof::TimeWindow> parseRange(const QString& text) {
 
 bool readRequest(const QCommandLineParser& parser, StartRequest& request, QString& problem) {
   const auto value = [&](const char* name) { return parser.value(QString::fromLatin1(name)); };
-  if (parser.positionalArguments().size() > 1)
-    problem = QStringLiteral("one trace at a time; open a second one from the window to compare");
+  if (parser.positionalArguments().size() > 2) problem = QStringLiteral("one trace, or two to compare");
+  if (parser.positionalArguments().size() > 1) request.second = parser.positionalArguments().at(1);
   if (!parser.positionalArguments().isEmpty()) request.file = parser.positionalArguments().first();
   request.screenshot = value("screenshot");
   request.page = value("page");
   request.select = value("select");
-  request.dark = value("theme") != QLatin1String("light");
-  if (value("theme") != QLatin1String("dark") && request.dark) problem = QStringLiteral("--theme is dark or light");
-  const QStringList size = value("size").split(QLatin1Char('x'));
-  request.size = size.size() == 2 ? QSize(size[0].toInt(), size[1].toInt()) : QSize();
-  if (request.size.width() < 320 || request.size.height() < 240)
-    problem = QStringLiteral("--size is WIDTHxHEIGHT, at least 320x240");
+  if (value("theme") == QLatin1String("dark")) request.dark = true;
+  if (value("theme") == QLatin1String("light")) request.dark = false;
+  if (!value("theme").isEmpty() && !request.dark) problem = QStringLiteral("--theme is dark or light");
+  if (!value("size").isEmpty()) {
+    const QStringList size = value("size").split(QLatin1Char('x'));
+    request.size = size.size() == 2 ? QSize(size[0].toInt(), size[1].toInt()) : QSize(0, 0);
+    if (request.size.width() < 320 || request.size.height() < 240)
+      problem = QStringLiteral("--size is WIDTHxHEIGHT, at least 320x240");
+  }
   request.scale = value("scale").toDouble();
   if (request.scale < 0.5 || request.scale > 4) problem = QStringLiteral("--scale is a number from 0.5 to 4");
   if (!value("range").isEmpty()) {
@@ -120,10 +129,18 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
     QTextStream(stderr) << "lacuna-gui: " << message << "\n";
     finish(1);
   });
-  QObject::connect(&window, &MainWindow::analysisShown, &window, [&] {
+  const auto settle = [&] {
     arrange(window, request);
-    // Layouts settle in the event loop.
-    QTimer::singleShot(300, &window, [&] { finish(savePicture(window, request)); });
+    whenQuiet(window, [&] { finish(savePicture(window, request)); });
+  };
+  QObject::connect(&window, &MainWindow::analysisShown, &window, [&, settle] {
+    if (request.second.isEmpty()) return settle();
+    QObject::connect(window.compare(), &ComparePage::compared, &window, settle, Qt::SingleShotConnection);
+    window.compare()->openSecond(request.second);
+  });
+  QObject::connect(window.compare(), &ComparePage::failed, &window, [&](const QString& message) {
+    QTextStream(stderr) << "lacuna-gui: " << message << "\n";
+    finish(1);
   });
   if (request.file.isEmpty()) {
     QTimer::singleShot(300, &window, [&] { finish(savePicture(window, request)); });
@@ -137,7 +154,13 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
 void startInteractive(MainWindow& window, const StartRequest& request) {
   if (request.file.isEmpty()) return;
   QObject::connect(
-      &window, &MainWindow::traceShown, &window, [&window, request] { arrange(window, request); },
+      &window, &MainWindow::traceShown, &window,
+      [&window, request] {
+        arrange(window, request);
+        if (request.second.isEmpty()) return;
+        if (request.page.isEmpty()) window.showPage(QStringLiteral("compare"));
+        window.compare()->openSecond(request.second);
+      },
       Qt::SingleShotConnection);
   window.openFile(request.file);
 }

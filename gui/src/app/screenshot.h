@@ -17,13 +17,14 @@ class MainWindow;
 /// What the command line asks for.
 struct StartRequest {
   QString file;
+  QString second;  ///< to compare with
   QString screenshot;
   QString page;
   QString select;
   std::optional<prof::TimeWindow> range;  ///< since the trace's start
-  QSize size;
+  QSize size;                             ///< invalid: not asked for
   double scale = 1;
-  bool dark = true;
+  std::optional<bool> dark;
 };
 
 /// False with a sentence in `problem` when an option makes no sense.

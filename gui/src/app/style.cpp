@@ -44,10 +44,10 @@ QDockWidget { color: @text; font-weight: bold; }
 QDockWidget::title { background: @panel; padding: 7px 12px; border-bottom: 1px solid @line; border-left: 1px solid @line; }
 QMainWindow::separator { background: @line; width: 1px; height: 1px; }
 QTableView, QTreeView, QListView { background: @panel; alternate-background-color: @window; color: @text; border: none; gridline-color: @grid; selection-background-color: @select; selection-color: @text; outline: none; }
-QTableView::item, QTreeView::item { padding: 3px 8px; border: none; }
+QTableView::item, QTreeView::item { padding: 3px 9px; border: none; }
 QListView::item { padding: 6px 10px; }
 QHeaderView { background: @panel; }
-QHeaderView::section { background: @panel; color: @dim; border: none; border-bottom: 1px solid @line; padding: 6px 8px; font-weight: normal; }
+QHeaderView::section { background: @panel; color: @dim; border: none; border-bottom: 1px solid @line; padding: 6px 11px; font-weight: normal; }
 QTableCornerButton::section { background: @panel; border: none; }
 QProgressBar { background: @raised; border: none; border-radius: 3px; height: 6px; max-height: 6px; text-align: center; }
 QProgressBar::chunk { background: @accent; border-radius: 3px; }
@@ -61,6 +61,7 @@ QScrollBar::handle:hover { background: @dim; }
 QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { background: none; border: none; width: 0; height: 0; }
 QScrollArea { border: none; background: @window; }
 QSplitter::handle { background: @line; }
+QSplitter#plain::handle { background: transparent; }
 QLabel { color: @text; background: transparent; }
 QLabel#dim { color: @dim; }
 QLabel#title { font-size: 22px; font-weight: bold; }
@@ -72,6 +73,15 @@ QWidget#page, QWidget#page > QWidget#content { background: @window; }
 QSlider::groove:horizontal { background: @raised; height: 4px; border-radius: 2px; }
 QSlider::handle:horizontal { background: @accent; width: 14px; margin: -5px 0; border-radius: 7px; }
 QCheckBox { color: @text; spacing: 8px; }
+QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @dim; border-radius: 3px; background: @window; }
+QCheckBox::indicator:hover, QCheckBox::indicator:focus { border-color: @accent; }
+QCheckBox::indicator:checked { border-color: @accent; background: @accent; }
+QCheckBox:focus { color: @accent; }
+QComboBox::drop-down { border: none; width: 22px; }
+QComboBox QAbstractItemView { background: @panel; color: @text; border: 1px solid @line; selection-background-color: @select; selection-color: @text; }
+QPlainTextEdit { font-family: 'DejaVu Sans Mono', monospace; }
+QLabel#error { color: @bad; }
+QLabel#figure { font-size: 20px; font-weight: bold; }
 )";
 
 QString named(Colour c) {
@@ -109,6 +119,7 @@ void applyStyle(QApplication& app, bool dark) {
                                                     {"@text", named(t.text)},
                                                     {"@dim", named(t.dim)},
                                                     {"@accent", named(t.accent)},
+                                                    {"@bad", named(t.bad)},
                                                     {"@onAccent", named(inkOn(t.accent))},
                                                     {"@select", named(mix(t.panel, t.accent, 0.28))}};
   for (const auto& [key, value] : values) sheet.replace(QLatin1String(key), value);

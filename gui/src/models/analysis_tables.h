@@ -4,6 +4,8 @@
 
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/memory_at.h"
 #include "lacuna/analyzer/track_queries.h"
 #include "models/table_model.h"
 
@@ -12,7 +14,14 @@ namespace lacuna::gui {
 
 TableData kernelTableOf(const analyzer::Analysis& analysis);
 TableData operatorTableOf(const analyzer::Analysis& analysis);
-TableData liveTable(const analyzer::Analysis& analysis);
+TableData leakTable(const analyzer::Analysis& analysis);
+/// Figures of one unit, such as kernels or the ledger's entries.
+TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what);
+/// Figures of several units, as texts.
+TableData mixedComparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what);
+/// "new", "gone", "slower", "faster", "more", "fewer" or "same", by what noise explains.
+QString verdictWords(const analyzer::Comparison& row);
+TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment);
 TableData areaTable(const Trace& trace, const analyzer::AreaStats& stats);
 
 }  // namespace lacuna::gui

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/details_model.h"
 
+#include <QCoreApplication>
 #include <cstring>
 
 #include "timeline/text.h"
@@ -12,14 +13,41 @@ namespace {
 
 using Rows = std::vector<std::pair<QString, QString>>;
 
-/// "dynamicSharedBytes" reads "dynamic shared bytes".
+/// "dynamicSharedBytes" reads "dynamic shared bytes"; units go with the value.
 QString spaced(std::string_view name) {
+  if (name == "durNs") name = "duration";
+  if (name.ends_with("Ns")) name.remove_suffix(2);
   QString out;
   for (const char c : name) {
     if (c >= 'A' && c <= 'Z') out += QLatin1Char(' ');
     out += QChar::fromLatin1(c).toLower();
   }
   return out;
+}
+
+/// The n-th of these words, or the number.
+template <class Value>
+QString nth(Value value, std::initializer_list<const char*> names) {
+  const auto at = static_cast<std::size_t>(value);
+  return at < names.size() ? QCoreApplication::translate("Details", names.begin()[at])
+                           : QString::number(static_cast<unsigned>(value));
+}
+QString enumWords(prof::RangeKind v) {
+  return nth(v, {"", "started and ended anywhere"});
+}
+QString enumWords(prof::ApiKind v) {
+  return nth(v, {"runtime", "driver", "other"});
+}
+QString enumWords(prof::CopyKind v) {
+  return nth(v, {"", "host to device", "device to host", "host to array", "array to host", "array to array",
+                 "array to device", "device to array", "device to device", "host to host", "peer to peer"});
+}
+QString enumWords(prof::MemoryKind v) {
+  return nth(v, {"", "pageable", "pinned", "device", "array", "managed", "device, static", "managed, static"});
+}
+/// How the payload is stored is nothing to read.
+QString enumWords(prof::PayloadType) {
+  return {};
 }
 
 template <class Value>
@@ -29,7 +57,7 @@ QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value)
   } else if constexpr (requires { value.value; }) {
     return value ? QString::number(value.value) : QString();
   } else if constexpr (std::is_enum_v<Value>) {
-    return QString::number(static_cast<unsigned>(value));
+    return enumWords(value);
   } else if constexpr (std::is_floating_point_v<Value>) {
     return QString::number(value);
   } else {

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/table_model.h"
 
-#include <QCoreApplication>
+#include <QApplication>
+#include <QColor>
+#include <QPalette>
 #include <QPointer>
 #include <QThreadPool>
 #include <algorithm>
 #include <numeric>
 
+#include "timeline/palette.h"
 #include "timeline/text.h"
 
 namespace lacuna::gui {
@@ -121,7 +124,14 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   const bool text = (*table_)[static_cast<std::size_t>(index.column())].kind == TableColumn::Kind::Text;
   if (role == Qt::DisplayRole || (role == Qt::ToolTipRole && text))
     return shown(sourceRow(index.row()), index.column());
-  if (role == Qt::TextAlignmentRole && !text) return int(Qt::AlignRight | Qt::AlignVCenter);
+  const auto& tones = (*table_)[static_cast<std::size_t>(index.column())].tones;
+  if (role == Qt::ForegroundRole && !tones.empty()) {
+    const auto tone = tones[sourceRow(index.row())];
+    const Theme& t = theme(qApp->palette().color(QPalette::Window).lightness() < 128);
+    if (tone != 0) return QColor::fromRgb(tone > 0 ? t.bad : t.good);
+  }
+  if (role == Qt::TextAlignmentRole && (!text || (*table_)[static_cast<std::size_t>(index.column())].right))
+    return int(Qt::AlignRight | Qt::AlignVCenter);
   return {};
 }
 
@@ -130,7 +140,8 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
   const TableColumn& column = (*table_)[static_cast<std::size_t>(section)];
   if (role == Qt::DisplayRole) return column.title;
   if (role == Qt::TextAlignmentRole) {
-    return int((column.kind == TableColumn::Kind::Text ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+    return int((column.kind == TableColumn::Kind::Text && !column.right ? Qt::AlignLeft : Qt::AlignRight) |
+               Qt::AlignVCenter);
   }
   return {};
 }

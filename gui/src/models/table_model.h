@@ -15,6 +15,8 @@ struct TableColumn {
   Kind kind = Kind::Text;
   std::vector<QString> texts{};
   std::vector<double> numbers{};
+  bool right = false;                ///< a text to be aligned as numbers are
+  std::vector<std::int8_t> tones{};  ///< per row, where there are any: 1 reads as bad, -1 as good, 0 plain
 };
 using TableData = std::vector<TableColumn>;
 

@@ -90,6 +90,73 @@ Colour chartColour(std::size_t n, bool dark) {
   return chart[n % chart.size()];
 }
 
+Colour causeColour(analyzer::Cause cause, bool dark) {
+  using analyzer::Cause;
+  switch (cause) {
+    case Cause::Compute:
+      return chartColour(2, dark);
+    case Cause::ExposedCommunication:
+      return chartColour(3, dark);
+    case Cause::ExposedCopy:
+      return chartColour(1, dark);
+    case Cause::Synchronisation:
+      return chartColour(4, dark);
+    case Cause::LoaderWait:
+      return chartColour(5, dark);
+    case Cause::DriverCall:
+      return chartColour(6, dark);
+    case Cause::HostWork:
+      return chartColour(0, dark);
+    case Cause::Launch:
+      return mix(chartColour(0, dark), theme(dark).window, 0.45);
+    case Cause::Dependency:
+      return mix(chartColour(3, dark), theme(dark).window, 0.45);
+    case Cause::OffCpu:
+      return mix(chartColour(4, dark), theme(dark).window, 0.45);
+    case Cause::Profiler:
+      return chartColour(7, dark);
+    case Cause::Unknown:
+      return mix(chartColour(7, dark), theme(dark).window, 0.55);
+  }
+  return chartColour(7, dark);
+}
+
+Colour counterColour(std::string_view label, std::size_t place, bool dark) {
+  static constexpr std::array<std::string_view, 9> kRoles{
+      "other", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
+  constexpr std::string_view kPrefix = "memory · ";
+  if (label == "memory") return theme(dark).accent;
+  if (!label.starts_with(kPrefix)) return chartColour(place, dark);
+  const auto* role = std::find(kRoles.begin(), kRoles.end(), label.substr(kPrefix.size()));
+  return role == kRoles.end() ? chartColour(place, dark)
+                              : roleColour(static_cast<prof::MemoryRole>(role - kRoles.begin()), dark);
+}
+
+Colour roleColour(prof::MemoryRole role, bool dark) {
+  using prof::MemoryRole;
+  switch (role) {
+    case MemoryRole::Parameter:
+      return chartColour(0, dark);
+    case MemoryRole::Gradient:
+      return chartColour(3, dark);
+    case MemoryRole::Activation:
+      return chartColour(2, dark);
+    case MemoryRole::Optimizer:
+      return chartColour(1, dark);
+    case MemoryRole::Input:
+      return chartColour(5, dark);
+    case MemoryRole::Workspace:
+      return chartColour(4, dark);
+    case MemoryRole::Communication:
+      return chartColour(6, dark);
+    case MemoryRole::Cached:
+      return mix(chartColour(7, dark), theme(dark).window, 0.5);
+    case MemoryRole::Other:
+      return chartColour(7, dark);
+  }
+  return chartColour(7, dark);
+}
+
 Colour mix(Colour under, Colour over, double share) {
   const auto weight = static_cast<Colour>(std::clamp(share, 0.0, 1.0) * 256);
   const Colour redBlue = (((under & 0xFF00FF) * (256 - weight) + (over & 0xFF00FF) * weight) >> 8) & 0xFF00FF;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/ledger.h"
 
 /// Colours, as 0xFFRRGGBB. The categorical ones can be told apart with any common colour blindness, and differ in
 /// lightness too.
@@ -22,6 +23,11 @@ const Theme& theme(bool dark);
 /// One colour for one name; digits do not count, so that "step 12" and "step 13" look alike.
 Colour nameColour(std::string_view name, bool dark);
 Colour kindColour(analyzer::WorkKind kind, bool dark);
+Colour causeColour(analyzer::Cause cause, bool dark);
+/// Of memory; the same wherever a role is shown.
+Colour roleColour(prof::MemoryRole role, bool dark);
+/// Of a counter's curve: memory by role, others by their place.
+Colour counterColour(std::string_view label, std::size_t place, bool dark);
 /// The n-th colour of a chart.
 Colour chartColour(std::size_t n, bool dark);
 /// share 0 gives `under`, 1 gives `over`.

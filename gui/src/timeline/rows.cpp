@@ -53,11 +53,43 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
     const bool collapsed = options.collapsedGroups.contains(g);
     place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
     if (collapsed) continue;
+    if (options.ledgers.contains(g)) place({.kind = Row::Kind::Ledger, .ref = {g, 0}, .height = kLedgerHeight});
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
       if (shown(group.tracks[t])) place(trackRow(group.tracks[t], {g, t}, options));
     }
   }
   return rows;
+}
+
+RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to) {
+  const auto group = [&](std::size_t g) -> std::size_t {
+    for (std::size_t n = 0; n < to.groups.size(); ++n) {
+      if (to.groups[n].label == from.groups[g].label) return n;
+    }
+    return to.groups.size();
+  };
+  RowOptions out;
+  out.filter = options.filter;
+  const auto keepGroups = [&](const std::set<std::size_t>& old, std::set<std::size_t>& kept) {
+    for (const std::size_t g : old) {
+      if (group(g) < to.groups.size()) kept.insert(group(g));
+    }
+  };
+  const auto keepTracks = [&](const std::set<TrackRef>& old, std::set<TrackRef>& kept) {
+    for (const TrackRef& ref : old) {
+      const std::size_t g = group(ref.group);
+      if (g == to.groups.size()) continue;
+      const analyzer::Track& was = from.groups[ref.group].tracks[ref.track];
+      for (std::size_t t = 0; t < to.groups[g].tracks.size(); ++t) {
+        const analyzer::Track& is = to.groups[g].tracks[t];
+        if (is.label == was.label && is.kind == was.kind) kept.insert({g, t});
+      }
+    }
+  };
+  keepGroups(options.collapsedGroups, out.collapsedGroups);
+  keepTracks(options.collapsedTracks, out.collapsedTracks);
+  keepTracks(options.pinned, out.pinned);
+  return out;
 }
 
 std::size_t rowAt(const std::vector<Row>& rows, int y) {

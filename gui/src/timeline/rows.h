@@ -24,11 +24,12 @@ struct RowOptions {
   std::set<std::size_t> collapsedGroups;
   std::set<TrackRef> collapsedTracks;  ///< only the topmost lane shows
   std::set<TrackRef> pinned;           ///< repeated above everything else
+  std::set<std::size_t> ledgers;       ///< groups whose ledger is there to be shown below their name
   std::string filter;                  ///< part of a track's or group's label, any case
 };
 
 struct Row {
-  enum class Kind { PinHeader, Group, Track };
+  enum class Kind { PinHeader, Group, Ledger, Track };
   Kind kind = Kind::Group;
   TrackRef ref;
   int y = 0;
@@ -43,9 +44,13 @@ inline constexpr int kLaneHeight = 18;
 inline constexpr int kLanePitch = 19;
 inline constexpr int kTrackPadding = 5;
 inline constexpr int kCounterHeight = 44;
+inline constexpr int kLedgerHeight = 26;
 
 /// Where every track lies, from y = 0 down, in logical pixels.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
+/// The same choices for another layout of the same trace: groups and tracks are found by their labels, what is gone is
+/// dropped.
+RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to);
 /// The row at y, or the size of `rows` when there is none.
 std::size_t rowAt(const std::vector<Row>& rows, int y);
 

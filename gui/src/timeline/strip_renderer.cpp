@@ -84,6 +84,7 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
                             std::vector<Label>& labels) {
   const auto device = [&](int y) { return static_cast<int>(std::lround((y - scene.scrollY) * scale_)); };
   const Theme& colours = theme(styles.dark());
+  if (row.kind == Row::Kind::Ledger) return;
   if (row.kind != Row::Kind::Track) {
     line_.assign(ground_.size(), colours.raised);
     copyLine(line_, device(row.y), device(row.y + row.height) - device(row.y), canvas);
@@ -98,7 +99,7 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
   }
   const analyzer::Track& track = scene.tracks->groups[row.ref.group].tracks[row.ref.track];
   if (track.kind == TrackKind::Counter) {
-    drawCounter(track.counter, styles, row.ref.track, device(row.y + 4),
+    drawCounter(track.counter, styles, counterColour(track.label, row.ref.track, styles.dark()), device(row.y + 4),
                 device(row.y + row.height - 4) - device(row.y + 4), canvas);
   }
   for (int lane = 0; lane < row.lanes; ++lane) {
@@ -147,13 +148,12 @@ void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles&
   copyLine(line_, top, height, canvas);
 }
 
-void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, std::size_t colour,
-                                int top, int height, const Canvas& canvas) {
+void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, Colour stroke, int top,
+                                int height, const Canvas& canvas) {
   ++lanesDrawn_;
   lane.query(grid_, counterCells_);
   const double floor = std::min(0.0, lane.lowest());
   const double range = std::max(lane.highest() - floor, 1e-300);
-  const Colour stroke = chartColour(colour, styles.dark());
   const Colour fill = mix(theme(styles.dark()).window, stroke, 0.4);
   const auto yOf = [&](double v) {
     return top + height - 1 - static_cast<int>(std::lround((v - floor) / range * (height - 1)));

@@ -67,7 +67,7 @@ class StripRenderer {
                std::vector<Label>& labels);
   void drawLane(const analyzer::Lane& lane, analyzer::TrackKind kind, const NameStyles& styles, int top, int height,
                 const Canvas& canvas, std::vector<Label>* labels);
-  void drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, std::size_t colour, int top, int height,
+  void drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, Colour stroke, int top, int height,
                    const Canvas& canvas);
   void copyLine(const std::vector<Colour>& line, int top, int height, const Canvas& canvas) const;
 

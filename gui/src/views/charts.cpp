@@ -21,6 +21,9 @@ namespace {
 constexpr int kBarHeight = 30;
 constexpr int kLegendLine = 22;
 constexpr int kLegendEntry = 270;
+constexpr int kPredictionPitch = 26;
+constexpr int kRoleHeight = 14;
+constexpr int kRoleEntry = 190;
 constexpr int kAxisLeft = 64;
 
 QColor rgb(Colour c) {
@@ -79,36 +82,6 @@ void paintScale(QPainter& painter, QRect plot, double top, bool dark, Format&& f
 }
 
 }  // namespace
-
-Colour causeColour(Cause cause, bool dark) {
-  switch (cause) {
-    case Cause::Compute:
-      return chartColour(2, dark);
-    case Cause::ExposedCommunication:
-      return chartColour(3, dark);
-    case Cause::ExposedCopy:
-      return chartColour(1, dark);
-    case Cause::Synchronisation:
-      return chartColour(4, dark);
-    case Cause::LoaderWait:
-      return chartColour(5, dark);
-    case Cause::DriverCall:
-      return chartColour(6, dark);
-    case Cause::HostWork:
-      return chartColour(0, dark);
-    case Cause::Launch:
-      return mix(chartColour(0, dark), theme(dark).window, 0.45);
-    case Cause::Dependency:
-      return mix(chartColour(3, dark), theme(dark).window, 0.45);
-    case Cause::OffCpu:
-      return mix(chartColour(4, dark), theme(dark).window, 0.45);
-    case Cause::Profiler:
-      return chartColour(7, dark);
-    case Cause::Unknown:
-      return mix(chartColour(7, dark), theme(dark).window, 0.55);
-  }
-  return chartColour(7, dark);
-}
 
 LedgerBar::LedgerBar(QWidget* parent) : QWidget(parent) {
   QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Minimum);
@@ -270,112 +243,99 @@ bool StepChart::event(QEvent* event) {
   return true;
 }
 
-MemoryChart::MemoryChart(QWidget* parent) : QWidget(parent) {
-  setMinimumHeight(200);
-  setCursor(Qt::PointingHandCursor);
-  setAccessibleName(tr("Memory over time"));
+PredictionBars::PredictionBars(QWidget* parent) : QWidget(parent) {
+  setFixedHeight(2 * kPredictionPitch);
+  setAccessibleName(tr("The step as measured and as predicted"));
 }
 
-void MemoryChart::setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
-  analysis_ = std::move(analysis);
+void PredictionBars::setPrediction(const analyzer::Prediction& prediction, bool changed, bool dark) {
+  prediction_ = prediction;
+  changed_ = changed;
   dark_ = dark;
+  setAccessibleDescription(tr("measured %1, predicted %2")
+                               .arg(text(durationText(static_cast<double>(prediction.measuredNsPerStep))),
+                                    text(durationText(static_cast<double>(prediction.predictedNsPerStep)))));
   update();
 }
 
-QRect MemoryChart::plot() const {
-  return {kAxisLeft, 24, width() - kAxisLeft - 8, height() - 52};
-}
-
-void MemoryChart::paintEvent(QPaintEvent*) {
-  if (!analysis_ || analysis_->memory.curve.empty()) return;
-  const Theme& t = theme(dark_);
-  const auto& memory = analysis_->memory;
+void PredictionBars::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  setPixelSize(painter, 11);
-  const QRect area = plot();
-  const double top = std::max<double>(1, static_cast<double>(memory.peakBytes) * 1.06);
-  paintScale(painter, area, top, dark_, [](double v) { return bytesText(v); });
-  const prof::TimeWindow window = analysis_->window;
-  const auto length = static_cast<double>(std::max<prof::TimeNs>(1, window.endNs - window.startNs));
-  const auto xOf = [&](prof::TimeNs at) {
-    return area.x() + static_cast<double>(at - window.startNs) / length * area.width();
+  setPixelSize(painter, 12);
+  const Theme& t = theme(dark_);
+  const int room = width() - kAxisLeft - 84;
+  const auto longest = static_cast<double>(std::max(
+      {prediction_.measuredNsPerStep, prediction_.predictedNsPerStep, prediction_.highNsPerStep, std::int64_t{1}}));
+  const auto bar = [&](int row, const QString& name, std::int64_t ns, Colour colour) {
+    const int y = row * kPredictionPitch;
+    const double w = std::max(1.0, static_cast<double>(ns) / longest * room);
+    painter.setPen(rgb(t.dim));
+    painter.drawText(QRect(0, y, kAxisLeft + 6, kPredictionPitch), Qt::AlignVCenter, name);
+    painter.fillRect(QRectF(kAxisLeft + 14, y + 4, w, kPredictionPitch - 8), rgb(colour));
+    painter.setPen(rgb(t.text));
+    painter.drawText(QRectF(kAxisLeft + 22 + w, y, 84, kPredictionPitch), Qt::AlignVCenter,
+                     text(durationText(static_cast<double>(ns))));
   };
-  const auto yOf = [&](double bytes) { return area.bottom() - bytes / top * area.height(); };
-  QPainterPath line;
-  double y = yOf(0);
-  line.moveTo(area.x(), y);
-  for (const auto& point : memory.curve) {
-    const double x = std::clamp(xOf(point.timeNs), static_cast<double>(area.left()), static_cast<double>(area.right()));
-    line.lineTo(x, y);
-    y = yOf(static_cast<double>(point.bytes));
-    line.lineTo(x, y);
+  bar(0, tr("measured"), prediction_.measuredNsPerStep, t.line);
+  bar(1, tr("predicted"), changed_ ? prediction_.predictedNsPerStep : prediction_.measuredNsPerStep,
+      changed_ ? t.accent : t.raised);
+  if (!changed_ || prediction_.highNsPerStep <= prediction_.lowNsPerStep) return;
+  const auto x = [&](std::int64_t ns) { return kAxisLeft + 14 + static_cast<double>(ns) / longest * room; };
+  const double y = 1.5 * kPredictionPitch;
+  painter.fillRect(
+      QRectF(x(prediction_.lowNsPerStep), y - 0.5, x(prediction_.highNsPerStep) - x(prediction_.lowNsPerStep), 1.5),
+      rgb(t.text));
+  for (const std::int64_t end : {prediction_.lowNsPerStep, prediction_.highNsPerStep}) {
+    painter.fillRect(QRectF(x(end) - 0.5, y - 5, 1.5, 10), rgb(t.text));
   }
-  line.lineTo(area.right(), y);
-  QPainterPath filled = line;
-  filled.lineTo(area.right(), area.bottom());
-  filled.lineTo(area.x(), area.bottom());
-  painter.setRenderHint(QPainter::Antialiasing);
-  QColor shade = rgb(t.accent);
-  shade.setAlpha(50);
-  painter.fillPath(filled, shade);
-  painter.strokePath(line, QPen(rgb(t.accent), 1.5));
-  const QPointF peak(xOf(memory.peakAtNs), yOf(static_cast<double>(memory.peakBytes)));
-  painter.setBrush(rgb(t.warn));
-  painter.setPen(Qt::NoPen);
-  painter.drawEllipse(peak, 4, 4);
-  painter.setPen(rgb(t.warn));
-  const QString label = tr("peak %1").arg(text(bytesText(static_cast<double>(memory.peakBytes))));
-  const int w = painter.fontMetrics().horizontalAdvance(label);
-  const double left =
-      std::clamp(peak.x() - w / 2.0, static_cast<double>(area.x()), static_cast<double>(area.right() - w));
-  painter.drawText(QPointF(left, std::max(12.0, peak.y() - 9)), label);
-  painter.setPen(rgb(t.dim));
-  for (int i = 0; i <= 4; ++i) {
-    const auto at = static_cast<prof::TimeNs>(length * i / 4);
-    const Qt::Alignment side = i == 0 ? Qt::AlignLeft : i == 4 ? Qt::AlignRight : Qt::AlignHCenter;
-    const double x = area.x() + area.width() * i / 4.0 - (i == 0 ? 0 : i == 4 ? 90 : 45);
-    painter.drawText(QRectF(x, area.bottom() + 6, 90, 16), side,
-                     text(momentText(at, static_cast<prof::TimeNs>(length / 100) + 1)));
-  }
-}
-
-void MemoryChart::mouseReleaseEvent(QMouseEvent* event) {
-  if (!analysis_ || !clicked) return;
-  const QRect area = plot();
-  const double share = std::clamp((event->position().x() - area.x()) / area.width(), 0.0, 1.0);
-  const prof::TimeWindow window = analysis_->window;
-  clicked(window.startNs + static_cast<prof::TimeNs>(share * static_cast<double>(window.endNs - window.startNs)));
 }
 
 RoleBar::RoleBar(QWidget* parent) : QWidget(parent) {
-  setFixedHeight(kBarHeight + 10 + 3 * kLegendLine);
-  setAccessibleName(tr("Memory at the peak by role"));
+  QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Minimum);
+  policy.setHeightForWidth(true);
+  setSizePolicy(policy);
+  setAccessibleName(tr("Memory by role"));
 }
 
-void RoleBar::setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
-  analysis_ = std::move(analysis);
+void RoleBar::setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment, bool dark) {
+  moment_ = std::move(moment);
   dark_ = dark;
+  updateGeometry();
   update();
 }
 
+int RoleBar::legendColumns(int width) const {
+  return std::max(1, width / kRoleEntry);
+}
+
+QSize RoleBar::sizeHint() const {
+  return {400, heightForWidth(std::max(400, width()))};
+}
+
+int RoleBar::heightForWidth(int width) const {
+  int entries = 0;
+  for (std::size_t role = 0; moment_ && role < moment_->byRole.size(); ++role) entries += moment_->byRole[role] > 0;
+  const int columns = legendColumns(width);
+  return kRoleHeight + 8 + std::max(1, (entries + columns - 1) / columns) * kLegendLine;
+}
+
 void RoleBar::paintEvent(QPaintEvent*) {
-  if (!analysis_ || analysis_->memory.peakBytes == 0) return;
+  if (!moment_ || moment_->bytes == 0) return;
   QPainter painter(this);
   setPixelSize(painter, 12);
-  const auto& roles = analysis_->memory.peakByRole;
   double x = 0;
   int shown = 0;
-  const int columns = std::max(1, width() / 220);
-  for (std::size_t role = 0; role < roles.size(); ++role) {
-    if (roles[role] == 0) continue;
-    const double w = static_cast<double>(roles[role]) / static_cast<double>(analysis_->memory.peakBytes) * width();
-    const Colour colour = chartColour(role, dark_);
-    painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kBarHeight), rgb(colour));
+  const int columns = legendColumns(width());
+  for (std::size_t role = 0; role < moment_->byRole.size(); ++role) {
+    const std::uint64_t bytes = moment_->byRole[role];
+    if (bytes == 0) continue;
+    const double w = static_cast<double>(bytes) / static_cast<double>(moment_->bytes) * width();
+    const Colour colour = roleColour(static_cast<prof::MemoryRole>(role), dark_);
+    painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kRoleHeight), rgb(colour));
     x += w;
-    const QRect at(shown % columns * (width() / columns), kBarHeight + 10 + shown / columns * kLegendLine,
+    const QRect at(shown % columns * (width() / columns), kRoleHeight + 8 + shown / columns * kLegendLine,
                    width() / columns, kLegendLine);
     paintLegend(painter, at, colour, text(analyzer::roleName(static_cast<prof::MemoryRole>(role))),
-                text(bytesText(static_cast<double>(roles[role]))), dark_);
+                text(bytesText(static_cast<double>(bytes))), dark_);
     ++shown;
   }
 }

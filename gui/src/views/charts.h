@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/memory_at.h"
+#include "lacuna/analyzer/whatif.h"
 #include "timeline/palette.h"
 
 /// Small painted charts of an analysis. They show numbers and work out none but where a pixel goes.
 namespace lacuna::gui {
-
-Colour causeColour(analyzer::Cause cause, bool dark);
 
 /// The whole window of a ledger as one bar, with a legend of what it is made of.
 class LedgerBar : public QWidget {
@@ -58,34 +58,35 @@ class StepChart : public QWidget {
   int hovered_ = -1;
 };
 
-/// The memory curve with its peak marked. A click names the moment.
-class MemoryChart : public QWidget {
+/// The step as measured and as predicted, on one scale, with the prediction's interval.
+class PredictionBars : public QWidget {
  public:
-  explicit MemoryChart(QWidget* parent = nullptr);
-  void setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark);
-  std::function<void(prof::TimeNs)> clicked;
+  explicit PredictionBars(QWidget* parent = nullptr);
+  void setPrediction(const analyzer::Prediction& prediction, bool changed, bool dark);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
-  void mouseReleaseEvent(QMouseEvent* event) override;
 
  private:
-  [[nodiscard]] QRect plot() const;
-  std::shared_ptr<const analyzer::Analysis> analysis_;
+  analyzer::Prediction prediction_;
+  bool changed_ = false;
   bool dark_ = true;
 };
 
-/// Bytes by role at the peak, as one bar with a legend.
+/// Bytes by role at a moment, as one bar with a legend.
 class RoleBar : public QWidget {
  public:
   explicit RoleBar(QWidget* parent = nullptr);
-  void setMemory(std::shared_ptr<const analyzer::Analysis> analysis, bool dark);
+  void setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment, bool dark);
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] int heightForWidth(int width) const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  std::shared_ptr<const analyzer::Analysis> analysis_;
+  [[nodiscard]] int legendColumns(int width) const;
+  std::shared_ptr<const analyzer::MemoryMoment> moment_;
   bool dark_ = true;
 };
 

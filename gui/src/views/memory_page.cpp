@@ -3,60 +3,231 @@
 #include "views/memory_page.h"
 
 #include <QLabel>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTabBar>
 #include <QVBoxLayout>
 
 #include "models/analysis_tables.h"
-#include "timeline/text.h"
 #include "views/charts.h"
+#include "views/memory_chart.h"
 #include "views/table_page.h"
+#include "views/treemap_view.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
+namespace {
+
+QLabel* label(const QString& text, const char* role, QWidget* parent) {
+  auto* out = new QLabel(text, parent);
+  out->setObjectName(QLatin1String(role));
+  out->setWordWrap(true);
+  return out;
+}
+
+bool isAboutMemory(const analyzer::Finding& finding) {
+  return finding.id.starts_with("memory") || finding.id.starts_with("allocation") || finding.id.starts_with("peak");
+}
+
+}  // namespace
+
 MemoryPage::MemoryPage(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("page"));
-  auto* down = new QVBoxLayout(this);
-  down->setContentsMargins(24, 18, 24, 0);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(24, 18, 24, 14);
+  outer->setSpacing(8);
+  outer->addWidget(label(tr("Memory"), "title", this));
+  facts_ = label({}, "dim", this);
+  outer->addWidget(facts_);
+  empty_ = label(tr("This trace records no allocations."), "dim", this);
+  empty_->setAlignment(Qt::AlignCenter);
+  outer->addWidget(empty_, 1);
+  body_ = new QWidget(this);
+  auto* down = new QVBoxLayout(body_);
+  down->setContentsMargins(0, 0, 0, 0);
   down->setSpacing(10);
-  title_ = new QLabel(tr("Memory"), this);
-  title_->setObjectName(QStringLiteral("title"));
-  facts_ = new QLabel(this);
-  facts_->setObjectName(QStringLiteral("dim"));
-  facts_->setWordWrap(true);
-  chart_ = new MemoryChart(this);
-  roles_ = new RoleBar(this);
-  live_ = new TablePage(tr("Alive at the peak"), tr("This trace records no allocations."), this);
-  live_->layout()->setContentsMargins(0, 6, 0, 18);
-  down->addWidget(title_);
-  down->addWidget(facts_);
+  chart_ = new MemoryChart(body_);
   down->addWidget(chart_, 2);
+  auto* across = new QHBoxLayout;
+  momentTitle_ = label({}, "heading", body_);
+  momentTitle_->setWordWrap(false);
+  momentFacts_ = label({}, "dim", body_);
+  toPeak_ = new QPushButton(tr("To the peak"), body_);
+  auto* toTimeline = new QPushButton(tr("Show on the timeline"), body_);
+  across->addWidget(momentTitle_);
+  across->addSpacing(8);
+  across->addWidget(momentFacts_, 1);
+  across->addWidget(toPeak_);
+  across->addWidget(toTimeline);
+  down->addLayout(across);
+  roles_ = new RoleBar(body_);
   down->addWidget(roles_);
-  down->addWidget(live_, 3);
-  chart_->clicked = [this](prof::TimeNs at) { Q_EMIT momentWanted(at); };
-  setAnalysis(nullptr);
+  down->addWidget(makeLower(), 3);
+  outer->addWidget(body_, 1);
+  connect(chart_, &MemoryChart::momentPicked, this, [this](prof::TimeNs at) {
+    lookAt(at);
+    Q_EMIT momentPicked(at);
+  });
+  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::momentWanted);
+  connect(toPeak_, &QPushButton::clicked, this, [this] {
+    if (!analysis_) return;
+    setCursorMark(analysis_->memory.peakAtNs);
+    Q_EMIT momentPicked(analysis_->memory.peakAtNs);
+  });
+  connect(toTimeline, &QPushButton::clicked, this, [this] {
+    if (moment_) Q_EMIT momentWanted(moment_->timeNs);
+  });
+  setTrace(nullptr);
+}
+
+QWidget* MemoryPage::makeLower() {
+  auto* split = new QSplitter(Qt::Horizontal, body_);
+  split->setHandleWidth(12);
+  split->setObjectName(QStringLiteral("plain"));
+  map_ = new TreemapView(split);
+  auto* right = new QWidget(split);
+  auto* column = new QVBoxLayout(right);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  tabs_ = new QTabBar(right);
+  tabs_->setObjectName(QStringLiteral("pages"));
+  tabs_->setExpanding(false);
+  tabs_->setAccessibleName(tr("What to list"));
+  pages_ = new QStackedWidget(right);
+  live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
+  leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
+  for (TablePage* page : {live_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
+  advice_ = new QWidget(pages_);
+  adviceList_ = new QVBoxLayout(advice_);
+  adviceList_->setContentsMargins(4, 12, 4, 0);
+  adviceList_->setSpacing(6);
+  const std::pair<QString, QWidget*> pages[] = {{tr("Alive"), live_}, {tr("Leaks"), leaks_}, {tr("Advice"), advice_}};
+  for (const auto& [title, page] : pages) {
+    tabs_->addTab(title);
+    pages_->addWidget(page);
+    page->setAccessibleName(title);
+  }
+  connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
+  connect(map_, &TreemapView::blockClicked, this, [this](int index) {
+    tabs_->setCurrentIndex(0);
+    live_->showSourceRow(static_cast<std::size_t>(index));
+  });
+  column->addWidget(tabs_);
+  column->addWidget(pages_, 1);
+  split->setSizes({600, 800});
+  return split;
+}
+
+void MemoryPage::setTrace(const TracePtr& trace) {
+  trace_ = trace;
+  analysis_ = nullptr;
+  moment_ = nullptr;
+  chart_->setTrace(trace);
+  const bool present = trace && trace->store->rows<prof::Allocation>() > 0;
+  body_->setVisible(present);
+  empty_->setVisible(!present);
+  facts_->setVisible(present);
+  facts_->setText(tr("analysing…"));
+  job_.cancel();
+  showMoment();
+  fillAdvice();
+}
+
+void MemoryPage::setGrown(const TracePtr& trace) {
+  const auto cursor = chart_->cursorMark();
+  setTrace(trace);
+  if (cursor) setCursorMark(*cursor);
 }
 
 void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
   analysis_ = std::move(analysis);
-  const bool present = analysis_ && analysis_->memory.present;
-  chart_->setVisible(present);
-  roles_->setVisible(present);
-  facts_->setVisible(present);
-  chart_->setMemory(analysis_, dark_);
-  roles_->setMemory(analysis_, dark_);
-  live_->setTable(present ? liveTable(*analysis_) : TableData(), 0);
-  if (!present) return;
+  chart_->setAnalysis(analysis_);
+  fillAdvice();
+  if (!analysis_ || !analysis_->memory.present) return;
+  showFacts();
+  leaks_->setTable(leakTable(*analysis_));
+  if (!chart_->cursorMark()) lookAt(analysis_->memory.peakAtNs);
+}
+
+void MemoryPage::showFacts() {
   const analyzer::MemoryStats& m = analysis_->memory;
-  const auto bytes = [](auto v) { return QString::fromStdString(bytesText(static_cast<double>(v))); };
-  facts_->setText(tr("Peak %1 of %2 reserved · %3 allocations · growth per step %4")
-                      .arg(bytes(m.peakBytes), bytes(m.peakReservedBytes))
-                      .arg(m.allocations)
-                      .arg(bytes(m.leakBytesPerStep)));
+  QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
+  if (m.peakReservedBytes > 0) parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
+  parts << tr("%1 allocations and frees").arg(words(countText(static_cast<double>(m.allocations))));
+  if (m.segmentCalls > 0) parts << tr("%1 calls to the device behind the warm-up").arg(m.segmentCalls);
+  parts << (m.leakBytesPerStep > 0 ? tr("grows by %1 a step").arg(bytesWords(m.leakBytesPerStep))
+                                   : tr("does not grow from step to step"));
+  facts_->setText(parts.join(tr(" · ")));
+}
+
+void MemoryPage::setCursorMark(prof::TimeNs timeNs) {
+  chart_->setCursorMark(timeNs);
+  if (trace_) lookAt(timeNs);
+}
+
+void MemoryPage::lookAt(prof::TimeNs timeNs) {
+  using MomentPtr = std::shared_ptr<const analyzer::MemoryMoment>;
+  if (!trace_ || trace_->store->rows<prof::Allocation>() == 0) return;
+  job_.start(
+      this,
+      [trace = trace_, timeNs](const Job::Wanted& wanted) -> MomentPtr {
+        auto moment = analyzer::memoryAt(*trace->store, timeNs, [&](double) { return wanted(); });
+        return moment ? std::make_shared<const analyzer::MemoryMoment>(*std::move(moment)) : nullptr;
+      },
+      [this](const MomentPtr& moment) {
+        moment_ = moment;
+        showMoment();
+        Q_EMIT momentShown();
+      });
+}
+
+void MemoryPage::showMoment() {
+  map_->setMoment(moment_);
+  roles_->setMoment(moment_, dark_);
+  if (!moment_) {
+    momentTitle_->clear();
+    momentFacts_->clear();
+    live_->setTable({});
+    return;
+  }
+  const bool atPeak = analysis_ && moment_->timeNs == analysis_->memory.peakAtNs;
+  const QString when = words(momentText(moment_->timeNs - trace_->tracks->span.startNs, 1000));
+  momentTitle_->setText(atPeak ? tr("Alive at the peak, %1").arg(when) : tr("Alive at %1").arg(when));
+  QStringList facts{tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
+  if (moment_->reservedBytes > 0) {
+    facts << tr("the allocator holds %1, %2 of it unused")
+                 .arg(bytesWords(moment_->reservedBytes), bytesWords(moment_->unusedBytes()));
+  }
+  momentFacts_->setText(facts.join(tr(" · ")));
+  live_->setTable(momentTable(*trace_, *moment_));
+}
+
+void MemoryPage::fillAdvice() {
+  while (QLayoutItem* item = adviceList_->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+  int count = 0;
+  for (std::size_t n = 0; analysis_ && n < analysis_->findings.size(); ++n) {
+    const analyzer::Finding& finding = analysis_->findings[n];
+    if (!isAboutMemory(finding)) continue;
+    adviceList_->addWidget(label(words(finding.title), "heading", advice_));
+    adviceList_->addWidget(label(words(finding.advice), "dim", advice_));
+    if (!finding.knob.empty()) adviceList_->addWidget(label(words(finding.knob), "knob", advice_));
+    adviceList_->addSpacing(10);
+    ++count;
+  }
+  if (count == 0) adviceList_->addWidget(label(tr("No rule found anything to improve."), "dim", advice_));
+  adviceList_->addStretch();
 }
 
 void MemoryPage::setDark(bool dark) {
   dark_ = dark;
-  chart_->setMemory(analysis_, dark);
-  roles_->setMemory(analysis_, dark);
+  chart_->setDark(dark);
+  map_->setDark(dark);
+  roles_->setMoment(moment_, dark);
 }
 
 }  // namespace lacuna::gui

@@ -5,37 +5,78 @@
 #include <QWidget>
 #include <memory>
 
+#include "app/job.h"
+#include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/memory_at.h"
 
 class QLabel;
+class QPushButton;
+class QStackedWidget;
+class QTabBar;
+class QVBoxLayout;
 
 namespace lacuna::gui {
 
 class MemoryChart;
 class RoleBar;
 class TablePage;
+class TreemapView;
 
-/// Memory over time, and what was alive at the peak.
+/// Memory over time and what is alive at the cursor (at the peak until one is set), what leaks, and what would help.
 class MemoryPage : public QWidget {
   Q_OBJECT
 
  public:
   explicit MemoryPage(QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace);
+  /// The same trace with more in it; the cursor stays.
+  void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setDark(bool dark);
+  /// The same cursor as the timeline's.
+  void setCursorMark(prof::TimeNs timeNs);
   [[nodiscard]] TablePage* live() const { return live_; }
+  [[nodiscard]] TablePage* leaks() const { return leaks_; }
+  [[nodiscard]] MemoryChart* chart() const { return chart_; }
+  [[nodiscard]] TreemapView* map() const { return map_; }
+  [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
+  [[nodiscard]] bool busy() const { return job_.busy(); }
 
  Q_SIGNALS:
+  /// The cursor was set here.
+  void momentPicked(lacuna::prof::TimeNs timeNs);
+  /// Go there on the timeline.
   void momentWanted(lacuna::prof::TimeNs timeNs);
+  void momentShown();
 
  private:
+  QWidget* makeLower();
+  void lookAt(prof::TimeNs timeNs);
+  void showMoment();
+  void showFacts();
+  void fillAdvice();
+
+  TracePtr trace_;
   std::shared_ptr<const analyzer::Analysis> analysis_;
+  std::shared_ptr<const analyzer::MemoryMoment> moment_;
   bool dark_ = true;
-  QLabel* title_;
   QLabel* facts_;
+  QLabel* empty_;
+  QLabel* momentTitle_;
+  QLabel* momentFacts_;
+  QPushButton* toPeak_;
+  QWidget* body_;
   MemoryChart* chart_;
   RoleBar* roles_;
+  TreemapView* map_;
+  QTabBar* tabs_;
+  QStackedWidget* pages_;
   TablePage* live_;
+  TablePage* leaks_;
+  QWidget* advice_;
+  QVBoxLayout* adviceList_;
+  Job job_;
 };
 
 }  // namespace lacuna::gui

@@ -20,7 +20,10 @@ namespace {
 
 constexpr int kMostWorkers = 16;
 constexpr std::size_t kMostFindings = 12;
-constexpr int kPageWidth = 1120;
+constexpr int kColumnWidth = 1120;
+constexpr int kBothWidth = 1880;
+/// From this width on the findings lie beside the charts.
+constexpr int kWideFrom = 1500;
 
 QString text(const std::string& s) {
   return QString::fromStdString(s);
@@ -59,7 +62,7 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   content->setAttribute(Qt::WA_StyledBackground);
   auto* across = new QHBoxLayout(content);
   auto* column = new QWidget(content);
-  column->setMaximumWidth(kPageWidth);
+  column_ = column;
   across->addStretch(1);
   across->addWidget(column, 1000);
   across->addStretch(1);
@@ -75,13 +78,24 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   down->addWidget(verdict_);
   down->addWidget(run_);
   down->addSpacing(4);
-  down->addWidget(ledgerCard_);
-  down->addWidget(stepsCard_);
+  body_ = new QBoxLayout(QBoxLayout::TopToBottom);
+  body_->setSpacing(14);
+  auto* charts = new QVBoxLayout;
+  charts->setSpacing(14);
+  whatIf_ = whatIfCard();
+  charts->addWidget(ledgerCard_);
+  charts->addWidget(stepsCard_);
+  auto* findings = new QVBoxLayout;
+  findings->setSpacing(10);
   list_ = new QVBoxLayout;
   list_->setSpacing(10);
-  down->addLayout(list_);
-  whatIf_ = whatIfCard();
-  down->addWidget(whatIf_);
+  findings->addLayout(list_);
+  findings->addWidget(whatIf_);
+  findings->addStretch();
+  charts->addStretch();
+  body_->addLayout(charts, 1);
+  body_->addLayout(findings, 1);
+  down->addLayout(body_);
   down->addStretch();
   scroll->setWidget(content);
   steps_->clicked = [this](std::size_t n) {
@@ -89,6 +103,13 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
     Q_EMIT evidenceWanted({{step.startNs, step.endNs}}, text(step.name));
   };
   setWaiting();
+}
+
+void OverviewPage::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  const bool wide = width() >= kWideFrom;
+  column_->setMaximumWidth(wide ? kBothWidth : kColumnWidth);
+  body_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
 }
 
 QWidget* OverviewPage::whatIfCard() {
@@ -111,7 +132,9 @@ QWidget* OverviewPage::whatIfCard() {
   across->addWidget(fuse_);
   across->addStretch();
   prediction_ = label({}, "dim", inside);
+  bars_ = new PredictionBars(inside);
   down->addLayout(across);
+  down->addWidget(bars_);
   down->addWidget(prediction_);
   connect(workers_, &QSlider::valueChanged, this, &OverviewPage::play);
   connect(staticGraph_, &QCheckBox::toggled, this, &OverviewPage::play);
@@ -159,6 +182,8 @@ void OverviewPage::setDark(bool dark) {
   if (!findings_.analysis) return;
   ledger_->setLedger(findings_.analysis->ledger, dark);
   steps_->setSteps(findings_.analysis, dark);
+  fillFindings();
+  play();
 }
 
 void OverviewPage::fillFindings() {
@@ -193,6 +218,7 @@ QWidget* OverviewPage::findingCard(std::size_t n) {
     knob->setStyleSheet(QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; font-size: 12px;"));
     left->addWidget(knob);
   }
+  left->addStretch();
   across->addLayout(left, 1);
   auto* right = new QVBoxLayout;
   if (finding.predictedGainNsPerStep > 0) {
@@ -243,6 +269,7 @@ void OverviewPage::play() {
                      text(durationText(static_cast<double>(p.measuredNsPerStep))),
                      text(durationText(static_cast<double>(p.gainNs()))));
   }
+  bars_->setPrediction(p, !changes.empty(), dark_);
   for (const std::string& note : p.notes) words += QLatin1Char('\n') + text(note);
   prediction_->setText(words);
 }

@@ -9,11 +9,13 @@
 class QCheckBox;
 class QLabel;
 class QSlider;
+class QBoxLayout;
 class QVBoxLayout;
 
 namespace lacuna::gui {
 
 class LedgerBar;
+class PredictionBars;
 class StepChart;
 
 /// The first page: the verdict, where the time went, the steps, the findings, and changes to play.
@@ -35,6 +37,9 @@ class OverviewPage : public QWidget {
   /// Show these stretches, under this caption.
   void evidenceWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   QWidget* findingCard(std::size_t n);
   QWidget* whatIfCard();
@@ -49,7 +54,10 @@ class OverviewPage : public QWidget {
   StepChart* steps_;
   QWidget* stepsCard_;
   QWidget* ledgerCard_;
+  QWidget* column_;
+  QBoxLayout* body_;
   QVBoxLayout* list_;
+  PredictionBars* bars_;
   QWidget* whatIf_;
   QSlider* workers_;
   QLabel* workersLabel_;

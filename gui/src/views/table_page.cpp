@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/table_page.h"
 
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QFile>
 #include <QFileDialog>
 #include <QHBoxLayout>
@@ -14,6 +17,25 @@
 
 namespace lacuna::gui {
 
+namespace {
+
+/// The selected rows, a tab between columns, as spreadsheets take them.
+QString selectedText(const QTableView& table) {
+  QStringList lines;
+  QModelIndexList rows = table.selectionModel()->selectedRows();
+  std::sort(rows.begin(), rows.end());
+  for (const QModelIndex& row : rows) {
+    QStringList cells;
+    for (int column = 0; column < table.model()->columnCount(); ++column) {
+      cells << row.siblingAtColumn(column).data().toString();
+    }
+    lines << cells.join(QLatin1Char('\t'));
+  }
+  return lines.join(QLatin1Char('\n'));
+}
+
+}  // namespace
+
 QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* parent) {
   auto* table = new QTableView(parent);
   table->setModel(model);
@@ -21,12 +43,19 @@ QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* p
   table->setShowGrid(false);
   table->setAlternatingRowColors(true);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setSelectionMode(QAbstractItemView::SingleSelection);
+  table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   table->setWordWrap(false);
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(26);
   table->horizontalHeader()->setHighlightSections(false);
   table->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  auto* copy = new QAction(TablePage::tr("Copy rows"), table);
+  copy->setShortcut(QKeySequence::Copy);
+  copy->setShortcutContext(Qt::WidgetShortcut);
+  QObject::connect(copy, &QAction::triggered, table,
+                   [table] { QApplication::clipboard()->setText(selectedText(*table)); });
+  table->addAction(copy);
+  table->setContextMenuPolicy(Qt::ActionsContextMenu);
   return table;
 }
 
@@ -38,6 +67,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   auto* across = new QHBoxLayout;
   auto* heading = new QLabel(title, this);
   heading->setObjectName(QStringLiteral("title"));
+  heading->setVisible(!title.isEmpty());
   count_ = new QLabel(this);
   count_->setObjectName(QStringLiteral("dim"));
   filter_ = new QLineEdit(this);
@@ -47,8 +77,8 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   filter_->setAccessibleName(tr("Filter rows"));
   auto* saveButton = new QPushButton(tr("Export CSV…"), this);
   across->addWidget(heading);
-  across->addSpacing(10);
-  across->addWidget(count_, 0, Qt::AlignBottom);
+  if (!title.isEmpty()) across->addSpacing(10);
+  across->addWidget(count_);
   across->addStretch();
   across->addWidget(filter_);
   across->addWidget(saveButton);
@@ -65,9 +95,18 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
     Q_EMIT nameActivated(model_->table()[0].texts[model_->sourceRow(index.row())]);
   });
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
+    if (index.isValid()) Q_EMIT nameSelected(model_->table()[0].texts[model_->sourceRow(index.row())]);
+  });
   connect(model_, &QAbstractItemModel::modelReset, this,
           [this] { count_->setText(tr("%1 rows").arg(model_->rowCount())); });
   setTable({});
+}
+
+void TablePage::setDetail(QWidget* detail) {
+  detail_ = detail;
+  detail->setVisible(model_->rowCount() > 0);
+  layout()->addWidget(detail);
 }
 
 void TablePage::setTable(TableData table, int wide) {
@@ -76,6 +115,7 @@ void TablePage::setTable(TableData table, int wide) {
   model_->setTable(std::move(table));
   table_->setVisible(any);
   empty_->setVisible(!any);
+  if (detail_) detail_->setVisible(any);
   count_->setVisible(any);
   if (!any) return;
   QHeaderView* header = table_->horizontalHeader();
@@ -88,11 +128,21 @@ void TablePage::setTable(TableData table, int wide) {
   header->setSectionResizeMode(wide, QHeaderView::Stretch);
 }
 
+void TablePage::showSourceRow(std::size_t row) {
+  for (int at = 0; at < model_->rowCount(); ++at) {
+    if (model_->sourceRow(at) != row) continue;
+    table_->selectRow(at);
+    return table_->scrollTo(model_->index(at, 0), QAbstractItemView::PositionAtCenter);
+  }
+}
+
 void TablePage::save() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Export"), {}, tr("Comma-separated values (*.csv)"));
   if (path.isEmpty()) return;
   QFile file(path);
-  if (file.open(QIODevice::WriteOnly)) file.write(model_->csv().toUtf8());
+  const QByteArray csv = model_->csv().toUtf8();
+  const bool written = file.open(QIODevice::WriteOnly) && file.write(csv) == csv.size() && file.flush();
+  if (!written) count_->setText(tr("%1 cannot be written: %2").arg(path, file.errorString()));
 }
 
 }  // namespace lacuna::gui

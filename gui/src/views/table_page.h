@@ -18,12 +18,18 @@ class TablePage : public QWidget {
 
  public:
   TablePage(const QString& title, const QString& empty, QWidget* parent = nullptr);
+  /// Shown below the table while it has rows.
+  void setDetail(QWidget* detail);
   /// `wide` is the column that takes the room that is left.
   void setTable(TableData table, int wide = 0);
+  /// Selects the n-th row of the data, wherever sorting has put it.
+  void showSourceRow(std::size_t row);
+  [[nodiscard]] QTableView* table() const { return table_; }
   [[nodiscard]] TableModel* model() const { return model_; }
 
  Q_SIGNALS:
   void nameActivated(const QString& name);
+  void nameSelected(const QString& name);
 
  private:
   void save();
@@ -33,6 +39,7 @@ class TablePage : public QWidget {
   QLineEdit* filter_;
   QLabel* count_;
   QLabel* empty_;
+  QWidget* detail_ = nullptr;
 };
 
 /// A table view dressed like all tables of the window.

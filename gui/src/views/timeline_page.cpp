@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
@@ -14,9 +15,11 @@
 #include <QThreadPool>
 #include <QVBoxLayout>
 
+#include "lacuna/analyzer/links.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "timeline/text.h"
+#include "views/minimap.h"
 #include "views/table_page.h"
 
 namespace lacuna::gui {
@@ -25,8 +28,7 @@ namespace {
 
 constexpr int kAreaDelayMs = 120;
 constexpr int kWidestSide = 380;
-/// Links of a trace up to this size are computed within a click; of a larger one in the background.
-constexpr std::uint64_t kLinkedAtOnce = 2'000'000;
+constexpr std::size_t kMostLinks = 64;
 
 QLabel* label(const QString& words, const char* role, QWidget* parent) {
   auto* out = new QLabel(words, parent);
@@ -53,10 +55,18 @@ TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(0, 0, 0, 0);
-  auto* split = new QSplitter(Qt::Horizontal, this);
+  auto* split = split_ = new QSplitter(Qt::Horizontal, this);
   split->setHandleWidth(1);
-  view_ = new TimelineView(split);
-  split->addWidget(view_);
+  auto* left = new QWidget(split);
+  auto* leftColumn = new QVBoxLayout(left);
+  leftColumn->setContentsMargins(0, 0, 0, 0);
+  leftColumn->setSpacing(0);
+  view_ = new TimelineView(left);
+  auto* minimap = new Minimap(view_, left);
+  connect(view_, &TimelineView::looksChanged, minimap, &Minimap::refresh);
+  leftColumn->addWidget(minimap);
+  leftColumn->addWidget(view_, 1);
+  split->addWidget(left);
   split->addWidget(makeSide(split));
   split->setStretchFactor(0, 1);
   split->setSizes({1600, 320});
@@ -86,6 +96,7 @@ TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   };
   viewKey(Qt::Key_L, [this] { followLink(); });
   viewKey(Qt::Key_B, [this] { toggleBookmark(); });
+  viewKey(Qt::Key_N, [this] { askForNote(); });
   showSelection();
 }
 
@@ -127,6 +138,31 @@ void TimelinePage::setTrace(const TracePtr& trace) {
   view_->setTrace(trace);
 }
 
+void TimelinePage::setGrown(const TracePtr& trace) {
+  const Viewport before = view_->viewport();
+  const TracePtr old = view_->trace();
+  const auto bookmarks = view_->bookmarks();
+  const auto area = view_->area();
+  const auto mark = view_->cursorMark();
+  const auto highlights = view_->highlights();
+  const QString caption = view_->highlightCaption();
+  RowOptions options = movedTo(*old->tracks, view_->rowOptions(), *trace->tracks);
+  const int scrolled = view_->scrolled();
+  view_->setTrace(trace);
+  view_->setRowOptions(options);
+  view_->setBookmarks(bookmarks);
+  view_->setHighlights(highlights, caption);
+  view_->setCursorMark(mark);
+  if (area) view_->setArea(area);
+  view_->scrollTo(scrolled);
+  const Viewport whole(trace->tracks->span);
+  if (before.fitted() == before) return;
+  const bool atEnd = before.endNs() >= before.trace().endNs;
+  const prof::TimeWindow shown{before.startNs(), before.endNs()};
+  view_->setViewport(atEnd ? whole.showing(shown).movedTo(trace->tracks->span.endNs - before.spanNs())
+                           : whole.showing(shown));
+}
+
 void TimelinePage::setDark(bool dark) {
   view_->setDark(dark);
 }
@@ -140,7 +176,10 @@ void TimelinePage::showSelection() {
   title_->setVisible(place.has_value());
   table_->setVisible(place.has_value());
   hint_->setVisible(!place.has_value() && !view_->area());
-  if (!place) return details_->clear();
+  if (!place) {
+    linkJob_.cancel();
+    return details_->clear();
+  }
   const TracePtr& trace = view_->trace();
   const analyzer::Track& track = trace->track(place->track);
   const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(place->lane)];
@@ -150,13 +189,41 @@ void TimelinePage::showSelection() {
       analyzer::findEvent(*trace->store, track, lane.startNs(place->event), lane.durNs(place->event), name);
   details_->show(trace, row);
   table_->resizeColumnToContents(0);
-  std::vector<EventPlace> links;
-  const bool quick = trace->tracks->events < kLinkedAtOnce || trace->store->links().launchesReady();
-  for (const analyzer::EventRef& other :
-       quick ? analyzer::linkedEvents(*trace->store, row) : std::vector<analyzer::EventRef>()) {
-    if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other)) links.push_back(placeOf(*at));
-  }
-  view_->setLinks(std::move(links));
+  findLinks(row);
+}
+
+void TimelinePage::findLinks(const analyzer::EventRef& event) {
+  using Table = analyzer::EventRef::Table;
+  linkJob_.start(
+      this,
+      [trace = view_->trace(), event](const Job::Wanted& wanted) {
+        const analyzer::Links& links = trace->store->links();
+        std::vector<analyzer::EventRef> others;
+        const bool work = event.table == Table::Kernel || event.table == Table::Memcpy || event.table == Table::Memset;
+        if (work) {
+          if (const auto launch = links.launchOf(event)) others.push_back(launch);
+          const std::uint32_t op = links.operatorOf(event);
+          const analyzer::EventRef around{Table::Range, op};
+          if (op != analyzer::Links::kNone && (others.empty() || others[0] != around)) others.push_back(around);
+        } else if (event.table == Table::Range || event.table == Table::ApiCall) {
+          others = links.launchedBy(event, kMostLinks);
+          if (others.empty() && event.table == Table::Range && wanted()) {
+            links.workUnder(event.row, [&](const analyzer::EventRef& under) {
+              if (others.size() < kMostLinks) others.push_back(under);
+            });
+          }
+        }
+        std::vector<EventPlace> places;
+        for (const analyzer::EventRef& other : others) {
+          if (!wanted()) break;
+          if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other)) places.push_back(placeOf(*at));
+        }
+        return places;
+      },
+      [this](const std::vector<EventPlace>& places) {
+        view_->setLinks(places);
+        Q_EMIT linksReady();
+      });
 }
 
 void TimelinePage::followLink() {
@@ -176,6 +243,36 @@ void TimelinePage::toggleBookmark() {
     marks.push_back({at, QString::number(marks.size() + 1)});
   }
   view_->setBookmarks(std::move(marks));
+}
+
+void TimelinePage::setNote(prof::TimeNs timeNs, const QString& note) {
+  std::vector<Bookmark> marks = view_->bookmarks();
+  const auto near = static_cast<prof::TimeNs>(6 * view_->viewport().nsPerPixel(view_->canvasWidth()));
+  const auto same =
+      std::find_if(marks.begin(), marks.end(), [&](const Bookmark& b) { return std::abs(b.timeNs - timeNs) <= near; });
+  if (same != marks.end()) {
+    same->note = note;
+  } else {
+    marks.push_back({timeNs, note});
+  }
+  view_->setBookmarks(std::move(marks));
+}
+
+void TimelinePage::askForNote() {
+  if (!view_->trace()) return;
+  const prof::TimeNs at = view_->momentOfInterest();
+  bool wanted = false;
+  const QString note =
+      QInputDialog::getText(this, tr("Note"), tr("What is to be remembered here"), QLineEdit::Normal, {}, &wanted);
+  if (wanted && !note.isEmpty()) setNote(at, note);
+}
+
+QByteArray TimelinePage::saveLayout() const {
+  return split_->saveState();
+}
+
+void TimelinePage::restoreLayout(const QByteArray& layout) {
+  if (!layout.isEmpty()) split_->restoreState(layout);
 }
 
 void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption) {

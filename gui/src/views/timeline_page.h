@@ -5,11 +5,13 @@
 #include <QTimer>
 #include <QWidget>
 
+#include "app/job.h"
 #include "lacuna/analyzer/track_queries.h"
 #include "views/timeline_view.h"
 
 class QLabel;
 class QLineEdit;
+class QSplitter;
 class QTableView;
 
 namespace lacuna::gui {
@@ -24,12 +26,15 @@ class TimelinePage : public QWidget {
  public:
   explicit TimelinePage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
+  /// The same trace with more in it. What was set up stays; a view that reached the end goes on reaching it.
+  void setGrown(const TracePtr& trace);
   void setDark(bool dark);
   [[nodiscard]] TimelineView* view() const { return view_; }
   [[nodiscard]] DetailsModel* details() const { return details_; }
   [[nodiscard]] TableModel* sums() const { return sums_; }
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QString searchResult() const;
+  [[nodiscard]] bool busy() const { return linkJob_.busy(); }
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
@@ -39,16 +44,25 @@ class TimelinePage : public QWidget {
   /// From a launch to its work, or back.
   void followLink();
   void toggleBookmark();
+  /// Asks for the note of the bookmark nearest to the cursor, making one where there is none near.
+  void askForNote();
+  void setNote(prof::TimeNs timeNs, const QString& note);
+  [[nodiscard]] QByteArray saveLayout() const;
+  void restoreLayout(const QByteArray& layout);
 
  Q_SIGNALS:
   void sumsReady();
+  /// What belongs to the selected event is known and drawn.
+  void linksReady();
 
  private:
   void showSelection();
   void showArea();
+  void findLinks(const analyzer::EventRef& event);
   void showSums(const analyzer::AreaStats& stats);
   QWidget* makeSide(QWidget* parent);
 
+  QSplitter* split_;
   TimelineView* view_;
   DetailsModel* details_;
   QTableView* table_;
@@ -61,6 +75,7 @@ class TimelinePage : public QWidget {
   TableModel* sums_;
   QTableView* sumsTable_;
   QTimer areaTimer_;
+  Job linkJob_;
   std::vector<bool> matches_;
   int areaGeneration_ = 0;
 };

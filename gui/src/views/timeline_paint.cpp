@@ -53,6 +53,7 @@ void TimelineView::renderNow() {
                       static_cast<int>(base_.bytesPerLine() / 4)};
   if (trace_) {
     renderer_.render(scene(), trace_->styles(dark_), pixels, labels_);
+    renderLedgers(pixels);
     base_.setDevicePixelRatio(scale);
     QPainter painter(&base_);
     labelPainter_.paint(painter, labels_, scale);
@@ -62,6 +63,20 @@ void TimelineView::renderNow() {
   base_.setDevicePixelRatio(scale);
   baseStale_ = false;
   ++picturesDrawn_;
+}
+
+void TimelineView::renderLedgers(const Canvas& canvas) {
+  const double scale = devicePixelRatioF();
+  const analyzer::PixelGrid grid{view_.startNs(), view_.nsPerPixel(canvas.width), canvas.width};
+  for (const Row& row : rows_) {
+    if (row.kind != Row::Kind::Ledger) continue;
+    const auto top = static_cast<int>(std::lround((row.y + 3 - scroll_->value()) * scale));
+    const auto height = static_cast<int>(std::lround((row.height - 6) * scale));
+    if (top >= canvas.height || top + height <= 0) continue;
+    if (const auto* strip = stripOf(row.ref.group)) {
+      ledgerPainter_.paint(*strip, grid, dark_, top, height, canvas);
+    }
+  }
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
@@ -136,9 +151,13 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   const Theme& t = theme(dark_);
   QFont font = painter.font();
   font.setPixelSize(12);
-  font.setBold(row.kind != Row::Kind::Track);
+  font.setBold(row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader);
   painter.setFont(font);
   painter.setPen(colour(t.text));
+  if (row.kind == Row::Kind::Ledger) {
+    painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter, tr("where time goes"));
+    return;
+  }
   if (row.kind != Row::Kind::Track) {
     painter.fillRect(rect, colour(t.raised));
     const QString label =
@@ -248,6 +267,10 @@ void TimelineView::paintOverlays(QPainter& painter) {
   if (area_) {
     paintBand(painter, *area_, t.accent, text(durationText(static_cast<double>(area_->endNs - area_->startNs))));
   }
+  if (cursorMark_) {
+    const double x = canvas.x() + view_.pixelAt(*cursorMark_, canvas.width());
+    painter.fillRect(QRectF(x - 0.5, canvas.y(), 1, canvas.height()), colour(t.accent, 150));
+  }
   for (const Bookmark& mark : bookmarks_) {
     painter.fillRect(
         QRectF(canvas.x() + view_.pixelAt(mark.timeNs, canvas.width()) - 1, canvas.y(), 1, canvas.height()),
@@ -268,7 +291,20 @@ void TimelineView::paintOverlays(QPainter& painter) {
 }
 
 QStringList TimelineView::hoverLines() const {
-  if (!trace_ || !hit_.onTrack) return {};
+  if (!trace_) return {};
+  if (hit_.row < rows_.size() && rows_[hit_.row].kind == Row::Kind::Ledger && mouse_) {
+    const auto* strip = stripOf(rows_[hit_.row].ref.group);
+    const QRect canvas = canvasRect();
+    if (!strip || mouse_->x() < canvas.x()) return {};
+    const auto at = analyzer::causeAt(*strip, view_.timeAt(mouse_->x() - canvas.x(), canvas.width()));
+    if (!at.lane) return {};
+    QStringList lines{tr("%1, %2").arg(QString::fromUtf8(analyzer::causeLabel(at.lane->cause).data()),
+                                       text(durationText(static_cast<double>(at.lane->lane.durNs(at.event)))))};
+    const QString what = trace_->name(at.lane->lane.name(at.event));
+    if (!what.isEmpty()) lines << what;
+    return lines << text(trace_->tracks->groups[rows_[hit_.row].ref.group].label);
+  }
+  if (!hit_.onTrack) return {};
   const analyzer::Track& track = trace_->track(hit_.track);
   const QString where = text(trace_->tracks->groups[hit_.track.group].label + " › " + track.label);
   if (track.kind == TrackKind::Counter) {

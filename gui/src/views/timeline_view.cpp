@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline_view.h"
 
+#include <QAccessible>
 #include <QApplication>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -11,6 +12,7 @@
 #include <cmath>
 
 #include "timeline/text.h"
+#include "views/timeline_accessible.h"
 #include "views/timeline_metrics.h"
 
 namespace lacuna::gui {
@@ -55,6 +57,7 @@ TimelineView::TimelineView(QWidget* parent) : QWidget(parent), scroll_(new QScro
   setAttribute(Qt::WA_OpaquePaintEvent);
   setMinimumSize(480, 160);
   setAccessibleName(tr("Timeline"));
+  installTimelineAccessibility();
   connect(scroll_, &QScrollBar::valueChanged, this, &TimelineView::invalidate);
   sinceMove_.start();
 }
@@ -68,12 +71,15 @@ void TimelineView::setTrace(const TracePtr& trace) {
   links_.clear();
   highlights_.clear();
   bookmarks_.clear();
+  cursorMark_.reset();
   options_ = {};
+  ledgers_ = nullptr;
   history_ = {};
   hit_ = {};
   view_ = trace ? Viewport(trace->tracks->span) : Viewport();
   relayOut();
   scroll_->setValue(0);
+  Q_EMIT looksChanged();
   Q_EMIT viewportChanged();
   Q_EMIT selectionChanged();
 }
@@ -81,6 +87,26 @@ void TimelineView::setTrace(const TracePtr& trace) {
 void TimelineView::setDark(bool dark) {
   dark_ = dark;
   invalidate();
+  Q_EMIT looksChanged();
+}
+
+void TimelineView::setLedgers(LedgerStrips strips) {
+  ledgers_ = std::move(strips);
+  options_.ledgers.clear();
+  for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) {
+    if (stripOf(g)) options_.ledgers.insert(g);
+  }
+  relayOut();
+  Q_EMIT looksChanged();
+}
+
+const analyzer::LedgerStrip* TimelineView::stripOf(std::size_t group) const {
+  if (!ledgers_ || !trace_->tracks->groups[group].isDevice) return nullptr;
+  const prof::DeviceId device = trace_->tracks->groups[group].device;
+  for (const analyzer::LedgerStrip& strip : *ledgers_) {
+    if (strip.device == device && !strip.causes.empty()) return &strip;
+  }
+  return nullptr;
 }
 
 void TimelineView::setViewport(const Viewport& view, Move move) {
@@ -117,6 +143,11 @@ void TimelineView::zoomToSelection() {
 
 void TimelineView::setRowOptions(const RowOptions& options) {
   options_ = options;
+  if (ledgers_) {
+    for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) {
+      if (stripOf(g)) options_.ledgers.insert(g);
+    }
+  }
   relayOut();
   Q_EMIT rowOptionsChanged();
 }
@@ -150,6 +181,11 @@ void TimelineView::setLinks(std::vector<EventPlace> links) {
   update();
 }
 
+void TimelineView::setCursorMark(std::optional<prof::TimeNs> timeNs) {
+  cursorMark_ = timeNs;
+  update();
+}
+
 void TimelineView::setBookmarks(std::vector<Bookmark> bookmarks) {
   bookmarks_ = std::move(bookmarks);
   update();
@@ -160,6 +196,8 @@ void TimelineView::select(std::optional<EventPlace> place) {
   selected_ = place;
   links_.clear();
   setAccessibleDescription(place ? describe(*place) : QString());
+  QAccessibleValueChangeEvent spoken(this, place ? describe(*place) : QString());
+  QAccessible::updateAccessibility(&spoken);
   update();
   Q_EMIT selectionChanged();
 }
@@ -208,6 +246,18 @@ int TimelineView::canvasWidth() const {
 
 Scene TimelineView::scene() const {
   return {trace_ ? trace_->tracks.get() : nullptr, rows_, view_, scroll_->value(), devicePixelRatioF()};
+}
+
+int TimelineView::scrolled() const {
+  return scroll_->value();
+}
+
+void TimelineView::scrollTo(int y) {
+  scroll_->setValue(y);
+}
+
+QRect TimelineView::rowRect(std::size_t row) const {
+  return {0, kRulerHeight + rows_[row].y - scroll_->value(), width(), rows_[row].height};
 }
 
 void TimelineView::updateScrollBar() {
@@ -286,6 +336,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   } else if (drag_ == Drag::HeaderWidth) {
     headerWidth_ = std::clamp(static_cast<int>(pos.x()), 100, std::max(101, width() / 2));
     invalidate();
+    Q_EMIT viewportChanged();
   } else {
     hit_ = hitAt(pos);
     hovered_.reset();
@@ -301,8 +352,16 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   if (drag_ == Drag::Maybe) {
     hit_ = hitAt(event->position());
-    if (hit_.lane >= 0 && hit_.event != Lane::kNone) {
-      select(EventPlace{hit_.track, hit_.lane, hit_.event});
+    if (trace_) {
+      setCursorMark(view_.timeAt(event->position().x() - headerWidth_, canvasWidth()));
+      Q_EMIT momentPicked(*cursorMark_);
+    }
+    const bool onEvent = hit_.lane >= 0 && hit_.event != Lane::kNone;
+    const EventPlace clicked{hit_.track, hit_.lane, hit_.event};
+    if (onEvent && selected_ && event->modifiers() & Qt::ControlModifier) {
+      measureTo(clicked);
+    } else if (onEvent) {
+      select(clicked);
     } else {
       select(std::nullopt);
       setArea(std::nullopt);
@@ -312,6 +371,16 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   }
   drag_ = Drag::None;
   unsetCursor();
+}
+
+void TimelineView::measureTo(const EventPlace& other) {
+  const auto windowOf = [&](const EventPlace& place) {
+    const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
+    return prof::TimeWindow{lane.startNs(place.event), lane.endNs(place.event)};
+  };
+  const prof::TimeWindow a = windowOf(*selected_);
+  const prof::TimeWindow b = windowOf(other);
+  setArea(prof::TimeWindow{std::min(a.startNs, b.startNs), std::max(a.endNs, b.endNs)});
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
@@ -340,6 +409,8 @@ void TimelineView::clickHeader(QPointF pos) {
     options.pinned.clear();
   } else if (row.kind == Row::Kind::Group) {
     toggle(options.collapsedGroups, row.ref.group);
+  } else if (row.kind == Row::Kind::Ledger) {
+    return;
   } else if (pos.x() > headerWidth_ - kPinWidth) {
     toggle(options.pinned, row.ref);
   } else {

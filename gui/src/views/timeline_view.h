@@ -8,11 +8,14 @@
 #include <optional>
 
 #include "app/trace.h"
+#include "timeline/ledger_painter.h"
 #include "views/label_painter.h"
 
 class QScrollBar;
 
 namespace lacuna::gui {
+
+using LedgerStrips = std::shared_ptr<const std::vector<analyzer::LedgerStrip>>;
 
 /// An event of the picture: the n-th of a lane.
 struct EventPlace {
@@ -37,6 +40,10 @@ class TimelineView : public QWidget {
 
   void setTrace(const TracePtr& trace);
   void setDark(bool dark);
+  /// Strips to show below the names of their devices; null for none.
+  void setLedgers(LedgerStrips strips);
+  [[nodiscard]] const LedgerStrips& ledgers() const { return ledgers_; }
+  [[nodiscard]] bool dark() const { return dark_; }
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
 
   [[nodiscard]] const Viewport& viewport() const { return view_; }
@@ -62,11 +69,18 @@ class TimelineView : public QWidget {
   void setArea(std::optional<prof::TimeWindow> area);
   /// Stretches shown as evidence, with the word that goes with them.
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
+  [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const { return highlights_; }
+  [[nodiscard]] const QString& highlightCaption() const { return highlightCaption_; }
+  [[nodiscard]] int scrolled() const;
+  void scrollTo(int y);
   /// Events that the selected one is joined to by an arrow.
   void setLinks(std::vector<EventPlace> links);
   [[nodiscard]] const std::vector<EventPlace>& links() const { return links_; }
   /// Under the cursor, or the middle of what is shown.
   [[nodiscard]] prof::TimeNs momentOfInterest() const;
+  /// A moment that other pages look at, too.
+  void setCursorMark(std::optional<prof::TimeNs> timeNs);
+  [[nodiscard]] std::optional<prof::TimeNs> cursorMark() const { return cursorMark_; }
   [[nodiscard]] const std::vector<Bookmark>& bookmarks() const { return bookmarks_; }
   void setBookmarks(std::vector<Bookmark> bookmarks);
 
@@ -77,6 +91,9 @@ class TimelineView : public QWidget {
   /// The rectangle of an event in widget coordinates; empty when it is not on screen.
   [[nodiscard]] QRectF eventRect(const EventPlace& place) const;
   [[nodiscard]] int canvasWidth() const;
+  /// A row in widget coordinates, names included; it may lie outside of the window.
+  [[nodiscard]] QRect rowRect(std::size_t row) const;
+  [[nodiscard]] int headerWidth() const { return headerWidth_; }
   [[nodiscard]] QString describe(const EventPlace& place) const;
 
  Q_SIGNALS:
@@ -84,7 +101,11 @@ class TimelineView : public QWidget {
   void selectionChanged();
   void areaChanged();
   void cursorMoved(prof::TimeNs timeNs);
+  /// A click put the cursor here.
+  void momentPicked(lacuna::prof::TimeNs timeNs);
   void rowOptionsChanged();
+  /// The ledgers or the colours are others.
+  void looksChanged();
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -107,6 +128,8 @@ class TimelineView : public QWidget {
   void updateScrollBar();
   void invalidate();
   void clickHeader(QPointF pos);
+  /// Selects the stretch from the selected event to another one.
+  void measureTo(const EventPlace& other);
   void selectNeighbour(int step);
   void selectNested(int step);
   bool navigate(const QKeyEvent& event);
@@ -119,6 +142,8 @@ class TimelineView : public QWidget {
   void paintLinks(QPainter& painter);
   void paintHoverCard(QPainter& painter);
   [[nodiscard]] QStringList hoverLines() const;
+  [[nodiscard]] const analyzer::LedgerStrip* stripOf(std::size_t group) const;
+  void renderLedgers(const Canvas& canvas);
 
   TracePtr trace_;
   bool dark_ = true;
@@ -130,6 +155,8 @@ class TimelineView : public QWidget {
   QScrollBar* scroll_;
 
   StripRenderer renderer_;
+  LedgerPainter ledgerPainter_;
+  LedgerStrips ledgers_;
   LabelPainter labelPainter_;
   std::vector<Label> labels_;
   QImage base_;
@@ -142,6 +169,7 @@ class TimelineView : public QWidget {
   QString highlightCaption_;
   std::vector<EventPlace> links_;
   std::vector<Bookmark> bookmarks_;
+  std::optional<prof::TimeNs> cursorMark_;
   Hit hit_;
   std::optional<QPointF> mouse_;
   Drag drag_ = Drag::None;

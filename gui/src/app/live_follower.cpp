@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/live_follower.h"
+
+#include <QFileInfo>
+
+#include "app/loader.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+struct Look {
+  TracePtr trace;  ///< null when it could not be read just now
+  bool complete = false;
+};
+
+bool isComplete(const QString& path) {
+  prof::ReaderOptions options;
+  options.verify = prof::ReaderOptions::Verify::Never;
+  const auto reader = prof::Reader::open(path.toStdString(), options);
+  return reader.ok() && reader->complete();
+}
+
+}  // namespace
+
+LiveFollower::LiveFollower(QObject* parent) : QObject(parent) {
+  timer_.setInterval(kEveryMs);
+  connect(&timer_, &QTimer::timeout, this, &LiveFollower::look);
+}
+
+void LiveFollower::watch(const QString& path) {
+  stop();
+  if (!path.endsWith(QLatin1String(".lcn")) || !QFileInfo::exists(path)) return;
+  path_ = path;
+  size_ = QFileInfo(path).size();
+  job_.start(
+      this, [path](const Job::Wanted&) { return isComplete(path); },
+      [this](bool complete) {
+        if (!complete) timer_.start();
+      });
+}
+
+void LiveFollower::stop() {
+  timer_.stop();
+  job_.cancel();
+  live_ = false;
+}
+
+void LiveFollower::look() {
+  const qint64 size = QFileInfo(path_).size();
+  if (job_.busy() || size == size_) return;
+  size_ = size;
+  job_.start(
+      this,
+      [path = path_](const Job::Wanted& wanted) {
+        // What is complete before it is read is complete in what is read.
+        Look look;
+        look.complete = isComplete(path);
+        auto trace = loadTrace(&analyzer::Store::open, path, [&](double, const QString&) { return wanted(); });
+        if (trace) look.trace = *trace;
+        return look;
+      },
+      [this](const Look& look) {
+        if (!look.trace) return;
+        live_ = !look.complete;
+        Q_EMIT grew(look.trace);
+        if (!look.complete) return;
+        timer_.stop();
+        Q_EMIT ended();
+      });
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+
+#include "app/job.h"
+#include "app/trace.h"
+
+namespace lacuna::gui {
+
+/// Watches the .lcn file of an open trace that is still being recorded, and hands out the trace anew whenever the file
+/// has grown. Reading happens on the thread pool, one at a time.
+class LiveFollower : public QObject {
+  Q_OBJECT
+
+ public:
+  static constexpr int kEveryMs = 1000;
+
+  explicit LiveFollower(QObject* parent = nullptr);
+  /// Watches a file if it is one that can grow; stops watching the one before.
+  void watch(const QString& path);
+  void stop();
+  /// True once the file was seen growing, until it is finished.
+  [[nodiscard]] bool live() const { return live_; }
+  [[nodiscard]] bool watching() const { return timer_.isActive(); }
+  /// Looks now instead of at the next second.
+  void look();
+
+ Q_SIGNALS:
+  void grew(const lacuna::gui::TracePtr& trace);
+  /// The recording has come to its end; grew() came before.
+  void ended();
+
+ private:
+  QString path_;
+  qint64 size_ = 0;
+  bool live_ = false;
+  QTimer timer_;
+  Job job_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/query_runner.h"
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QRegularExpression>
+
+#include "lacuna/analyzer/query.h"
+
+namespace lacuna::gui {
+
+using analyzer::QueryValue;
+
+namespace {
+
+void appendCsv(std::string_view text, QByteArray& out) {
+  if (text.find_first_of(",\"\n") == std::string_view::npos) {
+    out.append(text.data(), static_cast<qsizetype>(text.size()));
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+/// The runner's messages end in "(at character 7)" where the place is known.
+int positionIn(const QString& message) {
+  static const QRegularExpression kPlace(QStringLiteral("at character (\\d+)"));
+  const auto match = kPlace.match(message);
+  return match.hasMatch() ? match.captured(1).toInt() - 1 : -1;
+}
+
+}  // namespace
+
+QueryRunner::QueryRunner(QObject* parent) : QObject(parent) {}
+
+QueryRunner::~QueryRunner() {
+  join();
+}
+
+void QueryRunner::cancel() {
+  stop_ = true;
+  const std::lock_guard lock(mutex_);
+  if (running_) running_->interrupt();
+}
+
+void QueryRunner::join() {
+  cancel();
+  if (thread_.joinable()) thread_.join();
+  stop_ = false;
+}
+
+template <class Deliver>
+void QueryRunner::post(int generation, Deliver deliver) {
+  QMetaObject::invokeMethod(
+      this,
+      [this, generation, deliver = std::move(deliver)] {
+        if (generation == generation_) deliver();
+      },
+      Qt::QueuedConnection);
+}
+
+void QueryRunner::report(int generation, const QString& message) {
+  const bool stopped = stop_;
+  post(generation, [this, message, stopped] {
+    busy_ = false;
+    stopped ? Q_EMIT cancelled() : Q_EMIT failed(message, positionIn(message));
+  });
+}
+
+/// work(query, generation) answers an error's text, or nothing when it has reported its end itself.
+template <class Work>
+void QueryRunner::start(const TracePtr& trace, Work work) {
+  join();
+  busy_ = true;
+  const int generation = ++generation_;
+  thread_ = std::thread([this, trace, generation, work] {
+    analyzer::Query query(trace->store);
+    {
+      const std::lock_guard lock(mutex_);
+      running_ = &query;
+    }
+    const QString problem = work(query, generation);
+    {
+      const std::lock_guard lock(mutex_);
+      running_ = nullptr;
+    }
+    if (!problem.isNull()) report(generation, problem);
+  });
+}
+
+void QueryRunner::run(const TracePtr& trace, const QString& sql) {
+  start(trace, [this, sql](analyzer::Query& query, int generation) -> QString {
+    QElapsedTimer clock;
+    clock.start();
+    std::shared_ptr<SqlChunk> chunk;
+    std::uint64_t rows = 0;
+    bool cut = false;
+    int columns = 0;
+    const auto fresh = [&] {
+      chunk = std::make_shared<SqlChunk>();
+      chunk->columns = columns;
+    };
+    const auto flush = [&] {
+      post(generation, [this, full = std::shared_ptr<const SqlChunk>(chunk)] { Q_EMIT rowsArrived(full); });
+      fresh();
+    };
+    const prof::Status status = query.run(
+        sql.toStdString(),
+        [&](const std::vector<std::string>& names) {
+          QStringList list;
+          for (const std::string& name : names) list << QString::fromStdString(name);
+          columns = static_cast<int>(list.size());
+          fresh();
+          post(generation, [this, list] { Q_EMIT columnsKnown(list); });
+        },
+        [&](const std::vector<QueryValue>& values) {
+          if (rows == kMostRows) {
+            cut = true;
+            return false;
+          }
+          for (const QueryValue& value : values) chunk->add(value.text, static_cast<SqlChunk::Kind>(value.kind));
+          ++rows;
+          if (chunk->rows() == SqlChunk::kRows) flush();
+          return !stop_.load();
+        });
+    if (!status) return QString::fromStdString(status.error().message);
+    if (stop_) return QStringLiteral("cancelled");
+    if (chunk) flush();
+    const double seconds = static_cast<double>(clock.nsecsElapsed()) * 1e-9;
+    post(generation, [this, rows, seconds, cut] {
+      busy_ = false;
+      Q_EMIT finished(rows, seconds, cut);
+    });
+    return {};
+  });
+}
+
+void QueryRunner::exportCsv(const TracePtr& trace, const QString& sql, const QString& path) {
+  start(trace, [this, sql, path](analyzer::Query& query, int generation) -> QString {
+    QFile file(path);
+    if (!file.open(QIODevice::WriteOnly)) return tr("%1 cannot be written: %2").arg(path, file.errorString());
+    QByteArray line;
+    std::uint64_t rows = 0;
+    bool written = true;
+    const auto put = [&] {
+      line += '\n';
+      written = file.write(line) == line.size();
+      line.clear();
+    };
+    const prof::Status status = query.run(
+        sql.toStdString(),
+        [&](const std::vector<std::string>& names) {
+          for (std::size_t i = 0; i < names.size(); ++i) {
+            if (i > 0) line += ',';
+            appendCsv(names[i], line);
+          }
+          put();
+        },
+        [&](const std::vector<QueryValue>& values) {
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i > 0) line += ',';
+            appendCsv(values[i].text, line);
+          }
+          put();
+          ++rows;
+          return written && !stop_.load();
+        });
+    file.close();
+    if (!status || !written || file.error() != QFileDevice::NoError || stop_) {
+      file.remove();
+      return !status ? QString::fromStdString(status.error().message)
+                     : tr("%1 cannot be written: %2").arg(path, file.errorString());
+    }
+    post(generation, [this, rows, path] {
+      busy_ = false;
+      Q_EMIT exported(rows, path);
+    });
+    return {};
+  });
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "app/trace.h"
+#include "models/sql_model.h"
+
+namespace lacuna::analyzer {
+class Query;
+}
+
+namespace lacuna::gui {
+
+/// Runs SQL on a thread of its own, one statement at a time. Signals arrive on the thread that the runner lives on;
+/// after cancel() only finished() or failed() of that run may still come.
+class QueryRunner : public QObject {
+  Q_OBJECT
+
+ public:
+  /// Rows beyond this are left out of a table; exporting has no limit.
+  static constexpr std::uint64_t kMostRows = 2'000'000;
+
+  explicit QueryRunner(QObject* parent = nullptr);
+  ~QueryRunner() override;
+
+  void run(const TracePtr& trace, const QString& sql);
+  /// Writes the whole answer as comma-separated values.
+  void exportCsv(const TracePtr& trace, const QString& sql, const QString& path);
+  void cancel();
+  [[nodiscard]] bool busy() const { return busy_; }
+
+ Q_SIGNALS:
+  void columnsKnown(const QStringList& columns);
+  void rowsArrived(const std::shared_ptr<const lacuna::gui::SqlChunk>& chunk);
+  /// `cut` when there was more than kMostRows.
+  void finished(quint64 rows, double seconds, bool cut);
+  void exported(quint64 rows, const QString& path);
+  /// `position` is the character of the statement that is to blame, from 0, or -1.
+  void failed(const QString& message, int position);
+  void cancelled();
+
+ private:
+  template <class Work>
+  void start(const TracePtr& trace, Work work);
+  template <class Deliver>
+  void post(int generation, Deliver deliver);
+  void join();
+  void report(int generation, const QString& message);
+
+  std::thread thread_;
+  std::mutex mutex_;
+  analyzer::Query* running_ = nullptr;  // guarded by mutex_
+  std::atomic<bool> stop_ = false;
+  bool busy_ = false;
+  int generation_ = 0;
+};
+
+}  // namespace lacuna::gui

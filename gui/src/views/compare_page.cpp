@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/compare_page.h"
+
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QLabel>
+#include <QMimeData>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "lacuna/analyzer/diff.h"
+#include "models/analysis_tables.h"
+#include "views/charts.h"
+#include "views/step_lines.h"
+#include "views/table_page.h"
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+struct Opened {
+  ComparePage::AnalysisPtr analysis;
+  QString problem;
+};
+
+Opened openAnalysed(const QString& path, const Job::Wanted& wanted) {
+  analyzer::OpenOptions open;
+  open.progress = [&](double) { return wanted(); };
+  auto store = analyzer::Store::open(path.toStdString(), open);
+  if (!store) return {nullptr, words(store.error().message)};
+  analyzer::AnalysisOptions options;
+  options.progress = open.progress;
+  auto analysis = analyzer::analyse(*store, options);
+  if (!analysis) return {nullptr, words(analysis.error().message)};
+  return {std::make_shared<const analyzer::Analysis>(*std::move(analysis)), {}};
+}
+
+QString fileOf(const analyzer::Analysis& analysis) {
+  return QFileInfo(QString::fromStdString(analysis.store->path().string())).fileName();
+}
+
+}  // namespace
+
+ComparePage::ComparePage(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("page"));
+  setAcceptDrops(true);
+  auto* down = new QVBoxLayout(this);
+  down->setContentsMargins(0, 0, 0, 0);
+  states_ = new QStackedWidget(this);
+  states_->addWidget(makeEmpty());
+  states_->addWidget(makeBody());
+  down->addWidget(states_);
+  refresh();
+}
+
+QWidget* ComparePage::makeEmpty() {
+  auto* empty = new QWidget(this);
+  auto* column = new QVBoxLayout(empty);
+  column->setSpacing(10);
+  column->addStretch(2);
+  auto* title = new QLabel(tr("Compare with a second run"), empty);
+  title->setObjectName(QStringLiteral("title"));
+  hint_ = new QLabel(empty);
+  hint_->setObjectName(QStringLiteral("dim"));
+  hint_->setWordWrap(true);
+  hint_->setFixedWidth(560);
+  hint_->setAlignment(Qt::AlignCenter);
+  choose_ = new QPushButton(tr("Choose a trace…"), empty);
+  choose_->setObjectName(QStringLiteral("primary"));
+  cancel_ = new QPushButton(tr("Cancel"), empty);
+  for (QWidget* part : std::initializer_list<QWidget*>{title, hint_, choose_, cancel_}) {
+    column->addWidget(part, 0, Qt::AlignHCenter);
+  }
+  column->addStretch(3);
+  connect(choose_, &QPushButton::clicked, this, &ComparePage::choose);
+  connect(cancel_, &QPushButton::clicked, this, [this] {
+    job_.cancel();
+    waitingFor_.clear();
+    refresh();
+  });
+  return empty;
+}
+
+QWidget* ComparePage::makeBody() {
+  auto* body = new QWidget(this);
+  auto* down = new QVBoxLayout(body);
+  down->setContentsMargins(24, 18, 24, 0);
+  down->setSpacing(12);
+  auto* across = new QHBoxLayout;
+  verdict_ = new QLabel(body);
+  verdict_->setObjectName(QStringLiteral("verdict"));
+  auto* swapButton = new QPushButton(tr("Swap"), body);
+  auto* other = new QPushButton(tr("Another trace…"), body);
+  across->addWidget(verdict_, 1);
+  across->addWidget(swapButton);
+  across->addWidget(other);
+  down->addLayout(across);
+  auto* charts = new QHBoxLayout;
+  charts->setSpacing(28);
+  auto* bars = new QVBoxLayout;
+  bars->setSpacing(6);
+  for (int side = 0; side < 2; ++side) {
+    names_[side] = new QLabel(body);
+    bars_[side] = new LedgerBar(body);
+    bars->addWidget(names_[side]);
+    bars->addWidget(bars_[side]);
+    if (side == 0) bars->addSpacing(6);
+  }
+  bars->addStretch();
+  lines_ = new StepLines(body);
+  charts->addLayout(bars, 3);
+  charts->addWidget(lines_, 2);
+  down->addLayout(charts);
+  tabs_ = new QTabBar(body);
+  tabs_->setObjectName(QStringLiteral("pages"));
+  tabs_->setExpanding(false);
+  tabs_->setAccessibleName(tr("What is compared"));
+  pages_ = new QStackedWidget(body);
+  const QString titles[] = {tr("The run"), tr("Where time goes"), tr("Operators"), tr("Kernels")};
+  for (int n = 0; n < 4; ++n) {
+    tables_[n] = new TablePage({}, tr("Neither run has any."), pages_);
+    tables_[n]->layout()->setContentsMargins(0, 10, 0, 16);
+    connect(tables_[n], &TablePage::nameActivated, this, &ComparePage::nameActivated);
+    pages_->addWidget(tables_[n]);
+    tables_[n]->table()->setAccessibleName(titles[n]);
+    tabs_->addTab(titles[n]);
+  }
+  down->addWidget(tabs_);
+  down->addWidget(pages_, 1);
+  connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
+  connect(swapButton, &QPushButton::clicked, this, &ComparePage::swap);
+  connect(other, &QPushButton::clicked, this, &ComparePage::choose);
+  return body;
+}
+
+void ComparePage::setAnalysis(AnalysisPtr analysis) {
+  first_ = std::move(analysis);
+  refresh();
+}
+
+void ComparePage::choose() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("Compare with"));
+  if (!path.isEmpty()) openSecond(path);
+}
+
+void ComparePage::openSecond(const QString& path) {
+  waitingFor_ = QFileInfo(path).fileName();
+  second_ = nullptr;
+  refresh();
+  job_.start(
+      this, [path](const Job::Wanted& wanted) { return openAnalysed(path, wanted); },
+      [this](const Opened& opened) {
+        waitingFor_.clear();
+        second_ = opened.analysis;
+        refresh();
+        if (!second_) {
+          hint_->setText(opened.problem);
+          Q_EMIT failed(opened.problem);
+        }
+      });
+}
+
+void ComparePage::swap() {
+  swapped_ = !swapped_;
+  refresh();
+}
+
+void ComparePage::setDark(bool dark) {
+  dark_ = dark;
+  refresh();
+}
+
+QString ComparePage::problem() const {
+  return hint_->text();
+}
+
+void ComparePage::refresh() {
+  const bool both = first_ && second_;
+  states_->setCurrentIndex(both ? 1 : 0);
+  cancel_->setVisible(!waitingFor_.isEmpty());
+  choose_->setVisible(waitingFor_.isEmpty());
+  hint_->setText(!waitingFor_.isEmpty() ? tr("Opening and analysing %1…").arg(waitingFor_)
+                                        : tr("Steps, the ledger, operators and kernels side by side, and which "
+                                             "differences are more than noise. Drop a file here, or choose one."));
+  if (!both) return;
+  const analyzer::Analysis& a = *before();
+  const analyzer::Analysis& b = *after();
+  const analyzer::Analysis* sides[] = {&a, &b};
+  const QString roles[] = {tr("before"), tr("after")};
+  for (int side = 0; side < 2; ++side) {
+    names_[side]->setText(
+        tr("<b>%1</b> · %2 · %3 a step")
+            .arg(roles[side], fileOf(*sides[side]).toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
+    bars_[side]->setLedger(sides[side]->meanStepLedger(), dark_);
+  }
+  lines_->setRuns(before(), after(), dark_);
+  const auto runs = analyzer::compareRuns(a, b);
+  const auto step = std::find_if(runs.begin(), runs.end(), [](const auto& row) { return row.what == "step time"; });
+  verdict_->setText(
+      step == runs.end() ? QString()
+      : step->worse()
+          ? tr("Steps got slower by %1 (%2)").arg(durationWords(step->change()), percentWords(step->changeShare()))
+      : step->better()
+          ? tr("Steps got faster by %1 (%2)").arg(durationWords(-step->change()), percentWords(-step->changeShare()))
+          : tr("Steps take as long as before: noise explains the difference"));
+  tables_[0]->setTable(mixedComparisonTable(runs, tr("Figure")));
+  tables_[1]->setTable(comparisonTable(analyzer::compareLedgers(a, b), tr("Entry of the ledger, per step")));
+  tables_[2]->setTable(
+      comparisonTable(analyzer::compareOperators(a, b), tr("Operator, host and device time per step")));
+  tables_[3]->setTable(comparisonTable(analyzer::compareKernels(a, b), tr("Kernel, time per step")));
+  Q_EMIT compared();
+}
+
+void ComparePage::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+void ComparePage::dropEvent(QDropEvent* event) {
+  const auto urls = event->mimeData()->urls();
+  if (!urls.isEmpty() && urls.first().isLocalFile()) openSecond(urls.first().toLocalFile());
+}
+
+}  // namespace lacuna::gui

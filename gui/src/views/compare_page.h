@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+#include <memory>
+
+#include "app/job.h"
+#include "lacuna/analyzer/analysis.h"
+
+class QLabel;
+class QPushButton;
+class QStackedWidget;
+class QTabBar;
+
+namespace lacuna::gui {
+
+class LedgerBar;
+class StepLines;
+class TablePage;
+
+/// The open trace beside a second one: step times, the ledger, operators and kernels, and which differences are more
+/// than noise. The comparison is the analyzer's, as in `lacuna check`.
+class ComparePage : public QWidget {
+  Q_OBJECT
+
+ public:
+  using AnalysisPtr = std::shared_ptr<const analyzer::Analysis>;
+
+  explicit ComparePage(QWidget* parent = nullptr);
+  /// The open trace; null while there is none, or while it is being analysed.
+  void setAnalysis(AnalysisPtr analysis);
+  /// Opens and analyses a second trace in the background.
+  void openSecond(const QString& path);
+  void swap();
+  /// Asks for the second trace.
+  void choose();
+  void setDark(bool dark);
+  [[nodiscard]] AnalysisPtr before() const { return swapped_ ? second_ : first_; }
+  [[nodiscard]] AnalysisPtr after() const { return swapped_ ? first_ : second_; }
+  [[nodiscard]] TablePage* table(int n) const { return tables_[n]; }
+  [[nodiscard]] QString problem() const;
+
+ Q_SIGNALS:
+  void compared();
+  void failed(const QString& message);
+  void nameActivated(const QString& name);
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  QWidget* makeEmpty();
+  QWidget* makeBody();
+  void refresh();
+
+  AnalysisPtr first_, second_;
+  bool swapped_ = false;
+  bool dark_ = true;
+  QString waitingFor_;
+  QStackedWidget* states_;
+  QLabel* hint_;
+  QPushButton* choose_;
+  QPushButton* cancel_;
+  QLabel* verdict_;
+  QLabel* names_[2];
+  LedgerBar* bars_[2];
+  StepLines* lines_;
+  QTabBar* tabs_;
+  QStackedWidget* pages_;
+  TablePage* tables_[4];
+  Job job_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/flame_page.h"
+
+#include <QFile>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTextStream>
+#include <QVBoxLayout>
+
+#include "views/flame_view.h"
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+using GraphPtr = std::shared_ptr<const analyzer::FlameGraph>;
+
+FlamePage::FlamePage(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("page"));
+  auto* down = new QVBoxLayout(this);
+  down->setContentsMargins(24, 18, 24, 14);
+  down->setSpacing(12);
+  auto* across = new QHBoxLayout;
+  auto* title = new QLabel(tr("Flame graph"), this);
+  title->setObjectName(QStringLiteral("title"));
+  what_ = new QLabel(this);
+  what_->setObjectName(QStringLiteral("dim"));
+  search_ = new QLineEdit(this);
+  search_->setPlaceholderText(tr("Find ranges"));
+  search_->setAccessibleName(tr("Find ranges"));
+  search_->setClearButtonEnabled(true);
+  search_->setFixedWidth(260);
+  auto* save = new QPushButton(tr("Export stacks…"), this);
+  across->addWidget(title);
+  across->addSpacing(10);
+  across->addWidget(what_);
+  across->addStretch();
+  across->addWidget(search_);
+  across->addWidget(save);
+  view_ = new FlameView(this);
+  details_ = new QLabel(this);
+  details_->setObjectName(QStringLiteral("dim"));
+  details_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  down->addLayout(across);
+  down->addWidget(view_, 1);
+  down->addWidget(details_);
+  connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
+  connect(save, &QPushButton::clicked, this, &FlamePage::chooseExport);
+  connect(view_, &FlameView::selectionChanged, this, &FlamePage::showDetails);
+  connect(view_, &FlameView::nameActivated, this, &FlamePage::nameActivated);
+}
+
+void FlamePage::setTrace(const TracePtr& trace) {
+  trace_ = trace;
+  window_.reset();
+  graph_ = nullptr;
+  view_->setGraph(trace, nullptr);
+  search_->clear();
+  stale_ = true;
+  if (isVisible()) build();
+}
+
+void FlamePage::setWindow(std::optional<prof::TimeWindow> window) {
+  window_ = window;
+  stale_ = true;
+  if (isVisible()) build();
+}
+
+void FlamePage::setDark(bool dark) {
+  view_->setDark(dark);
+}
+
+void FlamePage::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (stale_) build();
+}
+
+void FlamePage::build() {
+  stale_ = false;
+  if (!trace_) return;
+  what_->setText(tr("adding up…"));
+  const prof::TimeWindow window = window_.value_or(prof::TimeWindow{});
+  job_.start(
+      this,
+      [trace = trace_, window](const Job::Wanted& wanted) -> GraphPtr {
+        auto graph = analyzer::flameGraph(*trace->store, window, [&](double) { return wanted(); });
+        return graph ? std::make_shared<const analyzer::FlameGraph>(*std::move(graph)) : nullptr;
+      },
+      [this](const GraphPtr& graph) {
+        graph_ = graph;
+        view_->setGraph(trace_, graph);
+        const bool any = graph && graph->nodes.size() > 1;
+        what_->setText(!any      ? tr("There are no ranges here.")
+                       : window_ ? tr("host time in the %1 selected on the timeline")
+                                       .arg(durationWords(window_->endNs - window_->startNs))
+                                 : tr("host time of the whole trace"));
+        showDetails();
+        Q_EMIT ready();
+      });
+}
+
+void FlamePage::showDetails() {
+  if (!graph_ || graph_->nodes.size() < 2) return details_->clear();
+  details_->setText(view_->selected() ? view_->describe(*view_->selected())
+                                      : tr("Click a bar to look into it, double-click to find it on the timeline. "
+                                           "Select a stretch of the timeline to see that alone."));
+}
+
+bool FlamePage::exportFolded(const QString& path) const {
+  QFile file(path);
+  if (!graph_ || !file.open(QIODevice::WriteOnly)) return false;
+  QTextStream out(&file);
+  for (std::uint32_t n = 1; n < graph_->nodes.size(); ++n) {
+    if (graph_->nodes[n].selfNs <= 0) continue;
+    QStringList frames;
+    for (std::uint32_t at = n; at != 0; at = graph_->nodes[at].parent) {
+      frames.prepend(view_->nameOf(at).replace(QLatin1Char(';'), QLatin1Char(':')));
+    }
+    out << frames.join(QLatin1Char(';')) << ' ' << graph_->nodes[n].selfNs << '\n';
+  }
+  out.flush();
+  return file.error() == QFileDevice::NoError;
+}
+
+void FlamePage::chooseExport() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export stacks"), QStringLiteral("stacks.folded"),
+                                                    tr("Folded stacks (*.folded)"));
+  if (!path.isEmpty() && !exportFolded(path)) details_->setText(tr("%1 cannot be written").arg(path));
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+#include "app/job.h"
+#include "app/trace.h"
+#include "lacuna/analyzer/flame.h"
+
+class QLabel;
+class QLineEdit;
+
+namespace lacuna::gui {
+
+class FlameView;
+
+/// Where the host's time goes by stacks of ranges: the whole trace, or the stretch selected on the timeline. Built off
+/// the GUI's thread, the first time that the page is looked at.
+class FlamePage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit FlamePage(QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace);
+  /// Empty: everything.
+  void setWindow(std::optional<prof::TimeWindow> window);
+  void setDark(bool dark);
+  [[nodiscard]] FlameView* view() const { return view_; }
+  [[nodiscard]] bool busy() const { return job_.busy(); }
+  [[nodiscard]] QLineEdit* search() const { return search_; }
+  [[nodiscard]] bool exportFolded(const QString& path) const;
+
+ Q_SIGNALS:
+  void nameActivated(const QString& name);
+  void ready();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void build();
+  void showDetails();
+  void chooseExport();
+
+  TracePtr trace_;
+  std::optional<prof::TimeWindow> window_;
+  std::shared_ptr<const analyzer::FlameGraph> graph_;
+  bool stale_ = false;
+  FlameView* view_;
+  QLineEdit* search_;
+  QLabel* what_;
+  QLabel* details_;
+  Job job_;
+};
+
+}  // namespace lacuna::gui

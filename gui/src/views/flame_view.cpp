@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/flame_view.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
+#include <algorithm>
+#include <unordered_map>
+
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+using analyzer::FlameNode;
+
+namespace {
+
+constexpr int kBarHeight = 22;
+constexpr int kBarPitch = 23;
+constexpr double kNarrowest = 0.8;
+
+/// Names of the threads of a graph, by node.
+std::vector<QString> threadNames(const Trace& trace, const analyzer::FlameGraph& graph) {
+  std::unordered_map<std::uint32_t, QString> byId;
+  for (std::uint64_t i = 0; i < trace.store->rows<prof::Thread>(); ++i) {
+    const auto row = trace.store->row<prof::Thread>(i);
+    const QString name = trace.name(row.name);
+    byId[row.id.value] = name.isEmpty() ? FlameView::tr("thread %1").arg(row.osTid) : name;
+  }
+  std::vector<QString> names(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].thread) names[n] = byId[graph.nodes[n].thread.value];
+  }
+  return names;
+}
+
+}  // namespace
+
+FlameView::FlameView(QWidget* parent) : QAbstractScrollArea(parent) {
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setFocusPolicy(Qt::StrongFocus);
+  viewport()->setMouseTracking(true);
+  setAccessibleName(tr("Flame graph"));
+}
+
+void FlameView::setGraph(const TracePtr& trace, std::shared_ptr<const analyzer::FlameGraph> graph) {
+  trace_ = trace;
+  graph_ = std::move(graph);
+  threads_ = graph_ ? threadNames(*trace_, *graph_) : std::vector<QString>();
+  focus_ = 0;
+  selected_.reset();
+  hovered_.reset();
+  layOut();
+  Q_EMIT selectionChanged();
+}
+
+void FlameView::setDark(bool dark) {
+  dark_ = dark;
+  viewport()->update();
+}
+
+void FlameView::setSearch(const QString& text) {
+  search_ = text;
+  viewport()->update();
+}
+
+void FlameView::focusOn(std::uint32_t node) {
+  if (!graph_ || node >= graph_->nodes.size()) return;
+  focus_ = node;
+  verticalScrollBar()->setValue(0);
+  layOut();
+}
+
+void FlameView::select(std::optional<std::uint32_t> node) {
+  selected_ = node;
+  setAccessibleDescription(node ? describe(*node) : QString());
+  viewport()->update();
+  Q_EMIT selectionChanged();
+}
+
+QString FlameView::nameOf(std::uint32_t node) const {
+  if (node == 0) return tr("all threads");
+  const FlameNode& at = graph_->nodes[node];
+  return at.thread ? threads_[node] : trace_->name(at.name);
+}
+
+QString FlameView::describe(std::uint32_t node) const {
+  const FlameNode& at = graph_->nodes[node];
+  const double all = static_cast<double>(std::max<std::int64_t>(1, graph_->nodes[0].totalNs));
+  QString out = tr("%1: %2 (%3 of all), %4 in itself")
+                    .arg(nameOf(node), durationWords(at.totalNs), percentWords(static_cast<double>(at.totalNs) / all),
+                         durationWords(at.selfNs));
+  if (at.count > 0) out += tr(", %1 times").arg(at.count);
+  return out;
+}
+
+QRectF FlameView::barOf(std::uint32_t node) const {
+  for (const Bar& bar : bars_) {
+    if (bar.node == node) return bar.rect.translated(0, -verticalScrollBar()->value());
+  }
+  return {};
+}
+
+void FlameView::layOut() {
+  bars_.clear();
+  if (graph_ && !graph_->nodes.empty()) {
+    // Callers of what is in focus stay, each over the full width.
+    std::vector<std::uint32_t> callers;
+    for (std::uint32_t at = focus_; at != 0; at = graph_->nodes[at].parent) callers.push_back(graph_->nodes[at].parent);
+    int level = 0;
+    for (auto at = callers.rbegin(); at != callers.rend(); ++at, ++level) {
+      bars_.push_back({*at, QRectF(0, level * kBarPitch, viewport()->width(), kBarHeight)});
+    }
+    place(focus_, 0, viewport()->width(), level);
+  }
+  double bottom = 0;
+  for (const Bar& bar : bars_) bottom = std::max(bottom, bar.rect.bottom() + 1);
+  verticalScrollBar()->setPageStep(viewport()->height());
+  verticalScrollBar()->setSingleStep(kBarPitch);
+  verticalScrollBar()->setRange(0, std::max(0, static_cast<int>(bottom) - viewport()->height()));
+  viewport()->update();
+}
+
+void FlameView::place(std::uint32_t node, double left, double width, int level) {
+  bars_.push_back({node, QRectF(left, level * kBarPitch, width, kBarHeight)});
+  const FlameNode& at = graph_->nodes[node];
+  const double perNs = at.totalNs > 0 ? width / static_cast<double>(at.totalNs) : 0;
+  for (const std::uint32_t child : at.children) {
+    const double wide = static_cast<double>(graph_->nodes[child].totalNs) * perNs;
+    if (wide < kNarrowest) break;  // children come greatest first
+    place(child, left, wide, level + 1);
+    left += wide;
+  }
+}
+
+void FlameView::paintBar(QPainter& painter, const Bar& bar) const {
+  const Theme& t = theme(dark_);
+  const QString name = nameOf(bar.node);
+  const bool plain = bar.node == 0 || graph_->nodes[bar.node].thread;
+  Colour fill = plain ? t.raised : nameColour(name.toStdString(), dark_);
+  const bool found = !search_.isEmpty() && name.contains(search_, Qt::CaseInsensitive);
+  if (!search_.isEmpty() && !found) fill = mix(fill, t.window, 0.7);
+  QRectF rect = bar.rect.translated(0, -verticalScrollBar()->value());
+  if (rect.width() > 3) rect.setWidth(rect.width() - 1);
+  painter.fillRect(rect, rgb(fill));
+  if (bar.node == hovered_ || found) {
+    painter.setPen(QPen(rgb(found ? t.warn : t.text, 170), 1));
+    painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
+  }
+  if (bar.node == selected_) {
+    painter.setPen(QPen(rgb(t.text), 2));
+    painter.drawRect(rect.adjusted(1, 1, -1, -1));
+  }
+  if (rect.width() < 30) return;
+  const QString shown = plain ? name : words(shortName(name.toStdString()));
+  const QString time = durationWords(graph_->nodes[bar.node].totalNs);
+  const QFontMetrics metrics = painter.fontMetrics();
+  const int room = static_cast<int>(rect.width()) - 12;
+  painter.setPen(rgb(inkOn(fill)));
+  const bool both = metrics.horizontalAdvance(shown + time) + 16 < room;
+  painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter, metrics.elidedText(shown, Qt::ElideRight, room));
+  if (both) {
+    painter.drawText(rect.adjusted(6 + metrics.horizontalAdvance(shown) + 10, 0, -6, 0), Qt::AlignVCenter, time);
+  }
+}
+
+void FlameView::paintEvent(QPaintEvent*) {
+  QPainter painter(viewport());
+  painter.fillRect(viewport()->rect(), rgb(theme(dark_).window));
+  QFont font = painter.font();
+  font.setPixelSize(12);
+  painter.setFont(font);
+  const double top = verticalScrollBar()->value();
+  for (const Bar& bar : bars_) {
+    if (bar.rect.bottom() >= top && bar.rect.top() <= top + viewport()->height()) paintBar(painter, bar);
+  }
+}
+
+void FlameView::resizeEvent(QResizeEvent* event) {
+  QAbstractScrollArea::resizeEvent(event);
+  layOut();
+}
+
+std::optional<std::uint32_t> FlameView::barAt(QPointF pos) const {
+  const QPointF at = pos + QPointF(0, verticalScrollBar()->value());
+  for (const Bar& bar : bars_) {
+    if (bar.rect.contains(at)) return bar.node;
+  }
+  return std::nullopt;
+}
+
+void FlameView::mousePressEvent(QMouseEvent* event) {
+  const auto node = barAt(event->position());
+  if (!node) return select(std::nullopt);
+  select(node);
+  focusOn(*node);
+}
+
+void FlameView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const auto node = barAt(event->position()); node && !graph_->nodes[*node].thread && *node != 0) {
+    Q_EMIT nameActivated(nameOf(*node));
+  }
+}
+
+void FlameView::mouseMoveEvent(QMouseEvent* event) {
+  const auto node = barAt(event->position());
+  if (node == hovered_) return;
+  hovered_ = node;
+  viewport()->setCursor(node ? Qt::PointingHandCursor : Qt::ArrowCursor);
+  viewport()->update();
+}
+
+bool FlameView::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    auto* help = static_cast<QHelpEvent*>(event);
+    const auto node = barAt(help->pos());
+    if (node) QToolTip::showText(help->globalPos(), describe(*node), this);
+    return true;
+  }
+  if (event->type() == QEvent::Leave) {
+    hovered_.reset();
+    viewport()->update();
+  }
+  return QAbstractScrollArea::viewportEvent(event);
+}
+
+void FlameView::move(int key) {
+  const std::uint32_t at = selected_.value_or(focus_);
+  const auto& nodes = graph_->nodes;
+  if (key == Qt::Key_Up) return select(nodes[at].parent);
+  if (key == Qt::Key_Down) {
+    if (!nodes[at].children.empty()) select(nodes[at].children.front());
+    return;
+  }
+  const auto& siblings = nodes[nodes[at].parent].children;
+  const auto here = std::find(siblings.begin(), siblings.end(), at) - siblings.begin();
+  const auto next = here + (key == Qt::Key_Right ? 1 : -1);
+  if (next >= 0 && next < static_cast<std::ptrdiff_t>(siblings.size())) {
+    select(siblings[static_cast<std::size_t>(next)]);
+  }
+}
+
+void FlameView::keyPressEvent(QKeyEvent* event) {
+  if (!graph_ || graph_->nodes.size() < 2) return QAbstractScrollArea::keyPressEvent(event);
+  switch (event->key()) {
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+      return move(event->key());
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+      return focusOn(selected_.value_or(focus_));
+    case Qt::Key_Backspace:
+      return focusOn(graph_->nodes[focus_].parent);
+    case Qt::Key_Home:
+    case Qt::Key_Escape:
+      select(std::nullopt);
+      return focusOn(0);
+    default:
+      QAbstractScrollArea::keyPressEvent(event);
+  }
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QAbstractScrollArea>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/trace.h"
+#include "lacuna/analyzer/flame.h"
+
+namespace lacuna::gui {
+
+/// The stacks of a flame graph as nested bars, callers above. A click makes a stack fill the width; Backspace or a
+/// click on a caller goes back out. Only what is at least a pixel wide and on screen is drawn.
+class FlameView : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit FlameView(QWidget* parent = nullptr);
+  void setGraph(const TracePtr& trace, std::shared_ptr<const analyzer::FlameGraph> graph);
+  void setDark(bool dark);
+  /// Bars whose name contains this stand out.
+  void setSearch(const QString& text);
+  void focusOn(std::uint32_t node);
+  [[nodiscard]] std::uint32_t focused() const { return focus_; }
+  [[nodiscard]] std::optional<std::uint32_t> selected() const { return selected_; }
+  void select(std::optional<std::uint32_t> node);
+  [[nodiscard]] QString nameOf(std::uint32_t node) const;
+  [[nodiscard]] QString describe(std::uint32_t node) const;
+  /// Where a bar lies in the viewport; empty when it is not drawn.
+  [[nodiscard]] QRectF barOf(std::uint32_t node) const;
+
+ Q_SIGNALS:
+  void selectionChanged();
+  void nameActivated(const QString& name);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+
+ private:
+  struct Bar {
+    std::uint32_t node = 0;
+    QRectF rect;
+  };
+  void layOut();
+  void place(std::uint32_t node, double left, double width, int level);
+  [[nodiscard]] std::optional<std::uint32_t> barAt(QPointF pos) const;
+  void paintBar(QPainter& painter, const Bar& bar) const;
+  void move(int key);
+
+  TracePtr trace_;
+  std::shared_ptr<const analyzer::FlameGraph> graph_;
+  std::vector<QString> threads_;
+  std::vector<Bar> bars_;
+  QString search_;
+  bool dark_ = true;
+  std::uint32_t focus_ = 0;
+  std::optional<std::uint32_t> selected_, hovered_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+#include "app/job.h"
+#include "app/trace.h"
+#include "lacuna/analyzer/histogram.h"
+
+namespace lacuna::gui {
+
+/// How long the events of one name take: a histogram on a logarithmic scale, with the median marked.
+class HistogramView : public QWidget {
+  Q_OBJECT
+
+ public:
+  HistogramView(analyzer::TrackKind kind, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace);
+  void setName(const QString& name);
+  void setDark(bool dark);
+  [[nodiscard]] const analyzer::DurationHistogram& histogram() const { return histogram_; }
+
+ Q_SIGNALS:
+  void ready();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  [[nodiscard]] QRect plot() const;
+
+  analyzer::TrackKind kind_;
+  TracePtr trace_;
+  QString name_;
+  analyzer::DurationHistogram histogram_;
+  bool dark_ = true;
+  Job job_;
+};
+
+}  // namespace lacuna::gui

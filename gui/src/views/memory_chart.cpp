@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/memory_chart.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+constexpr int kLeft = 74;
+constexpr int kTop = 26;
+constexpr int kBottom = 26;
+constexpr double kRoom = 1.06;  // above the peak
+constexpr double kWheelZoom = 0.85;
+constexpr int kTickSpacing = 120;
+const char* const kTotal = "memory";
+const char* const kRolePrefix = "memory · ";
+
+}  // namespace
+
+MemoryChart::MemoryChart(QWidget* parent) : QWidget(parent) {
+  setMinimumHeight(190);
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Memory over time"));
+}
+
+void MemoryChart::setTrace(const TracePtr& trace) {
+  trace_ = trace;
+  analysis_ = nullptr;
+  total_ = nullptr;
+  bands_.clear();
+  cursor_.reset();
+  view_ = trace ? Viewport(trace->tracks->span) : Viewport();
+  if (!trace) return;
+  // The device that uses most.
+  const analyzer::TrackGroup* best = nullptr;
+  for (const auto& group : trace->tracks->groups) {
+    for (const auto& track : group.tracks) {
+      if (track.kind != analyzer::TrackKind::Counter || track.label != kTotal) continue;
+      if (total_ && total_->highest() >= track.counter.highest()) continue;
+      total_ = &track.counter;
+      best = &group;
+    }
+  }
+  if (!best) return;
+  for (std::size_t i = 0; i < best->tracks.size(); ++i) {
+    const auto& track = best->tracks[i];
+    if (track.kind != analyzer::TrackKind::Counter || !track.label.starts_with(kRolePrefix)) continue;
+    bands_.push_back({&track.counter, {counterColour(track.label, i, false), counterColour(track.label, i, true)}});
+  }
+  update();
+}
+
+void MemoryChart::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
+  analysis_ = std::move(analysis);
+  update();
+}
+
+void MemoryChart::setDark(bool dark) {
+  dark_ = dark;
+  update();
+}
+
+void MemoryChart::setCursorMark(std::optional<prof::TimeNs> timeNs) {
+  cursor_ = timeNs;
+  update();
+}
+
+QRect MemoryChart::plot() const {
+  return {kLeft, kTop, std::max(1, width() - kLeft - 8), std::max(1, height() - kTop - kBottom)};
+}
+
+double MemoryChart::top() const {
+  return std::max(1.0, total_->highest() * kRoom);
+}
+
+prof::TimeNs MemoryChart::timeAt(double x) const {
+  return view_.timeAt(std::clamp(x - kLeft, 0.0, plot().width() - 1.0), plot().width());
+}
+
+void MemoryChart::paintBands(QPainter& painter) {
+  const QRect area = plot();
+  const auto width = static_cast<std::size_t>(area.width());
+  const analyzer::PixelGrid grid{view_.startNs(), view_.nsPerPixel(area.width()), area.width()};
+  std::vector<analyzer::CounterCell> cells(width);
+  std::vector<double> base(width, 0);
+  const double scale = area.height() / top();
+  for (const Band& band : bands_) {
+    band.lane->query(grid, cells);
+    const QColor colour = rgb(band.colour[dark_ ? 1 : 0], 150);
+    for (std::size_t x = 0; x < width; ++x) {
+      if (!cells[x].known || cells[x].last <= 0) continue;
+      const double height = cells[x].last * scale;
+      painter.fillRect(QRectF(area.x() + static_cast<double>(x), area.bottom() + 1 - base[x] - height, 1, height),
+                       colour);
+      base[x] += height;
+    }
+  }
+  // What roles have at a pixel's end, and above them the most that there was within it.
+  total_->query(grid, cells);
+  QPainterPath line;
+  bool begun = false;
+  for (std::size_t x = 0; x < width; ++x) {
+    if (!cells[x].known) continue;
+    const double at = area.x() + static_cast<double>(x) + 0.5;
+    const double high = area.bottom() + 1 - cells[x].high * scale;
+    const double low = area.bottom() + 1 - cells[x].last * scale;
+    begun ? line.lineTo(at, high) : line.moveTo(at, high);
+    line.lineTo(at, low);
+    begun = true;
+    if (bands_.empty())
+      painter.fillRect(QRectF(at - 0.5, low, 1, area.bottom() + 1 - low), rgb(theme(dark_).accent, 70));
+  }
+  painter.strokePath(line, QPen(rgb(theme(dark_).text, 200), 1));
+}
+
+void MemoryChart::paintAxes(QPainter& painter) {
+  const Theme& t = theme(dark_);
+  const QRect area = plot();
+  for (int i = 0; i <= 4; ++i) {
+    const int y = area.bottom() + 1 - i * area.height() / 4;
+    painter.fillRect(area.x(), y, area.width(), 1, rgb(i == 0 ? t.line : t.grid));
+    painter.setPen(rgb(t.dim));
+    if (i % 2 == 0) {
+      painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, bytesWords(top() * i / 4));
+    }
+  }
+  for (const Tick& tick : ticks(view_, area.width(), kTickSpacing)) {
+    painter.fillRect(QRectF(area.x() + tick.x, area.bottom() + 2, 1, 5), rgb(t.line));
+    painter.drawText(QPointF(area.x() + tick.x + 5, area.bottom() + 19), words(tick.label));
+  }
+}
+
+void MemoryChart::paintMarks(QPainter& painter) {
+  const Theme& t = theme(dark_);
+  const QRect area = plot();
+  const auto xOf = [&](prof::TimeNs at) { return area.x() + view_.pixelAt(at, area.width()); };
+  if (analysis_ && analysis_->memory.present) {
+    const auto& memory = analysis_->memory;
+    const QPointF peak(xOf(memory.peakAtNs),
+                       area.bottom() + 1 - static_cast<double>(memory.peakBytes) / top() * area.height());
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setBrush(rgb(t.warn));
+    painter.setPen(Qt::NoPen);
+    painter.drawEllipse(peak, 4, 4);
+    painter.setBrush(Qt::NoBrush);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(rgb(t.warn));
+    const QString label = tr("peak %1").arg(bytesWords(memory.peakBytes));
+    const int w = painter.fontMetrics().horizontalAdvance(label);
+    const double left = std::clamp(peak.x() - w / 2.0, double(area.x()), double(area.right() - w));
+    painter.drawText(QPointF(left, std::max(12.0, peak.y() - 9)), label);
+  }
+  if (mouseX_) painter.fillRect(QRectF(*mouseX_, area.y(), 1, area.height()), rgb(t.text, 70));
+  if (!cursor_) return;
+  const double x = xOf(*cursor_);
+  painter.fillRect(QRectF(x - 0.5, area.y() - 4, 1.5, area.height() + 4), rgb(t.accent));
+  const QString label = words(
+      momentText(*cursor_ - view_.trace().startNs, static_cast<prof::TimeNs>(view_.nsPerPixel(area.width())) + 1));
+  const int w = painter.fontMetrics().horizontalAdvance(label) + 12;
+  const QRectF tag(std::clamp(x - w / 2.0, double(area.x()), double(area.right() - w)), area.bottom() + 3, w, 18);
+  painter.fillRect(tag, rgb(t.accent));
+  painter.setPen(rgb(inkOn(t.accent)));
+  painter.drawText(tag, Qt::AlignCenter, label);
+}
+
+void MemoryChart::paintEvent(QPaintEvent*) {
+  if (!total_) return;
+  QPainter painter(this);
+  QFont font = painter.font();
+  font.setPixelSize(11);
+  painter.setFont(font);
+  paintAxes(painter);
+  painter.save();
+  painter.setClipRect(plot().adjusted(0, -kTop, 0, kBottom));
+  paintBands(painter);
+  paintMarks(painter);
+  painter.restore();
+}
+
+void MemoryChart::pick(prof::TimeNs timeNs) {
+  setCursorMark(timeNs);
+  Q_EMIT momentPicked(timeNs);
+}
+
+void MemoryChart::mousePressEvent(QMouseEvent* event) {
+  if (total_) pick(timeAt(event->position().x()));
+}
+
+void MemoryChart::mouseMoveEvent(QMouseEvent* event) {
+  mouseX_ = event->position().x();
+  if (!plot().contains(event->position().toPoint())) mouseX_.reset();
+  if (total_ && event->buttons() & Qt::LeftButton) pick(timeAt(event->position().x()));
+  update();
+}
+
+void MemoryChart::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (total_) Q_EMIT momentWanted(timeAt(event->position().x()));
+}
+
+void MemoryChart::leaveEvent(QEvent*) {
+  mouseX_.reset();
+  update();
+}
+
+void MemoryChart::wheelEvent(QWheelEvent* event) {
+  const double share = std::clamp((event->position().x() - kLeft) / plot().width(), 0.0, 1.0);
+  const QPoint delta = event->angleDelta();
+  view_ = event->modifiers() & Qt::ShiftModifier ? view_.panned(-(delta.x() + delta.y()) / 1000.0)
+                                                 : view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share);
+  event->accept();
+  update();
+}
+
+void MemoryChart::keyPressEvent(QKeyEvent* event) {
+  if (!total_) return QWidget::keyPressEvent(event);
+  const prof::TimeNs at = cursor_.value_or(view_.startNs());
+  const std::size_t sample = total_->at(at);
+  switch (event->key()) {
+    case Qt::Key_Right: {
+      const std::size_t next = sample == SIZE_MAX ? 0 : sample + 1;
+      if (next < total_->size()) pick(total_->timeNs(next));
+      return;
+    }
+    case Qt::Key_Left:
+      if (sample != SIZE_MAX && sample > 0) pick(total_->timeNs(sample - 1));
+      return;
+    case Qt::Key_Home:
+      view_ = view_.fitted();
+      return update();
+    case Qt::Key_W:
+    case Qt::Key_Plus:
+      view_ = view_.zoomed(0.7, 0.5);
+      return update();
+    case Qt::Key_S:
+    case Qt::Key_Minus:
+      view_ = view_.zoomed(1 / 0.7, 0.5);
+      return update();
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+      Q_EMIT momentWanted(at);
+      return;
+    default:
+      QWidget::keyPressEvent(event);
+  }
+}
+
+}  // namespace lacuna::gui

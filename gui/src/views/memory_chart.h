@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/trace.h"
+#include "lacuna/analyzer/analysis.h"
+#include "timeline/viewport.h"
+
+namespace lacuna::gui {
+
+/// Memory over time, stacked by role, with its peak and a cursor. A click moves the cursor, the wheel zooms, a
+/// double-click asks for the timeline.
+class MemoryChart : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit MemoryChart(QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace);
+  void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
+  void setDark(bool dark);
+  void setCursorMark(std::optional<prof::TimeNs> timeNs);
+  [[nodiscard]] std::optional<prof::TimeNs> cursorMark() const { return cursor_; }
+  [[nodiscard]] const Viewport& viewport() const { return view_; }
+
+ Q_SIGNALS:
+  void momentPicked(lacuna::prof::TimeNs timeNs);
+  void momentWanted(lacuna::prof::TimeNs timeNs);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  struct Band {
+    const analyzer::CounterLane* lane;
+    Colour colour[2];  ///< light, dark
+  };
+  [[nodiscard]] QRect plot() const;
+  [[nodiscard]] double top() const;
+  [[nodiscard]] prof::TimeNs timeAt(double x) const;
+  void pick(prof::TimeNs timeNs);
+  void paintBands(QPainter& painter);
+  void paintAxes(QPainter& painter);
+  void paintMarks(QPainter& painter);
+
+  TracePtr trace_;
+  std::shared_ptr<const analyzer::Analysis> analysis_;
+  const analyzer::CounterLane* total_ = nullptr;
+  std::vector<Band> bands_;
+  Viewport view_;
+  std::optional<prof::TimeNs> cursor_;
+  std::optional<double> mouseX_;
+  bool dark_ = true;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/sql_page.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QShortcut>
+#include <QSplitter>
+#include <QSyntaxHighlighter>
+#include <QTableView>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+
+#include "app/query_runner.h"
+#include "views/table_page.h"
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+constexpr int kSideWidth = 270;
+constexpr int kEditorHeight = 116;
+constexpr int kWidestColumn = 420;
+
+struct Example {
+  const char* title;
+  const char* sql;
+};
+constexpr Example kExamples[] = {
+    {QT_TRANSLATE_NOOP("SqlPage", "Costliest kernels"),
+     "SELECT name, count(*) AS calls, sum(durNs) AS total_ns\nFROM kernel GROUP BY name ORDER BY total_ns DESC"},
+    {QT_TRANSLATE_NOOP("SqlPage", "Longest ranges"),
+     "SELECT name, startNs, durNs, thread\nFROM range ORDER BY durNs DESC LIMIT 100"},
+    {QT_TRANSLATE_NOOP("SqlPage", "Memory by operator"),
+     "SELECT op, count(*) AS allocations, sum(bytes) AS bytes\nFROM allocation WHERE action = 0\n"
+     "GROUP BY op ORDER BY bytes DESC"},
+    {QT_TRANSLATE_NOOP("SqlPage", "Launch to start of each kernel"),
+     "SELECT k.name, k.startNs - (c.startNs + c.durNs) AS delay_ns\nFROM api_call c JOIN kernel k ON k.correlation = "
+     "c.correlation\nWHERE c.correlation > 0 ORDER BY delay_ns DESC LIMIT 1000"},
+    {QT_TRANSLATE_NOOP("SqlPage", "What recorded it"), "SELECT key, value FROM environment ORDER BY key"},
+};
+
+}  // namespace
+
+/// Words of SQL, numbers and texts in colours of their own.
+class SqlColours : public QSyntaxHighlighter {
+ public:
+  using QSyntaxHighlighter::QSyntaxHighlighter;
+  void setDark(bool dark) {
+    dark_ = dark;
+    rehighlight();
+  }
+
+ protected:
+  void highlightBlock(const QString& text) override {
+    static const QRegularExpression kWords(
+        QStringLiteral(
+            "\\b(select|from|where|group|order|by|limit|join|left|on|as|and|or|not|in|is|null|having|distinct|"
+            "desc|asc|with|case|when|then|else|end|between|like|union|all|count|sum|avg|min|max|over)\\b"),
+        QRegularExpression::CaseInsensitiveOption);
+    static const QRegularExpression kNumbers(QStringLiteral("\\b\\d[\\d.]*\\b"));
+    static const QRegularExpression kTexts(QStringLiteral("'[^']*'?"));
+    const auto mark = [&](const QRegularExpression& what, Colour colour) {
+      for (auto it = what.globalMatch(text); it.hasNext();) {
+        const auto match = it.next();
+        setFormat(static_cast<int>(match.capturedStart()), static_cast<int>(match.capturedLength()), rgb(colour));
+      }
+    };
+    const Theme& t = theme(dark_);
+    mark(kWords, t.accent);
+    mark(kNumbers, t.warn);
+    mark(kTexts, t.good);
+  }
+
+ private:
+  bool dark_ = true;
+};
+
+SqlPage::SqlPage(QWidget* parent) : QWidget(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
+  setObjectName(QStringLiteral("page"));
+  auto* across = new QHBoxLayout(this);
+  across->setContentsMargins(0, 0, 0, 0);
+  auto* split = new QSplitter(Qt::Horizontal, this);
+  split->setHandleWidth(1);
+  split->addWidget(makeSide());
+  split->addWidget(makeMain());
+  split->setSizes({kSideWidth, 1600});
+  split->setStretchFactor(1, 1);
+  across->addWidget(split);
+  connect(runner_, &QueryRunner::columnsKnown, model_, &SqlModel::begin);
+  connect(runner_, &QueryRunner::rowsArrived, this, [this](const std::shared_ptr<const SqlChunk>& chunk) {
+    const bool first = model_->rowCount() == 0;
+    model_->append(chunk);
+    if (first) fitColumns();
+    say(tr("%1 rows so far…").arg(words(countText(model_->rowCount()))));
+  });
+  connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
+    setBusy(false);
+    say(cut ? tr("The first %1 rows, in %2. Export for all of them.").arg(rows).arg(durationWords(seconds * 1e9))
+            : tr("%1 rows in %2").arg(rows).arg(durationWords(seconds * 1e9)));
+    Q_EMIT settled();
+  });
+  connect(runner_, &QueryRunner::failed, this, &SqlPage::showFailure);
+  connect(runner_, &QueryRunner::cancelled, this, [this] {
+    setBusy(false);
+    say(tr("Cancelled after %1 rows").arg(model_->rowCount()));
+    Q_EMIT settled();
+  });
+  connect(runner_, &QueryRunner::exported, this, [this](quint64 rows, const QString& path) {
+    setBusy(false);
+    say(tr("%1 rows written to %2").arg(rows).arg(path));
+    Q_EMIT settled();
+  });
+  setBusy(false);
+}
+
+QWidget* SqlPage::makeSide() {
+  auto* side = new QWidget(this);
+  auto* column = new QVBoxLayout(side);
+  column->setContentsMargins(14, 18, 10, 12);
+  column->setSpacing(8);
+  auto* heading = new QLabel(tr("Tables"), side);
+  heading->setObjectName(QStringLiteral("heading"));
+  tables_ = new QTreeWidget(side);
+  tables_->setHeaderHidden(true);
+  tables_->setColumnCount(2);
+  tables_->header()->setStretchLastSection(false);
+  tables_->setAccessibleName(tr("Tables and their columns"));
+  column->addWidget(heading);
+  column->addWidget(tables_, 1);
+  connect(tables_, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) {
+    if (item->parent()) {
+      editor_->insertPlainText(item->text(0));
+    } else {
+      editor_->setPlainText(QStringLiteral("SELECT * FROM %1 LIMIT 1000").arg(item->text(0)));
+      run();
+    }
+  });
+  return side;
+}
+
+QWidget* SqlPage::makeMain() {
+  auto* main = new QWidget(this);
+  auto* down = new QVBoxLayout(main);
+  down->setContentsMargins(18, 18, 24, 14);
+  down->setSpacing(10);
+  editor_ = new QPlainTextEdit(main);
+  editor_->setFixedHeight(kEditorHeight);
+  editor_->setTabChangesFocus(true);
+  editor_->setAccessibleName(tr("SQL statement"));
+  editor_->setPlainText(QString::fromLatin1(kExamples[0].sql));
+  colours_ = new SqlColours(editor_->document());
+  auto* bar = new QHBoxLayout;
+  runButton_ = new QPushButton(tr("Run"), main);
+  runButton_->setObjectName(QStringLiteral("primary"));
+  runButton_->setToolTip(tr("Ctrl+Enter"));
+  cancelButton_ = new QPushButton(tr("Cancel"), main);
+  saveButton_ = new QPushButton(tr("Export CSV…"), main);
+  auto* examples = new QComboBox(main);
+  examples->setAccessibleName(tr("Examples"));
+  examples->addItem(tr("Examples ▾"));
+  for (const Example& example : kExamples) examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
+  status_ = new QLabel(tr("Ctrl+Enter runs the statement. Double-click a table to look into it."), main);
+  status_->setObjectName(QStringLiteral("dim"));
+  status_->setWordWrap(true);
+  status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  for (QWidget* part : std::initializer_list<QWidget*>{runButton_, cancelButton_, examples}) bar->addWidget(part);
+  bar->addSpacing(8);
+  bar->addWidget(status_, 1);
+  bar->addWidget(saveButton_);
+  table_ = makeTable(model_, tr("Answer"), main);
+  down->addWidget(editor_);
+  down->addLayout(bar);
+  down->addWidget(table_, 1);
+  connect(runButton_, &QPushButton::clicked, this, &SqlPage::run);
+  connect(cancelButton_, &QPushButton::clicked, runner_, &QueryRunner::cancel);
+  connect(saveButton_, &QPushButton::clicked, this, &SqlPage::chooseExport);
+  connect(examples, &QComboBox::activated, this, [this, examples](int index) {
+    if (index == 0) return;
+    editor_->setPlainText(examples->itemData(index).toString());
+    examples->setCurrentIndex(0);
+    run();
+  });
+  for (const auto key : {Qt::CTRL | Qt::Key_Return, Qt::CTRL | Qt::Key_Enter}) {
+    connect(new QShortcut(key, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
+            &SqlPage::run);
+  }
+  return main;
+}
+
+void SqlPage::setTrace(const TracePtr& trace) {
+  runner_->cancel();
+  trace_ = trace;
+  model_->begin({});
+  fillTables();
+}
+
+void SqlPage::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  // A newcomer sees what an answer looks like.
+  if (fresh_ && trace_) run();
+}
+
+void SqlPage::setGrown(const TracePtr& trace) {
+  trace_ = trace;
+  fillTables();
+}
+
+void SqlPage::setDark(bool dark) {
+  colours_->setDark(dark);
+}
+
+void SqlPage::fillTables() {
+  tables_->clear();
+  if (!trace_) return;
+  const auto all = prof::allTables();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::uint64_t rows = trace_->store->rows(i);
+    if (rows == 0) continue;
+    auto* table = new QTreeWidgetItem(tables_, {words(all[i].name), words(countText(static_cast<double>(rows)))});
+    table->setTextAlignment(1, Qt::AlignRight | Qt::AlignVCenter);
+    table->setToolTip(1, tr("%1 rows").arg(rows));
+    for (std::size_t c = 0; c < all[i].columnCount; ++c) {
+      auto* column = new QTreeWidgetItem(table, {words(all[i].columns[c].name)});
+      column->setToolTip(0, words(all[i].columns[c].doc));
+    }
+  }
+  tables_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+  tables_->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
+}
+
+void SqlPage::setBusy(bool busy) {
+  runButton_->setEnabled(!busy);
+  cancelButton_->setEnabled(busy);
+  saveButton_->setEnabled(!busy);
+}
+
+void SqlPage::say(const QString& what, bool error) {
+  status_->setObjectName(error ? QStringLiteral("error") : QStringLiteral("dim"));
+  status_->setStyleSheet(QStringLiteral(" "));  // the name decides the colour: look it up anew
+  status_->setText(what);
+}
+
+QString SqlPage::status() const {
+  return status_->text();
+}
+
+void SqlPage::run() {
+  if (!trace_) return;
+  fresh_ = false;
+  model_->begin({});
+  editor_->setExtraSelections({});
+  setBusy(true);
+  say(tr("Running…"));
+  runner_->run(trace_, editor_->toPlainText());
+}
+
+void SqlPage::showFailure(const QString& message, int position) {
+  setBusy(false);
+  say(message, true);
+  if (position >= 0) {
+    QTextEdit::ExtraSelection wrong;
+    wrong.cursor = editor_->textCursor();
+    wrong.cursor.setPosition(std::min<int>(position, static_cast<int>(editor_->toPlainText().size())));
+    wrong.cursor.movePosition(QTextCursor::EndOfWord, QTextCursor::KeepAnchor);
+    wrong.format.setUnderlineStyle(QTextCharFormat::WaveUnderline);
+    wrong.format.setUnderlineColor(palette().color(QPalette::Highlight));
+    wrong.format.setBackground(QColor(240, 118, 106, 60));
+    editor_->setExtraSelections({wrong});
+  }
+  Q_EMIT settled();
+}
+
+void SqlPage::fitColumns() {
+  table_->resizeColumnsToContents();
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    table_->setColumnWidth(column, std::min(kWidestColumn, table_->columnWidth(column) + 16));
+  }
+}
+
+void SqlPage::chooseExport() {
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export the whole answer"), {}, tr("Comma-separated values (*.csv)"));
+  if (path.isEmpty() || !trace_) return;
+  setBusy(true);
+  say(tr("Writing…"));
+  runner_->exportCsv(trace_, editor_->toPlainText(), path);
+}
+
+}  // namespace lacuna::gui

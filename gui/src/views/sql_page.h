@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+#include "app/trace.h"
+
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QTableView;
+class QTreeWidget;
+
+namespace lacuna::gui {
+
+class QueryRunner;
+class SqlModel;
+
+/// SQL over the trace: the tables there are, a statement, its answer.
+class SqlPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit SqlPage(QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace);
+  /// The same trace with more in it: statements see it from now on, an answer stays.
+  void setGrown(const TracePtr& trace);
+  void setDark(bool dark);
+  void run();
+  [[nodiscard]] QPlainTextEdit* editor() const { return editor_; }
+  [[nodiscard]] SqlModel* model() const { return model_; }
+  [[nodiscard]] QueryRunner* runner() const { return runner_; }
+  [[nodiscard]] QString status() const;
+
+ Q_SIGNALS:
+  /// A run has ended, one way or another.
+  void settled();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  QWidget* makeSide();
+  QWidget* makeMain();
+  void fillTables();
+  void say(const QString& words, bool error = false);
+  void showFailure(const QString& message, int position);
+  void setBusy(bool busy);
+  void fitColumns();
+  void chooseExport();
+
+  TracePtr trace_;
+  bool fresh_ = true;
+  QueryRunner* runner_;
+  SqlModel* model_;
+  QTreeWidget* tables_;
+  QPlainTextEdit* editor_;
+  QPushButton* runButton_;
+  QPushButton* cancelButton_;
+  QPushButton* saveButton_;
+  QLabel* status_;
+  QTableView* table_;
+  class SqlColours* colours_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/step_lines.h"
+
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+namespace {
+constexpr int kLeft = 64;
+constexpr int kTop = 26;
+constexpr int kBottom = 24;
+constexpr double kRoom = 1.08;  // above the longest step
+}  // namespace
+
+StepLines::StepLines(QWidget* parent) : QWidget(parent) {
+  setMinimumSize(280, 150);
+  setAccessibleName(tr("Step times of both runs"));
+}
+
+void StepLines::setRuns(std::shared_ptr<const analyzer::Analysis> before,
+                        std::shared_ptr<const analyzer::Analysis> after, bool dark) {
+  before_ = std::move(before);
+  after_ = std::move(after);
+  dark_ = dark;
+  setAccessibleDescription(tr("median %1 before, %2 after")
+                               .arg(durationWords(before_->steps.medianNs()), durationWords(after_->steps.medianNs())));
+  update();
+}
+
+QRect StepLines::plot() const {
+  return {kLeft, kTop, width() - kLeft - 6, height() - kTop - kBottom};
+}
+
+void StepLines::paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most,
+                          bool after) const {
+  const QRect area = plot();
+  QPainterPath path;
+  for (std::size_t i = 0; i < steps.all.size(); ++i) {
+    const double x =
+        area.x() + (static_cast<double>(i) + 0.5) / static_cast<double>(std::max<std::size_t>(1, most)) * area.width();
+    const QPointF at(x, area.bottom() - static_cast<double>(steps.all[i].durNs()) / top * area.height());
+    i == 0 ? path.moveTo(at) : path.lineTo(at);
+  }
+  QPen pen(rgb(chartColour(after ? 0 : 1, dark_)), 1.8);
+  if (!after) pen.setStyle(Qt::DashLine);  // told apart without colour, too
+  painter.strokePath(path, pen);
+}
+
+void StepLines::paintEvent(QPaintEvent*) {
+  if (!before_ || !after_) return;
+  const Theme& t = theme(dark_);
+  QPainter painter(this);
+  QFont font = painter.font();
+  font.setPixelSize(11);
+  painter.setFont(font);
+  std::int64_t longest = 1;
+  for (const auto* run : {before_.get(), after_.get()}) {
+    for (const analyzer::Step& step : run->steps.all) longest = std::max(longest, step.durNs());
+  }
+  const std::size_t most = std::max(before_->steps.all.size(), after_->steps.all.size());
+  const double top = static_cast<double>(longest) * kRoom;
+  const QRect area = plot();
+  for (int i = 0; i <= 2; ++i) {
+    const int y = area.bottom() - i * area.height() / 2;
+    painter.fillRect(area.x(), y, area.width(), 1, rgb(i == 0 ? t.line : t.grid));
+    painter.setPen(rgb(t.dim));
+    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, durationWords(top * i / 2));
+  }
+  painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignLeft, tr("step 0"));
+  painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignRight,
+                   QString::number(most > 0 ? most - 1 : 0));
+  painter.setRenderHint(QPainter::Antialiasing);
+  paintLine(painter, before_->steps, top, most, false);
+  paintLine(painter, after_->steps, top, most, true);
+  const auto legend = [&](int x, bool after, const QString& words) {
+    QPen pen(rgb(chartColour(after ? 0 : 1, dark_)), 1.8);
+    if (!after) pen.setStyle(Qt::DashLine);
+    painter.setPen(pen);
+    painter.drawLine(x, 10, x + 24, 10);
+    painter.setPen(rgb(t.text));
+    painter.drawText(QRect(x + 32, 0, 200, 20), Qt::AlignVCenter, words);
+  };
+  legend(area.x(), false, tr("before"));
+  legend(area.x() + 100, true, tr("after"));
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+#include "views/step_stack.h"
+
+class QLabel;
+
+namespace lacuna::gui {
+
+/// Every step of the run, one below the other.
+class StepsPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit StepsPage(QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace);
+  void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
+  void setDark(bool dark) { stack_->setDark(dark); }
+  [[nodiscard]] StepStack* stack() const { return stack_; }
+
+ Q_SIGNALS:
+  void stepActivated(std::size_t step);
+
+ private:
+  void showDetails();
+
+  std::shared_ptr<const analyzer::Analysis> analysis_;
+  StepStack* stack_;
+  QLabel* facts_;
+  QLabel* details_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QColor>
+#include <QString>
+#include <string>
+#include <string_view>
+
+#include "timeline/palette.h"
+#include "timeline/text.h"
+
+/// The analyzer's texts and numbers as Qt wants them.
+namespace lacuna::gui {
+
+inline QString words(std::string_view s) {
+  return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size()));
+}
+template <class Number>
+QString durationWords(Number ns) {
+  return words(durationText(static_cast<double>(ns)));
+}
+template <class Number>
+QString bytesWords(Number bytes) {
+  return words(bytesText(static_cast<double>(bytes)));
+}
+inline QString percentWords(double share) {
+  return words(percentText(share));
+}
+inline QColor rgb(Colour c, int alpha = 255) {
+  QColor out = QColor::fromRgb(c);
+  out.setAlpha(alpha);
+  return out;
+}
+
+}  // namespace lacuna::gui

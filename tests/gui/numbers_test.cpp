@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+
+#include "gui/window_fixture.h"
+#include "lacuna/analyzer/export.h"
+#include "models/table_model.h"
+#include "support/synthetic_run.h"
+#include "views/memory_page.h"
+#include "views/table_page.h"
+#include "views/timeline_page.h"
+
+using namespace lacuna;       // NOLINT
+using namespace lacuna::gui;  // NOLINT
+
+/// What the window shows is what `lacuna report --json` prints, for traces made by hand and for every sample's.
+class NumbersTest : public QObject {
+  Q_OBJECT
+
+ private:
+  QTemporaryDir folder_;
+
+  static QString program(const char* name) { return QStringLiteral(LACUNA_BIN_DIR "/") + QString::fromLatin1(name); }
+
+  static QJsonObject reportOf(const QString& path) {
+    QProcess report;
+    report.start(program("lacuna"), {QStringLiteral("report"), path, QStringLiteral("--json")});
+    if (!report.waitForFinished(60'000) || report.exitCode() != 0) {
+      qCritical("lacuna report: %s", report.readAllStandardError().constData());
+      return {};
+    }
+    return QJsonDocument::fromJson(report.readAllStandardOutput()).object();
+  }
+
+  static void compareLedger(const analyzer::Ledger& shown, const QJsonObject& printed) {
+    QCOMPARE(shown.totalNs(), printed.value(QStringLiteral("total_ns")).toInteger());
+    const QJsonArray entries = printed.value(QStringLiteral("entries")).toArray();
+    QCOMPARE(entries.size(), static_cast<qsizetype>(analyzer::kCauseCount));
+    for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
+      QCOMPARE(shown.ns[i], entries[static_cast<qsizetype>(i)].toObject().value(QStringLiteral("ns")).toInteger());
+    }
+  }
+
+  static void compareTables(MainWindow& window, const QJsonObject& report) {
+    const TableModel& kernels = *window.kernels()->model();
+    const QJsonArray printed = report.value(QStringLiteral("kernels")).toArray();
+    QCOMPARE(kernels.rowCount(), static_cast<int>(printed.size()));
+    for (int row = 0; row < kernels.rowCount(); ++row) {
+      const QJsonObject kernel = printed[row].toObject();
+      const std::size_t at = kernels.sourceRow(row);
+      QCOMPARE(kernels.table()[0].texts[at], kernel.value(QStringLiteral("name")).toString());
+      QCOMPARE(kernels.table()[1].numbers[at], kernel.value(QStringLiteral("count")).toDouble());
+      QCOMPARE(kernels.table()[2].numbers[at], kernel.value(QStringLiteral("total_ns")).toDouble());
+      QCOMPARE(kernels.table()[4].numbers[at], kernel.value(QStringLiteral("min_ns")).toDouble());
+      QCOMPARE(kernels.table()[5].numbers[at], kernel.value(QStringLiteral("max_ns")).toDouble());
+    }
+  }
+
+  static void compareFindings(const analyzer::Analysis& shown, const QJsonObject& report) {
+    const QJsonArray findings = report.value(QStringLiteral("findings")).toArray();
+    QCOMPARE(static_cast<qsizetype>(shown.findings.size()), findings.size());
+    for (std::size_t i = 0; i < shown.findings.size(); ++i) {
+      const QJsonObject finding = findings[static_cast<qsizetype>(i)].toObject();
+      QCOMPARE(QString::fromStdString(shown.findings[i].title), finding.value(QStringLiteral("title")).toString());
+      QCOMPARE(shown.findings[i].costNsPerStep, finding.value(QStringLiteral("cost_ns_per_step")).toInteger());
+      QCOMPARE(shown.findings[i].predictedGainNsPerStep,
+               finding.value(QStringLiteral("predicted_gain_ns_per_step")).toInteger());
+    }
+  }
+
+  static void compareMemory(MainWindow& window, const QJsonObject& report) {
+    const QJsonObject memory = report.value(QStringLiteral("memory")).toObject();
+    const auto peak = memory.value(QStringLiteral("peak_bytes")).toInteger();
+    if (!window.findings().analysis->memory.present) {
+      QCOMPARE(peak, 0);
+      return;
+    }
+    QTRY_VERIFY(window.memory()->moment() != nullptr);
+    QCOMPARE(static_cast<qint64>(window.memory()->moment()->bytes), peak);
+    QCOMPARE(window.memory()->moment()->timeNs, memory.value(QStringLiteral("at_ns")).toInteger());
+  }
+
+  static void compareStrips(MainWindow& window, const QJsonObject& report) {
+    const auto& strips = window.timeline()->view()->ledgers();
+    const QJsonArray devices = report.value(QStringLiteral("devices")).toArray();
+    QCOMPARE(strips ? static_cast<qsizetype>(strips->size()) : 0, devices.size());
+    for (qsizetype d = 0; d < devices.size(); ++d) {
+      analyzer::Ledger sum;
+      for (const auto& cause : (*strips)[static_cast<std::size_t>(d)].causes) {
+        for (std::size_t i = 0; i < cause.lane.size(); ++i) sum.add(cause.cause, cause.lane.durNs(i));
+      }
+      compareLedger(sum, devices[d].toObject().value(QStringLiteral("ledger")).toObject());
+    }
+  }
+
+  static void compareAll(const QString& path) {
+    const QJsonObject report = reportOf(path);
+    QVERIFY(!report.isEmpty());
+    auto window = gui::testing::makeWindow();
+    QVERIFY(gui::testing::openAnalysed(*window, path));
+    const analyzer::Analysis& shown = *window->findings().analysis;
+    compareLedger(shown.ledger, report.value(QStringLiteral("ledger")).toObject());
+    const QJsonArray steps = report.value(QStringLiteral("steps")).toArray();
+    QCOMPARE(static_cast<qsizetype>(shown.steps.all.size()), steps.size());
+    for (std::size_t i = 0; i < shown.steps.all.size(); ++i) {
+      const QJsonObject step = steps[static_cast<qsizetype>(i)].toObject();
+      QCOMPARE(shown.steps.all[i].durNs(), step.value(QStringLiteral("dur_ns")).toInteger());
+      compareLedger(shown.stepLedgers[i], step.value(QStringLiteral("ledger")).toObject());
+    }
+    compareTables(*window, report);
+    compareFindings(shown, report);
+    compareMemory(*window, report);
+    compareStrips(*window, report);
+  }
+
+ private Q_SLOTS:
+  void init() { gui::testing::failOnWarnings(); }
+
+  void syntheticRuns_data() {
+    QTest::addColumn<int>("plan");
+    for (const char* name : {"healthy", "slow loader", "ranks", "leak", "collectives"}) {
+      static int n = 0;
+      QTest::newRow(name) << n++;
+    }
+  }
+  void syntheticRuns() {
+    QFETCH(int, plan);
+    const test::RunPlan plans[] = {{},
+                                   {.batchNs = 9'000'000, .workers = 0},
+                                   {.ranks = 2},
+                                   {.leakBytes = 1 << 20, .memorySpike = true},
+                                   {.ranks = 2, .collectiveNs = 300'000, .lateNs = 200'000}};
+    const QString path = folder_.filePath(QStringLiteral("plan%1.lcn").arg(plan));
+    QVERIFY(analyzer::exportTrace(*test::makeRun(plans[plan]), path.toStdString(), analyzer::Format::Lcn).ok());
+    compareAll(path);
+  }
+
+  void samples_data() {
+    QTest::addColumn<QString>("sample");
+    QTest::addColumn<QStringList>("options");
+    QTest::newRow("mlp_digits") << QStringLiteral("mlp_digits") << QStringList{};
+    for (const char* fault : {"slow-loader", "sync-each-step", "alloc-churn", "leak"}) {
+      QTest::newRow(fault) << QStringLiteral("faulty")
+                           << QStringList{QStringLiteral("--steps"), QStringLiteral("12"), QStringLiteral("--fault"),
+                                          QString::fromLatin1(fault)};
+    }
+  }
+  void samples() {
+    QFETCH(QString, sample);
+    QFETCH(QStringList, options);
+    const QString binary = program(sample.toUtf8().constData());
+    if (!QFileInfo::exists(binary)) QSKIP("the samples are not built here");
+    const QString path = folder_.filePath(QString::fromLatin1(QTest::currentDataTag()) + QStringLiteral(".lcn"));
+    QProcess run;
+    run.start(program("lacuna"),
+              QStringList{QStringLiteral("run"), QStringLiteral("-o"), path, QStringLiteral("--"), binary} + options);
+    QVERIFY(run.waitForFinished(90'000));
+    if (!QFileInfo::exists(path)) QSKIP("recording is not possible here");
+    compareAll(path);
+  }
+};
+
+int main(int argc, char** argv) {
+  return lacuna::gui::testing::run<NumbersTest>(argc, argv);
+}
+
+#include "numbers_test.moc"

@@ -1,0 +1,445 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractItemModelTester>
+#include <QAccessible>
+#include <QApplication>
+#include <QClipboard>
+#include <QFile>
+#include <QFileInfo>
+#include <QImage>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPlainTextEdit>
+#include <QTableView>
+#include <QTemporaryDir>
+
+#include "app/live_follower.h"
+#include "app/query_runner.h"
+#include "gui/window_fixture.h"
+#include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/flame.h"
+#include "lacuna/prof/writer.h"
+#include "models/sql_model.h"
+#include "models/table_model.h"
+#include "timeline/text.h"
+#include "views/compare_page.h"
+#include "views/flame_page.h"
+#include "views/flame_view.h"
+#include "views/histogram_view.h"
+#include "views/memory_chart.h"
+#include "views/memory_page.h"
+#include "views/minimap.h"
+#include "views/sql_page.h"
+#include "views/steps_page.h"
+#include "views/table_page.h"
+#include "views/timeline_page.h"
+#include "views/treemap_view.h"
+
+using namespace lacuna;       // NOLINT
+using namespace lacuna::gui;  // NOLINT
+
+/// The pages behind the timeline, each on a trace made by hand.
+class PagesTest : public QObject {
+  Q_OBJECT
+
+ private:
+  std::unique_ptr<MainWindow> window_;
+  QTemporaryDir folder_;
+  [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
+
+  void show(const char* page) {
+    QVERIFY(window_->showPage(QString::fromLatin1(page)));
+    QTest::qWait(20);  // layouts settle
+    QTRY_VERIFY(!window_->busy());
+  }
+  QString saved(const std::shared_ptr<const analyzer::Store>& store, const char* name) {
+    const QString path = folder_.filePath(QString::fromLatin1(name));
+    return analyzer::exportTrace(*store, path.toStdString(), analyzer::Format::Lcn) ? path : QString();
+  }
+  void runSql(const QString& sql) {
+    QSignalSpy settled(window_->sql(), &SqlPage::settled);
+    window_->sql()->editor()->setPlainText(sql);
+    window_->sql()->run();
+    QVERIFY(settled.wait());
+  }
+  static QString text(const QAbstractItemModel& model, int row, int column) {
+    return model.index(row, column).data().toString();
+  }
+
+ private Q_SLOTS:
+  void init() {
+    gui::testing::failOnWarnings();
+    window_ = gui::testing::makeWindow();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(gui::testing::openSample(*window_));
+  }
+  void cleanup() { window_.reset(); }
+
+  void flameBarsAreAsWideAsTheirTime() {
+    show("flame");
+    const FlameView* flame = window_->flame()->view();
+    const auto graph = *analyzer::flameGraph(*window_->trace()->store);
+    const QRectF all = flame->barOf(0);
+    QVERIFY(all.width() > 500);
+    for (std::uint32_t n = 1; n < graph.nodes.size(); ++n) {
+      const QRectF bar = flame->barOf(n);
+      const double share = static_cast<double>(graph.nodes[n].totalNs) / static_cast<double>(graph.nodes[0].totalNs);
+      if (!bar.isNull()) QVERIFY(std::abs(bar.width() - share * all.width()) < 1);
+    }
+  }
+
+  void flameZoomsByMouseAndKeys() {
+    show("flame");
+    FlameView* flame = window_->flame()->view();
+    const std::uint32_t thread = 1;
+    QTest::mouseClick(flame->viewport(), Qt::LeftButton, {}, flame->barOf(thread).center().toPoint());
+    QCOMPARE(flame->focused(), thread);
+    QCOMPARE(flame->barOf(thread).width(), flame->barOf(0).width());
+    QVERIFY(flame->accessibleDescription().contains(QStringLiteral("% of all")));
+    QTest::keyClick(flame, Qt::Key_Down);
+    QVERIFY(*flame->selected() != thread);
+    QTest::keyClick(flame, Qt::Key_Backspace);
+    QCOMPARE(flame->focused(), 0U);
+  }
+
+  void flameOfAStretchCountsItAlone() {
+    const auto whole = analyzer::flameGraph(*window_->trace()->store)->nodes[0].totalNs;
+    view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
+    show("flame");
+    const QString facts = window_->flame()->view()->describe(0);
+    QVERIFY(!facts.isEmpty());
+    const auto part = analyzer::flameGraph(*window_->trace()->store, {1'010'000'000, 1'020'000'000})->nodes[0].totalNs;
+    QVERIFY(part < whole);
+    QVERIFY(facts.contains(QString::fromStdString(durationText(static_cast<double>(part)))));
+  }
+
+  void stacksAreExportedAsTheAnalyzerDoes() {
+    show("flame");
+    const QString path = folder_.filePath(QStringLiteral("stacks.folded"));
+    QVERIFY(window_->flame()->exportFolded(path));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    std::int64_t sum = 0;
+    for (const QByteArray& line : file.readAll().trimmed().split('\n')) sum += line.split(' ').last().toLongLong();
+    std::int64_t self = 0;
+    const auto graph = *analyzer::flameGraph(*window_->trace()->store);
+    for (const auto& node : graph.nodes) self += node.selfNs;
+    QCOMPARE(sum, self);
+    QVERIFY(!window_->flame()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
+  }
+
+  void sqlAnswersAreShown() {
+    QAbstractItemModelTester tester(window_->sql()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    runSql(QStringLiteral("SELECT name, count(*) AS n FROM kernel GROUP BY name ORDER BY name"));
+    const SqlModel& model = *window_->sql()->model();
+    QCOMPARE(model.rowCount(), 4);
+    QCOMPARE(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), QStringLiteral("n"));
+    QCOMPARE(text(model, 0, 1), QStringLiteral("12"));
+    QVERIFY(window_->sql()->status().startsWith(QStringLiteral("4 rows")));
+  }
+
+  void sqlMistakesAreShownWithTheirPlace() {
+    const QString sql = QStringLiteral("SELECT name FROM kernel WHERE nome = 1");
+    runSql(sql);
+    QVERIFY(window_->sql()->status().contains(QStringLiteral("no such column")));
+    const auto marks = window_->sql()->editor()->extraSelections();
+    QCOMPARE(marks.size(), 1);
+    QCOMPARE(marks[0].cursor.selectedText(), QStringLiteral("nome"));
+    runSql(QStringLiteral("SELECT * FROM kernels"));
+    QVERIFY(window_->sql()->status().contains(QStringLiteral("tables with rows")));
+  }
+
+  void longQueriesAnswerInPiecesAndCanBeCancelled() {
+    runSql(QStringLiteral(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n"));
+    const SqlModel& model = *window_->sql()->model();
+    QCOMPARE(model.rowCount(), 20000);
+    QCOMPARE(text(model, 19'999, 0), QStringLiteral("20000"));
+    QSignalSpy settled(window_->sql(), &SqlPage::settled);
+    window_->sql()->editor()->setPlainText(
+        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"));
+    window_->sql()->run();
+    QTest::qWait(20);
+    QVERIFY(window_->sql()->runner()->busy());
+    window_->sql()->runner()->cancel();
+    QVERIFY(settled.wait());
+    QVERIFY(window_->sql()->status().startsWith(QStringLiteral("Cancelled")));
+  }
+
+  void answersAreExportedWhole() {
+    QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
+    const QString path = folder_.filePath(QStringLiteral("answer.csv"));
+    window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"), path);
+    QVERIFY(done.wait());
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QCOMPARE(file.readAll(), QByteArray("odd,n\n\"a,\"\"b\",1\n"));
+    QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
+    window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 1"), QStringLiteral("/nowhere/x.csv"));
+    QVERIFY(failed.wait());
+  }
+
+  void aSecondTraceIsComparedWithTheFirst() {
+    const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
+    QVERIFY(!second.isEmpty());
+    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    window_->compare()->openSecond(second);
+    QVERIFY(compared.wait());
+    QCOMPARE(window_->compare()->before().get(), window_->findings().analysis.get());
+    const auto rows = analyzer::compareKernels(*window_->compare()->before(), *window_->compare()->after());
+    const TableModel& kernels = *window_->compare()->table(3)->model();
+    QCOMPARE(kernels.rowCount(), static_cast<int>(rows.size()));
+    for (std::size_t i = 0; i < rows.size(); ++i) QCOMPARE(kernels.table()[2].numbers[i], rows[i].before);
+    window_->compare()->swap();
+    QCOMPARE(window_->compare()->after().get(), window_->findings().analysis.get());
+  }
+
+  void aSecondTraceThatIsBrokenSaysWhy() {
+    QFile file(folder_.filePath(QStringLiteral("broken.lcn")));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("no trace");
+    file.close();
+    QSignalSpy failed(window_->compare(), &ComparePage::failed);
+    window_->compare()->openSecond(file.fileName());
+    QVERIFY(failed.wait());
+    QVERIFY(window_->compare()->problem().size() > 20);
+  }
+
+  void stepsAreListedAndLeadToTheTimeline() {
+    show("steps");
+    StepStack* stack = window_->steps()->stack();
+    stack->setFocus();
+    QTest::keyClick(stack, Qt::Key_Down);
+    QTest::keyClick(stack, Qt::Key_Down);
+    QCOMPARE(*stack->selected(), std::size_t{1});
+    stack->setOrder(StepStack::Order::LongestFirst);
+    const auto& steps = window_->findings().analysis->steps.all;
+    for (std::size_t row = 1; row < steps.size(); ++row) {
+      QVERIFY(steps[stack->stepOfRow(row - 1)].durNs() >= steps[stack->stepOfRow(row)].durNs());
+    }
+    stack->select(2);
+    QTest::keyClick(stack, Qt::Key_Return);
+    QVERIFY(view()->isVisible());
+    QVERIFY(view()->viewport().startNs() <= steps[2].startNs && view()->viewport().endNs() >= steps[2].endNs);
+  }
+
+  void theMemoryCursorIsTheTimelines() {
+    show("memory");
+    MemoryPage* memory = window_->memory();
+    const auto& stats = window_->findings().analysis->memory;
+    QTRY_VERIFY(memory->moment() != nullptr);
+    QCOMPARE(memory->moment()->bytes, stats.peakBytes);
+    QCOMPARE(memory->live()->model()->rowCount(), static_cast<int>(stats.live.size()));
+    QSignalSpy shown(memory, &MemoryPage::momentShown);
+    QTest::mouseClick(memory->chart(), Qt::LeftButton, {}, QPoint(300, 80));
+    QVERIFY(shown.wait());
+    QVERIFY(view()->cursorMark() == memory->chart()->cursorMark());
+    show("timeline");
+    QTest::mouseClick(view(), Qt::LeftButton, {}, QPoint(600, view()->height() - 8));
+    QTRY_COMPARE(memory->chart()->cursorMark(), view()->cursorMark());
+  }
+
+  void theTreemapShowsEveryLargeBlock() {
+    show("memory");
+    QTRY_VERIFY(window_->memory()->moment() != nullptr);
+    QCOMPARE(window_->memory()->map()->shown(), window_->memory()->moment()->live.size());
+  }
+
+  void theLedgerStripShowsTheCauses() {
+    show("timeline");
+    QVERIFY(view()->ledgers() != nullptr);
+    const auto row = std::find_if(view()->rows().begin(), view()->rows().end(),
+                                  [](const Row& r) { return r.kind == Row::Kind::Ledger; });
+    QVERIFY(row != view()->rows().end());
+    const QRect rect = view()->rowRect(static_cast<std::size_t>(row - view()->rows().begin()));
+    view()->setViewport(view()->viewport().showing({1'020'000'000, 1'023'000'000}));  // the device waits for the loader
+    const QImage picture = view()->grab().toImage();
+    QCOMPARE(picture.pixel(view()->headerWidth() + view()->canvasWidth() / 2, rect.center().y()),
+             causeColour(analyzer::Cause::LoaderWait, true));
+  }
+
+  void theMinimapMoves() {
+    show("timeline");
+    auto* minimap = window_->findChild<Minimap*>();
+    view()->setViewport(view()->viewport().zoomed(0.1, 0));
+    const auto before = view()->viewport().startNs();
+    QTest::mouseClick(minimap, Qt::LeftButton, {}, QPoint(minimap->width() / 2, minimap->height() / 2));
+    QVERIFY(view()->viewport().startNs() > before);
+    QTest::mouseDClick(minimap, Qt::LeftButton, {}, QPoint(minimap->width() / 2, minimap->height() / 2));
+    QVERIFY(view()->viewport() == view()->viewport().fitted());
+  }
+
+  void anOperatorLeadsToItsKernels() {
+    const auto& groups = window_->trace()->tracks->groups;
+    QSignalSpy ready(window_->timeline(), &TimelinePage::linksReady);
+    for (std::size_t t = 0; t < groups[0].tracks.size(); ++t) {
+      const auto& track = groups[0].tracks[t];
+      if (track.kind != analyzer::TrackKind::Ranges || track.lanes.size() < 2) continue;
+      view()->reveal({{0, t}, 0, 1});  // a step: eight launches below it
+      break;
+    }
+    QVERIFY(ready.count() > 0 || ready.wait());
+    QCOMPARE(view()->links().size(), std::size_t{8});
+  }
+
+  void screenReadersWalkTheTracks() {
+    show("timeline");
+    QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());
+    QVERIFY(timeline != nullptr);
+    QCOMPARE(timeline->childCount(), static_cast<int>(view()->rows().size()));
+    const auto& groups = window_->trace()->tracks->groups;
+    view()->reveal({{1, 0}, 0, 0});
+    bool found = false;
+    for (int i = 0; i < timeline->childCount(); ++i) {
+      QAccessibleInterface* row = timeline->child(i);
+      QVERIFY(row->isValid() && !row->text(QAccessible::Name).isEmpty());
+      QCOMPARE(row->parent()->object(), view());
+      QCOMPARE(timeline->indexOfChild(row), i);
+      if (!row->state().selected) continue;
+      found = true;
+      QCOMPARE(row->text(QAccessible::Name), QString::fromStdString(groups[1].tracks[0].label));
+      QVERIFY(row->text(QAccessible::Value).contains(QStringLiteral("500 µs")));
+    }
+    QVERIFY(found);
+  }
+
+  void pagesAreSavedAsPictures() {
+    for (const char* name : {"page.png", "page.svg"}) {
+      const QString path = folder_.filePath(QString::fromLatin1(name));
+      show("overview");
+      QVERIFY(window_->savePictureTo(path));
+      QVERIFY(QFileInfo(path).size() > 2000);
+    }
+    QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png")));
+    QVERIFY(!QImage(folder_.filePath(QStringLiteral("page.png"))).isNull());
+  }
+
+  void rowsAreCopiedForSpreadsheets() {
+    show("kernels");
+    QTableView* table = window_->kernels()->table();
+    table->setFocus();
+    table->selectRow(0);
+    table->selectionModel()->select(table->model()->index(1, 0),
+                                    QItemSelectionModel::Select | QItemSelectionModel::Rows);
+    QTest::keySequence(table, QKeySequence::Copy);
+    const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));
+    QCOMPARE(lines.size(), 2);
+    QCOMPARE(lines[0].split(QLatin1Char('\t')).first(), table->model()->index(0, 0).data().toString());
+    QCOMPARE(lines[0].split(QLatin1Char('\t')).size(), table->model()->columnCount());
+  }
+
+  void aKernelsTimesAreSpreadOut() {
+    show("kernels");
+    auto* times = window_->kernels()->findChild<HistogramView*>();
+    const auto& rows = window_->findings().analysis->kernels;
+    window_->kernels()->showSourceRow(1);
+    QTRY_COMPARE(times->histogram().events, rows[1].count);
+    QCOMPARE(times->histogram().totalNs, rows[1].totalNs);
+    QCOMPARE(times->histogram().longestNs, rows[1].maxNs);
+  }
+
+  void commandsAreFoundByName() {
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    auto* input = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(input, QStringLiteral("memory peak"));
+    QTest::keyClick(input, Qt::Key_Return);
+    QTRY_VERIFY(window_->memory()->isVisible());
+    QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
+                 std::optional(window_->findings().analysis->memory.peakAtNs));
+  }
+
+  void everyPageHasAKey() {
+    const QStringList names = window_->pageNames();
+    QCOMPARE(names.size(), 9);
+    for (int i = 0; i < names.size(); ++i) {
+      QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)));
+      QTRY_COMPARE(window_->page(), names[i]);
+    }
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void stretchesAreMeasuredBetweenEvents() {
+    show("timeline");
+    view()->reveal({{1, 0}, 0, 0});
+    const QRectF other = view()->eventRect({{1, 0}, 0, 2});
+    QVERIFY(!other.isNull());
+    QTest::mouseClick(view(), Qt::LeftButton, Qt::ControlModifier, other.center().toPoint());
+    QVERIFY(view()->area().has_value());
+    const auto& lane = window_->trace()->tracks->groups[1].tracks[0].lanes[0];
+    QCOMPARE(view()->area()->startNs, lane.startNs(0));
+    QCOMPARE(view()->area()->endNs, lane.endNs(2));
+  }
+
+  void notesAndRowsComeBack() {
+    show("timeline");
+    window_->timeline()->setNote(1'015'000'000, QStringLiteral("here it stalls"));
+    RowOptions options = view()->rowOptions();
+    options.pinned = {{1, 0}};
+    options.collapsedGroups = {0};
+    view()->setRowOptions(options);
+    window_->close();
+    window_ = std::make_unique<MainWindow>();
+    window_->show();
+    QVERIFY(gui::testing::openSample(*window_));
+    QCOMPARE(view()->bookmarks().size(), std::size_t{1});
+    QCOMPARE(view()->bookmarks()[0].note, QStringLiteral("here it stalls"));
+    QVERIFY(view()->rowOptions().pinned == options.pinned);
+    QVERIFY(view()->rowOptions().collapsedGroups == options.collapsedGroups);
+  }
+
+  void aFileThatIsDroppedOpens() {
+    const QString path = saved(gui::testing::sampleTrace(3), "dropped.lcn");
+    window_->loader()->setOpener(&analyzer::Store::open);
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(path)});
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    QDragEnterEvent enter(QPoint(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &drop);
+    QVERIFY(shown.wait());
+    QCOMPARE(window_->trace()->path, path);
+  }
+
+  void aGrowingFileIsFollowed() {
+    const QString path = folder_.filePath(QStringLiteral("growing.lcn"));
+    auto writer = prof::Writer::create(path.toStdString());
+    QVERIFY(writer.ok());
+    const auto name = writer->intern("gemm");
+    writer->append(prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = writer->intern("main")});
+    const auto add = [&](prof::TimeNs at) {
+      writer->append(prof::Range{.startNs = at, .durNs = 500, .thread = prof::ThreadId(1), .name = name});
+      QVERIFY(writer->flush().ok());
+    };
+    add(1000);
+    window_->loader()->setOpener(&analyzer::Store::open);
+    QVERIFY(gui::testing::openAnalysed(*window_, path));
+    QTRY_VERIFY(window_->live()->watching());
+    QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
+    QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{1});
+    view()->setViewport(view()->viewport().zoomed(0.9, 1));
+    add(1'000'000);
+    window_->live()->look();
+    QVERIFY(grew.wait());
+    QVERIFY(window_->live()->live());
+    QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{2});
+    QVERIFY(view()->viewport().endNs() >= 1'000'000);
+    add(2'000'000);
+    QVERIFY(writer->finish().ok());
+    QSignalSpy ended(window_->live(), &LiveFollower::ended);
+    window_->live()->look();
+    QVERIFY(ended.wait());
+    QVERIFY(!window_->live()->live() && !window_->live()->watching());
+    QTRY_VERIFY(!window_->busy());
+  }
+};
+
+int main(int argc, char** argv) {
+  return lacuna::gui::testing::run<PagesTest>(argc, argv);
+}
+
+#include "pages_test.moc"
