@@ -48,6 +48,21 @@ void layerNorm(const View& y, const View& mean, const View& rstd, const View& x,
 void layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
                    const View& mean, const View& rstd, const View& weight, const NormRows& rows);
 
+/// Four dimensions each, [batch, heads, time, features]; mask may be empty or broadcast by zero strides. `sums` is
+/// [batch, heads, time]: the logarithm of each row's sum of exponentials, f64 for f64 and f32 for all others.
+struct AttentionArguments {
+  double scale;
+  bool causal;
+};
+void attention(const View& out, const View& sums, const View& query, const View& key, const View& value,
+               const View& mask, const AttentionArguments& arguments);
+struct AttentionGradients {
+  View query, key, value;  ///< any of them may be empty
+};
+void attentionGrad(const AttentionGradients& gradients, const View& gradOut, const View& out, const View& sums,
+                   const View& query, const View& key, const View& value, const View& mask,
+                   const AttentionArguments& arguments);
+
 struct PoolArguments {
   std::array<std::int64_t, 2> window{1, 1}, stride{1, 1}, padding{0, 0};
   bool countPadding = true;

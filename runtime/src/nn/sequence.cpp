@@ -22,9 +22,10 @@ MultiheadAttention::MultiheadAttention(std::int64_t features, std::int64_t heads
 Tensor MultiheadAttention::forward(const Tensor& x) {
   if (x.rank() != 3) fail(kind(), "input " + x.shape().toString() + " must be [n,time,features]");
   const std::int64_t features = outWeight.size(0);
-  const Tensor packed = linear(x, inWeight, inBias).view({x.size(0), x.size(1), 3, heads_, features / heads_});
-  const auto part = [&packed](std::int64_t i) { return packed.select(2, i).transpose(1, 2); };
-  const Tensor mixed = attention(part(0), part(1), part(2), {}, causal_);
+  const std::vector<Tensor> parts =
+      unbind(linear(x, inWeight, inBias).view({x.size(0), x.size(1), 3, heads_, features / heads_}), 2);
+  const auto byHead = [&parts](std::size_t i) { return parts[i].transpose(1, 2); };
+  const Tensor mixed = attention(byHead(0), byHead(1), byHead(2), {}, causal_);
   return linear(mixed.transpose(1, 2).reshape(x.shape()), outWeight, outBias);
 }
 

@@ -120,6 +120,10 @@ void concatBackward(Node& n, const Tensor* g, Tensor* out) {
   }
 }
 
+void unbindBackward(Node& n, const Tensor* g, Tensor* out) {
+  out[0] = stack({g, g + n.outputShapes.size()}, static_cast<int>(n.ints[0]));
+}
+
 void dropoutBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = mul(g[0], n.unpack(0));
 }
@@ -232,25 +236,22 @@ Tensor dropout(const Tensor& x, double probability, bool training) {
   return out;
 }
 
-Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
-                 double scale) {
-  static const OpInfo kInfo{"attention"};
-  const CompositeOp op(kInfo, {&query, &key, &value});
-  const std::int64_t queries = query.size(-2);
-  const std::int64_t keys = key.size(-2);
-  if (query.size(-1) != key.size(-1) || keys != value.size(-2)) {
-    fail("attention", "query " + query.shape().toString() + ", key " + key.shape().toString() + ", value " +
-                          value.shape().toString());
+std::vector<Tensor> unbind(const Tensor& x, int dim) {
+  static const OpInfo kInfo{"unbind", unbindBackward};
+  const int at = normalizeDim("unbind", dim, x.rank());
+  if (x.rank() == 0) fail("unbind", "a tensor without dimensions");
+  std::vector<Tensor> parts;
+  std::vector<Tensor*> outputs;
+  {
+    const NoGrad guard;
+    for (std::int64_t i = 0; i < x.size(at); ++i) parts.push_back(x.select(at, i));
   }
-  const double factor = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
-  Tensor scores = matmul(query * factor, key.t());
-  if (mask.defined()) scores = add(scores, mask);
-  if (causal) {
-    const Options options{DType::I64, query.device()};
-    const Tensor later = less(arange(queries, options).unsqueeze(1), arange(keys, options).unsqueeze(0));
-    scores = where(later, full({}, -1e30, {scores.dtype(), scores.device()}), scores);
-  }
-  return matmul(softmax(scores, -1), value);
+  if (!recording() || !x.requiresGrad() || parts.empty()) return parts;
+  for (Tensor& part : parts) outputs.push_back(&part);
+  const Tensor* input = &x;
+  Op op(kInfo, {&x});
+  if (Node* node = op.record({&input, 1}, outputs)) node->ints[0] = at;
+  return parts;
 }
 
 }  // namespace lacuna::rt

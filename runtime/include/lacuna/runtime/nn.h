@@ -104,6 +104,34 @@ class Relu : public Module {
   Tensor forward(const Tensor& x) override { return relu(x); }
 };
 
+/// A module without parameters that applies one function.
+#define LACUNA_RT_ACTIVATION(name, call)                              \
+  class name : public Module {                                        \
+   public:                                                            \
+    [[nodiscard]] const char* kind() const override { return #name; } \
+                                                                      \
+   protected:                                                         \
+    Tensor forward(const Tensor& x) override { return call; }         \
+  };
+LACUNA_RT_ACTIVATION(Sigmoid, sigmoid(x))
+LACUNA_RT_ACTIVATION(Tanh, tanh(x))
+LACUNA_RT_ACTIVATION(Gelu, gelu(x))
+LACUNA_RT_ACTIVATION(Silu, silu(x))
+LACUNA_RT_ACTIVATION(Softplus, softplus(x))
+#undef LACUNA_RT_ACTIVATION
+
+class LeakyRelu : public Module {
+ public:
+  explicit LeakyRelu(double slope = 0.01, double gain = 1) : slope_(slope), gain_(gain) {}
+  [[nodiscard]] const char* kind() const override { return "LeakyRelu"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return leakyRelu(x, slope_, gain_); }
+
+ private:
+  double slope_, gain_;
+};
+
 class Dropout : public Module {
  public:
   explicit Dropout(double probability) : probability_(probability) {}

@@ -132,8 +132,11 @@ enum class Reduction : std::uint8_t { Mean, Sum };
 [[nodiscard]] Tensor concat(const std::vector<Tensor>& parts, int dim);
 [[nodiscard]] Tensor stack(const std::vector<Tensor>& parts, int dim);
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim);
+/// Views of x at each index of a dimension, without it.
+[[nodiscard]] std::vector<Tensor> unbind(const Tensor& x, int dim);
 [[nodiscard]] Tensor dropout(const Tensor& x, double probability, bool training);
-/// softmax(q kᵀ · scale + mask) v over [.., time, features]; scale 0 means 1/√features. `causal` hides later keys.
+/// softmax(q kᵀ · scale + mask) v over [.., time, features]; scale 0 means 1/√features. `causal` hides later keys. The
+/// matrix of scores is never kept: the gradient makes it again. No gradient for the mask, which is broadcast.
 [[nodiscard]] Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {},
                                bool causal = false, double scale = 0);
 /// Normalises over the last dimensions given by `normalized`; weight and bias may be undefined.

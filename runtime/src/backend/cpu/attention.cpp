@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <oneapi/dnnl/dnnl.h>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "backend/cpu/loops.h"
+#include "backend/nn_kernels.h"
+
+/// Attention head by head, some rows of the score matrix at a time; the backward makes those rows again. A head is the
+/// work of one thread, so sums do not depend on the number of threads. Halves are widened to f32.
+namespace lacuna::rt {
+
+using cpu::WideT;
+using kernel::AttentionArguments;
+
+namespace {
+
+constexpr std::int64_t kBlock = 64;  ///< rows of scores at a time
+
+/// c [m, n] = alpha · a · b (+ c), row-major; a or b transposed.
+void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
+             const float* b, bool add, float* c) {
+  dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, ta ? m : k, b, tb ? k : n, add ? 1.0F : 0.0F, c, n);
+}
+
+void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* a,
+             const double* b, bool add, double* c) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t l = 0; l < k; ++l)
+        sum += (ta ? a[l * m + i] : a[i * k + l]) * (tb ? b[j * k + l] : b[l * n + j]);
+      c[i * n + j] = alpha * sum + (add ? c[i * n + j] : 0);
+    }
+  }
+}
+
+template <class T>
+struct Head {
+  using W = WideT<T>;
+  std::int64_t batch, head;
+
+  [[nodiscard]] std::int64_t offset(const View& view) const { return batch * view.strides[0] + head * view.strides[1]; }
+  /// Rows of the view, packed and widened.
+  void load(std::vector<W>& to, const View& view, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t width = view.shape[3];
+    to.resize(static_cast<std::size_t>((end - begin) * width));
+    const T* from = static_cast<const T*>(view.data) + offset(view);
+    for (std::int64_t r = begin; r < end; ++r) {
+      W* row = to.data() + (r - begin) * width;
+      for (std::int64_t i = 0; i < width; ++i) row[i] = static_cast<W>(from[r * view.strides[2] + i * view.strides[3]]);
+    }
+  }
+  void store(const View& view, const std::vector<W>& from, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t width = view.shape[3];
+    T* to = static_cast<T*>(view.data) + offset(view);
+    for (std::int64_t r = begin; r < end; ++r) {
+      const W* row = from.data() + (r - begin) * width;
+      for (std::int64_t i = 0; i < width; ++i) to[r * view.strides[2] + i * view.strides[3]] = T(row[i]);
+    }
+  }
+};
+
+/// Scores of rows begin … end with mask and causality in them; hidden ones are -infinity.
+template <class T>
+void scoresOf(std::vector<WideT<T>>& scores, const Head<T>& head, const std::vector<WideT<T>>& query,
+              const std::vector<WideT<T>>& key, const View& mask, std::int64_t begin, std::int64_t end,
+              std::int64_t keys, std::int64_t features, const AttentionArguments& a) {
+  using W = WideT<T>;
+  const std::int64_t rows = end - begin;
+  scores.resize(static_cast<std::size_t>(rows * keys));
+  product(false, true, rows, keys, features, static_cast<W>(a.scale), query.data(), key.data(), false, scores.data());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    W* row = scores.data() + r * keys;
+    if (mask.data != nullptr) {
+      const T* from = static_cast<const T*>(mask.data) + head.offset(mask) + (begin + r) * mask.strides[2];
+      for (std::int64_t i = 0; i < keys; ++i) row[i] += static_cast<W>(from[i * mask.strides[3]]);
+    }
+    if (a.causal) std::fill(row + std::min(keys, begin + r + 1), row + keys, -std::numeric_limits<W>::infinity());
+  }
+}
+
+/// exp(row - shift) in place; the caller knows the shift to be at least the largest.
+template <class W>
+void exponentials(W* row, std::int64_t count, W shift) {
+  for (std::int64_t i = 0; i < count; ++i) row[i] = std::exp(row[i] - shift);
+}
+
+template <class W>
+W softmaxRow(W* row, std::int64_t keys) {
+  W top = -std::numeric_limits<W>::infinity();
+  for (std::int64_t i = 0; i < keys; ++i) top = std::max(top, row[i]);
+  if (top == -std::numeric_limits<W>::infinity()) {  // everything is hidden: nothing to look at
+    std::fill(row, row + keys, W(0));
+    return std::numeric_limits<W>::infinity();
+  }
+  exponentials(row, keys, top);
+  W sum = 0;
+  for (std::int64_t i = 0; i < keys; ++i) sum += row[i];
+  for (std::int64_t i = 0; i < keys; ++i) row[i] /= sum;
+  return top + std::log(sum);
+}
+
+template <class T>
+void forwardHead(const Head<T>& head, const View& out, const View& sums, const View& query, const View& key,
+                 const View& value, const View& mask, const AttentionArguments& a) {
+  using W = WideT<T>;
+  const std::int64_t queries = query.shape[2];
+  const std::int64_t keys = key.shape[2];
+  thread_local std::vector<W> q, k, v, scores, result;
+  head.load(k, key, 0, keys);
+  head.load(v, value, 0, keys);
+  W* sum = static_cast<W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries;
+  for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
+    const std::int64_t end = std::min(queries, begin + kBlock);
+    const std::int64_t seen = a.causal ? std::min(keys, end) : keys;  // later keys are hidden from all of these rows
+    head.load(q, query, begin, end);
+    scoresOf<T>(scores, head, q, k, mask, begin, end, seen, query.shape[3], a);
+    for (std::int64_t r = begin; r < end; ++r) sum[r] = softmaxRow(scores.data() + (r - begin) * seen, seen);
+    result.resize(static_cast<std::size_t>((end - begin) * value.shape[3]));
+    product(false, false, end - begin, value.shape[3], seen, W(1), scores.data(), v.data(), false, result.data());
+    head.store(out, result, begin, end);
+  }
+}
+
+template <class T>
+void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradients, const View& gradOut,
+                  const View& out, const View& sums, const View& query, const View& key, const View& value,
+                  const View& mask, const AttentionArguments& a) {
+  using W = WideT<T>;
+  const std::int64_t queries = query.shape[2];
+  const std::int64_t keys = key.shape[2];
+  const std::int64_t features = query.shape[3];
+  const std::int64_t width = value.shape[3];
+  thread_local std::vector<W> q, k, v, g, o, scores, slopes, gradQ, gradK, gradV;
+  head.load(k, key, 0, keys);
+  head.load(v, value, 0, keys);
+  gradK.assign(k.size(), W(0));
+  gradV.assign(v.size(), W(0));
+  const W* sum = static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries;
+  for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
+    const std::int64_t end = std::min(queries, begin + kBlock);
+    const std::int64_t rows = end - begin;
+    const std::int64_t seen = a.causal ? std::min(keys, end) : keys;
+    head.load(q, query, begin, end);
+    head.load(g, gradOut, begin, end);
+    head.load(o, out, begin, end);
+    scoresOf<T>(scores, head, q, k, mask, begin, end, seen, features, a);
+    for (std::int64_t r = 0; r < rows; ++r) exponentials(scores.data() + r * seen, seen, sum[begin + r]);
+    product(true, false, seen, width, rows, W(1), scores.data(), g.data(), true, gradV.data());
+    slopes.resize(scores.size());
+    product(false, true, rows, seen, width, W(1), g.data(), v.data(), false, slopes.data());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      W along = 0;
+      for (std::int64_t i = 0; i < width; ++i)
+        along += g[static_cast<std::size_t>(r * width + i)] * o[static_cast<std::size_t>(r * width + i)];
+      W* slope = slopes.data() + r * seen;
+      const W* p = scores.data() + r * seen;
+      for (std::int64_t i = 0; i < seen; ++i) slope[i] = p[i] * (slope[i] - along);
+    }
+    const W scale = static_cast<W>(a.scale);
+    gradQ.resize(q.size());
+    product(false, false, rows, features, seen, scale, slopes.data(), k.data(), false, gradQ.data());
+    if (gradients.query.data != nullptr) head.store(gradients.query, gradQ, begin, end);
+    product(true, false, seen, features, rows, scale, slopes.data(), q.data(), true, gradK.data());
+  }
+  if (gradients.key.data != nullptr) head.store(gradients.key, gradK, 0, keys);
+  if (gradients.value.data != nullptr) head.store(gradients.value, gradV, 0, keys);
+}
+
+template <class T, class F>
+void forHeads(const View& query, const F& body) {
+  const std::int64_t heads = query.shape[1];
+  parallelFor(query.shape[0] * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) body(Head<T>{i / heads, i % heads});
+  });
+}
+
+}  // namespace
+
+void kernel::attention(const View& out, const View& sums, const View& query, const View& key, const View& value,
+                       const View& mask, const AttentionArguments& arguments) {
+  cpu::dispatchFloating(query.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    forHeads<T>(query,
+                [&](const Head<T>& head) { forwardHead<T>(head, out, sums, query, key, value, mask, arguments); });
+  });
+}
+
+void kernel::attentionGrad(const AttentionGradients& gradients, const View& gradOut, const View& out, const View& sums,
+                           const View& query, const View& key, const View& value, const View& mask,
+                           const AttentionArguments& arguments) {
+  cpu::dispatchFloating(query.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    forHeads<T>(query, [&](const Head<T>& head) {
+      backwardHead<T>(head, gradients, gradOut, out, sums, query, key, value, mask, arguments);
+    });
+  });
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "autograd/node.h"
+#include "backend/nn_kernels.h"
+#include "core/layout.h"
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+using kernel::AttentionArguments;
+
+/// [.., time, features] as [batch, heads, time, features]; without history. `lead` is what stands before time.
+View fourDimensions(const Tensor& x, const Shape& lead) {
+  View view = viewOf(x);
+  view.shape = view.strides = Shape{};
+  const int extra = lead.rank();
+  for (int d = 0; d < 2 - extra; ++d) {
+    view.shape.push(1);
+    view.strides.push(0);
+  }
+  for (int d = 0; d < x.rank(); ++d) {
+    view.shape.push(x.shape()[d]);
+    view.strides.push(x.strides()[d]);
+  }
+  return view;
+}
+
+Shape leadOf(const Tensor& x) {
+  Shape lead = x.shape();
+  lead.erase(lead.rank() - 1);
+  lead.erase(lead.rank() - 1);
+  return lead;
+}
+
+View maskView(const Tensor& mask, const Tensor& query, const Tensor& key) {
+  if (!mask.defined()) return {};
+  Shape shape = leadOf(query);
+  shape.push(query.size(-2));
+  shape.push(key.size(-2));
+  return fourDimensions(mask.detach().expand(shape), leadOf(query));
+}
+
+/// Memory for a result shaped like x. Where x has its heads side by side in memory, so has the result: then joining
+/// the heads again needs no copy.
+Tensor emptyLikeHeads(const Shape& shape, const Tensor& x) {
+  const Options options{x.dtype(), x.device()};
+  if (shape.rank() != 4 || x.strides()[1] >= x.strides()[2]) return empty(shape, options);
+  const std::int64_t token = shape[1] * shape[3];
+  return emptyStrided(shape, {shape[2] * token, shape[3], token, 1}, options);
+}
+
+Tensor hideLater(const Tensor& scores) {
+  const Options options{DType::I64, scores.device()};
+  const Tensor later =
+      less(arange(scores.size(-2), options).unsqueeze(1), arange(scores.size(-1), options).unsqueeze(0));
+  return where(later, full({}, -1e30, {scores.dtype(), scores.device()}), scores);
+}
+
+/// The gradients as differentiable operators, for gradients of gradients.
+void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
+  const Tensor q = n.unpack(0);
+  const Tensor k = n.unpack(1);
+  const Tensor v = n.unpack(2);
+  const double scale = n.doubles[0];
+  Tensor scores = matmul(q, k.t()) * scale;
+  if (n.saved.size() > 5) scores = add(scores, n.unpack(5));
+  if (n.ints[0] != 0) scores = hideLater(scores);
+  const Tensor p = softmax(scores, -1);
+  const Tensor slope = matmul(g, v.t());
+  const Tensor inner = mul(p, slope - sum(mul(slope, p), {-1}, true)) * scale;
+  if (n.needs(0)) out[0] = matmul(inner, k);
+  if (n.needs(1)) out[1] = matmul(inner.t(), q);
+  if (n.needs(2)) out[2] = matmul(p.t(), g);
+}
+
+void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
+  if (recording()) return recordedBackward(n, g[0], out);
+  static const OpInfo kInfo{"attention_grad"};
+  const Op op(kInfo, {&g[0]});
+  const Tensor inputs[] = {n.unpack(0), n.unpack(1), n.unpack(2)};
+  const Tensor result = n.unpack(3);
+  const Tensor sums = n.unpack(4);
+  const Tensor mask = n.saved.size() > 5 ? n.unpack(5) : Tensor();
+  const Shape lead = leadOf(inputs[0]);
+  View gradients[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!n.needs(i)) continue;
+    out[i] = emptyLikeHeads(inputs[i].shape(), inputs[i]);
+    gradients[i] = fourDimensions(out[i], lead);
+  }
+  const AttentionArguments arguments{n.doubles[0], n.ints[0] != 0};
+  const auto products = static_cast<std::uint64_t>(result.numel()) * static_cast<std::uint64_t>(inputs[1].size(-2));
+  op.launch(result.device(), {result.sizeBytes() * 8, products * 10},
+            [grads = kernel::AttentionGradients{gradients[0], gradients[1], gradients[2]},
+             gradOut = fourDimensions(g[0], lead), held = fourDimensions(result, lead), s = viewOf(sums),
+             q = fourDimensions(inputs[0], lead), k = fourDimensions(inputs[1], lead),
+             v = fourDimensions(inputs[2], lead), m = maskView(mask, inputs[0], inputs[1]),
+             arguments] { kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments); });
+}
+
+void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {
+  const auto shapes = [&] {
+    return "query " + query.shape().toString() + ", key " + key.shape().toString() + ", value " +
+           value.shape().toString();
+  };
+  if (query.rank() < 2 || query.rank() != key.rank() || key.rank() != value.rank() || leadOf(query) != leadOf(key) ||
+      leadOf(key) != leadOf(value) || query.size(-1) != key.size(-1) || key.size(-2) != value.size(-2)) {
+    op.fail(shapes() + " do not fit: they must be [..,time,features], keys as long as queries and as many as values");
+  }
+  if (query.dtype() != key.dtype() || key.dtype() != value.dtype() || !isFloating(query.dtype()))
+    op.fail(std::string("query is ") + name(query.dtype()) + ", key " + name(key.dtype()) + ", value " +
+            name(value.dtype()) + "; they must be the same floating type");
+  if (query.device() != key.device() || key.device() != value.device())
+    op.fail("query is on " + toString(query.device()) + ", key on " + toString(key.device()) + ", value on " +
+            toString(value.device()));
+  if (mask.defined() && mask.requiresGrad() && recording()) op.fail("the mask has no gradient; detach it");
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
+                 double scale) {
+  static const OpInfo kInfo{"attention", attentionBackward};
+  if (query.rank() > 4 && key.rank() == query.rank() && value.rank() == query.rank()) {
+    if (mask.defined()) fail("attention", "a mask is taken for up to four dimensions, not " + query.shape().toString());
+    const auto flat = [](const Tensor& x) { return x.reshape({1, -1, x.size(-2), x.size(-1)}); };
+    Shape shape = query.shape();
+    shape[shape.rank() - 1] = value.size(-1);
+    return attention(flat(query), flat(key), flat(value), {}, causal, scale).reshape(shape);
+  }
+  Op op(kInfo, {&query, &key, &value});
+  check(op, query, key, value, mask);
+  const Shape lead = leadOf(query);
+  const Tensor added = mask.defined() ? mask.detach().to(query.dtype()) : Tensor();
+  const DType type = query.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  Shape shape = query.shape();
+  Tensor sums = empty({lead.numel(), query.size(-2)}, {type, query.device()});
+  shape[shape.rank() - 1] = value.size(-1);
+  Tensor out = emptyLikeHeads(shape, query);
+  const auto width = static_cast<double>(std::max<std::int64_t>(1, query.size(-1)));
+  const AttentionArguments arguments{scale != 0 ? scale : 1 / std::sqrt(width), causal};
+  const auto products = static_cast<std::uint64_t>(out.numel()) * static_cast<std::uint64_t>(key.size(-2));
+  op.launch(query.device(), {out.sizeBytes() * 4, products * 4},
+            [o = fourDimensions(out, lead), s = viewOf(sums), q = fourDimensions(query, lead),
+             k = fourDimensions(key, lead), v = fourDimensions(value, lead), m = maskView(added, query, key),
+             arguments] { kernel::attention(o, s, q, k, v, m, arguments); });
+  if (Node* node = op.record({&query, &key, &value}, {&out})) {
+    node->doubles[0] = arguments.scale;
+    node->ints[0] = causal ? 1 : 0;
+    node->save(query);
+    node->save(key);
+    node->save(value);
+    node->saveOutput(out);
+    node->save(sums);
+    if (added.defined()) node->save(added);
+  }
+  return out;
+}
+
+}  // namespace lacuna::rt
