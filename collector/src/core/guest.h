@@ -58,6 +58,9 @@ inline bool on() {
 /// Joins the recording named by the environment. Idempotent; false when there is none or it cannot be joined, or in a
 /// program that runs with more rights than its caller.
 bool join();
+/// For a program that records itself: joins the recording in `directory`, or leaves it. 0, or a negative errno.
+int joinRecording(const char* directory);
+void leaveRecording();
 /// The control page, or null.
 Control* control();
 const char* captureRange();

@@ -85,6 +85,8 @@ void stopCudaTimeline() {
     tell(true, std::to_string(report.truncated) +
                    " CUPTI buffers ended within a record or held an unknown kind; their rest is left out");
   }
+  // Kept, not deleted: CUPTI may still call back. A program that records itself may start another.
+  tracer = nullptr;
 }
 
 }  // namespace lacuna::collector::cupti

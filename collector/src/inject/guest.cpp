@@ -59,6 +59,18 @@ bool join() {
   return joined;
 }
 
+int joinRecording(const char* directory) {
+  join();
+  if (lacunaIsRecording() != 0) return 0;  // joined just now, through the environment
+  const int code = lacunaAttach(directory);
+  joined |= code == 0;
+  return code;
+}
+
+void leaveRecording() {
+  lacunaDetach();
+}
+
 Control* control() {
   return controlPage;
 }

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -51,6 +52,22 @@ LACUNA_ENTRY_POINT InitializeInjectionNvtx2(NvtxGetExportTableFunc_t exportTable
 
 LACUNA_ENTRY_POINT InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   return start() && nvtx::installExtension(module) ? 1 : 0;
+}
+
+/// For a program that records itself (lacuna/collector/session.h): joins the recording in `directory`, again after a
+/// stop. 0, or a negative errno.
+LACUNA_ENTRY_POINT lacunaInjectStart(const char* directory, int cuda) {
+  if (const int code = guest::joinRecording(directory); code != 0) return code;
+  // Where the driver is up already, it has looked for its listener, in vain.
+  if (cuda != 0 && dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) {
+    lacuna::collector::cupti::startCudaTimeline();
+  }
+  return 0;
+}
+
+extern "C" __attribute__((visibility("default"))) void lacunaInjectStop() {
+  lacuna::collector::cupti::stopCudaTimeline();
+  guest::leaveRecording();
 }
 
 /// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours,

@@ -138,8 +138,15 @@ prof::Result<fs::path> findInjection() {
   }
   std::error_code error;
   const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<fs::path> folders{bin / "../lib", bin / ("../" LACUNA_LIBDIR "/lacuna"), bin / "../lib/lacuna"};
+  // A program of somebody else's that links us lies anywhere, but our recorder is a shared library of ours.
+  Dl_info ours{};
+  if (void* known = dlsym(RTLD_DEFAULT, "lacunaAttach"); known != nullptr && dladdr(known, &ours) != 0) {
+    const fs::path libraries = fs::canonical(ours.dli_fname, error).parent_path();
+    folders.insert(folders.end(), {libraries, libraries / "lacuna"});
+  }
   std::string tried;
-  for (const fs::path& folder : {bin / "../lib", bin / ("../" LACUNA_LIBDIR "/lacuna"), bin / "../lib/lacuna"}) {
+  for (const fs::path& folder : folders) {
     const fs::path candidate = (folder / kLibraryName).lexically_normal();
     if (fs::exists(candidate, error)) {
       if (auto status = checkInjection(candidate); !status) return status.error();
