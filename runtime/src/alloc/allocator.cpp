@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/common/queue.h"
+#include "core/spin_lock.h"
 #include "instrument/observer.h"
 
 namespace lacuna::rt {
@@ -73,7 +74,7 @@ class RangeAllocator : public Allocator {
   }
 
   Block* allocate(std::size_t bytes, Role role) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kAlignment));
     Block* block = rounded <= kSmallLimit ? takeSmall(rounded) : takeLarge(rounded);
     block->requested = bytes;
@@ -81,18 +82,16 @@ class RangeAllocator : public Allocator {
     block->op = instrument::tOp != nullptr ? instrument::tOp->name->text : "";
     block->tensor = instrument::tState.tensorName != nullptr ? instrument::tState.tensorName : "";
     block->serial = ++stats_.allocations;
-    link(block);
     account(role, static_cast<std::int64_t>(bytes));
     note(LACUNA_RT_MEMORY_ALLOCATE, *block);
     return block;
   }
 
   void free(Block* block) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     note(LACUNA_RT_MEMORY_FREE, *block);
     account(block->role, -static_cast<std::int64_t>(block->requested));
     ++stats_.frees;
-    unlink(block);
     if (block->bytes <= kSmallLimit) {
       block->free = true;
       small_[block->bytes / kSmallest].push_back(block);
@@ -102,36 +101,36 @@ class RangeAllocator : public Allocator {
   }
 
   void setRole(Block* block, Role role) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     account(block->role, -static_cast<std::int64_t>(block->requested));
     block->role = role;
     account(role, static_cast<std::int64_t>(block->requested));
   }
 
   MemoryStats stats() override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     return stats_;
   }
 
   void resetPeak() override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     stats_.peakActive = stats_.active;
     stats_.peakReserved = stats_.reserved;
     stats_.peakByRole = stats_.atPeakByRole = stats_.activeByRole;
   }
 
   void trim() override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     decommitFree();
   }
 
   void setLimit(std::size_t bytes) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     limit_ = bytes;
   }
 
   std::string largest(std::size_t count) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     return largestLocked(count);
   }
 
@@ -147,11 +146,14 @@ class RangeAllocator : public Allocator {
 
   void carveSlab(std::size_t bytes, std::vector<Block*>& list) {
     Block* slab = takeLarge(kSlab);
+    slab->slab = true;
     for (std::size_t at = (kSlab / bytes - 1) * bytes;; at -= bytes) {
       auto* piece = new Block;
       piece->address = slab->address + at;
       piece->bytes = bytes;
+      piece->free = true;
       list.push_back(piece);
+      pieces_.push_back(piece);
       if (at == 0) break;
     }
   }
@@ -221,7 +223,7 @@ class RangeAllocator : public Allocator {
     end_ += missing;
     fresh->committed = true;
     fresh->before = last_;
-    if (last_ != nullptr) last_->after = fresh;
+    (last_ != nullptr ? last_->after : first_) = fresh;
     last_ = fresh;
     reserveBytes(*fresh, missing);
     giveBack(fresh, true);
@@ -302,7 +304,12 @@ class RangeAllocator : public Allocator {
 
   std::string largestLocked(std::size_t count) {
     std::vector<const Block*> live;
-    for (const Block* block = live_; block != nullptr; block = block->liveAfter) live.push_back(block);
+    for (const Block* block = first_; block != nullptr; block = block->after) {
+      if (!block->free && !block->slab) live.push_back(block);
+    }
+    for (const Block* piece : pieces_) {
+      if (!piece->free) live.push_back(piece);
+    }
     count = std::min(count, live.size());
     std::partial_sort(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(count), live.end(),
                       [](const Block* a, const Block* b) {
@@ -338,20 +345,7 @@ class RangeAllocator : public Allocator {
 
   [[nodiscard]] std::uint64_t position() const { return backed_ && ordered_ ? CpuQueue::instance().enqueued() : 0; }
 
-  void link(Block* block) {
-    block->liveBefore = nullptr;
-    block->liveAfter = live_;
-    if (live_ != nullptr) live_->liveBefore = block;
-    live_ = block;
-  }
-
-  void unlink(Block* block) {
-    if (block->liveBefore != nullptr) block->liveBefore->liveAfter = block->liveAfter;
-    if (block->liveAfter != nullptr) block->liveAfter->liveBefore = block->liveBefore;
-    if (live_ == block) live_ = block->liveAfter;
-  }
-
-  std::mutex mutex_;
+  SpinLock lock_;
   const bool backed_;
   const bool ordered_;
   std::size_t limit_;
@@ -359,9 +353,10 @@ class RangeAllocator : public Allocator {
   std::uintptr_t base_ = 0;
   std::size_t end_ = 0;
   Block* last_ = nullptr;
-  Block* live_ = nullptr;
+  Block* first_ = nullptr;
   std::set<Block*, BySize> committed_;
   std::set<Block*, BySize> bare_;
+  std::vector<const Block*> pieces_;  ///< every small block there is
   std::vector<Block*> small_[kSmallLimit / kSmallest + 1];
   MemoryStats stats_;
 };

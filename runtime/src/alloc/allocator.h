@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/pooled.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/tensor.h"
 
 namespace lacuna::rt {
 
 /// A piece of an allocator's address range, in use or free.
-struct Block {
+struct Block : Pooled<Block> {
   std::uintptr_t address = 0;
   std::size_t bytes = 0;      ///< of the block, rounded up
   std::size_t requested = 0;  ///< as asked for
@@ -23,8 +24,7 @@ struct Block {
   const char* op = "";       ///< operator that asked; lives for good
   const char* tensor = "";   ///< name of the tensor; lives for good
   std::uint64_t serial = 0;  ///< order of allocation
-  Block* liveBefore = nullptr;
-  Block* liveAfter = nullptr;
+  bool slab = false;         ///< cut up into small blocks, which have no neighbours
 };
 
 /// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may

@@ -13,10 +13,19 @@ namespace lacuna::rt {
 
 namespace {
 
-/// A node whose backward is due, with the gradients of its outputs gathered so far.
-struct Pending {
-  Ref<Node> node;
-  std::vector<Tensor> gradients;
+/// A node on the way of this backward, with the gradients of its outputs (or of the leaf) gathered so far.
+struct Place {
+  Node* node = nullptr;
+  int uses = 0;      ///< leaf: contributions to come
+  bool due = false;  ///< its backward waits in the heap
+  Tensor first;
+  std::vector<Tensor> others;  ///< of a node with several outputs
+
+  Tensor& gradient(std::uint32_t index) {
+    if (index == 0) return first;
+    if (others.empty()) others.resize(node->outputShapes.size() - 1);
+    return others[index - 1];
+  }
 };
 
 /// Gradients of tensors that grad() asks for: where they arrive, and in which result.
@@ -47,65 +56,95 @@ class Engine {
     if (gradient.defined() && gradient.shape() != root.shape()) {
       fail("backward", "gradient " + gradient.shape().toString() + " for a tensor " + root.shape().toString());
     }
-    give(edge, gradient.defined() ? gradient : ones(root.shape(), {root.dtype(), root.device()}));
+    kept_.push_back(edge.node);
+    seeds_.emplace_back(edge, gradient.defined() ? gradient : ones(root.shape(), {root.dtype(), root.device()}));
   }
 
   // An edge leads from a node to an older one, so the highest sequence number first is an order in which every node
   // has all its gradients when its turn comes.
   std::vector<Tensor> run() {
-    countLeafUses();
+    visitGraph();
+    for (auto& [edge, gradient] : seeds_) give(edge, std::move(gradient));
     while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), older);
-      const Ref<Node> node = std::move(heap_.back());
+      std::pop_heap(heap_.begin(), heap_.end());
+      const std::uint32_t at = heap_.back().second;
       heap_.pop_back();
-      const auto found = pending_.find(node.get());
-      std::vector<Tensor> gradients = std::move(found->second);
-      pending_.erase(found);
-      visit(*node, std::move(gradients));
+      visit(at);
     }
     return std::move(results_);
   }
 
- private:
-  static bool older(const Ref<Node>& a, const Ref<Node>& b) { return a->sequence < b->sequence; }
+  ~Engine() {
+    for (const Place& place : places_) {
+      if (place.node->claimedBy.load(std::memory_order_relaxed) == this) {
+        place.node->claimedBy.store(nullptr, std::memory_order_release);
+      }
+    }
+  }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
+ private:
   // A leaf's gradient is added as soon as its last contribution is there, and hooks see the sum.
-  void countLeafUses() {
-    std::vector<const Node*> stack;
-    std::unordered_map<const Node*, bool> seen;
-    for (const Ref<Node>& node : heap_) stack.push_back(node.get());
-    for (const Node* node : stack) seen[node] = true;
+  void visitGraph() {
+    std::vector<Node*> stack;
+    for (const auto& [edge, gradient] : seeds_) {
+      const auto [place, fresh] = enter(*edge.node);
+      if (edge.node->leaf != nullptr) ++places_[place].uses;
+      if (fresh) stack.push_back(edge.node.get());
+    }
     while (!stack.empty()) {
       const Node* node = stack.back();
       stack.pop_back();
       for (const Edge& edge : node->edges) {
         if (!edge.node) continue;
-        if (edge.node->leaf != nullptr) ++leafUses_[edge.node.get()];
-        if (edge.node->leaf == nullptr && seen.emplace(edge.node.get(), true).second) stack.push_back(edge.node.get());
+        const auto [place, fresh] = enter(*edge.node);
+        if (edge.node->leaf != nullptr) {
+          ++places_[place].uses;
+        } else if (fresh) {
+          stack.push_back(edge.node.get());
+        }
       }
     }
   }
 
-  void give(const Edge& edge, Tensor gradient) {
-    if (!edge.node) return;
-    if (edge.node->leaf != nullptr) return giveLeaf(*edge.node, std::move(gradient));
-    auto [at, fresh] = pending_.try_emplace(edge.node.get());
-    if (fresh) {
-      at->second.resize(edge.node->outputShapes.size());
-      heap_.push_back(edge.node);
-      std::push_heap(heap_.begin(), heap_.end(), older);
+  /// The node's place, and whether it is a new one. Nodes that another backward has its hands on (of another thread, or
+  /// the one that this runs inside) are looked up by address.
+  std::pair<std::uint32_t, bool> enter(Node& node) {
+    if (node.claimedBy.load(std::memory_order_relaxed) == this) return {node.place, false};
+    const auto next = static_cast<std::uint32_t>(places_.size());
+    const void* nobody = nullptr;
+    if (node.claimedBy.compare_exchange_strong(nobody, this, std::memory_order_acquire)) {
+      node.place = next;
+    } else if (const auto [at, fresh] = foreign_.emplace(&node, next); !fresh) {
+      return {at->second, false};
     }
-    accumulate(at->second[edge.index], std::move(gradient));
+    places_.emplace_back().node = &node;
+    return {next, true};
   }
 
-  void giveLeaf(Node& node, Tensor gradient) {
-    Tensor& sum = leafSums_[&node];
-    if (gradient.defined()) accumulate(sum, std::move(gradient));
-    const auto uses = leafUses_.find(&node);
-    if (uses != leafUses_.end() && --uses->second > 0) return;
-    Tensor total = std::move(sum);
-    leafSums_.erase(&node);
-    if (total.defined()) finishLeaf(node, std::move(total));
+  std::uint32_t placeOf(const Node& node) const {
+    return node.claimedBy.load(std::memory_order_relaxed) == this ? node.place : foreign_.at(&node);
+  }
+
+  void give(const Edge& edge, Tensor gradient) {
+    if (!edge.node) return;
+    const std::uint32_t at = placeOf(*edge.node);
+    Place& place = places_[at];
+    if (place.node->leaf != nullptr) return giveLeaf(place, std::move(gradient));
+    if (!place.due) {
+      place.due = true;
+      heap_.emplace_back(place.node->sequence, at);
+      std::push_heap(heap_.begin(), heap_.end());
+    }
+    accumulate(place.gradient(edge.index), std::move(gradient));
+  }
+
+  void giveLeaf(Place& place, Tensor gradient) {
+    if (gradient.defined()) accumulate(place.first, std::move(gradient));
+    if (--place.uses > 0) return;
+    Tensor total = std::move(place.first);
+    if (total.defined()) finishLeaf(*place.node, std::move(total));
   }
 
   void accumulate(Tensor& sum, Tensor gradient) {
@@ -149,7 +188,30 @@ class Engine {
     }
   }
 
-  void visit(Node& node, std::vector<Tensor> gradients) {
+  using Gradients = SmallVector<Tensor, 2>;
+
+  void visit(std::uint32_t at) {
+    Place& place = places_[at];
+    Node& node = *place.node;
+    Gradients gradients;
+    gradients.push_back(std::move(place.first));
+    for (Tensor& other : place.others) gradients.push_back(std::move(other));
+    gradients.resize(node.outputShapes.size());
+    prepare(node, gradients);
+    if (node.freed) {
+      fail(node.info->name.text, "backward ran through this graph already; pass retainGraph = true the first time");
+    }
+    SmallVector<Tensor, 3> inputs;
+    inputs.resize(node.edges.size());
+    runNode(node, gradients, inputs.data());
+    gradients.clear();
+    if (!options_.retainGraph && !options_.createGraph) release(node);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (node.edges[i].node) give(node.edges[i], std::move(inputs[i]));
+    }
+  }
+
+  void prepare(const Node& node, Gradients& gradients) {
     for (const auto& [index, hook] : node.hooks) {
       if (!gradients[index].defined()) continue;
       Tensor replaced = hook(gradients[index]);
@@ -159,19 +221,9 @@ class Engine {
       if (!captures_.empty() && gradients[i].defined()) capture(node, i, gradients[i]);
       if (!gradients[i].defined()) gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});
     }
-    if (node.freed) {
-      fail(node.info->name.text, "backward ran through this graph already; pass retainGraph = true the first time");
-    }
-    std::vector<Tensor> inputs(node.edges.size());
-    runNode(node, gradients, inputs);
-    gradients.clear();
-    if (!options_.retainGraph && !options_.createGraph) release(node);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (node.edges[i].node) give(node.edges[i], std::move(inputs[i]));
-    }
   }
 
-  static void runNode(Node& node, const std::vector<Tensor>& gradients, std::vector<Tensor>& inputs) {
+  static void runNode(Node& node, const Gradients& gradients, Tensor* inputs) {
     instrument::OpContext context;
     context.name = &node.info->backwardName;
     context.outer = instrument::tOp;
@@ -188,17 +240,18 @@ class Engine {
       }
     } restore{context};
     if (instrument::sinks() != 0) [[unlikely]] {
-      std::vector<const Tensor*> shown;
+      SmallVector<const Tensor*, 2> shown;
       for (const Tensor& gradient : gradients) shown.push_back(&gradient);
-      instrument::opBegin(context, shown);
+      instrument::opBegin(context, {shown.data(), shown.size()});
     }
-    node.info->backward(node, gradients.data(), inputs.data());
-    if (AnomalyMode::enabled()) checkFinite(node, inputs);
+    node.info->backward(node, gradients.data(), inputs);
+    if (AnomalyMode::enabled()) [[unlikely]]
+      checkFinite(node, inputs);
   }
 
-  static void checkFinite(const Node& node, const std::vector<Tensor>& inputs) {
+  static void checkFinite(const Node& node, const Tensor* inputs) {
     const NoGrad guard;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t i = 0; i < node.edges.size(); ++i) {
       if (!inputs[i].defined() || inputs[i].isMeta()) continue;
       if (sum(logicalNot(isFinite(inputs[i])).to(DType::I64)).item() == 0) continue;
       fail(node.info->backwardName.text,
@@ -217,10 +270,10 @@ class Engine {
   std::vector<Tensor> results_;
   std::vector<Capture> captures_;
   std::vector<Ref<Node>> kept_;
-  std::vector<Ref<Node>> heap_;
-  std::unordered_map<const Node*, std::vector<Tensor>> pending_;
-  std::unordered_map<const Node*, int> leafUses_;
-  std::unordered_map<const Node*, Tensor> leafSums_;
+  std::vector<std::pair<Edge, Tensor>> seeds_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> heap_;  ///< sequence numbers and places
+  std::vector<Place> places_;
+  std::unordered_map<const Node*, std::uint32_t> foreign_;
 };
 
 /// Direction and grad mode of the thread while a backward runs.

@@ -134,7 +134,7 @@ Tensor Op::donateOrEmptyLike(const Tensor& x) const {
 Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
   if (!needsGrad_) return nullptr;
   auto* node = new Node;
-  const auto owner = Ref<Node>::adopt(node);
+  auto owner = Ref<Node>::adopt(node);
   node->info = &info_;
   node->sequence = context_.sequence;
   node->module = instrument::tState.module;
@@ -145,9 +145,9 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     AutogradMeta& meta = outputs[i]->impl()->meta();
     meta.requiresGrad = true;
-    meta.gradFn = owner;
-    meta.outputIndex = static_cast<std::uint32_t>(i);
     node->outputShapes.push_back(outputs[i]->shape());
+    meta.outputIndex = static_cast<std::uint32_t>(i);
+    meta.gradFn = i + 1 < outputs.size() ? owner : std::move(owner);
   }
   if (AnomalyMode::enabled()) {
     std::string site = info_.name.text;

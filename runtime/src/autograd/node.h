@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/common/queue.h"
+#include "core/small_vector.h"
 #include "core/tensor_impl.h"
 #include "instrument/observer.h"
 #include "lacuna/runtime/autograd.h"
@@ -52,15 +53,15 @@ struct Edge {
   std::uint32_t index = 0;
 };
 
-struct Node : RefCounted {
+struct Node : RefCounted, Pooled<Node> {
   const OpInfo* info = nullptr;
   std::uint64_t sequence = 0;
   const Name* module = nullptr;
-  std::vector<Edge> edges;
-  std::vector<SavedTensor> saved;
-  std::vector<Shape> outputShapes;
-  std::vector<Shape> shapes;  ///< of inputs, where the backward needs only these
-  DType dtype = DType::F32;   ///< of the first output
+  SmallVector<Edge, 3> edges;
+  SmallVector<SavedTensor, 2> saved;
+  SmallVector<Shape, 1> outputShapes;
+  SmallVector<Shape, 2> shapes;  ///< of inputs, where the backward needs only these
+  DType dtype = DType::F32;      ///< of the first output
   Device device;
   std::array<std::int64_t, 12> ints{};
   std::array<double, 4> doubles{};
@@ -70,6 +71,8 @@ struct Node : RefCounted {
   std::vector<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>> hooks;
   TensorImpl* leaf = nullptr;  ///< accumulation node: the leaf, kept alive
   Ref<TensorImpl> leafOwner;
+  std::atomic<const void*> claimedBy{nullptr};  ///< the backward that uses `place`
+  std::uint32_t place = 0;                      ///< in that backward's table
 
   [[nodiscard]] bool needs(std::size_t input) const { return input < edges.size() && edges[input].node; }
   void save(const Tensor& input);

@@ -26,9 +26,6 @@ const Facts& facts(DType type) {
 }
 }  // namespace
 
-std::size_t itemSize(DType type) {
-  return facts(type).size;
-}
 const char* name(DType type) {
   return facts(type).name;
 }

@@ -26,12 +26,6 @@ Shape Shape::filled(int rank, std::int64_t value) {
   return shape;
 }
 
-std::int64_t Shape::numel() const {
-  std::int64_t count = 1;
-  for (int i = 0; i < rank_; ++i) count *= (*this)[i];
-  return count;
-}
-
 void Shape::push(std::int64_t dim) {
   insert(rank_, dim);
 }
@@ -62,10 +56,6 @@ std::string Shape::toString() const {
   std::string text = "[";
   for (int i = 0; i < rank_; ++i) text += (i != 0 ? "," : "") + std::to_string((*this)[i]);
   return text + "]";
-}
-
-bool operator==(const Shape& a, const Shape& b) {
-  return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
 }
 
 Shape broadcast(const char* op, const Shape& a, const Shape& b) {

@@ -37,15 +37,6 @@ TensorImpl* checked(const Tensor& tensor) {
   return tensor.impl();
 }
 
-Tensor fresh(Ref<Storage> storage, const Shape& shape, DType dtype) {
-  auto* impl = new TensorImpl;
-  impl->storage = std::move(storage);
-  impl->shape = shape;
-  impl->strides = shape.contiguousStrides();
-  impl->dtype = dtype;
-  return Tensor(Ref<TensorImpl>::adopt(impl));
-}
-
 Ref<Storage> newStorage(Allocator& allocator, std::size_t bytes, Device device, Role role) {
   auto* storage = new Storage;
   auto owner = Ref<Storage>::adopt(storage);
@@ -55,6 +46,19 @@ Ref<Storage> newStorage(Allocator& allocator, std::size_t bytes, Device device, 
   storage->device = device;
   storage->role = role;
   return owner;
+}
+
+Tensor withStorage(Ref<Storage> storage, const Shape& shape, const Shape& strides, DType dtype) {
+  auto* impl = new TensorImpl;
+  impl->storage = std::move(storage);
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->dtype = dtype;
+  return Tensor(Ref<TensorImpl>::adopt(impl));
+}
+
+Tensor fresh(Ref<Storage> storage, const Shape& shape, DType dtype) {
+  return withStorage(std::move(storage), shape, shape.contiguousStrides(), dtype);
 }
 
 std::size_t bytesOf(const char* op, const Shape& shape, DType dtype) {
@@ -180,6 +184,13 @@ Tensor empty(Shape shape, Options options) {
   const std::size_t bytes = bytesOf("empty", shape, options.dtype);
   return fresh(newStorage(allocatorOf(options.device), bytes, options.device, roleFromContext(options.role)), shape,
                options.dtype);
+}
+
+Tensor emptyLikeFlat(const TensorImpl& like) {
+  const Device device = like.storage->device;
+  const std::size_t bytes = static_cast<std::size_t>(like.shape.numel()) * itemSize(like.dtype);
+  return withStorage(newStorage(allocatorOf(device), bytes, device, roleFromContext(Role::Other)), like.shape,
+                     like.strides, like.dtype);
 }
 
 Tensor emptyHost(Shape shape, DType dtype) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "alloc/allocator.h"
+#include "core/pooled.h"
 #include "lacuna/runtime/tensor.h"
 
 namespace lacuna::rt {
@@ -13,7 +14,7 @@ struct Node;
 void destroy(Node* node);
 
 /// Queue-ordered memory. Views share it; its version rises with every change in place.
-struct Storage : RefCounted {
+struct Storage : RefCounted, Pooled<Storage> {
   void* data = nullptr;
   std::size_t bytes = 0;
   Device device;
@@ -25,7 +26,7 @@ struct Storage : RefCounted {
 void destroy(Storage* storage);
 
 /// What autograd knows of a tensor; absent for tensors without history.
-struct AutogradMeta {
+struct AutogradMeta : Pooled<AutogradMeta> {
   bool requiresGrad = false;
   std::uint32_t outputIndex = 0;
   Ref<Node> gradFn;            ///< the node that made it; none for a leaf
@@ -35,7 +36,7 @@ struct AutogradMeta {
   std::function<void(Tensor&)> afterAccumulate;  ///< optimizer-in-backward
 };
 
-struct TensorImpl : RefCounted {
+struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   Ref<Storage> storage;
   Shape shape;
   Shape strides;
@@ -56,6 +57,17 @@ Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& st
                 DType dtype);
 inline void bumpVersion(const Tensor& tensor) {
   tensor.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+/// Fresh memory for a contiguous tensor like this one: the short way of empty().
+Tensor emptyLikeFlat(const TensorImpl& like);
+inline void* dataOf(const TensorImpl& impl) {
+  return static_cast<std::byte*>(impl.storage->data) + impl.offset * static_cast<std::int64_t>(itemSize(impl.dtype));
+}
+/// True when equal positions in memory hold equal positions of the tensors, so that an elementwise operator may see
+/// both as one row.
+inline bool sameRow(const TensorImpl& a, const TensorImpl& b) {
+  return a.contiguous && b.contiguous && a.dtype == b.dtype && a.storage->device == b.storage->device &&
+         a.shape == b.shape;
 }
 bool stridesAreContiguous(const Shape& shape, const Shape& strides);
 

@@ -14,6 +14,31 @@ using kernel::Unary;
 
 namespace {
 
+/// Up to here a row takes less time than a hand-over to the queue's thread.
+constexpr std::int64_t kSmallRow = 64;
+
+/// Elementwise work on memory that is one row for all operands: a task of few bytes, whatever the rank.
+struct BinaryRow {
+  void* to;
+  void* x;
+  void* y;
+  std::int64_t count;
+  double alpha;
+  Binary kind;
+  DType dtype;
+
+  void operator()() const {
+    kernel::binary(kind, rowOf(to, kernel::isComparison(kind) ? DType::Bool : dtype), rowOf(x, dtype), rowOf(y, dtype),
+                   alpha);
+  }
+  void launch(const Op& op, Device device) const {
+    const auto bytes = static_cast<std::uint64_t>(count) * itemSize(dtype);
+    op.launch(device, {3 * bytes, static_cast<std::uint64_t>(count), LACUNA_RT_EXECUTION_COMPUTE, count <= kSmallRow},
+              *this);
+  }
+  [[nodiscard]] View rowOf(void* data, DType type) const { return {data, {count}, {1}, type}; }
+};
+
 enum class Keep : std::uint8_t { Nothing, Input, Output };
 
 Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 0, double q = 0) {
@@ -36,6 +61,17 @@ Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 
   return y;
 }
 
+/// The general case: memory in any order, operands stretched to a common shape.
+Tensor launchBroadcast(const Op& op, Binary kind, const Tensor& a, const Tensor& b, double alpha) {
+  if (a.device() != b.device())
+    op.fail("one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
+  const Shape shape = broadcast(op.name(), a.shape(), b.shape());
+  Tensor out = emptyInOrderOf(shape, kernel::isComparison(kind) ? DType::Bool : a.dtype(), a, b);
+  op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
+            [kind, to = viewOf(out), x = viewOf(a), y = viewOf(b), alpha] { kernel::binary(kind, to, x, y, alpha); });
+  return out;
+}
+
 Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor& b, bool keepA, bool keepB,
                  double alpha = 1) {
   if (a.dtype() != b.dtype()) {
@@ -43,13 +79,15 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
     return runBinary(info, kind, a.to(type), b.to(type), keepA, keepB, alpha);
   }
   Op op(info, {&a, &b});
-  if (a.device() != b.device())
-    op.fail("one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
-  const Shape shape = broadcast(op.name(), a.shape(), b.shape());
   const bool comparison = kernel::isComparison(kind);
-  Tensor out = emptyInOrderOf(shape, comparison ? DType::Bool : a.dtype(), a, b);
-  op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
-            [kind, to = viewOf(out), x = viewOf(a), y = viewOf(b), alpha] { kernel::binary(kind, to, x, y, alpha); });
+  Tensor out;
+  if (!comparison && sameRow(*a.impl(), *b.impl())) [[likely]] {
+    out = emptyLikeFlat(*a.impl());
+    BinaryRow{dataOf(*out.impl()), dataOf(*a.impl()), dataOf(*b.impl()), out.numel(), alpha, kind, a.dtype()}.launch(
+        op, a.device());
+  } else {
+    out = launchBroadcast(op, kind, a, b, alpha);
+  }
   if (comparison) return out;
   if (Node* node = op.record({&a, &b}, {&out})) {
     node->shapes = {a.shape(), b.shape()};
@@ -360,13 +398,18 @@ Tensor clamp(Tensor x, double low, double high) {
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
   static const OpInfo kInfo{"add_", addBackward};
   Op op(kInfo, {this, &other});
-  if (broadcast(op.name(), shape(), other.shape()) != shape()) {
+  if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
   const Tensor right = other.dtype() == dtype() ? other : other.to(dtype());
   beginInPlace(op.name(), *this);
-  op.launch(device(), {sizeBytes() * 2 + right.sizeBytes()},
-            [to = viewOf(*this), y = viewOf(right), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });
+  if (sameRow(*impl_, *right.impl())) {
+    void* to = dataOf(*impl_);
+    BinaryRow{to, to, dataOf(*right.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
+  } else {
+    op.launch(device(), {sizeBytes() * 2 + right.sizeBytes()},
+              [to = viewOf(*this), y = viewOf(right), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });
+  }
   if (op.needsGrad() && impl_->isView && !impl_->autograd) op.fail("in place on a view without history; use add()");
   if (Node* node = op.record({this, &other}, {this})) {
     node->shapes = {shape(), other.shape()};

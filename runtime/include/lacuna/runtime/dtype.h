@@ -12,7 +12,10 @@ namespace lacuna::rt {
 enum class DType : std::uint8_t { F32, F64, BF16, F16, I32, I64, U8, Bool };
 inline constexpr int kDTypeCount = 8;
 
-[[nodiscard]] std::size_t itemSize(DType type);
+[[nodiscard]] constexpr std::size_t itemSize(DType type) {
+  constexpr std::size_t kSizes[kDTypeCount] = {4, 8, 2, 2, 4, 8, 1, 1};
+  return kSizes[static_cast<int>(type)];
+}
 [[nodiscard]] const char* name(DType type);  ///< "f32", "bf16", …
 [[nodiscard]] bool isFloating(DType type);
 [[nodiscard]] bool isInteger(DType type);  ///< integers and bool

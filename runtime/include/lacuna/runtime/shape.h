@@ -17,11 +17,22 @@ class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  // Copies move only what is used: most tensors have few dimensions.
+  Shape(const Shape& other) : rank_(other.rank_) { copyDims(other); }
+  Shape& operator=(const Shape& other) {
+    rank_ = other.rank_;
+    copyDims(other);
+    return *this;
+  }
   explicit Shape(std::span<const std::int64_t> dims);
   static Shape filled(int rank, std::int64_t value);
 
   [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] std::int64_t numel() const;
+  [[nodiscard]] std::int64_t numel() const {
+    std::int64_t count = 1;
+    for (int i = 0; i < rank_; ++i) count *= (*this)[i];
+    return count;
+  }
   std::int64_t& operator[](int i) { return dims_[static_cast<std::size_t>(i)]; }
   std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const std::int64_t* begin() const { return dims_.data(); }
@@ -32,11 +43,21 @@ class Shape {
   /// Strides, in elements, of a contiguous tensor of this shape.
   [[nodiscard]] Shape contiguousStrides() const;
   [[nodiscard]] std::string toString() const;  ///< "[2,3]"
-  friend bool operator==(const Shape& a, const Shape& b);
+  friend bool operator==(const Shape& a, const Shape& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (int i = 0; i < a.rank_; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
 
  private:
-  std::array<std::int64_t, kMaxRank> dims_{};
+  void copyDims(const Shape& other) {
+    for (int i = 0; i < other.rank_; ++i) dims_[static_cast<std::size_t>(i)] = other[i];
+  }
+
   int rank_ = 0;
+  std::array<std::int64_t, kMaxRank> dims_{};
 };
 
 /// Both stretched to a common shape, missing and 1-sized dimensions repeat. Throws naming `op` when they do not fit.

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include "core/spin_lock.h"
 #include "instrument/observer.h"
 
 namespace lacuna::rt {
@@ -18,14 +21,23 @@ struct Work {
   std::uint64_t bytes = 0;
   std::uint64_t flops = 0;
   LacunaRtExecutionKind kind = LACUNA_RT_EXECUTION_COMPUTE;
+  bool small = false;  ///< takes less time than handing it to another thread
 };
 
 /// The CPU device's in-order asynchronous queue: one thread runs what is enqueued from any thread, in order. With
 /// LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the calling thread instead.
+///
+/// Tasks lie one behind the other in a ring of bytes. A producer takes a lock with one locked instruction, writes its
+/// task and publishes it with plain stores; who goes to sleep pays for the barrier between the two sides. A small task
+/// runs at once on the calling thread when the queue is idle: whatever it depends on has run by then, and whatever
+/// depends on it is enqueued later.
 class CpuQueue {
  public:
   /// The queue of the process; lives for good.
-  static CpuQueue& instance();
+  static CpuQueue& instance() {
+    CpuQueue* queue = made_.load(std::memory_order_acquire);
+    return queue != nullptr ? *queue : make();
+  }
 
   /// `task` is any callable; what it captures must stay valid by queue-ordered memory. Blocks when the queue is full.
   template <class Task>
@@ -35,27 +47,20 @@ class CpuQueue {
           name, work, [](void* held) { (*static_cast<Task*>(held))(); }, &task);
       return;
     }
-    Slot& slot = reserve(name, work);
-    if constexpr (sizeof(Task) <= kInlineBytes && alignof(Task) <= 16) {
-      new (slot.storage) Task(std::move(task));
-      slot.run = [](Slot& own) {
-        struct End {
-          Task* task;
-          ~End() { task->~Task(); }
-        } end{std::launder(reinterpret_cast<Task*>(own.storage))};
-        (*end.task)();
-      };
-    } else {
-      new (slot.storage) Task*(new Task(std::move(task)));
-      slot.run = [](Slot& own) {
-        struct End {
-          Task* task;
-          ~End() { delete task; }
-        } end{*std::launder(reinterpret_cast<Task**>(own.storage))};
-        (*end.task)();
-      };
+    if (work.small && tail_.load(std::memory_order_acquire) == head_.load(std::memory_order_relaxed)) {
+      if (instrument::sinks() == 0) [[likely]] {
+        runSmall(name, task);
+      } else if (!runSmallSeen(
+                     name, work, [](void* held) { (*static_cast<Task*>(held))(); }, &task)) {
+        put(name, work, std::move(task));
+      }
+      return;
     }
-    commit();
+    if constexpr (sizeof(Task) <= kLargestTask && alignof(Task) <= 8) {
+      put(name, work, std::move(task));
+    } else {
+      put(name, work, [held = std::make_unique<Task>(std::move(task))] { (*held)(); });
+    }
   }
 
   /// Waits until all of it has run, then throws the first error, if there was one.
@@ -67,35 +72,116 @@ class CpuQueue {
   [[nodiscard]] bool onQueueThread() const;
 
  private:
-  static constexpr std::size_t kSlots = 1024;
-  static constexpr std::size_t kInlineBytes = 656;
-  struct alignas(64) Slot {
-    void (*run)(Slot&) = nullptr;
-    const Name* name = nullptr;
-    alignas(16) std::byte storage[kInlineBytes];
-    instrument::Execution execution;
+  static constexpr std::size_t kUnit = 64;
+  static constexpr std::size_t kUnits = 4096;
+  static constexpr std::size_t kLargestTask = 4096;
+  static constexpr std::size_t kAhead = 8;
+  /// What the ring holds: this, the task, and an Execution when somebody listens. `run` also ends the task.
+  struct Record {
+    void (*run)(void* task);  ///< none: the rest of the ring up to its end is unused
+    const Name* name;
+    std::uint32_t units;
+    std::uint32_t execution;  ///< where it is, in bytes from here; 0 for none
+    std::uint64_t sequence;
   };
 
+  template <class Task>
+  void runSmall(const Name& name, Task& task) {
+    try {
+      task();
+    } catch (const std::exception& error) {
+      keepError(name, error.what());
+    }
+  }
+
+  template <class Task>
+  static void runAndEnd(void* memory) {
+    Task* task = std::launder(static_cast<Task*>(memory));
+    struct End {
+      Task* task;
+      ~End() { task->~Task(); }
+    } end{task};
+    (*task)();
+  }
+  template <class Task>
+  void put(const Name& name, const Work& work, Task task) {
+    constexpr std::size_t kBytes = (sizeof(Record) + sizeof(Task) + 7) / 8 * 8;
+    Record* record = reserve(kBytes, name, work);
+    record->run = runAndEnd<Task>;
+    new (record + 1) Task(std::move(task));
+    commit(*record);
+  }
+
   CpuQueue();
-  Slot& reserve(const Name& name, const Work& work);
-  void commit();
+  static CpuQueue& make();
+  Record* reserve(std::size_t bytes, const Name& name, const Work& work) {
+    if (!tDrainsAtEnd_) [[unlikely]]
+      drainAtThreadEnd();
+    lock_.lock();
+    const bool seen = instrument::sinks() != 0;
+    const auto units =
+        static_cast<std::uint32_t>((bytes + (seen ? sizeof(instrument::Execution) : 0) + kUnit - 1) / kUnit);
+    if (written_ % kUnits + units > kUnits || written_ + units - freed_ > kUnits) [[unlikely]]
+      makeRoom(units);
+    auto* record = reinterpret_cast<Record*>(ring_ + written_ % kUnits * kUnit);
+    record->name = &name;
+    record->units = units;
+    record->execution = 0;
+    record->sequence = head_.load(std::memory_order_relaxed) + 1;
+    // What comes next is still in the cache of the queue's thread; it is fetched while the operator goes on.
+    __builtin_prefetch(ring_ + (written_ + kAhead) % kUnits * kUnit, 1);
+    __builtin_prefetch(ring_ + (written_ + kAhead + 1) % kUnits * kUnit, 1);
+    if (seen) [[unlikely]] {
+      record->execution = static_cast<std::uint32_t>(bytes);
+      announce(*record, name, work);
+    }
+    return record;
+  }
+  void commit(const Record& record) {
+    written_ += record.units;
+    head_.store(record.sequence, std::memory_order_release);
+    published_.store(written_, std::memory_order_release);
+    lock_.unlock();
+    if (publishBarrier_) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (sleeping_.load(std::memory_order_relaxed)) [[unlikely]]
+      wake();
+  }
+  void makeRoom(std::uint32_t units);
+  static void drainAtThreadEnd();
+  void waitForUnits(std::uint64_t end);
+  void announce(Record& record, const Name& name, const Work& work);
+  bool runSmallSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
+  void runSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
   void runNow(const Name& name, const Work& work, void (*run)(void*), void* task);
   void work();
   bool waitForWork(std::uint64_t at);
-  void execute(Slot& slot);
+  void wake();
+  void sleepBarrier() const;
+  void execute(Record& record);
   void fillExecution(instrument::Execution& execution, const Name& name, const Work& work, std::uint64_t sequence);
   void keepError(const Name& name, const char* text);
   void stop();
   void installForkHandlers();
 
-  Slot* slots_ = nullptr;
-  alignas(64) std::atomic<std::uint64_t> head_{0};  ///< enqueued
-  std::atomic<bool> lock_{false};                   ///< producers
-  alignas(64) std::atomic<std::uint64_t> tail_{0};  ///< completed
+  static std::atomic<CpuQueue*> made_;
+  static thread_local constinit bool tDrainsAtEnd_;
+  std::byte* ring_ = nullptr;
+  bool publishBarrier_ = false;  ///< the system has no barrier that a sleeper can impose on the others
+  std::atomic<bool> synchronous_{false};
+  // Producers' side.
+  alignas(64) SpinLock lock_;
+  std::uint64_t written_ = 0;                       ///< units of the ring, under the lock
+  std::uint64_t freed_ = 0;                         ///< what producers last knew of read_
+  alignas(64) std::atomic<std::uint64_t> head_{0};  ///< tasks enqueued
+  std::atomic<std::uint64_t> published_{0};         ///< units that the queue's thread may read
+  // The queue thread's side.
+  alignas(64) std::atomic<std::uint64_t> tail_{0};  ///< tasks completed
+  std::atomic<std::uint64_t> read_{0};              ///< units of the ring that may be written again
+  // Sleepers.
   alignas(64) std::atomic<bool> sleeping_{false};
   std::atomic<std::uint32_t> wake_{0};
   std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<bool> synchronous_{false};
   std::atomic<bool> started_{false};  ///< the thread has set itself up
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};

@@ -3,9 +3,13 @@
 #include "backend/common/queue.h"
 
 #include <immintrin.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -27,7 +31,19 @@ bool syncFromEnvironment() {
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
+/// Makes a barrier on one thread one on all threads of the process (for membarrier below).
+bool registerMembarrier() {
+#ifdef __SANITIZE_THREAD__
+  return false;
+#else
+  return ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+#endif
+}
+
 }  // namespace
+
+std::atomic<CpuQueue*> CpuQueue::made_{nullptr};
+thread_local constinit bool CpuQueue::tDrainsAtEnd_ = false;
 
 struct CpuQueue::State {
   std::thread thread;
@@ -36,8 +52,9 @@ struct CpuQueue::State {
   std::mutex runMutex;  ///< synchronous mode: tasks of several threads, one after the other
 };
 
-CpuQueue& CpuQueue::instance() {
+CpuQueue& CpuQueue::make() {
   static auto* queue = new CpuQueue;
+  made_.store(queue, std::memory_order_release);
   return *queue;
 }
 
@@ -47,10 +64,10 @@ CpuQueue::CpuQueue() : state_(new State) {
     instrument::queueCreated("cpu:0 queue", 0, static_cast<std::uint32_t>(threadCount()));
     return;
   }
-  void* memory = ::mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = ::mmap(nullptr, kUnits * kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail("queue", "no memory for the queue of the CPU device");
-  slots_ = static_cast<Slot*>(memory);
-  for (std::size_t i = 0; i < kSlots; ++i) new (&slots_[i]) Slot;
+  ring_ = static_cast<std::byte*>(memory);
+  publishBarrier_ = !registerMembarrier();
   state_->thread = std::thread([this] { this->work(); });
   // A fork must not catch the thread while it sets itself up: the child would find locks that nobody gives back.
   started_.wait(false, std::memory_order_acquire);
@@ -63,40 +80,56 @@ void CpuQueue::installForkHandlers() {
   ::pthread_atfork(
       [] {
         CpuQueue& queue = instance();
-        while (queue.lock_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+        queue.lock_.lock();
         while (queue.tail_.load(std::memory_order_acquire) != queue.head_.load(std::memory_order_relaxed)) {
           std::this_thread::yield();
         }
       },
-      [] { instance().lock_.store(false, std::memory_order_release); },
+      [] { instance().lock_.unlock(); },
       [] {
         CpuQueue& queue = instance();
         queue.synchronous_.store(true);
-        queue.lock_.store(false, std::memory_order_release);
+        queue.lock_.unlock();
         useOneThread();
       });
 }
 
-CpuQueue::Slot& CpuQueue::reserve(const Name& name, const Work& work) {
-  while (lock_.exchange(true, std::memory_order_acquire)) _mm_pause();
-  const std::uint64_t at = head_.load(std::memory_order_relaxed);
-  Slot& slot = slots_[at % kSlots];
-  const bool seen = instrument::sinks() != 0;
-  slot.name = &name;
-  slot.execution.name = nullptr;
-  if (seen) fillExecution(slot.execution, name, work, at + 1);
-  if (at - tail_.load(std::memory_order_acquire) >= kSlots - 1) [[unlikely]] {
-    for (int spins = 0; at - tail_.load(std::memory_order_acquire) >= kSlots - 1; ++spins) {
-      if (spins < kSpins) {
-        _mm_pause();
-      } else {
-        std::this_thread::yield();
-      }
-    }
-    if (seen) slot.execution.enqueueEndNs = instrument::nowNs();
+// exit() ends the objects of its thread before any static one. What is enqueued must not run later than that: libraries
+// that it uses end their own static objects then.
+void CpuQueue::drainAtThreadEnd() {
+  tDrainsAtEnd_ = true;
+  struct Drain {
+    ~Drain() { instance().drain(); }
+  };
+  thread_local const Drain drain;
+}
+
+// A record never wraps around the end of the ring: what is left there is skipped.
+void CpuQueue::makeRoom(std::uint32_t units) {
+  const std::uint64_t left = kUnits - written_ % kUnits;
+  if (units > left) {
+    waitForUnits(written_ + left);
+    reinterpret_cast<Record*>(ring_ + written_ % kUnits * kUnit)->run = nullptr;
+    written_ += left;
   }
-  if (seen && at % 16 == 0) instrument::queueDepth(at - tail_.load(std::memory_order_relaxed));
-  return slot;
+  waitForUnits(written_ + units);
+}
+
+// Waits for a good piece of the ring at once and looks rarely: every look slows the queue's thread down.
+void CpuQueue::waitForUnits(std::uint64_t end) {
+  freed_ = read_.load(std::memory_order_acquire);
+  if (end - freed_ <= kUnits) return;
+  for (int looks = 0; end + kUnits / 4 - freed_ > kUnits; ++looks) {
+    for (int i = 0; i < 32; ++i) _mm_pause();
+    if (looks > kSpins / 32) std::this_thread::yield();
+    freed_ = read_.load(std::memory_order_acquire);
+  }
+}
+
+void CpuQueue::announce(Record& record, const Name& name, const Work& work) {
+  auto* at = reinterpret_cast<std::byte*>(&record) + record.execution;
+  fillExecution(*new (at) instrument::Execution, name, work, record.sequence);
+  if (record.sequence % 16 == 0) instrument::queueDepth(record.sequence - 1 - tail_.load(std::memory_order_relaxed));
 }
 
 void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name, const Work& work,
@@ -113,25 +146,41 @@ void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name,
   execution.shapes = op != nullptr ? op->shapes : nullptr;
 }
 
-// The exchange that gives the lock back is also the full barrier between publishing and looking for a sleeper.
-void CpuQueue::commit() {
-  head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  lock_.exchange(false, std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_seq_cst)) [[unlikely]] {
-    wake_.fetch_add(1);
-    wake_.notify_one();
-  }
+// One producer wakes the sleeper; the others need not ask the system until it sleeps again.
+void CpuQueue::wake() {
+  if (!sleeping_.exchange(false)) return;
+  wake_.fetch_add(1);
+  wake_.notify_one();
+}
+
+// A producer publishes, then looks for a sleeper, with no barrier between, and so does the queue's thread with those
+// who wait for it; so the sleeper makes all threads pass one after it said that it sleeps, and looks again.
+void CpuQueue::sleepBarrier() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!publishBarrier_) ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 void CpuQueue::runNow(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::lock_guard lock(state_->runMutex);
+  runSeen(name, work, run, task);
+}
+
+// The lock keeps the order of sequence numbers; false when somebody enqueued in between.
+bool CpuQueue::runSmallSeen(const Name& name, const Work& work, void (*run)(void*), void* task) {
+  const std::lock_guard lock(lock_);
+  if (tail_.load(std::memory_order_acquire) != head_.load(std::memory_order_relaxed)) return false;
+  runSeen(name, work, run, task);
+  return true;
+}
+
+void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::uint64_t sequence = head_.load(std::memory_order_relaxed) + 1;
   head_.store(sequence, std::memory_order_relaxed);
   instrument::Execution execution;
   std::int64_t startNs = 0;
   if (instrument::sinks() != 0) {
     fillExecution(execution, name, work, sequence);
-    startNs = instrument::nowNs();
+    startNs = execution.enqueueEndNs;
     instrument::executionBegin(execution);
   }
   try {
@@ -152,31 +201,35 @@ void CpuQueue::keepError(const Name& name, const char* text) {
   failed_ = true;
 }
 
-void CpuQueue::execute(Slot& slot) {
+void CpuQueue::execute(Record& record) {
   std::int64_t startNs = 0;
-  const bool seen = slot.execution.name != nullptr;
-  if (seen) [[unlikely]] {
+  instrument::Execution* execution = nullptr;
+  if (record.execution != 0) [[unlikely]] {
+    execution = std::launder(
+        reinterpret_cast<instrument::Execution*>(reinterpret_cast<std::byte*>(&record) + record.execution));
     startNs = instrument::nowNs();
-    instrument::executionBegin(slot.execution);
+    instrument::executionBegin(*execution);
   }
   try {
-    slot.run(slot);
+    record.run(&record + 1);
   } catch (const std::exception& error) {
-    keepError(*slot.name, error.what());
+    keepError(*record.name, error.what());
   }
-  if (seen) [[unlikely]]
-    instrument::executionEnd(slot.execution, startNs);
+  if (execution != nullptr) [[unlikely]]
+    instrument::executionEnd(*execution, startNs);
 }
 
-bool CpuQueue::waitForWork(std::uint64_t at) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (head_.load(std::memory_order_acquire) != at) return true;
-    _mm_pause();
+bool CpuQueue::waitForWork(std::uint64_t unit) {
+  // Every look takes the counter's cache line away from the producers, so looks become rarer.
+  for (int spin = 0; spin < kSpins;) {
+    if (published_.load(std::memory_order_acquire) != unit) return true;
+    for (const int until = spin + std::min(1 + spin / 4, 16); spin < until; ++spin) _mm_pause();
   }
   while (true) {
     const std::uint32_t ticket = wake_.load();
-    sleeping_.store(true, std::memory_order_seq_cst);
-    if (head_.load(std::memory_order_seq_cst) != at) break;
+    sleeping_.store(true, std::memory_order_relaxed);
+    sleepBarrier();
+    if (published_.load(std::memory_order_acquire) != unit) break;
     if (stopping_.load()) return false;
     wake_.wait(ticket);
   }
@@ -184,17 +237,39 @@ bool CpuQueue::waitForWork(std::uint64_t at) {
   return true;
 }
 
+// Those who wait for the queue look for what is told here: always when nothing is left, else now and then.
 void CpuQueue::work() {
   tIsQueueThread = true;
   nameThread("cpu:0 queue");
   instrument::queueCreated("cpu:0 queue", instrument::threadId(), static_cast<std::uint32_t>(threadCount()));
   started_.store(true, std::memory_order_release);
   started_.notify_all();
-  std::uint64_t at = 0;
-  while (head_.load(std::memory_order_acquire) != at || waitForWork(at)) {
-    execute(slots_[at % kSlots]);
-    tail_.store(++at, std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+  std::uint64_t unit = 0;
+  std::uint64_t known = 0;
+  while (true) {
+    if (unit == known) {
+      known = published_.load(std::memory_order_acquire);
+      if (unit == known) {
+        if (!waitForWork(unit)) return;
+        continue;
+      }
+    }
+    auto* record = reinterpret_cast<Record*>(ring_ + unit % kUnits * kUnit);
+    if (record->run == nullptr) {
+      unit += kUnits - unit % kUnits;
+      continue;
+    }
+    __builtin_prefetch(ring_ + (unit + kAhead) % kUnits * kUnit);
+    __builtin_prefetch(ring_ + (unit + kAhead + 1) % kUnits * kUnit);
+    const std::uint32_t units = record->units;
+    const std::uint64_t sequence = record->sequence;
+    execute(*record);
+    unit += units;
+    read_.store(unit, std::memory_order_release);
+    tail_.store(sequence, std::memory_order_release);
+    if (publishBarrier_) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       tail_.notify_all();
   }
 }
@@ -205,15 +280,16 @@ bool CpuQueue::onQueueThread() const {
 
 void CpuQueue::drain() {
   const std::uint64_t target = head_.load(std::memory_order_acquire);
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int spin = 0; spin < kSpins;) {
     if (tail_.load(std::memory_order_acquire) >= target) return;
-    _mm_pause();
+    for (const int until = spin + std::min(1 + spin / 4, 16); spin < until; ++spin) _mm_pause();
   }
   waiters_.fetch_add(1, std::memory_order_seq_cst);
-  std::uint64_t seen = tail_.load(std::memory_order_seq_cst);
+  sleepBarrier();
+  std::uint64_t seen = tail_.load(std::memory_order_acquire);
   while (seen < target) {
     tail_.wait(seen);
-    seen = tail_.load(std::memory_order_seq_cst);
+    seen = tail_.load(std::memory_order_acquire);
   }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
