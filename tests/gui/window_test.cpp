@@ -263,14 +263,14 @@ class WindowTest : public QObject {
   void searchGoesToTheNextEvent() {
     open();
     QTest::keyClicks(window_->timeline()->search(), QStringLiteral("relu_kernel"));
-    QVERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("12 events")));
+    QTRY_VERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("12 events")));
     QTest::keyClick(window_->timeline()->search(), Qt::Key_Return);
-    QVERIFY(view()->selection().has_value());
+    QTRY_VERIFY(view()->selection().has_value());
     const auto first = view()->selection()->event;
     window_->timeline()->findNext(true);
-    QCOMPARE(view()->selection()->event, first + 4);
+    QTRY_COMPARE(view()->selection()->event, first + 4);
     window_->timeline()->findNext(false);
-    QCOMPARE(view()->selection()->event, first);
+    QTRY_COMPARE(view()->selection()->event, first);
   }
 
   void aKernelLeadsToItsLaunchAndBack() {

@@ -50,10 +50,29 @@ QString enumWords(prof::PayloadType) {
   return {};
 }
 
+/// The name that a row of a small table has, or the number that the system knows it by.
+template <class Row, class Id, class Number>
+QString named(const Trace& trace, Id id, Number number) {
+  if (!id) return {};
+  for (std::uint64_t i = 0; i < trace.store->rows<Row>(); ++i) {
+    const Row row = trace.store->row<Row>(i);
+    if (row.id != id) continue;
+    const QString name = trace.name(row.name);
+    return name.isEmpty() ? QString::number(number(row)) : name;
+  }
+  return QString::number(id.value);
+}
+
 template <class Value>
 QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value) {
   if constexpr (std::is_same_v<Value, prof::StringId>) {
     return trace.name(value);
+  } else if constexpr (std::is_same_v<Value, prof::ThreadId>) {
+    return named<prof::Thread>(trace, value, [](const prof::Thread& row) { return row.osTid; });
+  } else if constexpr (std::is_same_v<Value, prof::QueueId>) {
+    return named<prof::Queue>(trace, value, [](const prof::Queue& row) { return row.nativeId; });
+  } else if constexpr (std::is_same_v<Value, prof::DeviceId>) {
+    return named<prof::Device>(trace, value, [](const prof::Device& row) { return row.index; });
   } else if constexpr (requires { value.value; }) {
     return value ? QString::number(value.value) : QString();
   } else if constexpr (std::is_enum_v<Value>) {

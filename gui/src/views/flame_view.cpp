@@ -19,8 +19,9 @@ using analyzer::FlameNode;
 
 namespace {
 
-constexpr int kBarHeight = 22;
-constexpr int kBarPitch = 23;
+/// Few levels get higher bars, many lower ones.
+constexpr int kLowestPitch = 23;
+constexpr int kHighestPitch = 40;
 constexpr double kNarrowest = 0.8;
 
 /// Names of the threads of a graph, by node.
@@ -109,25 +110,26 @@ QRectF FlameView::barOf(std::uint32_t node) const {
 void FlameView::layOut() {
   bars_.clear();
   if (graph_ && !graph_->nodes.empty()) {
+    pitch_ = std::clamp(viewport()->height() / static_cast<int>(graph_->deepest + 1), kLowestPitch, kHighestPitch);
     // Callers of what is in focus stay, each over the full width.
     std::vector<std::uint32_t> callers;
     for (std::uint32_t at = focus_; at != 0; at = graph_->nodes[at].parent) callers.push_back(graph_->nodes[at].parent);
     int level = 0;
     for (auto at = callers.rbegin(); at != callers.rend(); ++at, ++level) {
-      bars_.push_back({*at, QRectF(0, level * kBarPitch, viewport()->width(), kBarHeight)});
+      bars_.push_back({*at, QRectF(0, level * pitch_, viewport()->width(), pitch_ - 1)});
     }
     place(focus_, 0, viewport()->width(), level);
   }
   double bottom = 0;
   for (const Bar& bar : bars_) bottom = std::max(bottom, bar.rect.bottom() + 1);
   verticalScrollBar()->setPageStep(viewport()->height());
-  verticalScrollBar()->setSingleStep(kBarPitch);
+  verticalScrollBar()->setSingleStep(pitch_);
   verticalScrollBar()->setRange(0, std::max(0, static_cast<int>(bottom) - viewport()->height()));
   viewport()->update();
 }
 
 void FlameView::place(std::uint32_t node, double left, double width, int level) {
-  bars_.push_back({node, QRectF(left, level * kBarPitch, width, kBarHeight)});
+  bars_.push_back({node, QRectF(left, level * pitch_, width, pitch_ - 1)});
   const FlameNode& at = graph_->nodes[node];
   const double perNs = at.totalNs > 0 ? width / static_cast<double>(at.totalNs) : 0;
   for (const std::uint32_t child : at.children) {

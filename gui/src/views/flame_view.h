@@ -61,6 +61,7 @@ class FlameView : public QAbstractScrollArea {
   std::vector<QString> threads_;
   std::vector<Bar> bars_;
   QString search_;
+  int pitch_ = 23;  ///< from one level to the next
   bool dark_ = true;
   std::uint32_t focus_ = 0;
   std::optional<std::uint32_t> selected_, hovered_;

@@ -284,22 +284,49 @@ void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, co
 
 void TimelinePage::searchFor(const QString& text) {
   found_->setVisible(!text.isEmpty());
-  matches_.clear();
+  matches_ = nullptr;
+  wantedNext_.reset();
+  searchJob_.cancel();
+  findJob_.cancel();
   if (text.isEmpty() || !view_->trace()) return;
-  matches_ = analyzer::matchNames(*view_->trace()->store, text.toStdString());
-  const auto count = static_cast<double>(analyzer::countMatches(*view_->trace()->tracks, matches_));
-  found_->setText(count == 0 ? tr("No event has such a name")
-                             : tr("%1 events, Enter for the next").arg(QString::fromStdString(countText(count))));
+  found_->setText(tr("Searching…"));
+  using Found = std::pair<Matches, std::uint64_t>;
+  searchJob_.start(
+      this,
+      [trace = view_->trace(), part = text.toStdString()](const Job::Wanted&) -> Found {
+        auto names = std::make_shared<const std::vector<bool>>(analyzer::matchNames(*trace->store, part));
+        return {names, analyzer::countMatches(*trace->tracks, *names)};
+      },
+      [this](const Found& found) {
+        const auto& [names, count] = found;
+        if (count > 0) matches_ = names;
+        found_->setText(count == 0 ? tr("No event has such a name")
+                                   : tr("%1 events, Enter for the next")
+                                         .arg(QString::fromStdString(countText(static_cast<double>(count)))));
+        if (wantedNext_) findNext(*wantedNext_);
+        Q_EMIT searched();
+      });
 }
 
 void TimelinePage::findNext(bool forward) {
-  if (matches_.empty()) return;
+  if (searchJob_.busy()) {
+    wantedNext_ = forward;  // as soon as it is known what matches
+    return;
+  }
+  wantedNext_.reset();
+  if (!matches_) return;
   prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
   if (const auto place = view_->selection()) {
     from = view_->trace()->track(place->track).lanes[static_cast<std::size_t>(place->lane)].startNs(place->event);
   }
-  if (const auto hit = analyzer::nextMatch(*view_->trace()->tracks, matches_, from, forward))
-    view_->reveal(placeOf(*hit));
+  findJob_.start(
+      this,
+      [trace = view_->trace(), names = matches_, from, forward](const Job::Wanted&) {
+        return analyzer::nextMatch(*trace->tracks, *names, from, forward);
+      },
+      [this](const std::optional<analyzer::TrackEvent>& hit) {
+        if (hit) view_->reveal(placeOf(*hit));
+      });
 }
 
 void TimelinePage::showArea() {

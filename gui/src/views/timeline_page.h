@@ -34,11 +34,11 @@ class TimelinePage : public QWidget {
   [[nodiscard]] TableModel* sums() const { return sums_; }
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QString searchResult() const;
-  [[nodiscard]] bool busy() const { return linkJob_.busy(); }
+  [[nodiscard]] bool busy() const { return linkJob_.busy() || searchJob_.busy() || findJob_.busy(); }
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
-  /// Selects the next event whose name contains the searched text.
+  /// Looks for the next event whose name contains the searched text, off the GUI's thread, and selects it.
   void findNext(bool forward);
   void searchFor(const QString& text);
   /// From a launch to its work, or back.
@@ -54,6 +54,8 @@ class TimelinePage : public QWidget {
   void sumsReady();
   /// What belongs to the selected event is known and drawn.
   void linksReady();
+  /// It is known how many events match the search.
+  void searched();
 
  private:
   void showSelection();
@@ -76,7 +78,11 @@ class TimelinePage : public QWidget {
   QTableView* sumsTable_;
   QTimer areaTimer_;
   Job linkJob_;
-  std::vector<bool> matches_;
+  using Matches = std::shared_ptr<const std::vector<bool>>;
+  Matches matches_;
+  std::optional<bool> wantedNext_;
+  Job searchJob_;
+  Job findJob_;
   int areaGeneration_ = 0;
 };
 
