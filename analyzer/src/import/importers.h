@@ -19,6 +19,9 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
 /// An SQLite export of Nsight Systems (or of ours in its schema).
 StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& options);
 
+/// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot), which is a pickle; nothing in it is executed.
+StoreResult importSnapshot(const std::filesystem::path& path, const OpenOptions& options);
+
 /// A Perfetto trace (protocol buffers).
 StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions& options);
 

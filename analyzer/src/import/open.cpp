@@ -18,6 +18,8 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
       return importNsys(path, options);
     case SourceKind::Perfetto:
       return importPerfetto(path, options);
+    case SourceKind::Pickle:
+      return importSnapshot(path, options);
     case SourceKind::Lcn: {
       auto reader = prof::Reader::open(path);
       if (!reader) return reader.error();
@@ -28,7 +30,7 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
     default:
       return prof::Error{
           fmt::format("{}: not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, SQLite exports "
-                      "of Nsight Systems and Perfetto traces (also gz and zstd)",
+                      "of Nsight Systems and Perfetto traces and memory snapshots of PyTorch (also gz and zstd)",
                       path.string())};
   }
 }

@@ -99,6 +99,18 @@ TEST(ChromeImport, MakesProcessesThreadsDevicesAndQueues) {
   EXPECT_EQ(store->row<Kernel>(0).device, device.id);
 }
 
+TEST(ChromeImport, RocmNamesMakeTheSameTables) {
+  const auto store = import(R"JSON({"traceEvents": [
+    {"ph":"X","cat":"hip_runtime","name":"hipLaunchKernel","pid":5,"tid":5,"ts":1,"dur":2,"args":{"correlation":3}},
+    {"ph":"X","cat":"Kernel","name":"Cijk_Ailk","pid":2,"tid":1,"ts":4,"dur":2,"args":{"correlation":3,"grid":[2,1,1]}},
+    {"ph":"X","cat":"gpu_memcpy","name":"CopyHostToDevice","pid":2,"tid":1,"ts":7,"dur":1,"args":{"bytes":64}}]})JSON");
+  EXPECT_EQ(store->row<Device>(0).kind, DeviceKind::Rocm);
+  EXPECT_EQ(store->row<Device>(0).index, 2U);
+  EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Runtime);
+  EXPECT_EQ(store->row<Kernel>(0).gridX, 2U);
+  EXPECT_EQ(store->row<Memcpy>(0).copyKind, CopyKind::HostToDevice);
+}
+
 TEST(ChromeImport, NestsRangesAndKeepsTheBaseTime) {
   const auto store = import(kKineto);
   const auto names = store->column<&Range::name>();

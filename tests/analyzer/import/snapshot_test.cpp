@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/store.h"
+#include "support/temp_file.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+using testing::HasSubstr;
+
+/// A pickle by Python's own module.
+class Pickled : public test::TempFile {
+ public:
+  Pickled(const std::string& kind, int protocol) : TempFile(".pickle") {
+    const std::string command =
+        "python3 " LACUNA_TOOLS "/make_pickle.py " + kind + " " + std::to_string(protocol) + " " + path().string();
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+};
+
+std::shared_ptr<const Store> open(const std::filesystem::path& path) {
+  auto store = Store::open(path);
+  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+  return store.ok() ? *store : nullptr;
+}
+std::string errorOf(std::string_view bytes) {
+  const test::TempFile file(".pickle", bytes);
+  const auto store = Store::open(file.path());
+  return store.ok() ? "" : store.error().message;
+}
+
+TEST(SnapshotImport, HistoryBecomesAllocationsWithStacksInEveryProtocol) {
+  for (const int protocol : {2, 3, 4, 5}) {
+    const auto store = open(Pickled("snapshot", protocol).path());
+    ASSERT_NE(store, nullptr);
+    // A segment and two blocks that were there before; then two allocations and two frees.
+    ASSERT_EQ(store->rows<Allocation>(), 7U) << protocol;
+    const auto first = store->row<Allocation>(3);
+    EXPECT_EQ(first.action, MemoryAction::Allocate);
+    EXPECT_EQ(first.address, 0x1200U);
+    EXPECT_EQ(first.bytes, 1024U);
+    EXPECT_EQ(first.timeNs, 1700000000000010000);
+    EXPECT_EQ(store->text(first.op), "forward (forward.py:10)");
+    const Args args(*store);
+    const auto stack = static_cast<std::uint64_t>(args.integer(first.args, "stack").value());
+    const auto frame = store->row<StackFrame>(stack - 1);
+    EXPECT_EQ(store->text(frame.function), "forward");
+    EXPECT_EQ(store->text(store->row<StackFrame>(frame.parent.value - 1).function), "train");
+    EXPECT_EQ(store->rows<StackFrame>(), 5U) << "callers are shared";
+  }
+}
+
+TEST(SnapshotImport, WhatWasThereBeforeTheHistoryIsTakenAtItsStart) {
+  const auto store = open(Pickled("snapshot", 4).path());
+  std::vector<std::uint64_t> addresses;
+  std::int64_t live = 0;
+  for (std::uint64_t i = 0; i < store->rows<Allocation>(); ++i) {
+    const auto row = store->row<Allocation>(i);
+    if (row.action == MemoryAction::Allocate) live += static_cast<std::int64_t>(row.bytes);
+    if (row.action == MemoryAction::Free) live -= static_cast<std::int64_t>(row.bytes);
+    if (row.timeNs == store->row<Allocation>(0).timeNs) addresses.push_back(row.address);
+  }
+  EXPECT_EQ(live, 1536) << "as the segment's allocated_size says";
+  EXPECT_THAT(addresses, testing::UnorderedElementsAre(0x1800, 0x1000, 0x1000, 0x1200));
+  EXPECT_EQ(store->text(store->row<LogLine>(0).text),
+            "out of memory on cuda:0: 1099511627776 bytes wanted, 77 free on the device");
+  EXPECT_TRUE(store->find("allocator.setting.expandable_segments"));
+  EXPECT_TRUE(store->find("allocator.cuda:0.inactive_bytes"));
+  EXPECT_EQ(store->rows<Mark>(), 2U);
+  EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(SnapshotImport, ALoneListOfSegmentsGivesTheState) {
+  const auto store = open(Pickled("segments", 4).path());
+  EXPECT_EQ(store->rows<Allocation>(), 3U);
+}
+
+TEST(SnapshotImport, NothingIsExecuted) {
+  const std::filesystem::path trap = "/tmp/lacuna-must-not-exist";
+  std::filesystem::remove(trap);
+  for (const int protocol : {2, 4}) {
+    const Pickled file("evil", protocol);
+    const auto store = Store::open(file.path());
+    ASSERT_FALSE(store.ok());
+    EXPECT_THAT(store.error().message, HasSubstr("names a class or function"));
+    EXPECT_THAT(store.error().message, HasSubstr("byte "));
+  }
+  EXPECT_FALSE(std::filesystem::exists(trap));
+}
+
+TEST(SnapshotImport, WhatIsNoSnapshotSaysSo) {
+  EXPECT_THAT(Store::open(Pickled("other", 5).path()).error().message, HasSubstr("_dump_snapshot"));
+  EXPECT_THAT(Store::open(Pickled("empty", 5).path()).error().message, HasSubstr("_record_memory_history"));
+}
+
+TEST(SnapshotImport, HostilePicklesAreRefusedByTheirByte) {
+  using namespace std::string_literals;
+  EXPECT_THAT(errorOf("\x80\x04]a."s), HasSubstr("byte 3"));
+  EXPECT_THAT(errorOf("\x80\x04h\x07."s), HasSubstr("slot 7"));
+  EXPECT_THAT(errorOf("\x80\x04}(K\x01u."s), HasSubstr("key without a value"));
+  EXPECT_THAT(errorOf("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"s), HasSubstr("claims a text"));
+  EXPECT_THAT(errorOf("\x80\x04]"s), HasSubstr("breaks off"));
+  EXPECT_THAT(errorOf("\x80\x04\xfe."s), HasSubstr("0xfe"));
+  EXPECT_THAT(errorOf("\x80\x04u."s), HasSubstr("no mark"));
+  EXPECT_THAT(errorOf("\x80\x04(0."s), HasSubstr("empty stack"));
+  EXPECT_THAT(errorOf("\x80\x05}\x8c\x0d"s), HasSubstr("breaks off"));
+}
+
+TEST(SnapshotImport, SelfReferenceAndRepetitionEnd) {
+  using namespace std::string_literals;
+  // {"device_traces": L} where L holds itself; then a list that repeats a list that repeats an event.
+  const std::string self =
+      "\x80\x04}\x8c\x0d"
+      "device_traces]\x94h\x00"
+      "as."s;
+  EXPECT_THAT(errorOf(self), HasSubstr("empty"));
+  std::string many =
+      "\x80\x04}\x8c\x0d"
+      "device_traces](](}\x8c\x06"
+      "action\x8c\x05"
+      "allocs\x94"s;
+  for (int i = 0; i < 3000; ++i) many += "h\x00"s;
+  many += "e\x94"s;
+  for (int i = 0; i < 3000; ++i) many += "h\x01"s;
+  many += "es."s;
+  EXPECT_THAT(errorOf(many), HasSubstr("repeat each other"));
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
