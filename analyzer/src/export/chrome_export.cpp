@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <unordered_map>
@@ -43,6 +44,8 @@ std::string_view defaultShape(ArgTable table) {
       return "";
   }
 }
+
+constexpr std::array<std::string_view, 4> kDeviceNames = {"device", "cpu", "cuda", "rocm"};
 
 class ChromeExport {
  public:
@@ -107,19 +110,32 @@ class ChromeExport {
     return found == environment_.end() ? std::to_string(number) : std::string(found->second);
   }
 
+  /// A device as a pid: the number alone is a CUDA device, as Kineto has it; others of ours say what they are, such as
+  /// "cpu:0@1234" for the CPU device of a process.
+  std::string deviceToken(const prof::Device& device) const {
+    const bool isNumber = device.kind == prof::DeviceKind::Cuda || isKineto_;
+    if (isNumber || environment_.contains(fmt::format("chrome.device.{}", device.id.value))) {
+      return token("device", device.id.value, device.index);
+    }
+    const auto kind = static_cast<std::size_t>(device.kind);
+    const auto owner = pids_.find(device.process);
+    return fmt::format("\"{}:{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
+                       owner == pids_.end() ? "" : fmt::format("@{}", owner->second));
+  }
+
   void readPlaces() {
     for (std::uint64_t i = 0; i < store_.rows<prof::Environment>(); ++i) {
       const auto row = store_.row<prof::Environment>(i);
       environment_.try_emplace(std::string(store_.text(row.key)), store_.text(row.value));
     }
-    std::unordered_map<prof::ProcessId, std::string> pids;
+    isKineto_ = environment("source.format") == "kineto";
     for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
       const auto row = store_.row<prof::Process>(i);
-      pids[row.id] = token("pid", row.id.value, row.osPid);
+      pids_[row.id] = token("pid", row.id.value, row.osPid);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
       const auto row = store_.row<prof::Thread>(i);
-      threads_[row.id] = {pids[row.process], token("tid", row.id.value, row.osTid)};
+      threads_[row.id] = {pids_[row.process], token("tid", row.id.value, row.osTid)};
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
       const auto row = store_.row<prof::Device>(i);
@@ -128,8 +144,8 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
-      queues_[row.id] = {token("device", row.device.value, device.index), token("stream", row.id.value, row.nativeId),
-                         device.index, device.multiprocessors, row.nativeId};
+      queues_[row.id] = {deviceToken(device), token("stream", row.id.value, row.nativeId), device.index,
+                         device.multiprocessors, row.nativeId};
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
       const auto row = store_.row<prof::CounterTrack>(i);
@@ -139,13 +155,11 @@ class ChromeExport {
 
   void writeHead() {
     std::string head = "{";
-    bool isKineto = false;
     std::string metadata;
     for (std::uint64_t i = 0; i < store_.rows<prof::Environment>(); ++i) {
       const auto row = store_.row<prof::Environment>(i);
       const std::string_view key = store_.text(row.key);
       const std::string_view value = store_.text(row.value);
-      isKineto |= key == "source.format" && value == "kineto";
       if (key == "chrome.metadata" || key == "chrome.event") {
         metadata += metadata.empty() ? "\n" : ",\n";
         metadata += value;
@@ -160,7 +174,7 @@ class ChromeExport {
     sink_.write(head);
     if (!metadata.empty()) sink_.write(metadata);
     first_ = metadata.empty();
-    if (!isKineto) describeOwnTrace();
+    if (!isKineto_) describeOwnTrace();
   }
 
   /// What a file of ours says about processes and devices, in Kineto's words.
@@ -179,6 +193,10 @@ class ChromeExport {
     }
     std::string list;
     for (const auto& [id, device] : devices_) {
+      if (device.kind != prof::DeviceKind::Cuda) {
+        name("process_name", deviceToken(device), "0", store_.text(device.name));
+        continue;
+      }
       list += list.empty() ? "" : ", ";
       list += fmt::format("{{\"id\": {}, \"name\": ", device.index);
       json::appendQuoted(list, store_.text(device.name));
@@ -232,11 +250,16 @@ class ChromeExport {
 
   void readShape(prof::ArgSetId set, ArgTable table) {
     set_ = set;
-    std::string_view shape = set ? store_.text(args_.shape(set)) : defaultShape(table);
     lines_.clear();
+    if (set) addLines(store_.text(args_.shape(set)));
+    // The shapes of a Chrome trace name all arguments; others only those that no column holds.
+    if (!set || !isKineto_) addLines(defaultShape(table));
+  }
+  void addLines(std::string_view shape) {
     while (!shape.empty()) {
       const std::size_t end = shape.find('\n');
-      lines_.push_back(shape.substr(0, end));
+      const std::string_view line = shape.substr(0, end);
+      if (std::ranges::find(lines_, line) == lines_.end()) lines_.push_back(line);
       if (end == std::string_view::npos) break;
       shape.remove_prefix(end + 1);
     }
@@ -296,6 +319,9 @@ class ChromeExport {
         number_.clear();
         renderArg(argRule(table, key), source_, number_);
         put(key, number_);
+      } else if (line[0] == kShapeFlow && key.starts_with('"')) {
+        out_ += out_.back() == '{' ? "" : ", ";
+        out_ += key;
       } else {
         continue;
       }
@@ -322,7 +348,7 @@ class ChromeExport {
 
   void impliedFlows() {
     for (const std::string_view line : lines_) {
-      if (line.size() < 3 || line[0] != kShapeFlow) continue;
+      if (line.size() < 3 || line[0] != kShapeFlow || line[1] == '"') continue;
       const std::size_t first = line.find('|');
       const std::size_t second = line.find('|', first + 1);
       const std::size_t third = line.find('|', second + 1);
@@ -350,7 +376,7 @@ class ChromeExport {
     source_.correlation = row.correlation;
     source_.payload = row.payload;
     source_.text = store_.text(row.text);
-    if (!row.args) ownRangeArgs(row);
+    if (!row.args || !isKineto_) ownRangeArgs(row);
     end(ArgTable::Range);
   }
   /// Ranges of our own recordings have columns that Kineto knows no words for, and no shape that could name them.
@@ -410,7 +436,7 @@ class ChromeExport {
   }
   void mark(const prof::Mark& row) {
     begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, threads_[row.thread], row.timeNs);
-    if (!row.args) put("s", "\"t\"");
+    if (!row.args || !isKineto_) putUnlessGiven("s", "\"t\"");
     end(ArgTable::Mark);
   }
   void allocation(const prof::Allocation& row) {
@@ -420,12 +446,21 @@ class ChromeExport {
           thread == threads_.end() ? kNowhere : thread->second, row.timeNs);
     if (store_.find("[memory]") == prof::StringId())
       out_.replace(out_.find("\"name\": \"\""), 10, "\"name\": \"[memory]\"");
-    if (!row.args) put("s", "\"t\"");
+    if (!row.args || !isKineto_) putUnlessGiven("s", "\"t\"");
     source_.bytes = row.bytes;
     source_.freed = row.action == prof::MemoryAction::Free || row.action == prof::MemoryAction::ExternalFree;
     source_.address = row.address;
     source_.deviceIndex = devices_[row.device].index;
+    if (!row.args || !isKineto_) ownAllocationArgs(row);
     end(ArgTable::Allocation);
+  }
+  /// Which queue's memory it is, in the words that the queue itself has as pid and tid.
+  void ownAllocationArgs(const prof::Allocation& row) {
+    constants_ = row.device ? "~\"Device Type\": 1" : "~\"Device Type\": 0";
+    const auto queue = queues_.find(row.queue);
+    if (queue != queues_.end())
+      constants_ += ", \"Device\": " + queue->second.pid + ", \"Stream\": " + queue->second.tid;
+    lines_.emplace_back(constants_);
   }
   void counter(const prof::CounterSample& row) {
     const prof::CounterTrack& track = tracks_[row.track];
@@ -448,6 +483,8 @@ class ChromeExport {
     const char phase = row.phase == prof::FlowPhase::Begin ? 's' : row.phase == prof::FlowPhase::Step ? 't' : 'f';
     begin(phase, ArgTable::Flow, row.args, store_.text(row.category), row.name,
           row.queue ? queues_[row.queue] : threads_[row.thread], row.timeNs);
+    // Points of a flow are joined by category, name and id, so the format wants all three.
+    if (!row.category && !isKineto_) putUnlessGiven("cat", "\"\"");
     putUnlessGiven("id", std::to_string(row.id));
     end(ArgTable::Flow);
   }
@@ -462,7 +499,10 @@ class ChromeExport {
   std::map<prof::DeviceId, prof::Device> devices_;
   std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
 
-  std::string out_, number_, tail_;
+  std::unordered_map<prof::ProcessId, std::string> pids_;
+  bool isKineto_ = false;
+
+  std::string out_, number_, tail_, constants_;
   std::vector<std::string_view> lines_;
   prof::ArgSetId set_;
   ArgSource source_;

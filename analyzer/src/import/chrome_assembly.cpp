@@ -243,6 +243,23 @@ prof::ProcessId ChromeAssembly::processFor(const std::string& pid) {
   return at->second;
 }
 
+/// Our exports call the CPU device of process 1234 "cpu:0@1234".
+void ChromeAssembly::readDeviceName(std::string_view token, prof::Device& device) {
+  static constexpr std::pair<std::string_view, prof::DeviceKind> kKinds[] = {
+      {"\"device:", prof::DeviceKind::Other}, {"\"cpu:", prof::DeviceKind::Cpu}, {"\"rocm:", prof::DeviceKind::Rocm}};
+  for (const auto& [prefix, kind] : kKinds) {
+    if (!token.starts_with(prefix) || !token.ends_with('"')) continue;
+    const std::string_view rest = token.substr(prefix.size(), token.size() - prefix.size() - 1);
+    const std::size_t at = rest.find('@');
+    const auto index = smallNumber(std::string(rest.substr(0, at)));
+    if (!index) return;
+    device.kind = kind;
+    device.index = *index;
+    if (at != std::string_view::npos) device.process = processFor(std::string(rest.substr(at + 1)));
+    return;
+  }
+}
+
 prof::DeviceId ChromeAssembly::deviceFor(const std::string& pid) {
   const auto [at, isNew] = devices_.try_emplace(pid, prof::DeviceId(static_cast<std::uint32_t>(devices_.size()) + 1));
   if (!isNew) return at->second;
@@ -253,8 +270,10 @@ prof::DeviceId ChromeAssembly::deviceFor(const std::string& pid) {
     device.index = *number;
   } else {
     addEnvironment(fmt::format("chrome.device.{}", device.id.value), pid);
+    readDeviceName(pid, device);
   }
-  if (const auto info = deviceInfo_.find(device.index); info != deviceInfo_.end()) {
+  const auto info = deviceInfo_.find(device.index);
+  if (info != deviceInfo_.end() && device.kind == prof::DeviceKind::Cuda) {
     device.name = builder_.intern(info->second.name);
     device.memoryBytes = info->second.memoryBytes;
     device.multiprocessors = info->second.multiprocessors;
@@ -292,6 +311,7 @@ void ChromeAssembly::makeQueue(std::uint32_t location) {
   } else {
     addEnvironment(fmt::format("chrome.stream.{}", queue.id.value), place.tid);
   }
+  queue.process = builder_.columns<prof::Device>().process[queue.device.value - 1];
   builder_.append(queue);
   queues_[location] = queue.id;
 }
@@ -343,8 +363,15 @@ void ChromeAssembly::placeRows() {
   onDevice(builder_.columns<prof::Memcpy>());
   onDevice(builder_.columns<prof::Memset>());
   onDevice(builder_.columns<prof::Sync>());
-  for (prof::DeviceId& device : builder_.columns<prof::Allocation>().device) {
-    if (device) device = deviceFor(std::to_string(device.value - 1));
+  auto& allocations = builder_.columns<prof::Allocation>();
+  queuesOf(allocations.queue);
+  for (std::size_t i = 0; i < allocations.queue.size(); ++i) {
+    prof::DeviceId& device = allocations.device[i];
+    if (allocations.queue[i]) {
+      device = deviceOf[allocations.queue[i].value];
+    } else if (device) {
+      device = deviceFor(std::to_string(device.value - 1));
+    }
   }
 }
 
@@ -362,6 +389,10 @@ void ChromeAssembly::nameFromMetadata(std::string_view event) {
     const auto process = processes_.find(pidToken);
     if (process != processes_.end()) {
       builder_.columns<prof::Process>().name[process->second.value - 1] = builder_.intern(name);
+    }
+    const auto device = devices_.find(pidToken);
+    if (device != devices_.end() && pidToken.starts_with('"')) {
+      builder_.columns<prof::Device>().name[device->second.value - 1] = builder_.intern(name);
     }
     return;
   }
@@ -393,11 +424,14 @@ void ChromeAssembly::readMetadata() {
     if (!seen[calls.name[i].value]) isRocm |= builder_.text(calls.name[i]).substr(0, 3) == "hip";
     seen[calls.name[i].value] = true;
   }
-  if (isRocm) std::ranges::fill(builder_.columns<prof::Device>().kind, prof::DeviceKind::Rocm);
+  if (isRocm) {
+    std::ranges::replace(builder_.columns<prof::Device>().kind, prof::DeviceKind::Cuda, prof::DeviceKind::Rocm);
+  }
   // With one process that calls the driver, its are all the queues.
   if (std::ranges::count(calling, true) != 1) return;
   const auto process = static_cast<std::uint32_t>(std::ranges::find(calling, true) - calling.begin());
-  std::ranges::fill(builder_.columns<prof::Queue>().process, prof::ProcessId(process));
+  auto& queues = builder_.columns<prof::Queue>();
+  for (prof::ProcessId& owner : queues.process) owner = owner ? owner : prof::ProcessId(process);
 }
 
 /// Nesting depths, and the first and last moments of threads and processes. Needs the ranges in time order.

@@ -48,6 +48,7 @@ class ChromeAssembly {
 
   void makePlaces();
   prof::ProcessId processFor(const std::string& pid);
+  void readDeviceName(std::string_view token, prof::Device& device);
   prof::DeviceId deviceFor(const std::string& pid);
   void makeThread(std::uint32_t location);
   void makeQueue(std::uint32_t location);

@@ -404,6 +404,16 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
   const bool onDevice = type != nullptr && type->value != "0" && index && *index >= 0;
   // The number of a physical device plus one; the host's memory is 0.
   row.device.value = onDevice ? static_cast<std::uint32_t>(*index) + 1 : 0;
+  // Our own exports name the queue as they name it elsewhere.
+  const auto* owner = find(event, "Device");
+  const auto* stream = find(event, "Stream");
+  if (owner != nullptr && stream != nullptr) {
+    RawEvent place;
+    place.pid = owner->value;
+    place.tid = stream->value;
+    row.queue.value = locate(place, Use::Device);
+    row.device.value = 0;
+  }
   source_.bytes = row.bytes;
   source_.freed = *size < 0;
   source_.address = row.address;

@@ -4,12 +4,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <simdjson.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <sstream>
 
 #include "lacuna/analyzer/store_builder.h"
+#include "support/random_store.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -159,6 +162,107 @@ TEST(Export, TablesBecomeCsvAndJson) {
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("api_call"));
   EXPECT_FALSE(std::filesystem::exists(csv.path()));
+}
+
+/// A recording of ours: the CPU device of a process beside a CUDA device of the same number.
+std::shared_ptr<const Store> twoKindsOfDevices() {
+  using namespace prof;
+  StoreBuilder builder;
+  builder.append(Process{ProcessId(1), {}, 100, 0, 50, builder.intern("train"), {}, -1, -1});
+  builder.append(Thread{ThreadId(1), ProcessId(1), 101, 0, 50, {}});
+  builder.append(Device{DeviceId(1), DeviceKind::Cpu, 0, ProcessId(1), builder.intern("host cores")});
+  builder.append(Device{DeviceId(2), DeviceKind::Cuda, 0, {}, builder.intern("H100")});
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    builder.append(Queue{QueueId(i), DeviceId(i), ProcessId(1), 3, {}});
+    builder.append(ApiCall{i * 10, 2, ThreadId(1), ApiKind::Runtime, builder.intern("launch"), i});
+    Kernel kernel;
+    kernel.startNs = i * 10 + 5;
+    kernel.durNs = 4;
+    kernel.queue = QueueId(i);
+    kernel.device = DeviceId(i);
+    kernel.correlation = i;
+    kernel.name = builder.intern("gemm");
+    builder.append(kernel);
+    Allocation block;
+    block.timeNs = i * 10;
+    block.thread = ThreadId(1);
+    block.device = DeviceId(i);
+    block.queue = QueueId(i);
+    block.bytes = 512;
+    builder.append(block);
+  }
+  return builder.build();
+}
+
+TEST(Export, ACpuDeviceComesBackFromChromeJsonAsItself) {
+  const test::TempFile first(".json");
+  const test::TempFile second(".json");
+  ASSERT_TRUE(exportTrace(*twoKindsOfDevices(), first.path(), Format::Chrome).ok());
+  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
+  for (const auto& path : {first.path(), second.path()}) {
+    const auto store = open(path);
+    ASSERT_EQ(store->rows<prof::Device>(), 2U);
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      const auto kernel = store->row<prof::Kernel>(i);
+      const auto block = store->row<prof::Allocation>(i);
+      const auto device = store->row<prof::Device>(kernel.device.value - 1);
+      EXPECT_EQ(device.kind, i == 0 ? prof::DeviceKind::Cpu : prof::DeviceKind::Cuda);
+      EXPECT_EQ(device.index, 0U);
+      EXPECT_EQ(store->text(device.name), i == 0 ? "host cores" : "H100");
+      EXPECT_EQ(device.process.value, i == 0 ? 1U : 0U);
+      EXPECT_EQ(block.device, kernel.device);
+      EXPECT_EQ(block.queue, kernel.queue);
+      EXPECT_EQ(store->row<prof::Queue>(kernel.queue.value - 1).process.value, 1U);
+    }
+  }
+}
+
+/// The fields that the published description of the trace event format requires of each phase.
+TEST(Export, ChromeJsonHasTheFieldsThatTheFormatRequires) {
+  const std::map<std::string, std::vector<std::string>> required = {{"X", {"name", "pid", "tid", "ts", "dur"}},
+                                                                    {"i", {"name", "pid", "tid", "ts", "s"}},
+                                                                    {"C", {"name", "pid", "ts", "args"}},
+                                                                    {"s", {"name", "cat", "id", "pid", "tid", "ts"}},
+                                                                    {"t", {"name", "cat", "id", "pid", "tid", "ts"}},
+                                                                    {"f", {"name", "cat", "id", "pid", "tid", "ts"}},
+                                                                    {"M", {"name", "pid", "args"}}};
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    const test::TempFile file(".json");
+    ASSERT_TRUE(exportTrace(*test::randomStore(seed), file.path(), Format::Chrome).ok());
+    simdjson::dom::parser parser;
+    simdjson::dom::element trace;
+    ASSERT_EQ(parser.load(file.path().string()).get(trace), simdjson::SUCCESS);
+    std::map<std::string, int> seen;
+    simdjson::dom::array events;
+    ASSERT_EQ(trace["traceEvents"].get(events), simdjson::SUCCESS);
+    for (const simdjson::dom::element event : events) {
+      std::string_view phase;
+      ASSERT_EQ(event["ph"].get(phase), simdjson::SUCCESS);
+      ++seen[std::string(phase)];
+      const auto fields = required.find(std::string(phase));
+      ASSERT_NE(fields, required.end()) << phase;
+      for (const std::string& field : fields->second) {
+        EXPECT_EQ(event[field].error(), simdjson::SUCCESS) << phase << " without " << field;
+      }
+      for (const char* number : {"ts", "dur"}) {
+        double value = 0;
+        if (event[number].error() == simdjson::SUCCESS) {
+          EXPECT_EQ(event[number].get(value), simdjson::SUCCESS) << number << " is a number";
+          EXPECT_GE(value, 0);
+        }
+      }
+      std::string_view scope;
+      if (phase == "i") {
+        EXPECT_EQ(event["s"].get(scope), simdjson::SUCCESS);
+        EXPECT_TRUE(scope == "t" || scope == "p" || scope == "g");
+      }
+      simdjson::dom::object args;
+      if (event["args"].error() == simdjson::SUCCESS) {
+        EXPECT_EQ(event["args"].get(args), simdjson::SUCCESS);
+      }
+    }
+    EXPECT_GE(seen.size(), 5U);
+  }
 }
 
 TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
