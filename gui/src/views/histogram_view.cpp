@@ -93,7 +93,8 @@ void HistogramView::paintEvent(QPaintEvent*) {
     const double x = static_cast<double>(bucket) * pitch;
     const Qt::Alignment side = i == 0 ? Qt::AlignLeft : i == count ? Qt::AlignRight : Qt::AlignHCenter;
     const double left = i == 0 ? 0 : i == count ? width() - 100.0 : x - 50;
-    painter.drawText(QRectF(left, area.bottom() + 4, 100, 16), side, durationWords(histogram_.bucketStartNs(bucket)));
+    painter.drawText(QRectF(left, area.bottom() + 4, 100, 16), side,
+                     durationWords(std::round(histogram_.bucketStartNs(bucket))));
   }
   const double low = std::log(histogram_.bucketStartNs(0));
   const double range = std::log(histogram_.bucketStartNs(histogram_.counts.size())) - low;

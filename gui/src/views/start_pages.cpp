@@ -9,12 +9,15 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 namespace lacuna::gui {
 
 namespace {
 
-constexpr int kColumnWidth = 560;
+constexpr int kColumnWidth = 600;
+constexpr int kRecentRow = 29;
+constexpr int kMostRecentHeight = 240;
 
 QLabel* label(const QString& text, const char* role, QWidget* parent) {
   auto* out = new QLabel(text, parent);
@@ -43,8 +46,9 @@ QVBoxLayout* centredColumn(QWidget* page) {
 WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
   QVBoxLayout* column = centredColumn(this);
   column->addWidget(label(tr("See where training time goes"), "title", this));
-  column->addWidget(label(tr("Open a trace that Lacuna, PyTorch's profiler or Nsight Systems wrote, or drop one here."),
-                          "dim", this));
+  column->addWidget(
+      label(tr("Open a trace that Lacuna, PyTorch's profiler, Nsight Systems or Perfetto wrote, or drop one here."),
+            "dim", this));
   column->addSpacing(8);
   auto* open = new QPushButton(tr("Open a trace…"), this);
   open->setObjectName(QStringLiteral("primary"));
@@ -65,7 +69,6 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
   column->addSpacing(18);
   recentTitle_ = label(tr("Recent"), "heading", this);
   recent_ = new QListWidget(this);
-  recent_->setMaximumHeight(190);
   recent_->setAccessibleName(tr("Recent traces"));
   connect(recent_, &QListWidget::itemActivated, this,
           [this](QListWidgetItem* item) { Q_EMIT recentClicked(item->data(Qt::UserRole).toString()); });
@@ -84,6 +87,7 @@ void WelcomePage::setRecent(const QStringList& paths) {
     item->setData(Qt::UserRole, path);
     item->setToolTip(path);
   }
+  recent_->setFixedHeight(std::min<int>(kMostRecentHeight, kRecentRow * static_cast<int>(paths.size()) + 4));
   recentTitle_->setVisible(!paths.isEmpty());
   recent_->setVisible(!paths.isEmpty());
 }

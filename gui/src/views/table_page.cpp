@@ -132,7 +132,7 @@ void TablePage::showSourceRow(std::size_t row) {
   for (int at = 0; at < model_->rowCount(); ++at) {
     if (model_->sourceRow(at) != row) continue;
     table_->selectRow(at);
-    return table_->scrollTo(model_->index(at, 0), QAbstractItemView::PositionAtCenter);
+    return table_->scrollTo(model_->index(at, 0), QAbstractItemView::EnsureVisible);
   }
 }
 
