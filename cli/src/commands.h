@@ -21,6 +21,7 @@ void addTrigger(CLI::App& app, int& exitCode);
 void addDoctor(CLI::App& app, int& exitCode);
 void addGenerate(CLI::App& app, int& exitCode);
 void addConvert(CLI::App& app, int& exitCode);
+void addMerge(CLI::App& app, int& exitCode);
 void addQuery(CLI::App& app, int& exitCode);
 void addGui(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
@@ -43,6 +44,7 @@ inline constexpr AddCommand kCommands[] = {
     addGui,
     addQuery,
     addConvert,
+    addMerge,
     addInfo,
     addRecover,
     addGenerate,

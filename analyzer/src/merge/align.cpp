@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/align.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::TimeNs;
+
+/// Later than any clock that counts from the start of a machine: CLOCK_REALTIME in this century.
+constexpr TimeNs kTimeOfDayNs = 946'684'800'000'000'000;
+
+bool isStepMarker(std::string_view name) {
+  return name.starts_with("ProfilerStep#") || name == "step" || name.starts_with("step ") ||
+         name.starts_with("step_") || name.starts_with("Step ");
+}
+
+struct Marker {
+  TimeNs startNs = 0, endNs = 0;
+  std::string name;
+};
+
+/// Step markers of the host in time order; markers of the same name are numbered.
+std::vector<Marker> markersOf(const Store& store) {
+  std::vector<Marker> markers;
+  std::unordered_map<std::uint32_t, bool> known;
+  std::map<std::string, std::uint64_t> count;
+  const auto names = store.column<&prof::Range::name>();
+  const auto starts = store.column<&prof::Range::startNs>();
+  const auto lengths = store.column<&prof::Range::durNs>();
+  const auto threads = store.column<&prof::Range::thread>();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!threads[i]) continue;
+    const auto [at, isNew] = known.try_emplace(names[i].value, false);
+    if (isNew) at->second = isStepMarker(store.text(names[i]));
+    if (!at->second) continue;
+    std::string name(store.text(names[i]));
+    const std::uint64_t number = count[name]++;
+    markers.push_back({starts[i], starts[i] + lengths[i], name + '\n' + std::to_string(number)});
+  }
+  return markers;
+}
+
+/// Ends of collectives by step and name. Those outside of all steps have a step of their own.
+std::map<std::pair<std::string, std::string>, std::vector<TimeNs>> collectivesOf(const Store& store,
+                                                                                 const std::vector<Marker>& markers) {
+  std::map<std::pair<std::string, std::string>, std::vector<TimeNs>> out;
+  std::unordered_map<std::uint32_t, bool> known;
+  const auto names = store.column<&prof::Kernel::name>();
+  const auto starts = store.column<&prof::Kernel::startNs>();
+  const auto lengths = store.column<&prof::Kernel::durNs>();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto [at, isNew] = known.try_emplace(names[i].value, false);
+    if (isNew) at->second = classifyKernel(store.text(names[i])) == Work::Communication;
+    if (!at->second) continue;
+    // The last step that began before it: device work may outlive its step's marker.
+    auto step = std::ranges::upper_bound(markers, starts[i], {}, &Marker::startNs);
+    const std::string name = step == markers.begin() ? std::string() : std::prev(step)->name;
+    out[{name, std::string(store.text(names[i]))}].push_back(starts[i] + lengths[i]);
+  }
+  return out;
+}
+
+/// The median of differences, and their median distance from it.
+Alignment summary(AlignedBy how, std::vector<std::int64_t> differences) {
+  const auto median = [](std::vector<std::int64_t>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+  };
+  Alignment out;
+  out.how = how;
+  out.matches = differences.size();
+  out.offsetNs = median(differences);
+  for (std::int64_t& value : differences) value = std::abs(value - out.offsetNs);
+  out.spreadNs = median(differences);
+  return out;
+}
+
+std::optional<Alignment> byCollectives(const Store& reference, const Store& other, const std::vector<Marker>& ours,
+                                       const std::vector<Marker>& theirs) {
+  const auto first = collectivesOf(reference, ours);
+  const auto second = collectivesOf(other, theirs);
+  std::vector<std::int64_t> differences;
+  for (const auto& [key, ends] : first) {
+    const auto match = second.find(key);
+    if (match == second.end() || match->second.size() != ends.size()) continue;
+    for (std::size_t i = 0; i < ends.size(); ++i) differences.push_back(ends[i] - match->second[i]);
+  }
+  if (differences.empty()) return std::nullopt;
+  return summary(AlignedBy::Collectives, std::move(differences));
+}
+
+/// The difference between the time of day and the trace's clock, where the trace knows it.
+std::optional<std::int64_t> timeOfDay(const Store& store) {
+  if (store.rows<prof::Clock>() == 0) return std::nullopt;
+  const auto clock = store.row<prof::Clock>(0);
+  if (clock.realtimeNs < kTimeOfDayNs) return std::nullopt;
+  return clock.realtimeNs - clock.timeNs;
+}
+
+std::optional<Alignment> byMarkers(const std::vector<Marker>& ours, const std::vector<Marker>& theirs) {
+  std::map<std::string, TimeNs> starts;
+  for (const Marker& marker : ours) starts[marker.name] = marker.startNs;
+  std::vector<std::int64_t> differences;
+  for (const Marker& marker : theirs) {
+    if (const auto match = starts.find(marker.name); match != starts.end()) {
+      differences.push_back(match->second - marker.startNs);
+    }
+  }
+  if (differences.empty()) return std::nullopt;
+  return summary(AlignedBy::Markers, std::move(differences));
+}
+
+}  // namespace
+
+Alignment alignTo(const Store& reference, const Store& other) {
+  const auto ours = markersOf(reference);
+  const auto theirs = markersOf(other);
+  if (const auto found = byCollectives(reference, other, ours, theirs)) return *found;
+  Alignment out;
+  const auto our = timeOfDay(reference);
+  const auto their = timeOfDay(other);
+  if (our && their) {
+    out.how = AlignedBy::Clocks;
+    out.offsetNs = *their - *our;
+    out.matches = 1;
+    return out;
+  }
+  if (const auto found = byMarkers(ours, theirs)) return *found;
+  out.how = AlignedBy::Start;
+  out.offsetNs = reference.span().startNs - other.span().startNs;
+  return out;
+}
+
+}  // namespace lacuna::analyzer

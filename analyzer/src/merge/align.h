@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/analyzer/merge.h"
+
+namespace lacuna::analyzer {
+
+/// What must be added to the times of `other` to bring them to the clock of `reference`.
+Alignment alignTo(const Store& reference, const Store& other);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "lacuna/analyzer/store_builder.h"
+#include "merge/align.h"
+
+namespace lacuna::analyzer {
+
+using namespace prof;
+
+namespace {
+
+/// Keys of environment rows that end in the id of a place.
+constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {{{"chrome.pid.", Refers::Process},
+                                                                            {"chrome.tid.", Refers::Thread},
+                                                                            {"chrome.device.", Refers::Device},
+                                                                            {"chrome.stream.", Refers::Queue}}};
+
+/// Appends the rows of one trace after the other.
+class Merge {
+ public:
+  explicit Merge(std::size_t inputs) : isAlone_(inputs < 2) {}
+
+  void add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
+    store_ = &store;
+    texts_.assign(store.stringCount(), StringId());
+    for (std::uint32_t i = 1; i < store.stringCount(); ++i) texts_[i] = builder_.intern(store.text(StringId(i)));
+    ids_.clear();
+    forEachTable([&]<class Row>() { numberRows<Row>(); });
+    forEachTable([&]<class Row>() { addRows<Row>(alignment.offsetNs, number, numberRanks); });
+    say(number, "path", store.path().string());
+    say(number, "aligned_by", nameOf(alignment.how));
+    say(number, "offset_ns", std::to_string(alignment.offsetNs));
+    say(number, "matches", std::to_string(alignment.matches));
+    say(number, "spread_ns", std::to_string(alignment.spreadNs));
+    for (std::string& warning : store.warnings())
+      builder_.addWarning(fmt::format("{}: {}", store.path().string(), warning));
+  }
+  std::shared_ptr<const Store> finish() { return builder_.build(); }
+
+ private:
+  using Ids = std::unordered_map<std::uint32_t, std::uint32_t>;
+
+  void say(std::size_t number, std::string_view what, std::string_view value) {
+    builder_.append(
+        Environment{{}, builder_.intern(fmt::format("merge.input{}.{}", number, what)), builder_.intern(value)});
+  }
+
+  /// New ids for the rows that others refer to.
+  template <class Row>
+  void numberRows() {
+    if constexpr (requires(Row row) { row.id.value; }) {
+      Ids& ids = ids_[detail::refersOf<decltype(Row::id)>()];
+      std::uint32_t& last = last_[Row::kTable];
+      for (std::uint64_t i = 0; i < store_->rows<Row>(); ++i) {
+        const Row row = store_->row<Row>(i);
+        if constexpr (std::is_same_v<Row, Device>) {
+          const std::string uuid(store_->text(row.uuid));
+          if (!uuid.empty()) {
+            const auto [at, isNew] = devices_.try_emplace(uuid, last + 1);
+            if (isNew) ++last;
+            ids.try_emplace(row.id.value, at->second);
+            continue;
+          }
+        }
+        if (ids.try_emplace(row.id.value, last + 1).second) ++last;
+      }
+    }
+  }
+
+  std::uint32_t mapped(Refers refers, std::uint32_t id) const {
+    const auto table = ids_.find(refers);
+    if (id == 0 || table == ids_.end()) return 0;
+    const auto found = table->second.find(id);
+    return found == table->second.end() ? 0 : found->second;
+  }
+
+  template <class Row>
+  void addRows(std::int64_t offsetNs, std::size_t number, bool numberRanks) {
+    for (std::uint64_t i = 0; i < store_->rows<Row>(); ++i) {
+      Row row = store_->row<Row>(i);
+      Row::forEachMember([&]<auto Member>() {
+        auto& value = row.*Member;
+        using T = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, StringId>) {
+          value = value.value < texts_.size() ? texts_[value.value] : StringId();
+        } else if constexpr (detail::refersOf<T>() != Refers::Nothing) {
+          value.value = mapped(detail::refersOf<T>(), value.value);
+        }
+      });
+      if constexpr (requires { row.startNs; }) row.startNs += offsetNs;
+      if constexpr (requires { row.timeNs; }) row.timeNs += offsetNs;
+      if constexpr (requires { row.endNs; }) row.endNs += offsetNs;
+      if constexpr (std::is_same_v<Row, Process>) {
+        if (numberRanks && row.rank < 0) row.rank = static_cast<std::int32_t>(number);
+      }
+      if constexpr (std::is_same_v<Row, Arg>) {
+        const bool isText = row.type == ArgType::Text || row.type == ArgType::Json;
+        if (isText) row.value = row.value < texts_.size() ? texts_[row.value].value : 0;
+      }
+      if constexpr (std::is_same_v<Row, Environment>) {
+        row.key = environmentKey(row.key, number);
+      }
+      if constexpr (std::is_same_v<Row, Device>) {
+        if (row.uuid && !known_.emplace(row.id).second) continue;
+      }
+      builder_.append(row);
+    }
+  }
+
+  /// Keys that name a place by its id follow the id; what surrounds one file's events says whose it is.
+  StringId environmentKey(StringId key, std::size_t number) {
+    const std::string text(builder_.text(key));
+    for (const auto& [prefix, refers] : kPlaceKeys) {
+      if (!text.starts_with(prefix)) continue;
+      std::uint32_t id = 0;
+      std::from_chars(text.data() + prefix.size(), text.data() + text.size(), id);
+      return builder_.intern(fmt::format("{}{}", prefix, mapped(refers, id)));
+    }
+    const bool isShared = text == "chrome.metadata" || text == "chrome.event" || text == "source.format";
+    if (isAlone_ || number == 0 || isShared || !text.starts_with("chrome.")) return key;
+    return builder_.intern(fmt::format("input{}.{}", number, text));
+  }
+
+  StoreBuilder builder_;
+  const Store* store_ = nullptr;
+  bool isAlone_;
+  std::vector<StringId> texts_;
+  std::map<Refers, Ids> ids_;
+  std::map<std::uint16_t, std::uint32_t> last_;
+  std::map<std::string, std::uint32_t> devices_;
+  std::set<DeviceId> known_;
+};
+
+bool hasRanks(const Store& store) {
+  return std::ranges::any_of(store.column<&Process::rank>(), [](std::int32_t rank) { return rank >= 0; });
+}
+
+}  // namespace
+
+std::string_view nameOf(AlignedBy how) {
+  switch (how) {
+    case AlignedBy::Reference:
+      return "reference";
+    case AlignedBy::Collectives:
+      return "collectives";
+    case AlignedBy::Clocks:
+      return "clocks";
+    case AlignedBy::Markers:
+      return "markers";
+    case AlignedBy::Start:
+      return "start";
+  }
+  return "";
+}
+
+Merged mergeTraces(std::span<const std::shared_ptr<const Store>> inputs) {
+  Merged out;
+  const bool numberRanks = std::ranges::none_of(inputs, [](const auto& store) { return hasRanks(*store); });
+  Merge merge(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    out.alignments.push_back(i == 0 ? Alignment() : alignTo(*inputs[0], *inputs[i]));
+    merge.add(*inputs[i], out.alignments.back(), i, numberRanks);
+  }
+  out.store = merge.finish();
+  return out;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/merge.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "commands.h"
+#include "lacuna/analyzer/export.h"
+#include "output.h"
+
+namespace lacuna::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::string to;
+};
+
+void describe(const std::string& path, const analyzer::Alignment& alignment) {
+  using analyzer::AlignedBy;
+  const auto signedDuration = [](std::int64_t ns) {
+    return fmt::format("{}{}", ns < 0 ? '-' : '+', humanDuration(ns < 0 ? -ns : ns));
+  };
+  switch (alignment.how) {
+    case AlignedBy::Reference:
+      fmt::print("{}: its clock is everybody's\n", path);
+      return;
+    case AlignedBy::Clocks:
+      fmt::print("{}: moved by {}, by the time of day (no common collectives)\n", path,
+                 signedDuration(alignment.offsetNs));
+      return;
+    case AlignedBy::Start:
+      fmt::print("{}: moved by {}\n", path, signedDuration(alignment.offsetNs));
+      printWarning(
+          fmt::format("{}: no common collectives, clocks or step markers: the traces' starts are laid on each "
+                      "other, so times across them mean little",
+                      path));
+      return;
+    default:
+      fmt::print("{}: moved by {}, by {} {} (median distance {})\n", path, signedDuration(alignment.offsetNs),
+                 withCommas(alignment.matches),
+                 alignment.how == AlignedBy::Collectives ? "collectives" : "step markers",
+                 humanDuration(alignment.spreadNs));
+  }
+}
+
+int run(Options options) {
+  using namespace analyzer;
+  const std::string out = options.files.back();
+  options.files.pop_back();
+  const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
+  if (!format) return printError(fmt::format("{}: say what to write with --to: {}", out, formatNames()));
+  std::vector<std::shared_ptr<const Store>> stores;
+  for (const std::string& path : options.files) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(path, out, ignored)) {
+      return printError(fmt::format("{}: is one of the traces that are read; name another file to write", out));
+    }
+    auto store = Store::open(path);
+    if (!store) return printError(store.error().message);
+    stores.push_back(std::move(*store));
+  }
+  const Merged merged = mergeTraces(stores);
+  for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged.alignments[i]);
+  const auto status = exportTrace(*merged.store, out, *format);
+  if (!status) return printError(status.error().message);
+  std::error_code ignored;
+  fmt::print("{}: {}\n", out, humanBytes(std::filesystem::file_size(out, ignored)));
+  return kOk;
+}
+
+}  // namespace
+
+void addMerge(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("merge", "Put the traces of a job's ranks on one clock, into one trace");
+  command->add_option("files", options->files, "the traces, then the file to write")->required()->expected(3, 100000);
+  command->add_option("--to", options->to,
+                      fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/merge.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+/// A rank of a job: steps with a few kernels and collectives, on a clock of its own.
+struct Rank {
+  std::int64_t skewNs = 0;
+  bool collectives = true;
+  bool markers = true;
+  TimeNs realtimeNs = 0;  ///< of the job's time 0; 0 for none
+  unsigned lostEvery = 0;
+  std::string uuid{};
+
+  [[nodiscard]] std::shared_ptr<const Store> make(unsigned seed) const {
+    StoreBuilder builder;
+    std::mt19937 random(seed);
+    builder.append(Process{ProcessId(1), {}, 100, skewNs, skewNs + 1000000, {}, {}, -1, -1});
+    builder.append(Thread{ThreadId(1), ProcessId(1), 100, skewNs, skewNs + 1000000, {}});
+    builder.append(Device{DeviceId(1), DeviceKind::Cuda, 0, {}, {}, builder.intern(uuid)});
+    builder.append(Queue{QueueId(1), DeviceId(1), ProcessId(1), 7, {}});
+    if (realtimeNs != 0) builder.append(Clock{skewNs, realtimeNs, 0, {}});
+    unsigned count = 0;
+    for (int step = 0; step < 20; ++step) {
+      const TimeNs base = 1000 + step * 40000;
+      if (markers) {
+        Range range;
+        // Ranks reach their steps at somewhat different times.
+        range.startNs = base + skewNs + static_cast<TimeNs>(random() % 300);
+        range.durNs = 35000;
+        range.thread = ThreadId(1);
+        range.name = builder.intern(fmt::format("ProfilerStep#{}", step));
+        builder.append(range);
+      }
+      for (int k = 0; k < 3; ++k) {
+        if (lostEvery != 0 && ++count % lostEvery == 0) continue;
+        Kernel kernel;
+        // Ranks arrive at different times and leave together.
+        const TimeNs end = base + 10000 + k * 8000 + static_cast<TimeNs>(random() % 50);
+        kernel.durNs = 1000 + static_cast<TimeNs>(random() % 4000);
+        kernel.startNs = end - kernel.durNs + skewNs;
+        kernel.queue = QueueId(1);
+        kernel.device = DeviceId(1);
+        kernel.name = builder.intern(collectives ? "ncclDevKernel_AllReduce_Sum_f32" : "gemm");
+        kernel.args = ArgSetId(static_cast<std::uint32_t>(builder.columns<ArgSet>().id.size()) + 1);
+        builder.append(ArgSet{kernel.args, builder.intern("+Group size")});
+        builder.append(Arg{kernel.args, ArgScope::Argument, builder.intern("Group size"), ArgType::Text,
+                           builder.intern("eight").value});
+        builder.append(kernel);
+      }
+    }
+    return builder.build();
+  }
+};
+
+Merged merge(std::initializer_list<Rank> ranks) {
+  std::vector<std::shared_ptr<const Store>> stores;
+  for (const Rank& rank : ranks) stores.push_back(rank.make(static_cast<unsigned>(stores.size()) + 1));
+  return mergeTraces(stores);
+}
+
+TEST(Merge, SkewedRanksAreAlignedOnTheirCollectives) {
+  const auto merged = merge({{.skewNs = 0}, {.skewNs = 5'000'000'000}, {.skewNs = -123'456'789}});
+  ASSERT_EQ(merged.alignments.size(), 3U);
+  EXPECT_EQ(merged.alignments[0].how, AlignedBy::Reference);
+  EXPECT_EQ(merged.alignments[1].how, AlignedBy::Collectives);
+  EXPECT_EQ(merged.alignments[1].matches, 60U);
+  EXPECT_NEAR(static_cast<double>(merged.alignments[1].offsetNs), -5e9, 50);
+  EXPECT_LT(merged.alignments[1].spreadNs, 50);
+  EXPECT_NEAR(static_cast<double>(merged.alignments[2].offsetNs), 123456789, 50);
+}
+
+TEST(Merge, CollectivesThatOneRankMissesDoNotShiftTheOthers) {
+  const auto merged = merge({{.skewNs = 0}, {.skewNs = 7'000'000, .lostEvery = 7}});
+  EXPECT_EQ(merged.alignments[1].how, AlignedBy::Collectives);
+  EXPECT_LT(merged.alignments[1].matches, 60U);
+  EXPECT_NEAR(static_cast<double>(merged.alignments[1].offsetNs), -7e6, 50);
+}
+
+TEST(Merge, WithoutCollectivesClocksThenMarkersThenStartsDecide) {
+  constexpr TimeNs kDay = 1'700'000'000'000'000'000;
+  const auto clocks = merge({{.collectives = false, .realtimeNs = kDay},
+                             {.skewNs = 900'000, .collectives = false, .realtimeNs = kDay + 100}});
+  EXPECT_EQ(clocks.alignments[1].how, AlignedBy::Clocks);
+  EXPECT_EQ(clocks.alignments[1].offsetNs, -900'000 + 100);
+  const auto markers = merge({{.collectives = false}, {.skewNs = 900'000, .collectives = false}});
+  EXPECT_EQ(markers.alignments[1].how, AlignedBy::Markers);
+  EXPECT_NEAR(static_cast<double>(markers.alignments[1].offsetNs), -900'000, 300);
+  const auto none =
+      merge({{.collectives = false, .markers = false}, {.skewNs = 5, .collectives = false, .markers = false}});
+  EXPECT_EQ(none.alignments[1].how, AlignedBy::Start);
+}
+
+TEST(Merge, RowsKeepTheirPlacesAndArguments) {
+  const auto merged = merge({{.skewNs = 0}, {.skewNs = 1000}});
+  const Store& store = *merged.store;
+  EXPECT_EQ(store.rows<Kernel>(), 120U);
+  EXPECT_EQ(store.rows<Process>(), 2U);
+  EXPECT_EQ(store.rows<Device>(), 2U);
+  EXPECT_EQ(store.row<Process>(0).rank, 0);
+  EXPECT_EQ(store.row<Process>(1).rank, 1);
+  std::array<int, 3> perQueue{};
+  for (std::uint64_t i = 0; i < store.rows<Kernel>(); ++i) {
+    const auto kernel = store.row<Kernel>(i);
+    ++perQueue[kernel.queue.value];
+    const auto queue = store.row<Queue>(kernel.queue.value - 1);
+    EXPECT_EQ(queue.device, kernel.device);
+    EXPECT_EQ(store.row<ArgSet>(kernel.args.value - 1).id, kernel.args);
+    EXPECT_EQ(store.text(StringId(static_cast<std::uint32_t>(store.row<Arg>(kernel.args.value - 1).value))), "eight");
+  }
+  EXPECT_EQ(perQueue[1], 60);
+  EXPECT_EQ(perQueue[2], 60);
+  EXPECT_TRUE(store.find("merge.input1.offset_ns"));
+}
+
+TEST(Merge, DevicesWithTheSameUniqueIdAreOne) {
+  const auto merged = merge({{.uuid = "GPU-1"}, {.skewNs = 10, .uuid = "GPU-1"}, {.skewNs = 20, .uuid = "GPU-2"}});
+  EXPECT_EQ(merged.store->rows<Device>(), 2U);
+  EXPECT_EQ(merged.store->row<Queue>(1).device, merged.store->row<Queue>(0).device);
+  EXPECT_NE(merged.store->row<Queue>(2).device, merged.store->row<Queue>(0).device);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
