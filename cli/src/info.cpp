@@ -88,6 +88,13 @@ double perRow(std::uint64_t bytes, std::uint64_t rows) {
   return rows == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(rows);
 }
 
+/// What was computed from the rows, and can be again.
+std::uint64_t derivedBytes(const prof::Reader& reader) {
+  std::uint64_t bytes = 0;
+  for (const prof::DerivedBlock& block : reader.derivedBlocks()) bytes += block.bytes;
+  return bytes;
+}
+
 std::uint64_t totalRows(const prof::Reader& reader) {
   std::uint64_t rows = 0;
   for (const prof::TableInfo& table : reader.tables()) rows += table.rows;
@@ -130,7 +137,10 @@ void printText(const prof::Reader& reader, const std::vector<TableSummary>& tabl
   fmt::print("{}{}{}  {}, format {}, {}\n", s.bold, reader.path().string(), s.reset, humanBytes(reader.fileBytes()),
              reader.formatVersion(), reader.complete() ? "complete" : "without its end");
   fmt::print("rows     {} in {} tables, {:.2f} bytes a row\n", withCommas(rows), tables.size(),
-             perRow(reader.fileBytes(), rows));
+             perRow(reader.fileBytes() - derivedBytes(reader), rows));
+  if (!reader.derivedBlocks().empty()) {
+    fmt::print("derived  {} beside them, for the timeline to open at once\n", humanBytes(derivedBytes(reader)));
+  }
   fmt::print("span     {}\n", humanDuration(span.endNs - span.startNs));
   fmt::print("strings  {}\n", withCommas(reader.stringCount() - 1));
   printProblems(reader, dropped);
@@ -169,12 +179,13 @@ void printJson(const prof::Reader& reader, const std::vector<TableSummary>& tabl
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", jsonString(reason), count);
   }
   fmt::print(
-      "{{\n  \"file\": {},\n  \"bytes\": {},\n  \"format_version\": {},\n  \"complete\": {},\n  \"rows\": {},\n"
+      "{{\n  \"file\": {},\n  \"bytes\": {},\n  \"derived_bytes\": {},\n  \"format_version\": {},\n  \"complete\": "
+      "{},\n  \"rows\": {},\n"
       "  \"strings\": {},\n  \"start_ns\": {},\n  \"end_ns\": {},\n  \"dropped_events\": {},\n"
       "  \"drop_reasons\": {{{}}},\n  \"damage\": [{}],\n  \"tables\": [{}\n  ]\n}}\n",
-      jsonString(reader.path().string()), reader.fileBytes(), jsonString(reader.formatVersion()), reader.complete(),
-      totalRows(reader), reader.stringCount() - 1, reader.span().startNs, reader.span().endNs, dropped.events, reasons,
-      damageList, tableList);
+      jsonString(reader.path().string()), reader.fileBytes(), derivedBytes(reader), jsonString(reader.formatVersion()),
+      reader.complete(), totalRows(reader), reader.stringCount() - 1, reader.span().startNs, reader.span().endNs,
+      dropped.events, reasons, damageList, tableList);
 }
 
 int run(const Options& options) {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "lacuna/analyzer/track_file.h"
 #include "lacuna/prof/recording.h"
 #include "output.h"
 
@@ -58,7 +59,10 @@ int recoverRecording(const Options& options, const std::string& out) {
 int run(const Options& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
   std::error_code ignored;
-  return fs::is_directory(options.from, ignored) ? recoverRecording(options, out) : recoverFile(options, out);
+  const int code = fs::is_directory(options.from, ignored) ? recoverRecording(options, out) : recoverFile(options, out);
+  // Of use to the timeline, and no part of what was to be recovered.
+  if (code == kOk) (void)analyzer::addTracks(out);
+  return code;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "lacuna/analyzer/track_file.h"
 #include "output.h"
 #include "report_text.h"
 
@@ -123,6 +124,8 @@ int runCommand(Typed& typed) {
     return 127;
   }
   if (typed.run.summary) printSummary(*report);
+  // The timeline of a large trace then opens at once; without it it is merely laid out when it is opened.
+  if (!report->output.empty()) (void)analyzer::addTracks(report->output);
   if (typed.run.summary && !typed.noReport) printReport(*report);
   collector::exitAs(*report);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "export/exporters.h"
+#include "lacuna/analyzer/track_file.h"
 #include "store/lcn_writer.h"
 
 namespace lacuna::analyzer {
@@ -49,7 +50,8 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
   if (format == Format::Lcn) {
     LcnWriteOptions how;
     how.progress = options.progress;
-    return writeLcn(store, path, how);
+    if (prof::Status status = writeLcn(store, path, how); !status) return status;
+    return addTracks(path);
   }
   if (format == Format::Nsys) {
     if (path.extension() == ".gz" || path.extension() == ".zst") {

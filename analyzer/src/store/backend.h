@@ -26,6 +26,8 @@ class Store::Backend {
   [[nodiscard]] virtual prof::TimeWindow span() const = 0;
   [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
   [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
+  /// The file behind it, if it is an .lcn one.
+  [[nodiscard]] virtual const prof::Reader* reader() const { return nullptr; }
 };
 
 /// The bytes of one value of a column.

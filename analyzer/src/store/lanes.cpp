@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
-#include <tuple>
 #include <unordered_map>
+
+#include "store/track_assembly.h"
 
 namespace lacuna::analyzer {
 
@@ -35,22 +35,22 @@ constexpr std::array<std::string_view, 11> kCopyNames{"copy",
 
 /// Lays events of one track, in order of their starts, into lanes: each below whatever is still open.
 struct Stacker {
-  Track track;
+  Track* track = nullptr;
   std::vector<TimeNs> open;
 
   void add(TimeNs start, TimeNs length, StringId name) {
     while (!open.empty() && open.back() <= start) open.pop_back();
     const std::size_t depth = open.size();
-    if (track.lanes.size() <= depth) track.lanes.resize(depth + 1);
-    track.lanes[depth].add(start, length, name);
+    if (track->lanes.size() <= depth) track->lanes.resize(depth + 1);
+    track->lanes[depth].add(start, length, name);
     open.push_back(start + length);
-    ++track.events;
+    ++track->events;
   }
 };
 
 class TrackBuilder {
  public:
-  TrackBuilder(const Store& store, const Progress& progress) : store_(store), progress_(progress) {
+  TrackBuilder(const Store& store, const Progress& progress) : store_(store), progress_(progress), assembly_(store) {
     total_ = store.rows<prof::Range>() + store.rows<prof::ApiCall>() + store.rows<prof::Kernel>() +
              store.rows<prof::Memcpy>() + store.rows<prof::Memset>() + store.rows<prof::Allocation>() +
              store.rows<prof::CounterSample>();
@@ -62,7 +62,9 @@ class TrackBuilder {
       if (prof::Status status = (this->*step)(); !status) return status.error();
       if (cancelled_) return prof::Error{"opening was cancelled"};
     }
-    return assemble();
+    auto set = assembly_.finish();
+    if (progress_) progress_(1.0);
+    return set;
   }
 
  private:
@@ -80,13 +82,10 @@ class TrackBuilder {
   }
 
   Stacker& stacker(TrackKind kind, std::uint32_t id) {
-    auto& row = tracks_[static_cast<std::size_t>(kind)];
+    auto& row = stackers_[static_cast<std::size_t>(kind)];
     if (id >= row.size()) row.resize(id + 1);
-    if (!row[id]) {
-      row[id] = std::make_unique<Stacker>();
-      row[id]->track.kind = kind;
-    }
-    return *row[id];
+    if (row[id].track == nullptr) row[id].track = &assembly_.track(kind, id);
+    return row[id];
   }
 
   prof::Status readRanges() {
@@ -170,37 +169,31 @@ class TrackBuilder {
   }
 
   prof::Status readCounters() {
-    for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
-      const auto row = store_.row<prof::CounterTrack>(i);
-      Track& track = stacker(TrackKind::Counter, row.id.value).track;
-      track.process = row.process;
-      track.thread = row.thread;
-      track.device = row.device;
-      track.counterTrack = row.id;
-      track.label = store_.text(row.name);
-      track.unit = store_.text(row.unit);
-    }
     using S = prof::CounterSample;
     return store_.scan<&S::timeNs, &S::track, &S::value>({}, [&](std::uint64_t, auto time, auto id, auto value) {
       for (std::size_t i = 0; i < time.size(); ++i)
-        stacker(TrackKind::Counter, id[i].value).track.counter.add(time[i], value[i]);
+        stacker(TrackKind::Counter, id[i].value).track->counter.add(time[i], value[i]);
       return advance(time.size());
     });
   }
 
-  struct MemoryCurve {
-    std::map<std::uint8_t, Track> byRole;
-    std::map<std::uint8_t, std::int64_t> bytesByRole;
-    std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> alive;
-    Track all;
+  struct RoleCurve {
+    CounterLane* lane = nullptr;
     std::int64_t bytes = 0;
+    void change(TimeNs time, std::int64_t by) { lane->add(time, static_cast<double>(bytes += by)); }
+  };
+  struct MemoryCurve {
+    RoleCurve all;
+    std::map<std::uint8_t, RoleCurve> byRole;
+    std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> alive;
   };
 
-  static void account(MemoryCurve& curve, TimeNs time, std::int64_t change, std::uint8_t role) {
-    curve.bytes += change;
-    curve.all.counter.add(time, static_cast<double>(curve.bytes));
-    std::int64_t& ofRole = curve.bytesByRole[role] += change;
-    curve.byRole[role].counter.add(time, static_cast<double>(ofRole));
+  void account(std::uint32_t device, MemoryCurve& curve, TimeNs time, std::int64_t change, std::uint8_t role) {
+    if (curve.all.lane == nullptr) curve.all.lane = &assembly_.memory(device, Track::kAllRoles).counter;
+    RoleCurve& ofRole = curve.byRole[role];
+    if (ofRole.lane == nullptr) ofRole.lane = &assembly_.memory(device, role).counter;
+    curve.all.change(time, change);
+    ofRole.change(time, change);
   }
 
   prof::Status readMemory() {
@@ -212,11 +205,13 @@ class TrackBuilder {
             MemoryCurve& curve = memory_[device[i].value];
             if (action[i] == MemoryAction::Allocate || action[i] == MemoryAction::ExternalAllocate) {
               curve.alive[address[i]] = {bytes[i], static_cast<std::uint8_t>(role[i])};
-              account(curve, time[i], static_cast<std::int64_t>(bytes[i]), static_cast<std::uint8_t>(role[i]));
+              account(device[i].value, curve, time[i], static_cast<std::int64_t>(bytes[i]),
+                      static_cast<std::uint8_t>(role[i]));
             } else if (action[i] == MemoryAction::Free || action[i] == MemoryAction::ExternalFree) {
               const auto found = curve.alive.find(address[i]);
               if (found == curve.alive.end()) continue;
-              account(curve, time[i], -static_cast<std::int64_t>(found->second.first), found->second.second);
+              account(device[i].value, curve, time[i], -static_cast<std::int64_t>(found->second.first),
+                      found->second.second);
               curve.alive.erase(found);
             }
           }
@@ -224,185 +219,15 @@ class TrackBuilder {
         });
   }
 
-  TrackGroup& processGroup(std::uint32_t process) {
-    if (const auto found = processGroups_.find(process); found != processGroups_.end()) return groups_[found->second];
-    processGroups_[process] = groups_.size();
-    TrackGroup& group = groups_.emplace_back();
-    group.process = prof::ProcessId(process);
-    group.label = "Events without a process";
-    return group;
-  }
-
-  TrackGroup& deviceGroup(std::uint32_t device) {
-    if (const auto found = deviceGroups_.find(device); found != deviceGroups_.end()) return groups_[found->second];
-    deviceGroups_[device] = groups_.size();
-    TrackGroup& group = groups_.emplace_back();
-    group.isDevice = true;
-    group.device = prof::DeviceId(device);
-    group.label = "Device";
-    return group;
-  }
-
-  void nameGroups() {
-    for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
-      const auto row = store_.row<prof::Process>(i);
-      const std::string_view name = store_.text(row.name);
-      TrackGroup& group = processGroup(row.id.value);
-      group.label = fmt::format("{} {}", name.empty() ? "process" : name, row.osPid);
-      if (row.rank >= 0) group.label += fmt::format(" · rank {}", row.rank);
-    }
-    for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
-      const auto row = store_.row<prof::Device>(i);
-      static constexpr std::array<std::string_view, 4> kKinds{"device", "cpu", "cuda", "rocm"};
-      TrackGroup& group = deviceGroup(row.id.value);
-      group.label = fmt::format("{}:{}", kKinds[static_cast<std::size_t>(row.kind) % 4], row.index);
-      if (row.name) group.label += fmt::format(" · {}", store_.text(row.name));
-    }
-  }
-
-  void placeThreads() {
-    std::unordered_map<std::uint32_t, prof::Thread> threads;
-    for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
-      const auto row = store_.row<prof::Thread>(i);
-      threads[row.id.value] = row;
-    }
-    for (const TrackKind kind : {TrackKind::Ranges, TrackKind::Calls}) {
-      forEach(kind, [&](std::uint32_t id, Track& track) {
-        const prof::Thread& thread = threads[id];
-        track.thread = prof::ThreadId(id);
-        track.process = thread.process;
-        const std::string_view name = store_.text(thread.name);
-        // A recording that goes on has not said yet who its threads are.
-        const std::string number = thread.id ? fmt::format("thread {}", thread.osTid) : fmt::format("thread #{}", id);
-        track.label = name.empty() ? number : std::string(name);
-        if (kind == TrackKind::Calls) track.label += " · calls";
-        processGroup(thread.process.value).tracks.push_back(std::move(track));
-      });
-    }
-    forEach(TrackKind::AsyncRanges, [&](std::uint32_t id, Track& track) {
-      track.process = prof::ProcessId(id);
-      track.label = "ranges across threads";
-      processGroup(id).tracks.push_back(std::move(track));
-    });
-  }
-
-  void placeQueues() {
-    std::unordered_map<std::uint32_t, prof::Queue> queues;
-    for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
-      const auto row = store_.row<prof::Queue>(i);
-      queues[row.id.value] = row;
-    }
-    for (const TrackKind kind : {TrackKind::Annotations, TrackKind::Work}) {
-      forEach(kind, [&](std::uint32_t id, Track& track) {
-        const prof::Queue& queue = queues[id];
-        track.queue = prof::QueueId(id);
-        track.device = queue.device;
-        track.process = queue.process;
-        const std::string_view name = store_.text(queue.name);
-        track.label = name.empty() ? fmt::format("queue {}", queue.nativeId) : std::string(name);
-        if (kind == TrackKind::Annotations) track.label += " · ranges";
-        deviceGroup(queue.device.value).tracks.push_back(std::move(track));
-      });
-    }
-  }
-
-  void placeCounters() {
-    forEach(TrackKind::Counter, [&](std::uint32_t, Track& track) {
-      track.counter.finish();
-      track.events = track.counter.size();
-      TrackGroup& group = track.device ? deviceGroup(track.device.value) : processGroup(track.process.value);
-      group.tracks.push_back(std::move(track));
-    });
-    static constexpr std::array<std::string_view, 9> kRoles{"other",       "parameters",    "gradients",
-                                                            "activations", "optimizer",     "inputs",
-                                                            "workspace",   "communication", "cached"};
-    for (auto& [device, curve] : memory_) {
-      TrackGroup& group = deviceGroup(device);
-      const auto place = [&, device = device](Track track, std::string label) {
-        track.kind = TrackKind::Counter;
-        track.device = prof::DeviceId(device);
-        track.unit = "bytes";
-        track.label = std::move(label);
-        track.counter.finish();
-        track.events = track.counter.size();
-        group.tracks.push_back(std::move(track));
-      };
-      place(std::move(curve.all), "memory");
-      if (curve.byRole.size() < 2) continue;
-      for (auto& [role, track] : curve.byRole) place(std::move(track), fmt::format("memory · {}", kRoles[role % 9]));
-    }
-  }
-
-  template <class Visit>
-  void forEach(TrackKind kind, Visit&& visit) {
-    auto& row = tracks_[static_cast<std::size_t>(kind)];
-    for (std::uint32_t id = 0; id < row.size(); ++id) {
-      if (!row[id]) continue;
-      for (Lane& lane : row[id]->track.lanes) lane.finish();
-      visit(id, row[id]->track);
-      row[id].reset();
-    }
-  }
-
-  /// A thread's ranges and calls, and a queue's ranges and work, stay together; the busiest of each group comes first.
-  static void sortTracks(TrackGroup& group) {
-    std::map<std::uint64_t, std::uint64_t> busiest;
-    const auto owner = [](const Track& t) {
-      return t.kind == TrackKind::Counter ? UINT64_MAX : (std::uint64_t{t.queue.value} << 32) + t.thread.value;
-    };
-    for (const Track& track : group.tracks) busiest[owner(track)] += track.events;
-    busiest[UINT64_MAX] = 0;
-    std::stable_sort(group.tracks.begin(), group.tracks.end(), [&](const Track& a, const Track& b) {
-      const auto key = [&](const Track& t) { return std::tuple(~busiest[owner(t)], owner(t), t.kind); };
-      return key(a) < key(b);
-    });
-  }
-
-  /// A CPU device's queue is a thread as well, and what it executes are ranges of that thread: shown once, as the
-  /// device's work.
-  void dropRepeatedQueues() {
-    std::set<std::tuple<prof::ProcessId, std::string, std::uint64_t>> queues;
-    for (const TrackGroup& group : groups_) {
-      for (const Track& track : group.tracks) {
-        if (track.kind == TrackKind::Work) queues.emplace(track.process, track.label, track.events);
-      }
-    }
-    for (TrackGroup& group : groups_) {
-      std::erase_if(group.tracks, [&](const Track& t) {
-        return t.kind == TrackKind::Ranges && t.lanes.size() == 1 && queues.contains({t.process, t.label, t.events});
-      });
-    }
-  }
-
-  std::shared_ptr<const TrackSet> assemble() {
-    nameGroups();
-    placeThreads();
-    placeQueues();
-    dropRepeatedQueues();
-    placeCounters();
-    auto set = std::make_shared<TrackSet>();
-    for (TrackGroup& group : groups_) {
-      if (group.tracks.empty()) continue;
-      sortTracks(group);
-      for (const Track& track : group.tracks) set->events += track.events;
-      set->groups.push_back(std::move(group));
-    }
-    set->span = store_.span();
-    if (progress_) progress_(1.0);
-    return set;
-  }
-
   const Store& store_;
   const Progress& progress_;
   std::uint64_t total_ = 0;
   std::uint64_t done_ = 0;
   bool cancelled_ = false;
-  std::array<std::vector<std::unique_ptr<Stacker>>, 6> tracks_;  // by kind, then by the id of thread, queue, …
+  TrackAssembly assembly_;
+  std::array<std::vector<Stacker>, kTrackKinds> stackers_;  // by kind, then by the id of thread, queue, …
   std::unordered_map<std::uint32_t, std::uint32_t> processOf_;
   std::map<std::uint32_t, MemoryCurve> memory_;
-  std::vector<TrackGroup> groups_;
-  std::unordered_map<std::uint32_t, std::size_t> processGroups_;
-  std::unordered_map<std::uint32_t, std::size_t> deviceGroups_;
 };
 
 bool contains(std::string_view text, std::string_view part) {

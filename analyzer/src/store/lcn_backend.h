@@ -30,6 +30,7 @@ class LcnBackend final : public Store::Backend {
   [[nodiscard]] prof::TimeWindow span() const override { return reader_.span(); }
   [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] const std::filesystem::path& path() const override { return reader_.path(); }
+  [[nodiscard]] const prof::Reader* reader() const override { return &reader_; }
 
  private:
   struct Table;

@@ -8,6 +8,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "store/byte_stream.h"
+
 namespace lacuna::analyzer {
 
 using prof::StringId;
@@ -15,7 +17,6 @@ using prof::TimeNs;
 
 namespace {
 
-constexpr std::uint32_t kLongDuration = UINT32_MAX;
 constexpr std::size_t kEventsPerBucket = 8;
 /// Splitting a bucket in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a tenth of a pixel keeps
 /// the covered share within 0.05.
@@ -87,24 +88,14 @@ struct Lane::Builder {
 };
 
 void Lane::add(TimeNs startNs, TimeNs durNs, StringId name) {
-  assert(size() == 0 || startNs >= endNs(size() - 1));
-  if (durNs >= TimeNs{kLongDuration}) {
-    longDur_.emplace_back(size(), durNs);
-    dur_.push(kLongDuration);
-  } else {
-    dur_.push(static_cast<std::uint32_t>(durNs));
-  }
-  start_.push(startNs);
-  name_.push(name.value);
-}
-
-TimeNs Lane::durNs(std::size_t i) const {
-  if (dur_[i] != kLongDuration) return dur_[i];
-  return std::lower_bound(longDur_.begin(), longDur_.end(), std::pair(i, TimeNs{0}))->second;
+  assert(startNs >= lastEnd_ || size() == 0);
+  if (size() == 0) origin_ = startNs;
+  events_.add(startNs, durNs, name.value);
+  lastEnd_ = startNs + durNs;
 }
 
 TimeNs Lane::bucketStart(std::size_t bucket) const {
-  return start_[0] + (static_cast<TimeNs>(bucket) << shift_);
+  return origin_ + (static_cast<TimeNs>(bucket) << shift_);
 }
 
 void Lane::emit(Builder& build, std::size_t level) {
@@ -123,11 +114,9 @@ void Lane::emit(Builder& build, std::size_t level) {
 }
 
 void Lane::finish() {
-  start_.shrink();
-  dur_.shrink();
-  name_.shrink();
+  events_.finish();
   if (size() == 0) return;
-  const TimeNs origin = start_[0];
+  const TimeNs origin = origin_;
   const auto span = static_cast<std::uint64_t>(endNs(size() - 1) - origin);
   const std::uint64_t target = std::max<std::uint64_t>(1, size() / kEventsPerBucket);
   while ((span >> shift_) >= target) ++shift_;
@@ -142,14 +131,14 @@ void Lane::finish() {
     first_.push(static_cast<std::uint32_t>(event));
   };
   for (std::size_t i = 0; i < size(); ++i) {
-    const TimeNs start = start_[i];
+    const TimeNs start = startNs(i);
     const TimeNs length = durNs(i);
     const TimeNs end = start + length;
     const auto mine = static_cast<std::size_t>((start - origin) >> shift_);
     while (current < mine) advance(i);
     const auto add = [&](TimeNs from, TimeNs to, std::uint64_t begins) {
       build.open[0].merge(
-          {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name_[i], true});
+          {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name(i).value, true});
     };
     TimeNs from = start;
     while (end > bucketStart(current + 1)) {
@@ -173,12 +162,15 @@ void Lane::finish() {
 }
 
 std::size_t Lane::lowerBound(TimeNs t) const {
-  if (size() == 0 || t <= start_[0]) return 0;
-  const auto bucket = static_cast<std::size_t>((t - start_[0]) >> shift_);
+  if (size() == 0 || t <= origin_) return 0;
+  const auto bucket = static_cast<std::size_t>((t - origin_) >> shift_);
   if (bucket >= first_.size()) return size();
   std::size_t low = first_[bucket];
   std::size_t high = bucket + 1 < first_.size() ? first_[bucket + 1] : size();
-  const auto before = [&](std::size_t i) { return start_[i] < t && endNs(i) <= t; };
+  const auto before = [&](std::size_t i) {
+    const TimeNs start = startNs(i);
+    return start < t && start + durNs(i) <= t;
+  };
   while (high - low > 16) {
     const std::size_t middle = (low + high) / 2;
     (before(middle) ? low : high) = before(middle) ? middle + 1 : middle;
@@ -189,19 +181,19 @@ std::size_t Lane::lowerBound(TimeNs t) const {
 
 std::size_t Lane::at(TimeNs t) const {
   const std::size_t i = lowerBound(t);
-  return i < size() && start_[i] <= t ? i : kNone;
+  return i < size() && startNs(i) <= t ? i : kNone;
 }
 
 void Lane::addEvents(double fromNs, double toNs, TimeNs base, CellSum& sum) const {
   for (std::size_t i = lowerBound(base + static_cast<TimeNs>(std::floor(fromNs))); i < size(); ++i) {
-    const auto start = static_cast<double>(start_[i] - base);
+    const auto start = static_cast<double>(startNs(i) - base);
     if (start >= toNs) return;
     const auto length = static_cast<double>(durNs(i));
     const double end = start + length;
     if (end <= fromNs && start < fromNs) continue;
     sum.busyNs += std::min(end, toNs) - std::max(start, fromNs);
     sum.count += start >= fromNs;
-    sum.offer(length, name_[i]);
+    if (!sum.touched || length > sum.longestNs) sum.offer(length, name(i).value);
   }
 }
 
@@ -217,7 +209,7 @@ void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, doub
 void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
   const Level& finest = levels_[0];
   const double width = std::ldexp(1.0, shift_);
-  const auto offset = static_cast<double>(grid.startNs - start_[0]);
+  const auto offset = static_cast<double>(grid.startNs - origin_);
   const auto last = static_cast<double>(finest.busy.size());
   for (int x = 0; x < grid.width; ++x) {
     const double from = x * grid.nsPerPixel;
@@ -245,7 +237,7 @@ void Lane::queryLevel(const PixelGrid& grid, std::size_t index, std::span<Cell> 
   const Level& level = levels_[index];
   const double width = std::ldexp(1.0, shift_ + static_cast<int>(index));
   const double perPixel = grid.nsPerPixel / width;
-  const double origin = static_cast<double>(grid.startNs - start_[0]) / width;
+  const double origin = static_cast<double>(grid.startNs - origin_) / width;
   const auto count = static_cast<double>(level.busy.size());
   for (int x = 0; x < grid.width; ++x) {
     const double from = std::clamp(origin + x * perPixel, 0.0, count);
@@ -276,11 +268,88 @@ void Lane::query(const PixelGrid& grid, std::span<Cell> cells) const {
 }
 
 std::uint64_t Lane::bytes() const {
-  std::uint64_t total = start_.bytes() + dur_.bytes() + name_.bytes() + first_.bytes() + longDur_.size() * 16;
+  std::uint64_t total = events_.bytes() + first_.bytes();
   for (const Level& level : levels_) {
     total += level.busy.bytes() + level.longest.bytes() + level.count.bytes() + level.name.bytes();
   }
   return total;
+}
+
+void Lane::write(ByteOutput& out) const {
+  out.put(static_cast<std::uint64_t>(size()));
+  out.put(static_cast<std::uint32_t>(shift_));
+  out.put(static_cast<std::uint32_t>(levels_.size()));
+  out.put(static_cast<std::uint32_t>(events_.chunkCount()));
+  out.put(static_cast<std::uint32_t>(first_.size()));
+  for (std::size_t i = 0; i < events_.chunkCount(); ++i) out.put(events_.chunkStart(i));
+  out.putAll(first_);
+  for (const Level& level : levels_) {
+    out.put(static_cast<std::uint32_t>(level.busy.size()));
+    out.putAll(level.name);
+    out.putAll(level.busy);
+    out.putAll(level.longest);
+    out.putAll(level.count);
+  }
+}
+
+bool Lane::read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunks::Load load) {
+  const auto events = in.take<std::uint64_t>();
+  shift_ = static_cast<int>(in.take<std::uint32_t>());
+  const auto levels = in.take<std::uint32_t>();
+  const auto chunks = in.take<std::uint32_t>();
+  const auto buckets = in.take<std::uint32_t>();
+  const std::uint64_t needed = (events + EventChunks::kChunk - 1) / EventChunks::kChunk;
+  if (!in.ok() || events == 0 || chunks != needed || chunks != chunkBytes.size() || shift_ > 62 || levels > 64 ||
+      levels == 0) {
+    return false;
+  }
+  std::vector<TimeNs> starts;
+  for (std::uint32_t i = 0; i < chunks && in.ok(); ++i) starts.push_back(in.take<TimeNs>());
+  if (!in.takeAll(first_, buckets)) return false;
+  if (!std::ranges::is_sorted(first_.view()) || (buckets > 0 && first_.back() > events)) return false;
+  for (std::uint32_t i = 0; i < levels; ++i) {
+    Level& level = levels_.emplace_back();
+    level.shareNs = std::ldexp(1.0, shift_ + static_cast<int>(i)) / 255;
+    const auto count = in.take<std::uint32_t>();
+    if (count == 0 || !in.takeAll(level.name, count) || !in.takeAll(level.busy, count) ||
+        !in.takeAll(level.longest, count) || !in.takeAll(level.count, count)) {
+      return false;
+    }
+  }
+  if (levels_[0].busy.size() != first_.size()) return false;
+  origin_ = starts[0];
+  events_ = EventChunks(events, std::move(starts), std::move(chunkBytes), std::move(load));
+  return true;
+}
+
+void CounterLane::write(ByteOutput& out) const {
+  out.put(static_cast<std::uint64_t>(size()));
+  out.put(lowest_);
+  out.put(highest_);
+  out.put(static_cast<std::uint32_t>(levels_.size()));
+  out.put(std::uint32_t{0});
+  out.putAll(time_);
+  out.putAll(value_);
+  for (const auto& level : levels_) {
+    out.put(static_cast<std::uint64_t>(level.size()));
+    out.putAll(level);
+  }
+}
+
+bool CounterLane::read(ByteInput& in) {
+  const auto samples = in.take<std::uint64_t>();
+  lowest_ = in.take<double>();
+  highest_ = in.take<double>();
+  const auto levels = in.take<std::uint32_t>();
+  (void)in.take<std::uint32_t>();
+  if (!in.ok() || levels > 32 || !in.takeAll(time_, samples) || !in.takeAll(value_, samples)) return false;
+  std::uint64_t below = samples;
+  for (std::uint32_t i = 0; i < levels; ++i) {
+    const auto count = in.take<std::uint64_t>();
+    if (count != below / (i == 0 ? 16 : 8) || !in.takeAll(levels_.emplace_back(), count)) return false;
+    below = count;
+  }
+  return true;
 }
 
 void CounterLane::add(TimeNs timeNs, double value) {

@@ -5,6 +5,8 @@
 #include <QFileInfo>
 #include <QMetaObject>
 
+#include "lacuna/analyzer/track_file.h"
+
 namespace lacuna::gui {
 
 namespace {
@@ -22,7 +24,7 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
   options.progress = [&](double share) { return progress(share * kReadShare, reading); };
   auto store = opener(path.toStdString(), options);
   if (!store) return store.error();
-  auto tracks = analyzer::buildTracks(
+  auto tracks = analyzer::openTracks(
       **store, [&](double share) { return progress(kReadShare + share * (1 - kReadShare), laying); });
   if (!tracks) return tracks.error();
   auto trace = std::make_shared<Trace>();
@@ -83,6 +85,8 @@ void Loader::open(const QString& path) {
         Q_EMIT failed(path, QString::fromStdString(trace.error().message));
       }
     });
+    // For the next time; where the folder cannot be written to, it will be as slow as today.
+    if (trace.ok() && !stopped) (void)analyzer::keepTracks(*(*trace)->store, *(*trace)->tracks);
   });
 }
 

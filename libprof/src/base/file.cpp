@@ -107,6 +107,12 @@ Status OutputFile::append(std::span<const std::byte> head, std::span<const std::
   return {};
 }
 
+Status OutputFile::cut(std::uint64_t size) {
+  if (::ftruncate(handle_.get(), static_cast<off_t>(size)) != 0) return fileError("shorten", path_, errno);
+  size_ = size;
+  return {};
+}
+
 Status OutputFile::close() {
   // Network file systems report a failed write only here.
   if (::close(handle_.release()) != 0 && errno != EINTR) return fileError("write to", path_, errno);

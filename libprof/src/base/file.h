@@ -64,6 +64,8 @@ class OutputFile {
   static Result<OutputFile> extend(const std::filesystem::path& path, std::uint64_t size);
 
   Status append(std::span<const std::byte> head, std::span<const std::byte> body);
+  /// Shortens the file.
+  Status cut(std::uint64_t size);
   Status close();
   [[nodiscard]] std::uint64_t size() const { return size_; }
 

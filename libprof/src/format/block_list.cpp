@@ -115,6 +115,7 @@ Result<Bytes> readBlob(const base::InputFile& file, const BlockEntry& entry) {
 std::string describe(const base::InputFile& file, const BlockEntry& entry) {
   if (entry.kind == BlockKind::Strings) return fmt::format("a block of {} strings", entry.rows);
   if (entry.kind == BlockKind::Index) return "the index";
+  if (entry.kind == BlockKind::Derived) return "a block that was derived from the others";
   if (entry.kind != BlockKind::Rows) return fmt::format("a block of kind {}", static_cast<int>(entry.kind));
   Bytes bytes;
   const auto header = readHeader(file, entry, bytes);

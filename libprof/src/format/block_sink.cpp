@@ -43,6 +43,11 @@ void BlockSink::appendRaw(BlockEntry entry, std::span<const std::byte> bytes) {
   if (status_.ok()) blocks_.push_back(entry);
 }
 
+Status BlockSink::cut(std::uint64_t offset) {
+  std::erase_if(blocks_, [&](const BlockEntry& entry) { return entry.offset >= offset; });
+  return status_ = file_.cut(offset);
+}
+
 Status BlockSink::finish(Encoder& encoder) {
   if (!status_.ok()) return status_;
   Footer footer{.indexOffset = file_.size()};

@@ -22,6 +22,8 @@ class BlockSink {
   void append(BlockHeader& header, Bytes& body);
   /// A block as it stands in another file.
   void appendRaw(BlockEntry entry, std::span<const std::byte> bytes);
+  /// Takes back every block from this place of the file on, and with it a failure to write one of them.
+  Status cut(std::uint64_t offset);
   /// The index and the footer, and closes the file.
   Status finish(Encoder& encoder);
   [[nodiscard]] const Status& status() const { return status_; }

@@ -20,7 +20,7 @@ namespace lacuna::prof::format {
 using base::Bytes;
 
 inline constexpr std::uint16_t kMajorVersion = 1;
-inline constexpr std::uint16_t kMinorVersion = 0;
+inline constexpr std::uint16_t kMinorVersion = 1;
 
 inline constexpr std::size_t kFileHeaderBytes = 64;
 inline constexpr std::size_t kFixedHeaderBytes = 64;
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t kMaxRowsPerByte = 16;
 inline constexpr std::uint64_t kMaxBlobRatio = 64;
 inline constexpr std::uint64_t kSyncMarker = 0x0A1A'6B6C'62B5'CEF7;  // unlikely in text, in code and in our own columns
 
-enum class BlockKind : std::uint8_t { Rows = 1, Strings = 2, Index = 3 };
+enum class BlockKind : std::uint8_t { Rows = 1, Strings = 2, Index = 3, Derived = 4 };
 inline constexpr std::uint8_t kLongRows = 1;  ///< block flag: rows much longer than a block, kept apart
 
 /// How the numbers of a column became bytes; see encoding.h.

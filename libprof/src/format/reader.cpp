@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/checksum.h"
 #include "format/block_decoder.h"
 #include "format/block_list.h"
 #include "format/encoding_name.h"
@@ -87,6 +88,7 @@ struct Reader::Impl {
   std::map<std::uint16_t, Table> tablesById;
   std::vector<TableInfo> tables;
   std::map<std::uint64_t, BlockEntry> rowBlocks;
+  std::vector<DerivedBlock> derived;
   format::StringStore strings;
   TimeWindow span{INT64_MAX, INT64_MIN};
 };
@@ -134,6 +136,7 @@ void Reader::Impl::take(std::size_t firstBlock) {
     const BlockEntry& entry = list.blocks[i];
     if (entry.kind == BlockKind::Rows) takeRows(entry);
     if (entry.kind == BlockKind::Strings) takeStrings(entry);
+    if (entry.kind == BlockKind::Derived) derived.push_back({entry.offset, entry.bytes()});
   }
 }
 
@@ -275,6 +278,48 @@ Result<std::vector<StoredColumn>> Reader::storedColumns(const BlockInfo& block) 
                        section.storedBytes});
   }
   return columns;
+}
+
+std::span<const DerivedBlock> Reader::derivedBlocks() const {
+  return impl_->derived;
+}
+
+Result<std::vector<DerivedSection>> Reader::derivedSections(const DerivedBlock& block, std::string_view product) const {
+  const auto& blocks = impl_->list.blocks;
+  const auto entry = std::lower_bound(blocks.begin(), blocks.end(), block.offset,
+                                      [](const BlockEntry& e, std::uint64_t offset) { return e.offset < offset; });
+  if (entry == blocks.end() || entry->offset != block.offset || entry->kind != BlockKind::Derived) {
+    return Error{fmt::format("there is no derived block at byte {}", block.offset)};
+  }
+  Bytes bytes;
+  const auto header = format::readHeader(impl_->file, *entry, bytes);
+  if (!header.ok()) return header.error();
+  if (header->tableName != product) return Error{fmt::format("the block at byte {} is no {}", block.offset, product)};
+  std::vector<DerivedSection> sections;
+  for (const auto& section : header->sections) {
+    sections.push_back({entry->offset + entry->headerBytes + section.offset, section.storedBytes, section.checksum});
+  }
+  return sections;
+}
+
+Status Reader::readSection(const DerivedSection& section, std::span<std::byte> out) const {
+  if (Status status = impl_->file.read(section.offset, out); !status.ok()) return status;
+  if (base::checksumMatches(out, section.checksum)) return {};
+  return Error{fmt::format("{}: derived bytes at {} do not match their checksum", path().string(), section.offset)};
+}
+
+std::uint64_t Reader::contentKey() const {
+  Bytes bytes;
+  base::ByteWriter out(bytes);
+  for (const BlockEntry& entry : impl_->list.blocks) {
+    if (entry.kind != BlockKind::Rows && entry.kind != BlockKind::Strings) continue;
+    for (const std::uint64_t value :
+         {entry.offset, entry.bodyBytes, std::uint64_t{entry.rows}, std::uint64_t{entry.table},
+          static_cast<std::uint64_t>(entry.minTime), static_cast<std::uint64_t>(entry.maxTime)}) {
+      out.number(value);
+    }
+  }
+  return base::checksum(bytes);
 }
 
 std::string_view Reader::text(StringId id) const {

@@ -26,6 +26,8 @@ Status copyBlocks(const base::InputFile& file, const format::BlockList& list, fo
                   RecoverSummary& summary) {
   format::Bytes bytes;
   for (const format::BlockEntry& entry : list.blocks) {
+    // They speak of blocks that may have gone, and whoever needs them derives them again.
+    if (entry.kind == format::BlockKind::Derived) continue;
     bytes.resize(entry.bytes());
     if (Status status = file.read(entry.offset, bytes); !status.ok()) return status;
     sink.appendRaw(entry, bytes);

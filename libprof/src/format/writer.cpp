@@ -42,6 +42,7 @@ struct Writer::Impl {
   TableBuffer* latest = nullptr;
   std::vector<std::pair<const ColumnSpec*, TableBuffer*>> byDeclaration;
   std::uint64_t rowsAppended = 0;
+  std::uint64_t firstDerived = 0;  ///< where the first derived block went, 0 for none
   Bytes body;
   std::vector<std::uint8_t> isLong;
 };
@@ -157,6 +158,7 @@ Result<Writer> Writer::extend(const std::filesystem::path& path, const WriterOpt
     auto list = format::listFromIndex(*file, reader->fileBytes());
     if (!list) return Error{fmt::format("{} changed while it was opened", path.string())};
     blocks = std::move(list->blocks);
+    while (!blocks.empty() && blocks.back().kind == format::BlockKind::Derived) blocks.pop_back();
   }
   auto sink = BlockSink::extend(path, std::move(blocks));
   if (!sink.ok()) return sink.error();
@@ -187,6 +189,33 @@ void Writer::appendColumns(const TableSpec& spec, std::span<const void* const> c
     if (table.rows.full()) impl_->emit(table);
   }
   impl_->rowsAppended += rows;
+}
+
+std::uint64_t Writer::appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections) {
+  impl_->writeAll();
+  BlockHeader header;
+  header.entry.kind = format::BlockKind::Derived;
+  header.tableName = product;
+  Bytes& body = impl_->body;
+  body.clear();
+  for (const auto bytes : sections) {
+    format::Section section;
+    section.encoding.scheme = format::Scheme::Blob;
+    section.encoding.rawBytes = static_cast<std::uint32_t>(bytes.size());
+    section.encoding.addPlane({format::PlaneMode::Raw, section.encoding.rawBytes});
+    section.storedBytes = section.encoding.rawBytes;
+    body.insert(body.end(), bytes.begin(), bytes.end());
+    header.sections.push_back(section);
+  }
+  assert(body.size() <= format::kMaxBodyBytes && sections.size() <= 1000);
+  impl_->sink.append(header, body);
+  if (!impl_->sink.status().ok()) return 0;
+  if (impl_->firstDerived == 0) impl_->firstDerived = header.entry.offset;
+  return header.entry.offset;
+}
+
+Status Writer::withdrawDerived() {
+  return impl_->firstDerived == 0 ? impl_->sink.status() : impl_->sink.cut(std::exchange(impl_->firstDerived, 0));
 }
 
 Status Writer::flush() {

@@ -25,6 +25,7 @@ enum class TrackKind : std::uint8_t {
   Work,         ///< kernels, copies and memsets of a queue
   Counter,
 };
+inline constexpr std::size_t kTrackKinds = 6;
 
 /// What an event is for, told from its track and its name; the colour of a picture that is too far away for names.
 enum class WorkKind : std::uint8_t { Host, Call, Synchronisation, Loader, Compute, Communication, Copy, Memset };
@@ -32,6 +33,8 @@ WorkKind workKind(TrackKind track, std::string_view name);
 
 /// One line of the timeline.
 struct Track {
+  static constexpr std::uint32_t kAllRoles = UINT32_MAX;
+
   TrackKind kind = TrackKind::Ranges;
   prof::ProcessId process;
   prof::ThreadId thread;
@@ -42,6 +45,8 @@ struct Track {
   std::string unit;         ///< counters only
   std::vector<Lane> lanes;  ///< by nesting depth; empty for counters
   CounterLane counter;
+  bool isMemory = false;                 ///< a counter made from allocations
+  std::uint32_t memoryRole = kAllRoles;  ///< of such a one
   std::uint64_t events = 0;
 };
 
@@ -59,6 +64,7 @@ struct TrackSet {
   std::vector<TrackGroup> groups;
   prof::TimeWindow span;
   std::uint64_t events = 0;
+  bool kept = false;  ///< came from a file (see track_file.h)
 
   /// The name of an event of a lane. Copies and memsets that the trace leaves nameless are called after what they do.
   static std::string_view name(const Store& store, prof::StringId id);

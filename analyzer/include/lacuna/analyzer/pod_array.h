@@ -38,6 +38,12 @@ class PodArray {
     for (std::size_t i = 0; i < count; ++i) data_[size_ + i] = value;
     size_ += count;
   }
+  void clear() { size_ = 0; }
+  /// Room for exactly this many values, which are not set.
+  void resizeForOverwrite(std::size_t count) {
+    if (count > capacity_) reallocate(count);
+    size_ = count;
+  }
   void shrink() {
     if (size_ > 0 && size_ < capacity_) reallocate(size_);
   }
@@ -48,6 +54,7 @@ class PodArray {
   const T& operator[](std::size_t i) const { return data_[i]; }
   [[nodiscard]] const T& back() const { return data_[size_ - 1]; }
   [[nodiscard]] const T* data() const { return data_; }
+  [[nodiscard]] T* data() { return data_; }
   [[nodiscard]] std::span<const T> view() const { return {data_, size_}; }
   [[nodiscard]] std::size_t bytes() const { return capacity_ * sizeof(T); }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/event_chunks.h"
 #include "lacuna/analyzer/pod_array.h"
 #include "lacuna/prof/ids.h"
 
@@ -31,8 +32,11 @@ struct Cell {
   [[nodiscard]] bool occupied() const { return busy > 0; }
 };
 
-/// Events that do not overlap, in time order: one nesting depth of one track. 16 bytes an event, and about 1.4 for the
-/// pyramid: power-of-two time buckets, each with its covered share, longest event and count, halved in number per
+class ByteInput;
+class ByteOutput;
+
+/// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 1.7 for
+/// the pyramid: power-of-two time buckets, each with its covered share, longest event and count, halved in number per
 /// level.
 class Lane {
  public:
@@ -43,11 +47,11 @@ class Lane {
   /// Builds the pyramid. No add() after it.
   void finish();
 
-  [[nodiscard]] std::size_t size() const { return start_.size(); }
-  [[nodiscard]] prof::TimeNs startNs(std::size_t i) const { return start_[i]; }
-  [[nodiscard]] prof::TimeNs durNs(std::size_t i) const;
-  [[nodiscard]] prof::TimeNs endNs(std::size_t i) const { return start_[i] + durNs(i); }
-  [[nodiscard]] prof::StringId name(std::size_t i) const { return prof::StringId(name_[i]); }
+  [[nodiscard]] std::size_t size() const { return events_.size(); }
+  [[nodiscard]] prof::TimeNs startNs(std::size_t i) const { return events_.startNs(i); }
+  [[nodiscard]] prof::TimeNs durNs(std::size_t i) const { return events_.durNs(i); }
+  [[nodiscard]] prof::TimeNs endNs(std::size_t i) const { return startNs(i) + durNs(i); }
+  [[nodiscard]] prof::StringId name(std::size_t i) const { return prof::StringId(events_.name(i)); }
   /// The first event that ends after t, or begins at or after it; size() when there is none. After finish().
   [[nodiscard]] std::size_t lowerBound(prof::TimeNs t) const;
   /// The event that covers t, or kNone.
@@ -55,6 +59,12 @@ class Lane {
   /// Fills one cell a pixel; cells.size() must be grid.width.
   void query(const PixelGrid& grid, std::span<Cell> cells) const;
   [[nodiscard]] std::uint64_t bytes() const;
+
+  /// Everything but the events' chunks, as FORMAT.md has it for derived blocks.
+  void write(ByteOutput& out) const;
+  [[nodiscard]] const EventChunks& events() const { return events_; }
+  /// The same back; chunks of `chunkBytes` are loaded when they are touched. False when the bytes make no sense.
+  bool read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunks::Load load);
 
  private:
   struct Level {
@@ -71,11 +81,10 @@ class Lane {
   static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum);
   [[nodiscard]] prof::TimeNs bucketStart(std::size_t bucket) const;
 
-  PodArray<prof::TimeNs> start_;
-  PodArray<std::uint32_t> dur_;
-  PodArray<std::uint32_t> name_;
-  std::vector<std::pair<std::size_t, prof::TimeNs>> longDur_;  // lengths that 32 bits do not hold, by event
-  PodArray<std::uint32_t> first_;                              // lowerBound() of each finest bucket's start
+  EventChunks events_;
+  prof::TimeNs origin_ = 0;
+  prof::TimeNs lastEnd_ = INT64_MIN;  // while building
+  PodArray<std::uint32_t> first_;     // lowerBound() of each finest bucket's start
   std::vector<Level> levels_;
   int shift_ = 0;  // log2 of the finest bucket's width in ns
 };
@@ -103,6 +112,8 @@ class CounterLane {
   [[nodiscard]] std::size_t at(prof::TimeNs t) const;
   void query(const PixelGrid& grid, std::span<CounterCell> cells) const;
   [[nodiscard]] std::uint64_t bytes() const;
+  void write(ByteOutput& out) const;
+  bool read(ByteInput& in);
 
  private:
   struct Extremes {

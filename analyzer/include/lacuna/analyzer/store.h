@@ -133,6 +133,8 @@ class Store {
   /// What could not be read, in words for people; shown with every report.
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] const std::filesystem::path& path() const;
+  /// Internal.
+  [[nodiscard]] const Backend& backend() const { return *backend_; }
 
  private:
   template <auto... Members, class Visit, std::size_t... At>

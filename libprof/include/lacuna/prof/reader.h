@@ -57,6 +57,17 @@ struct StoredColumn {
   std::uint64_t storedBytes = 0;
 };
 
+/// A block of bytes that were derived from the rows (see Writer::appendDerived).
+struct DerivedBlock {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  ///< with its header
+};
+struct DerivedSection {
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  std::uint64_t checksum = 0;
+};
+
 struct ReaderOptions {
   /// When the checksums of all blocks are tested at once. A block that fails is left out and named in damage(). Where
   /// that has not been done, reading a damaged column is an error.
@@ -142,6 +153,17 @@ class Reader {
   [[nodiscard]] Result<std::vector<StoredColumn>> storedColumns(const BlockInfo& block) const;
   /// Rows in the blocks that touch the window.
   [[nodiscard]] std::uint64_t rowsIn(std::uint16_t table, TimeWindow window) const;
+
+  /// Derived blocks in file order, of whatever product.
+  [[nodiscard]] std::span<const DerivedBlock> derivedBlocks() const;
+  /// The sections of one, when it is of this product; an error when it is of another, or damaged.
+  [[nodiscard]] Result<std::vector<DerivedSection>> derivedSections(const DerivedBlock& block,
+                                                                    std::string_view product) const;
+  /// Fills `out`, of the section's size; an error when the bytes do not match their checksum. Thread-safe.
+  Status readSection(const DerivedSection& section, std::span<std::byte> out) const;
+  /// A number that changes with the rows and strings of the file: their blocks' places, sizes, rows and times. What was
+  /// derived under another number is stale.
+  [[nodiscard]] std::uint64_t contentKey() const;
 
   /// The text of an id; empty for an id that the file does not have. Valid as long as the reader.
   [[nodiscard]] std::string_view text(StringId id) const;

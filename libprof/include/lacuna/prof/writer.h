@@ -35,7 +35,8 @@ class Writer {
   /// Creates or truncates `path`.
   static Result<Writer> create(const std::filesystem::path& path, const WriterOptions& options = {});
   /// Opens a finished file to add blocks to it (tables that an analysis derived, for one); finish() writes a new end.
-  /// Texts of the file keep their ids. A file with damage or without its end is refused: recover it first.
+  /// Texts of the file keep their ids. Derived blocks at the end of the file go: they describe what it held before. A
+  /// file with damage or without its end is refused: recover it first.
   static Result<Writer> extend(const std::filesystem::path& path, const WriterOptions& options = {});
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
@@ -66,6 +67,12 @@ class Writer {
   /// What `table` points to must outlive the writer.
   void appendColumns(const TableSpec& table, std::span<const void* const> columns, std::size_t rows);
 
+  /// Appends bytes that were derived from the rows and can be had from them again, as one block behind everything
+  /// appended so far; readers find it by the name of the product. At most 256 MiB in all, and 1,000 sections. Answers
+  /// the block's place in the file, or 0 after a failure.
+  std::uint64_t appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections);
+  /// Takes back what appendDerived() appended, after a full disk for one; rows may not have been appended since.
+  Status withdrawDerived();
   /// Writes what is buffered as blocks of their own. After success a reader sees every row appended so far.
   Status flush();
   /// Flushes, writes the index and closes the file.

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "store/track_assembly.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace lacuna::analyzer {
+namespace {
+
+/// A thread's ranges and calls, and a queue's ranges and work, stay together; the busiest of each group comes first.
+void sortTracks(TrackGroup& group) {
+  std::map<std::uint64_t, std::uint64_t> busiest;
+  const auto owner = [](const Track& t) {
+    return t.kind == TrackKind::Counter ? UINT64_MAX : (std::uint64_t{t.queue.value} << 32) + t.thread.value;
+  };
+  for (const Track& track : group.tracks) busiest[owner(track)] += track.events;
+  busiest[UINT64_MAX] = 0;
+  std::stable_sort(group.tracks.begin(), group.tracks.end(), [&](const Track& a, const Track& b) {
+    const auto key = [&](const Track& t) { return std::tuple(~busiest[owner(t)], owner(t), t.kind); };
+    return key(a) < key(b);
+  });
+}
+
+}  // namespace
+
+Track& TrackAssembly::track(TrackKind kind, std::uint32_t id) {
+  auto& row = tracks_[static_cast<std::size_t>(kind)];
+  if (id >= row.size()) row.resize(id + 1);
+  if (!row[id]) {
+    row[id] = std::make_unique<Track>();
+    row[id]->kind = kind;
+  }
+  return *row[id];
+}
+
+Track& TrackAssembly::memory(std::uint32_t device, std::uint32_t role) {
+  Track& track = memory_[device][role];
+  track.kind = TrackKind::Counter;
+  track.device = prof::DeviceId(device);
+  track.unit = "bytes";
+  track.isMemory = true;
+  track.memoryRole = role;
+  return track;
+}
+
+void TrackAssembly::describeCounters() {
+  for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
+    const auto row = store_.row<prof::CounterTrack>(i);
+    Track& counter = track(TrackKind::Counter, row.id.value);
+    counter.process = row.process;
+    counter.thread = row.thread;
+    counter.device = row.device;
+    counter.counterTrack = row.id;
+    counter.label = store_.text(row.name);
+    counter.unit = store_.text(row.unit);
+  }
+}
+
+/// A CPU device's queue is a thread as well, and what it executes are ranges of that thread: shown once, as the
+/// device's work.
+void TrackAssembly::dropRepeatedQueues() {
+  std::set<std::tuple<prof::ProcessId, std::string, std::uint64_t>> queues;
+  for (const TrackGroup& group : groups_) {
+    for (const Track& track : group.tracks) {
+      if (track.kind == TrackKind::Work) queues.emplace(track.process, track.label, track.events);
+    }
+  }
+  for (TrackGroup& group : groups_) {
+    std::erase_if(group.tracks, [&](const Track& t) {
+      return t.kind == TrackKind::Ranges && t.lanes.size() == 1 && queues.contains({t.process, t.label, t.events});
+    });
+  }
+}
+
+template <class Visit>
+void TrackAssembly::forEach(TrackKind kind, Visit&& visit) {
+  auto& row = tracks_[static_cast<std::size_t>(kind)];
+  for (std::uint32_t id = 0; id < row.size(); ++id) {
+    if (!row[id]) continue;
+    for (Lane& lane : row[id]->lanes) {
+      if (built_) lane.finish();
+    }
+    visit(id, *row[id]);
+    row[id].reset();
+  }
+}
+
+TrackGroup& TrackAssembly::processGroup(std::uint32_t process) {
+  if (const auto found = processGroups_.find(process); found != processGroups_.end()) return groups_[found->second];
+  processGroups_[process] = groups_.size();
+  TrackGroup& group = groups_.emplace_back();
+  group.process = prof::ProcessId(process);
+  group.label = "Events without a process";
+  return group;
+}
+
+TrackGroup& TrackAssembly::deviceGroup(std::uint32_t device) {
+  if (const auto found = deviceGroups_.find(device); found != deviceGroups_.end()) return groups_[found->second];
+  deviceGroups_[device] = groups_.size();
+  TrackGroup& group = groups_.emplace_back();
+  group.isDevice = true;
+  group.device = prof::DeviceId(device);
+  group.label = "Device";
+  return group;
+}
+
+void TrackAssembly::nameGroups() {
+  for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
+    const auto row = store_.row<prof::Process>(i);
+    const std::string_view name = store_.text(row.name);
+    TrackGroup& group = processGroup(row.id.value);
+    group.label = fmt::format("{} {}", name.empty() ? "process" : name, row.osPid);
+    if (row.rank >= 0) group.label += fmt::format(" · rank {}", row.rank);
+  }
+  for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
+    const auto row = store_.row<prof::Device>(i);
+    static constexpr std::array<std::string_view, 4> kKinds{"device", "cpu", "cuda", "rocm"};
+    TrackGroup& group = deviceGroup(row.id.value);
+    group.label = fmt::format("{}:{}", kKinds[static_cast<std::size_t>(row.kind) % 4], row.index);
+    if (row.name) group.label += fmt::format(" · {}", store_.text(row.name));
+  }
+}
+
+void TrackAssembly::placeThreads() {
+  std::unordered_map<std::uint32_t, prof::Thread> threads;
+  for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
+    const auto row = store_.row<prof::Thread>(i);
+    threads[row.id.value] = row;
+  }
+  for (const TrackKind kind : {TrackKind::Ranges, TrackKind::Calls}) {
+    forEach(kind, [&](std::uint32_t id, Track& track) {
+      const prof::Thread& thread = threads[id];
+      track.thread = prof::ThreadId(id);
+      track.process = thread.process;
+      const std::string_view name = store_.text(thread.name);
+      track.label = name.empty() ? fmt::format("thread {}", thread.osTid) : std::string(name);
+      if (kind == TrackKind::Calls) track.label += " · calls";
+      processGroup(thread.process.value).tracks.push_back(std::move(track));
+    });
+  }
+  forEach(TrackKind::AsyncRanges, [&](std::uint32_t id, Track& track) {
+    track.process = prof::ProcessId(id);
+    track.label = "ranges across threads";
+    processGroup(id).tracks.push_back(std::move(track));
+  });
+}
+
+void TrackAssembly::placeQueues() {
+  std::unordered_map<std::uint32_t, prof::Queue> queues;
+  for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
+    const auto row = store_.row<prof::Queue>(i);
+    queues[row.id.value] = row;
+  }
+  for (const TrackKind kind : {TrackKind::Annotations, TrackKind::Work}) {
+    forEach(kind, [&](std::uint32_t id, Track& track) {
+      const prof::Queue& queue = queues[id];
+      track.queue = prof::QueueId(id);
+      track.device = queue.device;
+      track.process = queue.process;
+      const std::string_view name = store_.text(queue.name);
+      track.label = name.empty() ? fmt::format("queue {}", queue.nativeId) : std::string(name);
+      if (kind == TrackKind::Annotations) track.label += " · ranges";
+      deviceGroup(queue.device.value).tracks.push_back(std::move(track));
+    });
+  }
+}
+
+void TrackAssembly::placeCounters() {
+  const auto place = [&](Track& track, TrackGroup& group) {
+    if (built_) track.counter.finish();
+    track.events = track.counter.size();
+    group.tracks.push_back(std::move(track));
+  };
+  forEach(TrackKind::Counter, [&](std::uint32_t, Track& track) {
+    place(track, track.device ? deviceGroup(track.device.value) : processGroup(track.process.value));
+  });
+  static constexpr std::array<std::string_view, 9> kRoles{
+      "other", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
+  for (auto& [device, curves] : memory_) {
+    TrackGroup& group = deviceGroup(device);
+    // A single role is the whole curve.
+    const bool alone = curves.size() <= 2;
+    if (const auto all = curves.find(Track::kAllRoles); all != curves.end()) {
+      all->second.label = "memory";
+      place(all->second, group);
+    }
+    for (auto& [role, track] : curves) {
+      if (role == Track::kAllRoles || alone) continue;
+      track.label = fmt::format("memory · {}", kRoles[role % kRoles.size()]);
+      place(track, group);
+    }
+  }
+}
+
+std::shared_ptr<const TrackSet> TrackAssembly::finish(bool built) {
+  built_ = built;
+  describeCounters();
+  nameGroups();
+  placeThreads();
+  placeQueues();
+  dropRepeatedQueues();
+  placeCounters();
+  auto set = std::make_shared<TrackSet>();
+  for (TrackGroup& group : groups_) {
+    if (group.tracks.empty()) continue;
+    sortTracks(group);
+    for (const Track& track : group.tracks) set->events += track.events;
+    set->groups.push_back(std::move(group));
+  }
+  set->span = store_.span();
+  set->kept = !built_;
+  return set;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/track_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "lacuna/prof/writer.h"
+#include "store/backend.h"
+#include "store/byte_stream.h"
+#include "store/track_assembly.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::string_view kProduct = "tracks";
+constexpr std::uint32_t kMagic = 0x544E434C;  // "LCNT"
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kMemory = 6;  // beside the numbers of TrackKind
+/// What a block of chunks may hold; the format's limits are a little higher.
+constexpr std::size_t kMostChunks = 900;
+constexpr std::uint64_t kMostBytes = std::uint64_t{200} << 20;
+/// What the cache folder may hold.
+constexpr std::uint64_t kCacheBytes = std::uint64_t{8} << 30;
+
+struct Entry {
+  std::uint32_t kind = 0, id = 0, role = 0, lane = 0;
+  std::uint64_t offset = 0;
+};
+
+std::uint32_t idOf(const Track& track) {
+  switch (track.kind) {
+    case TrackKind::Ranges:
+    case TrackKind::Calls:
+      return track.thread.value;
+    case TrackKind::AsyncRanges:
+      return track.process.value;
+    case TrackKind::Annotations:
+    case TrackKind::Work:
+      return track.queue.value;
+    case TrackKind::Counter:
+      break;
+  }
+  return track.isMemory ? track.device.value : track.counterTrack.value;
+}
+
+class TrackWriter {
+ public:
+  explicit TrackWriter(prof::Writer& writer) : writer_(writer) {}
+
+  prof::Status write(const TrackSet& set, std::uint64_t content) {
+    for (const TrackGroup& group : set.groups) {
+      for (const Track& track : group.tracks) writeTrack(track);
+    }
+    ByteOutput out;
+    out.put(kMagic);
+    out.put(kVersion);
+    out.put(content);
+    out.put(set.events);
+    out.put(static_cast<std::uint32_t>(entries_.size()));
+    for (const Entry& entry : entries_) {
+      for (const std::uint32_t value : {entry.kind, entry.id, entry.role, entry.lane}) out.put(value);
+      out.put(entry.offset);
+    }
+    if (tooLarge_) return prof::Error{"a track is too large to be kept"};
+    append({out.bytes()});
+    return writer_.status();
+  }
+
+ private:
+  std::uint64_t append(const std::vector<std::span<const std::byte>>& sections) {
+    return writer_.appendDerived(kProduct, sections);
+  }
+
+  void writeTrack(const Track& track) {
+    Entry entry{track.isMemory ? kMemory : static_cast<std::uint32_t>(track.kind), idOf(track), track.memoryRole, 0, 0};
+    if (track.kind == TrackKind::Counter) {
+      ByteOutput out;
+      track.counter.write(out);
+      if (out.bytes().size() > kMostBytes) tooLarge_ = true;
+      if (tooLarge_) return;
+      entry.offset = append({out.bytes()});
+      entries_.push_back(entry);
+      return;
+    }
+    for (std::size_t lane = 0; lane < track.lanes.size(); ++lane) {
+      entry.lane = static_cast<std::uint32_t>(lane);
+      entry.offset = writeLane(track.lanes[lane]);
+      entries_.push_back(entry);
+    }
+  }
+
+  std::uint64_t writeLane(const Lane& lane) {
+    ByteOutput head;
+    lane.write(head);
+    if (head.bytes().size() > kMostBytes) tooLarge_ = true;
+    if (tooLarge_) return 0;
+    std::vector<std::span<const std::byte>> sections{head.bytes()};
+    std::uint64_t bytes = head.bytes().size();
+    std::uint64_t first = 0;
+    const auto flush = [&] {
+      const std::uint64_t at = append(sections);
+      if (first == 0) first = at;
+      sections.clear();
+      bytes = 0;
+    };
+    for (std::size_t i = 0; i < lane.events().chunkCount(); ++i) {
+      const auto chunk = lane.events().chunkBytes(i);
+      if (sections.size() > kMostChunks || bytes + chunk.size() > kMostBytes) flush();
+      sections.push_back(chunk);
+      bytes += chunk.size();
+    }
+    flush();
+    return first;
+  }
+
+  prof::Writer& writer_;
+  std::vector<Entry> entries_;
+  bool tooLarge_ = false;
+};
+
+/// Reads a product; nothing of it is used unless all of it can be.
+class TrackReader {
+ public:
+  TrackReader(const Store& store, std::shared_ptr<const prof::Reader> reader)
+      : reader_(std::move(reader)), assembly_(store) {}
+
+  std::shared_ptr<const TrackSet> read(std::uint64_t content) {
+    const auto blocks = reader_->derivedBlocks();
+    if (blocks.empty() || !readDirectory(blocks.back(), content)) return nullptr;
+    return std::ranges::all_of(entries_, [&](const Entry& entry) { return readEntry(entry); }) ? assembly_.finish(false)
+                                                                                               : nullptr;
+  }
+
+ private:
+  bool load(const prof::DerivedSection& section) {
+    // The largest section of a lane is megabytes: not cleared first.
+    head_.resizeForOverwrite(section.bytes);
+    return reader_->readSection(section, {head_.data(), head_.size()}).ok();
+  }
+
+  bool readDirectory(const prof::DerivedBlock& block, std::uint64_t content) {
+    const auto sections = reader_->derivedSections(block, kProduct);
+    if (!sections || sections->size() != 1 || !load(sections->front())) return false;
+    ByteInput in(head_.view());
+    const bool known = in.take<std::uint32_t>() == kMagic && in.take<std::uint32_t>() == kVersion;
+    if (!known || in.take<std::uint64_t>() != content) return false;
+    (void)in.take<std::uint64_t>();
+    const auto count = in.take<std::uint32_t>();
+    for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+      Entry& entry = entries_.emplace_back();
+      for (std::uint32_t* value : {&entry.kind, &entry.id, &entry.role, &entry.lane}) *value = in.take<std::uint32_t>();
+      entry.offset = in.take<std::uint64_t>();
+    }
+    return in.ok();
+  }
+
+  bool readEntry(const Entry& entry) {
+    const auto blocks = reader_->derivedBlocks();
+    auto block = std::ranges::lower_bound(blocks, entry.offset, {}, &prof::DerivedBlock::offset);
+    if (block == blocks.end() || block->offset != entry.offset || entry.kind > kMemory) return false;
+    auto sections = reader_->derivedSections(*block, kProduct);
+    if (!sections || sections->empty() || !load(sections->front())) return false;
+    ByteInput in(head_.view());
+    if (entry.kind == kMemory) return assembly_.memory(entry.id, entry.role).counter.read(in);
+    const auto kind = static_cast<TrackKind>(entry.kind);
+    // Ids are dense; a senseless one must not become memory.
+    if (entry.id > kMostId) return false;
+    Track& track = assembly_.track(kind, entry.id);
+    if (kind == TrackKind::Counter) return track.counter.read(in);
+    if (entry.lane != track.lanes.size()) return false;
+    return readLane(in, block, *std::move(sections), track);
+  }
+
+  bool readLane(ByteInput& in, std::span<const prof::DerivedBlock>::iterator block,
+                std::vector<prof::DerivedSection> sections, Track& track) {
+    ByteInput peek = in;
+    const auto events = peek.take<std::uint64_t>();
+    const std::uint64_t chunks = (events + EventChunks::kChunk - 1) / EventChunks::kChunk;
+    sections.erase(sections.begin());
+    while (sections.size() < chunks) {
+      if (++block == reader_->derivedBlocks().end()) return false;
+      const auto more = reader_->derivedSections(*block, kProduct);
+      if (!more || more->empty()) return false;
+      sections.insert(sections.end(), more->begin(), more->end());
+    }
+    std::vector<std::uint32_t> sizes;
+    for (const auto& section : sections) sizes.push_back(section.bytes);
+    Lane& lane = track.lanes.emplace_back();
+    track.events += events;
+    return lane.read(in, std::move(sizes),
+                     [reader = reader_, sections = std::move(sections)](std::size_t chunk, std::span<std::byte> out) {
+                       return reader->readSection(sections[chunk], out).ok();
+                     });
+  }
+
+  static constexpr std::uint32_t kMostId = 1 << 24;
+
+  std::shared_ptr<const prof::Reader> reader_;
+  TrackAssembly assembly_;
+  std::vector<Entry> entries_;
+  PodArray<std::byte> head_;
+};
+
+/// Tells files apart that have the same content key by chance, and moves with neither.
+std::uint64_t cacheName(const std::filesystem::path& path, std::uint64_t content) {
+  std::error_code ignored;
+  const std::string whole = std::filesystem::weakly_canonical(path, ignored).string();
+  return XXH3_64bits_withSeed(whole.data(), whole.size(), content);
+}
+
+/// Removes the files longest unused until the folder holds no more than it may.
+void trimCache(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  std::uint64_t total = 0;
+  for (const auto& file : fs::directory_iterator(folder, error)) {
+    files.emplace_back(file.last_write_time(error), file.path());
+    total += file.file_size(error);
+  }
+  std::ranges::sort(files);
+  for (const auto& [time, path] : files) {
+    if (total <= kCacheBytes) return;
+    total -= std::min<std::uint64_t>(total, fs::file_size(path, error));
+    fs::remove(path, error);
+  }
+}
+
+prof::Status writeCache(const std::filesystem::path& path, const TrackSet& tracks, std::uint64_t content) {
+  auto writer = prof::Writer::create(path);
+  if (!writer) return writer.status();
+  if (prof::Status status = TrackWriter(*writer).write(tracks, content); !status) return status;
+  return writer->finish();
+}
+
+}  // namespace
+
+std::filesystem::path trackCacheFolder() {
+  if (const char* given = std::getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/') {
+    return std::filesystem::path(given) / "lacuna" / "tracks";
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::filesystem::path(home) / ".cache" / "lacuna" / "tracks"
+                                         : std::filesystem::path();
+}
+
+std::shared_ptr<const TrackSet> loadTracks(const Store& store) {
+  const prof::Reader* own = store.backend().reader();
+  if (own == nullptr) return nullptr;
+  const std::uint64_t content = own->contentKey();
+  if (auto set = TrackReader(store, std::make_shared<const prof::Reader>(*own)).read(content)) return set;
+  const auto folder = trackCacheFolder();
+  const auto path = folder / fmt::format("{:016x}.lcn", cacheName(store.path(), content));
+  std::error_code error;
+  if (folder.empty() || !std::filesystem::exists(path, error)) return nullptr;
+  auto cache = prof::Reader::open(path, {prof::ReaderOptions::Verify::Never});
+  if (!cache) return nullptr;
+  auto set = TrackReader(store, std::make_shared<const prof::Reader>(*std::move(cache))).read(content);
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
+  return set;
+}
+
+prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, const Progress& progress) {
+  if (auto set = loadTracks(store)) return set;
+  return buildTracks(store, progress);
+}
+
+prof::Status keepTracks(const Store& store, const TrackSet& tracks) {
+  const prof::Reader* own = store.backend().reader();
+  const auto folder = trackCacheFolder();
+  if (own == nullptr || folder.empty() || tracks.kept || tracks.events < kTracksWorthKeeping || !own->complete())
+    return {};
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return prof::Error{fmt::format("cannot create {}: {}", folder.string(), error.message())};
+  const std::uint64_t content = own->contentKey();
+  const auto path = folder / fmt::format("{:016x}.lcn", cacheName(store.path(), content));
+  // Another process may read or write the same: only whole files get the name.
+  const std::filesystem::path unfinished = path.string() + fmt::format(".{}", ::getpid());
+  prof::Status status = writeCache(unfinished, tracks, content);
+  if (status) {
+    std::filesystem::rename(unfinished, path, error);
+    trimCache(folder);
+  } else {
+    std::filesystem::remove(unfinished, error);
+  }
+  return status;
+}
+
+prof::Status addTracks(const std::filesystem::path& path, const Progress& progress) {
+  auto store = Store::open(path);
+  if (!store) return store.error();
+  const prof::Reader* reader = (*store)->backend().reader();
+  if (reader == nullptr) return prof::Error{fmt::format("{} is no .lcn file", path.string())};
+  std::uint64_t rows = 0;
+  for (const prof::TableInfo& table : reader->tables()) rows += table.rows;
+  if (rows < kTracksWorthKeeping || loadTracks(**store)) return {};
+  auto tracks = buildTracks(**store, progress);
+  if (!tracks) return tracks.error();
+  if ((*tracks)->events < kTracksWorthKeeping) return {};
+  const std::uint64_t content = reader->contentKey();
+  auto writer = prof::Writer::extend(path);
+  if (!writer) return writer.status();
+  prof::Status status = TrackWriter(*writer).write(**tracks, content);
+  if (!status) {
+    // The trace matters more: without them it is as whole as it was.
+    if (prof::Status back = writer->withdrawDerived(); !back) return back;
+    if (prof::Status end = writer->finish(); !end) return end;
+    return status;
+  }
+  return writer->finish();
+}
+
+}  // namespace lacuna::analyzer
