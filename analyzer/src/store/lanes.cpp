@@ -62,7 +62,7 @@ class TrackBuilder {
       if (prof::Status status = (this->*step)(); !status) return status.error();
       if (cancelled_) return prof::Error{"opening was cancelled"};
     }
-    auto set = assembly_.finish();
+    std::shared_ptr<const TrackSet> set = assembly_.finish();
     if (progress_) progress_(1.0);
     return set;
   }

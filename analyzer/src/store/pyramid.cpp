@@ -168,8 +168,8 @@ std::size_t Lane::lowerBound(TimeNs t) const {
   std::size_t low = first_[bucket];
   std::size_t high = bucket + 1 < first_.size() ? first_[bucket + 1] : size();
   const auto before = [&](std::size_t i) {
-    const TimeNs start = startNs(i);
-    return start < t && start + durNs(i) <= t;
+    const EventChunks::Times times = events_.times(i);
+    return times.startNs < t && times.startNs + times.durNs <= t;
   };
   while (high - low > 16) {
     const std::size_t middle = (low + high) / 2;
@@ -184,17 +184,23 @@ std::size_t Lane::at(TimeNs t) const {
   return i < size() && startNs(i) <= t ? i : kNone;
 }
 
-void Lane::addEvents(double fromNs, double toNs, TimeNs base, CellSum& sum) const {
-  for (std::size_t i = lowerBound(base + static_cast<TimeNs>(std::floor(fromNs))); i < size(); ++i) {
-    const auto start = static_cast<double>(startNs(i) - base);
-    if (start >= toNs) return;
-    const auto length = static_cast<double>(durNs(i));
+/// Adds what lies between two moments, from an event on that is not behind the first one; answers where the stretch
+/// behind the second one begins.
+std::size_t Lane::addEvents(std::size_t first, double fromNs, double toNs, TimeNs base, CellSum& sum) const {
+  std::size_t next = first;
+  for (std::size_t i = first; i < size(); ++i) {
+    const EventChunks::Times times = events_.times(i);
+    const auto start = static_cast<double>(times.startNs - base);
+    if (start >= toNs) return next;
+    const auto length = static_cast<double>(times.durNs);
     const double end = start + length;
+    next = end > toNs ? i : i + 1;
     if (end <= fromNs && start < fromNs) continue;
     sum.busyNs += std::min(end, toNs) - std::max(start, fromNs);
     sum.count += start >= fromNs;
     if (!sum.touched || length > sum.longestNs) sum.offer(length, name(i).value);
   }
+  return next;
 }
 
 void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum) {
@@ -211,6 +217,8 @@ void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
   const double width = std::ldexp(1.0, shift_);
   const auto offset = static_cast<double>(grid.startNs - origin_);
   const auto last = static_cast<double>(finest.busy.size());
+  // Pixels follow one another, so each begins where the one before ended; only the first one has to be searched for.
+  std::size_t next = lowerBound(grid.startNs);
   for (int x = 0; x < grid.width; ++x) {
     const double from = x * grid.nsPerPixel;
     const double to = (x + 1) * grid.nsPerPixel;
@@ -219,14 +227,14 @@ void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
     const double end = std::min(last, std::floor((to + offset) / width));
     CellSum sum;
     if (end - begin <= 1) {
-      addEvents(from, to, grid.startNs, sum);
+      next = addEvents(next, from, to, grid.startNs, sum);
     } else {
       const auto first = static_cast<std::size_t>(begin) + 1;
       const auto final = static_cast<std::size_t>(end);
-      addEvents(from, static_cast<double>(bucketStart(first) - grid.startNs), grid.startNs, sum);
+      addEvents(next, from, static_cast<double>(bucketStart(first) - grid.startNs), grid.startNs, sum);
       addBuckets(finest, first, final, 1, sum);
       if (final < finest.busy.size()) {
-        addEvents(static_cast<double>(bucketStart(final) - grid.startNs), to, grid.startNs, sum);
+        next = addEvents(first_[final], static_cast<double>(bucketStart(final) - grid.startNs), to, grid.startNs, sum);
       }
     }
     cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel);

@@ -196,7 +196,7 @@ void TrackAssembly::placeCounters() {
   }
 }
 
-std::shared_ptr<const TrackSet> TrackAssembly::finish(bool built) {
+std::shared_ptr<TrackSet> TrackAssembly::finish(bool built) {
   built_ = built;
   describeCounters();
   nameGroups();

@@ -24,7 +24,7 @@ class TrackAssembly {
   Track& memory(std::uint32_t device, std::uint32_t role);
 
   /// `built` is false for tracks whose lanes are finished already.
-  std::shared_ptr<const TrackSet> finish(bool built = true);
+  std::shared_ptr<TrackSet> finish(bool built = true);
 
  private:
   void describeCounters();

@@ -7,7 +7,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "lacuna/prof/writer.h"
 #include "store/backend.h"
@@ -15,6 +17,43 @@
 #include "store/track_assembly.h"
 
 namespace lacuna::analyzer {
+
+namespace {
+
+/// Reads ahead no more than this; of larger sets the rest waits until it is looked at.
+constexpr std::uint64_t kReadAheadBytes = std::uint64_t{768} << 20;
+
+}  // namespace
+
+/// A picture deep inside a trace touches a thousand chunks at once, too many to be read within a frame.
+struct TrackSet::ReadAhead {
+  explicit ReadAhead(const TrackSet& set) : thread([this, &set] { run(set); }) {}
+  ~ReadAhead() {
+    stop = true;
+    thread.join();
+  }
+
+  void run(const TrackSet& set) const {
+    std::uint64_t bytes = 0;
+    for (const TrackGroup& group : set.groups) {
+      for (const Track& track : group.tracks) {
+        for (const Lane& lane : track.lanes) {
+          for (std::size_t i = 0; i < lane.events().chunkCount(); ++i) {
+            if (stop || bytes > kReadAheadBytes) return;
+            bytes += lane.events().chunkBytes(i).size();
+          }
+        }
+      }
+    }
+  }
+
+  std::atomic<bool> stop = false;
+  std::thread thread;
+};
+void TrackSet::EndReadAhead::operator()(ReadAhead* ahead) const {
+  delete ahead;
+}
+
 namespace {
 
 constexpr std::string_view kProduct = "tracks";
@@ -132,8 +171,10 @@ class TrackReader {
   std::shared_ptr<const TrackSet> read(std::uint64_t content) {
     const auto blocks = reader_->derivedBlocks();
     if (blocks.empty() || !readDirectory(blocks.back(), content)) return nullptr;
-    return std::ranges::all_of(entries_, [&](const Entry& entry) { return readEntry(entry); }) ? assembly_.finish(false)
-                                                                                               : nullptr;
+    if (!std::ranges::all_of(entries_, [&](const Entry& entry) { return readEntry(entry); })) return nullptr;
+    auto set = assembly_.finish(false);
+    set->readAhead.reset(new TrackSet::ReadAhead(*set));
+    return set;
   }
 
  private:

@@ -51,6 +51,17 @@ class EventChunks {
     const std::size_t before = std::size_t{group.startBits} * countOf(i);
     return static_cast<prof::TimeNs>(group.least + bits(group, group.durBits, before, i % kGroup));
   }
+  struct Times {
+    prof::TimeNs startNs, durNs;
+  };
+  /// Both at the price of little more than one.
+  [[nodiscard]] Times times(std::size_t i) const {
+    const Group& group = groupOf(i);
+    const std::size_t at = i % kGroup;
+    const std::size_t before = std::size_t{group.startBits} * countOf(i);
+    return {group.start + static_cast<prof::TimeNs>(bits(group, group.startBits, 0, at)),
+            static_cast<prof::TimeNs>(group.least + bits(group, group.durBits, before, at))};
+  }
   [[nodiscard]] std::uint32_t name(std::size_t i) const {
     const Group& group = groupOf(i);
     const std::size_t before = (std::size_t{group.startBits} + group.durBits) * countOf(i);

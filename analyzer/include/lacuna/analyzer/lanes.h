@@ -65,10 +65,17 @@ struct TrackSet {
   prof::TimeWindow span;
   std::uint64_t events = 0;
   bool kept = false;  ///< came from a file (see track_file.h)
+  /// Who reads the events of a kept set ahead; ends with the set, before what it reads.
+  struct ReadAhead;
+  struct EndReadAhead {
+    void operator()(ReadAhead* ahead) const;
+  };
 
   /// The name of an event of a lane. Copies and memsets that the trace leaves nameless are called after what they do.
   static std::string_view name(const Store& store, prof::StringId id);
   [[nodiscard]] std::uint64_t bytes() const;
+
+  std::unique_ptr<ReadAhead, EndReadAhead> readAhead;
 };
 
 /// Reads the store once per table and lays out every track. Fails only when cancelled or when a block cannot be read.

@@ -50,7 +50,10 @@ class Lane {
   [[nodiscard]] std::size_t size() const { return events_.size(); }
   [[nodiscard]] prof::TimeNs startNs(std::size_t i) const { return events_.startNs(i); }
   [[nodiscard]] prof::TimeNs durNs(std::size_t i) const { return events_.durNs(i); }
-  [[nodiscard]] prof::TimeNs endNs(std::size_t i) const { return startNs(i) + durNs(i); }
+  [[nodiscard]] prof::TimeNs endNs(std::size_t i) const {
+    const EventChunks::Times times = events_.times(i);
+    return times.startNs + times.durNs;
+  }
   [[nodiscard]] prof::StringId name(std::size_t i) const { return prof::StringId(events_.name(i)); }
   /// The first event that ends after t, or begins at or after it; size() when there is none. After finish().
   [[nodiscard]] std::size_t lowerBound(prof::TimeNs t) const;
@@ -77,7 +80,7 @@ class Lane {
   void emit(Builder& build, std::size_t level);
   void queryLevel(const PixelGrid& grid, std::size_t level, std::span<Cell> cells) const;
   void queryExact(const PixelGrid& grid, std::span<Cell> cells) const;
-  void addEvents(double fromNs, double toNs, prof::TimeNs base, CellSum& sum) const;
+  std::size_t addEvents(std::size_t first, double fromNs, double toNs, prof::TimeNs base, CellSum& sum) const;
   static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum);
   [[nodiscard]] prof::TimeNs bucketStart(std::size_t bucket) const;
 
