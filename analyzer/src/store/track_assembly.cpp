@@ -137,7 +137,9 @@ void TrackAssembly::placeThreads() {
       track.thread = prof::ThreadId(id);
       track.process = thread.process;
       const std::string_view name = store_.text(thread.name);
-      track.label = name.empty() ? fmt::format("thread {}", thread.osTid) : std::string(name);
+      // A recording that goes on has not said yet who its threads are.
+      const std::string number = thread.id ? fmt::format("thread {}", thread.osTid) : fmt::format("thread #{}", id);
+      track.label = name.empty() ? number : std::string(name);
       if (kind == TrackKind::Calls) track.label += " · calls";
       processGroup(thread.process.value).tracks.push_back(std::move(track));
     });
