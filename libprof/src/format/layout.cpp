@@ -234,7 +234,8 @@ std::optional<BlockEntry> parseFixedHeader(std::span<const std::byte> bytes) {
 std::optional<BlockHeader> parseBlockHeader(std::span<const std::byte> bytes) {
   BlockHeader header;
   const auto entry = parseFixedHeader(bytes);
-  if (!entry || entry->headerBytes != bytes.size() || !sealed(bytes)) return std::nullopt;
+  constexpr std::size_t kLeastBytes = kFixedHeaderBytes + sizeof(std::uint64_t);
+  if (!entry || entry->headerBytes != bytes.size() || bytes.size() < kLeastBytes || !sealed(bytes)) return std::nullopt;
   header.entry = *entry;
   ByteReader in(bytes.subspan(kFixedHeaderBytes, bytes.size() - kFixedHeaderBytes - sizeof(std::uint64_t)));
   header.tableName = in.shortText();
