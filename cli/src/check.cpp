@@ -48,6 +48,19 @@ void print(const Comparison& row) {
   fmt::print("{}{:<7}{}{}\n", colour, word, s.reset, sentence(row));
 }
 
+/// Which kernels explain it: the few with the largest change, by the head of their names.
+void printKernels(const analyzer::Analysis& before, const analyzer::Analysis& after) {
+  constexpr int kShown = 3;
+  constexpr std::size_t kNameLength = 70;
+  int shown = 0;
+  for (Comparison row : analyzer::compareKernels(before, after)) {
+    if (shown == kShown || (!row.worse() && !row.better())) continue;
+    if (row.what.size() > kNameLength) row.what = row.what.substr(0, kNameLength) + "…";
+    print(row);
+    ++shown;
+  }
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -98,12 +111,7 @@ int run(const Options& options) {
     worse = worse || row.worse();
     if (options.github && row.worse()) fmt::print("::error title=lacuna check::{}\n", sentence(row));
   }
-  int shown = 0;
-  for (const Comparison& row : analyzer::compareKernels(*before, *after)) {
-    if (shown == 5 || (!row.worse() && !row.better())) continue;
-    print(row);
-    ++shown;
-  }
+  if (worse) printKernels(*before, *after);
   if (!options.junit.empty()) {
     if (const int code = writeJunit(options.junit, rows); code != kOk) return code;
   }

@@ -68,7 +68,7 @@ std::string humanBytes(std::uint64_t bytes) {
 }
 
 std::string humanDuration(std::int64_t ns) {
-  static constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+  static constexpr const char* kUnits[] = {"ns", "µs", "ms", "s"};
   return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
 }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "commands.h"
 #include "output.h"
@@ -24,6 +25,7 @@ struct Options {
   std::string device;
   std::int32_t rank = -1;
   std::string html;
+  std::string cause;
   int width = 0;
   bool json = false;
 };
@@ -51,6 +53,32 @@ prof::Status checkSections(const std::vector<std::string>& wanted) {
   return {};
 }
 
+/// What is behind one cause of the ledger, and where it lasts longest.
+int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
+  const std::int64_t ns = analysis.ledger[cause];
+  fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), humanDuration(ns));
+  for (const analyzer::CauseDetail& detail : analysis.details) {
+    if (detail.cause != cause) continue;
+    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count, detail.name);
+  }
+  const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
+  if (!longest.empty()) fmt::print("longest:\n");
+  for (const analyzer::LedgerSegment& segment : longest) {
+    fmt::print(" {:>11} at {}  {}\n", humanDuration(segment.durNs()), segment.startNs,
+               analysis.store->text(segment.name));
+  }
+  return kOk;
+}
+
+prof::Result<std::optional<analyzer::Cause>> parseCause(const std::string& name) {
+  if (name.empty()) return std::optional<analyzer::Cause>();
+  if (const auto cause = analyzer::findCause(name)) return cause;
+  std::string known;
+  for (std::size_t i = 0; i < analyzer::kCauseCount; ++i)
+    known += fmt::format("{}{}", i > 0 ? ", " : "", analyzer::causeKey(static_cast<analyzer::Cause>(i)));
+  return prof::Error{fmt::format("--cause {}: there is no such cause; there are: {}", name, known)};
+}
+
 int writeFile(const std::string& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -64,6 +92,8 @@ int run(const Options& options) {
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
   if (auto status = checkSections(options.sections); !status) return printError(status.error().message);
+  const auto cause = parseCause(options.cause);
+  if (!cause) return printError(cause.error().message);
   if (!options.steps.empty()) {
     auto steps = parseSteps(options.steps);
     if (!steps) return printError(steps.error().message);
@@ -76,6 +106,7 @@ int run(const Options& options) {
   if (!options.html.empty()) {
     if (const int code = writeFile(options.html, analyzer::renderHtml(*analysis)); code != kOk) return code;
   }
+  if (*cause) return printCause(*analysis, **cause);
   if (options.json) {
     fmt::print("{}", analyzer::renderJson(*analysis));
   } else {
@@ -96,6 +127,8 @@ void addReport(CLI::App& app, int& exitCode) {
       ->add_option(
           "--section", options->sections,
           fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", ")))
+      ->type_name("NAME");
+  command->add_option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
       ->type_name("NAME");
   command->add_option("--steps", options->steps, "only steps A up to but without B")->type_name("A:B");
   command->add_option("--device", options->device, "only this device, such as cuda:3 or cpu:0")->type_name("ID");

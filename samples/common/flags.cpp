@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include "lacuna/runtime/instrument.h"
 
@@ -22,8 +23,13 @@ Flags& Flags::add(std::string name, std::string value, std::string help, std::st
 }
 
 void Flags::parse(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::string argument = argv[i];
+  std::vector<std::string> words;
+  const char* before = std::getenv("LACUNA_SAMPLE_FLAGS");
+  std::istringstream stream(before == nullptr ? "" : before);
+  for (std::string word; stream >> word;) words.push_back(word);
+  words.insert(words.end(), argv + 1, argv + argc);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string argument = words[i];
     if (argument == "--help" || argument == "-h") {
       printHelp(argv[0]);
       std::exit(0);
@@ -33,8 +39,8 @@ void Flags::parse(int argc, char** argv) {
     const std::size_t equals = argument.find('=');
     if (equals != std::string::npos) {
       set(argument.substr(0, equals), argument.substr(equals + 1));
-    } else if (i + 1 < argc) {
-      set(argument, argv[++i]);
+    } else if (i + 1 < words.size()) {
+      set(argument, words[++i]);
     } else {
       usageError("--" + argument + " needs a value");
     }

@@ -10,7 +10,8 @@
 namespace lacuna::samples {
 
 /// Command line of a sample: `--name value` or `--name=value`. Flags that are knobs are told to the profiler under the
-/// same name. Errors and --help are printed and end the program.
+/// same name. Flags in the variable LACUNA_SAMPLE_FLAGS come first, so that the command line wins. Errors and --help
+/// are printed and end the program.
 class Flags {
  public:
   explicit Flags(std::string about) : about_(std::move(about)) {}

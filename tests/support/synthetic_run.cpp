@@ -13,7 +13,6 @@ namespace {
 
 using namespace prof;
 
-constexpr std::int64_t kLaunchNs = 4'000;
 constexpr std::int64_t kLatencyNs = 5'000;
 constexpr std::int64_t kQueueGapNs = 1'000;
 
@@ -43,7 +42,7 @@ class Rank {
     for (int worker = 0; worker < plan_.workers; ++worker)
       out_.append(Thread{.id = workerThread(worker), .process = process_});
     out_.append(Device{.id = device_,
-                       .kind = DeviceKind::Cuda,
+                       .kind = plan_.cpuDevice ? DeviceKind::Cpu : DeviceKind::Cuda,
                        .index = rank_,
                        .name = out_.intern("device"),
                        .memoryBytes = 1u << 30});
@@ -56,12 +55,14 @@ class Rank {
     return ThreadId(thread_.value + 1 + static_cast<std::uint32_t>(worker));
   }
 
-  void range(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name) {
+  void range(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name,
+             const char* text = "") {
     out_.append(Range{.startNs = start,
                       .durNs = end - start,
                       .thread = thread,
                       .category = out_.intern(category),
-                      .name = out_.intern(name)});
+                      .name = out_.intern(name),
+                      .text = out_.intern(text)});
   }
   void call(TimeNs start, TimeNs end, const char* name, std::uint64_t correlation = 0) {
     out_.append(ApiCall{.startNs = start,
@@ -79,7 +80,7 @@ class Rank {
   }
   void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0) {
     const TimeNs begin = host_;
-    host_ += kLaunchNs;
+    host_ += plan_.launchNs;
     call(begin, host_, "cudaLaunchKernel", ++correlation_);
     const TimeNs start = enqueue(queue, durNs, notBefore);
     out_.append(Kernel{.startNs = start,
@@ -107,6 +108,13 @@ class Rank {
                            .op = out_.intern(op)});
   }
 
+  /// An operator of the host alone.
+  void hostOperator(const char* name, const char* text = "") {
+    const TimeNs begin = host_;
+    host_ += 2'000;
+    range(thread_, begin, host_, "cpu_op", name, text);
+  }
+  void habits();
   void waitForBatch(int step);
   void copyBatch();
   void forwardBackward();
@@ -169,7 +177,7 @@ void Rank::copyBatch() {
 void Rank::forwardBackward() {
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
-    host_ += plan_.operatorNs - kLaunchNs - 1'000;
+    host_ += plan_.operatorNs - plan_.launchNs - 1'000;
     launch(compute_, plan_.kernelNs, plan_.kernelName);
     host_ += 1'000;
     range(thread_, begin, host_, "cpu_op", "aten::block");
@@ -190,12 +198,13 @@ void Rank::optimizer() {
   }
   const TimeNs begin = host_;
   launch(compute_, plan_.kernelNs, "multi_tensor_update", notBefore);
+  for (int i = 0; i < plan_.optimizerKernels; ++i) launch(compute_, plan_.kernelNs, "update_one");
   range(thread_, begin, host_, "user_annotation", "Optimizer.step");
   if (plan_.zeroGradNs == 0) return;
   const TimeNs zero = host_;
   for (int i = 0; i < 10; ++i) {
     const TimeNs start = host_;
-    host_ += kLaunchNs;
+    host_ += plan_.launchNs;
     call(start, host_, "cudaMemsetAsync", ++correlation_);
     out_.append(Memset{.startNs = enqueue(compute_, plan_.zeroGradNs / 10, 0),
                        .durNs = plan_.zeroGradNs / 10,
@@ -206,6 +215,43 @@ void Rank::optimizer() {
                        .name = out_.intern("Memset (Device)")});
   }
   range(thread_, zero, host_, "user_annotation", "Optimizer.zero_grad");
+}
+
+/// What a program does the same way in every step.
+void Rank::habits() {
+  for (int i = 0; i < plan_.tinyRepeats; ++i) {
+    launch(compute_, 700, "softmax_row");
+    launch(compute_, 600, "max_row");
+  }
+  if (plan_.biasBeforeNorm) {
+    hostOperator("aten::linear", "[[8, 4], [2, 4], [2]]");
+    hostOperator("aten::batch_norm");
+  }
+  for (int i = 0; i < plan_.roundTrips; ++i) {
+    hostOperator("aten::to");
+    hostOperator("aten::to");
+    hostOperator("aten::block");
+  }
+  if (plan_.cpuDevice) hostOperator("linear", "bf16[8,4] bf16[2,4]");
+  if (plan_.gloo) hostOperator("gloo:all_reduce");
+  if (plan_.blockingCopyNs > 0) {
+    const TimeNs begin = host_;
+    host_ = std::max(host_, computeFree_) + plan_.blockingCopyNs;
+    call(begin, host_, "cudaMemcpy", ++correlation_);
+    out_.append(Memcpy{.startNs = host_ - plan_.blockingCopyNs,
+                       .durNs = plan_.blockingCopyNs,
+                       .queue = compute_,
+                       .device = device_,
+                       .correlation = correlation_,
+                       .bytes = 1u << 20,
+                       .sourceKind = MemoryKind::Pinned,
+                       .targetKind = MemoryKind::Device});
+    computeFree_ = host_;
+  }
+  if (plan_.blockingMemsetNs > 0) {
+    call(host_, host_ + plan_.blockingMemsetNs, "cudaMemset", ++correlation_);
+    host_ += plan_.blockingMemsetNs;
+  }
 }
 
 void Rank::useMemory(int step) {
@@ -238,6 +284,7 @@ void Rank::runStep(int step) {
   waitForBatch(step);
   copyBatch();
   forwardBackward();
+  habits();
   optimizer();
   useMemory(step);
   if (plan_.syncEachStep || plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs > 0) synchronise("aten::item");

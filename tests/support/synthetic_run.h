@@ -33,6 +33,15 @@ struct RunPlan {
   std::int64_t collectiveNs = 0;  ///< on a queue of its own, the optimizer waits for it
   std::int64_t lateNs = 0;        ///< how much later the last rank enters it
   std::uint32_t hostCores = 0;    ///< 0: the trace does not say
+  int tinyRepeats = 0;            ///< a pair of tiny kernels, so often in a row each step
+  bool biasBeforeNorm = false;    ///< a linear layer with a bias in front of a batch norm, each step
+  int roundTrips = 0;             ///< conversions directly behind conversions, per step
+  std::int64_t blockingCopyNs = 0;
+  std::int64_t blockingMemsetNs = 0;
+  bool gloo = false;              ///< collectives of the host, though the device is a GPU
+  int optimizerKernels = 0;       ///< launched one by one in the optimizer, besides the usual one
+  bool cpuDevice = false;         ///< the device is the host, with half-precision operators
+  std::int64_t launchNs = 4'000;  ///< of a launch call
   bool loaderComputes = false;    ///< a counter says that preparing batches is all computing
 };
 

@@ -188,6 +188,7 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
     if (time < window.startNs) return true;
     ++stats.allocations;
     if (action == MemoryAction::Reserve && time >= settled) ++stats.segmentCalls;
+    if (action == MemoryAction::Release && time >= settled) ++stats.segmentReleases;
     curve.add(time, now.bytes);
     stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
     if (now.bytes > stats.peakBytes) {

@@ -65,23 +65,87 @@ const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std:
 
 }  // namespace
 
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, TimeWindow window) {
+namespace {
+
+/// Rows of the table by name, or by name and shapes.
+class OperatorRows {
+ public:
+  explicit OperatorRows(GroupBy by) : by_(by) {}
+  OperatorRow& of(const HostSpan& span) { return rows_[{span.name, by_ == GroupBy::Name ? StringId() : span.text}]; }
+  [[nodiscard]] bool same(const HostSpan& a, const HostSpan& b) const {
+    return a.name == b.name && (by_ == GroupBy::Name || a.text == b.text);
+  }
+  std::vector<OperatorRow> take(const Store& store) {
+    std::vector<OperatorRow> out;
+    for (auto& [key, row] : rows_) {
+      row.name = store.text(key.first);
+      row.shapes = store.text(key.second);
+      out.push_back(std::move(row));
+    }
+    std::sort(out.begin(), out.end(), [](const OperatorRow& a, const OperatorRow& b) {
+      return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
+    });
+    return out;
+  }
+
+ private:
+  GroupBy by_;
+  std::map<std::pair<StringId, StringId>, OperatorRow> rows_;
+};
+
+using Parents = std::unordered_map<ThreadId, std::vector<std::size_t>>;
+
+/// Adds what was allocated less what was freed to the operators around it: to the innermost as its own, to each kind
+/// of operator around once.
+void addMemory(const Store& store, TimeWindow window, const ByThread& operators, const Parents& parents,
+               OperatorRows& rows) {
+  using prof::Allocation;
+  using prof::MemoryAction;
+  (void)store.scan<&Allocation::timeNs, &Allocation::thread, &Allocation::action, &Allocation::bytes>(
+      window, [&](std::uint64_t, auto time, auto thread, auto action, auto bytes) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const bool takes = action[i] == MemoryAction::Allocate;
+          if ((!takes && action[i] != MemoryAction::Free) || !startsIn(window, time[i])) continue;
+          const auto spans = operators.find(thread[i]);
+          if (spans == operators.end()) continue;
+          const auto& up = parents.at(thread[i]);
+          const HostSpan* inner = operatorAt(spans->second, up, time[i]);
+          if (inner == nullptr) continue;
+          const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
+          rows.of(*inner).selfMemBytes += delta;
+          const auto at = std::lower_bound(spans->second.begin(), spans->second.end(), inner,
+                                           [](const HostSpan* a, const HostSpan* b) {
+                                             return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
+                                           });
+          const HostSpan* last = nullptr;
+          for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != std::string::npos; p = up[p]) {
+            const HostSpan* around = spans->second[p];
+            if (last == nullptr || !rows.same(*last, *around)) rows.of(*around).memBytes += delta;
+            last = around;
+          }
+        }
+      });
+}
+
+}  // namespace
+
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, TimeWindow window, GroupBy by) {
   const ByThread operators = sortedByThread(timeline, isOperatorSpan);
-  std::unordered_map<ThreadId, std::vector<std::size_t>> parents;
-  std::unordered_map<StringId, OperatorRow> rows;
+  Parents parents;
+  OperatorRows rows(by);
   for (const auto& [thread, spans] : operators) {
     auto& up = parents[thread] = parentsOf(spans);
     for (std::size_t i = 0; i < spans.size(); ++i) {
       if (!startsIn(window, spans[i]->startNs)) continue;
       const TimeNs dur = spans[i]->endNs - spans[i]->startNs;
-      OperatorRow& row = rows[spans[i]->name];
+      OperatorRow& row = rows.of(*spans[i]);
       ++row.count;
       row.selfNs += dur;
       // A recursive operator's time counts once.
       bool nestedInItself = false;
-      for (std::size_t p = up[i]; p != std::string::npos; p = up[p]) nestedInItself |= spans[p]->name == spans[i]->name;
+      for (std::size_t p = up[i]; p != std::string::npos; p = up[p]) nestedInItself |= rows.same(*spans[p], *spans[i]);
       if (!nestedInItself) row.totalNs += dur;
-      if (up[i] != std::string::npos) rows[spans[up[i]]->name].selfNs -= dur;
+      if (up[i] != std::string::npos) rows.of(*spans[up[i]]).selfNs -= dur;
     }
   }
   const LaunchIndex launches(timeline);
@@ -94,17 +158,10 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       const auto spans = operators.find(launch->thread);
       op = spans == operators.end() ? nullptr : operatorAt(spans->second, parents[launch->thread], launch->startNs);
     }
-    if (op != nullptr) rows[op->name].deviceNs += span.endNs - span.startNs;
+    if (op != nullptr) rows.of(*op).deviceNs += span.endNs - span.startNs;
   }
-  std::vector<OperatorRow> out;
-  for (auto& [id, row] : rows) {
-    row.name = store.text(id);
-    out.push_back(std::move(row));
-  }
-  std::sort(out.begin(), out.end(), [](const OperatorRow& a, const OperatorRow& b) {
-    return std::tie(b.deviceNs, b.selfNs, a.name) < std::tie(a.deviceNs, a.selfNs, b.name);
-  });
-  return out;
+  addMemory(store, window, operators, parents, rows);
+  return rows.take(store);
 }
 
 std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window) {

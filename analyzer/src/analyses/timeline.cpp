@@ -24,9 +24,9 @@ prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& clas
   // The runtime's synchronisations are rows of their own besides the ranges that announce them.
   const prof::StringId runtime = store.rows<prof::Sync>() > 0 ? store.find("lacuna.rt") : prof::StringId();
   return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
-                    &Range::correlation, &Range::queue>(
+                    &Range::correlation, &Range::queue, &Range::text>(
       window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto link,
-                  auto queue) {
+                  auto queue, auto text) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (!thread[i] || queue[i] || !touches(window, start[i], dur[i])) continue;
           const Activity activity = classes.ofRange(domain[i], category[i], name[i]);
@@ -38,7 +38,8 @@ prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& clas
                               .name = name[i],
                               .wokenBy = {},
                               .activity = activity,
-                              .launches = link[i] != 0});
+                              .launches = link[i] != 0,
+                              .text = text[i]});
         }
       });
 }

@@ -73,6 +73,12 @@ class Collector {
   std::map<std::pair<Cause, StringId>, std::pair<std::int64_t, std::uint64_t>> details_;
 };
 
+template <class Row>
+std::string keyOf(const Row& row) {
+  if constexpr (requires { row.shapes; }) return row.name + '\n' + row.shapes;
+  return row.name;
+}
+
 template <class Row, class Merge>
 void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
   if (into.empty()) {
@@ -80,9 +86,9 @@ void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
     return;
   }
   std::unordered_map<std::string, std::size_t> at;
-  for (std::size_t i = 0; i < into.size(); ++i) at[into[i].name] = i;
+  for (std::size_t i = 0; i < into.size(); ++i) at[keyOf(into[i])] = i;
   for (Row& row : more) {
-    const auto found = at.find(row.name);
+    const auto found = at.find(keyOf(row));
     if (found == at.end()) {
       into.push_back(std::move(row));
     } else {
@@ -93,12 +99,16 @@ void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
 
 void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window) {
   const Store& store = *analysis.store;
-  mergeByName(analysis.operators, operatorTable(store, timeline, window), [](OperatorRow& a, const OperatorRow& b) {
+  const auto addOperator = [](OperatorRow& a, const OperatorRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
     a.selfNs += b.selfNs;
     a.deviceNs += b.deviceNs;
-  });
+    a.memBytes += b.memBytes;
+    a.selfMemBytes += b.selfMemBytes;
+  };
+  mergeByName(analysis.operators, operatorTable(store, timeline, window), addOperator);
+  mergeByName(analysis.operatorShapes, operatorTable(store, timeline, window, GroupBy::NameAndShapes), addOperator);
   mergeByName(analysis.calls, callTable(store, timeline, window), [](CallRow& a, const CallRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
@@ -112,6 +122,7 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
     a.totalNs += b.totalNs;
     a.exposedNs += b.exposedNs;
   });
+  mergePatterns(analysis.patterns, launchPatterns(store, timeline, window));
   const LaunchStats more = launchStats(timeline, window);
   LaunchStats& launches = analysis.launches;
   const auto sum = static_cast<double>(launches.launches + more.launches);
@@ -215,7 +226,8 @@ prof::Status fillTables(Analysis& analysis) {
   for (const prof::Status& status : {take(analysis.kernels, kernelTable(store, analysis.window)),
                                      take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
                                      take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
-                                     take(analysis.copies, copyStats(store, analysis.window))}) {
+                                     take(analysis.copies, copyStats(store, analysis.window)),
+                                     take(analysis.operatorPatterns, operatorPatterns(store, analysis.window))}) {
     if (!status) return status;
   }
   return {};
@@ -280,6 +292,7 @@ prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const Analysi
   if (auto status = accountDevices(analysis); !status) return status.error();
   if (auto status = fillTables(analysis); !status) return status.error();
   const auto simulator = Simulator::create(analysis);
+  if (simulator) analysis.criticalPath = simulator->criticalPath();
   analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);
   return analysis;
 }

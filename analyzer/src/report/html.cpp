@@ -13,9 +13,13 @@ namespace lacuna::analyzer {
 namespace {
 
 /// Colours that people with colour blindness can tell apart, readable on white and on dark grey.
-constexpr std::array<std::string_view, kCauseCount> kColours{"#0b9e77", "#4c8eda", "#8ab6e8", "#8a8a8a",
-                                                             "#d95f02", "#d7263d", "#9467bd", "#8c5a3c",
-                                                             "#e6a700", "#f2cf5b", "#3d5a98", "#b0b0b0"};
+/// The colours of the causes, in their order, light and dark: those of the desktop program.
+constexpr std::string_view kColours =
+    R"(.c0{fill:#12936c;background:#12936c}.c1{fill:#c26b9d;background:#c26b9d}.c2{fill:#e09b1e;background:#e09b1e}.c3{fill:#7c8796;background:#7c8796}.c4{fill:#cf5b22;background:#cf5b22}.c5{fill:#c9ba2b;background:#c9ba2b}
+.c6{fill:#2a63b8;background:#2a63b8}.c7{fill:#e0a182;background:#e0a182}.c8{fill:#4a9bd4;background:#4a9bd4}.c9{fill:#97c4e4;background:#97c4e4}.c10{fill:#d9aac6;background:#d9aac6}.c11{fill:#bfc4cc;background:#bfc4cc}
+@media (prefers-color-scheme:dark){.c0{fill:#33ad88;background:#33ad88}.c1{fill:#cf86b0;background:#cf86b0}.c2{fill:#e0a33e;background:#e0a33e}.c3{fill:#9aa3b0;background:#9aa3b0}.c4{fill:#de7548;background:#de7548}.c5{fill:#e3d765;background:#e3d765}
+.c6{fill:#4c7fd0;background:#4c7fd0}.c7{fill:#834a34;background:#834a34}.c8{fill:#5ba8dc;background:#5ba8dc}.c9{fill:#3b6685;background:#3b6685}.c10{fill:#7a546d;background:#7a546d}.c11{fill:#50565e;background:#50565e}}
+)";
 
 constexpr std::string_view kStyle = R"(
 :root{--bg:#fff;--fg:#1b1f24;--dim:#636c76;--line:#d8dee4;--card:#f6f8fa;--fault:#c0182b;--could:#0969a8}
@@ -69,8 +73,8 @@ class Page {
         "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
         "<title>Lacuna: {0}</title><style>{1}</style></head><body>\n<h1>{0}</h1><div class=\"dim\">{2}</div>\n"
         "<p class=\"verdict\">{3}</p>\n",
-        escaped(analysis_.store->path().filename().string()), kStyle, escaped(describeRun(analysis_)),
-        escaped(verdict(analysis_)));
+        escaped(analysis_.store->path().filename().string()), std::string(kStyle) + std::string(kColours),
+        escaped(describeRun(analysis_)), escaped(verdict(analysis_)));
     ledger();
     findings();
     steps();
@@ -101,7 +105,7 @@ void Page::bar(const Ledger& ledger) {
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     if (ledger.ns[i] <= 0) continue;
     const double percent = 100 * static_cast<double>(ledger.ns[i]) / total;
-    out_ += fmt::format("<i style=\"width:{:.3f}%;background:{}\" title=\"{}: {:.1f} %\"></i>", percent, kColours[i],
+    out_ += fmt::format("<i class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}: {:.1f} %\"></i>", i, percent,
                         causeLabel(static_cast<Cause>(i)), percent);
   }
   out_ += "</div>\n";
@@ -116,8 +120,8 @@ void Page::ledger() {
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const std::int64_t ns = analysis_.ledger.ns[i];
     if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
-    out_ += fmt::format("<li><i style=\"background:{}\"></i><b>{}</b><span>{}</span><span>{}{}</span></li>",
-                        kColours[i], causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
+    out_ += fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span></li>", i,
+                        causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
                         humanTime(analysis_.meanStepLedger().ns[i]), analysis_.steps.all.empty() ? "" : " a step");
   }
   out_ += "</ul>\n";
@@ -138,8 +142,9 @@ void Page::findings() {
                         finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", escaped(finding.knob)),
                         escaped(finding.advice));
     if (finding.predictedGainNsPerStep > 0) {
-      out_ += fmt::format("<p class=\"dim\">predicted gain {} a step, confidence {:.0f} %{}</p>",
-                          humanTime(finding.predictedGainNsPerStep), 100 * finding.confidence,
+      out_ += fmt::format("<p class=\"dim\">predicted gain {} {}, confidence {:.0f} %{}</p>",
+                          humanTime(finding.predictedGainNsPerStep), analysis_.steps.all.empty() ? "in all" : "a step",
+                          100 * finding.confidence,
                           finding.gainHighNsPerStep > finding.gainLowNsPerStep
                               ? fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep),
                                             humanTime(finding.gainHighNsPerStep))
@@ -147,6 +152,12 @@ void Page::findings() {
     }
     out_ += "</div>\n";
   }
+}
+
+/// "step 12"; a marker that carries its number ("ProfilerStep#12") as it is.
+std::string stepLabel(const Step& step) {
+  const bool numbered = step.name.find_first_of("0123456789") != std::string::npos;
+  return numbered ? escaped(step.name) : fmt::format("{} {}", escaped(step.name), step.index);
 }
 
 /// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
@@ -188,21 +199,21 @@ void Page::steps() {
     const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
     const double x = kLeft + static_cast<double>(c) * width;
     double y = kBase;
-    out_ += fmt::format("<g><title>{}: {}</title>", escaped(all[c * group].name),
+    out_ += fmt::format("<g><title>{}: {}</title>", stepLabel(all[c * group]),
                         humanTime(dur / static_cast<std::int64_t>(end - c * group)));
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       const double part = static_cast<double>(ledger.ns[i]) / total * height;
       if (part < 0.05) continue;
       y -= part;
-      out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>", x, y,
-                          std::max(0.5, width * 0.85), part, kColours[i]);
+      out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"c{}\"/>", x, y,
+                          std::max(0.5, width * 0.85), part, i);
     }
     out_ += "</g>";
   }
   out_ += fmt::format(
       "<text class=\"dim\" x=\"{}\" y=\"195\">{}</text><text class=\"dim\" x=\"{}\" y=\"195\" "
       "text-anchor=\"end\">{}</text></svg>\n",
-      kLeft, escaped(all.front().name), kWidth, escaped(all.back().name));
+      kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back()));
 }
 
 void Page::memory() {

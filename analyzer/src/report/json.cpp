@@ -112,6 +112,35 @@ void writeMemory(JsonWriter& json, const MemoryStats& memory) {
   json.endArray().endObject();
 }
 
+void writeOperators(JsonWriter& json, const std::vector<OperatorRow>& rows) {
+  json.key("operators").beginArray();
+  for (const OperatorRow& row : rows) {
+    json.beginObject()
+        .field("name", row.name)
+        .field("shapes", row.shapes)
+        .field("calls", row.count)
+        .field("host_ns", row.totalNs)
+        .field("host_self_ns", row.selfNs)
+        .field("device_ns", row.deviceNs)
+        .field("mem_bytes", row.memBytes)
+        .field("self_mem_bytes", row.selfMemBytes)
+        .endObject();
+  }
+  json.endArray();
+}
+
+void writePath(JsonWriter& json, const StepPath& path) {
+  json.key("critical_path")
+      .beginObject()
+      .field("compute_ns_per_step", path.computeNs)
+      .field("communication_ns_per_step", path.communicationNs)
+      .field("copy_ns_per_step", path.copyNs)
+      .field("host_ns_per_step", path.hostNs)
+      .field("launch_ns_per_step", path.launchNs)
+      .field("loader_ns_per_step", path.loaderNs)
+      .endObject();
+}
+
 void writeTrace(JsonWriter& json, const Analysis& analysis) {
   const auto span = analysis.store->span();
   json.key("trace")
@@ -153,6 +182,8 @@ std::string renderJson(const Analysis& analysis) {
         .endObject();
   }
   json.endArray();
+  writeOperators(json, analysis.operatorShapes);
+  writePath(json, analysis.criticalPath);
   writeMemory(json, analysis.memory);
   return json.endObject().take();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstdlib>
 
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
@@ -55,6 +56,10 @@ std::string padded(std::string_view text, int width) {
   return out;
 }
 
+std::string signedBytes(std::int64_t bytes) {
+  return (bytes < 0 ? "-" : "") + humanBytes(static_cast<std::uint64_t>(std::abs(bytes)));
+}
+
 class TextReport {
  public:
   TextReport(const Analysis& analysis, const ReportOptions& options)
@@ -77,6 +82,7 @@ class TextReport {
   void bar(const Ledger& ledger);
   void findings(int rows);
   void finding(std::size_t number, const Finding& finding);
+  void criticalPath();
   void stepsSection(int rows);
   void kernelsSection(int rows);
   void operatorsSection(int rows);
@@ -217,6 +223,21 @@ void TextReport::findings(int rows) {
   }
 }
 
+/// What the longest chain through a step is made of.
+void TextReport::criticalPath() {
+  const StepPath& path = analysis_.criticalPath;
+  if (path.totalNs() <= 0) return;
+  std::string parts;
+  for (const auto& [ns, what] :
+       {std::pair(path.computeNs, "computing"), std::pair(path.communicationNs, "communication"),
+        std::pair(path.copyNs, "copies"), std::pair(path.hostNs, "host work"), std::pair(path.launchNs, "launching"),
+        std::pair(path.loaderNs, "waiting for the loader")}) {
+    const double share = static_cast<double>(ns) / static_cast<double>(path.totalNs());
+    if (share >= 0.005) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, humanShare(share));
+  }
+  wrapped("critical path: " + parts, 1, 1);
+}
+
 void TextReport::stepsSection(int rows) {
   title("Steps");
   const Steps& steps = analysis_.steps;
@@ -224,6 +245,7 @@ void TextReport::stepsSection(int rows) {
     wrapped("none were found: mark them with an NVTX range named \"step\" to see figures per step", 1, 1);
     return;
   }
+  criticalPath();
   std::int64_t longest = 1;
   for (const Step& step : steps.all) longest = std::max(longest, step.durNs());
   const int room = std::max(10, width_ - 44);
@@ -261,15 +283,23 @@ void TextReport::kernelsSection(int rows) {
 void TextReport::operatorsSection(int rows) {
   title("Operators");
   if (analysis_.operators.empty()) line(" none were recorded");
-  const int nameWidth = width_ - 48;
-  if (!analysis_.operators.empty())
-    line(styled(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded("name", nameWidth), "calls", "host", "host self",
-                            "device"),
-                "2"));
-  for (std::size_t i = 0; i < analysis_.operators.size() && static_cast<int>(i) < rows; ++i) {
-    const OperatorRow& row = analysis_.operators[i];
-    line(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
-                     humanTime(row.selfNs), humanTime(row.deviceNs)));
+  // Asked for in full, the table is by input shapes and with memory.
+  const bool full = rows == INT_MAX;
+  const auto& table = full ? analysis_.operatorShapes : analysis_.operators;
+  const int nameWidth = std::max(16, width_ - (full ? 70 : 48));
+  if (!table.empty()) {
+    line(styled(
+        fmt::format(" {} {:>8} {:>11} {:>11} {:>11}{}", padded(full ? "name and shapes" : "name", nameWidth), "calls",
+                    "host", "host self", "device", full ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
+        "2"));
+  }
+  for (std::size_t i = 0; i < table.size() && static_cast<int>(i) < rows; ++i) {
+    const OperatorRow& row = table[i];
+    const std::string memory =
+        full ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
+    line(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}{}",
+                     padded(row.shapes.empty() ? row.name : row.name + " " + row.shapes, nameWidth), row.count,
+                     humanTime(row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs), memory));
   }
 }
 

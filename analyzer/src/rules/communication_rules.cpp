@@ -60,6 +60,29 @@ void dataParallel(RuleContext& context) {
   context.add(std::move(finding));
 }
 
+/// Collectives that go through the host although the data is on a GPU.
+void slowBackend(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const bool gpu = std::any_of(analysis.devices.begin(), analysis.devices.end(), [](const DeviceAccount& device) {
+    return device.kind == prof::DeviceKind::Cuda || device.kind == prof::DeviceKind::Rocm;
+  });
+  const auto mentionsIn = [](const auto& rows, std::string_view text) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const auto& row) { return row.name.find(text) != std::string::npos; });
+  };
+  const bool direct = mentionsIn(analysis.kernels, "nccl") || mentionsIn(analysis.kernels, "rccl") ||
+                      mentionsIn(analysis.operators, "nccl");
+  if (!gpu || direct || !(mentionsIn(analysis.operators, "gloo") || mentionsIn(analysis.operators, "mpi:"))) return;
+  Finding finding;
+  finding.id = "slow-backend";
+  finding.kind = FindingKind::Fault;
+  finding.severity = Severity::Medium;
+  finding.title = "collectives of GPU tensors go through the host (gloo or MPI)";
+  finding.confidence = 0.9;
+  finding.advice = "use NCCL (RCCL) as the backend for tensors on the device";
+  context.add(std::move(finding));
+}
+
 /// Ranks of one job enter each collective; the one that enters last holds the others up.
 void lateRank(RuleContext& context) {
   const Analysis& analysis = context.analysis;
@@ -126,6 +149,7 @@ void communicationRules(RuleContext& context) {
   lateRank(context);
   exposed(context);
   dataParallel(context);
+  slowBackend(context);
 }
 
 }  // namespace lacuna::analyzer

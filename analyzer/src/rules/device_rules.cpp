@@ -32,6 +32,11 @@ Shares sharesOf(const Analysis& analysis) {
   return shares;
 }
 
+bool onlyHost(const Analysis& analysis) {
+  return std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                     [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
+}
+
 double ratio(std::int64_t part, std::int64_t whole) {
   return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -85,21 +90,51 @@ void exposedCopies(RuleContext& context) {
 }
 
 void zeroGrad(RuleContext& context) {
+  const PatternStats& patterns = context.analysis.patterns;
   const auto gain = context.play("zero_grad=none");
-  const bool announced = context.knob("zero_grad").value_or("none") != "none";
-  if (!gain || (context.shareOfStep(gain->gainNs()) < 0.02 && !announced)) return;
-  if (gain->gainNs() <= 0) return;
+  const double fills = static_cast<double>(patterns.zeroFills) / static_cast<double>(context.analysis.stepCount());
+  const std::int64_t cost = std::max(context.perStep(patterns.zeroFillNs), gain ? gain->gainNs() : 0);
+  // One or two cleared buffers a step belong to many a program; one for each of its gradients does not.
+  if (fills < 4 && context.shareOfStep(cost) < 0.02) return;
+  if (cost <= 0) return;
   Finding finding;
   finding.id = "zero-grad";
   finding.kind = FindingKind::Fault;
-  finding.costNsPerStep = gain->gainNs();
-  finding.title = fmt::format("clearing gradients by writing zeros costs {} a step", humanTime(gain->gainNs()));
-  finding.confidence = 0.85;
+  finding.costNsPerStep = cost;
+  finding.count = patterns.zeroFills;
+  finding.title = fmt::format("clearing gradients by writing zeros: {:.0f} fills, {} a step", fills, humanTime(cost));
+  finding.confidence = 0.95;
   finding.advice = "drop the gradients instead (zero_grad to none): the first accumulation then writes without reading";
   context.add(std::move(finding), "zero_grad=none");
 }
 
+/// A short sequence of kernels, many times in a row: a loop over samples or rows that one operator would do.
+void tinyKernels(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const PatternStats& patterns = analysis.patterns;
+  const std::int64_t cost =
+      std::max(context.perStep(patterns.repeatedHostNs), context.perStep(patterns.repeatedDeviceNs));
+  const double launches = static_cast<double>(patterns.repeatedLaunches) / static_cast<double>(analysis.stepCount());
+  // A model of many equal small layers is launch-bound as a whole.
+  const bool explained = std::any_of(context.findings.begin(), context.findings.end(),
+                                     [](const Finding& f) { return f.id == "launch-bound"; }) &&
+                         patterns.repeatedSequence.find(',') == std::string::npos;
+  if (explained || launches < 32 || context.shareOfStep(cost) < 0.03) return;
+  Finding finding;
+  finding.id = "tiny-kernels";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.count = patterns.repeatedLaunches;
+  finding.title = fmt::format("{:.0f} tiny kernels a step: {} repeat up to {} times in a row, {} of launching",
+                              launches, patterns.repeatedSequence, patterns.mostRepeats, humanTime(cost));
+  finding.confidence = 0.95;
+  finding.advice = "do the loop in one operator over all samples";
+  context.add(std::move(finding));
+}
+
 void halfPrecision(RuleContext& context, const Shares& shares) {
+  // What half precision brings on a CPU depends on units that a trace does not tell of.
+  if (onlyHost(context.analysis)) return;
   if (context.knob("amp").value_or("off") == "on" || ratio(shares.matrixWithoutCores, shares.all) < 0.2) return;
   offer(context, "amp", "amp=on", 0.05, 0.5,
         fmt::format("{} of the device's compute time is matrix work in full precision",
@@ -123,8 +158,48 @@ void autotune(RuleContext& context, const Shares& shares) {
 
 void fusedOptimizer(RuleContext& context) {
   if (context.knob("optimizer.fused").value_or("off") == "on") return;
+  const PatternStats& patterns = context.analysis.patterns;
+  const auto perStep = patterns.optimizerLaunches / static_cast<std::uint64_t>(context.analysis.stepCount());
+  if (perStep >= 8) {
+    Finding finding;
+    finding.id = "optimizer-fused";
+    finding.count = patterns.optimizerLaunches;
+    finding.title = fmt::format("the optimizer launches {} {} times a step", patterns.optimizerKernel, perStep);
+    finding.confidence = 0.9;
+    finding.advice = "use the fused (multi-tensor) optimizer: one launch updates all parameters";
+    context.add(std::move(finding), "optimizer.fused=on");
+    return;
+  }
   offer(context, "optimizer-fused", "optimizer.fused=on", 0.03, 0.6,
         "the optimizer launches its updates parameter by parameter", "use the fused (multi-tensor) optimizer");
+}
+
+void halfOnCpu(RuleContext& context) {
+  const OperatorPatterns& patterns = context.analysis.operatorPatterns;
+  if (!onlyHost(context.analysis) || patterns.matrixOperators == 0) return;
+  const double share =
+      static_cast<double>(patterns.halfMatrixOperators) / static_cast<double>(patterns.matrixOperators);
+  if (share < 0.2) return;
+  Finding finding;
+  finding.id = "half-on-cpu";
+  finding.count = patterns.halfMatrixOperators;
+  finding.title = fmt::format("{} of the matrix operators on the CPU work in half precision", humanShare(share));
+  finding.confidence = 0.5;
+  finding.advice = "half precision pays on CPUs with matrix units for it (AMX); without them compute in f32";
+  context.add(std::move(finding));
+}
+
+void roundTrips(RuleContext& context) {
+  const std::uint64_t trips = context.analysis.operatorPatterns.roundTrips;
+  const double perStep = static_cast<double>(trips) / static_cast<double>(context.analysis.stepCount());
+  if (perStep < 2) return;
+  Finding finding;
+  finding.id = "dtype-round-trip";
+  finding.count = trips;
+  finding.title = fmt::format("{:.0f} conversions a step directly follow another conversion", perStep);
+  finding.confidence = 0.7;
+  finding.advice = "keep one type through the chain: a cast and a cast back move every byte twice for nothing";
+  context.add(std::move(finding));
 }
 
 /// The device is idle more than half of the time, and the batch could be larger.
@@ -134,7 +209,8 @@ void smallBatch(RuleContext& context) {
   const double busy = ratio(analysis.ledger.busyNs(), analysis.ledger.totalNs());
   const std::uint64_t memory = analysis.devices.front().memoryBytes;
   const bool room = analysis.memory.present && memory > 0 && analysis.memory.peakBytes < memory / 2;
-  if (busy >= 0.5 || !room) return;
+  // On a CPU the memory is the machine's, and what feeds the queue runs on the same cores.
+  if (busy >= 0.5 || !room || onlyHost(analysis)) return;
   Finding finding;
   finding.id = "small-batch";
   finding.title = fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy),
@@ -147,20 +223,26 @@ void smallBatch(RuleContext& context) {
   context.add(std::move(finding));
 }
 
-/// A convolution's bias in front of a batch norm is subtracted again.
+/// A bias in front of a batch norm is subtracted again.
 void biasBeforeNorm(RuleContext& context) {
-  const bool announced = context.knob("conv_bias").value_or("off") == "on";
+  const OperatorPatterns& patterns = context.analysis.operatorPatterns;
   const bool norm =
-      std::any_of(context.analysis.kernels.begin(), context.analysis.kernels.end(), [](const KernelRow& row) {
-        return row.name.find("batch_norm") != std::string::npos || row.name.find("bn_") != std::string::npos;
-      });
-  if (!announced || !norm) return;
+      std::any_of(context.analysis.operators.begin(), context.analysis.operators.end(),
+                  [](const OperatorRow& row) { return row.name.find("batch_norm") != std::string::npos; });
+  const bool announced = norm && context.knob("conv_bias").value_or("off") == "on";
+  if (!announced && patterns.biasedNorms == 0) return;
   Finding finding;
   finding.id = "bias-before-norm";
   finding.kind = FindingKind::Fault;
-  finding.title = "convolutions in front of a batch norm have a bias that it takes out again";
-  finding.confidence = 0.8;
-  finding.advice = "build these convolutions without bias";
+  finding.count = patterns.biasedNorms;
+  finding.title =
+      patterns.biasedNorms == 0
+          ? std::string("layers in front of a batch norm have a bias that it takes out again")
+          : fmt::format("{} adds a bias directly in front of a batch norm, which takes it out again ({} times a step)",
+                        patterns.biasedNorm,
+                        patterns.biasedNorms / static_cast<std::uint64_t>(context.analysis.stepCount()));
+  finding.confidence = 0.95;
+  finding.advice = "build these layers without bias";
   context.add(std::move(finding), "conv_bias=off");
 }
 
@@ -171,7 +253,10 @@ void deviceRules(RuleContext& context) {
   pageableCopies(context);
   exposedCopies(context);
   zeroGrad(context);
+  tinyKernels(context);
   biasBeforeNorm(context);
+  halfOnCpu(context);
+  roundTrips(context);
   halfPrecision(context, shares);
   fusion(context, shares);
   autotune(context, shares);

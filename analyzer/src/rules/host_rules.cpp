@@ -62,14 +62,20 @@ void syncInStep(RuleContext& context) {
       context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) + context.costOf(Cause::LoaderWait);
   if (perStep < 2) others += context.costOf(Cause::HostWork);
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
-  if (context.shareOfStep(cost) < 0.05 || perStep < 0.9) return;
+  // Several waits in every step stop the host from running ahead, whatever they cost today.
+  std::int64_t waited = 0;
+  for (const CallRow& row : analysis.calls) waited += row.activity == Activity::Sync ? row.totalNs : 0;
+  const bool several = perStep >= 2.5 && context.shareOfStep(context.perStep(waited)) >= 0.1;
+  if (!several && (context.shareOfStep(cost) < 0.05 || perStep < 0.9)) return;
   Finding finding;
   finding.id = "sync-in-step";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = syncCalls(analysis);
-  finding.title = fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of it)", perStep,
-                              humanShare(context.shareOfStep(cost)));
+  finding.title = cost > 0 ? fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of it)", perStep,
+                                         humanShare(context.shareOfStep(cost)))
+                           : fmt::format("the host waits for the device {:.1f} times a step, {} of it", perStep,
+                                         humanShare(context.shareOfStep(context.perStep(waited))));
   finding.confidence = 0.8;
   finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device",
                                call->name, call->caller.empty() ? "" : " in " + call->caller);
@@ -104,6 +110,54 @@ void launchBound(RuleContext& context) {
   finding.evidence = context.evidenceOf(
       analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
   context.add(std::move(finding), fuseWins ? "fuse=on" : "static_graph=on");
+}
+
+/// Copies and memsets that hold the caller until they are done.
+void blockingCalls(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  for (const CallRow& row : analysis.calls) {
+    const bool copies = row.name.find("emcpy") != std::string::npos;
+    const bool sets = row.name.find("emset") != std::string::npos;
+    if (row.activity != Activity::Sync || (!copies && !sets)) continue;
+    const std::int64_t cost = context.perStep(row.totalNs);
+    // Small copies from the host are staged by the driver and return at once.
+    const bool small = copies && analysis.copies.count > 0 && analysis.copies.bytes / analysis.copies.count <= 65'536;
+    if (small || context.shareOfStep(cost) < 0.02) continue;
+    Finding finding;
+    finding.id = copies ? "blocking-copy" : "blocking-memset";
+    finding.kind = FindingKind::Fault;
+    finding.costNsPerStep = cost;
+    finding.count = row.count;
+    finding.title = fmt::format("{} {} {} hold the host {} a step", row.count, row.name,
+                                row.count == 1 ? "call" : "calls", humanTime(cost));
+    finding.confidence = 0.9;
+    finding.advice = copies ? "copy asynchronously from pinned memory, on a queue of its own"
+                            : "use the asynchronous memset, or let the kernel that writes first overwrite";
+    finding.evidence = context.evidenceOf(Cause::Synchronisation);
+    context.add(std::move(finding));
+  }
+}
+
+/// Launch calls that take long by themselves: a tracing tool, a virtual machine, a driver that is held up.
+bool slowLaunches(RuleContext& context) {
+  const LaunchStats& launches = context.analysis.launches;
+  const std::int64_t calls = context.perStep(launches.medianCallNs * static_cast<std::int64_t>(launches.launches));
+  // A call inside of an operator is host work to the ledger.
+  const std::int64_t cost = std::min(calls, context.costOf(Cause::Launch) + context.costOf(Cause::HostWork));
+  if (launches.medianCallNs < 50'000 || context.shareOfStep(cost) < 0.05) return false;
+  Finding finding;
+  finding.id = "slow-launches";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.count = launches.launches;
+  finding.title = fmt::format("half of the launch calls take {} or more", humanTime(launches.medianCallNs));
+  finding.confidence = 0.8;
+  finding.advice =
+      "look for a debugger or a second profiler, other processes of the driver, and a busy host; "
+      "a captured graph launches many kernels in one call";
+  finding.evidence = context.evidenceOf(Cause::Launch);
+  context.add(std::move(finding), "static_graph=on");
+  return true;
 }
 
 void driverCalls(RuleContext& context) {
@@ -195,8 +249,12 @@ void slowSteps(RuleContext& context) {
 }  // namespace
 
 void hostRules(RuleContext& context) {
-  if (!debugMode(context)) syncInStep(context);
-  launchBound(context);
+  // A debug mode is why the host cannot keep up, and why it waits.
+  if (!debugMode(context)) {
+    syncInStep(context);
+    if (!slowLaunches(context)) launchBound(context);
+  }
+  blockingCalls(context);
   driverCalls(context);
   offCpu(context);
   unnamedHostWork(context);

@@ -9,6 +9,9 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// Less than this in bytes is no spike that anybody would mind.
+constexpr double kNoticeable = 8 << 20;
+
 std::string origin(const LiveTensor& tensor) {
   if (!tensor.tensor.empty() && !tensor.op.empty()) return fmt::format("{} from {}", tensor.tensor, tensor.op);
   if (!tensor.op.empty()) return tensor.op;
@@ -42,20 +45,26 @@ void leak(RuleContext& context) {
 void spike(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const MemoryStats& memory = analysis.memory;
-  std::vector<std::int64_t> peaks;
+  // Above what the step before left alive: what grows from step to step is a leak, not a spike.
+  std::vector<std::int64_t> peaks, rises;
   for (std::size_t i = 0; i < memory.stepPeakBytes.size(); ++i) {
-    if (!analysis.steps.all[i].warmUp) peaks.push_back(static_cast<std::int64_t>(memory.stepPeakBytes[i]));
+    if (analysis.steps.all[i].warmUp) continue;
+    peaks.push_back(static_cast<std::int64_t>(memory.stepPeakBytes[i]));
+    if (i > 0 && i <= memory.stepEndBytes.size())
+      rises.push_back(peaks.back() - static_cast<std::int64_t>(memory.stepEndBytes[i - 1]));
   }
+  const std::int64_t highest = rises.empty() ? 0 : *std::max_element(rises.begin(), rises.end());
   const auto usual = static_cast<std::uint64_t>(medianOf(peaks));
   const LiveTensor* largest = nullptr;
   for (const LiveTensor& tensor : memory.live) {
     const bool ephemeral = tensor.role != prof::MemoryRole::Parameter && tensor.role != prof::MemoryRole::Optimizer;
     if (ephemeral && (largest == nullptr || tensor.bytes > largest->bytes)) largest = &tensor;
   }
-  const bool oneStep = peaks.size() >= 4 && static_cast<double>(memory.peakBytes) > 1.25 * static_cast<double>(usual);
+  const bool oneStep = peaks.size() >= 4 && static_cast<double>(memory.peakBytes) > 1.25 * static_cast<double>(usual) &&
+                       static_cast<double>(highest) > 1.25 * static_cast<double>(medianOf(rises)) + kNoticeable;
   const bool oneTensor = largest != nullptr &&
                          static_cast<double>(largest->bytes) > 0.4 * static_cast<double>(memory.peakBytes) &&
-                         memory.live.size() >= 8;
+                         memory.live.size() >= 8 && static_cast<double>(largest->bytes) > kNoticeable;
   if (largest == nullptr || (!oneStep && !oneTensor)) return;
   Finding finding;
   finding.id = "memory-spike";
@@ -77,7 +86,9 @@ void spike(RuleContext& context) {
 void churn(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const auto steps = static_cast<double>(std::max<std::size_t>(1, analysis.steps.steady().size()));
-  const double perStep = static_cast<double>(analysis.memory.segmentCalls) / steps;
+  // A pool that only grows has a leak to serve; churn takes and gives back.
+  const auto both = std::min(analysis.memory.segmentCalls, analysis.memory.segmentReleases);
+  const double perStep = static_cast<double>(both) / steps;
   if (analysis.steps.steady().size() < 3 || perStep < 1) return;
   Finding finding;
   finding.id = "allocation-churn";

@@ -46,7 +46,7 @@ void deviceRules(RuleContext& context);
 void memoryRules(RuleContext& context);
 void communicationRules(RuleContext& context);
 
-/// "1.23 ms", "45.6 us", "2.10 s"
+/// "1.23 ms", "45.6 µs", "2.10 s"
 std::string humanTime(std::int64_t ns);
 /// "1.5 MiB"
 std::string humanBytes(std::uint64_t bytes);

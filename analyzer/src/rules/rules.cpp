@@ -12,7 +12,7 @@ namespace lacuna::analyzer {
 std::string humanTime(std::int64_t ns) {
   const double value = static_cast<double>(ns);
   if (std::abs(ns) < 1'000) return fmt::format("{} ns", ns);
-  if (std::abs(ns) < 1'000'000) return fmt::format("{:.1f} us", value / 1e3);
+  if (std::abs(ns) < 1'000'000) return fmt::format("{:.1f} µs", value / 1e3);
   if (std::abs(ns) < 1'000'000'000) return fmt::format("{:.2f} ms", value / 1e6);
   return fmt::format("{:.2f} s", value / 1e9);
 }

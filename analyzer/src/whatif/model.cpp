@@ -191,7 +191,7 @@ void Builder::collectPhases() {
     const auto [kind, isNew] = kinds.try_emplace(span.name, 0);
     if (isNew) {
       const std::string_view name = analysis_.store->text(span.name);
-      const bool zero = contains(name, "zero_grad") || contains(name, "zero_ ") || name == "aten::zero_";
+      const bool zero = contains(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_";
       kind->second = zero ? 1 : contains(name, "optimizer") ? 2 : 0;
     }
     if (kind->second == 1) zeroGrad_.push_back({span.startNs, span.endNs});

@@ -172,7 +172,9 @@ void applyPinning(Scenario& scenario, Bound bound) {
 
 void applyZeroGrad(Scenario& scenario) {
   for (HostItem& item : scenario.items) {
-    if (item.kind == HostItemKind::Launch && item.inZeroGrad) removeLaunch(scenario, item);
+    const bool fills = item.kind == HostItemKind::Launch &&
+                       (scenario.nodes[item.node].isMemset || matches(scenario.base->names[item.node], "fill"));
+    if (fills && item.inZeroGrad) removeLaunch(scenario, item);
   }
 }
 

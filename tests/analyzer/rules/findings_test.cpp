@@ -57,9 +57,42 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"Leak", {.leakBytes = 2 << 20}, "memory-leak"},
                     Planted{"MemorySpike", {.memorySpike = true}, "memory-spike"},
                     Planted{"AllocationChurn", {.allocationChurn = true}, "allocation-churn"},
+                    Planted{"TinyRepeats", {.tinyRepeats = 300}, "tiny-kernels"},
+                    Planted{"BiasBeforeNorm", {.biasBeforeNorm = true}, "bias-before-norm"},
+                    Planted{"BlockingCopy", {.blockingCopyNs = 600'000}, "blocking-copy"},
+                    Planted{"BlockingMemset", {.blockingMemsetNs = 600'000}, "blocking-memset"},
+                    Planted{"HostCollectives", {.gloo = true}, "slow-backend"},
+                    Planted{"SlowLaunches", {.operatorNs = 200'000, .launchNs = 120'000}, "slow-launches"},
                     Planted{"ExposedCommunication", {.ranks = 2, .collectiveNs = 3'000'000}, "exposed-communication"},
                     Planted{"LateRank", {.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000}, "late-rank"}),
     [](const auto& info) { return info.param.name; });
+
+std::vector<std::string> opportunities(const RunPlan& plan) {
+  std::vector<std::string> ids;
+  for (const Finding& finding : analysed(plan).findings) {
+    if (finding.kind == FindingKind::Opportunity) ids.push_back(finding.id);
+  }
+  return ids;
+}
+
+TEST(Findings, OpportunitiesAreNamed) {
+  EXPECT_THAT(opportunities({.roundTrips = 3}), testing::Contains("dtype-round-trip"));
+  EXPECT_THAT(opportunities({.optimizerKernels = 12}), testing::Contains("optimizer-fused"));
+  EXPECT_THAT(opportunities({.cpuDevice = true}), testing::Contains("half-on-cpu"));
+}
+
+TEST(Findings, CpuDevicesGetNoAdviceForGpus) {
+  const RunPlan slow{.kernelNs = 3'000, .kernelName = "sgemm", .batchNs = 20'000'000, .workers = 0};
+  EXPECT_THAT(opportunities(slow), testing::Contains("small-batch"));
+  RunPlan onHost = slow;
+  onHost.cpuDevice = true;
+  EXPECT_THAT(opportunities(onHost), testing::Not(testing::Contains("small-batch")));
+  EXPECT_THAT(opportunities(onHost), testing::Not(testing::Contains("amp")));
+}
+
+TEST(Findings, GrowingMemoryIsALeakAndNothingElse) {
+  EXPECT_EQ(faults({.steps = 40, .leakBytes = 16 << 20}), std::vector<std::string>{"memory-leak"});
+}
 
 TEST(Findings, CleanRunsHaveNoFault) {
   EXPECT_THAT(faults({}), testing::IsEmpty());

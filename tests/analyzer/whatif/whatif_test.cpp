@@ -115,6 +115,25 @@ TEST(WhatIf, DebugChecksGoWithTheSynchronisationThatLooksAtThem) {
               0.08 * measured(plain));
 }
 
+StepPath pathOf(const RunPlan& plan) {
+  const auto analysis = analyse(test::makeRun(plan));
+  EXPECT_TRUE(analysis);
+  EXPECT_NEAR(static_cast<double>(analysis->criticalPath.totalNs()), static_cast<double>(analysis->meanStepNs()),
+              0.1 * static_cast<double>(analysis->meanStepNs()));
+  return analysis->criticalPath;
+}
+
+TEST(CriticalPath, IsWhatBindsTheStep) {
+  const StepPath device = pathOf({.steps = 30, .syncEachStep = true});
+  EXPECT_GT(device.computeNs * 10, device.totalNs() * 8);
+  const StepPath host = pathOf({.steps = 30, .operators = 200, .kernelNs = 3'000});
+  EXPECT_GT(host.hostNs * 10, host.totalNs() * 8);
+  const StepPath loader = pathOf({.steps = 30, .batchNs = 30'000'000, .workers = 1});
+  EXPECT_GT(loader.loaderNs * 10, loader.totalNs() * 6);
+  const StepPath collective = pathOf({.steps = 30, .ranks = 2, .collectiveNs = 6'000'000});
+  EXPECT_GT(collective.communicationNs * 10, collective.totalNs() * 4);
+}
+
 TEST(WhatIf, BadChangesAreNamed) {
   for (const char* text :
        {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x", "sky*0.5", "amp="}) {

@@ -14,6 +14,7 @@
 #include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/steps.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {
 
@@ -76,14 +77,18 @@ struct Analysis {
   std::array<std::vector<LedgerSegment>, kCauseCount> longest;
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
+  std::vector<OperatorRow> operatorShapes;  ///< the same by name and input shapes
   std::vector<CallRow> calls;
   LaunchStats launches;
   LoaderStats loader;
   MemoryStats memory;
   CommunicationStats communication;
   CopyStats copies;
+  PatternStats patterns;
+  OperatorPatterns operatorPatterns;
   std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
   std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
+  StepPath criticalPath;                                   ///< mean of the steady steps; zeros without a replay
   std::vector<Finding> findings;                           ///< faults before opportunities, costliest first
   std::uint64_t droppedEvents = 0;
   /// What recording itself cost per step, measured by the recorder; 0 when the trace does not say.

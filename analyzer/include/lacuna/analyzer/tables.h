@@ -38,12 +38,16 @@ struct OperatorRow {
   std::string name;
   std::string shapes;
   std::uint64_t count = 0;
-  std::int64_t totalNs = 0;   ///< host time, children included
-  std::int64_t selfNs = 0;    ///< host time without recorded children
-  std::int64_t deviceNs = 0;  ///< of the device work whose launch it is the innermost operator of
+  std::int64_t totalNs = 0;       ///< host time, children included
+  std::int64_t selfNs = 0;        ///< host time without recorded children
+  std::int64_t deviceNs = 0;      ///< of the device work whose launch it is the innermost operator of
+  std::int64_t memBytes = 0;      ///< allocated less freed while it ran, children included
+  std::int64_t selfMemBytes = 0;  ///< the same without recorded children
 };
 /// By name, or by name and shapes; greatest device time first, then self time.
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+enum class GroupBy : std::uint8_t { Name, NameAndShapes };
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
+                                       GroupBy by = GroupBy::Name);
 
 struct CallRow {
   std::string name;
@@ -106,10 +110,36 @@ struct MemoryStats {
   std::vector<std::uint64_t> stepPeakBytes;
   std::uint64_t allocations = 0;
   std::uint64_t segmentCalls = 0;     ///< times that the allocator went to the device or system, behind the warm-up
+  std::uint64_t segmentReleases = 0;  ///< and gave segments back, likewise
   std::int64_t leakBytesPerStep = 0;  ///< steady growth across the steady steps, 0 for none
   std::vector<LiveTensor> leaked;     ///< what grew, by operator: bytes per step
 };
 prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps);
+
+/// What launches say about how a program is written.
+struct PatternStats {
+  std::uint64_t zeroFills = 0;  ///< fills launched where gradients are cleared
+  std::int64_t zeroFillNs = 0;
+  std::uint64_t optimizerLaunches = 0;  ///< of the kernel that the optimizer launches most
+  std::string optimizerKernel;
+  std::uint64_t repeatedLaunches = 0;  ///< short kernels of sequences that repeat 32 times in a row or more
+  std::int64_t repeatedDeviceNs = 0;
+  std::int64_t repeatedHostNs = 0;  ///< from the first to the last launch of each run of them
+  std::uint64_t mostRepeats = 0;
+  std::string repeatedSequence;  ///< the one with the most: "softmax, max, add_"
+};
+PatternStats launchPatterns(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+void mergePatterns(PatternStats& into, const PatternStats& more);
+
+/// What neighbouring operators of a thread say.
+struct OperatorPatterns {
+  std::uint64_t biasedNorms = 0;  ///< linear or convolution with a bias directly in front of a batch norm
+  std::string biasedNorm;         ///< the first of them
+  std::uint64_t roundTrips = 0;   ///< a conversion directly behind a conversion
+  std::uint64_t matrixOperators = 0;
+  std::uint64_t halfMatrixOperators = 0;  ///< on half-precision inputs, as far as shapes say
+};
+prof::Result<OperatorPatterns> operatorPatterns(const Store& store, prof::TimeWindow window);
 
 struct CollectiveRow {
   std::string name;

@@ -43,6 +43,20 @@ struct Prediction {
   [[nodiscard]] std::int64_t gainNs() const { return baseNsPerStep - predictedNsPerStep; }
 };
 
+/// What the longest chain of waits through a step consists of; the parts sum to the step.
+struct StepPath {
+  std::int64_t computeNs = 0;
+  std::int64_t communicationNs = 0;
+  std::int64_t copyNs = 0;
+  std::int64_t hostNs = 0;    ///< host work and calls
+  std::int64_t launchNs = 0;  ///< from a launch to its start, and between queued work
+  std::int64_t loaderNs = 0;  ///< waiting for batches
+
+  [[nodiscard]] std::int64_t totalNs() const {
+    return computeNs + communicationNs + copyNs + hostNs + launchNs + loaderNs;
+  }
+};
+
 /// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order,
 /// waits between queues, synchronisation, and the loader as a pipeline. docs/analyses/whatif.md explains the model.
 class Simulator {
@@ -54,6 +68,9 @@ class Simulator {
 
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
   [[nodiscard]] Prediction play(std::string_view change) const;
+
+  /// Per step, the mean of those replayed: walked back from the end of the last one.
+  [[nodiscard]] StepPath criticalPath() const;
 
   /// Internal.
   struct Model;

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analyses/launch_index.h"
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::ThreadId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+/// Sequences of at most this many kernels are looked for.
+constexpr std::size_t kLongestSequence = 6;
+/// So many repetitions in a row could have been one operator over a batch.
+constexpr std::size_t kManyRepeats = 32;
+constexpr std::int64_t kTinyNs = 10'000;
+
+bool contains(std::string_view text, std::string_view part) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+/// When ranges of some names lie on a thread: disjoint, in order.
+class Cover {
+ public:
+  void add(const HostSpan& span) { byThread_[span.thread].emplace_back(span.startNs, span.endNs); }
+  void finish() {
+    for (auto& [thread, spans] : byThread_) {
+      std::sort(spans.begin(), spans.end());
+      std::size_t kept = 0;
+      for (const auto& span : spans) {
+        if (kept > 0 && span.first <= spans[kept - 1].second) {
+          spans[kept - 1].second = std::max(spans[kept - 1].second, span.second);
+        } else {
+          spans[kept++] = span;
+        }
+      }
+      spans.resize(kept);
+    }
+  }
+  [[nodiscard]] bool holds(const HostSpan& launch) const {
+    const auto found = byThread_.find(launch.thread);
+    if (found == byThread_.end()) return false;
+    const auto it = std::partition_point(found->second.begin(), found->second.end(),
+                                         [&](const auto& span) { return span.second < launch.startNs; });
+    return it != found->second.end() && it->first <= launch.startNs;
+  }
+
+ private:
+  std::unordered_map<ThreadId, std::vector<std::pair<TimeNs, TimeNs>>> byThread_;
+};
+
+struct Phases {
+  Cover zeroing, optimizer;
+};
+
+Phases phasesOf(const Store& store, const Timeline& timeline) {
+  enum { kNone, kZero, kOptimizer };
+  Phases phases;
+  std::unordered_map<StringId, int> kinds;
+  for (const HostSpan& span : timeline.host) {
+    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
+    const auto [kind, isNew] = kinds.try_emplace(span.name, kNone);
+    if (isNew) {
+      const std::string_view name = store.text(span.name);
+      const bool zero = contains(name, "zero_grad") || name == "aten::zero_" || name == "aten::fill_" ||
+                        name == "fill_" || name == "zero_";
+      kind->second = zero ? kZero : contains(name, "optimizer") || name == "sgd" || name == "adam" ? kOptimizer : kNone;
+    }
+    if (kind->second == kZero) phases.zeroing.add(span);
+    if (kind->second == kOptimizer) phases.optimizer.add(span);
+  }
+  phases.zeroing.finish();
+  phases.optimizer.finish();
+  return phases;
+}
+
+/// Follows the kernels of one queue and notices when a short sequence repeats many times in a row.
+class Repeats {
+ public:
+  Repeats(const Store& store, PatternStats& stats) : store_(store), stats_(stats) {}
+
+  void add(const DeviceSpan& span, const HostSpan* launch) {
+    const TimeNs launchedNs = launch == nullptr ? span.startNs : launch->startNs;
+    recent_.push_back({span.name, span.endNs - span.startNs, launchedNs});
+    const std::size_t at = recent_.size() - 1;
+    for (std::size_t period = 1; period <= kLongestSequence; ++period) {
+      auto& streak = streaks_[period - 1];
+      if (at >= period && recent_[at].name == recent_[at - period].name) {
+        ++streak;
+        continue;
+      }
+      close(period, at);
+      streak = 0;
+    }
+  }
+  void finish() {
+    for (std::size_t period = 1; period <= kLongestSequence; ++period) close(period, recent_.size());
+  }
+
+ private:
+  struct Launch {
+    StringId name;
+    std::int64_t durNs;
+    TimeNs launchedNs;
+  };
+
+  /// The streak of this period ends before `at`.
+  void close(std::size_t period, std::size_t at) {
+    const std::size_t length = streaks_[period - 1] + period;
+    const std::size_t from = at - std::min(at, length);
+    // What a shorter period explains was counted with it.
+    if (streaks_[period - 1] < period * (kManyRepeats - 1) || from < countedUntil_) return;
+    std::int64_t busyNs = 0;
+    for (std::size_t i = from; i < at; ++i) busyNs += recent_[i].durNs;
+    if (busyNs > static_cast<std::int64_t>(at - from) * kTinyNs) return;
+    const std::string_view first = store_.text(recent_[from].name);
+    if (contains(first, "optimizer") || contains(first, "sgd") || contains(first, "adam")) return;
+    countedUntil_ = at;
+    stats_.repeatedLaunches += at - from;
+    stats_.repeatedDeviceNs += busyNs;
+    stats_.repeatedHostNs += recent_[at - 1].launchedNs - recent_[from].launchedNs;
+    if (length / period <= stats_.mostRepeats) return;
+    stats_.mostRepeats = length / period;
+    stats_.repeatedSequence.clear();
+    for (std::size_t i = from; i < from + period; ++i) {
+      if (i > from) stats_.repeatedSequence += ", ";
+      stats_.repeatedSequence += store_.text(recent_[i].name);
+    }
+  }
+
+  const Store& store_;
+  PatternStats& stats_;
+  std::vector<Launch> recent_;
+  std::array<std::size_t, kLongestSequence> streaks_{};
+  std::size_t countedUntil_ = 0;
+};
+
+/// Whether the third input of an operator is there: "f32[8,4] f32[2,4] f32[2]" or "[[8, 4], [2, 4], [2]]".
+bool hasThirdInput(std::string_view shapes) {
+  if (shapes.starts_with("[[")) shapes.remove_prefix(1);
+  std::size_t count = 0;
+  for (std::size_t at = shapes.find('['); at != std::string_view::npos; at = shapes.find('[', at + 1)) {
+    if (++count == 3) return at + 1 < shapes.size() && shapes[at + 1] != ']';
+  }
+  return false;
+}
+
+bool takesBias(std::string_view name) {
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  return name == "linear" || name == "conv1d" || name == "conv2d" || name == "conv3d" || name == "convolution";
+}
+bool isBatchNorm(std::string_view name) {
+  return contains(name, "batch_norm") && !contains(name, "backward");
+}
+
+}  // namespace
+
+PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWindow window) {
+  PatternStats stats;
+  const LaunchIndex launches(timeline);
+  const Phases phases = phasesOf(store, timeline);
+  std::map<prof::QueueId, Repeats> repeats;
+  std::unordered_map<StringId, std::uint64_t> optimizer;
+  for (const DeviceSpan& span : timeline.device) {
+    if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
+    const HostSpan* launch = launches.find(span);
+    if (span.kind == DeviceSpanKind::Kernel)
+      repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
+    if (launch == nullptr) continue;
+    const bool fills = span.kind == DeviceSpanKind::Memset || contains(store.text(span.name), "fill");
+    if (fills && phases.zeroing.holds(*launch)) {
+      ++stats.zeroFills;
+      stats.zeroFillNs += span.endNs - span.startNs;
+    } else if (span.kind == DeviceSpanKind::Kernel && phases.optimizer.holds(*launch)) {
+      ++optimizer[span.name];
+    }
+  }
+  for (auto& [queue, sequence] : repeats) sequence.finish();
+  for (const auto& [name, count] : optimizer) {
+    if (count <= stats.optimizerLaunches) continue;
+    stats.optimizerLaunches = count;
+    stats.optimizerKernel = store.text(name);
+  }
+  return stats;
+}
+
+void mergePatterns(PatternStats& into, const PatternStats& more) {
+  into.zeroFills += more.zeroFills;
+  into.zeroFillNs += more.zeroFillNs;
+  into.optimizerLaunches += more.optimizerLaunches;
+  if (into.optimizerKernel.empty()) into.optimizerKernel = more.optimizerKernel;
+  into.repeatedLaunches += more.repeatedLaunches;
+  into.repeatedDeviceNs += more.repeatedDeviceNs;
+  into.repeatedHostNs += more.repeatedHostNs;
+  if (more.mostRepeats > into.mostRepeats) {
+    into.mostRepeats = more.mostRepeats;
+    into.repeatedSequence = more.repeatedSequence;
+  }
+}
+
+prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window) {
+  using prof::Range;
+  OperatorPatterns stats;
+  struct Last {
+    TimeNs endNs = INT64_MIN;
+    StringId name, shapes;
+  };
+  std::unordered_map<ThreadId, Last> lastOf;
+  NameClasses classes(store);
+  std::unordered_map<StringId, int> kinds;  // 1 takes a bias, 2 batch norm, 3 converts
+  std::unordered_map<StringId, bool> half;
+  const auto status =
+      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
+                 &Range::text, &Range::queue>(window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain,
+                                                          auto category, auto name, auto text, auto queue) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
+          Last& last = lastOf[thread[i]];
+          if (start[i] < last.endNs) continue;  // inside the one before
+          const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
+          if (isNew) {
+            const std::string_view op = store.text(name[i]);
+            kind->second = takesBias(op)                                                   ? 1
+                           : isBatchNorm(op)                                               ? 2
+                           : op == "aten::to" || op == "convert" || op == "aten::_to_copy" ? 3
+                                                                                           : 0;
+          }
+          if (kind->second == 2 && last.name && kinds[last.name] == 1 && hasThirdInput(store.text(last.shapes))) {
+            ++stats.biasedNorms;
+            if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
+          }
+          if (kind->second == 3 && last.name && kinds[last.name] == 3) ++stats.roundTrips;
+          if (isMatrixWork(store.text(name[i]))) {
+            const auto [isHalf, unseen] = half.try_emplace(text[i], false);
+            if (unseen) isHalf->second = contains(store.text(text[i]), "f16[");
+            ++stats.matrixOperators;
+            stats.halfMatrixOperators += isHalf->second ? 1 : 0;
+          }
+          last = {start[i] + dur[i], name[i], text[i]};
+        }
+      });
+  if (!status) return status.error();
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the command from outside: the report's JSON has the keys that docs/report-json.md promises and its sums hold, the selections
+work, and every misuse is answered with an error that names it."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+FAILED = []
+
+
+def check(truth, what):
+    if not truth:
+        FAILED.append(what)
+        print("wrong:", what)
+
+
+def run(*words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+KEYS = {
+    "": {"schema", "trace", "devices", "steps", "ledger", "findings", "kernels", "memory"},
+    "devices": {"id", "kind", "index", "uuid", "process", "span_ns", "busy_ns", "idle_ns", "kernel_ns", "memcpy_ns", "memset_ns",
+                "comm_ns", "comm_exposed_ns", "kernels", "ledger"},
+    "steps": {"index", "name", "start_ns", "dur_ns"},
+    "findings": {"id", "kind", "severity", "cost_ns_per_step", "predicted_gain_ns_per_step", "confidence", "knob", "advice", "evidence"},
+    "kernels": {"name", "count", "total_ns"},
+}
+BUSY = {"compute", "exposed_communication", "exposed_copy"}
+
+
+def check_ledger(ledger, what):
+    check({"total_ns", "entries", "unknown_ns"} <= set(ledger), f"keys of the ledger of {what}")
+    check(all(set(entry) == {"cause", "ns"} for entry in ledger["entries"]), f"entries of the ledger of {what}")
+    check(sum(entry["ns"] for entry in ledger["entries"]) == ledger["total_ns"], f"sum of the ledger of {what}")
+
+
+def check_keys(report):
+    check(KEYS[""] <= set(report), "top-level keys")
+    for name in ("devices", "steps", "findings", "kernels"):
+        for row in report[name]:
+            missing = KEYS[name] - set(row)
+            check(not missing, f"{name}[] lacks {missing}")
+    check({"peak_bytes", "at_ns", "live"} <= set(report["memory"]), "keys of memory")
+    check(report["schema"].startswith("lacuna.report/"), "schema")
+    for finding in report["findings"]:
+        check(finding["kind"] in ("fault", "opportunity"), f"kind of {finding['id']}")
+        check(0 <= finding["confidence"] <= 1, f"confidence of {finding['id']}")
+
+
+def check_sums(report):
+    check_ledger(report["ledger"], "the run")
+    for device in report["devices"]:
+        check_ledger(device["ledger"], device["id"])
+        busy = sum(e["ns"] for e in device["ledger"]["entries"] if e["cause"] in BUSY)
+        check(busy == device["busy_ns"], f"busy time of {device['id']}")
+        check(device["busy_ns"] + device["idle_ns"] == device["span_ns"], f"span of {device['id']}")
+    check(sum(d["span_ns"] for d in report["devices"]) == report["ledger"]["total_ns"], "the run's ledger is the sum of the devices'")
+
+
+def check_selections(lacuna, trace, whole):
+    def report(*options):
+        code, out, err = run(lacuna, "report", trace, "--json", *options)
+        check(code == 0, f"{options}: {err}")
+        return json.loads(out) if code == 0 else None
+
+    some = report("--steps", "1:3")
+    if some:
+        steps = whole["steps"]
+        check(some["trace"]["window_start_ns"] == steps[1]["start_ns"], "begin of --steps")
+        check(some["trace"]["window_end_ns"] == steps[2]["start_ns"] + steps[2]["dur_ns"], "end of --steps")
+    device = whole["devices"][0]["id"]
+    one = report("--device", device)
+    check(one and {d["id"] for d in one["devices"]} == {device}, "--device")
+    rank = report("--rank", "1")
+    check(rank and {d["rank"] for d in rank["devices"]} == {1}, "--rank")
+    code, out, _ = run(lacuna, "report", trace, "--section", "kernels")
+    check(code == 0 and "Kernels" in out and "Findings" not in out, "--section")
+
+
+def check_misuse(lacuna, trace, folder):
+    def misused(what, says, *words):
+        code, out, err = run(lacuna, *words)
+        check(code != 0 and says in err and "terminate" not in err, f"{what}: exit {code}, said: {err.strip()[:200]}")
+
+    def file(name, content):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(content)
+        return path
+
+    text = file("text.txt", "this is no trace\n")
+    empty = file("empty.json", '{"traceEvents": []}')
+    host = file("host.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}')
+    misused("not a trace", "text.txt", "report", text)
+    misused("no such file", "nothing.lcn", "report", os.path.join(folder, "nothing.lcn"))
+    misused("empty file", "zero.lcn", "report", file("zero.lcn", ""))
+    misused("empty trace", "empty.json", "report", empty)
+    misused("no steps", "no steps", "report", host, "--steps", "0:1")
+    misused("no device to replay", "device", "whatif", host, "host*1")
+    misused("unknown device", "cuda:99", "report", trace, "--device", "cuda:99")
+    misused("unknown rank", "rank 77", "report", trace, "--rank", "77")
+    misused("unknown section", "poems", "report", trace, "--section", "poems")
+    misused("unknown cause", "laziness", "report", trace, "--cause", "laziness")
+    misused("steps that are not there", "0:", "report", trace, "--steps", "5:5000")
+    misused("steps that are none", "A:B", "report", trace, "--steps", "many")
+    misused("unknown knob", "colour", "whatif", trace, "colour=red")
+    misused("baseline that is none", "text.txt", "check", trace, "--baseline", text)
+    code, out, _ = run(lacuna, "report", host)
+    check(code == 0 and "No device" in out, "a trace without a device is reported as such")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lacuna", help="the command to check")
+    lacuna = parser.parse_args().lacuna
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "run.lcn")
+        code, _, err = run(lacuna, "generate", trace, "--steps", "8", "--processes", "2")
+        if code != 0:
+            sys.exit(err)
+        code, out, err = run(lacuna, "report", trace, "--json")
+        if code != 0:
+            sys.exit(err)
+        whole = json.loads(out)
+        check_keys(whole)
+        check_sums(whole)
+        check_selections(lacuna, trace, whole)
+        check_misuse(lacuna, trace, folder)
+    sys.exit(1 if FAILED else 0)
+
+
+if __name__ == "__main__":
+    main()
