@@ -32,6 +32,14 @@ lacuna_require(zstd_FOUND "zstd" "apt-get install libzstd-dev")
 pkg_check_modules(xxhash QUIET IMPORTED_TARGET libxxhash)
 lacuna_require(xxhash_FOUND "xxHash" "apt-get install libxxhash-dev")
 
+# CPU samples get their names from it; without it they have addresses.
+pkg_check_modules(libdw QUIET IMPORTED_TARGET libdw libelf)
+if(LACUNA_BUILD_COLLECTOR AND NOT libdw_FOUND)
+  message(WARNING "lacuna: elfutils was not found, so CPU samples will have addresses and no names. Remedy: apt-get "
+    "install libdw-dev libelf-dev, or run scripts/setup.")
+  list(APPEND LACUNA_LEFT_OUT "names of CPU samples: elfutils (apt-get install libdw-dev libelf-dev)")
+endif()
+
 if(LACUNA_BUILD_CLI)
   find_package(CLI11 QUIET)
   lacuna_room_needs(CLI CLI11_FOUND "CLI11" "apt-get install libcli11-dev")

@@ -29,6 +29,7 @@ struct Typed {
   std::string memoryLimit;
   std::string ring;
   std::string dumpOn;
+  double sampleRate = 1000;
   std::vector<std::string> words;
   bool noWait = false;
   bool quiet = false;
@@ -64,6 +65,7 @@ prof::Status complete(Typed& typed) {
   }
   if (!typed.ring.empty() && run.ringBytes == 0)
     return prof::Error{"--ring is 0. Give it a size, for example --ring 256M"};
+  run.samplePeriodNs = typed.sampleRate > 0 ? static_cast<std::int64_t>(1e9 / typed.sampleRate) : 0;
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
   if (auto status = collector::checkOptions(run); !status) return status;
   run.waitForAll = !typed.noWait;
@@ -142,8 +144,10 @@ void addRun(CLI::App& app, int& code) {
   run->add_option("PROGRAM", typed->words, "Program and its arguments; put -- before it when they have options");
   run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)");
   run->add_option("--trace", typed->trace,
-                  "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, all, "
-                  "none (default: nvtx,cuda,nccl)");
+                  "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
+                  "counters, samples, all, none (default: nvtx,cuda,nccl,counters)");
+  run->add_option("--sample-rate", typed->sampleRate,
+                  "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)");
   run->add_flag("--torch", typed->run.torch,
                 "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
   run->add_option("--raw-capture", typed->run.rawCapture,

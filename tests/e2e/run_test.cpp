@@ -61,7 +61,7 @@ TEST_F(RunTest, RecordsEveryCallOfNvtxsCore) {
 }
 
 TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
-  ASSERT_EQ(WEXITSTATUS(record(program("payload_program"))), 0);
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
   const Reader reader = trace();
   const auto ranges = *reader.table<prof::Range>();
   bool structured = false;

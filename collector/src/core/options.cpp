@@ -32,7 +32,7 @@ prof::Status forEachWord(std::string_view list, Visit&& visit) {
 constexpr std::pair<std::string_view, bool Sources::*> kSources[] = {
     {"nvtx", &Sources::nvtx},   {"cuda", &Sources::cuda},         {"cublas", &Sources::cublas},
     {"cudnn", &Sources::cudnn}, {"cusparse", &Sources::cusparse}, {"cusolver", &Sources::cusolver},
-    {"nccl", &Sources::nccl},
+    {"nccl", &Sources::nccl},   {"counters", &Sources::counters}, {"samples", &Sources::samples},
 };
 
 /// Splits "1.5m" into 1.5 and "m".
@@ -59,7 +59,7 @@ prof::Result<Sources> parseSources(std::string_view list) {
     if (known) return {};
     return prof::Error{
         fmt::format("--trace does not know '{}'. Known: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
-                    "all, none.",
+                    "counters, samples, all, none.",
                     word)};
   });
   if (!status) return status.error();
@@ -140,6 +140,12 @@ prof::Status checkOptions(const RunOptions& options) {
   }
   if (when.slowStep && !options.sources.nvtx) {
     return prof::Error{"--dump-on slow-step finds steps by their NVTX ranges. Add nvtx to --trace"};
+  }
+  if (ring && options.sources.samples) {
+    return prof::Error{"a flight recorder keeps no CPU samples. Leave samples out of --trace, or --ring"};
+  }
+  if (options.samplePeriodNs < 50'000 || options.samplePeriodNs > 1'000'000'000) {
+    return prof::Error{"--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};
   }
   if (!(options.slowDeviations > 0)) return prof::Error{"--step-mad has to be more than 0, for example --step-mad 5"};
   if (options.captureRange.empty()) return {};

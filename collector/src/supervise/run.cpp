@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "sampler/watcher.h"
 #include "supervise/child.h"
 #include "supervise/control_file.h"
 #include "supervise/environment.h"
@@ -183,6 +184,10 @@ class Supervisor {
     request.arguments = options_.command;
     request.environment = std::move(environment->variables);
     request.signalMask = signals_.callersMask();
+    if (drainer_ && (options_.sources.samples || options_.sources.counters)) {
+      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->());
+      request.beforeExec = [this](pid_t child) { watcher_->start(child); };
+    }
     auto pid = spawn(request);
     if (!pid) return pid.error();
     child_ = *pid;
@@ -262,6 +267,12 @@ class Supervisor {
   prof::Status finish() {
     report_.wallNs = nowNs() - startNs_;
     if (flight_) return finishFlight();
+    if (watcher_) {
+      watcher_->finish();
+      report_.samples = watcher_->samples();
+      report_.notes.insert(report_.notes.end(), watcher_->notes().begin(), watcher_->notes().end());
+      watcher_.reset();
+    }
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
     drainer_.reset();
@@ -289,6 +300,7 @@ class Supervisor {
   /// Leaves nothing behind.
   void abandon() {
     const bool ours = drainer_ != nullptr;
+    watcher_.reset();
     drainer_.reset();
     flight_.reset();
     control_.reset();
@@ -306,6 +318,7 @@ class Supervisor {
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
+  std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;
   bool running_ = true;
   bool interrupted_ = false;

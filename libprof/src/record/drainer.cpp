@@ -35,6 +35,31 @@ class BookAccess final : public Drainer::Access {
   TrackId newTrack() override { return TrackId{book_.newNumber(recording::Numbered::Track)}; }
   FrameId newFrame() override { return FrameId{book_.newNumber(recording::Numbered::Frame)}; }
 
+  ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) override {
+    return book_.beginProcess(osPid, parent, startNs);
+  }
+  ProcessId execProcess(ProcessId process, TimeNs timeNs) override { return book_.execProcess(process, timeNs); }
+  void nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) override {
+    recording::ProcessInfo& info = book_.processInfo(process);
+    // A recorder knows the program by its own name.
+    if (info.recorded && !info.name.empty()) return;
+    if (!name.empty()) info.name = name;
+    if (!commandLine.empty()) info.commandLine = commandLine;
+  }
+  void endProcess(ProcessId process, TimeNs endNs) override { book_.processInfo(process).endNs = endNs; }
+  ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) override {
+    return book_.beginThread(process, osTid, startNs);
+  }
+  void nameThread(ThreadId thread, std::string_view name) override {
+    recording::ThreadInfo& info = book_.threadInfo(thread);
+    if (!info.named) info.name = name;
+  }
+  void endThread(ThreadId thread, TimeNs endNs) override { book_.threadInfo(thread).exitNs = endNs; }
+  void drop(TimeNs timeNs, std::uint64_t count, std::string_view reason) override {
+    book_.drop(timeNs, {}, {}, count, reason);
+  }
+  void countRows(std::uint64_t rows) override { book_.stats().rows += rows; }
+
  private:
   recording::TraceBook& book_;
 };

@@ -36,6 +36,7 @@ ProcessInfo describe(const Header& header) {
   std::copy(std::begin(header.image), std::end(header.image), info.key.image.begin());
   info.parentPid = header.parentPid;
   info.rank = header.rank;
+  if (header.tuples[0].valid.load(std::memory_order_acquire) != 0) info.joinedNs = header.tuples[0].monotonicNs;
   info.name = boundedText(header.name);
   info.commandLine = boundedText(header.commandLine);
   while (!info.commandLine.empty() && info.commandLine.back() == ' ') info.commandLine.pop_back();
@@ -122,10 +123,10 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
 }
 
 void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
-  thread.id = book_.enterThread(process_, entry.osTid);
-  ThreadInfo& info = book_.threadInfo(thread.id);
   const TimeNs startNs =
       header().clock == ClockKind::Tsc ? clock.toMonotonic(entry.startStamp) : static_cast<TimeNs>(entry.startStamp);
+  thread.id = book_.enterThread(process_, entry.osTid, startNs);
+  ThreadInfo& info = book_.threadInfo(thread.id);
   if (info.startNs == 0 || startNs < info.startNs) info.startNs = startNs;
   ProcessInfo& process = book_.processInfo(process_);
   if (process.startNs == 0 || startNs < process.startNs) process.startNs = startNs;
@@ -259,7 +260,7 @@ void ProcessReader::close(TimeNs endNs) {
   }
   ended_.clear();
   ProcessInfo& process = book_.processInfo(process_);
-  process.endNs = std::max(process.endNs, lastNs);
+  if (!process.seen || process.endNs == 0) process.endNs = std::max(process.endNs, lastNs);
   closed_ = true;
 }
 

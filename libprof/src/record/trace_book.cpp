@@ -7,14 +7,48 @@
 #include "record/saver.h"
 
 namespace lacuna::prof::recording {
+namespace {
+
+/// Stamps of recorders are converted, those from outside are read: they may differ by a little.
+constexpr TimeNs kSlackNs = 100'000;
+
+}  // namespace
+
+ProcessId TraceBook::addProcess(const ProcessInfo& info) {
+  processes_.push_back(info);
+  const ProcessId id{static_cast<std::uint32_t>(processes_.size())};
+  processByPid_[info.key.osPid] = id;
+  processesByPid_.emplace(info.key.osPid, id);
+  return id;
+}
 
 ProcessId TraceBook::process(const ProcessInfo& info) {
-  const auto [at, fresh] = processByKey_.try_emplace(info.key, ProcessId{});
-  if (!fresh) return at->second;
-  processes_.push_back(info);
-  at->second = ProcessId{static_cast<std::uint32_t>(processes_.size())};
-  processByPid_[info.key.osPid] = at->second;
-  return at->second;
+  if (const auto known = processByKey_.find(info.key); known != processByKey_.end()) return known->second;
+  ProcessId id;
+  const auto [begin, end] = processesByPid_.equal_range(info.key.osPid);
+  for (auto at = begin; at != end; ++at) {
+    const ProcessInfo& seen = processInfo(at->second);
+    const bool lived = info.joinedNs == 0 || (seen.startNs <= info.joinedNs + kSlackNs &&
+                                              (seen.endNs == 0 || info.joinedNs <= seen.endNs + kSlackNs));
+    if (!seen.seen || seen.recorded || !lived) continue;
+    if (!id || seen.startNs > processInfo(id).startNs) id = at->second;
+  }
+  if (!id) {
+    id = addProcess(info);
+    processInfo(id).recorded = true;
+  } else {
+    ProcessInfo& seen = processInfo(id);
+    ProcessInfo merged = info;
+    merged.startNs = seen.startNs;
+    merged.endNs = seen.endNs;
+    merged.parent = seen.parent;
+    merged.seen = merged.recorded = true;
+    if (merged.name.empty()) merged.name = seen.name;
+    if (merged.commandLine.empty()) merged.commandLine = seen.commandLine;
+    seen = merged;
+  }
+  processByKey_[info.key] = id;
+  return id;
 }
 
 ProcessId TraceBook::processOf(std::uint32_t osPid) {
@@ -22,18 +56,75 @@ ProcessId TraceBook::processOf(std::uint32_t osPid) {
   if (known != processByPid_.end()) return known->second;
   ProcessInfo info;
   info.key.osPid = osPid;
-  return process(info);
+  return addProcess(info);
 }
 
-ThreadId TraceBook::enterThread(ProcessId process, std::uint32_t osTid) {
-  ThreadId& known = threadByTid_[{process.value, osTid}];
-  // A number is given to a new thread only when its old one is gone.
-  if (!known || (threadInfo(known).recorders == 0 && threadInfo(known).startNs != 0)) {
-    threads_.push_back({.process = process, .osTid = osTid, .name = {}});
-    known = ThreadId{static_cast<std::uint32_t>(threads_.size())};
+ProcessId TraceBook::beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) {
+  ProcessId id;
+  const auto [begin, end] = processesByPid_.equal_range(osPid);
+  for (auto at = begin; at != end; ++at) {
+    const ProcessInfo& known = processInfo(at->second);
+    const TimeNs since = known.joinedNs != 0 ? known.joinedNs : known.startNs;
+    if (known.seen || (since != 0 && since + kSlackNs < startNs)) continue;
+    if (!id || since < processInfo(id).joinedNs) id = at->second;
   }
-  ++threadInfo(known).recorders;
-  return known;
+  if (!id) {
+    ProcessInfo info;
+    info.key.osPid = osPid;
+    if (parent) {
+      info.name = processInfo(parent).name;
+      info.commandLine = processInfo(parent).commandLine;
+    }
+    id = addProcess(info);
+  }
+  ProcessInfo& info = processInfo(id);
+  info.seen = true;
+  info.parent = parent;
+  info.startNs = startNs;
+  return id;
+}
+
+ProcessId TraceBook::execProcess(ProcessId process, TimeNs timeNs) {
+  const ProcessInfo before = processInfo(process);
+  const TimeNs since = before.joinedNs != 0 ? before.joinedNs : before.startNs;
+  if (!before.recorded || since + kSlackNs >= timeNs) return process;
+  processInfo(process).endNs = timeNs;
+  return beginProcess(before.key.osPid, before.parent, timeNs);
+}
+
+ThreadId TraceBook::addThread(ProcessId process, std::uint32_t osTid) {
+  threads_.push_back({.process = process, .osTid = osTid, .name = {}});
+  const ThreadId id{static_cast<std::uint32_t>(threads_.size())};
+  threadByTid_[{process.value, osTid}] = id;
+  return id;
+}
+
+ThreadId TraceBook::enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
+  const auto known = threadByTid_.find({process.value, osTid});
+  ThreadId id = known != threadByTid_.end() ? known->second : ThreadId{};
+  // A number is given to a new thread only when its old one is gone.
+  if (id) {
+    const ThreadInfo& info = threadInfo(id);
+    const bool lives = info.seen && (info.exitNs == 0 || startNs <= info.exitNs);
+    if (info.recorders == 0 && info.startNs != 0 && !lives) id = {};
+  }
+  if (!id) id = addThread(process, osTid);
+  ++threadInfo(id).recorders;
+  return id;
+}
+
+ThreadId TraceBook::beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
+  const auto known = threadByTid_.find({process.value, osTid});
+  ThreadId id = known != threadByTid_.end() ? known->second : ThreadId{};
+  if (id) {
+    const ThreadInfo& info = threadInfo(id);
+    if (info.seen || (info.startNs != 0 && info.startNs + kSlackNs < startNs)) id = {};
+  }
+  if (!id) id = addThread(process, osTid);
+  ThreadInfo& info = threadInfo(id);
+  info.seen = true;
+  info.startNs = startNs;
+  return id;
 }
 
 void TraceBook::leaveThread(ThreadId id) {
@@ -42,12 +133,8 @@ void TraceBook::leaveThread(ThreadId id) {
 
 ThreadId TraceBook::threadOf(ProcessId process, std::uint32_t osTid) {
   if (osTid == 0) return {};
-  ThreadId& known = threadByTid_[{process.value, osTid}];
-  if (!known) {
-    threads_.push_back({.process = process, .osTid = osTid, .name = {}});
-    known = ThreadId{static_cast<std::uint32_t>(threads_.size())};
-  }
-  return known;
+  const auto known = threadByTid_.find({process.value, osTid});
+  return known != threadByTid_.end() ? known->second : addThread(process, osTid);
 }
 
 std::optional<DeviceId> TraceBook::deviceOf(const std::string& uuid) const {
@@ -71,7 +158,9 @@ void TraceBook::writeEverybody(TimeNs endNs) {
     const auto parent = processByPid_.find(info.parentPid);
     const auto code = exitCodes_.find(info.key.osPid);
     append(Process{.id = ProcessId{++id},
-                   .parent = info.parentPid != 0 && parent != processByPid_.end() ? parent->second : ProcessId{},
+                   .parent = info.parent                                            ? info.parent
+                             : info.parentPid != 0 && parent != processByPid_.end() ? parent->second
+                                                                                    : ProcessId{},
                    .osPid = info.key.osPid,
                    .startNs = info.startNs != 0 ? info.startNs : endNs,
                    .endNs = std::max(info.startNs, info.endNs),
@@ -86,7 +175,7 @@ void TraceBook::writeEverybody(TimeNs endNs) {
                   .process = info.process,
                   .osTid = info.osTid,
                   .startNs = info.startNs,
-                  .endNs = std::max(info.startNs, info.endNs),
+                  .endNs = std::max({info.startNs, info.endNs, info.exitNs}),
                   .name = writer_.intern(info.name)});
   }
 }
@@ -103,6 +192,10 @@ void TraceBook::save(Saver& saver) const {
     saver.put(info.endNs);
     saver.put(info.name);
     saver.put(info.commandLine);
+    saver.put(info.joinedNs);
+    saver.put(info.parent);
+    saver.put(info.seen);
+    saver.put(info.recorded);
   });
   saver.putAll(threads_, [&](const ThreadInfo& info) {
     saver.put(info.process);
@@ -112,6 +205,8 @@ void TraceBook::save(Saver& saver) const {
     saver.put(info.endNs);
     saver.put(info.name);
     saver.put(info.named);
+    saver.put(info.seen);
+    saver.put(info.exitNs);
   });
   saver.putAll(devices_, [&](const auto& device) {
     saver.put(device.first);
@@ -136,7 +231,12 @@ void TraceBook::load(Loader& loader) {
     info.endNs = loader.get<TimeNs>();
     info.name = loader.getText();
     info.commandLine = loader.getText();
-    process(info);
+    info.joinedNs = loader.get<TimeNs>();
+    info.parent = loader.get<ProcessId>();
+    info.seen = loader.get<bool>();
+    info.recorded = loader.get<bool>();
+    const ProcessId id = addProcess(info);
+    if (info.recorded) processByKey_[info.key] = id;
   });
   loader.getAll([&] {
     ThreadInfo info;
@@ -147,6 +247,8 @@ void TraceBook::load(Loader& loader) {
     info.endNs = loader.get<TimeNs>();
     info.name = loader.getText();
     info.named = loader.get<bool>();
+    info.seen = loader.get<bool>();
+    info.exitNs = loader.get<TimeNs>();
     threads_.push_back(info);
     threadByTid_[{info.process.value, info.osTid}] = ThreadId{static_cast<std::uint32_t>(threads_.size())};
   });

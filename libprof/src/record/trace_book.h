@@ -37,6 +37,10 @@ struct ProcessInfo {
   TimeNs endNs = 0;
   std::string name;
   std::string commandLine;
+  TimeNs joinedNs = 0;    ///< when its recorder joined, 0 when unknown
+  ProcessId parent;       ///< as seen from outside; beats parentPid
+  bool seen = false;      ///< from outside
+  bool recorded = false;  ///< by a recorder in it
 };
 
 struct ThreadInfo {
@@ -47,6 +51,8 @@ struct ThreadInfo {
   TimeNs endNs = 0;
   std::string name;
   bool named = false;  ///< by the program, which beats the operating system's name
+  bool seen = false;   ///< from outside
+  TimeNs exitNs = 0;   ///< seen from outside
 };
 
 /// Numbers that the trace gives to things of all processes.
@@ -68,11 +74,16 @@ class TraceBook {
   [[nodiscard]] std::uint32_t processCount() const { return static_cast<std::uint32_t>(processes_.size()); }
 
   /// The thread that a recorder reports for the first time. Two recorders of one process mean the same thread.
-  ThreadId enterThread(ProcessId process, std::uint32_t osTid);
+  ThreadId enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs);
   void leaveThread(ThreadId id);
   /// The latest thread of that number.
   ThreadId threadOf(ProcessId process, std::uint32_t osTid);
   ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value - 1]; }
+
+  /// What Drainer::Access tells.
+  ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs);
+  ProcessId execProcess(ProcessId process, TimeNs timeNs);
+  ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs);
 
   std::uint32_t newNumber(Numbered kind) { return ++numbers_[static_cast<std::size_t>(kind)]; }
   /// The number of a device that processes share; its row is written once.
@@ -93,11 +104,15 @@ class TraceBook {
   void load(Loader& loader);
 
  private:
+  ProcessId addProcess(const ProcessInfo& info);
+  ThreadId addThread(ProcessId process, std::uint32_t osTid);
+
   Writer writer_;
   DrainStats stats_;
   std::vector<ProcessInfo> processes_;
   std::map<ProcessKey, ProcessId> processByKey_;
   std::unordered_map<std::uint32_t, ProcessId> processByPid_;
+  std::unordered_multimap<std::uint32_t, ProcessId> processesByPid_;
   std::unordered_map<std::uint32_t, std::int32_t> exitCodes_;
   std::vector<ThreadInfo> threads_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, ThreadId> threadByTid_;

@@ -22,6 +22,8 @@ struct Sources {
   bool cusparse = false;
   bool cusolver = false;
   bool nccl = true;
+  bool counters = true;  ///< CPU time, memory, page faults and disk reads of processes and threads
+  bool samples = false;  ///< CPU samples with call stacks, and thread states
 };
 
 /// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too.
@@ -49,7 +51,8 @@ struct RunOptions {
   std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept
   std::int64_t durationNs = 0;       ///< 0: to the end of the program
   std::int64_t delayNs = 0;
-  std::string captureRange;  ///< record only while a range of this name is open
+  std::string captureRange;                 ///< record only while a range of this name is open
+  std::int64_t samplePeriodNs = 1'000'000;  ///< CPU time between two samples
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
   DumpOn dumpOn;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,21 @@ class Drainer::Access {
   virtual QueueId newQueue() = 0;
   virtual TrackId newTrack() = 0;
   virtual FrameId newFrame() = 0;
+
+  /// What somebody outside sees of processes and threads. Their recorders, met before or after, are the same rows.
+  /// A process that begins, with all but its number of the one it was forked from.
+  virtual ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) = 0;
+  /// It runs another program from here on: the same row, or the next where a recorder told of the program before.
+  virtual ProcessId execProcess(ProcessId process, TimeNs timeNs) = 0;
+  virtual void nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) = 0;
+  virtual void endProcess(ProcessId process, TimeNs endNs) = 0;
+  virtual ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) = 0;
+  virtual void nameThread(ThreadId thread, std::string_view name) = 0;
+  virtual void endThread(ThreadId thread, TimeNs endNs) = 0;
+  /// Events that were lost.
+  virtual void drop(TimeNs timeNs, std::uint64_t count, std::string_view reason) = 0;
+  /// Rows appended to writer() directly, for the statistics.
+  virtual void countRows(std::uint64_t rows) = 0;
 
  protected:
   ~Access() = default;

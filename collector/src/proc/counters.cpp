@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "proc/counters.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "proc/proc_file.h"
+
+namespace lacuna::collector::proc {
+namespace {
+
+constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+    {"CPU", "percent of a core"},      {"resident memory", "bytes"}, {"minor page faults", "1/s"},
+    {"major page faults", "1/s"},      {"disk reads", "bytes/s"},    {"thread CPU", "percent of a core"},
+    {"waiting for a core", "percent"},
+};
+
+/// The CPU time of another process, threads that have ended included. Exact, where /proc counts in hundredths of a
+/// second.
+bool readCpuTime(std::uint32_t pid, std::uint64_t& ns) {
+  clockid_t clock = 0;
+  timespec time{};
+  if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0 || clock_gettime(clock, &time) != 0) return false;
+  ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  return true;
+}
+
+}  // namespace
+
+Counters::Track& Counters::trackOf(What what, prof::ProcessId process, prof::ThreadId thread,
+                                   prof::Drainer::Access& access) {
+  Track& track = tracks_[{what, thread ? thread.value : process.value}];
+  if (track.id) return track;
+  track.id = access.newTrack();
+  const auto& [name, unit] = kNames[static_cast<std::size_t>(what)];
+  prof::Writer& writer = access.writer();
+  writer.append(prof::CounterTrack{
+      .id = track.id, .process = process, .thread = thread, .name = writer.intern(name), .unit = writer.intern(unit)});
+  access.countRows(1);
+  return track;
+}
+
+void Counters::put(Track& track, prof::TimeNs timeNs, double value, prof::Drainer::Access& access) {
+  if (value == track.value) return;
+  track.value = value;
+  access.writer().append(prof::CounterSample{.timeNs = timeNs, .track = track.id, .value = value});
+  access.countRows(1);
+}
+
+void Counters::putRate(Track& track, prof::TimeNs nowNs, std::uint64_t total, double scale,
+                       prof::Drainer::Access& access) {
+  if (track.lastNs != 0 && nowNs > track.lastNs && total >= track.total) {
+    const double seconds = static_cast<double>(nowNs - track.lastNs) / 1e9;
+    put(track, track.lastNs, static_cast<double>(total - track.total) / seconds * scale, access);
+  }
+  track.lastNs = nowNs;
+  track.total = total;
+}
+
+void Counters::lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::TimeNs nowNs,
+                             prof::Drainer::Access& access) {
+  static const auto kPage = static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto track = [&](What what) -> Track& { return trackOf(what, process.id, {}, access); };
+  Stat stat;
+  std::uint64_t cpuNs = 0;
+  if (!readStat(fmt::format("/proc/{}/stat", pid), stat) || !readCpuTime(pid, cpuNs)) return;
+  putRate(track(What::Cpu), nowNs, cpuNs, 1e-7, access);
+  put(track(What::Resident), nowNs, static_cast<double>(stat.residentPages) * kPage, access);
+  putRate(track(What::MinorFaults), nowNs, stat.minorFaults, 1, access);
+  putRate(track(What::MajorFaults), nowNs, stat.majorFaults, 1, access);
+  std::uint64_t diskBytes = 0;
+  if (readDiskBytes(pid, diskBytes)) putRate(track(What::DiskReads), nowNs, diskBytes, 1, access);
+}
+
+void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::TimeNs nowNs,
+                            prof::Drainer::Access& access) {
+  Schedule schedule;
+  const auto process = prof::ProcessId{};
+  if (!readSchedule(thread.pid, tid, schedule)) return;
+  putRate(trackOf(What::ThreadCpu, process, thread.id, access), nowNs, schedule.runNs, 1e-7, access);
+  putRate(trackOf(What::ThreadWait, process, thread.id, access), nowNs, schedule.waitNs, 1e-7, access);
+}
+
+void Counters::look(const sampler::ProcessTree& tree, prof::TimeNs nowNs, prof::Drainer::Access& access) {
+  for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, nowNs, access);
+  for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, nowNs, access);
+}
+
+}  // namespace lacuna::collector::proc

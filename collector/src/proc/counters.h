@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include "lacuna/prof/recording.h"
+#include "sampler/process_tree.h"
+
+namespace lacuna::collector::proc {
+
+/// Counter tracks of every process and thread: rates hold from the look before to this one, so they are stamped with
+/// the time of the one before. A value is written when it changes.
+class Counters {
+ public:
+  void look(const sampler::ProcessTree& tree, prof::TimeNs nowNs, prof::Drainer::Access& access);
+
+ private:
+  enum class What : std::uint8_t { Cpu, Resident, MinorFaults, MajorFaults, DiskReads, ThreadCpu, ThreadWait };
+  struct Track {
+    prof::TrackId id;
+    prof::TimeNs lastNs = 0;
+    std::uint64_t total = 0;
+    double value = -1;
+  };
+  using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread
+
+  void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::TimeNs nowNs,
+                     prof::Drainer::Access& access);
+  void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::TimeNs nowNs,
+                    prof::Drainer::Access& access);
+  Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);
+  static void put(Track& track, prof::TimeNs timeNs, double value, prof::Drainer::Access& access);
+  /// A running total as what it gained in a second, times `scale`.
+  static void putRate(Track& track, prof::TimeNs nowNs, std::uint64_t total, double scale,
+                      prof::Drainer::Access& access);
+
+  std::map<Key, Track> tracks_;
+};
+
+}  // namespace lacuna::collector::proc

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "proc/proc_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+namespace lacuna::collector::proc {
+namespace {
+
+/// The number that starts at `at`, which moves behind it and the spaces around it.
+std::uint64_t nextNumber(const char*& at, const char* end) {
+  std::uint64_t value = 0;
+  while (at < end && *at == ' ') ++at;
+  const auto parsed = std::from_chars(at, end, value);
+  at = parsed.ptr;
+  while (at < end && *at != ' ' && *at != '\n') ++at;
+  return value;
+}
+
+}  // namespace
+
+std::string read(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  std::string text;
+  std::array<char, 4096> part{};
+  ssize_t got = 0;
+  while ((got = ::read(fd, part.data(), part.size())) > 0 && text.size() < 1 << 20) {
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  close(fd);
+  return text;
+}
+
+std::string commandLineOf(std::uint32_t pid) {
+  std::string text = read(fmt::format("/proc/{}/cmdline", pid));
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text) c = c == '\0' ? ' ' : c;
+  if (text.size() > 4000) text.resize(4000);
+  return text;
+}
+
+std::string nameOf(std::uint32_t pid, std::uint32_t tid) {
+  std::string text = read(fmt::format("/proc/{}/task/{}/comm", pid, tid));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::vector<std::uint32_t> threadsOf(std::uint32_t pid) {
+  std::vector<std::uint32_t> threads;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/task", pid), error), end; !error && at != end;
+       at.increment(error)) {
+    threads.push_back(static_cast<std::uint32_t>(std::strtoul(at->path().filename().c_str(), nullptr, 10)));
+  }
+  return threads;
+}
+
+std::vector<std::uint32_t> childrenOf(std::uint32_t pid) {
+  std::vector<std::uint32_t> children;
+  for (const std::uint32_t tid : threadsOf(pid)) {
+    const std::string text = read(fmt::format("/proc/{}/task/{}/children", pid, tid));
+    const char* at = text.data();
+    const char* end = at + text.size();
+    while (const std::uint64_t child = nextNumber(at, end)) children.push_back(static_cast<std::uint32_t>(child));
+  }
+  return children;
+}
+
+bool readStat(const std::string& path, Stat& out) {
+  const std::string text = read(path);
+  // The name in brackets may hold anything.
+  const auto bracket = text.rfind(')');
+  if (bracket == std::string::npos || bracket + 2 >= text.size()) return false;
+  out.state = text[bracket + 2];
+  const char* at = text.data() + bracket + 3;
+  const char* end = text.data() + text.size();
+  for (int field = 4; field <= 39 && at < end; ++field) {
+    const std::uint64_t value = nextNumber(at, end);
+    if (field == 10) out.minorFaults = value;
+    if (field == 12) out.majorFaults = value;
+    if (field == 24) out.residentPages = value;
+    if (field == 39) out.cpu = static_cast<std::uint16_t>(value);
+  }
+  return true;
+}
+
+bool readSchedule(std::uint32_t pid, std::uint32_t tid, Schedule& out) {
+  const std::string text = read(fmt::format("/proc/{}/task/{}/schedstat", pid, tid));
+  if (text.empty()) return false;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  out.runNs = nextNumber(at, end);
+  out.waitNs = nextNumber(at, end);
+  return true;
+}
+
+bool readDiskBytes(std::uint32_t pid, std::uint64_t& out) {
+  const std::string text = read(fmt::format("/proc/{}/io", pid));
+  constexpr std::string_view kField = "read_bytes: ";
+  const auto place = text.find(kField);
+  if (place == std::string::npos) return false;
+  const char* at = text.data() + place + kField.size();
+  out = nextNumber(at, text.data() + text.size());
+  return true;
+}
+
+}  // namespace lacuna::collector::proc

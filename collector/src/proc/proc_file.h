@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// What /proc says of a process. Everything is empty or zero when the process is gone or may not be looked at.
+namespace lacuna::collector::proc {
+
+std::string read(const std::string& path);
+/// Arguments separated by spaces.
+std::string commandLineOf(std::uint32_t pid);
+std::string nameOf(std::uint32_t pid, std::uint32_t tid);
+std::vector<std::uint32_t> threadsOf(std::uint32_t pid);
+std::vector<std::uint32_t> childrenOf(std::uint32_t pid);
+
+/// /proc/PID/stat, or a thread's.
+struct Stat {
+  char state = 0;
+  std::uint64_t minorFaults = 0;
+  std::uint64_t majorFaults = 0;
+  std::uint64_t residentPages = 0;
+  std::uint16_t cpu = 0;
+};
+bool readStat(const std::string& path, Stat& out);
+
+/// Time on a core and time waiting for one.
+struct Schedule {
+  std::uint64_t runNs = 0;
+  std::uint64_t waitNs = 0;
+};
+bool readSchedule(std::uint32_t pid, std::uint32_t tid, Schedule& out);
+
+/// Bytes that came from a disk.
+bool readDiskBytes(std::uint32_t pid, std::uint64_t& out);
+
+}  // namespace lacuna::collector::proc

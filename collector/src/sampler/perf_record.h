@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/ids.h"
+
+namespace lacuna::collector::sampler {
+
+/// What the kernel tells of a process tree, as one record.
+struct PerfRecord {
+  enum class Kind { Sample, Switch, Fork, Exit, Comm, Map, Lost };
+  Kind kind = Kind::Lost;
+  prof::TimeNs timeNs = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t tid = 0;
+  std::uint32_t cpu = 0;
+  std::uint32_t parentPid = 0;  ///< Fork
+  bool out = false;             ///< Switch: off the core
+  bool preempted = false;       ///< Switch: it could have gone on
+  bool exec = false;            ///< Comm: by an exec
+  std::uint64_t address = 0;    ///< Map
+  std::uint64_t length = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t lost = 0;             ///< Lost
+  std::uint64_t weightNs = 0;         ///< Sample: CPU time, where it is not the period
+  std::string text;                   ///< Comm: name; Map: file
+  std::vector<std::uint64_t> frames;  ///< Sample: the instruction, then return addresses, outwards
+};
+
+/// The fields of sample_type that perf_ring.cpp asks for: tid, time, cpu; and the call chain in samples.
+/// Decodes one record, header included. False for kinds of no interest and for bytes that are no record.
+bool decodePerfRecord(std::span<const std::byte> bytes, PerfRecord& out);
+
+}  // namespace lacuna::collector::sampler

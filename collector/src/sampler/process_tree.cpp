@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sampler/process_tree.h"
+
+#include <algorithm>
+
+#include "proc/proc_file.h"
+
+namespace lacuna::collector::sampler {
+
+using prof::ThreadState;
+
+ProcessTree::Process& ProcessTree::processOf(const PerfRecord& record, prof::Drainer::Access& access) {
+  const auto [at, fresh] = processes_.try_emplace(record.pid);
+  if (fresh) {
+    const auto parent = processes_.find(record.parentPid);
+    at->second.id = access.beginProcess(record.pid, parent != processes_.end() ? parent->second.id : prof::ProcessId{},
+                                        record.timeNs);
+  }
+  return at->second;
+}
+
+ProcessTree::Thread& ProcessTree::threadOf(const PerfRecord& record, prof::Drainer::Access& access) {
+  const auto known = threads_.find(record.tid);
+  if (known != threads_.end() && known->second.pid == record.pid) return known->second;
+  Process& process = processOf(record, access);
+  ++process.threads;
+  Thread& thread = threads_[record.tid];
+  thread = {access.beginThread(process.id, record.tid, record.timeNs), record.pid, 0, ThreadState::Unknown, 0};
+  return thread;
+}
+
+void ProcessTree::take(const PerfRecord& record, bool recording, prof::Drainer::Access& access) {
+  switch (record.kind) {
+    case PerfRecord::Kind::Fork:
+      return fork(record, access);
+    case PerfRecord::Kind::Exit:
+      return exit(record, access);
+    case PerfRecord::Kind::Comm:
+      return rename(record, access);
+    case PerfRecord::Kind::Map:
+      return map(record, access);
+    case PerfRecord::Kind::Sample:
+      if (recording) sample(record, access);
+      return;
+    case PerfRecord::Kind::Switch: {
+      if (record.tid == 0) return;
+      const ThreadState off = record.preempted ? ThreadState::Runnable : ThreadState::Sleeping;
+      return enter(threadOf(record, access), record.out ? off : ThreadState::Running, record, recording, access);
+    }
+    case PerfRecord::Kind::Lost:
+      return access.drop(record.timeNs, record.lost, "the kernel's sample buffer was full");
+  }
+}
+
+void ProcessTree::fork(const PerfRecord& record, prof::Drainer::Access& access) {
+  if (record.pid != record.parentPid) {
+    // A number that comes again is another process.
+    processes_.erase(record.pid);
+    threads_.erase(record.tid);
+    const auto parent = processes_.find(record.parentPid);
+    AddressSpace inherited = parent != processes_.end() ? parent->second.space : AddressSpace();
+    processOf(record, access).space = std::move(inherited);
+  }
+  threadOf(record, access);
+}
+
+void ProcessTree::exit(const PerfRecord& record, prof::Drainer::Access& access) {
+  const auto thread = threads_.find(record.tid);
+  if (thread == threads_.end() || thread->second.pid != record.pid) return;
+  writeState(thread->second, record.timeNs, access);
+  access.endThread(thread->second.id, record.timeNs);
+  threads_.erase(thread);
+  const auto process = processes_.find(record.pid);
+  if (process == processes_.end() || --process->second.threads > 0) return;
+  access.endProcess(process->second.id, record.timeNs);
+  processes_.erase(process);
+}
+
+void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access) {
+  Thread& thread = threadOf(record, access);
+  if (record.exec) {
+    Process& process = processes_[record.pid];
+    process.space = {};
+    const prof::ProcessId id = access.execProcess(process.id, record.timeNs);
+    if (id != process.id) {
+      process.id = id;
+      access.endThread(thread.id, record.timeNs);
+      thread.id = access.beginThread(id, record.tid, record.timeNs);
+      // What it did since it last changed its state was still the program before.
+      thread.sinceNs = std::max(thread.sinceNs, record.timeNs);
+    }
+    access.nameProcess(process.id, record.text, proc::commandLineOf(record.pid));
+  }
+  access.nameThread(thread.id, record.text);
+}
+
+void ProcessTree::map(const PerfRecord& record, prof::Drainer::Access& access) {
+  processOf(record, access)
+      .space.map(record.address, {record.address + record.length, record.offset, stacks_.moduleOf(record.text)});
+}
+
+void ProcessTree::sample(const PerfRecord& record, prof::Drainer::Access& access) {
+  if (record.tid == 0) return;
+  const Thread& thread = threadOf(record, access);
+  const prof::FrameId stack = stacks_.add(processes_[record.pid].space, record.frames, access);
+  const auto weightNs = record.weightNs != 0 ? record.weightNs : static_cast<std::uint64_t>(samplePeriodNs_);
+  access.writer().append(
+      prof::CpuSample{.timeNs = record.timeNs, .thread = thread.id, .stack = stack, .weightNs = weightNs});
+  access.countRows(1);
+  ++samples_;
+}
+
+void ProcessTree::writeState(const Thread& thread, prof::TimeNs endNs, prof::Drainer::Access& access) {
+  if (thread.sinceNs == 0 || thread.state == ThreadState::Unknown || endNs <= thread.sinceNs) return;
+  access.writer().append(prof::ThreadSpan{.startNs = thread.sinceNs,
+                                          .durNs = endNs - thread.sinceNs,
+                                          .thread = thread.id,
+                                          .state = thread.state,
+                                          .cpu = thread.cpu});
+  access.countRows(1);
+}
+
+void ProcessTree::enter(Thread& thread, ThreadState state, const PerfRecord& record, bool recording,
+                        prof::Drainer::Access& access) {
+  if (recording) writeState(thread, record.timeNs, access);
+  thread.sinceNs = record.timeNs;
+  thread.state = state;
+  thread.cpu = static_cast<std::uint16_t>(record.cpu);
+}
+
+void ProcessTree::finish(prof::TimeNs nowNs, prof::Drainer::Access& access) {
+  for (const auto& [tid, thread] : threads_) writeState(thread, nowNs, access);
+  for (const auto& [pid, process] : processes_) access.endProcess(process.id, nowNs);
+}
+
+}  // namespace lacuna::collector::sampler

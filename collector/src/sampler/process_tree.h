@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "lacuna/prof/recording.h"
+#include "sampler/perf_record.h"
+#include "sampler/stacks.h"
+
+namespace lacuna::collector::sampler {
+
+/// Turns records, in the order of time, into processes, threads, CPU samples and thread states. It does not matter
+/// whether they come from the kernel or from looking at /proc.
+class ProcessTree {
+ public:
+  explicit ProcessTree(std::int64_t samplePeriodNs) : samplePeriodNs_(samplePeriodNs) {}
+
+  struct Thread {
+    prof::ThreadId id;
+    std::uint32_t pid = 0;
+    prof::TimeNs sinceNs = 0;  ///< in this state; 0 when the state is not known
+    prof::ThreadState state = prof::ThreadState::Unknown;
+    std::uint16_t cpu = 0;
+  };
+  struct Process {
+    prof::ProcessId id;
+    std::uint32_t threads = 0;  ///< living
+    AddressSpace space;
+  };
+
+  /// With `recording` false only what lives is kept up to date.
+  void take(const PerfRecord& record, bool recording, prof::Drainer::Access& access);
+  /// Ends the states that are still on.
+  void finish(prof::TimeNs nowNs, prof::Drainer::Access& access);
+
+  [[nodiscard]] const std::unordered_map<std::uint32_t, Process>& processes() const { return processes_; }
+  [[nodiscard]] const std::unordered_map<std::uint32_t, Thread>& threads() const { return threads_; }
+  [[nodiscard]] const Stacks& stacks() const { return stacks_; }
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+
+ private:
+  Process& processOf(const PerfRecord& record, prof::Drainer::Access& access);
+  Thread& threadOf(const PerfRecord& record, prof::Drainer::Access& access);
+  void fork(const PerfRecord& record, prof::Drainer::Access& access);
+  void exit(const PerfRecord& record, prof::Drainer::Access& access);
+  void rename(const PerfRecord& record, prof::Drainer::Access& access);
+  void map(const PerfRecord& record, prof::Drainer::Access& access);
+  void sample(const PerfRecord& record, prof::Drainer::Access& access);
+  void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record, bool recording,
+             prof::Drainer::Access& access);
+  void writeState(const Thread& thread, prof::TimeNs endNs, prof::Drainer::Access& access);
+
+  std::int64_t samplePeriodNs_;
+  std::unordered_map<std::uint32_t, Process> processes_;  ///< living, by process id
+  std::unordered_map<std::uint32_t, Thread> threads_;     ///< living, by thread id
+  Stacks stacks_;
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace lacuna::collector::sampler

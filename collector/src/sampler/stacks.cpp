@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sampler/stacks.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "symbols/symbolizer.h"
+
+namespace lacuna::collector::sampler {
+
+void AddressSpace::map(std::uint64_t start, const Piece& piece) {
+  auto at = pieces_.lower_bound(start);
+  if (at != pieces_.begin()) {
+    const auto before = std::prev(at);
+    const Piece old = before->second;
+    if (old.end > start) before->second.end = start;
+    if (old.end > piece.end) {
+      const std::uint64_t offset = old.fileOffset + (piece.end - before->first);
+      pieces_[piece.end] = {old.end, offset, old.module};
+    }
+  }
+  at = pieces_.lower_bound(start);
+  while (at != pieces_.end() && at->first < piece.end) {
+    const Piece old = at->second;
+    const std::uint64_t begin = at->first;
+    at = pieces_.erase(at);
+    if (old.end > piece.end) pieces_[piece.end] = {old.end, old.fileOffset + (piece.end - begin), old.module};
+  }
+  pieces_[start] = piece;
+}
+
+const std::pair<const std::uint64_t, AddressSpace::Piece>* AddressSpace::find(std::uint64_t address) const {
+  const auto after = pieces_.upper_bound(address);
+  if (after == pieces_.begin()) return nullptr;
+  const auto& entry = *std::prev(after);
+  return address < entry.second.end ? &entry : nullptr;
+}
+
+std::uint32_t Stacks::moduleOf(const std::string& path) {
+  const auto [at, fresh] = moduleIds_.try_emplace(path, static_cast<std::uint32_t>(modules_.size()));
+  if (fresh) modules_.push_back(path);
+  return at->second;
+}
+
+prof::FrameId Stacks::add(const AddressSpace& space, const std::vector<std::uint64_t>& chain,
+                          prof::Drainer::Access& access) {
+  prof::FrameId parent;
+  for (std::size_t i = chain.size(); i-- > 0;) {
+    // A return address is behind its call, which may be the last instruction of its function.
+    const std::uint64_t address = i == 0 || chain[i] == 0 ? chain[i] : chain[i] - 1;
+    const auto* piece = space.find(address);
+    const std::uint32_t module = piece != nullptr ? piece->second.module : 0;
+    const std::uint64_t offset = piece != nullptr ? address - piece->first + piece->second.fileOffset : address;
+    prof::FrameId& id = ids_[{parent.value, module, offset}];
+    if (!id) {
+      id = access.newFrame();
+      frames_.push_back({id, parent, module, offset});
+    }
+    parent = id;
+  }
+  return parent;
+}
+
+void Stacks::write(prof::Drainer& drainer) const {
+  symbols::Symbolizer symbolizer;
+  std::unordered_map<Key, symbols::Symbol, Hash> known;
+  std::vector<symbols::Symbol> symbols;
+  for (const Frame& frame : frames_) {
+    const auto [at, fresh] = known.try_emplace({0, frame.module, frame.offset});
+    if (fresh) at->second = symbolizer.find(modules_[frame.module], frame.offset);
+    symbols.push_back(at->second);
+  }
+  drainer.with([&](prof::Drainer::Access& access) {
+    prof::Writer& writer = access.writer();
+    for (std::size_t i = 0; i < frames_.size(); ++i) {
+      writer.append(prof::StackFrame{.id = frames_[i].id,
+                                     .parent = frames_[i].parent,
+                                     .address = symbols[i].address,
+                                     .function = writer.intern(symbols[i].function),
+                                     .module = writer.intern(modules_[frames_[i].module]),
+                                     .file = writer.intern(symbols[i].file),
+                                     .line = symbols[i].line});
+    }
+    access.countRows(frames_.size());
+  });
+}
+
+}  // namespace lacuna::collector::sampler

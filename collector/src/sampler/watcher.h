@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/guest.h"
+#include "lacuna/collector/options.h"
+#include "lacuna/prof/recording.h"
+#include "proc/counters.h"
+#include "proc/scan.h"
+#include "sampler/perf_ring.h"
+#include "sampler/process_tree.h"
+
+namespace lacuna::collector::sampler {
+
+/// Follows the process tree from outside: who there is, what runs where, and what it uses. A thread of its own, between
+/// start() and finish(). Construct after SignalRelay.
+class Watcher {
+ public:
+  /// `drainer` and `control` outlive it.
+  Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  ~Watcher();
+
+  /// `pid` is about to exec. What cannot be had is told in notes().
+  void start(pid_t pid);
+  /// Reads what is left, and writes the names of what was sampled.
+  void finish();
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }
+
+ private:
+  void work();
+  void collect(prof::TimeNs untilNs);
+  void lookAround(prof::TimeNs nowNs);
+
+  const RunOptions& options_;
+  prof::Drainer& drainer_;
+  const Control& control_;
+  PerfRings rings_;
+  std::optional<proc::Scan> scan_;
+  ProcessTree tree_;
+  proc::Counters counters_;
+  std::vector<PerfRecord> pending_;
+  prof::TimeNs countedNs_ = 0;
+  prof::TimeNs scannedNs_ = 0;
+  std::int64_t countEveryNs_ = 100'000'000;
+  std::vector<std::string> notes_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace lacuna::collector::sampler

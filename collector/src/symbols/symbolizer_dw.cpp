@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cxxabi.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "symbols/symbolizer.h"
+
+namespace lacuna::collector::symbols {
+namespace {
+
+char* gDebugPath = nullptr;
+
+const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_build_id_find_elf,
+                                   .find_debuginfo = dwfl_standard_find_debuginfo,
+                                   .section_address = nullptr,
+                                   .debuginfo_path = &gDebugPath};
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string text = status == 0 && plain != nullptr ? plain : name;
+  std::free(plain);
+  return text;
+}
+
+struct Function {
+  std::uint64_t address;
+  std::uint64_t size;
+  const char* name;  ///< in the module's string table
+};
+
+/// One program or library, with its functions by address.
+class Module {
+ public:
+  explicit Module(const std::string& path) : dwfl_(dwfl_begin(&kCallbacks)) {
+    if (dwfl_ == nullptr) return;
+    module_ = dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), -1, 0, true);
+    dwfl_report_end(dwfl_, nullptr, nullptr);
+    if (module_ == nullptr) return;
+    readSegments();
+    readFunctions();
+  }
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  ~Module() { dwfl_end(dwfl_); }
+
+  Symbol find(std::uint64_t fileOffset) {
+    Symbol symbol;
+    symbol.address = fileOffset;
+    const auto segment = std::find_if(segments_.begin(), segments_.end(), [&](const GElf_Phdr& header) {
+      return fileOffset >= header.p_offset && fileOffset - header.p_offset < header.p_filesz;
+    });
+    if (segment == segments_.end()) return symbol;
+    symbol.address = fileOffset - segment->p_offset + segment->p_vaddr;
+    nameFunction(symbol);
+    if (Dwfl_Line* line = dwfl_module_getsrc(module_, symbol.address + bias_); line != nullptr) {
+      int number = 0;
+      const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+      if (file != nullptr) symbol.file = file;
+      symbol.line = static_cast<std::uint32_t>(number);
+    }
+    return symbol;
+  }
+
+ private:
+  void readSegments() {
+    Elf* elf = dwfl_module_getelf(module_, &bias_);
+    std::size_t count = 0;
+    if (elf == nullptr || elf_getphdrnum(elf, &count) != 0) return;
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Phdr header;
+      if (gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_LOAD) {
+        segments_.push_back(header);
+      }
+    }
+  }
+
+  /// libdwfl's own search walks the whole table for each address.
+  void readFunctions() {
+    const int count = dwfl_module_getsymtab(module_);
+    for (int i = 1; i < count; ++i) {
+      GElf_Sym symbol;
+      GElf_Addr address = 0;
+      const char* name = dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
+      const auto type = GELF_ST_TYPE(symbol.st_info);
+      const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && symbol.st_size > 0);
+      if (name == nullptr || *name == '\0' || !code || symbol.st_shndx == SHN_UNDEF) continue;
+      functions_.push_back({address - bias_, symbol.st_size, name});
+    }
+    std::sort(functions_.begin(), functions_.end(),
+              [](const Function& a, const Function& b) { return a.address < b.address; });
+  }
+
+  void nameFunction(Symbol& symbol) const {
+    auto at = std::upper_bound(functions_.begin(), functions_.end(), symbol.address,
+                               [](std::uint64_t address, const Function& f) { return address < f.address; });
+    // Aliases lie on one address; one without a size reaches to the next.
+    for (int tries = 0; at != functions_.begin() && tries < 8; ++tries) {
+      --at;
+      if (at->size != 0 && symbol.address - at->address >= at->size) continue;
+      symbol.function = demangled(at->name);
+      return;
+    }
+  }
+
+  Dwfl* dwfl_;
+  Dwfl_Module* module_ = nullptr;
+  GElf_Addr bias_ = 0;
+  std::vector<GElf_Phdr> segments_;
+  std::vector<Function> functions_;
+};
+
+}  // namespace
+
+struct Symbolizer::Impl {
+  std::map<std::string, Module> modules;
+};
+
+// With that set, libdw would ask servers for debug information, for every library.
+Symbolizer::Symbolizer() : impl_(std::make_unique<Impl>()) {
+  unsetenv("DEBUGINFOD_URLS");
+}
+Symbolizer::~Symbolizer() = default;
+
+bool Symbolizer::available() {
+  return true;
+}
+
+Symbol Symbolizer::find(const std::string& path, std::uint64_t fileOffset) {
+  if (path.empty() || path[0] != '/') return {fileOffset, {}, {}, 0};
+  return impl_->modules.try_emplace(path, path).first->second.find(fileOffset);
+}
+
+}  // namespace lacuna::collector::symbols

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "e2e/run_fixture.h"
+
+namespace lacuna {
+namespace {
+
+using prof::Reader;
+using testing::HasSubstr;
+
+/// What is seen of programs from outside.
+class WatchTest : public RunTest {
+ protected:
+  /// Whether this machine lets us sample; set by what doctor says.
+  bool kernelSamples() {
+    shell(program("lacuna") + " doctor --json >doctor.json");
+    const std::string text = textOf("doctor.json");
+    const auto at = text.find("\"cpu_samples\"");
+    return at != std::string::npos && text.find("\"works\"", at) < text.find('\n', at);
+  }
+  struct Family {
+    std::string name, parent;
+    friend auto operator<=>(const Family&, const Family&) = default;
+  };
+  static std::vector<Family> familiesOf(const Reader& reader) {
+    const auto rows = *reader.table<prof::Process>();
+    const auto nameOf = [&](prof::ProcessId id) {
+      return id ? std::string(reader.text(rows.name[id.value - 1])) : std::string();
+    };
+    std::vector<Family> families;
+    for (std::size_t i = 0; i < rows.id.size(); ++i) families.push_back({nameOf(rows.id[i]), nameOf(rows.parent[i])});
+    return families;
+  }
+  /// CPU time of the samples whose stacks have all these functions.
+  static double sampledMs(const Reader& reader, const std::set<std::string>& functions) {
+    const auto frames = *reader.table<prof::StackFrame>();
+    std::map<std::uint32_t, std::size_t> rowOf;
+    for (std::size_t i = 0; i < frames.id.size(); ++i) rowOf[frames.id[i].value] = i;
+    const auto samples = *reader.table<prof::CpuSample>();
+    double ns = 0;
+    for (std::size_t i = 0; i < samples.stack.size(); ++i) {
+      std::set<std::string> missing = functions;
+      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0; id = frames.parent[rowOf[id.value]]) {
+        missing.erase(std::string(reader.text(frames.function[rowOf[id.value]])));
+      }
+      if (missing.empty()) ns += static_cast<double>(samples.weightNs[i]);
+    }
+    return ns / 1e6;
+  }
+  static double sampledMs(const Reader& reader) { return sampledMs(reader, {}); }
+};
+
+TEST_F(WatchTest, ProcessesWithoutAnnotationsAreThereWithTheirParents) {
+  std::ofstream(folder_ / "launcher.sh") << program("nvtx_program") << " 0\n"
+                                         << program("spin_program") << " 20\n exit 6\n";
+  ASSERT_EQ(WEXITSTATUS(record("sh -c 'sh launcher.sh; exit $?'")), 6);
+  const Reader reader = trace();
+  const auto families = familiesOf(reader);
+  EXPECT_THAT(families, testing::Contains(Family{"nvtx_program", "sh"}));
+  EXPECT_THAT(families, testing::Contains(Family{"spin_program", "sh"}));
+  EXPECT_THAT(families, testing::Contains(Family{"spin_program", "spin_program"})) << "the forked child";
+  EXPECT_THAT(families, testing::Contains(Family{"sh", ""}));
+  EXPECT_EQ(rangesOf(reader).at("outer"), 1);
+}
+
+TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
+  ASSERT_EQ(WEXITSTATUS(record(program("spin_program") + " 500")), 4);
+  const Reader reader = trace();
+  const auto tracks = *reader.table<prof::CounterTrack>();
+  std::map<std::string, std::string> units;
+  std::map<std::uint32_t, std::string> nameOf;
+  for (std::size_t i = 0; i < tracks.id.size(); ++i) {
+    nameOf[tracks.id[i].value] = reader.text(tracks.name[i]);
+    units[std::string(reader.text(tracks.name[i]))] = reader.text(tracks.unit[i]);
+    EXPECT_TRUE(tracks.process[i] || tracks.thread[i]);
+  }
+  EXPECT_EQ(units.at("CPU"), "percent of a core");
+  EXPECT_EQ(units.at("resident memory"), "bytes");
+  EXPECT_EQ(units.at("minor page faults"), "1/s");
+  EXPECT_EQ(units.at("thread CPU"), "percent of a core");
+  const auto samples = *reader.table<prof::CounterSample>();
+  std::map<std::string, double> most;
+  for (std::size_t i = 0; i < samples.track.size(); ++i) {
+    double& value = most[nameOf[samples.track[i].value]];
+    value = std::max(value, samples.value[i]);
+  }
+  EXPECT_GT(most["CPU"], 5);
+  EXPECT_LT(most["CPU"], 300) << "two threads";
+  EXPECT_LT(most["thread CPU"], 120);
+  EXPECT_GT(most["resident memory"], 100e3);
+}
+
+TEST_F(WatchTest, SamplesSayWhereTheTimeWent) {
+  if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 200")), 4);
+  const Reader reader = trace();
+  // Three times 200 ms, by its own CPU clock.
+  EXPECT_GT(sampledMs(reader), 450);
+  EXPECT_LT(sampledMs(reader), 900);
+  const bool names = said().find("elfutils") == std::string::npos;
+  if (names) {
+    EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
+    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.1 * sampledMs(reader));
+    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.1 * sampledMs(reader));
+  }
+  const auto threads = *reader.table<prof::Thread>();
+  EXPECT_TRUE(std::any_of(threads.name.begin(), threads.name.end(),
+                          [&](prof::StringId name) { return reader.text(name) == "spinner"; }));
+}
+
+TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
+  if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 50")), 4);
+  const Reader reader = trace();
+  const auto spans = *reader.table<prof::ThreadSpan>();
+  std::map<std::uint32_t, std::int64_t> running;
+  std::map<std::uint32_t, std::int64_t> end;
+  bool slept = false;
+  for (std::size_t i = 0; i < spans.thread.size(); ++i) {
+    const auto row = spans.row(i);
+    if (row.state == prof::ThreadState::Running) running[row.thread.value] += row.durNs;
+    slept |= row.state == prof::ThreadState::Sleeping && row.durNs > 40'000'000;
+  }
+  EXPECT_TRUE(slept) << "between thread and child it sleeps 50 ms";
+  std::int64_t sum = 0;
+  for (const auto& [thread, ns] : running) sum += ns;
+  EXPECT_GT(sum, 140'000'000);
+}
+
+TEST_F(WatchTest, WithoutTheKernelsHelpThereAreStatesAndTimesButNoStacks) {
+  ::setenv("LACUNA_SAMPLER", "proc", 1);
+  const int status = shell("exec " + program("lacuna") + " run --no-report --trace samples,nvtx -o out.lcn -- sh -c '" +
+                           program("spin_program") + " 200; exit 4' 2>stderr.txt");
+  ::unsetenv("LACUNA_SAMPLER");
+  ASSERT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_THAT(said(), HasSubstr("looked at every 10 ms in /proc"));
+  const Reader reader = trace();
+  EXPECT_GT(sampledMs(reader), 300);
+  EXPECT_LT(sampledMs(reader), 900);
+  EXPECT_GT(reader.rows<prof::ThreadSpan>(), 2u);
+  EXPECT_EQ(reader.rows<prof::StackFrame>(), 0u);
+  EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
+}
+
+struct SampledEnding {
+  const char* how;
+  int signal;
+  int code;
+  std::map<std::string, int> ranges;
+  int processes;  ///< at least
+};
+
+class SampledEndingTest : public WatchTest, public testing::WithParamInterface<SampledEnding> {};
+
+TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
+  const SampledEnding& ending = GetParam();
+  const int status =
+      lacuna("-o out.lcn --trace nvtx,samples,counters -- " + program("ending_program") + " " + ending.how);
+  if (ending.signal != 0) {
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), ending.signal);
+  } else {
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), ending.code);
+  }
+  const Reader reader = trace();
+  EXPECT_EQ(rangesOf(reader), ending.ranges);
+  if (kernelSamples()) {
+    EXPECT_GE(reader.rows<prof::Process>(), static_cast<std::uint64_t>(ending.processes));
+    EXPECT_GE(reader.rows<prof::ThreadSpan>(), 1u);
+  }
+  // A process that both recorder and kernel tell of is one row.
+  std::set<std::pair<std::uint32_t, prof::TimeNs>> rows;
+  const auto processes = *reader.table<prof::Process>();
+  for (std::size_t i = 0; i < processes.osPid.size(); ++i) {
+    EXPECT_GE(processes.endNs[i], processes.startNs[i]);
+    EXPECT_TRUE(rows.emplace(processes.osPid[i], processes.startNs[i]).second);
+  }
+  EXPECT_LE(reader.rows<prof::Process>(), static_cast<std::uint64_t>(ending.processes));
+  expectNothingLeft();
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, SampledEndingTest,
+                         testing::Values(SampledEnding{"exit", 0, 3, {{"before", 1000}}, 1},
+                                         SampledEnding{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}, 1},
+                                         SampledEnding{"abort", SIGABRT, 0, {{"before", 1000}}, 1},
+                                         SampledEnding{"segv", SIGSEGV, 0, {{"before", 1000}}, 1},
+                                         SampledEnding{"kill", SIGKILL, 0, {{"before", 1000}}, 1},
+                                         SampledEnding{"exec", 0, 3, {{"before", 2000}}, 2},
+                                         SampledEnding{"fork", 0, 0, {{"before", 1000}, {"child", 500}}, 2},
+                                         SampledEnding{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}, 3},
+                                         SampledEnding{"children", 0, 0, {{"before", 1000}, {"child", 1000}}, 101}),
+                         [](const auto& info) { return std::string(info.param.how); });
+
+}  // namespace
+}  // namespace lacuna
