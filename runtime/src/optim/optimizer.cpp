@@ -184,4 +184,13 @@ Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
   return norm;
 }
 
+void clipGradValue(const std::vector<Tensor>& parameters, double maximum) {
+  if (!(maximum >= 0)) fail("clipGradValue", "the bound " + std::to_string(maximum) + " is negative");
+  const NoGrad noGrad;
+  for (const Tensor& parameter : parameters) {
+    Tensor gradient = parameter.grad();
+    if (gradient.defined()) gradient.copy_(clamp(gradient, -maximum, maximum));
+  }
+}
+
 }  // namespace lacuna::rt::optim

@@ -96,5 +96,7 @@ class AdamW : public Adam {
 
 /// Scales all gradients so that their norm is at most `maximum`; does not wait for the queue. Returns the norm before.
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum);
+/// Bounds every element of the gradients to [-maximum, maximum].
+void clipGradValue(const std::vector<Tensor>& parameters, double maximum);
 
 }  // namespace lacuna::rt::optim

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "backend/cpu/fast_math.h"
 #include "backend/cpu/loops.h"
 #include "backend/nn_kernels.h"
 
@@ -85,7 +86,7 @@ void scoresOf(std::vector<WideT<T>>& scores, const Head<T>& head, const std::vec
 /// exp(row - shift) in place; the caller knows the shift to be at least the largest.
 template <class W>
 void exponentials(W* row, std::int64_t count, W shift) {
-  for (std::int64_t i = 0; i < count; ++i) row[i] = std::exp(row[i] - shift);
+  for (std::int64_t i = 0; i < count; ++i) row[i] = cpu::fastExp(row[i] - shift);
 }
 
 template <class W>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "backend/cpu/fast_math.h"
 #include "backend/cpu/loops.h"
 
 namespace lacuna::rt {
@@ -64,8 +65,8 @@ void gradient(kernel::Binary op, const View& out, const View& a, const View& b, 
       return zip<T, T>(out, a, b, [](W g, W y) { return g * y * (W(1) - y); });
     case GeluGrad:
       return zip<T, T>(out, a, b, [](W g, W x) {
-        const W cdf = W(0.5) * (W(1) + std::erf(x * W(0.70710678118654752440)));
-        return g * (cdf + x * std::exp(W(-0.5) * x * x) * W(0.39894228040143267794));
+        const W cdf = W(0.5) * (W(1) + cpu::fastErf(x * W(0.70710678118654752440)));
+        return g * (cdf + x * cpu::fastExp(W(-0.5) * x * x) * W(0.39894228040143267794));
       });
     case GeluTanhGrad:
       return zip<T, T>(out, a, b, [](W g, W x) {

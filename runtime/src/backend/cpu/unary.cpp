@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "backend/cpu/fast_math.h"
 #include "backend/cpu/loops.h"
 
 namespace lacuna::rt {
@@ -61,7 +62,7 @@ void mapFloating(kernel::Unary op, const View& out, const View& x, double p, dou
     case Sigmoid:
       return map<T>(out, x, [](W v) { return W(1) / (W(1) + std::exp(-v)); });
     case Gelu:
-      return map<T>(out, x, [half](W v) { return half * v * (W(1) + std::erf(v * W(0.70710678118654752440))); });
+      return map<T>(out, x, [half](W v) { return half * v * (W(1) + cpu::fastErf(v * W(0.70710678118654752440))); });
     case GeluTanh:
       return map<T>(out, x, [half](W v) {
         return half * v * (W(1) + std::tanh(W(0.79788456080286535588) * (v + W(0.044715) * v * v * v)));
