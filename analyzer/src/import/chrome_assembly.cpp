@@ -184,6 +184,7 @@ void ChromeAssembly::addMember(std::string_view key, std::string_view json) {
     if (const auto wide = json::numberOf(json); wide && !json::integerOf(json)) {
       std::from_chars(json.data(), json.data() + json.size(), baseNs_);
     }
+    baseNs_ = std::clamp(baseNs_, -json::kFarthestNs, json::kFarthestNs);
     return;
   }
   if (key != "deviceProperties" && key != "distributedInfo") return;

@@ -404,8 +404,8 @@ prof::Status NsysImport::run() {
   if (invertedTimes_ > 0) {
     builder_.addWarning(fmt::format("{} events end before they start; their length is taken as 0", invertedTimes_));
   }
-  if (isOwn_) return {};
   closeUnfinished(builder_);
+  if (isOwn_) return {};
   nestRanges(builder_);
   spanPlaces(builder_);
   return {};

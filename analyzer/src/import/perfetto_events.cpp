@@ -461,7 +461,6 @@ bool PerfettoImport::ownData(std::string_view bytes) {
         const bool isText = row.type == prof::ArgType::Text || row.type == prof::ArgType::Json;
         if (isText) row.value = row.value < ownTexts_.size() ? ownTexts_[row.value].value : 0;
       }
-      if constexpr (requires { row.durNs; }) row.durNs = std::max<prof::TimeNs>(row.durNs, 0);
       builder_.append(row);
     });
   }
@@ -469,7 +468,10 @@ bool PerfettoImport::ownData(std::string_view bytes) {
 }
 
 void PerfettoImport::finish() {
-  if (hasOwnRows_) return renumberIds(builder_);
+  if (hasOwnRows_) {
+    renumberIds(builder_);
+    return closeUnfinished(builder_);
+  }
   builder_.append(prof::Environment{{}, builder_.intern("source.format"), builder_.intern("perfetto")});
   if (clock_) builder_.append(*clock_);
   pairEdges();

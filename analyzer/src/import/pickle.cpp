@@ -175,7 +175,7 @@ class PickleReader {
   }
   void whole(std::size_t size) {
     if (size > 8) {
-      bytes(size);
+      if (bytes(size).size() < size) return;
       return push(add(Type::Integer, scratch_.back() < 0 ? static_cast<std::uint64_t>(INT64_MIN) : INT64_MAX));
     }
     std::uint64_t value = number(size);

@@ -10,6 +10,7 @@
 #include "import/pickle.h"
 #include "import/trace_places.h"
 #include "store/arg_rules.h"
+#include "store/json_text.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -122,7 +123,7 @@ bool SnapshotImport::readEvent(Ref entry, Event& event) {
   const auto time = pickle_.find(entry, "time_us");
   hasTimes_ &= time.has_value();
   const std::int64_t us = time ? pickle_.integer(*time) : static_cast<std::int64_t>(visits_);
-  event.timeNs = us > INT64_MAX / 1000 || us < INT64_MIN / 1000 ? 0 : us * 1000;
+  event.timeNs = us > json::kFarthestNs / 1000 || us < -json::kFarthestNs / 1000 ? 0 : us * 1000;
   return !event.action.empty();
 }
 

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/trace_places.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
+#include "store/json_text.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {
@@ -29,6 +32,25 @@ prof::TimeNs lastMoment(StoreBuilder& builder) {
     }
   });
   return last;
+}
+
+void boundMoments(StoreBuilder& builder) {
+  std::uint64_t far = 0;
+  const auto bound = [&](prof::TimeNs& time) {
+    const prof::TimeNs kept = std::clamp(time, -json::kFarthestNs, json::kFarthestNs);
+    far += kept != time ? 1 : 0;
+    time = kept;
+  };
+  prof::forEachTable([&]<class Row>() {
+    auto& columns = builder.columns<Row>();
+    if constexpr (requires { columns.startNs; }) std::ranges::for_each(columns.startNs, bound);
+    if constexpr (requires { columns.endNs; }) std::ranges::for_each(columns.endNs, bound);
+    if constexpr (requires { columns.durNs; }) std::ranges::for_each(columns.durNs, bound);
+    if constexpr (requires { columns.timeNs; }) std::ranges::for_each(columns.timeNs, bound);
+  });
+  if (far > 0) {
+    builder.addWarning(fmt::format("{} times and lengths are beyond 73 years, and were brought back to that", far));
+  }
 }
 
 }  // namespace
@@ -180,6 +202,7 @@ void spanPlaces(StoreBuilder& builder) {
 }
 
 void closeUnfinished(StoreBuilder& builder) {
+  boundMoments(builder);
   const prof::TimeNs last = lastMoment(builder);
   prof::forEachTable([&]<class Row>() {
     auto& columns = builder.columns<Row>();

@@ -55,7 +55,9 @@ void renumberIds(StoreBuilder& builder);
 void nestRanges(StoreBuilder& builder);
 /// Gives every thread and process its first and last moment, from what happens on the threads.
 void spanPlaces(StoreBuilder& builder);
-/// Ends ranges and calls whose end was not seen (a negative length) at the last moment known.
+/// Ends ranges and calls whose end was not seen (a negative length) at the last moment known. Moments farther from 0
+/// than json::kFarthestNs, which no clock shows, are brought back to it first, and counted in a warning: whoever adds
+/// or subtracts moments of a store need not fear for its integers.
 void closeUnfinished(StoreBuilder& builder);
 
 }  // namespace lacuna::analyzer

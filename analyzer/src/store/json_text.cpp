@@ -192,6 +192,8 @@ std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
   const std::size_t first = at;
   for (; at < token.size() && isDigit(token[at]) && at - first < 16; ++at) value = value * 10 + (token[at] - '0');
   if (at == first) return std::nullopt;
+  // 16 digits of microseconds can be more than an int64 of nanoseconds holds.
+  if (value > kFarthestNs / 1000) return std::nullopt;
   value *= 1000;
   bool exact = true;
   if (at < token.size() && token[at] == '.') {
@@ -201,10 +203,13 @@ std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
       if (scale == 0 && token[at] != '0') exact = false;
     }
   }
-  if (at == token.size()) return Nanoseconds{negative ? -value : value, exact};
-  // An exponent, or more digits than nanoseconds in an int64 have.
+  if (at == token.size()) {
+    if (value > kFarthestNs) return std::nullopt;
+    return Nanoseconds{negative ? -value : value, exact};
+  }
+  // An exponent, or too many digits.
   const auto number = numberOf(token);
-  if (!number || !(std::abs(*number) < 9e15)) return std::nullopt;
+  if (!number || !(std::abs(*number) * 1000 <= static_cast<double>(kFarthestNs))) return std::nullopt;
   return Nanoseconds{std::llround(*number * 1000), false};
 }
 

@@ -29,7 +29,9 @@ struct Nanoseconds {
   std::int64_t value = 0;
   bool exact = false;  ///< false when the token had a finer fraction, which was rounded
 };
-/// A count of microseconds as nanoseconds, without the detour through a double.
+/// The farthest moment from 0, either way, that a trace can have: 73 years. Sums and differences of such moments fit.
+inline constexpr std::int64_t kFarthestNs = std::int64_t{1} << 61;
+/// A count of microseconds as nanoseconds, without the detour through a double; none where it is farther than that.
 std::optional<Nanoseconds> nanosecondsOf(std::string_view microseconds);
 
 /// A list of exactly three numbers that fit 32 bits, as in "grid": [64, 1, 1].

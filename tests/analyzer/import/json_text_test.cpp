@@ -30,6 +30,14 @@ TEST(JsonText, AFinerFractionIsReported) {
   EXPECT_FALSE(nanosecondsOf("").has_value());
 }
 
+TEST(JsonText, AMomentThatNoClockShowsIsNone) {
+  EXPECT_EQ(nanosecondsOf("2305843009213693.952")->value, kFarthestNs);
+  for (const auto* far :
+       {"2305843009213693.953", "2305843009213694", "9999999999999999", "-9223372036854775", "3e15"}) {
+    EXPECT_FALSE(nanosecondsOf(far).has_value()) << far;
+  }
+}
+
 TEST(JsonText, EscapesAreResolvedAndWritten) {
   std::string scratch;
   EXPECT_EQ(textOf(R"("a\"b\\c\n\u00e9\ud83d\ude00")", scratch), "a\"b\\c\n\xc3\xa9\xf0\x9f\x98\x80");

@@ -16,6 +16,7 @@ namespace lacuna::analyzer {
 namespace {
 
 using namespace prof;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -334,6 +335,22 @@ TEST(NsysExport, AFileWithoutOurColumnsKeepsWhatTheSchemaSays) {
   same.template operator()<ApiCall>(" thread kind args ");
   same.template operator()<Overhead>(" thread args ");
   EXPECT_EQ((*again)->rows<Allocation>(), store->rows<Allocation>());
+}
+
+TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {
+  const test::TempFile file(".sqlite");
+  Database db(file.path());
+  db.run("CREATE TABLE NVTX_EVENTS (start, end, eventType, text)");
+  db.run("INSERT INTO NVTX_EVENTS VALUES (100, NULL, 59, 'open'), (200, 300, 59, 'whole'), (9e18, NULL, 59, 'far')");
+  db.run("CREATE TABLE LACUNA_process (id, osPid)");
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  ASSERT_EQ((*store)->rows<Range>(), 3U);
+  const auto last = (*store)->row<Range>(2);
+  EXPECT_EQ(last.startNs, TimeNs{1} << 61) << "what no clock shows is brought back to 73 years";
+  EXPECT_EQ((*store)->row<Range>(0).startNs + (*store)->row<Range>(0).durNs, last.startNs) << "ends with the last";
+  EXPECT_EQ((*store)->row<Range>(1).durNs, 100);
+  EXPECT_THAT((*store)->warnings(), Contains(HasSubstr("brought back")));
 }
 
 }  // namespace

@@ -57,6 +57,10 @@ TEST(SnapshotImport, HistoryBecomesAllocationsWithStacksInEveryProtocol) {
   }
 }
 
+TEST(SnapshotImport, ANumberWiderThanTheFileIsNamedByItsByte) {
+  EXPECT_THAT(errorOf("\x80\x02\x8a\x40"), HasSubstr("byte 2: the pickle ends before its STOP"));
+}
+
 TEST(SnapshotImport, WhatWasThereBeforeTheHistoryIsTakenAtItsStart) {
   const auto store = open(Pickled("snapshot", 4).path());
   std::vector<std::uint64_t> addresses;
