@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <QCheckBox>
 #include <QDir>
 #include <QFileInfo>
 #include <QJsonArray>
@@ -62,6 +63,23 @@ class NumbersTest : public QObject {
     }
   }
 
+  static void compareOperators(MainWindow& window, const QJsonObject& report) {
+    window.operators()->findChild<QCheckBox*>()->setChecked(true);  // by input shapes, as the report lists them
+    const TableData& shown = window.operators()->model()->table();
+    const QJsonArray printed = report.value(QStringLiteral("operators")).toArray();
+    QCOMPARE(window.operators()->model()->rows(), static_cast<std::size_t>(printed.size()));
+    static const char* const kNumbers[] = {"calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes"};
+    for (qsizetype row = 0; row < printed.size(); ++row) {
+      const QJsonObject op = printed[row].toObject();
+      const auto at = static_cast<std::size_t>(row);
+      QCOMPARE(shown[0].texts[at], op.value(QStringLiteral("name")).toString());
+      QCOMPARE(shown[1].texts[at], op.value(QStringLiteral("shapes")).toString());
+      for (std::size_t n = 0; n < std::size(kNumbers); ++n) {
+        QCOMPARE(shown[n + 2].numbers[at], op.value(QString::fromLatin1(kNumbers[n])).toDouble());
+      }
+    }
+  }
+
   static void compareFindings(const analyzer::Analysis& shown, const QJsonObject& report) {
     const QJsonArray findings = report.value(QStringLiteral("findings")).toArray();
     QCOMPARE(static_cast<qsizetype>(shown.findings.size()), findings.size());
@@ -114,6 +132,7 @@ class NumbersTest : public QObject {
       compareLedger(shown.stepLedgers[i], step.value(QStringLiteral("ledger")).toObject());
     }
     compareTables(*window, report);
+    compareOperators(*window, report);
     compareFindings(shown, report);
     compareMemory(*window, report);
     compareStrips(*window, report);

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
 #include <QApplication>
+#include <QCheckBox>
 #include <QFile>
 #include <QImage>
 #include <QLineEdit>
+#include <QMenuBar>
+#include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSlider>
@@ -12,6 +15,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QWheelEvent>
+#include <set>
 
 #include "app/loader.h"
 #include "app/main_window.h"
@@ -20,10 +24,13 @@
 #include "gui/sample_trace.h"
 #include "models/details_model.h"
 #include "models/table_model.h"
+#include "views/finding_panel.h"
 #include "views/overview_page.h"
 #include "views/start_pages.h"
+#include "views/step_drawing.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
+#include "views/words.h"
 
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
@@ -226,6 +233,66 @@ class WindowTest : public QObject {
     QVERIFY(!view()->accessibleDescription().isEmpty());
   }
 
+  void everythingOnTheTimelineIsReachedByKeys() {
+    open();
+    QTest::keyClick(view(), Qt::Key_Down, Qt::ShiftModifier);
+    QVERIFY(view()->selection().has_value());
+    std::set<TrackRef> seen;
+    for (int i = 0; i < 40; ++i) {
+      seen.insert(view()->selection()->track);
+      QTest::keyClick(view(), Qt::Key_Down, Qt::ShiftModifier);
+    }
+    QVERIFY(seen.size() > 2);
+    const EventPlace last = *view()->selection();
+    QTest::keyClick(view(), Qt::Key_P);
+    QVERIFY(view()->rowOptions().pinned.contains(last.track));
+    QTest::keyClick(view(), Qt::Key_Up, Qt::ShiftModifier);
+    QVERIFY(view()->selection() != last);
+    const TrackRef track = view()->selection()->track;
+    QTest::keyClick(view(), Qt::Key_C);
+    QVERIFY(view()->rowOptions().collapsedTracks.contains(track));
+    QTest::keyClick(view(), Qt::Key_C);
+    QVERIFY(!view()->rowOptions().collapsedTracks.contains(track));
+  }
+
+  void recentTracesAreInTheMenu() {
+    open();
+    QStringList all;
+    for (const QMenu* menu : window_->menuBar()->findChildren<QMenu*>()) {
+      for (const QAction* action : menu->actions()) all << action->text();
+    }
+    QVERIFY(all.filter(QStringLiteral("run.lcn")).size() == 1);
+  }
+
+  void everyPageGivesItsData() {
+    openAnalysed();
+    for (const QString& page : window_->pageNames()) {
+      window_->showPage(page);
+      QTest::qWait(1);
+      QTRY_VERIFY(!window_->busy());
+      const QStringList lines = window_->pageCsv().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+      if (page == QLatin1String("sql") || page == QLatin1String("compare")) {  // nothing asked, nothing compared
+        QVERIFY(lines.isEmpty());
+        continue;
+      }
+      // The trace has no operators; their table is there with its titles.
+      QVERIFY2(lines.size() > (page == QLatin1String("operators") ? 0 : 1), qPrintable(page));
+      static const QRegularExpression kQuoted(QStringLiteral("\"[^\"]*\""));
+      for (QString line : lines) {
+        QCOMPARE(line.remove(kQuoted).count(QLatin1Char(',')), lines[0].count(QLatin1Char(',')));
+      }
+    }
+    window_->showPage(QStringLiteral("timeline"));
+    view()->fit();
+    std::uint64_t events = 0;
+    for (const auto& group : window_->trace()->tracks->groups) {
+      for (const auto& track : group.tracks) {
+        for (const auto& lane : track.lanes) events += lane.size();
+      }
+    }
+    QCOMPARE(static_cast<std::uint64_t>(window_->pageCsv().count(QLatin1Char('\n'))), events + 1);
+  }
+
   void hoveringDoesNotRedrawTheTracks() {
     openAnalysed();
     view()->repaint();
@@ -287,25 +354,75 @@ class WindowTest : public QObject {
   void aFindingLeadsToItsEvidence() {
     openAnalysed();
     const auto& analysis = *window_->findings().analysis;
-    QVERIFY(!analysis.findings.empty());
     std::size_t n = 0;
-    while (n < analysis.findings.size() && analysis.findings[n].evidence.empty()) ++n;
+    while (n < analysis.findings.size() && analysis.findings[n].evidence.size() < 2) ++n;
     QVERIFY(n < analysis.findings.size());
+    const analyzer::Finding& finding = analysis.findings[n];
     window_->showPage(QStringLiteral("overview"));
-    window_->overview()->activateFinding(n);
-    const auto& evidence = analysis.findings[n].evidence[0];
+    QTest::qWait(20);
+    QFrame* card = nullptr;
+    for (QFrame* frame : window_->overview()->findChildren<QFrame*>()) {
+      if (frame->property("finding").isValid() && frame->property("finding").toULongLong() == n) card = frame;
+    }
+    QVERIFY(card != nullptr);
+    QTest::mouseClick(card, Qt::LeftButton, {}, QPoint(30, card->height() / 2));
+    const auto shows = [&](const analyzer::Evidence& evidence) {
+      return view()->viewport().startNs() <= evidence.startNs && view()->viewport().endNs() >= evidence.endNs;
+    };
     QVERIFY(view()->isVisible());
-    QVERIFY(view()->viewport().startNs() <= evidence.startNs && view()->viewport().endNs() >= evidence.endNs);
+    QCOMPARE(view()->highlights().size(), finding.evidence.size());
+    QVERIFY(shows(finding.evidence[0]));
+    FindingPanel* panel = window_->timeline()->finding();
+    QVERIFY(panel->isVisible());
+    panel->step(1);
+    QVERIFY(shows(finding.evidence[1]));
+    panel->step(-2);
+    QVERIFY(shows(finding.evidence.back()));
+    QTest::keyClick(view(), Qt::Key_Escape);
+    QVERIFY(!panel->isVisible() && view()->highlights().empty());
+  }
+
+  void aFindingsFixCanBePlayed() {
+    openAnalysed();
+    const auto& findings = window_->findings().analysis->findings;
+    const auto fixable = std::find_if(findings.begin(), findings.end(),
+                                      [](const auto& f) { return !f.knob.empty() && !f.evidence.empty(); });
+    QVERIFY(fixable != findings.end());
+    window_->overview()->activateFinding(static_cast<std::size_t>(fixable - findings.begin()));
+    QTest::mouseClick(window_->timeline()->finding()->playButton(), Qt::LeftButton);
+    QCOMPARE(window_->page(), QStringLiteral("overview"));
+    QTRY_VERIFY(window_->overview()->drawing()->step().changed);
+    QTRY_VERIFY(!window_->busy());
   }
 
   void aChangeCanBePlayed() {
     openAnalysed();
     QVERIFY(window_->findings().simulator != nullptr);
-    const QString before = window_->overview()->prediction();
-    QVERIFY(before.contains(QStringLiteral("10.0 ms")));
-    window_->overview()->workers()->setEnabled(true);
-    window_->overview()->workers()->setValue(4);
-    QVERIFY(window_->overview()->prediction() != before);
+    OverviewPage* overview = window_->overview();
+    const PlayedStep& step = overview->drawing()->step();
+    QVERIFY(!step.changed);
+    QCOMPARE(durationWords(step.prediction.measuredNsPerStep), QStringLiteral("10.0 ms"));
+    QVERIFY(!step.before.stretches.empty());
+    overview->workers()->setEnabled(true);
+    overview->workers()->setValue(4);
+    QTRY_VERIFY(!overview->busy());
+    QVERIFY(overview->prediction().startsWith(QStringLiteral("Predicted step")));
+    QVERIFY(step.changed && step.after.durNs < step.before.durNs);
+    const auto change = *analyzer::parseChange("loader.workers=4");
+    QCOMPARE(step.prediction.predictedNsPerStep, window_->findings().simulator->play({&change, 1}).predictedNsPerStep);
+  }
+
+  void anyChangeCanBePlayedAndMistakesAreNamed() {
+    openAnalysed();
+    OverviewPage* overview = window_->overview();
+    overview->playChange(QStringLiteral("kernel:relu*0.5"));
+    QCOMPARE(overview->otherChange()->text(), QStringLiteral("kernel:relu*0.5"));
+    QTRY_VERIFY(overview->drawing()->step().changed);
+    overview->playChange(QStringLiteral("fuse=on"));
+    QVERIFY(overview->fuse()->isChecked());
+    overview->otherChange()->setText(QStringLiteral("nonsense=1"));
+    QVERIFY(overview->prediction().contains(QStringLiteral("nonsense")));
+    QTRY_VERIFY(!overview->busy());
   }
 
   void tablesShowTheAnalyzersNumbers() {
@@ -353,6 +470,25 @@ class WindowTest : public QObject {
     QVERIFY(arranged.wait());
     QCOMPARE(model.rowCount(), 11);
     QVERIFY(model.csv().startsWith(QStringLiteral("Name,Size\nrow 99,99\n")));
+  }
+
+  void viewsOfLongTablesLearnOfRowsAsTheyScroll() {
+    TableModel model;
+    TableColumn numbers{QStringLiteral("Number"), TableColumn::Kind::Count};
+    const std::size_t all = TableModel::kStretch * 2 + 10;
+    for (std::size_t i = 0; i < all; ++i) numbers.numbers.push_back(static_cast<double>(i));
+    model.setTable({numbers});
+    QCOMPARE(model.rows(), all);
+    QCOMPARE(model.rowCount(), static_cast<int>(TableModel::kStretch));
+    model.fetchUpTo(static_cast<int>(all) - 1);
+    QCOMPARE(model.rowCount(), static_cast<int>(all));
+    QVERIFY(!model.canFetchMore({}));
+    QSignalSpy arranged(&model, &TableModel::arranged);
+    model.sort(0, Qt::DescendingOrder);
+    QVERIFY(arranged.wait(20'000));
+    QCOMPARE(model.rowCount(), static_cast<int>(TableModel::kStretch));
+    QCOMPARE(model.sourceRow(0), all - 1);
+    QCOMPARE(*model.viewRow(0), static_cast<int>(all) - 1);
   }
 
   void bothThemesDrawEveryPage() {

@@ -308,6 +308,15 @@ class Replay {
         end_(scenario.nodes.size(), 0),
         queueEnd_(base_.queues, INT64_MIN / 2) {}
 
+  /// Cuts everything that the next passes do to this window of the replay's time and hands it out.
+  void draw(std::int64_t fromNs, std::int64_t toNs, std::vector<DrawnStep::Stretch>* into) {
+    from_ = fromNs;
+    to_ = toNs;
+    drawn_ = into;
+  }
+
+  [[nodiscard]] std::int64_t nowNs() const { return host_; }
+
   Completions pass() {
     Completions out;
     out.atNs.assign(base_.steps, INT64_MIN);
@@ -326,16 +335,30 @@ class Replay {
 
  private:
   void play(const HostItem& item) {
+    add(host_, host_ + item.gapNs, {});
     host_ += item.gapNs;
+    const std::int64_t before = host_;
     if (item.kind == HostItemKind::Launch) {
       launch(item);
+      add(before, host_, {.kind = item.blocks ? DrawnStep::Kind::SyncWait : DrawnStep::Kind::Host});
     } else if (item.kind == HostItemKind::Sync) {
       if (item.node != kNowhere) host_ = std::max(host_, end_[item.node]);
       host_ += item.durNs;
-    } else if (scenario_.loader.serial) {
-      host_ += item.durNs;
+      add(before, host_, {.kind = DrawnStep::Kind::SyncWait});
     } else {
-      host_ = loader_.take(item, host_);
+      host_ = scenario_.loader.serial ? host_ + item.durNs : loader_.take(item, host_);
+      add(before, host_, {.kind = DrawnStep::Kind::LoaderWait});
+    }
+  }
+  void add(std::int64_t startNs, std::int64_t endNs, DrawnStep::Stretch stretch) {
+    if (drawn_ == nullptr || endNs <= from_ || startNs >= to_ || startNs >= endNs) return;
+    stretch.startNs = std::max(startNs, from_) - from_;
+    stretch.endNs = std::min(endNs, to_) - from_;
+    const bool onHost = stretch.kind != DrawnStep::Kind::Work;
+    if (onHost && !drawn_->empty() && drawn_->back().kind == stretch.kind && drawn_->back().endNs == stretch.startNs) {
+      drawn_->back().endNs = stretch.endNs;
+    } else {
+      drawn_->push_back(stretch);
     }
   }
   void launch(const HostItem& item) {
@@ -351,6 +374,8 @@ class Replay {
     end_[item.node] = start + node.durNs;
     queueEnd_[node.queue] = std::max(queueEnd_[node.queue], end_[item.node]);
     last_ = std::max(last_, end_[item.node]);
+    add(start, end_[item.node],
+        {.kind = DrawnStep::Kind::Work, .work = node.work, .queue = node.queue, .name = node.name});
     if (item.blocks) host_ = std::max(host_, end_[item.node]) + item.durNs;
   }
 
@@ -361,6 +386,9 @@ class Replay {
   std::vector<std::int64_t> queueEnd_;
   std::int64_t host_ = 0;
   std::int64_t last_ = 0;
+  std::vector<DrawnStep::Stretch>* drawn_ = nullptr;
+  std::int64_t from_ = 0;
+  std::int64_t to_ = 0;
 };
 
 /// What a step computes on the host's cores, whoever does it: a step cannot be shorter than that shared among them.
@@ -390,6 +418,22 @@ std::int64_t replay(const Scenario& scenario) {
   const auto shared = static_cast<std::int64_t>(computedPerStep(scenario) / cores);
   // What was recorded ran on the same cores, so sharing them makes nothing slower than that.
   return std::max(step, std::min(shared, scenario.base->measured.typicalNs()));
+}
+
+/// The window of the step whose length is nearest to the typical one's. The first is left out where there are others:
+/// it has no step before it to end at.
+std::pair<std::int64_t, std::int64_t> typicalWindow(const Completions& completions, std::int64_t fromNs) {
+  const auto& at = completions.atNs;
+  std::pair<std::int64_t, std::int64_t> best{fromNs, fromNs + completions.totalNs};
+  const std::int64_t typical = completions.typicalNs();
+  std::int64_t miss = INT64_MAX;
+  for (std::size_t i = 1; i < at.size(); ++i) {
+    const std::int64_t off = std::abs(at[i] - at[i - 1] - typical);
+    if (off >= miss || at[i] <= at[i - 1]) continue;
+    miss = off;
+    best = {at[i - 1], at[i]};
+  }
+  return best;
 }
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
@@ -458,6 +502,23 @@ Prediction Simulator::play(std::span<const Change> changes) const {
     out.highNsPerStep += widen;
   }
   out.confidence = confidenceOf(out);
+  return out;
+}
+
+DrawnStep Simulator::draw(std::span<const Change> changes) const {
+  const Scenario scenario = scenarioOf(*model_, changes, Bound::Likely);
+  const auto warm = [&] {
+    Replay run(scenario);
+    if (scenario.pipelined) run.pass();
+    return run;
+  };
+  Replay first = warm();
+  const std::int64_t begin = first.nowNs();
+  const auto [from, to] = typicalWindow(first.pass(), begin);
+  DrawnStep out{.durNs = to - from, .queues = model_->queues, .stretches = {}};
+  Replay second = warm();
+  second.draw(from, to, &out.stretches);
+  second.pass();
   return out;
 }
 

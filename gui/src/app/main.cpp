@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QLocale>
 #include <QTextStream>
+#include <QTranslator>
 #include <optional>
 
 #include "app/main_window.h"
@@ -20,6 +22,11 @@ int main(int argc, char** argv) {
   QCoreApplication::setOrganizationName(QStringLiteral("lacuna"));
   QCoreApplication::setApplicationName(QStringLiteral("lacuna-gui"));
   QCoreApplication::setApplicationVersion(QStringLiteral(LACUNA_VERSION));
+  QTranslator translator;
+  if (translator.load(QLocale(), QStringLiteral("lacuna"), QStringLiteral("_"),
+                      QCoreApplication::applicationDirPath() + QStringLiteral("/../share/lacuna/translations"))) {
+    QCoreApplication::installTranslator(&translator);
+  }
 
   QCommandLineParser parser;
   parser.setApplicationDescription(QCoreApplication::translate("main", "Explore a trace of a training run."));
@@ -42,6 +49,8 @@ int main(int argc, char** argv) {
   option("scale", "device pixels per pixel of the picture", "factor", "1");
   option("theme", "dark or light; without it as the last time", "name");
   option("select", "select the first event whose name contains this text", "text");
+  option("finding", "show the n-th finding on the timeline", "n");
+  option("play", "a change to play on the overview, as in loader.workers=4", "change");
   parser.process(app);
 
   StartRequest request;

@@ -3,11 +3,14 @@
 #include "app/main_window.h"
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QClipboard>
 #include <QCryptographicHash>
 #include <QDragEnterEvent>
+#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QFontMetrics>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -133,6 +136,9 @@ void MainWindow::makePages() {
   kernelTimes_ = new HistogramView(analyzer::TrackKind::Work, kernels_);
   kernels_->setDetail(kernelTimes_);
   connect(kernels_, &TablePage::nameSelected, kernelTimes_, &HistogramView::setName);
+  byShapes_ = new QCheckBox(tr("by input shapes"), operators_);
+  operators_->addControl(byShapes_);
+  connect(byShapes_, &QCheckBox::toggled, this, &MainWindow::fillOperators);
   operatorTimes_ = new HistogramView(analyzer::TrackKind::Ranges, operators_);
   operators_->setDetail(operatorTimes_);
   connect(operators_, &TablePage::nameSelected, operatorTimes_, &HistogramView::setName);
@@ -158,6 +164,8 @@ void MainWindow::connectPages() {
   });
   connect(runner_, &AnalysisRunner::stripsReady, timeline_->view(), &TimelineView::setLedgers);
   connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
+  connect(overview_, &OverviewPage::findingWanted, this, &MainWindow::showFinding);
+  connect(timeline_, &TimelinePage::playWanted, this, &MainWindow::playChange);
   connect(memory_, &MemoryPage::momentPicked, timeline_->view(), &TimelineView::setCursorMark);
   connect(timeline_->view(), &TimelineView::momentPicked, memory_, &MemoryPage::setCursorMark);
   connect(memory_, &MemoryPage::momentWanted, this, [this](prof::TimeNs at) {
@@ -178,6 +186,25 @@ void MainWindow::connectPages() {
           [this] { flame_->setWindow(timeline_->view()->area()); });
 }
 
+void MainWindow::showFinding(std::size_t n) {
+  showPage(QStringLiteral("timeline"));
+  timeline_->showFinding(findings_.analysis->findings[n]);
+}
+
+void MainWindow::playChange(const QString& change) {
+  showPage(QStringLiteral("overview"));
+  overview_->playChange(change);
+}
+
+void MainWindow::fillRecent() {
+  recentMenu_->clear();
+  for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
+    recentMenu_->addAction(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480), this,
+                           [this, path] { openFile(path); });
+  }
+  recentMenu_->setEnabled(!recentMenu_->isEmpty());
+}
+
 void MainWindow::findOnTimeline(const QString& name) {
   showPage(QStringLiteral("timeline"));
   timeline_->search()->setText(name);
@@ -192,12 +219,17 @@ void MainWindow::addPage(const QString& name, const QString& title, QWidget* pag
 void MainWindow::makeMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
+  recentMenu_ = file->addMenu(tr("Open &recent"));
+  connect(recentMenu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
+  fillRecent();
   file->addAction(tr("&Compare with…"), this, [this] {
     showPage(QStringLiteral("compare"));
     compare_->choose();
   });
   file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this, &MainWindow::savePicture);
   file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this, &MainWindow::copyPicture);
+  file->addAction(tr("Save &data of the page…"), QKeySequence(Qt::CTRL | Qt::Key_E), this, &MainWindow::saveData);
+  file->addSeparator();
   file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
   QMenu* view = menuBar()->addMenu(tr("&View"));
   for (int i = 0; i < tabs_->count(); ++i) {
@@ -232,6 +264,7 @@ void MainWindow::makeMenus() {
   help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::Key_P), this, [this] {
     QList<QAction*> all;
     for (QAction* menu : menuBar()->actions()) all += menu->menu()->actions();
+    all += recentMenu_->actions();
     showCommandPalette(this, all);
   });
 }
@@ -246,13 +279,17 @@ void MainWindow::showFindings(const Findings& findings) {
   overview_->setFindings(findings);
   memory_->setAnalysis(findings.analysis);
   kernels_->setTable(kernelTableOf(*findings.analysis));
-  operators_->setTable(operatorTableOf(*findings.analysis));
-  for (TablePage* page : {kernels_, operators_}) {
-    if (page->model()->rowCount() > 0) page->showSourceRow(0);
-  }
+  fillOperators();
+  if (kernels_->model()->rows() > 0) kernels_->showSourceRow(0);
   steps_->setAnalysis(findings.analysis);
   compare_->setAnalysis(findings.analysis);
   Q_EMIT analysisShown();
+}
+
+void MainWindow::fillOperators() {
+  if (!findings_.analysis) return;
+  operators_->setTable(operatorTableOf(*findings_.analysis, byShapes_->isChecked()));
+  if (operators_->model()->rows() > 0) operators_->showSourceRow(0);
 }
 
 bool MainWindow::savePictureTo(const QString& path) {
@@ -274,6 +311,33 @@ void MainWindow::savePicture() {
   if (!path.isEmpty() && !savePictureTo(path)) {
     statusBar()->showMessage(tr("%1 cannot be written").arg(path), kMessageMs);
   }
+}
+
+QString MainWindow::pageCsv() const {
+  const QWidget* page = pages_->currentWidget();
+  if (page == overview_ || page == steps_) return overview_->csv();
+  if (page == timeline_) return timeline_->csv();
+  if (page == memory_) return memory_->live()->model()->csv();
+  if (page == flame_) return flame_->csv();
+  if (page == compare_) return compare_->csv();
+  for (const TablePage* table : {kernels_, operators_}) {
+    if (page == table) return table->model()->csv();
+  }
+  return {};
+}
+
+void MainWindow::saveData() {
+  if (page() == QLatin1String("sql")) return sql_->chooseExport();
+  const QString csv = trace_ ? pageCsv() : QString();
+  if (csv.isEmpty()) return statusBar()->showMessage(tr("There is no data on this page yet"), kMessageMs);
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
+  if (path.isEmpty()) return;
+  QFile out(path);
+  const QByteArray bytes = csv.toUtf8();
+  const bool written = out.open(QIODevice::WriteOnly) && out.write(bytes) == bytes.size() && out.flush();
+  statusBar()->showMessage(
+      written ? tr("%1 is written").arg(path) : tr("%1 cannot be written: %2").arg(path, out.errorString()),
+      kMessageMs);
 }
 
 void MainWindow::copyPicture() {
@@ -390,7 +454,8 @@ bool MainWindow::showPage(const QString& name) {
 }
 
 bool MainWindow::busy() const {
-  return runner_->busy() || flame_->busy() || timeline_->busy() || memory_->busy() || sql_->runner()->busy();
+  return runner_->busy() || overview_->busy() || flame_->busy() || timeline_->busy() || memory_->busy() ||
+         sql_->runner()->busy();
 }
 
 QString MainWindow::state() const {
@@ -430,6 +495,7 @@ void MainWindow::showTrace(const TracePtr& trace) {
   timeline_->view()->setFocus();
   showSummary();
   remember(trace->path);
+  fillRecent();
   restoreSession();
   live_->watch(trace->path);
   Q_EMIT traceShown();
@@ -483,8 +549,14 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-  const auto urls = event->mimeData()->urls();
-  if (!urls.isEmpty() && urls.first().isLocalFile()) openFile(urls.first().toLocalFile());
+  QStringList files;
+  for (const QUrl& url : event->mimeData()->urls()) {
+    if (url.isLocalFile()) files << url.toLocalFile();
+  }
+  if (files.isEmpty()) return;
+  openFile(files[0]);
+  // Two at once are there to be compared.
+  if (files.size() > 1) compare_->openSecond(files[1]);
 }
 
 }  // namespace lacuna::gui

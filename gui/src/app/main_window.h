@@ -7,7 +7,9 @@
 #include "app/analysis_runner.h"
 #include "app/trace.h"
 
+class QCheckBox;
 class QLabel;
+class QMenu;
 class QStackedWidget;
 class QTabBar;
 
@@ -47,6 +49,8 @@ class MainWindow : public QMainWindow {
   void restoreLook();
   /// The current page as .png or .svg.
   bool savePictureTo(const QString& path);
+  /// The figures of the current page as comma-separated values; empty where it has none.
+  [[nodiscard]] QString pageCsv() const;
 
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
   [[nodiscard]] Loader* loader() const { return loader_; }
@@ -94,6 +98,11 @@ class MainWindow : public QMainWindow {
   void restoreSession();
   void savePicture();
   void copyPicture();
+  void saveData();
+  void fillOperators();
+  void fillRecent();
+  void showFinding(std::size_t n);
+  void playChange(const QString& change);
   void findOnTimeline(const QString& name);
   void makePages();
   void connectPages();
@@ -108,6 +117,7 @@ class MainWindow : public QMainWindow {
   QStackedWidget* states_;
   QStackedWidget* pages_;
   QTabBar* tabs_;
+  QMenu* recentMenu_ = nullptr;
   QLabel* summary_;
   QLabel* warnings_;
   QLabel* liveLabel_;
@@ -122,6 +132,7 @@ class MainWindow : public QMainWindow {
   TablePage* operators_;
   HistogramView* kernelTimes_;
   HistogramView* operatorTimes_;
+  QCheckBox* byShapes_;
   StepsPage* steps_;
   FlamePage* flame_;
   SqlPage* sql_;

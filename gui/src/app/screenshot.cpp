@@ -12,6 +12,7 @@
 
 #include "app/main_window.h"
 #include "views/compare_page.h"
+#include "views/overview_page.h"
 #include "views/timeline_page.h"
 
 namespace lacuna::gui {
@@ -30,6 +31,16 @@ std::optional<prof::TimeNs> parseMoment(const QString& text) {
                         : unit.endsWith(QLatin1String("ms")) || unit.isEmpty() ? 1e6
                                                                                : 1e3;
   return static_cast<prof::TimeNs>(number * factor);
+}
+
+/// What needs the analysis.
+void arrangeFindings(MainWindow& window, const StartRequest& request) {
+  const auto& analysis = window.findings().analysis;
+  if (!analysis) return;
+  if (!request.play.isEmpty()) window.overview()->playChange(request.play);
+  if (request.finding > 0 && static_cast<std::size_t>(request.finding) <= analysis->findings.size()) {
+    window.overview()->activateFinding(static_cast<std::size_t>(request.finding) - 1);
+  }
 }
 
 void arrange(MainWindow& window, const StartRequest& request) {
@@ -95,6 +106,11 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   request.screenshot = value("screenshot");
   request.page = value("page");
   request.select = value("select");
+  request.play = value("play");
+  if (!value("finding").isEmpty()) {
+    request.finding = value("finding").toInt();
+    if (request.finding < 1) problem = QStringLiteral("--finding is the number of a finding, counted from 1");
+  }
   if (value("theme") == QLatin1String("dark")) request.dark = true;
   if (value("theme") == QLatin1String("light")) request.dark = false;
   if (!value("theme").isEmpty() && !request.dark) problem = QStringLiteral("--theme is dark or light");
@@ -130,6 +146,7 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
     finish(1);
   });
   const auto settle = [&] {
+    arrangeFindings(window, request);
     arrange(window, request);
     whenQuiet(window, [&] { finish(savePicture(window, request)); });
   };
@@ -153,6 +170,9 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
 
 void startInteractive(MainWindow& window, const StartRequest& request) {
   if (request.file.isEmpty()) return;
+  QObject::connect(
+      &window, &MainWindow::analysisShown, &window, [&window, request] { arrangeFindings(window, request); },
+      Qt::SingleShotConnection);
   QObject::connect(
       &window, &MainWindow::traceShown, &window,
       [&window, request] {

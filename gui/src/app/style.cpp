@@ -39,6 +39,8 @@ QPushButton:focus { border-color: @accent; }
 QPushButton:disabled { color: @dim; }
 QPushButton#primary { background: @accent; color: @onAccent; border-color: @accent; font-weight: bold; }
 QToolButton { background: transparent; color: @dim; border: 1px solid transparent; border-radius: 4px; padding: 4px 8px; }
+QToolButton#small { color: @text; border-color: @line; background: @raised; }
+QToolButton#small:hover, QToolButton#small:focus { border-color: @accent; }
 QToolButton:hover, QToolButton:focus { color: @text; border-color: @line; background: @raised; }
 QDockWidget { color: @text; font-weight: bold; }
 QDockWidget::title { background: @panel; padding: 7px 12px; border-bottom: 1px solid @line; border-left: 1px solid @line; }

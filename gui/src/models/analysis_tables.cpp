@@ -44,14 +44,18 @@ TableData kernelTableOf(const analyzer::Analysis& analysis) {
           numbers("Longest", Kind::Duration, rows, [](const auto& r) { return r.maxNs; })};
 }
 
-TableData operatorTableOf(const analyzer::Analysis& analysis) {
-  const auto& rows = analysis.operators;
-  return {texts("Operator", rows, [](const auto& r) { return QString::fromStdString(r.name); }),
-          texts("Shapes", rows, [](const auto& r) { return QString::fromStdString(r.shapes); }),
-          numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          numbers("Host total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }),
-          numbers("Host self", Kind::Duration, rows, [](const auto& r) { return r.selfNs; }),
-          numbers("Device", Kind::Duration, rows, [](const auto& r) { return r.deviceNs; })};
+TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
+  const auto& rows = byShapes ? analysis.operatorShapes : analysis.operators;
+  TableData table{texts("Operator", rows, [](const auto& r) { return QString::fromStdString(r.name); })};
+  if (byShapes) {
+    table.push_back(texts("Input shapes", rows, [](const auto& r) { return QString::fromStdString(r.shapes); }));
+  }
+  table.push_back(numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }));
+  table.push_back(numbers("Host total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }));
+  table.push_back(numbers("Host self", Kind::Duration, rows, [](const auto& r) { return r.selfNs; }));
+  table.push_back(numbers("Device", Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }));
+  table.push_back(numbers("Memory kept", Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
+  return table;
 }
 
 TableData leakTable(const analyzer::Analysis& analysis) {

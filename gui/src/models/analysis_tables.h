@@ -13,7 +13,8 @@
 namespace lacuna::gui {
 
 TableData kernelTableOf(const analyzer::Analysis& analysis);
-TableData operatorTableOf(const analyzer::Analysis& analysis);
+/// One row for each name, or for each name with its input shapes.
+TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes);
 TableData leakTable(const analyzer::Analysis& analysis);
 /// Figures of one unit, such as kernels or the ledger's entries.
 TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what);

@@ -8,7 +8,6 @@
 #include <QPointer>
 #include <QThreadPool>
 #include <algorithm>
-#include <numeric>
 
 #include "timeline/palette.h"
 #include "timeline/text.h"
@@ -47,21 +46,22 @@ std::vector<std::uint32_t> inOrder(const TableData& table, const QString& filter
   return rows;
 }
 
-QString quoted(QString text) {
+}  // namespace
+
+QString csvCell(QString text) {
   if (!text.contains(QLatin1Char(',')) && !text.contains(QLatin1Char('"')) && !text.contains(QLatin1Char('\n')))
     return text;
   return QLatin1Char('"') + text.replace(QLatin1Char('"'), QLatin1String("\"\"")) + QLatin1Char('"');
 }
-
-}  // namespace
 
 TableModel::TableModel(QObject* parent) : QAbstractTableModel(parent), table_(std::make_shared<TableData>()) {}
 
 void TableModel::setTable(TableData table) {
   beginResetModel();
   table_ = std::make_shared<const TableData>(std::move(table));
-  order_.resize(rowsOf(*table_));
-  std::iota(order_.begin(), order_.end(), 0U);
+  order_ = {};
+  asGiven_ = true;
+  known_ = std::min(rows(), kStretch);
   ++generation_;
   sortColumn_ = -1;
   endResetModel();
@@ -88,6 +88,8 @@ void TableModel::arrange() {
       if (!self || self->generation_ != generation) return;
       self->beginResetModel();
       self->order_ = std::move(rows);
+      self->asGiven_ = false;
+      self->known_ = std::min(self->rows(), kStretch);
       self->endResetModel();
       Q_EMIT self->arranged();
     });
@@ -95,7 +97,33 @@ void TableModel::arrange() {
 }
 
 int TableModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(order_.size());
+  return parent.isValid() ? 0 : static_cast<int>(known_);
+}
+
+std::size_t TableModel::rows() const {
+  return asGiven_ ? rowsOf(*table_) : order_.size();
+}
+
+std::optional<int> TableModel::viewRow(std::size_t sourceRow) const {
+  if (asGiven_) return sourceRow < rows() ? std::optional(static_cast<int>(sourceRow)) : std::nullopt;
+  const auto at = std::find(order_.begin(), order_.end(), sourceRow);
+  return at == order_.end() ? std::nullopt : std::optional(static_cast<int>(at - order_.begin()));
+}
+
+void TableModel::fetchUpTo(int row) {
+  while (row >= rowCount() && canFetchMore({})) fetchMore({});
+}
+
+bool TableModel::canFetchMore(const QModelIndex& parent) const {
+  return !parent.isValid() && known_ < rows();
+}
+
+void TableModel::fetchMore(const QModelIndex& parent) {
+  if (!canFetchMore(parent)) return;
+  const std::size_t more = std::min(kStretch, rows() - known_);
+  beginInsertRows({}, static_cast<int>(known_), static_cast<int>(known_ + more) - 1);
+  known_ += more;
+  endInsertRows();
 }
 
 int TableModel::columnCount(const QModelIndex& parent) const {
@@ -149,14 +177,15 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
 QString TableModel::csv() const {
   QString out;
   for (int column = 0; column < columnCount(); ++column) {
-    out += (column ? QStringLiteral(",") : QString()) + quoted((*table_)[static_cast<std::size_t>(column)].title);
+    out += (column ? QStringLiteral(",") : QString()) + csvCell((*table_)[static_cast<std::size_t>(column)].title);
   }
   out += QLatin1Char('\n');
-  for (const std::uint32_t row : order_) {
+  for (std::size_t n = 0; n < rows(); ++n) {
+    const std::size_t row = sourceRow(static_cast<int>(n));
     for (int column = 0; column < columnCount(); ++column) {
       const TableColumn& of = (*table_)[static_cast<std::size_t>(column)];
       if (column > 0) out += QLatin1Char(',');
-      out += of.kind == TableColumn::Kind::Text ? quoted(of.texts[row]) : QString::number(of.numbers[row], 'g', 15);
+      out += of.kind == TableColumn::Kind::Text ? csvCell(of.texts[row]) : QString::number(of.numbers[row], 'g', 15);
     }
     out += QLatin1Char('\n');
   }

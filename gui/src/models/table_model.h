@@ -4,6 +4,7 @@
 
 #include <QAbstractTableModel>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace lacuna::gui {
@@ -20,8 +21,12 @@ struct TableColumn {
 };
 using TableData = std::vector<TableColumn>;
 
+/// A cell of comma-separated values, in quotes where it needs them.
+QString csvCell(QString text);
+
 /// A finished table of any length. Rows are formatted as they are looked at; sorting and filtering run on the thread
-/// pool and the new order arrives when it is ready.
+/// pool and the new order arrives when it is ready. A view is told of the first kStretch rows and of more as it comes
+/// to their end, since views spend time and memory on every row they know of.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -34,7 +39,15 @@ class TableModel : public QAbstractTableModel {
   void setFilter(const QString& text);
   [[nodiscard]] QString csv() const;
   /// The row of the table behind a row of the view.
-  [[nodiscard]] std::size_t sourceRow(int row) const { return order_[static_cast<std::size_t>(row)]; }
+  [[nodiscard]] std::size_t sourceRow(int row) const {
+    return asGiven_ ? static_cast<std::size_t>(row) : order_[static_cast<std::size_t>(row)];
+  }
+  /// Rows that pass the filter, whether a view knows of them yet or not.
+  [[nodiscard]] std::size_t rows() const;
+  /// Where the view has, or will have, a row of the table; nothing when the filter hides it.
+  [[nodiscard]] std::optional<int> viewRow(std::size_t sourceRow) const;
+  /// Lets views know of this row.
+  void fetchUpTo(int row);
   [[nodiscard]] const TableData& table() const { return *table_; }
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -42,6 +55,10 @@ class TableModel : public QAbstractTableModel {
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
   [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
   void sort(int column, Qt::SortOrder order) override;
+  [[nodiscard]] bool canFetchMore(const QModelIndex& parent) const override;
+  void fetchMore(const QModelIndex& parent) override;
+
+  static constexpr std::size_t kStretch = 500'000;
 
  Q_SIGNALS:
   /// A sort or filter has arrived.
@@ -53,6 +70,8 @@ class TableModel : public QAbstractTableModel {
 
   std::shared_ptr<const TableData> table_;
   std::vector<std::uint32_t> order_;
+  bool asGiven_ = true;  ///< nothing is sorted or filtered, and order_ is empty
+  std::size_t known_ = 0;
   QString filter_;
   int sortColumn_ = -1;
   Qt::SortOrder sortOrder_ = Qt::DescendingOrder;

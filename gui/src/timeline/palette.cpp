@@ -16,10 +16,10 @@ constexpr Theme kLight{false,      0xFFF6F7F9, 0xFFFFFFFF, 0xFFEDF0F4, 0xFFD3D9E
                        0xFF1B2430, 0xFF5B6778, 0xFF1769D2, 0xFF14805A, 0xFFA66300, 0xFFC2362B};
 
 /// The eight hues of Okabe and Ito, softened for large areas.
-constexpr std::array<Colour, 8> kChartDark{0xFF5BA8DC, 0xFFE0A33E, 0xFF33AD88, 0xFFCF86B0,
-                                           0xFFDE7548, 0xFFE3D765, 0xFF4C7FD0, 0xFF9AA3B0};
-constexpr std::array<Colour, 8> kChartLight{0xFF4A9BD4, 0xFFE09B1E, 0xFF12936C, 0xFFC26B9D,
-                                            0xFFCF5B22, 0xFFC9BA2B, 0xFF2A63B8, 0xFF7C8796};
+constexpr std::array<Colour, 8> kChartDark{0xFF5BA8DC, 0xFFE0A33E, 0xFF33AD88, 0xFFD78CBA,
+                                           0xFFDE7548, 0xFFEDE275, 0xFF4C7FD0, 0xFF707988};
+constexpr std::array<Colour, 8> kChartLight{0xFF4A9BD4, 0xFFDB9310, 0xFF12936C, 0xFFC878A6,
+                                            0xFFC8531C, 0xFFDCCF3C, 0xFF2A63B8, 0xFF5A6472};
 
 Colour fromHsl(double hue, double saturation, double lightness) {
   const auto channel = [&](double n) {

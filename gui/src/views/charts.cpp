@@ -21,7 +21,6 @@ namespace {
 constexpr int kBarHeight = 30;
 constexpr int kLegendLine = 22;
 constexpr int kLegendEntry = 270;
-constexpr int kPredictionPitch = 26;
 constexpr int kRoleHeight = 14;
 constexpr int kRoleEntry = 190;
 constexpr int kAxisLeft = 64;
@@ -36,11 +35,11 @@ QString text(std::string_view s) {
   return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size()));
 }
 
-/// The next round number of a scale at or above v: 1, 2 or 5 times a power of ten.
+/// The next number at or above v that is round, and round when divided by four.
 double roundUp(double v) {
   if (v <= 0) return 1;
   const double power = std::pow(10, std::floor(std::log10(v)));
-  for (const double f : {1.0, 2.0, 2.5, 5.0}) {
+  for (const double f : {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0}) {
     if (v <= f * power) return f * power;
   }
   return 10 * power;
@@ -153,6 +152,16 @@ void LedgerBar::paintEvent(QPaintEvent*) {
   }
 }
 
+std::int64_t stepScale(const analyzer::Steps& steps) {
+  std::vector<std::int64_t> lengths;
+  for (const analyzer::Step& step : steps.all) lengths.push_back(step.durNs());
+  if (lengths.empty()) return 1;
+  std::sort(lengths.begin(), lengths.end());
+  const std::int64_t usual = lengths[(lengths.size() - 1) * 19 / 20];
+  const auto shown = std::upper_bound(lengths.begin(), lengths.end(), usual * 5 / 2);
+  return std::max<std::int64_t>(1, *(shown - 1));
+}
+
 StepChart::StepChart(QWidget* parent) : QWidget(parent) {
   setMinimumHeight(180);
   setMouseTracking(true);
@@ -184,16 +193,15 @@ void StepChart::paintEvent(QPaintEvent*) {
   setPixelSize(painter, 11);
   const auto& steps = analysis_->steps.all;
   const QRect area = plot();
-  std::int64_t longest = 1;
-  for (const auto& step : steps) longest = std::max(longest, step.durNs());
-  const double top = roundUp(static_cast<double>(longest));
+  const double top = roundUp(static_cast<double>(stepScale(analysis_->steps)));
   paintScale(painter, area, top, dark_, [](double v) { return durationText(v); });
   const double pitch = static_cast<double>(area.width()) / static_cast<double>(steps.size());
   const double bar = std::min(pitch > 4 ? pitch - 2 : pitch, 64.0);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double x = area.x() + static_cast<double>(i) * pitch + (pitch - bar) / 2;
     double y = area.bottom();
-    const double whole = static_cast<double>(steps[i].durNs()) / top * area.height();
+    const bool cut = static_cast<double>(steps[i].durNs()) > top;
+    const double whole = cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
     const analyzer::Ledger none;
     const analyzer::Ledger& ledger = i < analysis_->stepLedgers.size() ? analysis_->stepLedgers[i] : none;
     const std::int64_t total = ledger.totalNs();
@@ -202,6 +210,13 @@ void StepChart::paintEvent(QPaintEvent*) {
       const double h = whole * static_cast<double>(ledger.ns[c]) / static_cast<double>(total);
       painter.fillRect(QRectF(x, y - h, bar, h), rgb(causeColour(static_cast<Cause>(c), dark_)));
       y -= h;
+    }
+    if (cut) {
+      // A gap says that the column goes on, a figure how far.
+      painter.fillRect(QRectF(x - 1, area.top() + 14, bar + 2, 3), rgb(theme(dark_).panel));
+      painter.setPen(rgb(theme(dark_).dim));
+      painter.drawText(QPointF(x + bar + 4, area.top() + 11),
+                       text(durationText(static_cast<double>(steps[i].durNs()))));
     }
     if (static_cast<int>(i) == hovered_) {
       painter.setPen(QPen(rgb(theme(dark_).text), 1.5));
@@ -241,52 +256,6 @@ bool StepChart::event(QEvent* event) {
   if (step.warmUp) tip += tr(" (warm-up)");
   QToolTip::showText(help->globalPos(), tip, this);
   return true;
-}
-
-PredictionBars::PredictionBars(QWidget* parent) : QWidget(parent) {
-  setFixedHeight(2 * kPredictionPitch);
-  setAccessibleName(tr("The step as measured and as predicted"));
-}
-
-void PredictionBars::setPrediction(const analyzer::Prediction& prediction, bool changed, bool dark) {
-  prediction_ = prediction;
-  changed_ = changed;
-  dark_ = dark;
-  setAccessibleDescription(tr("measured %1, predicted %2")
-                               .arg(text(durationText(static_cast<double>(prediction.measuredNsPerStep))),
-                                    text(durationText(static_cast<double>(prediction.predictedNsPerStep)))));
-  update();
-}
-
-void PredictionBars::paintEvent(QPaintEvent*) {
-  QPainter painter(this);
-  setPixelSize(painter, 12);
-  const Theme& t = theme(dark_);
-  const int room = width() - kAxisLeft - 84;
-  const auto longest = static_cast<double>(std::max(
-      {prediction_.measuredNsPerStep, prediction_.predictedNsPerStep, prediction_.highNsPerStep, std::int64_t{1}}));
-  const auto bar = [&](int row, const QString& name, std::int64_t ns, Colour colour) {
-    const int y = row * kPredictionPitch;
-    const double w = std::max(1.0, static_cast<double>(ns) / longest * room);
-    painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(0, y, kAxisLeft + 6, kPredictionPitch), Qt::AlignVCenter, name);
-    painter.fillRect(QRectF(kAxisLeft + 14, y + 4, w, kPredictionPitch - 8), rgb(colour));
-    painter.setPen(rgb(t.text));
-    painter.drawText(QRectF(kAxisLeft + 22 + w, y, 84, kPredictionPitch), Qt::AlignVCenter,
-                     text(durationText(static_cast<double>(ns))));
-  };
-  bar(0, tr("measured"), prediction_.measuredNsPerStep, t.line);
-  bar(1, tr("predicted"), changed_ ? prediction_.predictedNsPerStep : prediction_.measuredNsPerStep,
-      changed_ ? t.accent : t.raised);
-  if (!changed_ || prediction_.highNsPerStep <= prediction_.lowNsPerStep) return;
-  const auto x = [&](std::int64_t ns) { return kAxisLeft + 14 + static_cast<double>(ns) / longest * room; };
-  const double y = 1.5 * kPredictionPitch;
-  painter.fillRect(
-      QRectF(x(prediction_.lowNsPerStep), y - 0.5, x(prediction_.highNsPerStep) - x(prediction_.lowNsPerStep), 1.5),
-      rgb(t.text));
-  for (const std::int64_t end : {prediction_.lowNsPerStep, prediction_.highNsPerStep}) {
-    painter.fillRect(QRectF(x(end) - 0.5, y - 5, 1.5, 10), rgb(t.text));
-  }
 }
 
 RoleBar::RoleBar(QWidget* parent) : QWidget(parent) {

@@ -8,7 +8,6 @@
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/memory_at.h"
-#include "lacuna/analyzer/whatif.h"
 #include "timeline/palette.h"
 
 /// Small painted charts of an analysis. They show numbers and work out none but where a pixel goes.
@@ -36,6 +35,10 @@ class LedgerBar : public QWidget {
   bool dark_ = true;
 };
 
+/// The length that a chart of steps should reach. A few steps, warm-up above all, may take many times as long as the
+/// rest, which would be flat beside them: those are cut off, and the chart says so.
+std::int64_t stepScale(const analyzer::Steps& steps);
+
 /// A column for each step, as high as the step is long, coloured by the device's ledger. A click names the step.
 class StepChart : public QWidget {
  public:
@@ -56,21 +59,6 @@ class StepChart : public QWidget {
   std::shared_ptr<const analyzer::Analysis> analysis_;
   bool dark_ = true;
   int hovered_ = -1;
-};
-
-/// The step as measured and as predicted, on one scale, with the prediction's interval.
-class PredictionBars : public QWidget {
- public:
-  explicit PredictionBars(QWidget* parent = nullptr);
-  void setPrediction(const analyzer::Prediction& prediction, bool changed, bool dark);
-
- protected:
-  void paintEvent(QPaintEvent* event) override;
-
- private:
-  analyzer::Prediction prediction_;
-  bool changed_ = false;
-  bool dark_ = true;
 };
 
 /// Bytes by role at a moment, as one bar with a legend.

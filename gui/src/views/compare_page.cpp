@@ -218,6 +218,10 @@ void ComparePage::refresh() {
   Q_EMIT compared();
 }
 
+QString ComparePage::csv() const {
+  return first_ && second_ ? tables_[tabs_->currentIndex()]->model()->csv() : QString();
+}
+
 void ComparePage::dragEnterEvent(QDragEnterEvent* event) {
   if (event->mimeData()->hasUrls()) event->acceptProposedAction();
 }

@@ -33,6 +33,8 @@ class ComparePage : public QWidget {
   /// Opens and analyses a second trace in the background.
   void openSecond(const QString& path);
   void swap();
+  /// The table that is shown, as comma-separated values; empty before there are two runs.
+  [[nodiscard]] QString csv() const;
   /// Asks for the second trace.
   void choose();
   void setDark(bool dark);

@@ -11,6 +11,7 @@
 #include <QTextStream>
 #include <QVBoxLayout>
 
+#include "models/table_model.h"
 #include "views/flame_view.h"
 #include "views/words.h"
 
@@ -109,17 +110,30 @@ void FlamePage::showDetails() {
                                            "Select a stretch of the timeline to see that alone."));
 }
 
+QString FlamePage::stackOf(std::uint32_t node) const {
+  QStringList frames;
+  for (std::uint32_t at = node; at != 0; at = graph_->nodes[at].parent) {
+    frames.prepend(view_->nameOf(at).replace(QLatin1Char(';'), QLatin1Char(':')));
+  }
+  return frames.join(QLatin1Char(';'));
+}
+
+QString FlamePage::csv() const {
+  if (!graph_ || graph_->nodes.size() < 2) return {};
+  QString out = QStringLiteral("stack,count,total_ns,self_ns\n");
+  for (std::uint32_t n = 1; n < graph_->nodes.size(); ++n) {
+    const analyzer::FlameNode& node = graph_->nodes[n];
+    out += csvCell(stackOf(n)) + QStringLiteral(",%1,%2,%3\n").arg(node.count).arg(node.totalNs).arg(node.selfNs);
+  }
+  return out;
+}
+
 bool FlamePage::exportFolded(const QString& path) const {
   QFile file(path);
   if (!graph_ || !file.open(QIODevice::WriteOnly)) return false;
   QTextStream out(&file);
   for (std::uint32_t n = 1; n < graph_->nodes.size(); ++n) {
-    if (graph_->nodes[n].selfNs <= 0) continue;
-    QStringList frames;
-    for (std::uint32_t at = n; at != 0; at = graph_->nodes[at].parent) {
-      frames.prepend(view_->nameOf(at).replace(QLatin1Char(';'), QLatin1Char(':')));
-    }
-    out << frames.join(QLatin1Char(';')) << ' ' << graph_->nodes[n].selfNs << '\n';
+    if (graph_->nodes[n].selfNs > 0) out << stackOf(n) << ' ' << graph_->nodes[n].selfNs << '\n';
   }
   out.flush();
   return file.error() == QFileDevice::NoError;

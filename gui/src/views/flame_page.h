@@ -29,6 +29,8 @@ class FlamePage : public QWidget {
   [[nodiscard]] FlameView* view() const { return view_; }
   [[nodiscard]] bool busy() const { return job_.busy(); }
   [[nodiscard]] QLineEdit* search() const { return search_; }
+  /// Every stack with its count and times, as comma-separated values.
+  [[nodiscard]] QString csv() const;
   [[nodiscard]] bool exportFolded(const QString& path) const;
 
  Q_SIGNALS:
@@ -39,6 +41,8 @@ class FlamePage : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
+  /// The names from the thread to the node, ';' between them.
+  [[nodiscard]] QString stackOf(std::uint32_t node) const;
   void build();
   void showDetails();
   void chooseExport();

@@ -197,8 +197,10 @@ void MemoryPage::showMoment() {
   momentTitle_->setText(atPeak ? tr("Alive at the peak, %1").arg(when) : tr("Alive at %1").arg(when));
   QStringList facts{tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
   if (moment_->reservedBytes > 0) {
-    facts << tr("the allocator holds %1, %2 of it unused")
-                 .arg(bytesWords(moment_->reservedBytes), bytesWords(moment_->unusedBytes()));
+    facts << tr("the allocator holds %1, %2 of it unused (%3)")
+                 .arg(bytesWords(moment_->reservedBytes), bytesWords(moment_->unusedBytes()),
+                      percentWords(static_cast<double>(moment_->unusedBytes()) /
+                                   static_cast<double>(moment_->reservedBytes)));
   }
   momentFacts_->setText(facts.join(tr(" · ")));
   live_->setTable(momentTable(*trace_, *moment_));

@@ -4,15 +4,20 @@
 
 #include <QCheckBox>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSlider>
+#include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "lacuna/analyzer/summary.h"
 #include "timeline/text.h"
 #include "views/charts.h"
+#include "views/step_drawing.h"
 
 namespace lacuna::gui {
 
@@ -23,7 +28,7 @@ constexpr std::size_t kMostFindings = 12;
 constexpr int kColumnWidth = 1120;
 constexpr int kBothWidth = 1880;
 /// From this width on the findings lie beside the charts.
-constexpr int kWideFrom = 1500;
+constexpr int kWideFrom = 1360;
 
 QString text(const std::string& s) {
   return QString::fromStdString(s);
@@ -54,7 +59,7 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("page"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  auto* scroll = new QScrollArea(this);
+  auto* scroll = scroll_ = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   outer->addWidget(scroll);
   auto* content = new QWidget(scroll);
@@ -91,12 +96,12 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   list_->setSpacing(10);
   findings->addLayout(list_);
   findings->addWidget(whatIf_);
-  findings->addStretch();
-  charts->addStretch();
+  findings->addStretch(1);
+  charts->addStretch(1);
   body_->addLayout(charts, 1);
   body_->addLayout(findings, 1);
   down->addLayout(body_);
-  down->addStretch();
+  down->addStretch(1);
   scroll->setWidget(content);
   steps_->clicked = [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];
@@ -108,7 +113,8 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
 void OverviewPage::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   const bool wide = width() >= kWideFrom;
-  column_->setMaximumWidth(wide ? kBothWidth : kColumnWidth);
+  column_->setMaximumWidth(wide ? std::max(kBothWidth, width() * 4 / 5) : kColumnWidth);
+  steps_->setMinimumHeight(std::clamp(height() / 5, 180, 400));
   body_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
 }
 
@@ -122,7 +128,7 @@ QWidget* OverviewPage::whatIfCard() {
   workersLabel_->setMinimumWidth(150);
   workers_ = new QSlider(Qt::Horizontal, inside);
   workers_->setRange(0, kMostWorkers);
-  workers_->setFixedWidth(240);
+  workers_->setFixedWidth(200);
   workers_->setAccessibleName(tr("Loader workers"));
   staticGraph_ = new QCheckBox(tr("static graph"), inside);
   fuse_ = new QCheckBox(tr("fuse"), inside);
@@ -130,12 +136,19 @@ QWidget* OverviewPage::whatIfCard() {
   across->addWidget(workers_);
   across->addWidget(staticGraph_);
   across->addWidget(fuse_);
+  other_ = new QLineEdit(inside);
+  other_->setPlaceholderText(tr("another change: amp=bf16, kernel:gelu*0.5, host*0.8 …"));
+  other_->setAccessibleName(tr("Another change"));
+  other_->setClearButtonEnabled(true);
   across->addStretch();
   prediction_ = label({}, "dim", inside);
-  bars_ = new PredictionBars(inside);
+  drawing_ = new StepDrawing(inside);
   down->addLayout(across);
-  down->addWidget(bars_);
+  down->addWidget(other_);
+  down->addSpacing(6);
+  down->addWidget(drawing_);
   down->addWidget(prediction_);
+  connect(other_, &QLineEdit::textChanged, this, &OverviewPage::play);
   connect(workers_, &QSlider::valueChanged, this, &OverviewPage::play);
   connect(staticGraph_, &QCheckBox::toggled, this, &OverviewPage::play);
   connect(fuse_, &QCheckBox::toggled, this, &OverviewPage::play);
@@ -168,7 +181,9 @@ void OverviewPage::setFindings(const Findings& findings) {
   fillFindings();
   whatIf_->setVisible(findings_.simulator != nullptr);
   {
-    const QSignalBlocker a(workers_), b(staticGraph_), c(fuse_);
+    const QSignalBlocker a(workers_), b(staticGraph_), c(fuse_), d(other_);
+    other_->clear();
+    workers_->setRange(analysis.loader.workers > 0 ? 1 : 0, kMostWorkers);
     workers_->setValue(static_cast<int>(analysis.loader.workers));
     staticGraph_->setChecked(false);
     fuse_->setChecked(false);
@@ -211,16 +226,33 @@ QWidget* OverviewPage::findingCard(std::size_t n) {
   kind->setStyleSheet(QStringLiteral("color: %1; font-size: 11px; font-weight: bold;")
                           .arg(QColor::fromRgb(fault ? t.warn : t.accent).name()));
   left->addWidget(kind);
-  left->addWidget(label(text(finding.title), "heading", inside));
-  left->addWidget(label(text(finding.advice), "dim", inside));
+  // A click anywhere on the card counts, so its words are not there to be selected.
+  for (const auto& [words, role] : {std::pair(&finding.title, "heading"), std::pair(&finding.advice, "dim")}) {
+    auto* line = label(text(*words), role, inside);
+    line->setTextInteractionFlags(Qt::NoTextInteraction);
+    left->addWidget(line);
+  }
   if (!finding.knob.empty()) {
     auto* knob = label(text(finding.knob), "knob", inside);
+    knob->setWordWrap(false);
     knob->setStyleSheet(QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; font-size: 12px;"));
-    left->addWidget(knob);
+    auto* play = new QToolButton(inside);
+    play->setObjectName(QStringLiteral("small"));
+    play->setText(tr("Play"));
+    play->setToolTip(tr("See the step with this change"));
+    play->setEnabled(findings_.simulator != nullptr);
+    connect(play, &QToolButton::clicked, this, [this, n] { playChange(text(findings_.analysis->findings[n].knob)); });
+    auto* line = new QHBoxLayout;
+    line->setSpacing(8);
+    line->addWidget(knob);
+    line->addWidget(play);
+    line->addStretch();
+    left->addLayout(line);
   }
   left->addStretch();
   across->addLayout(left, 1);
   auto* right = new QVBoxLayout;
+  right->setSpacing(3);
   if (finding.predictedGainNsPerStep > 0) {
     auto* gain = label(QStringLiteral("−") + text(durationText(static_cast<double>(finding.predictedGainNsPerStep))),
                        "title", inside);
@@ -235,18 +267,71 @@ QWidget* OverviewPage::findingCard(std::size_t n) {
   if (!finding.evidence.empty()) {
     auto* show = new QPushButton(tr("Show on the timeline"), inside);
     connect(show, &QPushButton::clicked, this, [this, n] { activateFinding(n); });
+    right->addSpacing(4);
     right->addWidget(show, 0, Qt::AlignRight);
   }
   right->addStretch();
   across->addLayout(right);
-  return card({}, inside, this);
+  QFrame* frame = card({}, inside, this);
+  if (finding.evidence.empty()) return frame;
+  frame->setProperty("finding", static_cast<qulonglong>(n));
+  frame->setProperty("clickable", true);
+  frame->setCursor(Qt::PointingHandCursor);
+  frame->setFocusPolicy(Qt::TabFocus);
+  frame->setAccessibleName(text(finding.title));
+  frame->setAccessibleDescription(text(finding.advice));
+  frame->installEventFilter(this);
+  return frame;
 }
 
 void OverviewPage::activateFinding(std::size_t n) {
-  const analyzer::Finding& finding = findings_.analysis->findings[n];
-  std::vector<prof::TimeWindow> windows;
-  for (const analyzer::Evidence& e : finding.evidence) windows.push_back({e.startNs, e.endNs});
-  if (!windows.empty()) Q_EMIT evidenceWanted(windows, text(finding.evidence[0].what));
+  if (!findings_.analysis->findings[n].evidence.empty()) Q_EMIT findingWanted(n);
+}
+
+bool OverviewPage::eventFilter(QObject* watched, QEvent* event) {
+  const QVariant finding = watched->property("finding");
+  if (!finding.isValid()) return QWidget::eventFilter(watched, event);
+  const bool clicked = event->type() == QEvent::MouseButtonRelease;
+  const bool entered = event->type() == QEvent::KeyPress && (static_cast<QKeyEvent*>(event)->key() == Qt::Key_Return ||
+                                                             static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space);
+  if (clicked || entered) activateFinding(finding.toULongLong());
+  return clicked || entered;
+}
+
+void OverviewPage::playChange(const QString& change) {
+  const QString workers = QStringLiteral("loader.workers=");
+  if (change.startsWith(workers) && workers_->isEnabled()) {
+    workers_->setValue(change.mid(workers.size()).toInt());
+  } else if (change == QLatin1String("static_graph=on")) {
+    staticGraph_->setChecked(true);
+  } else if (change == QLatin1String("fuse=on")) {
+    fuse_->setChecked(true);
+  } else {
+    other_->setText(change);
+  }
+  scroll_->ensureWidgetVisible(whatIf_);
+}
+
+QString OverviewPage::csv() const {
+  if (!findings_.analysis) return {};
+  const analyzer::Analysis& analysis = *findings_.analysis;
+  QStringList titles{QStringLiteral("step"), QStringLiteral("start_ns"), QStringLiteral("dur_ns")};
+  for (std::size_t c = 0; c < analyzer::kCauseCount; ++c) {
+    const std::string_view key = analyzer::causeKey(static_cast<analyzer::Cause>(c));
+    titles << QString::fromUtf8(key.data(), static_cast<qsizetype>(key.size())) + QStringLiteral("_ns");
+  }
+  QStringList lines{titles.join(QLatin1Char(','))};
+  const auto add = [&](const QString& step, std::int64_t startNs, std::int64_t durNs, const analyzer::Ledger& ledger) {
+    QStringList cells{step, QString::number(startNs), QString::number(durNs)};
+    for (const std::int64_t ns : ledger.ns) cells << QString::number(ns);
+    lines << cells.join(QLatin1Char(','));
+  };
+  add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs, analysis.ledger);
+  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
+    const analyzer::Step& step = analysis.steps.all[i];
+    add(QString::number(step.index), step.startNs, step.durNs(), analysis.stepLedgers[i]);
+  }
+  return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }
 
 void OverviewPage::play() {
@@ -261,17 +346,37 @@ void OverviewPage::play() {
   }
   if (staticGraph_->isChecked()) add("static_graph=on");
   if (fuse_->isChecked()) add("fuse=on");
-  const analyzer::Prediction p = findings_.simulator->play(changes);
-  QString words = tr("Measured step: %1.").arg(text(durationText(static_cast<double>(p.measuredNsPerStep))));
-  if (!changes.empty()) {
-    words = tr("Predicted step: %1, measured %2 (%3 saved).")
-                .arg(text(durationText(static_cast<double>(p.predictedNsPerStep))),
-                     text(durationText(static_cast<double>(p.measuredNsPerStep))),
-                     text(durationText(static_cast<double>(p.gainNs()))));
+  if (const QString other = other_->text().trimmed(); !other.isEmpty()) {
+    auto change = analyzer::parseChange(other.toStdString());
+    if (!change) {
+      playing_.cancel();
+      prediction_->setText(text(change.error().message));
+      return prediction_->show();
+    }
+    changes.push_back(*change);
   }
-  bars_->setPrediction(p, !changes.empty(), dark_);
+  playing_.start(
+      this,
+      [simulator = findings_.simulator, changes](const Job::Wanted&) {
+        PlayedStep step{simulator->play(changes), simulator->draw({}), {}, !changes.empty()};
+        step.after = step.changed ? simulator->draw(changes) : step.before;
+        return step;
+      },
+      [this](const PlayedStep& step) { showPlayed(step); });
+}
+
+void OverviewPage::showPlayed(const PlayedStep& step) {
+  const analyzer::Prediction& p = step.prediction;
+  const auto duration = [](std::int64_t ns) { return text(durationText(static_cast<double>(ns))); };
+  QString words;
+  if (step.changed) {
+    words = tr("Predicted step: %1, measured %2 (%3 saved).")
+                .arg(duration(p.predictedNsPerStep), duration(p.measuredNsPerStep), duration(p.gainNs()));
+  }
+  drawing_->setStep(step, dark_);
   for (const std::string& note : p.notes) words += QLatin1Char('\n') + text(note);
   prediction_->setText(words);
+  prediction_->setVisible(!words.isEmpty());
 }
 
 QString OverviewPage::prediction() const {

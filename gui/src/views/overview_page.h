@@ -5,18 +5,22 @@
 #include <QWidget>
 
 #include "app/analysis_runner.h"
+#include "app/job.h"
 
 class QCheckBox;
 class QLabel;
+class QLineEdit;
+class QScrollArea;
 class QSlider;
 class QBoxLayout;
 class QVBoxLayout;
 
 namespace lacuna::gui {
 
+struct PlayedStep;
 class LedgerBar;
-class PredictionBars;
 class StepChart;
+class StepDrawing;
 
 /// The first page: the verdict, where the time went, the steps, the findings, and changes to play.
 class OverviewPage : public QWidget {
@@ -30,21 +34,34 @@ class OverviewPage : public QWidget {
   void setDark(bool dark);
   /// As a click on the n-th finding does.
   void activateFinding(std::size_t n);
+  /// Plays one change ("loader.workers=4", "fuse=on", "kernel:gelu*0.5") as if its control had been used.
+  void playChange(const QString& change);
   [[nodiscard]] QString prediction() const;
+  /// Figures of the page as comma-separated values: the ledger, then the steps.
+  [[nodiscard]] QString csv() const;
   [[nodiscard]] QSlider* workers() const { return workers_; }
+  [[nodiscard]] QCheckBox* fuse() const { return fuse_; }
+  [[nodiscard]] QLineEdit* otherChange() const { return other_; }
+  [[nodiscard]] StepDrawing* drawing() const { return drawing_; }
+  /// A change is being played.
+  [[nodiscard]] bool busy() const { return playing_.busy(); }
 
  Q_SIGNALS:
   /// Show these stretches, under this caption.
   void evidenceWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
+  /// Show the n-th finding where it happened.
+  void findingWanted(std::size_t n);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   QWidget* findingCard(std::size_t n);
   QWidget* whatIfCard();
   void fillFindings();
   void play();
+  void showPlayed(const PlayedStep& step);
 
   Findings findings_;
   bool dark_ = true;
@@ -57,13 +74,16 @@ class OverviewPage : public QWidget {
   QWidget* column_;
   QBoxLayout* body_;
   QVBoxLayout* list_;
-  PredictionBars* bars_;
+  StepDrawing* drawing_;
   QWidget* whatIf_;
   QSlider* workers_;
   QLabel* workersLabel_;
   QCheckBox* staticGraph_;
   QCheckBox* fuse_;
+  QLineEdit* other_;
+  QScrollArea* scroll_;
   QLabel* prediction_;
+  Job playing_;
 };
 
 }  // namespace lacuna::gui

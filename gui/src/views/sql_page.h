@@ -32,6 +32,8 @@ class SqlPage : public QWidget {
   [[nodiscard]] SqlModel* model() const { return model_; }
   [[nodiscard]] QueryRunner* runner() const { return runner_; }
   [[nodiscard]] QString status() const;
+  /// Asks for a file and writes the whole answer there.
+  void chooseExport();
 
  Q_SIGNALS:
   /// A run has ended, one way or another.
@@ -48,7 +50,6 @@ class SqlPage : public QWidget {
   void showFailure(const QString& message, int position);
   void setBusy(bool busy);
   void fitColumns();
-  void chooseExport();
 
   TracePtr trace_;
   bool fresh_ = true;

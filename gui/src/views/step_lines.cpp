@@ -6,6 +6,7 @@
 #include <QPainterPath>
 #include <algorithm>
 
+#include "views/charts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -58,10 +59,7 @@ void StepLines::paintEvent(QPaintEvent*) {
   QFont font = painter.font();
   font.setPixelSize(11);
   painter.setFont(font);
-  std::int64_t longest = 1;
-  for (const auto* run : {before_.get(), after_.get()}) {
-    for (const analyzer::Step& step : run->steps.all) longest = std::max(longest, step.durNs());
-  }
+  const std::int64_t longest = std::max(stepScale(before_->steps), stepScale(after_->steps));
   const std::size_t most = std::max(before_->steps.all.size(), after_->steps.all.size());
   const double top = static_cast<double>(longest) * kRoom;
   const QRect area = plot();
@@ -75,8 +73,10 @@ void StepLines::paintEvent(QPaintEvent*) {
   painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignRight,
                    QString::number(most > 0 ? most - 1 : 0));
   painter.setRenderHint(QPainter::Antialiasing);
+  painter.setClipRect(area.adjusted(0, -2, 0, 2));
   paintLine(painter, before_->steps, top, most, false);
   paintLine(painter, after_->steps, top, most, true);
+  painter.setClipping(false);
   const auto legend = [&](int x, bool after, const QString& words) {
     QPen pen(rgb(chartColour(after ? 0 : 1, dark_)), 1.8);
     if (!after) pen.setStyle(Qt::DashLine);

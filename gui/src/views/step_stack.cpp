@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "views/charts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -132,7 +133,8 @@ QString StepStack::describe(std::size_t step) const {
 
 void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRect at, double nsPerPixel) {
   const double scale = devicePixelRatioF();
-  const int pixels = std::max(1, static_cast<int>(static_cast<double>(step.durNs()) / nsPerPixel * scale));
+  const double whole = static_cast<double>(step.durNs()) / nsPerPixel;
+  const int pixels = std::max(1, static_cast<int>(std::min(whole, static_cast<double>(at.width())) * scale));
   QImage picture(pixels, std::max(1, static_cast<int>(at.height() * scale)), QImage::Format_RGB32);
   const Theme& t = theme(dark_);
   picture.fill(rgb(t.window));
@@ -157,6 +159,8 @@ void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRec
   }
   picture.setDevicePixelRatio(scale);
   painter.drawImage(at.topLeft(), picture);
+  // A gap says that the step goes on beyond the scale.
+  if (whole > at.width() + 1) painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
 }
 
 void StepStack::paintRow(QPainter& painter, std::size_t row, int y, std::int64_t longest) {
@@ -183,7 +187,9 @@ void StepStack::paintScale(QPainter& painter, std::int64_t longest) {
   const Viewport scale = Viewport({0, longest}).showing({0, longest});
   for (const Tick& tick : ticks(scale, room, room / kScaleTicks)) {
     painter.fillRect(QRectF(kNames + tick.x, kScale - 7, 1, 6), rgb(t.line));
-    painter.drawText(QPointF(kNames + tick.x + 5, 18), words(tick.label));
+    const QString label = words(tick.label);
+    const int w = painter.fontMetrics().horizontalAdvance(label);
+    if (kNames + tick.x + 5 + w < viewport()->width()) painter.drawText(QPointF(kNames + tick.x + 5, 18), label);
   }
 }
 
@@ -194,8 +200,7 @@ void StepStack::paintEvent(QPaintEvent*) {
   QFont font = painter.font();
   font.setPixelSize(12);
   painter.setFont(font);
-  std::int64_t longest = 1;
-  for (const analyzer::Step& step : analysis_->steps.all) longest = std::max(longest, step.durNs());
+  const std::int64_t longest = stepScale(analysis_->steps);
   const int top = verticalScrollBar()->value();
   const auto first = static_cast<std::size_t>(top / kRow);
   for (std::size_t row = first; row < order_.size(); ++row) {

@@ -64,7 +64,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(24, 18, 24, 18);
   down->setSpacing(12);
-  auto* across = new QHBoxLayout;
+  auto* across = across_ = new QHBoxLayout;
   auto* heading = new QLabel(title, this);
   heading->setObjectName(QStringLiteral("title"));
   heading->setVisible(!title.isEmpty());
@@ -99,7 +99,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
     if (index.isValid()) Q_EMIT nameSelected(model_->table()[0].texts[model_->sourceRow(index.row())]);
   });
   connect(model_, &QAbstractItemModel::modelReset, this,
-          [this] { count_->setText(tr("%1 rows").arg(model_->rowCount())); });
+          [this] { count_->setText(tr("%1 rows").arg(model_->rows())); });
   setTable({});
 }
 
@@ -107,6 +107,10 @@ void TablePage::setDetail(QWidget* detail) {
   detail_ = detail;
   detail->setVisible(model_->rowCount() > 0);
   layout()->addWidget(detail);
+}
+
+void TablePage::addControl(QWidget* control) {
+  across_->insertWidget(across_->indexOf(filter_), control);
 }
 
 void TablePage::setTable(TableData table, int wide) {
@@ -129,11 +133,11 @@ void TablePage::setTable(TableData table, int wide) {
 }
 
 void TablePage::showSourceRow(std::size_t row) {
-  for (int at = 0; at < model_->rowCount(); ++at) {
-    if (model_->sourceRow(at) != row) continue;
-    table_->selectRow(at);
-    return table_->scrollTo(model_->index(at, 0), QAbstractItemView::EnsureVisible);
-  }
+  const auto at = model_->viewRow(row);
+  if (!at) return;
+  model_->fetchUpTo(*at);
+  table_->selectRow(*at);
+  table_->scrollTo(model_->index(*at, 0), QAbstractItemView::EnsureVisible);
 }
 
 void TablePage::save() {

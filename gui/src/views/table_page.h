@@ -6,6 +6,7 @@
 
 #include "models/table_model.h"
 
+class QHBoxLayout;
 class QLabel;
 class QLineEdit;
 class QTableView;
@@ -20,6 +21,8 @@ class TablePage : public QWidget {
   TablePage(const QString& title, const QString& empty, QWidget* parent = nullptr);
   /// Shown below the table while it has rows.
   void setDetail(QWidget* detail);
+  /// Something to choose, in front of the filter.
+  void addControl(QWidget* control);
   /// `wide` is the column that takes the room that is left.
   void setTable(TableData table, int wide = 0);
   /// Selects the n-th row of the data, wherever sorting has put it.
@@ -37,6 +40,7 @@ class TablePage : public QWidget {
   TableModel* model_;
   QTableView* table_;
   QLineEdit* filter_;
+  QHBoxLayout* across_;
   QLabel* count_;
   QLabel* empty_;
   QWidget* detail_ = nullptr;

@@ -19,6 +19,7 @@
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "timeline/text.h"
+#include "views/finding_panel.h"
 #include "views/minimap.h"
 #include "views/table_page.h"
 
@@ -77,6 +78,9 @@ TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   connect(&areaTimer_, &QTimer::timeout, this, &TimelinePage::showArea);
   connect(view_, &TimelineView::selectionChanged, this, &TimelinePage::showSelection);
   connect(view_, &TimelineView::areaChanged, &areaTimer_, qOverload<>(&QTimer::start));
+  connect(view_, &TimelineView::highlightsChanged, this, [this] {
+    if (view_->highlights().empty()) finding_->clear();
+  });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     RowOptions options = view_->rowOptions();
     options.filter = text.toStdString();
@@ -122,6 +126,13 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   sumsTable_ = makeTable(sums_, tr("Sums of the selected stretch"), side);
   for (QWidget* part : std::initializer_list<QWidget*>{search_, found_, filter_, title_, hint_})
     column->addWidget(part);
+  finding_ = new FindingPanel(side);
+  column->insertWidget(3, finding_);
+  connect(finding_, &FindingPanel::playWanted, this, &TimelinePage::playWanted);
+  connect(finding_, &FindingPanel::closed, this, [this] { view_->setHighlights({}, {}); });
+  connect(finding_, &FindingPanel::placeWanted, this, [this](prof::TimeWindow window) {
+    view_->setViewport(view_->viewport().showing(window, 0.6), TimelineView::Move::Jump);
+  });
   column->addWidget(table_, 1);
   column->addWidget(areaTitle_);
   column->addWidget(sumsTable_, 1);
@@ -165,6 +176,7 @@ void TimelinePage::setGrown(const TracePtr& trace) {
 
 void TimelinePage::setDark(bool dark) {
   view_->setDark(dark);
+  finding_->setDark(dark);
 }
 
 QString TimelinePage::searchResult() const {
@@ -267,6 +279,33 @@ void TimelinePage::askForNote() {
   if (wanted && !note.isEmpty()) setNote(at, note);
 }
 
+QString TimelinePage::csv() const {
+  const TracePtr& trace = view_->trace();
+  if (!trace) return {};
+  const Viewport& shown = view_->viewport();
+  const prof::TimeWindow window = view_->area().value_or(prof::TimeWindow{shown.startNs(), shown.endNs()});
+  QString out = QStringLiteral("group,track,depth,name,start_ns,dur_ns\n");
+  int rows = 0;
+  bool inGroups = false;  // what is pinned above them comes again
+  for (const Row& row : view_->rows()) {
+    inGroups = inGroups || row.kind == Row::Kind::Group;
+    if (!inGroups || row.kind != Row::Kind::Track) continue;
+    const analyzer::Track& track = trace->track(row.ref);
+    const QString where = csvCell(QString::fromStdString(trace->tracks->groups[row.ref.group].label)) +
+                          QLatin1Char(',') + csvCell(QString::fromStdString(track.label));
+    for (int n = 0; n < row.lanes; ++n) {
+      const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(n)];
+      for (std::size_t i = lane.lowerBound(window.startNs); i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
+        if (++rows > kMostCsvRows) return out;
+        out += QStringLiteral("%1,%2,%3,%4,%5\n")
+                   .arg(where, QString::number(n), csvCell(trace->name(lane.name(i))), QString::number(lane.startNs(i)),
+                        QString::number(lane.durNs(i)));
+      }
+    }
+  }
+  return out;
+}
+
 QByteArray TimelinePage::saveLayout() const {
   return split_->saveState();
 }
@@ -277,8 +316,18 @@ void TimelinePage::restoreLayout(const QByteArray& layout) {
 
 void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption) {
   if (windows.empty() || !view_->trace()) return;
+  finding_->clear();
   view_->setHighlights(windows, caption);
   view_->setViewport(view_->viewport().showing(windows.front(), 0.6), TimelineView::Move::Jump);
+  view_->setFocus();
+}
+
+void TimelinePage::showFinding(const analyzer::Finding& finding) {
+  if (finding.evidence.empty() || !view_->trace()) return;
+  std::vector<prof::TimeWindow> windows;
+  for (const analyzer::Evidence& e : finding.evidence) windows.push_back({e.startNs, e.endNs});
+  view_->setHighlights(windows, QString::fromStdString(finding.evidence[0].what));
+  finding_->setFinding(finding);
   view_->setFocus();
 }
 

@@ -6,6 +6,7 @@
 #include <QWidget>
 
 #include "app/job.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/track_queries.h"
 #include "views/timeline_view.h"
 
@@ -17,6 +18,7 @@ class QTableView;
 namespace lacuna::gui {
 
 class DetailsModel;
+class FindingPanel;
 class TableModel;
 
 /// The timeline with its filter above and the details of the selected event beside it.
@@ -38,6 +40,9 @@ class TimelinePage : public QWidget {
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
+  /// The same for a finding, which stays beside the picture with its fix and its gain until it is closed.
+  void showFinding(const analyzer::Finding& finding);
+  [[nodiscard]] FindingPanel* finding() const { return finding_; }
   /// Looks for the next event whose name contains the searched text, off the GUI's thread, and selects it.
   void findNext(bool forward);
   void searchFor(const QString& text);
@@ -47,10 +52,15 @@ class TimelinePage : public QWidget {
   /// Asks for the note of the bookmark nearest to the cursor, making one where there is none near.
   void askForNote();
   void setNote(prof::TimeNs timeNs, const QString& note);
+  /// The events of the selected stretch, or of what is shown, in the lanes that are shown; the first kMostCsvRows.
+  [[nodiscard]] QString csv() const;
+  static constexpr int kMostCsvRows = 200'000;
   [[nodiscard]] QByteArray saveLayout() const;
   void restoreLayout(const QByteArray& layout);
 
  Q_SIGNALS:
+  /// The fix of the finding that is shown is to be played.
+  void playWanted(const QString& knob);
   void sumsReady();
   /// What belongs to the selected event is known and drawn.
   void linksReady();
@@ -74,6 +84,7 @@ class TimelinePage : public QWidget {
   QLineEdit* search_;
   QLabel* found_;
   QLabel* areaTitle_;
+  FindingPanel* finding_;
   TableModel* sums_;
   QTableView* sumsTable_;
   QTimer areaTimer_;

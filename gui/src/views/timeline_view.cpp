@@ -10,6 +10,7 @@
 #include <QStyle>
 #include <QWheelEvent>
 #include <cmath>
+#include <span>
 
 #include "timeline/text.h"
 #include "views/timeline_accessible.h"
@@ -69,7 +70,7 @@ void TimelineView::setTrace(const TracePtr& trace) {
   hovered_.reset();
   area_.reset();
   links_.clear();
-  highlights_.clear();
+  setHighlights({}, {});
   bookmarks_.clear();
   cursorMark_.reset();
   options_ = {};
@@ -174,6 +175,7 @@ void TimelineView::setHighlights(std::vector<prof::TimeWindow> windows, const QS
   highlights_ = std::move(windows);
   highlightCaption_ = caption;
   update();
+  Q_EMIT highlightsChanged();
 }
 
 void TimelineView::setLinks(std::vector<EventPlace> links) {
@@ -218,6 +220,11 @@ void TimelineView::reveal(const EventPlace& place) {
   } else if (!inside) {
     setViewport(view_.movedTo((window.startNs + window.endNs - view_.spanNs()) / 2), Move::Jump);
   }
+  scrollToLane(place);
+  select(place);
+}
+
+void TimelineView::scrollToLane(const EventPlace& place) {
   for (const Row& row : rows_) {
     if (row.kind != Row::Kind::Track || row.ref != place.track) continue;
     const int y = row.y + place.lane * kLanePitch;
@@ -226,7 +233,6 @@ void TimelineView::reveal(const EventPlace& place) {
     }
     break;
   }
-  select(place);
 }
 
 QRect TimelineView::canvasRect() const {
@@ -420,11 +426,60 @@ void TimelineView::clickHeader(QPointF pos) {
 }
 
 void TimelineView::selectNeighbour(int step) {
-  if (!selected_) return;
+  if (!selected_) return selectSomething();
   const Lane& lane = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
   const auto next = static_cast<std::ptrdiff_t>(selected_->event) + step;
   if (next < 0 || next >= static_cast<std::ptrdiff_t>(lane.size())) return;
   reveal({selected_->track, selected_->lane, static_cast<std::size_t>(next)});
+}
+
+void TimelineView::selectSomething() {
+  for (const Row& row : rows_) {
+    if (row.kind != Row::Kind::Track || row.y + row.height <= scroll_->value()) continue;
+    const analyzer::Track& track = trace_->track(row.ref);
+    for (int n = 0; n < row.lanes; ++n) {
+      const Lane& lane = track.lanes[static_cast<std::size_t>(n)];
+      std::size_t event = lane.at(view_.startNs() + view_.spanNs() / 2);
+      if (event == Lane::kNone) event = lane.lowerBound(view_.startNs());
+      if (event < lane.size() && lane.startNs(event) < view_.endNs()) return select(EventPlace{row.ref, n, event});
+    }
+  }
+}
+
+void TimelineView::selectAcross(int step) {
+  if (!selected_) return selectSomething();
+  const Lane& from = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
+  const TimeNs at = from.startNs(selected_->event) + from.durNs(selected_->event) / 2;
+  std::vector<std::pair<TrackRef, int>> lanes;
+  std::size_t here = 0;
+  // What is pinned is there twice; only its place in its group counts.
+  const auto first =
+      std::find_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.kind == Row::Kind::Group; });
+  for (const Row& row : std::span(first, rows_.end())) {
+    if (row.kind != Row::Kind::Track) continue;
+    for (int n = 0; n < row.lanes; ++n) {
+      if (row.ref == selected_->track && n == selected_->lane) here = lanes.size();
+      lanes.emplace_back(row.ref, n);
+    }
+  }
+  for (std::size_t i = here + static_cast<std::size_t>(step); i < lanes.size(); i += static_cast<std::size_t>(step)) {
+    const auto& [ref, n] = lanes[i];
+    const Lane& lane = trace_->track(ref).lanes[static_cast<std::size_t>(n)];
+    std::size_t event = lane.at(at);
+    if (event == Lane::kNone) event = lane.lowerBound(std::max(at, view_.startNs()));
+    if (event >= lane.size() || lane.startNs(event) >= view_.endNs()) continue;
+    // The view stays where it is: what lies in other tracks at the same time is to be seen together.
+    scrollToLane({ref, n, event});
+    return select(EventPlace{ref, n, event});
+  }
+}
+
+void TimelineView::toggleSelectedRow(bool pin) {
+  if (!selected_) return;
+  RowOptions options = options_;
+  auto& rows = pin ? options.pinned : options.collapsedTracks;
+  if (!rows.erase(selected_->track)) rows.insert(selected_->track);
+  setRowOptions(options);
 }
 
 void TimelineView::selectNested(int step) {
@@ -482,6 +537,9 @@ bool TimelineView::navigate(const QKeyEvent& event) {
 void TimelineView::keyPressEvent(QKeyEvent* event) {
   if (!trace_ || event->modifiers() & Qt::ControlModifier) return QWidget::keyPressEvent(event);
   const bool alt = event->modifiers() & Qt::AltModifier;
+  const bool shift = event->modifiers() & Qt::ShiftModifier;
+  if (shift && (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down))
+    return selectAcross(event->key() == Qt::Key_Up ? -1 : 1);
   if (alt && event->key() == Qt::Key_Left) return back();
   if (alt && event->key() == Qt::Key_Right) return forward();
   switch (event->key()) {
@@ -495,6 +553,10 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
       return selectNested(1);
     case Qt::Key_BracketLeft:
       return selectNested(-1);
+    case Qt::Key_C:
+      return toggleSelectedRow(false);
+    case Qt::Key_P:
+      return toggleSelectedRow(true);
     case Qt::Key_Backspace:
       return back();
     case Qt::Key_Escape:

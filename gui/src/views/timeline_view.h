@@ -100,6 +100,7 @@ class TimelineView : public QWidget {
   void viewportChanged();
   void selectionChanged();
   void areaChanged();
+  void highlightsChanged();
   void cursorMoved(prof::TimeNs timeNs);
   /// A click put the cursor here.
   void momentPicked(lacuna::prof::TimeNs timeNs);
@@ -132,6 +133,12 @@ class TimelineView : public QWidget {
   void measureTo(const EventPlace& other);
   void selectNeighbour(int step);
   void selectNested(int step);
+  /// From the selected event to what lies at its time in the lane above or below, in other tracks too.
+  void selectAcross(int step);
+  /// The event in the middle of what is shown, for those who have selected none.
+  void selectSomething();
+  void toggleSelectedRow(bool pin);
+  void scrollToLane(const EventPlace& place);
   bool navigate(const QKeyEvent& event);
 
   void paintRuler(QPainter& painter);

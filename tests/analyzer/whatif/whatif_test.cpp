@@ -134,6 +134,42 @@ TEST(CriticalPath, IsWhatBindsTheStep) {
   EXPECT_GT(collective.communicationNs * 10, collective.totalNs() * 4);
 }
 
+/// Time of one kind in a drawn step; every stretch lies inside of it.
+std::int64_t drawn(const DrawnStep& step, DrawnStep::Kind kind) {
+  std::int64_t sum = 0;
+  for (const auto& stretch : step.stretches) {
+    EXPECT_TRUE(stretch.startNs >= 0 && stretch.startNs < stretch.endNs && stretch.endNs <= step.durNs);
+    if (stretch.kind == DrawnStep::Kind::Work) EXPECT_LT(stretch.queue, step.queues);
+    if (stretch.kind == kind) sum += stretch.endNs - stretch.startNs;
+  }
+  return sum;
+}
+
+TEST(WhatIf, ADrawnStepIsTheTypicalOne) {
+  const auto analysis =
+      analyse(test::makeRun({.steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true}));
+  ASSERT_TRUE(analysis);
+  const auto simulator = Simulator::create(*analysis);
+  ASSERT_TRUE(simulator);
+  const Change change = *parseChange("loader.workers=4");
+  const DrawnStep before = simulator->draw({});
+  const DrawnStep after = simulator->draw({&change, 1});
+  const Prediction prediction = simulator->play({&change, 1});
+  const auto near = [](std::int64_t a, std::int64_t b) { return std::abs(a - b) <= b / 50; };
+  EXPECT_TRUE(near(before.durNs, prediction.baseNsPerStep)) << before.durNs;
+  EXPECT_TRUE(near(after.durNs, prediction.predictedNsPerStep)) << after.durNs;
+  EXPECT_TRUE(near(drawn(before, DrawnStep::Kind::LoaderWait), 12'000'000));
+  EXPECT_LT(drawn(after, DrawnStep::Kind::LoaderWait), 1'000'000);
+  const std::int64_t work = drawn(before, DrawnStep::Kind::Work);
+  EXPECT_GT(work, 0);
+  EXPECT_TRUE(near(drawn(after, DrawnStep::Kind::Work), work));
+  // One thread: what it does and waits for follow each other.
+  std::int64_t host = 0;
+  for (const auto kind : {DrawnStep::Kind::Host, DrawnStep::Kind::LoaderWait, DrawnStep::Kind::SyncWait})
+    host += drawn(after, kind);
+  EXPECT_LE(host, after.durNs);
+}
+
 TEST(WhatIf, BadChangesAreNamed) {
   for (const char* text :
        {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x", "sky*0.5", "amp="}) {

@@ -11,6 +11,7 @@
 
 #include <QApplication>
 #include <QMouseEvent>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,8 @@
 #include "app/trace.h"
 #include "lacuna/analyzer/track_file.h"
 #include "lacuna/prof/writer.h"
+#include "models/table_model.h"
+#include "views/table_page.h"
 #include "views/timeline_view.h"
 
 namespace {
@@ -193,7 +196,81 @@ double linearScanMs(const Trace& trace, const Viewport& view, int width) {
   return threadMs() - begin + sink * 1e-300;
 }
 
-int runSize(const std::filesystem::path& folder, std::uint64_t events, const std::string& tag) {
+/// Pixels of all lanes that a walk over every event finds occupied and the picture's query leaves blank.
+std::uint64_t blankPixels(const Trace& trace, const Viewport& view, int width) {
+  const analyzer::PixelGrid grid{view.startNs(), view.nsPerPixel(width), width};
+  std::vector<char> occupied(static_cast<std::size_t>(width));
+  std::vector<analyzer::Cell> cells(occupied.size());
+  std::uint64_t blank = 0;
+  for (const auto& group : trace.tracks->groups) {
+    for (const auto& track : group.tracks) {
+      for (const auto& lane : track.lanes) {
+        std::fill(occupied.begin(), occupied.end(), 0);
+        for (std::size_t i = lane.lowerBound(view.startNs()); i < lane.size() && lane.startNs(i) < view.endNs(); ++i) {
+          const auto from = static_cast<std::ptrdiff_t>(
+              std::max(0.0, static_cast<double>(lane.startNs(i) - view.startNs()) / grid.nsPerPixel));
+          const auto last = std::max(lane.startNs(i), lane.endNs(i) - 1) - view.startNs();
+          const auto to = static_cast<std::ptrdiff_t>(static_cast<double>(last) / grid.nsPerPixel);
+          for (std::ptrdiff_t x = from; x <= to && x < width; ++x) occupied[static_cast<std::size_t>(x)] = 1;
+        }
+        lane.query(grid, cells);
+        for (std::size_t x = 0; x < cells.size(); ++x) blank += occupied[x] && !cells[x].occupied();
+      }
+    }
+  }
+  return blank;
+}
+
+/// How long the GUI's thread is held up by a table of 35 million rows: shown, sorted, filtered, scrolled to its end.
+void tableStalls() {
+  constexpr std::size_t kRows = 35'000'000;
+  TableModel model;
+  QTableView* table = makeTable(&model, QStringLiteral("rows"), nullptr);
+  const std::unique_ptr<QTableView> owned(table);
+  table->resize(1920, 1080);
+  table->show();
+  TableColumn numbers{QStringLiteral("duration"), TableColumn::Kind::Duration};
+  numbers.numbers.resize(kRows);
+  std::mt19937_64 random(11);
+  for (double& v : numbers.numbers) v = static_cast<double>(random() % 1'000'000'007);
+  double longest = 0;
+  double since = wallMs();
+  const auto turn = [&] {  // whatever the event loop does between two of these is a stall
+    QApplication::processEvents();
+    const double now = wallMs();
+    longest = std::max(longest, now - since);
+    since = now;
+  };
+  const auto finish = [&](const char* what, const std::function<void()>& start) {
+    bool arranged = false;
+    const auto link = QObject::connect(&model, &TableModel::arranged, [&] { arranged = true; });
+    longest = 0;
+    since = wallMs();
+    start();
+    turn();
+    for (const double until = wallMs() + 60'000; !arranged && wallMs() < until;) {
+      turn();
+      usleep(500);
+    }
+    for (int i = 0; i < 5; ++i) turn();
+    QObject::disconnect(link);
+    report(std::string("gui.table_35m_") + what + "_stall_ms", longest, "ms");
+  };
+  std::vector<TableColumn> data;
+  data.push_back(std::move(numbers));
+  finish("show", [&] {
+    model.setTable(std::move(data));
+    model.setFilter({});
+  });
+  finish("sort", [&] { model.sort(0, Qt::DescendingOrder); });
+  longest = 0;
+  since = wallMs();
+  table->scrollToBottom();
+  turn();
+  report("gui.table_35m_scroll_stall_ms", longest, "ms");
+}
+
+int runSize(const std::filesystem::path& folder, std::uint64_t events, const std::string& tag, bool last) {
   const auto path = folder / ("bench_" + tag + ".lcn");
   if (!std::filesystem::exists(path)) {
     fmt::print(stderr, "generating {} events: {}\n", events, path.string());
@@ -232,6 +309,8 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
   QImage screen(1920, 1080, QImage::Format_RGB32);
   view.render(&screen);
   report("gui.first_picture_s_" + tag, (wallMs() - opened) / 1e3, "s");
+  report("gui.blank_pixels_" + tag, static_cast<double>(blankPixels(**trace, view.viewport(), view.canvasWidth())),
+         "pixels");
   report("gui.events_" + tag, static_cast<double>((*trace)->tracks->events), "events");
 
   Costs frames;
@@ -258,6 +337,8 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
     });
   }
   report("gui.hover_ms_" + tag, Costs::at(hovers.cpu, 0.5), "ms");
+  report("gui.hover_ms_max_" + tag, Costs::at(hovers.cpu, 1), "ms");
+  if (last) report("gui.hover_ms", Costs::at(hovers.cpu, 0.5), "ms");
   std::vector<double> ratios;
   for (int i = 0; i < 3; ++i) {
     const double slow = linearScanMs(**trace, view.viewport(), 1700);
@@ -296,7 +377,8 @@ int main(int argc, char** argv) {
   if (sizes.empty()) sizes = {"10m", "100m"};
   for (const std::string& size : sizes) {
     const std::uint64_t events = size == "1m" ? 1'000'000 : size == "10m" ? 10'000'000 : 100'000'000;
-    if (const int status = runSize(folder, events, size); status != 0) return status;
+    if (const int status = runSize(folder, events, size, size == sizes.back()); status != 0) return status;
   }
+  tableStalls();
   return 0;
 }

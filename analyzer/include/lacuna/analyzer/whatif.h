@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/analyzer/timeline.h"
+#include "lacuna/prof/ids.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::analyzer {
@@ -57,6 +59,23 @@ struct StepPath {
   }
 };
 
+/// A step of the replay that is as long as the typical one, as near as there is: what the host did, what it waited for,
+/// and what the queues worked on. Times count from the step's beginning; stretches are cut at its ends.
+struct DrawnStep {
+  enum class Kind : std::uint8_t { Host, LoaderWait, SyncWait, Work };
+  struct Stretch {
+    std::int64_t startNs = 0;
+    std::int64_t endNs = 0;
+    Kind kind = Kind::Host;
+    Work work = Work::Compute;  ///< of Work
+    std::size_t queue = 0;      ///< of Work
+    prof::StringId name;        ///< of Work
+  };
+  std::int64_t durNs = 0;
+  std::size_t queues = 0;
+  std::vector<Stretch> stretches;  ///< in the order of the host's program
+};
+
 /// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order,
 /// waits between queues, synchronisation, and the loader as a pipeline. docs/analyses/whatif.md explains the model.
 class Simulator {
@@ -68,6 +87,7 @@ class Simulator {
 
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
   [[nodiscard]] Prediction play(std::string_view change) const;
+  [[nodiscard]] DrawnStep draw(std::span<const Change> changes) const;
 
   /// Per step, the mean of those replayed: walked back from the end of the last one.
   [[nodiscard]] StepPath criticalPath() const;

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/finding_panel.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+QLabel* label(const char* role, QWidget* parent) {
+  auto* out = new QLabel(parent);
+  out->setObjectName(QLatin1String(role));
+  out->setWordWrap(true);
+  out->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return out;
+}
+
+QToolButton* button(Qt::ArrowType arrow, const QString& what, QWidget* parent) {
+  auto* out = new QToolButton(parent);
+  out->setText(arrow == Qt::LeftArrow ? QStringLiteral("‹") : QStringLiteral("›"));
+  out->setToolTip(what);
+  out->setAccessibleName(what);
+  return out;
+}
+
+}  // namespace
+
+FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
+  setObjectName(QStringLiteral("card"));
+  setAccessibleName(tr("Finding"));
+  auto* down = new QVBoxLayout(this);
+  down->setContentsMargins(12, 8, 8, 10);
+  down->setSpacing(5);
+  auto* top = new QHBoxLayout;
+  kind_ = label("kind", this);
+  auto* close = new QToolButton(this);
+  close->setText(QStringLiteral("×"));
+  close->setToolTip(tr("Close"));
+  close->setAccessibleName(tr("Close the finding"));
+  top->addWidget(kind_, 1);
+  top->addWidget(close);
+  title_ = label("heading", this);
+  advice_ = label("dim", this);
+  gain_ = label("gain", this);
+  down->addLayout(top);
+  for (QWidget* part : {title_, advice_, gain_}) down->addWidget(part);
+  auto* across = new QHBoxLayout;
+  across->setSpacing(4);
+  previous_ = button(Qt::LeftArrow, tr("The place before"), this);
+  next_ = button(Qt::RightArrow, tr("The next place"), this);
+  where_ = label("dim", this);
+  where_->setWordWrap(false);
+  play_ = new QPushButton(tr("Play the fix"), this);
+  for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) across->addWidget(part);
+  across->addStretch();
+  across->addWidget(play_);
+  down->addLayout(across);
+  connect(previous_, &QToolButton::clicked, this, [this] { step(-1); });
+  connect(next_, &QToolButton::clicked, this, [this] { step(1); });
+  connect(play_, &QPushButton::clicked, this, [this] { Q_EMIT playWanted(words(finding_.knob)); });
+  connect(close, &QToolButton::clicked, this, &FindingPanel::closed);
+  hide();
+}
+
+void FindingPanel::setFinding(const analyzer::Finding& finding) {
+  finding_ = finding;
+  place_ = 0;
+  const bool fault = finding.kind == analyzer::FindingKind::Fault;
+  kind_->setText(fault ? tr("Fault") : tr("Opportunity"));
+  title_->setText(words(finding.title));
+  advice_->setText(words(finding.advice));
+  const bool gains = finding.predictedGainNsPerStep > 0;
+  gain_->setVisible(gains);
+  gain_->setText(tr("<b>−%1</b> a step, predicted, %2 sure")
+                     .arg(durationWords(finding.predictedGainNsPerStep), percentWords(finding.confidence)));
+  play_->setVisible(!finding.knob.empty());
+  play_->setToolTip(words(finding.knob));
+  const bool many = finding.evidence.size() > 1;
+  for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) part->setVisible(many);
+  setDark(dark_);
+  show();
+  showPlace();
+}
+
+void FindingPanel::setDark(bool dark) {
+  dark_ = dark;
+  const Theme& t = theme(dark);
+  const bool fault = finding_.kind == analyzer::FindingKind::Fault;
+  kind_->setStyleSheet(
+      QStringLiteral("color: %1; font-size: 11px; font-weight: bold;").arg(rgb(fault ? t.warn : t.accent).name()));
+}
+
+void FindingPanel::clear() {
+  finding_ = {};
+  hide();
+}
+
+void FindingPanel::step(int by) {
+  const std::size_t count = finding_.evidence.size();
+  if (count < 2) return;
+  place_ = (place_ + count + static_cast<std::size_t>(by + static_cast<int>(count))) % count;
+  showPlace();
+}
+
+void FindingPanel::showPlace() {
+  if (finding_.evidence.empty()) return;
+  where_->setText(tr("%1 of %2").arg(place_ + 1).arg(finding_.evidence.size()));
+  const analyzer::Evidence& evidence = finding_.evidence[place_];
+  Q_EMIT placeWanted({evidence.startNs, evidence.endNs});
+}
+
+}  // namespace lacuna::gui

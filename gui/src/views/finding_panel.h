@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QFrame>
+
+#include "lacuna/analyzer/findings.h"
+#include "lacuna/prof/reader.h"
+
+class QLabel;
+class QPushButton;
+class QToolButton;
+
+namespace lacuna::gui {
+
+/// One finding beside its evidence: what it is, the fix, the predicted gain, and the places it was seen at one by one.
+class FindingPanel : public QFrame {
+  Q_OBJECT
+
+ public:
+  explicit FindingPanel(QWidget* parent = nullptr);
+  void setFinding(const analyzer::Finding& finding);
+  void setDark(bool dark);
+  void clear();
+  /// The next place, or the one before; after the last comes the first.
+  void step(int by);
+  [[nodiscard]] std::size_t place() const { return place_; }
+  [[nodiscard]] QPushButton* playButton() const { return play_; }
+
+ Q_SIGNALS:
+  void placeWanted(lacuna::prof::TimeWindow window);
+  /// The finding's change is to be played.
+  void playWanted(const QString& knob);
+  void closed();
+
+ private:
+  void showPlace();
+
+  analyzer::Finding finding_;
+  std::size_t place_ = 0;
+  bool dark_ = true;
+  QLabel* kind_;
+  QLabel* title_;
+  QLabel* advice_;
+  QLabel* gain_;
+  QLabel* where_;
+  QToolButton* previous_;
+  QToolButton* next_;
+  QPushButton* play_;
+};
+
+}  // namespace lacuna::gui

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/step_drawing.h"
+
+#include <QPainter>
+#include <algorithm>
+
+#include "views/words.h"
+
+namespace lacuna::gui {
+
+using analyzer::Cause;
+using analyzer::DrawnStep;
+
+namespace {
+
+constexpr int kLane = 16;
+constexpr int kPitch = 18;
+constexpr int kBetween = 12;
+constexpr int kNames = 84;
+constexpr int kLanesLeft = 148;
+constexpr int kRight = 12;
+constexpr int kInterval = 14;
+/// More queues would push the page apart; their work is in the last one's lane.
+constexpr std::size_t kMostQueues = 4;
+
+Cause causeOf(const DrawnStep::Stretch& stretch) {
+  switch (stretch.kind) {
+    case DrawnStep::Kind::Host:
+      return Cause::HostWork;
+    case DrawnStep::Kind::LoaderWait:
+      return Cause::LoaderWait;
+    case DrawnStep::Kind::SyncWait:
+      return Cause::Synchronisation;
+    case DrawnStep::Kind::Work:
+      break;
+  }
+  return stretch.work == analyzer::Work::Copy            ? Cause::ExposedCopy
+         : stretch.work == analyzer::Work::Communication ? Cause::ExposedCommunication
+                                                         : Cause::Compute;
+}
+
+QString labelOf(const DrawnStep::Stretch& stretch) {
+  switch (stretch.kind) {
+    case DrawnStep::Kind::Host:
+      return {};
+    case DrawnStep::Kind::LoaderWait:
+      return StepDrawing::tr("waits for the loader");
+    case DrawnStep::Kind::SyncWait:
+      return StepDrawing::tr("waits for the device");
+    case DrawnStep::Kind::Work:
+      break;
+  }
+  return {};
+}
+
+std::size_t lanesOf(const DrawnStep& step) {
+  return 1 + std::min(step.queues, kMostQueues);
+}
+
+}  // namespace
+
+StepDrawing::StepDrawing(QWidget* parent) : QWidget(parent) {
+  setAccessibleName(tr("The step as it is and as it would be"));
+  setFixedHeight(2 * (2 * kPitch + kBetween) + kInterval);
+}
+
+void StepDrawing::setStep(PlayedStep step, bool dark) {
+  step_ = std::move(step);
+  dark_ = dark;
+  const analyzer::Prediction& p = step_.prediction;
+  scaleNs_ = std::max({p.measuredNsPerStep, p.predictedNsPerStep, step_.before.durNs, step_.after.durNs,
+                       step_.changed ? p.highNsPerStep : 0, std::int64_t{1}});
+  setAccessibleDescription(
+      tr("measured %1, predicted %2").arg(durationWords(p.measuredNsPerStep), durationWords(p.predictedNsPerStep)));
+  setFixedHeight(step_.changed ? 2 * blockHeight() + kBetween + kInterval : blockHeight() + kBetween + kPitch);
+  update();
+}
+
+int StepDrawing::blockHeight() const {
+  return static_cast<int>(lanesOf(step_.before)) * kPitch;
+}
+
+double StepDrawing::xOf(std::int64_t ns) const {
+  return kLanesLeft + static_cast<double>(ns) / static_cast<double>(scaleNs_) * (width() - kLanesLeft - kRight);
+}
+
+void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, const DrawnStep& step,
+                             std::int64_t durNs) const {
+  const Theme& t = theme(dark_);
+  painter.setPen(rgb(t.dim));
+  painter.drawText(QRect(0, top, kNames, kPitch), Qt::AlignVCenter, name);
+  painter.setPen(rgb(t.text));
+  painter.drawText(QRect(0, top + kPitch, kNames, kPitch), Qt::AlignVCenter, durationWords(durNs));
+  const std::size_t lanes = lanesOf(step);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const int y = top + static_cast<int>(lane) * kPitch;
+    painter.setPen(rgb(t.dim));
+    painter.drawText(QRect(kNames, y, kLanesLeft - kNames - 8, kLane), Qt::AlignVCenter,
+                     lane == 0 ? tr("host") : (lanes == 2 ? tr("device") : tr("queue %1").arg(lane)));
+    painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, kLane), rgb(t.raised));
+  }
+  for (const DrawnStep::Stretch& stretch : step.stretches) {
+    const bool work = stretch.kind == DrawnStep::Kind::Work;
+    const auto lane = work ? static_cast<int>(std::min(stretch.queue, kMostQueues - 1)) + 1 : 0;
+    const double left = xOf(stretch.startNs);
+    // A sliver of a gap tells pieces of work apart where there is room for it.
+    const double w = xOf(stretch.endNs) - left;
+    const QRectF at(left, top + lane * kPitch, work && w > 3 ? w - 0.7 : w, kLane);
+    const Colour fill = causeColour(causeOf(stretch), dark_);
+    painter.fillRect(at, rgb(fill));
+    const QString label = labelOf(stretch);
+    if (label.isEmpty() || painter.fontMetrics().horizontalAdvance(label) + 12 > at.width()) continue;
+    painter.setPen(rgb(inkOn(fill)));
+    painter.drawText(at, Qt::AlignCenter, label);
+  }
+}
+
+void StepDrawing::paintInterval(QPainter& painter, int y) const {
+  const analyzer::Prediction& p = step_.prediction;
+  if (!step_.changed || p.highNsPerStep <= p.lowNsPerStep) return;
+  const Theme& t = theme(dark_);
+  const double low = xOf(p.lowNsPerStep);
+  const double high = xOf(p.highNsPerStep);
+  painter.fillRect(QRectF(low, y, high - low, 1.5), rgb(t.accent));
+  for (const double end : {low, high}) painter.fillRect(QRectF(end - 0.75, y - 4, 1.5, 9), rgb(t.accent));
+}
+
+void StepDrawing::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  QFont font = painter.font();
+  font.setPixelSize(12);
+  painter.setFont(font);
+  const analyzer::Prediction& p = step_.prediction;
+  paintBlock(painter, 0, tr("measured"), step_.before, p.measuredNsPerStep);
+  const int second = blockHeight() + kBetween;
+  if (!step_.changed) {
+    painter.setPen(rgb(theme(dark_).dim));
+    painter.drawText(QRect(0, second, width(), kPitch), Qt::AlignVCenter,
+                     tr("The typical step. Change something above to see what it would become."));
+    return;
+  }
+  paintBlock(painter, second, tr("predicted"), step_.after, p.predictedNsPerStep);
+  paintInterval(painter, second + blockHeight() + kInterval / 2 - 2);
+}
+
+}  // namespace lacuna::gui
