@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "backend/cpu/loops.h"
+#include "backend/cpu/onednn.h"
 
 /// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN lacks, by a blocked loop.
 namespace lacuna::rt {
@@ -18,31 +19,16 @@ struct Plan {
   std::unordered_map<int, dnnl::memory> arguments;
 };
 
-struct Cache {
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  std::unordered_map<std::string, Plan> plans;
-};
+using Plans = std::unordered_map<std::string, Plan>;
 
 // Executions of one queue run one after the other; synchronous mode runs them on several threads, each with its own.
-Cache& cache() {
-  thread_local Cache own;
+Plans& planCache() {
+  thread_local Plans own;
   return own;
 }
 
-dnnl::memory::data_type typeOf(DType type) {
-  switch (type) {
-    case DType::BF16:
-      return dnnl::memory::data_type::bf16;
-    case DType::F16:
-      return dnnl::memory::data_type::f16;
-    default:
-      return dnnl::memory::data_type::f32;
-  }
-}
-
 dnnl::memory::desc descriptorOf(const View& view) {
-  return {dnnl::memory::dims(view.shape.begin(), view.shape.end()), typeOf(view.dtype),
+  return {dnnl::memory::dims(view.shape.begin(), view.shape.end()), cpu::libraryType(view.dtype),
           dnnl::memory::dims(view.strides.begin(), view.strides.end())};
 }
 
@@ -60,7 +46,7 @@ std::string keyOf(const View& out, const View& a, const View& b, bool accumulate
   return key;
 }
 
-Plan makePlan(Cache& held, const View& out, const View& a, const View& b, bool accumulate) {
+Plan makePlan(const View& out, const View& a, const View& b, bool accumulate) {
   dnnl::primitive_attr attributes;
   if (accumulate) {
     dnnl::post_ops sum;
@@ -68,11 +54,11 @@ Plan makePlan(Cache& held, const View& out, const View& a, const View& b, bool a
     attributes.set_post_ops(sum);
   }
   const dnnl::matmul::desc description(descriptorOf(a), descriptorOf(b), descriptorOf(out));
-  const dnnl::matmul::primitive_desc primitive(description, attributes, held.engine);
+  const dnnl::matmul::primitive_desc primitive(description, attributes, cpu::library().engine);
   Plan plan{dnnl::matmul(primitive),
-            {descriptorOf(a), held.engine, nullptr},
-            {descriptorOf(b), held.engine, nullptr},
-            {descriptorOf(out), held.engine, nullptr},
+            {descriptorOf(a), cpu::library().engine, nullptr},
+            {descriptorOf(b), cpu::library().engine, nullptr},
+            {descriptorOf(out), cpu::library().engine, nullptr},
             {},
             {}};
   plan.arguments = {{DNNL_ARG_SRC, plan.a}, {DNNL_ARG_WEIGHTS, plan.b}, {DNNL_ARG_DST, plan.out}};
@@ -80,16 +66,17 @@ Plan makePlan(Cache& held, const View& out, const View& a, const View& b, bool a
 }
 
 void throughLibrary(const View& out, const View& a, const View& b, bool accumulate) {
-  Cache& held = cache();
+  Plans& plans = planCache();
   const std::string key = keyOf(out, a, b, accumulate);
-  auto found = held.plans.find(key);
-  if (found == held.plans.end()) found = held.plans.emplace(key, makePlan(held, out, a, b, accumulate)).first;
+  auto found = plans.find(key);
+  if (found == plans.end()) found = plans.emplace(key, makePlan(out, a, b, accumulate)).first;
   Plan& plan = found->second;
   plan.a.set_data_handle(a.data);
   plan.b.set_data_handle(b.data);
   plan.out.set_data_handle(out.data);
-  plan.primitive.execute(held.stream, plan.arguments);
-  held.stream.wait();
+  dnnl::stream& stream = cpu::library().stream;
+  plan.primitive.execute(stream, plan.arguments);
+  stream.wait();
 }
 
 // Each element's products are added in the order of k, whatever the number of threads.

@@ -5,23 +5,17 @@
 #include <vector>
 
 #include "backend/cpu/loops.h"
+#include "backend/cpu/picture.h"
 #include "backend/nn_kernels.h"
 
 /// Poolings of channels-last pictures: the innermost loop runs over the channels of one pixel.
 namespace lacuna::rt {
 
+using cpu::Picture;
 using cpu::WideT;
 using kernel::PoolArguments;
 
 namespace {
-
-struct Picture {
-  std::int64_t n, c, h, w;
-  explicit Picture(const Shape& shape) : n(shape[0]), c(shape[1]), h(shape[2]), w(shape[3]) {}
-  [[nodiscard]] std::int64_t pixel(std::int64_t image, std::int64_t y, std::int64_t x) const {
-    return ((image * h + y) * w + x) * c;
-  }
-};
 
 struct Window {
   std::int64_t begin[2], end[2];  ///< inside the picture

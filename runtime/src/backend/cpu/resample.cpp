@@ -3,24 +3,18 @@
 #include <algorithm>
 
 #include "backend/cpu/loops.h"
+#include "backend/cpu/picture.h"
 #include "backend/nn_kernels.h"
 
 /// Resampling of channels-last pictures: every output pixel is a weighted sum of input pixels, channel by channel.
 namespace lacuna::rt {
 
+using cpu::Picture;
 using cpu::WideT;
 using kernel::Tap;
 using kernel::UpFirDnArguments;
 
 namespace {
-
-struct Picture {
-  std::int64_t n, c, h, w;
-  explicit Picture(const Shape& shape) : n(shape[0]), c(shape[1]), h(shape[2]), w(shape[3]) {}
-  [[nodiscard]] std::int64_t pixel(std::int64_t image, std::int64_t y, std::int64_t x) const {
-    return ((image * h + y) * w + x) * c;
-  }
-};
 
 template <class T>
 void blend(const Picture& from, const T* x, T* to, std::int64_t image, const Tap& row, const Tap& column) {
