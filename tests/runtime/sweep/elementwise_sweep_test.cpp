@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/sweep/arrangement.h"
+
+/// Every elementwise operator and reduction: values against the closed form and gradients against finite differences,
+/// over random shapes, layouts and broadcasts.
+namespace lacuna::rt {
+namespace {
+
+constexpr int kRounds = 40;
+
+struct UnaryCase {
+  const char* name;
+  std::function<Tensor(const Tensor&)> op;
+  std::function<double(double)> exact;
+  double low = -3;
+  double high = 3;
+  bool differentiable = true;
+};
+struct BinaryCase {
+  const char* name;
+  std::function<Tensor(const Tensor&, const Tensor&)> op;
+  std::function<double(double, double)> exact;
+  double low = -3;
+  double high = 3;
+  bool differentiable = true;
+};
+
+void PrintTo(const UnaryCase& test, std::ostream* out) {
+  *out << test.name;
+}
+void PrintTo(const BinaryCase& test, std::ostream* out) {
+  *out << test.name;
+}
+
+double normalCdf(double x) {
+  return 0.5 * std::erfc(-x * M_SQRT1_2);
+}
+double sigmoidOf(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+const UnaryCase kUnary[] = {
+    {"neg", [](const Tensor& x) { return neg(x); }, [](double x) { return -x; }},
+    {"abs", [](const Tensor& x) { return abs(x); }, [](double x) { return std::abs(x); }},
+    {"exp", [](const Tensor& x) { return exp(x); }, [](double x) { return std::exp(x); }},
+    {"log", [](const Tensor& x) { return log(x); }, [](double x) { return std::log(x); }, 0.1, 4},
+    {"log1p", [](const Tensor& x) { return log1p(x); }, [](double x) { return std::log1p(x); }, -0.9, 4},
+    {"sqrt", [](const Tensor& x) { return sqrt(x); }, [](double x) { return std::sqrt(x); }, 0.1, 4},
+    {"rsqrt", [](const Tensor& x) { return rsqrt(x); }, [](double x) { return 1 / std::sqrt(x); }, 0.1, 4},
+    {"reciprocal", [](const Tensor& x) { return reciprocal(x); }, [](double x) { return 1 / x; }, 0.2, 4},
+    {"square", [](const Tensor& x) { return square(x); }, [](double x) { return x * x; }},
+    {"sin", [](const Tensor& x) { return sin(x); }, [](double x) { return std::sin(x); }},
+    {"cos", [](const Tensor& x) { return cos(x); }, [](double x) { return std::cos(x); }},
+    {"erf", [](const Tensor& x) { return erf(x); }, [](double x) { return std::erf(x); }},
+    {"tanh", [](const Tensor& x) { return tanh(x); }, [](double x) { return std::tanh(x); }},
+    {"sigmoid", [](const Tensor& x) { return sigmoid(x); }, sigmoidOf},
+    {"relu", [](const Tensor& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); }},
+    {"leaky_relu", [](const Tensor& x) { return leakyRelu(x, 0.2, 1.5); },
+     [](double x) { return 1.5 * (x > 0 ? x : 0.2 * x); }},
+    {"elu", [](const Tensor& x) { return elu(x, 1.3); }, [](double x) { return x > 0 ? x : 1.3 * std::expm1(x); }},
+    {"gelu", [](const Tensor& x) { return gelu(x); }, [](double x) { return x * normalCdf(x); }},
+    {"gelu_tanh", [](const Tensor& x) { return gelu(x, true); },
+     [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+    {"silu", [](const Tensor& x) { return silu(x); }, [](double x) { return x * sigmoidOf(x); }},
+    {"softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); }},
+    {"clamp", [](const Tensor& x) { return clamp(x, -1, 1.5); }, [](double x) { return std::clamp(x, -1.0, 1.5); }},
+    {"sign", [](const Tensor& x) { return sign(x); }, [](double x) { return x > 0   ? 1.0
+                                                                            : x < 0 ? -1.0
+                                                                                    : 0.0; }},
+    {"floor", [](const Tensor& x) { return floor(x); }, [](double x) { return std::floor(x); }},
+    {"ceil", [](const Tensor& x) { return ceil(x); }, [](double x) { return std::ceil(x); }},
+    {"round", [](const Tensor& x) { return round(x); }, [](double x) { return std::nearbyint(x); }},
+    {"pow_number", [](const Tensor& x) { return pow(x, 2.5); }, [](double x) { return std::pow(x, 2.5); }, 0.1, 3},
+    {"add_number", [](const Tensor& x) { return x + 1.25; }, [](double x) { return x + 1.25; }},
+    {"mul_number", [](const Tensor& x) { return x * -0.75; }, [](double x) { return x * -0.75; }},
+    {"logical_not", [](const Tensor& x) { return logicalNot(floor(x)); },
+     [](double x) { return std::floor(x) == 0 ? 1.0 : 0.0; }, -3, 3, false},
+    {"is_finite", [](const Tensor& x) { return isFinite(log(floor(x))); },
+     [](double x) { return std::floor(x) > 0 ? 1.0 : 0.0; }, 0, 3, false},
+};
+
+const BinaryCase kBinary[] = {
+    {"add", [](const Tensor& a, const Tensor& b) { return a + b; }, [](double a, double b) { return a + b; }},
+    {"add_alpha", [](const Tensor& a, const Tensor& b) { return add(a, b, -1.5); },
+     [](double a, double b) { return a - 1.5 * b; }},
+    {"sub", [](const Tensor& a, const Tensor& b) { return a - b; }, [](double a, double b) { return a - b; }},
+    {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }, [](double a, double b) { return a * b; }},
+    {"div", [](const Tensor& a, const Tensor& b) { return a / b; }, [](double a, double b) { return a / b; }, 0.3, 3},
+    {"pow", [](const Tensor& a, const Tensor& b) { return pow(a, b); },
+     [](double a, double b) { return std::pow(a, b); }, 0.3, 2},
+    {"maximum", [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
+     [](double a, double b) { return std::max(a, b); }},
+    {"minimum", [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
+     [](double a, double b) { return std::min(a, b); }},
+    {"where",
+     [](const Tensor& a, const Tensor& b) { return where(greater(a, scalar(0.25, {DType::F64})), a * 2.0, b); },
+     [](double a, double b) { return a > 0.25 ? 2 * a : b; }},
+    {"equal", [](const Tensor& a, const Tensor& b) { return equal(round(a), round(b)); },
+     [](double a, double b) { return std::nearbyint(a) == std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+    {"not_equal", [](const Tensor& a, const Tensor& b) { return notEqual(round(a), round(b)); },
+     [](double a, double b) { return std::nearbyint(a) != std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+    {"less", [](const Tensor& a, const Tensor& b) { return less(a, b); },
+     [](double a, double b) { return a < b ? 1.0 : 0.0; }, -3, 3, false},
+    {"less_equal", [](const Tensor& a, const Tensor& b) { return lessEqual(round(a), round(b)); },
+     [](double a, double b) { return std::nearbyint(a) <= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+    {"greater", [](const Tensor& a, const Tensor& b) { return greater(a, b); },
+     [](double a, double b) { return a > b ? 1.0 : 0.0; }, -3, 3, false},
+    {"greater_equal", [](const Tensor& a, const Tensor& b) { return greaterEqual(round(a), round(b)); },
+     [](double a, double b) { return std::nearbyint(a) >= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+    {"logical_and",
+     [](const Tensor& a, const Tensor& b) { return logicalAnd(less(a, b), less(a, scalar(1, {DType::F64}))); },
+     [](double a, double b) { return a < b && a < 1 ? 1.0 : 0.0; }, -3, 3, false},
+    {"logical_or",
+     [](const Tensor& a, const Tensor& b) { return logicalOr(less(a, b), less(a, scalar(1, {DType::F64}))); },
+     [](double a, double b) { return a < b || a < 1 ? 1.0 : 0.0; }, -3, 3, false},
+};
+
+double tolerance(DType type) {
+  switch (type) {
+    case DType::F64:
+      return 1e-13;
+    case DType::F32:
+      return 4e-6;
+    case DType::F16:
+      return 4e-3;
+    default:
+      return 3e-2;
+  }
+}
+
+class Unary : public testing::TestWithParam<UnaryCase> {};
+
+TEST_P(Unary, FollowsItsFormulaInEveryLayoutAndType) {
+  const UnaryCase& test = GetParam();
+  SampleRandom random(1);
+  for (int round = 0; round < kRounds; ++round) {
+    const Arranged input = randomArranged(random, randomShape(random), test.low, test.high);
+    const bool corners =
+        std::string_view("floor ceil round sign logical_not is_finite").find(test.name) != std::string_view::npos;
+    for (const DType type : {DType::F64, DType::F32, DType::F16, DType::BF16}) {
+      if (corners && type != DType::F64) continue;  // a value rounded to another side has another answer
+      const Tensor x = arranged(input.base.to(type), input.shape, input.layout);
+      const auto from = x.toVector<double>();
+      const Tensor y = test.op(x);
+      ASSERT_EQ(y.shape(), input.shape) << input.text();
+      const auto got = y.toVector<double>();
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        const double exact = test.exact(from[i]);
+        ASSERT_NEAR(got[i], exact, tolerance(type) * std::max(1.0, std::abs(exact)))
+            << name(type) << ' ' << input.text() << " at " << from[i];
+      }
+    }
+  }
+}
+
+TEST_P(Unary, HasTheGradientOfItsFormula) {
+  const UnaryCase& test = GetParam();
+  if (!test.differentiable) return;
+  SampleRandom random(2);
+  for (int round = 0; round < kRounds / 4; ++round) {
+    const Arranged input = randomArranged(random, randomShape(random, 0), test.low, test.high);
+    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return test.op(in[0]); }, {input}), "")
+        << input.text();
+  }
+}
+
+template <class T>
+std::string caseName(const testing::TestParamInfo<T>& info) {
+  return info.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Operators, Unary, testing::ValuesIn(kUnary), caseName<UnaryCase>);
+
+class Binary : public testing::TestWithParam<BinaryCase> {
+ protected:
+  std::pair<Arranged, Arranged> operands(SampleRandom& random) const {
+    const Shape full = randomShape(random);
+    const bool first = random.below(2) == 0;
+    const Shape other = broadcastable(random, full);
+    return {randomArranged(random, first ? full : other, GetParam().low, GetParam().high),
+            randomArranged(random, first ? other : full, GetParam().low, GetParam().high)};
+  }
+};
+
+/// Where the element at `at` of the result comes from.
+std::size_t sourceOf(std::int64_t at, const Shape& result, const Shape& operand) {
+  std::int64_t out = 0;
+  std::int64_t step = 1;
+  for (int back = 1; back <= result.rank(); ++back) {
+    const std::int64_t size = result[result.rank() - back];
+    if (back <= operand.rank()) {
+      const std::int64_t own = operand[operand.rank() - back];
+      out += (own == 1 ? 0 : at % size) * step;
+      step *= own;
+    }
+    at /= size;
+  }
+  return static_cast<std::size_t>(out);
+}
+
+TEST_P(Binary, FollowsItsFormulaInEveryLayoutAndBroadcast) {
+  SampleRandom random(3);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto [a, b] = operands(random);
+    const Tensor y = GetParam().op(a.view(), b.view());
+    const auto left = a.view().toVector<double>();
+    const auto right = b.view().toVector<double>();
+    const auto got = y.toVector<double>();
+    ASSERT_EQ(y.numel(), std::max(a.shape.numel(), b.shape.numel()) * (y.numel() == 0 ? 0 : 1));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const double exact =
+          GetParam().exact(left[sourceOf(at, y.shape(), a.shape)], right[sourceOf(at, y.shape(), b.shape)]);
+      ASSERT_NEAR(got[i], exact, 1e-13 * std::max(1.0, std::abs(exact))) << a.text() << " and " << b.text();
+    }
+  }
+}
+
+TEST_P(Binary, HasTheGradientOfItsFormula) {
+  if (!GetParam().differentiable) return;
+  SampleRandom random(4);
+  for (int round = 0; round < kRounds / 4; ++round) {
+    const auto [a, b] = operands(random);
+    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); }, {a, b}), "")
+        << a.text() << " and " << b.text();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Binary, testing::ValuesIn(kBinary), caseName<BinaryCase>);
+
+struct ReductionCase {
+  const char* name;
+  std::function<Tensor(const Tensor&, std::vector<int>, bool)> op;
+  std::function<double(const std::vector<double>&)> exact;
+  bool ofNothing = true;  ///< defined for no elements
+};
+
+void PrintTo(const ReductionCase& test, std::ostream* out) {
+  *out << test.name;
+}
+
+double meanOf(const std::vector<double>& values) {
+  double total = 0;
+  for (const double value : values) total += value;
+  return total / static_cast<double>(values.size());
+}
+double varianceOf(const std::vector<double>& values) {
+  const double middle = meanOf(values);
+  double total = 0;
+  for (const double value : values) total += (value - middle) * (value - middle);
+  return total / static_cast<double>(values.size());
+}
+
+const ReductionCase kReductions[] = {
+    {"sum", [](const Tensor& x, std::vector<int> dims, bool keep) { return sum(x, std::move(dims), keep); },
+     [](const std::vector<double>& v) { return v.empty() ? 0 : meanOf(v) * static_cast<double>(v.size()); }},
+    {"mean", [](const Tensor& x, std::vector<int> dims, bool keep) { return mean(x, std::move(dims), keep); }, meanOf,
+     false},
+    {"max", [](const Tensor& x, std::vector<int> dims, bool keep) { return max(x, std::move(dims), keep); },
+     [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); }, false},
+    {"min", [](const Tensor& x, std::vector<int> dims, bool keep) { return min(x, std::move(dims), keep); },
+     [](const std::vector<double>& v) { return *std::min_element(v.begin(), v.end()); }, false},
+    {"var", [](const Tensor& x, std::vector<int> dims, bool keep) { return var(x, std::move(dims), keep, false); },
+     varianceOf, false},
+};
+
+class Reduction : public testing::TestWithParam<ReductionCase> {
+ protected:
+  static std::vector<int> someDims(SampleRandom& random, const Shape& shape) {
+    std::vector<int> dims;
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (random.below(2) == 0) dims.push_back(random.below(2) == 0 ? d : d - shape.rank());
+    }
+    return dims;
+  }
+};
+
+TEST_P(Reduction, FollowsItsFormulaOverAnyDimensions) {
+  SampleRandom random(5);
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    const Shape shape = randomShape(random, 0, GetParam().ofNothing);
+    const Arranged input = randomArranged(random, shape, -3, 3);
+    std::vector<int> dims = someDims(random, shape);
+    const Tensor kept = GetParam().op(input.view(), dims, true);
+    if (dims.empty()) {
+      for (int d = 0; d < shape.rank(); ++d) dims.push_back(d);
+    }
+    Shape expected = shape;
+    for (const int d : dims) expected[d < 0 ? d + shape.rank() : d] = 1;
+    ASSERT_EQ(kept.shape(), expected) << input.text();
+    std::vector<std::vector<double>> groups(static_cast<std::size_t>(expected.numel()));
+    const auto values = input.view().toVector<double>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      groups[sourceOf(static_cast<std::int64_t>(i), shape, expected)].push_back(values[i]);
+    const auto got = kept.toVector<double>();
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      ASSERT_NEAR(got[i], GetParam().exact(groups[i]), 1e-12) << input.text();
+    ASSERT_EQ(GetParam().op(input.view(), dims, false).toVector<double>(), got);
+  }
+}
+
+TEST_P(Reduction, HasTheGradientOfItsFormula) {
+  SampleRandom random(6);
+  for (int round = 0; round < kRounds / 4; ++round) {
+    const Shape shape = randomShape(random, 0, false);
+    Arranged input = randomArranged(random, shape, -3, 3);
+    // Equal largest elements have no gradient to compare with.
+    if (input.layout == Layout::Expanded) continue;
+    const std::vector<int> dims = someDims(random, shape);
+    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return square(GetParam().op(in[0], dims, false)); },
+                            {input}),
+              "")
+        << input.text();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Reduction, testing::ValuesIn(kReductions), caseName<ReductionCase>);
+
+TEST(ArgReductions, PointAtTheFirstOfTheLargestAndSmallest) {
+  SampleRandom random(7);
+  for (int round = 0; round < kRounds; ++round) {
+    const Shape shape = randomShape(random, 1, false);
+    const Arranged input = randomArranged(random, shape, -3, 3);
+    const auto dim = static_cast<int>(random.below(static_cast<std::uint64_t>(shape.rank())));
+    const Tensor x = input.view();
+    const Tensor largest = gather(x.contiguous(), dim, argmax(x, dim, true));
+    EXPECT_EQ(largest.toVector<double>(), max(x, {dim}, true).toVector<double>()) << input.text();
+    const Tensor smallest = gather(x.contiguous(), dim, argmin(x, dim, true));
+    EXPECT_EQ(smallest.toVector<double>(), min(x, {dim}, true).toVector<double>()) << input.text();
+  }
+  EXPECT_EQ(argmax(fromVector<double>({2, 5, 5}, {3}), 0).item(), 1);
+  EXPECT_EQ(argmin(fromVector<double>({2, 1, 1}, {3}), 0).item(), 1);
+}
+
+TEST(LargeTensors, GiveTheSameWhenTheWorkIsCutAmongThreads) {
+  const Tensor x = arange(130 * 257).to(DType::F64).view({130, 257}) * 1e-3;
+  double total = 0;
+  for (const double value : (sin(x.t()) * x.t()).toVector<double>()) total += value;
+  double exact = 0;
+  for (int i = 0; i < 130 * 257; ++i) exact += std::sin(i * 1e-3) * i * 1e-3;
+  EXPECT_NEAR(total, exact, 1e-9 * std::abs(exact) + 1e-6);
+  EXPECT_NEAR(sum(sin(x) * x).item(), exact, 1e-9 * std::abs(exact) + 1e-6);
+}
+
+}  // namespace
+}  // namespace lacuna::rt
