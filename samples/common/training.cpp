@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "common/digit_dataset.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 
@@ -39,8 +40,10 @@ void Training::run() {
     throw rt::Error("the data has " + std::to_string(dataset->size()) + " examples, fewer than one batch of " +
                     flags.text("batch"));
   }
-  rt::DataLoader loader(dataset, loaderOptions(flags));
   const std::int64_t steps = flags.integer("steps", 1);
+  rt::LoaderOptions options = loaderOptions(flags);
+  options.sampler = std::make_shared<RepeatSampler>(static_cast<std::size_t>(steps) * options.batch, options.seed);
+  rt::DataLoader loader(dataset, options);
   const std::int64_t log = flags.integer("log", 1);
   loader.start();
   rt::Batch batch;
@@ -48,12 +51,7 @@ void Training::run() {
     const rt::StepScope scope(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(flags.integer("batch")));
     if (number == 0 || !oneBatch) {
       const rt::PhaseScope load(rt::Phase::Load);
-      std::optional<rt::Batch> next = loader.next();
-      if (!next) {
-        loader.start();
-        next = loader.next();
-      }
-      batch = std::move(*next);
+      batch = *loader.next();
     }
     const rt::Tensor loss = step(number, batch);
     if (number % log == 0 || number + 1 == steps) {

@@ -6,8 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "common/batches.h"
-#include "common/digits.h"
+#include "common/digit_dataset.h"
 #include "common/flags.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
@@ -97,7 +96,8 @@ class Run {
   explicit Run(const Flags& flags)
       : flags_(flags),
         fault_(flags.text("fault")),
-        digits_(samples::syntheticDigits(4000, static_cast<std::uint64_t>(flags.integer("seed")))),
+        digits_(std::make_shared<const samples::Digits>(
+            samples::syntheticDigits(4000, static_cast<std::uint64_t>(flags.integer("seed"))))),
         net_(flags.integer("hidden", 1), chosen(flags, "conv_bias", "bias-before-norm", "on", "off") == "on"),
         optimizer_(net_.parameters(), {.rate = 0.02, .momentum = 0.9}),
         toNone_(chosen(flags, "zero_grad", "zero-grad-memset", "zero", "none") == "none") {
@@ -108,37 +108,45 @@ class Run {
 
   void train() {
     const rt::AnomalyMode debug(chosen(flags_, "debug", "debug-mode", "on", "off") == "on");
-    samples::Batches batches(digits_, loaderOptions());
     const std::int64_t steps = flags_.integer("steps", 1);
     const std::int64_t log = flags_.integer("log", 1);
+    rt::DataLoader loader(std::make_shared<samples::DigitDataset>(digits_, hooks()), loaderOptions());
+    loader.start();
     for (std::int64_t step = 0; step < steps; ++step) {
       const rt::StepScope scope(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(flags_.integer("batch")));
-      const Tensor loss = trainStep(batches);
+      const Tensor loss = trainStep(loader);
       if (fault_ == "memory-spike" && step % 20 == 19) evaluateWithHistory();
       if (step % log == 0 || step + 1 == steps) report(step, loss);
     }
   }
 
  private:
-  samples::BatchOptions loaderOptions() const {
-    samples::BatchOptions options;
-    options.batch = flags_.integer("batch", 2);
-    options.prefetch = static_cast<int>(flags_.integer("loader.prefetch", 1));
+  rt::LoaderOptions loaderOptions() const {
+    rt::LoaderOptions options;
+    options.batch = static_cast<std::size_t>(flags_.integer("batch", 2));
+    options.prefetch = static_cast<unsigned>(flags_.integer("loader.prefetch", 1));
     options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
+    const auto steps = static_cast<std::size_t>(flags_.integer("steps", 1));
+    options.sampler = std::make_shared<samples::RepeatSampler>(steps * options.batch, options.seed);
     const bool starved = fault_ == "starved-workers";
-    const bool computes = fault_ == "heavy-decode";
-    const char* const fault = starved ? "starved-workers" : computes ? "heavy-decode" : "slow-loader";
-    const std::string workers = chosen(flags_, "loader.workers", fault, starved ? "1" : "0", "2");
-    options.workers = std::stoi(workers);
-    // Storage that takes its time: the thread sleeps, so more workers help.
-    const auto delay = std::chrono::milliseconds(fault_ == "slow-loader" ? 20 : starved ? 25 : 0);
-    options.onFetch = [delay](std::uint64_t) { std::this_thread::sleep_for(delay); };
-    if (computes) options.onDecode = decodeSlowly;
+    const char* const fault = starved ? "starved-workers" : fault_ == "heavy-decode" ? "heavy-decode" : "slow-loader";
+    options.workers =
+        static_cast<unsigned>(std::stoul(chosen(flags_, "loader.workers", fault, starved ? "1" : "0", "2")));
     return options;
   }
 
+  samples::DigitDataset::Hooks hooks() const {
+    samples::DigitDataset::Hooks hooks;
+    // Storage that takes its time: the thread sleeps, so more workers help.
+    const int delay = fault_ == "slow-loader" ? 20 : fault_ == "starved-workers" ? 25 : 0;
+    if (delay > 0)
+      hooks.onFetch = [delay](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(delay)); };
+    if (fault_ == "heavy-decode") hooks.onDecode = decodeSlowly;
+    return hooks;
+  }
+
   /// A decoder that computes: a checksum, bit by bit, of as much data as takes some 12 ms.
-  static void decodeSlowly(std::uint64_t number) {
+  static void decodeSlowly(std::size_t number) {
     std::uint32_t sum = static_cast<std::uint32_t>(number);
     for (std::uint32_t byte = 0; byte < 1'500'000; ++byte) {
       sum ^= byte & 0xff;
@@ -148,17 +156,17 @@ class Run {
     (void)keep;
   }
 
-  Tensor trainStep(samples::Batches& batches) {
-    samples::Batch batch;
+  Tensor trainStep(rt::DataLoader& loader) {
+    rt::Batch batch;
     {
       const rt::PhaseScope load(rt::Phase::Load);
-      batch = batches.next();
+      batch = *loader.next();
     }
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      const Tensor scores = net_(batch.pictures);
-      loss = rt::crossEntropy(scores, batch.labels);
+      const Tensor scores = net_(batch[0]);
+      loss = rt::crossEntropy(scores, batch[1]);
       if (fault_ == "tiny-ops") confidence_ = confidenceOneByOne(scores.detach());
     }
     if (fault_ == "leak") losses_.push_back(loss);  // with its whole graph and all that the graph saved
@@ -189,9 +197,9 @@ class Run {
 
   // An evaluation of the whole data set at once that forgot NoGrad.
   void evaluateWithHistory() {
-    const auto count = static_cast<std::int64_t>(digits_.size());
-    const Tensor pictures = rt::fromVector(digits_.pixels, {count, samples::kDigitPixels}) * (1.0 / 16);
-    const Tensor loss = rt::crossEntropy(net_(pictures), rt::fromVector(digits_.labels, {count}));
+    const auto count = static_cast<std::int64_t>(digits_->size());
+    const Tensor pictures = rt::fromVector(digits_->pixels, {count, samples::kDigitPixels}) * (1.0 / 16);
+    const Tensor loss = rt::crossEntropy(net_(pictures), rt::fromVector(digits_->labels, {count}));
     std::printf("  evaluation loss %.6f\n", loss.item());
   }
 
@@ -204,7 +212,7 @@ class Run {
 
   const Flags& flags_;
   std::string fault_;
-  samples::Digits digits_;
+  std::shared_ptr<const samples::Digits> digits_;
   Net net_;
   rt::optim::Sgd optimizer_;
   bool toNone_;

@@ -1,19 +1,15 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <cstdio>
-#include <exception>
-#include <limits>
 
-#include "common/batches.h"
-#include "common/digits.h"
-#include "common/flags.h"
+#include "common/digit_dataset.h"
+#include "common/training.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
-#include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/random.h"
+#include "lacuna/runtime/schedule.h"
 
 namespace {
 
@@ -27,7 +23,7 @@ Flags parseFlags(int argc, char** argv) {
   flags.add("steps", "1000", "training steps")
       .knob("batch", "64", "pictures per step")
       .add("hidden", "128", "width of the two hidden layers")
-      .add("rate", "0.1", "learning rate")
+      .add("rate", "0.1", "learning rate at the start; falls along a cosine")
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
       .add("data", "", "digits.csv or digits.csv.gz of scikit-learn; synthetic digits without it")
@@ -48,43 +44,32 @@ double accuracy(rt::nn::Module& net, const Digits& digits) {
   return rt::sum(hits).item() / static_cast<double>(count);
 }
 
-void train(rt::nn::Module& net, const Digits& digits, const Flags& flags) {
+void train(rt::nn::Module& net, std::shared_ptr<const Digits> digits, const Flags& flags) {
   rt::optim::Sgd optimizer(net.parameters(), {.rate = flags.number("rate"), .momentum = 0.9});
   optimizer.setFused(flags.on("optimizer.fused"));
-  samples::BatchOptions options;
-  options.batch = flags.integer("batch", 1);
-  options.workers = static_cast<int>(flags.integer("loader.workers"));
-  options.prefetch = static_cast<int>(flags.integer("loader.prefetch", 1));
-  options.seed = static_cast<std::uint64_t>(flags.integer("seed"));
-  samples::Batches batches(digits, options);
-  const std::int64_t steps = flags.integer("steps", 1);
-  const std::int64_t log = flags.integer("log", 1);
-  for (std::int64_t step = 0; step < steps; ++step) {
-    const rt::StepScope scope(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(options.batch));
-    samples::Batch batch;
-    {
-      const rt::PhaseScope load(rt::Phase::Load);
-      batch = batches.next();
-    }
+  rt::optim::Schedule schedule(optimizer, rt::optim::cosineDecay(flags.integer("steps", 1)));
+  samples::Training training{flags};
+  training.dataset = std::make_shared<samples::DigitDataset>(std::move(digits));
+  training.step = [&](std::int64_t, rt::Batch& batch) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      loss = rt::crossEntropy(net(batch.pictures), batch.labels);
+      loss = rt::crossEntropy(net(batch[0]), batch[1]);
     }
     loss.backward();
     optimizer.step();
+    schedule.step();
     optimizer.zeroGrad(flags.text("zero_grad") == "none");
-    if (step % log == 0 || step + 1 == steps) {
-      std::printf("step %lld loss %.6f\n", static_cast<long long>(step), loss.item());
-    }
-  }
+    return loss;
+  };
+  training.run();
 }
 
-int run(const Flags& flags) {
+void run(const Flags& flags) {
   const auto seed = static_cast<std::uint64_t>(flags.integer("seed"));
-  Digits digits =
-      flags.text("data").empty() ? samples::syntheticDigits(2000, seed) : samples::readDigits(flags.text("data"));
-  const Digits test = samples::takeTestSet(digits, 7);
+  const auto digits = std::make_shared<Digits>(flags.text("data").empty() ? samples::syntheticDigits(2000, seed)
+                                                                          : samples::readDigits(flags.text("data")));
+  const Digits test = samples::takeTestSet(*digits, 7);
   rt::manualSeed(seed);
   const std::int64_t hidden = flags.integer("hidden", 1);
   rt::nn::Sequential net;
@@ -93,17 +78,11 @@ int run(const Flags& flags) {
   net.nameTree("net");
   train(net, digits, flags);
   std::printf("accuracy %.4f on %zu digits that were not trained on\n", accuracy(net, test), test.size());
-  std::printf("peak memory %.2f MiB\n", static_cast<double>(rt::memoryStats().peakActive) / (1024.0 * 1024.0));
-  return 0;
+  samples::printPeakMemory();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(parseFlags(argc, argv));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "mlp_digits: %s\n", error.what());
-    return 1;
-  }
+  return samples::runSample("mlp_digits", [&] { run(parseFlags(argc, argv)); });
 }

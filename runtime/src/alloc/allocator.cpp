@@ -13,7 +13,7 @@
 
 #include "backend/common/queue.h"
 #include "core/spin_lock.h"
-#include "instrument/observer.h"
+#include "instrument/operator_recorder.h"
 
 namespace lacuna::rt {
 
@@ -341,6 +341,10 @@ class RangeAllocator : public Allocator {
     if (instrument::sinks() == 0) [[likely]]
       return;
     instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor, position());
+    if (!instrument::recordingOperators() || !ordered_) return;
+    const DeviceType device = backed_ ? DeviceType::Cpu : DeviceType::Meta;
+    if (action == LACUNA_RT_MEMORY_ALLOCATE) instrument::recordAllocation(block, device);
+    if (action == LACUNA_RT_MEMORY_FREE) instrument::recordFree(block, device);
   }
 
   [[nodiscard]] std::uint64_t position() const { return backed_ && ordered_ ? CpuQueue::instance().enqueued() : 0; }

@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "core/layout.h"
+#include "instrument/operator_recorder.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -126,6 +127,8 @@ Tensor Op::donateOrEmptyLike(const Tensor& x) const {
   const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && isDense(x) && !impl->storage->host &&
                     (!impl->autograd || (impl->autograd->gradFn && impl->autograd->hooks.empty()));
   if (mine && impl->storage->bytes == x.sizeBytes()) {
+    if (instrument::recordingOperators()) [[unlikely]]
+      instrument::recordTakeOver(x);
     return makeView(impl->storage, impl->shape, impl->strides, impl->offset, impl->dtype);
   }
   return emptyLike(x);

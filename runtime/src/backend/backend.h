@@ -134,6 +134,8 @@ struct AdamArguments {
 };
 void sgd(const UpdateItem* items, std::size_t count, DType dtype, const SgdArguments& arguments);
 void adam(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments);
+/// Adam's direction, scaled per parameter to that parameter's norm.
+void lamb(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments);
 
 }  // namespace kernel
 }  // namespace lacuna::rt

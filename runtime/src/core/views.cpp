@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "instrument/operator_recorder.h"
 #include "lacuna/runtime/ops.h"
 
 /// Views and copies. A view enqueues nothing; its node has the operator's name all the same.
@@ -120,6 +121,8 @@ Shape resolve(const Tensor& x, Shape shape, const char* op) {
 }  // namespace
 
 View viewOf(const Tensor& tensor) {
+  if (instrument::recordingOperators()) [[unlikely]]
+    instrument::recordUse(tensor);
   const TensorImpl& impl = *tensor.impl();
   return {tensor.data(), impl.shape, impl.strides, impl.dtype};
 }

@@ -94,6 +94,7 @@ std::optional<Batch> DataLoader::next() {
   PhaseScope phase(Phase::Load);
   if (options_.workers > 0) return nextFromWorkers();
   if (epoch_->exhausted()) return std::nullopt;
+  const LoaderScope scope(LoaderStage::Wait, number_, -1, ticket_);
   const LoaderTask task = epoch_->cut(ticket_++, options_);
   LoaderOutcome outcome = runTask({dataset_, options_.collate, number_}, task, -1, {});
   if (!outcome.error.empty()) throw Error(outcome.error);

@@ -19,6 +19,7 @@
 
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
+#include "instrument/operator_recorder.h"
 #include "instrument/profile_table.h"
 #include "lacuna/runtime/instrument.h"
 
@@ -256,6 +257,7 @@ std::uint32_t directionOf(const OpContext& op) {
 
 void opBegin(OpContext& op, std::span<const Tensor* const> inputs) {
   op.announced = true;
+  if (recordingOperators()) recordOperator(op, inputs);
   op.correlation = op.composite ? 0 : nextCorrelation();
   const Name* shapes = shapesOf(inputs);
   op.shapes = shapes != nullptr ? shapes->text : "";

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <charconv>
 #include <cmath>
 
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "instrument/module_range.h"
+#include "instrument/operator_recorder.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
@@ -28,6 +30,13 @@ void* dataOf(const Tensor& tensor) {
   return tensor.defined() ? tensor.data() : nullptr;
 }
 
+void needsGradients(const char* op, const std::vector<Tensor>& parameters) {
+  for (const Tensor& parameter : parameters) {
+    if (parameter.impl()->autograd && parameter.impl()->autograd->afterAccumulate)
+      fail(op, "an optimizer updates these parameters within the backward (stepInBackward), so there are no gradients");
+  }
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Tensor> parameters)
@@ -39,11 +48,66 @@ Optimizer::Optimizer(std::vector<Tensor> parameters)
   }
 }
 
+Optimizer::~Optimizer() {
+  stepInBackward(false);
+}
+
+void Optimizer::stepInBackward(bool on) {
+  if (on == inBackward_) return;
+  if (on) {
+    for (const Tensor& parameter : parameters_) {
+      if (parameter.impl()->meta().afterAccumulate)
+        fail("stepInBackward", "another optimizer updates one of the parameters already");
+    }
+  }
+  inBackward_ = on;
+  iterationOpen_ = false;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto& hook = parameters_[i].impl()->meta().afterAccumulate;
+    if (on) {
+      hook = [this, i](Tensor&) { updateOne(i); };
+    } else {
+      hook = nullptr;
+    }
+  }
+}
+
+void Optimizer::updateOne(std::size_t index) {
+  const PhaseScope phase(Phase::Optimizer);
+  const NoGrad noGrad;
+  const OptimizerDirection direction;
+  if (!iterationOpen_) {
+    iterationOpen_ = true;
+    ++steps_;
+    updated_.assign(parameters_.size(), false);
+  }
+  if (updated_[index]) {
+    fail(kind(),
+         "a second backward before step(): an optimizer that works within the backward cannot add gradients up");
+  }
+  updated_[index] = true;
+  const Tensor& parameter = parameters_[index];
+  updateNow({{index, parameter, parameter.grad().to(parameter.dtype()).contiguous()}});
+  parameter.setGrad({});
+}
+
+void Optimizer::updateNow(const std::vector<Entry>& entries) {
+  update(entries);
+  for (const Entry& entry : entries) {
+    bumpVersion(entry.parameter);
+    if (!instrument::recordingOperators()) [[likely]]
+      continue;
+    for (const Tensor& used : {entry.parameter, entry.gradient, first_[entry.index], second_[entry.index]})
+      instrument::recordUse(used);
+  }
+}
+
 void Optimizer::step() {
   const PhaseScope phase(Phase::Optimizer);
   const NoGrad noGrad;
   const OptimizerDirection direction;
-  ++steps_;
+  if (!iterationOpen_) ++steps_;
+  iterationOpen_ = false;
   std::vector<std::vector<Entry>> groups;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     Tensor gradient = parameters_[i].grad();
@@ -58,10 +122,7 @@ void Optimizer::step() {
     if (group == nullptr) group = &groups.emplace_back();
     group->push_back({i, parameters_[i], std::move(gradient)});
   }
-  for (const auto& group : groups) update(group);
-  for (const auto& group : groups) {
-    for (const Entry& entry : group) bumpVersion(entry.parameter);
-  }
+  for (const auto& group : groups) updateNow(group);
 }
 
 void Optimizer::zeroGrad(bool toNone) {
@@ -94,15 +155,28 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
 }
 
 void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps) {
+  const auto placeOf = [this](const std::string& name) {
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+    const std::string_view part(end, static_cast<std::size_t>(name.data() + name.size() - end));
+    if (error != std::errc() || index >= parameters_.size() || (part != ".first" && part != ".second"))
+      fail(kind(), "state '" + name + "' belongs to none of the " + std::to_string(parameters_.size()) + " parameters");
+    return std::pair(index, part == ".first");
+  };
+  if (steps < 0) fail(kind(), "a state after " + std::to_string(steps) + " steps");
   for (const auto& [name, tensor] : state) {
-    const std::size_t dot = name.find('.');
-    const std::size_t index = dot == std::string::npos ? parameters_.size() : std::stoul(name.substr(0, dot));
-    if (index >= parameters_.size()) fail("optimizer", "state '" + name + "' belongs to no parameter");
-    if (tensor.defined() && tensor.shape() != parameters_[index].shape()) {
-      fail("optimizer", "state '" + name + "' " + tensor.shape().toString() + " for a parameter " +
-                            parameters_[index].shape().toString());
+    const Tensor& parameter = parameters_[placeOf(name).first];
+    if (tensor.defined() && (tensor.shape() != parameter.shape() || tensor.dtype() != parameter.dtype())) {
+      fail(kind(), "state '" + name + "' is " + rt::name(tensor.dtype()) + tensor.shape().toString() +
+                       " for a parameter " + rt::name(parameter.dtype()) + parameter.shape().toString());
     }
-    (name.substr(dot) == ".first" ? first_ : second_)[index] = tensor;
+  }
+  const NoGrad noGrad;
+  for (auto* states : {&first_, &second_}) states->assign(parameters_.size(), Tensor());
+  for (const auto& [name, tensor] : state) {
+    if (!tensor.defined()) continue;
+    const auto [index, first] = placeOf(name);
+    stateOf(first ? first_ : second_, index, first ? "first" : "second").copy_(tensor);
   }
   steps_ = steps;
 }
@@ -166,7 +240,37 @@ void Adam::update(const std::vector<Entry>& entries) {
             });
 }
 
+Lamb::Lamb(std::vector<Tensor> parameters, LambOptions options) : Optimizer(std::move(parameters)), options_(options) {
+  rate_ = options.rate;
+}
+
+void Lamb::update(const std::vector<Entry>& entries) {
+  static const OpInfo kInfo{"lamb"};
+  const Op op(kInfo, {});
+  std::vector<kernel::UpdateItem> items;
+  std::size_t bytes = 0;
+  for (const Entry& entry : entries) {
+    items.push_back({entry.parameter.data(), entry.gradient.data(), dataOf(stateOf(first_, entry.index, "exp_avg")),
+                     dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel()});
+    bytes += entry.parameter.sizeBytes() * 10;
+  }
+  const auto step = static_cast<double>(steps_);
+  const kernel::AdamArguments arguments{rate_,
+                                        options_.beta1,
+                                        options_.beta2,
+                                        options_.epsilon,
+                                        options_.weightDecay,
+                                        1 - std::pow(options_.beta1, step),
+                                        1 - std::pow(options_.beta2, step),
+                                        true};
+  op.launch(entries[0].parameter.device(), {bytes},
+            [items = std::move(items), arguments, type = entries[0].parameter.dtype()] {
+              kernel::lamb(items.data(), items.size(), type, arguments);
+            });
+}
+
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
+  needsGradients("clipGradNorm", parameters);
   const NoGrad noGrad;
   Tensor total;
   for (const Tensor& parameter : parameters) {
@@ -186,6 +290,7 @@ Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
 
 void clipGradValue(const std::vector<Tensor>& parameters, double maximum) {
   if (!(maximum >= 0)) fail("clipGradValue", "the bound " + std::to_string(maximum) + " is negative");
+  needsGradients("clipGradValue", parameters);
   const NoGrad noGrad;
   for (const Tensor& parameter : parameters) {
     Tensor gradient = parameter.grad();

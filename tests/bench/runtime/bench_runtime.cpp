@@ -46,6 +46,7 @@ struct Sides {
 /// Medians of nanoseconds per operator or step; NaN for a side that is not there.
 struct Times {
   double own, profiled, torch;
+  double profiledOverOwn;  ///< median of the rounds' ratios
 };
 
 double medianOf(const std::vector<double>& values) {
@@ -63,7 +64,9 @@ Times measure(Sides& sides, const std::string& name, int count, int rounds) {
       if (round >= 0) all[i].push_back(took);
     }
   }
-  return {medianOf(all[0]), medianOf(all[1]), medianOf(all[2])};
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < all[1].size(); ++i) ratios.push_back(all[1][i] / all[0][i]);
+  return {medianOf(all[0]), medianOf(all[1]), medianOf(all[2]), medianOf(ratios)};
 }
 
 void dispatch(Sides& sides) {
@@ -79,6 +82,24 @@ void dispatch(Sides& sides) {
     if (name == "plain") hook = times.profiled - times.own;
   }
   if (sides.profiled) print("runtime.hook_ns_per_op", hook, "ns");
+}
+
+/// Whole training steps. The profiled one is compared pair by pair, so that slow changes of the machine cancel out.
+void models(Sides& sides) {
+  const std::array<std::pair<std::string, int>, 3> networks{{{"mlp", 40}, {"transformer", 1}, {"resnet18", 1}}};
+  double worst = 0;
+  for (const auto& [name, count] : networks) {
+    const Times times = measure(sides, "step_" + name, count, name == "resnet18" ? 9 : 15);
+    print("runtime." + name + "_step_ms", times.own / 1e6, "ms");
+    if (sides.torch) {
+      print("runtime." + name + "_libtorch_step_ms", times.torch / 1e6, "ms");
+      print("runtime." + name + "_over_libtorch", times.own / times.torch, "ratio");
+    }
+    if (!sides.profiled || name == "mlp") continue;
+    print("runtime." + name + "_profiled_step_over_plain", times.profiledOverOwn, "ratio");
+    worst = std::max(worst, times.profiledOverOwn);
+  }
+  if (sides.profiled) print("runtime.profiled_step_over_plain", worst, "ratio");
 }
 
 int usage(int code) {
@@ -116,5 +137,6 @@ int main(int argc, char** argv) {
   }
   if (exists(bin / "torch_server")) sides.torch.emplace(std::vector<std::string>{bin / "torch_server"});
   if (part != "models") dispatch(sides);
+  if (part != "dispatch") models(sides);
   return 0;
 }

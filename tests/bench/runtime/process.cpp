@@ -14,7 +14,7 @@ namespace bench {
 namespace {
 
 [[noreturn]] void give(const std::string& what) {
-  std::fprintf(stderr, "bench_runtime: %s\n", what.c_str());
+  std::fprintf(stderr, "%s\n", what.c_str());
   std::exit(1);
 }
 

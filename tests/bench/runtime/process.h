@@ -20,7 +20,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   Process& operator=(Process&&) = delete;
-  /// Nanoseconds that it took.
+  /// Nanoseconds that it took, or the value that was asked for.
   double ask(const std::string& workload, int count);
 
  private:

@@ -8,11 +8,16 @@
 
 namespace bench {
 
-int serve(const Workloads& workloads) {
+int serve(const Workloads& workloads, const Values& values) {
   std::map<std::string, Workload> made;
   std::string name;
   int count = 0;
   while (std::cin >> name >> count) {
+    if (const auto value = values.find(name); value != values.end()) {
+      std::printf("%.17g\n", value->second());
+      std::fflush(stdout);
+      continue;
+    }
     if (!made.contains(name)) {
       const auto found = workloads.find(name);
       if (found == workloads.end()) {

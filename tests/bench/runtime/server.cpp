@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The workloads of bench_runtime on the runtime itself.
+#include "bench/runtime/trainers.h"
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "workloads.h"
 
@@ -34,10 +36,23 @@ bench::Workload chain() {
   };
 }
 
+bench::Workload steps(const std::string& network) {
+  return [trainer = bench::makeTrainer(network, rt::kCpu), number = std::uint64_t{0}](int count) mutable {
+    for (int i = 0; i < count; ++i) {
+      const rt::StepScope scope(number++);
+      trainer.step();
+    }
+    rt::synchronize();
+  };
+}
+
 }  // namespace
 
 int main() {
-  return bench::serve({{"dispatch_plain", [] { return adds(false); }},
-                       {"dispatch_grad", [] { return adds(true); }},
-                       {"dispatch_fwdbwd", [] { return chain(); }}});
+  bench::Workloads workloads{{"dispatch_plain", [] { return adds(false); }},
+                             {"dispatch_grad", [] { return adds(true); }},
+                             {"dispatch_fwdbwd", [] { return chain(); }}};
+  for (const std::string network : {"mlp", "resnet18", "transformer"})
+    workloads["step_" + network] = [=] { return steps(network); };
+  return bench::serve(workloads);
 }

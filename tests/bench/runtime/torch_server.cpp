@@ -7,6 +7,7 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/ones.h>
 
+#include "torch_models.h"
 #include "workloads.h"
 
 namespace {
@@ -33,10 +34,29 @@ bench::Workload chain() {
   };
 }
 
+bench::Workload steps(const std::string& network) {
+  return [step = bench::makeTorchStep(network)](int count) {
+    for (int i = 0; i < count; ++i) step();
+  };
+}
+
+double peakOf(const std::string& network) {
+  bench::countTorchMemory();
+  const auto step = bench::makeTorchStep(network);
+  for (int i = 0; i < 2; ++i) step();
+  return bench::torchPeakBytes();
+}
+
 }  // namespace
 
 int main() {
-  return bench::serve({{"dispatch_plain", [] { return adds(false); }},
-                       {"dispatch_grad", [] { return adds(true); }},
-                       {"dispatch_fwdbwd", [] { return chain(); }}});
+  bench::Workloads workloads{{"dispatch_plain", [] { return adds(false); }},
+                             {"dispatch_grad", [] { return adds(true); }},
+                             {"dispatch_fwdbwd", [] { return chain(); }}};
+  bench::Values values;
+  for (const std::string network : {"mlp", "resnet18", "transformer"}) {
+    workloads["step_" + network] = [=] { return steps(network); };
+    values["peak_" + network] = [=] { return peakOf(network); };
+  }
+  return bench::serve(workloads, values);
 }

@@ -55,6 +55,59 @@ TEST(Adam, FollowsTheFormula) {
   }
 }
 
+TEST(Lamb, FollowsTheFormula) {
+  const std::vector<double> start{1, -2, 0.5};
+  const Tensor p = fromVector(start, {3}).clone().setRequiresGrad();
+  const LambOptions options{.rate = 0.01, .weightDecay = 0.1};
+  Lamb lamb({p}, options);
+  std::vector<double> value = start;
+  std::vector<double> m(3);
+  std::vector<double> v(3);
+  for (int i = 1; i <= 3; ++i) {
+    p.setGrad(fromVector<double>({0.3 * i, -0.1, 0.7}, {3}));
+    lamb.step();
+    std::vector<double> along(3);
+    double own = 0;
+    double length = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double g = k == 0 ? 0.3 * i : k == 1 ? -0.1 : 0.7;
+      m[k] = 0.9 * m[k] + 0.1 * g;
+      v[k] = 0.999 * v[k] + 0.001 * g * g;
+      along[k] = m[k] / (1 - std::pow(0.9, i)) / (std::sqrt(v[k] / (1 - std::pow(0.999, i))) + 1e-6) + 0.1 * value[k];
+      own += value[k] * value[k];
+      length += along[k] * along[k];
+    }
+    for (std::size_t k = 0; k < 3; ++k) value[k] -= 0.01 * std::sqrt(own / length) * along[k];
+    const auto got = p.detach().toVector<double>();
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(got[k], value[k], 1e-12) << "step " << i << ", element " << k;
+  }
+}
+
+TEST(Lamb, StartsAParameterThatIsZero) {
+  const Tensor p = parameter(0);
+  Lamb lamb({p}, {.rate = 0.5});
+  stepWith(lamb, p, 2);
+  EXPECT_NEAR(p.item(), -0.5, 1e-5) << "without a norm to follow, the step is the rate";
+}
+
+/// Large enough to be cut among threads, and of a length that no piece divides.
+TEST(Lamb, OfALargeParameterIsTheSameAsOfItsCopyInDoublePrecision) {
+  const std::int64_t count = 100003;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+  const Tensor single = fromVector(values, {count}).clone().setRequiresGrad();
+  const Tensor wide = single.detach().to(DType::F64).setRequiresGrad();
+  Lamb a({single}, {.rate = 0.1});
+  Lamb b({wide}, {.rate = 0.1});
+  for (int i = 0; i < 3; ++i) {
+    single.setGrad(cos(single.detach()));
+    wide.setGrad(cos(wide.detach()));
+    a.step();
+    b.step();
+  }
+  EXPECT_LT(max(abs(single.detach().to(DType::F64) - wide.detach())).item(), 1e-5);
+}
+
 TEST(Optimizer, FusedAndUnfusedAgree) {
   double results[2];
   for (const bool fused : {false, true}) {

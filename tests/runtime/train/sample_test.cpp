@@ -18,8 +18,9 @@ struct Outcome {
   std::string text;
 };
 
-Outcome run(const std::string& command) {
-  const std::string full = std::string(LACUNA_BIN_DIR) + "/" + command + " 2>&1";
+/// `environment` as in a shell: "NAME=value ".
+Outcome run(const std::string& command, const std::string& environment = "") {
+  const std::string full = environment + std::string(LACUNA_BIN_DIR) + "/" + command + " 2>&1";
   FILE* pipe = ::popen(full.c_str(), "r");
   Outcome out{-1, ""};
   std::array<char, 4096> buffer{};
@@ -41,7 +42,7 @@ double accuracyIn(const std::string& text) {
 }
 
 TEST_F(Samples, MlpLearnsTheSyntheticDigits) {
-  const Outcome out = run("mlp_digits --steps 400");
+  const Outcome out = run("mlp_digits");
   EXPECT_EQ(out.status, 0) << out.text;
   EXPECT_GT(accuracyIn(out.text), 0.97) << out.text;
 }
@@ -51,6 +52,22 @@ TEST_F(Samples, MlpLearnsTheRealDigits) {
   if (digits.empty()) GTEST_SKIP() << "no digits.csv.gz; apt-get install python3-sklearn, or -DLACUNA_DIGITS=FILE";
   const Outcome out = run("mlp_digits --data " + digits);
   EXPECT_GT(accuracyIn(out.text), 0.97) << out.text;
+}
+
+TEST_F(Samples, RunningWithoutTheQueueGivesTheSameLosses) {
+  const std::string command = "mlp_digits --steps 60 --log 1";
+  const Outcome synchronous = run(command, "LACUNA_SYNC=1 ");
+  EXPECT_THAT(synchronous.text, HasSubstr("step 59 loss"));
+  EXPECT_EQ(synchronous.text, run(command).text);
+}
+
+TEST_F(Samples, TheMemoryLimitListsTheLargestTensors) {
+  const Outcome out = run("mlp_digits --steps 2 --hidden 2048", "LACUNA_MEMORY_LIMIT=20M ");
+  EXPECT_EQ(out.status, 1);
+  EXPECT_THAT(out.text, HasSubstr("no memory for"));
+  EXPECT_THAT(out.text, HasSubstr("the limit is 20971520 bytes"));
+  EXPECT_THAT(out.text, HasSubstr("16777216 bytes, parameter, by")) << out.text;
+  EXPECT_THAT(run("mlp_digits --steps 2", "LACUNA_MEMORY_LIMIT=lots ").text, HasSubstr("'lots' is no size"));
 }
 
 TEST_F(Samples, EqualSeedsGiveEqualLosses) {
@@ -74,8 +91,8 @@ TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
 
 TEST_F(Samples, EveryFaultTrains) {
   for (const char* fault :
-       {"none", "slow-loader", "starved-workers", "sync-each-step", "tiny-ops", "alloc-churn", "leak", "memory-spike",
-        "bias-before-norm", "zero-grad-memset", "debug-mode", "unfused-optimizer"}) {
+       {"none", "slow-loader", "starved-workers", "heavy-decode", "sync-each-step", "tiny-ops", "alloc-churn", "leak",
+        "memory-spike", "bias-before-norm", "zero-grad-memset", "debug-mode", "unfused-optimizer"}) {
     const Outcome out = run(std::string("faulty --steps 4 --batch 32 --hidden 64 --log 1 --fault ") + fault);
     EXPECT_EQ(out.status, 0) << fault << ": " << out.text;
     EXPECT_THAT(out.text, HasSubstr("step 3 loss")) << fault;

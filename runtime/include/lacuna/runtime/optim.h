@@ -13,12 +13,19 @@ namespace lacuna::rt::optim {
 class Optimizer {
  public:
   explicit Optimizer(std::vector<Tensor> parameters);
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
+  [[nodiscard]] virtual const char* kind() const = 0;
+
   /// Updates every parameter that has a gradient, inside the optimizer phase.
   void step();
+  /// While on, a backward updates each parameter as soon as its gradient is complete and drops the gradient, so that no
+  /// two of them are held at once. step() still belongs after each backward: it ends the iteration. What needs all
+  /// gradients at once (clipping by norm, adding up over several backwards) is refused with an Error, as is a second
+  /// optimizer for one of the parameters.
+  void stepInBackward(bool on = true);
   /// Drops the gradients, or fills them with zeros.
   void zeroGrad(bool toNone = true);
   [[nodiscard]] double rate() const { return rate_; }
@@ -27,8 +34,10 @@ class Optimizer {
   void setFused(bool on) { fused_ = on; }
   [[nodiscard]] const std::vector<Tensor>& parameters() const { return parameters_; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }
-  /// State tensors in a fixed order, undefined where a parameter never had a gradient: for saving.
+  /// State tensors in a fixed order, undefined where a parameter never had a gradient: for saving (see checkpoint.h).
   [[nodiscard]] std::vector<std::pair<std::string, Tensor>> state() const;
+  /// Copies the state; what is not named is as if there had been no step. Throws, and changes nothing, when a name,
+  /// shape or type does not belong to this optimizer.
   void setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps);
 
  protected:
@@ -46,8 +55,14 @@ class Optimizer {
   std::int64_t steps_ = 0;
 
  private:
+  void updateNow(const std::vector<Entry>& entries);
+  void updateOne(std::size_t index);
+
   std::vector<Tensor> parameters_;
   bool fused_ = true;
+  bool inBackward_ = false;
+  bool iterationOpen_ = false;  ///< a backward has updated parameters since the last step()
+  std::vector<bool> updated_;   ///< by that backward
 };
 
 struct SgdOptions {
@@ -60,6 +75,7 @@ struct SgdOptions {
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<Tensor> parameters, SgdOptions options);
+  [[nodiscard]] const char* kind() const override { return "sgd"; }
 
  protected:
   void update(const std::vector<Entry>& entries) override;
@@ -79,6 +95,7 @@ struct AdamOptions {
 class Adam : public Optimizer {
  public:
   Adam(std::vector<Tensor> parameters, AdamOptions options) : Adam(std::move(parameters), options, false) {}
+  [[nodiscard]] const char* kind() const override { return decoupled_ ? "adamw" : "adam"; }
 
  protected:
   Adam(std::vector<Tensor> parameters, AdamOptions options, bool decoupled);
@@ -92,6 +109,26 @@ class Adam : public Optimizer {
 class AdamW : public Adam {
  public:
   AdamW(std::vector<Tensor> parameters, AdamOptions options) : Adam(std::move(parameters), options, true) {}
+};
+
+struct LambOptions {
+  double rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weightDecay = 0.01;
+};
+/// Adam's direction with decoupled decay, made as long as the parameter itself (You et al., 2019): for large batches.
+class Lamb : public Optimizer {
+ public:
+  Lamb(std::vector<Tensor> parameters, LambOptions options);
+  [[nodiscard]] const char* kind() const override { return "lamb"; }
+
+ protected:
+  void update(const std::vector<Entry>& entries) override;
+
+ private:
+  LambOptions options_;
 };
 
 /// Scales all gradients so that their norm is at most `maximum`; does not wait for the queue. Returns the norm before.

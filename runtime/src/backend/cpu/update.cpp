@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "backend/cpu/loops.h"
@@ -57,6 +59,72 @@ void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, s
   }
 }
 
+/// LAMB needs the whole direction's norm before it can take the first step along it. The direction is made twice rather
+/// than kept; pieces of a fixed size make the norms the same for every number of threads.
+template <class T>
+class LambUpdate {
+ public:
+  using W = WideT<T>;
+  LambUpdate(const kernel::UpdateItem& item, const kernel::AdamArguments& a)
+      : item_(item),
+        b1_(static_cast<W>(a.beta1)),
+        b2_(static_cast<W>(a.beta2)),
+        share_(static_cast<W>(1 / a.correction1)),
+        root_(static_cast<W>(1 / std::sqrt(a.correction2))),
+        decay_(static_cast<W>(a.decay)),
+        epsilon_(static_cast<W>(a.epsilon)) {}
+
+  void run(double rate) {
+    const std::int64_t size = (item_.count + kPieces - 1) / kPieces;
+    parallelFor(kPieces, std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(size, 1)),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i)
+                    moments(i * size, std::min(item_.count, (i + 1) * size), norms_[static_cast<std::size_t>(i)]);
+                });
+    std::array<double, 2> squares{};
+    for (const auto& piece : norms_) {
+      squares[0] += piece[0];
+      squares[1] += piece[1];
+    }
+    const double ratio = squares[0] > 0 && squares[1] > 0 ? std::sqrt(squares[0] / squares[1]) : 1;
+    const W step = static_cast<W>(rate * ratio);
+    auto* p = static_cast<T*>(item_.parameter);
+    parallelFor(item_.count, cpu::kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) p[i] = T(static_cast<W>(p[i]) - step * direction(i));
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kPieces = 64;
+
+  void moments(std::int64_t begin, std::int64_t end, std::array<double, 2>& squares) {
+    const auto* p = static_cast<const T*>(item_.parameter);
+    const auto* g = static_cast<const T*>(item_.gradient);
+    auto* m = static_cast<T*>(item_.first);
+    auto* v = static_cast<T*>(item_.second);
+    squares = {};
+    for (std::int64_t i = begin; i < end; ++i) {
+      const W gradient = static_cast<W>(g[i]);
+      m[i] = T(b1_ * static_cast<W>(m[i]) + (1 - b1_) * gradient);
+      v[i] = T(b2_ * static_cast<W>(v[i]) + (1 - b2_) * gradient * gradient);
+      const auto value = static_cast<double>(static_cast<W>(p[i]));
+      const auto along = static_cast<double>(direction(i));
+      squares[0] += value * value;
+      squares[1] += along * along;
+    }
+  }
+
+  [[nodiscard]] W direction(std::int64_t i) const {
+    const W first = static_cast<W>(static_cast<const T*>(item_.first)[i]) * share_;
+    const W second = std::sqrt(static_cast<W>(static_cast<const T*>(item_.second)[i])) * root_;
+    return first / (second + epsilon_) + decay_ * static_cast<W>(static_cast<const T*>(item_.parameter)[i]);
+  }
+
+  const kernel::UpdateItem& item_;
+  W b1_, b2_, share_, root_, decay_, epsilon_;
+  std::array<std::array<double, 2>, kPieces> norms_{};
+};
+
 template <class Update>
 void each(const kernel::UpdateItem* items, std::size_t count, const Update& update) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -80,6 +148,12 @@ void kernel::adam(const UpdateItem* items, std::size_t count, DType dtype, const
     each(items, count, [&](const UpdateItem& item, std::int64_t begin, std::int64_t end) {
       adamRange<decltype(tag)>(item, arguments, begin, end);
     });
+  });
+}
+
+void kernel::lamb(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments) {
+  cpu::dispatchFloating(dtype, [&](auto tag) {
+    for (std::size_t i = 0; i < count; ++i) LambUpdate<decltype(tag)>(items[i], arguments).run(arguments.rate);
   });
 }
 

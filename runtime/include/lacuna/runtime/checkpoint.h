@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "lacuna/runtime/nn.h"
+#include "lacuna/runtime/optim.h"
+#include "lacuna/runtime/serialize.h"
+
+/// Modules and optimizers in safetensors files. Loading checks the whole file first: a file that is damaged, or belongs
+/// to another network or optimizer, throws Error and changes nothing.
+namespace lacuna::rt {
+
+/// Parameters and buffers by name, as handles (not copies).
+[[nodiscard]] TensorMap stateOf(const nn::Module& module);
+/// Copies values into the module's parameters and buffers. Names, shapes and types must be exactly the module's.
+void loadState(nn::Module& module, const TensorMap& state);
+
+void saveModule(const std::filesystem::path& path, const nn::Module& module, const Metadata& metadata = {});
+/// Returns what was saved as metadata.
+Metadata loadModule(const std::filesystem::path& path, nn::Module& module);
+
+/// State tensors, the rate and the number of steps. Parameters are told by their order.
+void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer);
+void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer);
+
+}  // namespace lacuna::rt

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/runtime/checkpoint.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "lacuna/runtime/autograd.h"
+
+namespace lacuna::rt {
+
+namespace {
+
+constexpr const char* kKind = "lacuna.optimizer";
+constexpr const char* kParameters = "lacuna.parameters";
+constexpr const char* kSteps = "lacuna.steps";
+constexpr const char* kRate = "lacuna.rate";
+
+std::string described(const Tensor& tensor) {
+  return name(tensor.dtype()) + tensor.shape().toString();
+}
+
+template <class T>
+T numberOf(const std::filesystem::path& path, const Metadata& metadata, const char* key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end())
+    fail("loadOptimizer", path.string() + " holds no " + key + ": it is no optimizer's state");
+  const std::string& text = found->second;
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    fail("loadOptimizer", path.string() + ": " + key + " '" + text + "' is no number");
+  return value;
+}
+
+}  // namespace
+
+TensorMap stateOf(const nn::Module& module) {
+  TensorMap state;
+  for (const auto& [name, tensor] : module.namedParameters()) state.emplace(name, tensor);
+  for (const auto& [name, tensor] : module.namedBuffers()) state.emplace(name, tensor);
+  return state;
+}
+
+void loadState(nn::Module& module, const TensorMap& state) {
+  TensorMap own = stateOf(module);
+  for (const auto& [name, tensor] : own) {
+    const auto found = state.find(name);
+    if (found == state.end()) fail("loadState", "the saved state has no '" + name + "'; is it of another network?");
+    if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
+      fail("loadState", "'" + name + "' is " + described(found->second) + " in the saved state, and " +
+                            described(tensor) + " in the network");
+    }
+  }
+  for (const auto& [name, tensor] : state) {
+    if (!own.contains(name)) fail("loadState", "the network has no '" + name + "', which the saved state has");
+  }
+  const NoGrad guard;
+  for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.device()));
+}
+
+void saveModule(const std::filesystem::path& path, const nn::Module& module, const Metadata& metadata) {
+  saveTensors(path, stateOf(module), metadata);
+}
+
+Metadata loadModule(const std::filesystem::path& path, nn::Module& module) {
+  LoadedTensors loaded = loadTensors(path);
+  loadState(module, loaded.tensors);
+  return std::move(loaded.metadata);
+}
+
+void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer) {
+  TensorMap tensors;
+  for (const auto& [name, tensor] : optimizer.state()) {
+    if (tensor.defined()) tensors.emplace(name, tensor);
+  }
+  char rate[64];
+  std::snprintf(rate, sizeof rate, "%.17g", optimizer.rate());
+  saveTensors(path, tensors,
+              {{kKind, optimizer.kind()},
+               {kParameters, std::to_string(optimizer.parameters().size())},
+               {kSteps, std::to_string(optimizer.steps())},
+               {kRate, rate}});
+}
+
+void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer) {
+  const LoadedTensors loaded = loadTensors(path);
+  const auto steps = numberOf<std::int64_t>(path, loaded.metadata, kSteps);
+  const auto rate = numberOf<double>(path, loaded.metadata, kRate);
+  const auto count = numberOf<std::size_t>(path, loaded.metadata, kParameters);
+  const auto kind = loaded.metadata.find(kKind);
+  if (kind == loaded.metadata.end() || kind->second != optimizer.kind()) {
+    fail("loadOptimizer", path.string() + " is the state of '" + (kind == loaded.metadata.end() ? "" : kind->second) +
+                              "', not of '" + optimizer.kind() + "'");
+  }
+  if (count != optimizer.parameters().size()) {
+    fail("loadOptimizer", path.string() + " is the state of " + std::to_string(count) + " parameters, not of " +
+                              std::to_string(optimizer.parameters().size()));
+  }
+  if (!std::isfinite(rate)) fail("loadOptimizer", path.string() + ": the rate is not finite");
+  std::vector<std::pair<std::string, Tensor>> state(loaded.tensors.begin(), loaded.tensors.end());
+  optimizer.setState(state, steps);
+  optimizer.setRate(rate);
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Memory of training steps: what the define-by-run runtime holds at its peak, next to what a static plan of the same
+/// operators would need and what keeping every result would take; deterministic, on meta. Then libtorch's peak where it
+/// was found, and what the system says on the CPU.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <string>
+
+#include "bench/runtime/process.h"
+#include "bench/runtime/trainers.h"
+#include "lacuna/runtime/memory_plan.h"
+
+namespace {
+
+namespace rt = lacuna::rt;
+
+bool gJson = false;
+
+void print(const std::string& name, double value, const char* unit) {
+  if (gJson) {
+    std::printf("{\"name\": \"memory.%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), value, unit);
+  } else {
+    std::printf("memory.%-36s %12.5g %s\n", name.c_str(), value, unit);
+  }
+  std::fflush(stdout);
+}
+
+double mebibytes(std::size_t bytes) {
+  return static_cast<double>(bytes) / 1048576;
+}
+
+double ratio(std::size_t a, std::size_t b) {
+  return static_cast<double>(a) / static_cast<double>(b);
+}
+
+/// Runs `body` in a process of its own, so that nothing is cached from before.
+void alone(const std::function<void()>& body) {
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      body();
+      std::fflush(stdout);
+      std::_Exit(0);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "bench_memory: %s\n", error.what());
+      std::_Exit(1);
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (status != 0) std::exit(1);
+}
+
+void onMeta(const std::string& model) {
+  const bench::Trainer trainer = bench::makeTrainer(model, rt::kMeta);
+  // The first step makes what stays: the optimizer's state.
+  trainer.step();
+  const rt::OperatorList list = rt::recordOperators([&] { trainer.step(); }, rt::kMeta);
+  const std::size_t bound = rt::lastUseBound(list);
+  print(model + "_peak_mib", mebibytes(list.peak), "MiB");
+  print(model + "_static_mib", mebibytes(bound), "MiB");
+  print(model + "_dynamic_over_static", ratio(list.peak, bound), "ratio");
+  print(model + "_keepall_over_static", ratio(rt::keepAllBound(list), bound), "ratio");
+  const rt::MemoryStats stats = rt::memoryStats(rt::kMeta);
+  print(model + "_reserved_over_active", ratio(stats.peakReserved, list.peak), "ratio");
+}
+
+void againstTorch(const std::string& model, const std::string& server) {
+  bench::Process torch({server});
+  const double theirs = torch.ask("peak_" + model, 1);
+  const bench::Trainer trainer = bench::makeTrainer(model, rt::kMeta);
+  trainer.step();
+  print(model + "_libtorch_peak_mib", theirs / 1048576, "MiB");
+  print(model + "_peak_over_libtorch", static_cast<double>(rt::memoryStats(rt::kMeta).peakActive) / theirs, "ratio");
+}
+
+std::size_t residentBytes(const char* field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field)) return std::strtoull(line.c_str() + std::strlen(field), nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+void onCpu(const std::string& model) {
+  rt::synchronize();
+  const std::size_t before = residentBytes("VmRSS:");
+  const bench::Trainer trainer = bench::makeTrainer(model, rt::kCpu);
+  for (int i = 0; i < 2; ++i) trainer.step();
+  rt::synchronize();
+  const std::size_t taken = residentBytes("VmHWM:") - before;
+  const rt::MemoryStats stats = rt::memoryStats();
+  print(model + "_cpu_peak_mib", mebibytes(stats.peakActive), "MiB");
+  print(model + "_cpu_reserved_mib", mebibytes(stats.peakReserved), "MiB");
+  print(model + "_rss_mib", mebibytes(taken), "MiB");
+  print(model + "_rss_over_peak", ratio(taken, stats.peakActive), "ratio");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 2 || (argc == 2 && std::strcmp(argv[1], "--json") != 0)) {
+    const bool help = argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
+    std::fprintf(
+        help ? stdout : stderr,
+        "usage: bench_memory [--json]\n\nPeak memory of training steps next to a static plan, to keeping every "
+        "result, and to libtorch.\n");
+    return help ? 0 : 2;
+  }
+  gJson = argc == 2;
+  const std::filesystem::path bin = LACUNA_BIN_DIR;
+  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"}) alone([&] { onMeta(model); });
+  const std::string server = bin / "torch_server";
+  if (std::filesystem::exists(server)) {
+    for (const char* model : {"mlp", "resnet18", "transformer"}) alone([&] { againstTorch(model, server); });
+  }
+  for (const char* model : {"resnet18", "transformer"}) alone([&] { onCpu(model); });
+  return 0;
+}

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lacuna/runtime/nn.h"
+#include "lacuna/runtime/optim.h"
+
+namespace bench {
+
+/// A network with its optimizer and one batch, which it trains on again and again.
+struct Trainer {
+  std::shared_ptr<lacuna::rt::nn::Module> net;
+  std::shared_ptr<lacuna::rt::optim::Optimizer> optimizer;
+  /// Forward, backward, update, and gradients dropped; does not wait for the queue. Returns the loss.
+  std::function<lacuna::rt::Tensor()> step;
+};
+
+/// mlp (784-512-512-10, batch 128), resnet18 (3×32×32, batch 64), transformer (4 layers of 256, 128 characters, batch
+/// 16), all in f32 with SGD; resnet50 (3×224×224, batch 16, SGD), stylegan2 (the discriminator for 256×256, batch 4,
+/// Adam).
+Trainer makeTrainer(const std::string& name, lacuna::rt::Device device);
+
+}  // namespace bench

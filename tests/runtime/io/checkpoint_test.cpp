@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/runtime/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "lacuna/runtime/nn_image.h"
+#include "lacuna/runtime/random.h"
+
+namespace lacuna::rt {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class Net : public nn::Module {
+ public:
+  explicit Net(std::int64_t width = 6)
+      : linear_(addModule("linear", std::make_shared<nn::Linear>(4, width))),
+        norm_(addModule("norm", std::make_shared<nn::BatchNorm1d>(width))),
+        head_(addModule("head", std::make_shared<nn::Linear>(width, 3))) {}
+  [[nodiscard]] const char* kind() const override { return "Net"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return (*head_)(relu((*norm_)((*linear_)(x)))); }
+
+ private:
+  std::shared_ptr<nn::Linear> linear_;
+  std::shared_ptr<nn::BatchNorm1d> norm_;
+  std::shared_ptr<nn::Linear> head_;
+};
+
+class Checkpoint : public testing::Test {
+ protected:
+  Checkpoint() {
+    std::string folder = std::filesystem::temp_directory_path() / "lacuna-checkpoint-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    manualSeed(9);
+    x_ = randn({8, 4});
+  }
+  ~Checkpoint() override { std::filesystem::remove_all(folder_); }
+
+  double trainStep(Net& net, optim::Optimizer& optimizer) {
+    const Tensor loss = mean(square(net(x_)));
+    loss.backward();
+    optimizer.step();
+    optimizer.zeroGrad();
+    return loss.item();
+  }
+
+  std::filesystem::path folder_;
+  Tensor x_;
+};
+
+TEST_F(Checkpoint, ARunGoesOnBitForBit) {
+  Net net;
+  optim::Adam adam(net.parameters(), {.rate = 0.01});
+  for (int i = 0; i < 3; ++i) (void)trainStep(net, adam);
+  adam.setRate(0.02);
+  saveModule(folder_ / "net", net, {{"step", "3"}});
+  saveOptimizer(folder_ / "adam", adam);
+  const double fourth = trainStep(net, adam);
+  const double fifth = trainStep(net, adam);
+
+  Net again;
+  optim::Adam resumed(again.parameters(), {.rate = 0.5});
+  EXPECT_EQ(loadModule(folder_ / "net", again).at("step"), "3");
+  loadOptimizer(folder_ / "adam", resumed);
+  EXPECT_EQ(resumed.steps(), 3);
+  EXPECT_EQ(resumed.rate(), 0.02);
+  EXPECT_EQ(trainStep(again, resumed), fourth);
+  EXPECT_EQ(trainStep(again, resumed), fifth);
+}
+
+TEST_F(Checkpoint, HoldsBuffersToo) {
+  const Net net;
+  EXPECT_TRUE(stateOf(net).contains("norm.running_mean"));
+  EXPECT_TRUE(stateOf(net).contains("head.weight"));
+}
+
+TEST_F(Checkpoint, RefusesAnotherNetworkAndChangesNothing) {
+  Net net;
+  saveModule(folder_ / "net", Net(7));
+  const auto before = stateOf(net).at("linear.weight").detach().toVector<float>();
+  EXPECT_THAT([&] { (void)loadModule(folder_ / "net", net); },
+              ThrowsMessage<Error>(HasSubstr("'head.weight' is f32[3,7] in the saved state, and f32[3,6]")));
+  TensorMap state = stateOf(net);
+  state.erase("linear.bias");
+  EXPECT_THAT([&] { loadState(net, state); }, ThrowsMessage<Error>(HasSubstr("has no 'linear.bias'")));
+  state = stateOf(net);
+  state["other"] = ones({1});
+  EXPECT_THAT([&] { loadState(net, state); }, ThrowsMessage<Error>(HasSubstr("the network has no 'other'")));
+  EXPECT_EQ(stateOf(net).at("linear.weight").detach().toVector<float>(), before);
+}
+
+TEST_F(Checkpoint, RefusesTheStateOfAnotherOptimizer) {
+  Net net;
+  optim::Adam adam(net.parameters(), {});
+  (void)trainStep(net, adam);
+  saveOptimizer(folder_ / "adam", adam);
+  optim::Sgd sgd(net.parameters(), {.momentum = 0.9});
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "adam", sgd); },
+              ThrowsMessage<Error>(HasSubstr("is the state of 'adam', not of 'sgd'")));
+  Net wider(7);
+  optim::Adam other(wider.parameters(), {});
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "adam", other); }, ThrowsMessage<Error>(HasSubstr("for a parameter f32")));
+  EXPECT_EQ(other.steps(), 0);
+  optim::Adam fewer({net.parameters()[0]}, {});
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "adam", fewer); },
+              ThrowsMessage<Error>(HasSubstr("6 parameters, not of 1")));
+  saveModule(folder_ / "net", net);
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "net", adam); }, ThrowsMessage<Error>(HasSubstr("no optimizer's state")));
+  EXPECT_THAT(
+      [&] {
+        adam.setState({{"9.first", ones({1})}}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("'9.first' belongs to none")));
+  EXPECT_THAT([&] { adam.setState({{"x", ones({1})}}, 1); }, ThrowsMessage<Error>(HasSubstr("belongs to none")));
+}
+
+TEST_F(Checkpoint, RefusesADamagedFile) {
+  Net net;
+  saveModule(folder_ / "net", net);
+  const auto size = std::filesystem::file_size(folder_ / "net");
+  std::filesystem::resize_file(folder_ / "net", size - 5);
+  EXPECT_THROW((void)loadModule(folder_ / "net", net), Error);
+  std::ofstream(folder_ / "net") << "not a network";
+  EXPECT_THROW((void)loadModule(folder_ / "net", net), Error);
+}
+
+}  // namespace
+}  // namespace lacuna::rt
