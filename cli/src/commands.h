@@ -29,6 +29,7 @@ void addRecover(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
 void addCheck(CLI::App& app, int& exitCode);
+void addDiff(CLI::App& app, int& exitCode);
 
 /// In the order of --help; one a line.
 // clang-format off
@@ -40,6 +41,7 @@ inline constexpr AddCommand kCommands[] = {
 #endif
     addReport,
     addWhatif,
+    addDiff,
     addCheck,
     addGui,
     addQuery,

@@ -46,8 +46,12 @@ void Flags::parse(int argc, char** argv) {
     }
   }
   for (const Flag& flag : flags_) {
-    if (flag.knob) rt::knob(flag.name, flag.value);
+    if (flag.knob) announce(flag.name, flag.value);
   }
+}
+
+void Flags::announce(const std::string& name, const std::string& value) {
+  if (std::getenv("LACUNA_SAMPLE_SILENT") == nullptr) rt::knob(name, value);
 }
 
 const Flags::Flag& Flags::find(std::string_view name) const {

@@ -10,8 +10,8 @@
 namespace lacuna::samples {
 
 /// Command line of a sample: `--name value` or `--name=value`. Flags that are knobs are told to the profiler under the
-/// same name. Flags in the variable LACUNA_SAMPLE_FLAGS come first, so that the command line wins. Errors and --help
-/// are printed and end the program.
+/// same name. Flags in the variable LACUNA_SAMPLE_FLAGS come first, so that the command line wins; with
+/// LACUNA_SAMPLE_SILENT set the profiler is told nothing. Errors and --help are printed and end the program.
 class Flags {
  public:
   explicit Flags(std::string about) : about_(std::move(about)) {}
@@ -21,6 +21,8 @@ class Flags {
     return add(std::move(name), std::move(value), std::move(help), std::move(choices), true);
   }
   void parse(int argc, char** argv);
+  /// Tells the profiler a knob that the program itself has chosen.
+  static void announce(const std::string& name, const std::string& value);
 
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t least = 0) const;

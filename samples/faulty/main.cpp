@@ -52,7 +52,7 @@ Flags parseFlags(int argc, char** argv) {
 std::string chosen(const Flags& flags, const char* knob, const char* fault, const char* faulty, const char* sane) {
   const std::string& given = flags.text(knob);
   const std::string value = !given.empty() ? given : flags.text("fault") == fault ? faulty : sane;
-  if (given.empty()) rt::knob(knob, value);
+  if (given.empty()) Flags::announce(knob, value);
   return value;
 }
 

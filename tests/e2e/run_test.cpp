@@ -60,6 +60,22 @@ TEST_F(RunTest, RecordsEveryCallOfNvtxsCore) {
   expectNothingLeft();
 }
 
+TEST_F(RunTest, NotesWhatItsOwnEventsCost) {
+  ASSERT_EQ(shell("mkdir tmp; TMPDIR=$PWD/tmp " + program("lacuna") + " run -q -o out.lcn -- true"), 0);
+  EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Environment>();
+  std::map<std::string, double> costs;
+  for (std::size_t i = 0; i < rows.key.size(); ++i) {
+    const std::string key(reader.text(rows.key[i]));
+    if (key.starts_with("self.cost.")) costs[key] = std::stod(std::string(reader.text(rows.value[i])));
+  }
+  for (const char* kind : {"self.cost.range", "self.cost.mark"}) {
+    EXPECT_GT(costs[kind], 1) << kind;
+    EXPECT_LT(costs[kind], 100'000) << kind;
+  }
+}
+
 TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
   const Reader reader = trace();

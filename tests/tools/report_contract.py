@@ -25,7 +25,8 @@ def run(*words):
 
 
 KEYS = {
-    "": {"schema", "trace", "devices", "steps", "ledger", "findings", "kernels", "memory"},
+    "": {"schema", "trace", "devices", "steps", "ledger", "findings", "kernels", "memory", "memory_devices", "peak_edits", "loader", "launches",
+         "communication", "efficiency", "self_overhead", "critical_path", "operators"},
     "devices": {"id", "kind", "index", "uuid", "process", "span_ns", "busy_ns", "idle_ns", "kernel_ns", "memcpy_ns", "memset_ns",
                 "comm_ns", "comm_exposed_ns", "kernels", "ledger"},
     "steps": {"index", "name", "start_ns", "dur_ns"},
@@ -84,6 +85,38 @@ def check_selections(lacuna, trace, whole):
     check(code == 0 and "Kernels" in out and "Findings" not in out, "--section")
 
 
+def kineto(name, start, dur, stream, **args):
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": start, "dur": dur,
+            "args": {"device": 0, "stream": stream, **args}}
+
+
+def check_communication(lacuna, folder):
+    """Two collectives of two communicators, 100 us each; compute hides 60 us of the first."""
+    group = {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float"}
+    events = [kineto("gemm", 0, 100, 7), kineto("ncclKernel_AllReduce", 40, 100, 20, **group, **{"Process Group Name": "7"}),
+              kineto("ncclKernel_AllReduce", 200, 100, 20, **group, **{"Process Group Name": "8", "Process Group Description": "tensor"})]
+    path = os.path.join(folder, "nccl.json")
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({"traceEvents": events}, out)
+    code, out, err = run(lacuna, "report", path, "--json")
+    check(code == 0, f"report of collectives: {err}")
+    rows = {row["communicator"]: row for row in json.loads(out)["communication"]["collectives"]} if code == 0 else {}
+    check(set(rows) == {"7", "tensor"}, f"communicators: {set(rows)}")
+    if set(rows) == {"7", "tensor"}:
+        check(rows["7"]["exposed_ns"] == 40_000 and rows["tensor"]["exposed_ns"] == 100_000, "exposed time by communicator")
+        check(rows["7"]["bytes"] == 4000 and rows["7"]["total_ns"] == 100_000, "bytes and time by communicator")
+
+
+def check_diff(lacuna, trace):
+    code, out, err = run(lacuna, "diff", trace, trace, "--json")
+    check(code == 0, f"diff: {err}")
+    if code == 0:
+        diff = json.loads(out)
+        check(diff["step"]["verdict"] == "same" and not diff["tree"], "a run does not differ from itself")
+    code, out, err = run(lacuna, "diff", trace, trace)
+    check(code == 0 and "no change" in out, "diff as text")
+
+
 def check_misuse(lacuna, trace, folder):
     def misused(what, says, *words):
         code, out, err = run(lacuna, *words)
@@ -110,6 +143,10 @@ def check_misuse(lacuna, trace, folder):
     misused("unknown cause", "laziness", "report", trace, "--cause", "laziness")
     misused("steps that are not there", "0:", "report", trace, "--steps", "5:5000")
     misused("steps that are none", "A:B", "report", trace, "--steps", "many")
+    misused("diff with what is no trace", "text.txt", "diff", trace, text)
+    misused("an SQL error", "syntax error", "query", trace, "SELEKT 1")
+    misused("an unknown table", "no such table", "query", trace, "SELECT * FROM poems")
+    misused("an unknown column", "no such column", "query", trace, "SELECT poem FROM kernel")
     misused("unknown knob", "colour", "whatif", trace, "colour=red")
     misused("baseline that is none", "text.txt", "check", trace, "--baseline", text)
     code, out, _ = run(lacuna, "report", host)
@@ -133,6 +170,8 @@ def main():
         check_sums(whole)
         check_selections(lacuna, trace, whole)
         check_misuse(lacuna, trace, folder)
+        check_communication(lacuna, folder)
+        check_diff(lacuna, trace)
     sys.exit(1 if FAILED else 0)
 
 

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
+#include "analyses/collectives.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -47,13 +49,19 @@ std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs
 CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window) {
   CommunicationStats stats;
   const auto busy = computing(timeline);
-  std::unordered_map<prof::StringId, CollectiveRow> rows;
+  std::map<std::pair<prof::QueueId, TimeNs>, Collective> told;
+  if (const auto listed = listCollectives(store, window)) {
+    for (const Collective& one : *listed) told.emplace(std::pair(one.queue, one.startNs), one);
+  }
+  std::map<std::pair<prof::StringId, prof::StringId>, CollectiveRow> rows;
   for (const DeviceSpan& span : timeline.device) {
     if (span.work != Work::Communication || span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const std::int64_t dur = span.endNs - span.startNs;
     const auto found = busy.find(deviceOf(timeline, span.queue));
     const std::int64_t hidden = found == busy.end() ? 0 : covered(found->second, span.startNs, span.endNs);
-    CollectiveRow& row = rows[span.name];
+    const auto one = told.find({span.queue, span.startNs});
+    CollectiveRow& row = rows[{span.name, one == told.end() ? prof::StringId() : one->second.communicator}];
+    if (one != told.end()) row.bytes += one->second.bytes;
     ++row.count;
     row.totalNs += dur;
     row.exposedNs += dur - hidden;
@@ -61,25 +69,39 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     stats.exposedNs += dur - hidden;
   }
   for (auto& [id, row] : rows) {
-    row.name = store.text(id);
+    row.name = store.text(id.first);
+    row.communicator = store.text(id.second);
     stats.collectives.push_back(std::move(row));
   }
   std::sort(stats.collectives.begin(), stats.collectives.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-    return a.exposedNs != b.exposedNs ? a.exposedNs > b.exposedNs : a.name < b.name;
+    if (a.exposedNs != b.exposedNs) return a.exposedNs > b.exposedNs;
+    return std::pair(a.name, a.communicator) < std::pair(b.name, b.communicator);
   });
   return stats;
+}
+
+std::string_view copyKindName(std::size_t kind) {
+  static constexpr std::string_view kNames[kCopyKindCount] = {
+      "unknown",         "host to device",  "device to host",   "host to array", "array to host", "array to array",
+      "array to device", "device to array", "device to device", "host to host",  "peer to peer"};
+  return kNames[std::min(kind, kCopyKindCount - 1)];
 }
 
 prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window) {
   using prof::Memcpy;
   using prof::Memset;
   CopyStats stats;
-  auto status = store.scan<&Memcpy::startNs, &Memcpy::durNs, &Memcpy::bytes, &Memcpy::sourceKind, &Memcpy::targetKind>(
-      window, [&](std::uint64_t, auto start, auto dur, auto bytes, auto source, auto target) {
+  auto status = store.scan<&Memcpy::startNs, &Memcpy::durNs, &Memcpy::bytes, &Memcpy::sourceKind, &Memcpy::targetKind,
+                           &Memcpy::copyKind>(
+      window, [&](std::uint64_t, auto start, auto dur, auto bytes, auto source, auto target, auto kind) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (start[i] < window.startNs || start[i] >= window.endNs) continue;
           ++stats.count;
           stats.bytes += bytes[i];
+          CopyRow& row = stats.byKind[std::min(static_cast<std::size_t>(kind[i]), kCopyKindCount - 1)];
+          ++row.count;
+          row.bytes += bytes[i];
+          row.ns += dur[i];
           if (source[i] != prof::MemoryKind::Pageable && target[i] != prof::MemoryKind::Pageable) continue;
           ++stats.pageableCount;
           stats.pageableBytes += bytes[i];

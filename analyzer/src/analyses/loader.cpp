@@ -121,6 +121,33 @@ double LoaderStats::utilisation(std::int64_t windowNs) const {
   return capacity <= 0 ? 0 : static_cast<double>(busyNs) / capacity;
 }
 
+std::string_view loaderBoundName(LoaderBound bound) {
+  static constexpr std::string_view kNames[] = {"nothing", "reading", "computing", "hand-over", "copy"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs,
+                            std::int64_t windowNs) {
+  LoaderVerdict verdict;
+  const std::int64_t batchNs = loader.batchNs() > 0 ? loader.batchNs() : waitNs;
+  const std::int64_t rest = std::max<std::int64_t>(1, stepNs - waitNs);
+  const std::int64_t inFlight = (batchNs + rest - 1) / rest;
+  verdict.workersNeeded = static_cast<std::uint32_t>(std::clamp<std::int64_t>(inFlight, 1, 64));
+  // One batch more than are being prepared lies ready.
+  verdict.prefetchNeeded = (static_cast<std::uint32_t>(std::min<std::int64_t>(inFlight, 64)) + verdict.workersNeeded) /
+                           verdict.workersNeeded;
+  if (!loader.present || std::max(waitNs, copyNs) * 20 < stepNs) return verdict;
+  // An idle worker has nothing that would hold a batch up.
+  const bool idle = loader.workers > 0 && loader.busyNs > 0 && loader.utilisation(windowNs) < 0.8;
+  const std::int64_t computed = loader.stageNs[1] + loader.stageNs[2] + loader.stageNs[3];
+  const bool computes = loader.cpuShare >= 0 ? loader.cpuShare >= 0.5 : computed > loader.stageNs[0];
+  verdict.bound = copyNs > waitNs ? LoaderBound::Copy
+                  : idle          ? LoaderBound::HandOver
+                  : computes      ? LoaderBound::Computing
+                                  : LoaderBound::Reading;
+  return verdict;
+}
+
 prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, prof::ProcessId) {
   LoaderStats stats;
   StageSums sums(stats);

@@ -145,6 +145,36 @@ class Repeats {
   std::size_t countedUntil_ = 0;
 };
 
+bool checksNumbers(std::string_view name) {
+  return contains(name, "finite") || contains(name, "isnan") || contains(name, "is_nan") || contains(name, "isinf");
+}
+
+/// Before memory goes back to the system the device must be done with it: such a synchronisation is the allocator's.
+std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, TimeWindow window) {
+  using prof::Allocation;
+  std::unordered_map<ThreadId, std::vector<const HostSpan*>> byThread;
+  for (const HostSpan& span : timeline.host) {
+    if (span.activity == Activity::Sync || span.activity == Activity::Launch) byThread[span.thread].push_back(&span);
+  }
+  for (auto& [thread, spans] : byThread)
+    std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) { return a->endNs < b->endNs; });
+  std::unordered_set<const HostSpan*> found;
+  const auto status = store.scan<&Allocation::timeNs, &Allocation::thread, &Allocation::action>(
+      window, [&](std::uint64_t, auto time, auto thread, auto action) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          if (action[i] != prof::MemoryAction::Release || time[i] < window.startNs || time[i] >= window.endNs) continue;
+          const auto spans = byThread.find(thread[i]);
+          if (spans == byThread.end()) continue;
+          const auto after = std::upper_bound(spans->second.begin(), spans->second.end(), time[i],
+                                              [](TimeNs at, const HostSpan* span) { return at < span->endNs; });
+          if (after == spans->second.begin()) continue;
+          const HostSpan* last = *(after - 1);
+          if (last->activity == Activity::Sync) found.insert(last);
+        }
+      });
+  return status ? found.size() : 0;
+}
+
 /// Whether the third input of an operator is there: "f32[8,4] f32[2,4] f32[2]" or "[[8, 4], [2, 4], [2]]".
 bool hasThirdInput(std::string_view shapes) {
   if (shapes.starts_with("[[")) shapes.remove_prefix(1);
@@ -176,6 +206,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWi
     const HostSpan* launch = launches.find(span);
     if (span.kind == DeviceSpanKind::Kernel)
       repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
+    if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;
     const bool fills = span.kind == DeviceSpanKind::Memset || contains(store.text(span.name), "fill");
     if (fills && phases.zeroing.holds(*launch)) {
@@ -186,6 +217,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWi
     }
   }
   for (auto& [queue, sequence] : repeats) sequence.finish();
+  stats.releaseSyncs = countReleaseSyncs(store, timeline, window);
   for (const auto& [name, count] : optimizer) {
     if (count <= stats.optimizerLaunches) continue;
     stats.optimizerLaunches = count;
@@ -202,6 +234,8 @@ void mergePatterns(PatternStats& into, const PatternStats& more) {
   into.repeatedLaunches += more.repeatedLaunches;
   into.repeatedDeviceNs += more.repeatedDeviceNs;
   into.repeatedHostNs += more.repeatedHostNs;
+  into.numberChecks += more.numberChecks;
+  into.releaseSyncs += more.releaseSyncs;
   if (more.mostRepeats > into.mostRepeats) {
     into.mostRepeats = more.mostRepeats;
     into.repeatedSequence = more.repeatedSequence;

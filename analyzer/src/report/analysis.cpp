@@ -76,6 +76,7 @@ class Collector {
 template <class Row>
 std::string keyOf(const Row& row) {
   if constexpr (requires { row.shapes; }) return row.name + '\n' + row.shapes;
+  if constexpr (requires { row.communicator; }) return row.name + '\n' + row.communicator;
   return row.name;
 }
 
@@ -121,6 +122,7 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
     a.count += b.count;
     a.totalNs += b.totalNs;
     a.exposedNs += b.exposedNs;
+    a.bytes += b.bytes;
   });
   mergePatterns(analysis.patterns, launchPatterns(store, timeline, window));
   const LaunchStats more = launchStats(timeline, window);
@@ -223,14 +225,42 @@ prof::Status fillTables(Analysis& analysis) {
     into = std::move(*result);
     return {};
   };
-  for (const prof::Status& status : {take(analysis.kernels, kernelTable(store, analysis.window)),
-                                     take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
-                                     take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
-                                     take(analysis.copies, copyStats(store, analysis.window)),
-                                     take(analysis.operatorPatterns, operatorPatterns(store, analysis.window))}) {
+  for (const prof::Status& status :
+       {take(analysis.kernels, kernelTable(store, analysis.window)),
+        take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
+        take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
+        take(analysis.copies, copyStats(store, analysis.window)),
+        take(analysis.operatorPatterns, operatorPatterns(store, analysis.window)),
+        take(analysis.memoryByDevice, deviceMemory(store, analysis.window)),
+        take(analysis.ranks, rankStats(store, analysis.window, analysis.devices)),
+        take(analysis.overhead, selfOverhead(store, analysis.window, analysis.stepCount())),
+        take(analysis.efficiency,
+             efficiencyStats(store, analysis.window, analysis.devices, analysis.operatorShapes, analysis.kernels))}) {
     if (!status) return status;
   }
+  analysis.peakEdits = peakEdits(analysis.memory, analysis.steps, analysis.operators);
+  const Ledger step = analysis.meanStepLedger();
+  analysis.loaderVerdict = loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait],
+                                         step[Cause::ExposedCopy], analysis.window.endNs - analysis.window.startNs);
   return {};
+}
+
+/// Gives the replayed steps' paths to the steps, and takes the mean.
+void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
+  analysis.stepPaths.resize(analysis.steps.all.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < analysis.steps.all.size() && next < paths.size(); ++i) {
+    const Step& step = analysis.steps.all[i];
+    const bool replayed =
+        !step.warmUp && step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs;
+    if (replayed) analysis.stepPaths[i] = paths[next++];
+  }
+  for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs, &StepPath::hostNs,
+                    &StepPath::launchNs, &StepPath::loaderNs}) {
+    std::int64_t sum = 0;
+    for (const StepPath& path : paths) sum += path.*part;
+    analysis.criticalPath.*part = paths.empty() ? 0 : sum / static_cast<std::int64_t>(paths.size());
+  }
 }
 
 }  // namespace
@@ -292,7 +322,7 @@ prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const Analysi
   if (auto status = accountDevices(analysis); !status) return status.error();
   if (auto status = fillTables(analysis); !status) return status.error();
   const auto simulator = Simulator::create(analysis);
-  if (simulator) analysis.criticalPath = simulator->criticalPath();
+  if (simulator) placePaths(analysis, simulator->criticalPaths());
   analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);
   return analysis;
 }

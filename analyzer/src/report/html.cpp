@@ -7,12 +7,12 @@
 
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
+#include "report/text_details.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-/// Colours that people with colour blindness can tell apart, readable on white and on dark grey.
 /// The colours of the causes, in their order, light and dark: those of the desktop program.
 constexpr std::string_view kColours =
     R"(.c0{fill:#12936c;background:#12936c}.c1{fill:#c26b9d;background:#c26b9d}.c2{fill:#e09b1e;background:#e09b1e}.c3{fill:#7c8796;background:#7c8796}.c4{fill:#cf5b22;background:#cf5b22}.c5{fill:#c9ba2b;background:#c9ba2b}
@@ -27,17 +27,17 @@ constexpr std::string_view kStyle = R"(
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.2rem 1rem 3rem;max-width:62rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 h1{font-size:1.3rem;margin:0 0 .2rem;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:2rem 0 .6rem}
-.dim{color:var(--dim);font-size:.9rem}.verdict{font-size:1.15rem;margin:1rem 0}
+.dim,.axis{color:var(--dim);font-size:.9rem}.axis{margin:0 0 .2rem;font-size:.8rem}.verdict{font-size:1.15rem;margin:1rem 0}
 svg{display:block;width:100%;height:auto}svg text{fill:var(--fg);font:12px system-ui,sans-serif}svg .dim{fill:var(--dim)}
 .bar{display:flex;height:2.2rem;border-radius:.4rem;overflow:hidden}.bar i{display:block;min-width:1px}
 .legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:.15rem 1.5rem;margin:.7rem 0;padding:0;list-style:none;font-size:.92rem}
 .legend li{display:flex;gap:.5rem;align-items:center}.legend b{font-weight:400;flex:1}.legend span{color:var(--dim);font-variant-numeric:tabular-nums}
 .legend i{width:.8rem;height:.8rem;border-radius:.2rem;flex:none}
 .card{background:var(--card);border:1px solid var(--line);border-left:.3rem solid var(--could);border-radius:.4rem;padding:.7rem .9rem;margin:.6rem 0}
-.card.fault{border-left-color:var(--fault)}.card h3{margin:0;font-size:1rem}.card p{margin:.3rem 0 0}
+.card.fault{border-left-color:var(--fault)}.card{overflow-wrap:anywhere}.card h3{margin:0;font-size:1rem}.card p{margin:.3rem 0 0}
 .tag{font-size:.72rem;text-transform:uppercase;letter-spacing:.04em;color:var(--could)}.fault .tag{color:var(--fault)}
 code{font:.9em ui-monospace,monospace;background:var(--line);border-radius:.2rem;padding:.05rem .3rem;overflow-wrap:anywhere}
-@media(max-width:600px){svg text{font-size:22px}.legend{grid-template-columns:1fr}}
+@media(max-width:600px){svg text{font-size:26px}.legend{grid-template-columns:1fr}}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:tabular-nums}
 th{color:var(--dim);font-weight:500}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11rem;padding-left:0}
 )";
@@ -166,7 +166,7 @@ void Page::steps() {
   if (all.empty()) return;
   heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(analysis_.steps.medianNs()),
                       humanTime(analysis_.steps.spreadNs())));
-  constexpr double kWidth = 960, kHeight = 200, kBase = 178, kLeft = 112;
+  constexpr double kWidth = 960, kHeight = 200, kBase = 178, kLeft = 132;
   const std::size_t group = (all.size() + 199) / 200;
   const std::size_t columns = (all.size() + group - 1) / group;
   std::int64_t longest = 1;
@@ -177,7 +177,13 @@ void Page::steps() {
   const std::int64_t most = durations.back();
   longest = std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
   const double width = (kWidth - kLeft) / static_cast<double>(columns);
-  out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"time per step\">", kWidth, kHeight);
+  out_ += fmt::format(
+      "<div class=\"axis\">↑ time per step, by cause · steps →</div><svg viewBox=\"0 0 {} {}\" "
+      "role=\"img\" aria-label=\"time per step\">",
+      kWidth, kHeight);
+  out_ +=
+      "<defs><pattern id=\"band\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" "
+      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" fill=\"currentColor\"/></pattern></defs>";
   for (int tick = 0; tick <= 2; ++tick) {
     const double y = kBase - tick * (kBase - 12) / 2;
     out_ += fmt::format(
@@ -208,19 +214,27 @@ void Page::steps() {
       out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"c{}\"/>", x, y,
                           std::max(0.5, width * 0.85), part, i);
     }
+    // What recording cost lies hatched over the top of the step.
+    const double band = std::min(
+        height, static_cast<double>(analysis_.overhead.nsPerStep) / static_cast<double>(longest) * (kBase - 12));
+    if (band >= 0.5)
+      out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"url(#band)\"/>", x,
+                          y, std::max(0.5, width * 0.85), band);
     out_ += "</g>";
   }
   out_ += fmt::format(
       "<text class=\"dim\" x=\"{}\" y=\"195\">{}</text><text class=\"dim\" x=\"{}\" y=\"195\" "
       "text-anchor=\"end\">{}</text></svg>\n",
       kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back()));
+  if (const std::string cost = overheadLine(analysis_); !cost.empty())
+    out_ += fmt::format("<p class=\"dim\">{} (hatched above, where it is large enough to see)</p>\n", escaped(cost));
 }
 
 void Page::memory() {
   const MemoryStats& memory = analysis_.memory;
   if (!memory.present || memory.curve.size() < 2) return;
   heading(fmt::format("Memory: peak {}", humanBytes(memory.peakBytes)));
-  constexpr double kWidth = 960, kHeight = 200, kBase = 190, kLeft = 112;
+  constexpr double kWidth = 960, kHeight = 214, kBase = 190, kLeft = 132;
   const auto t0 = memory.curve.front().timeNs;
   const auto span = static_cast<double>(std::max<prof::TimeNs>(1, memory.curve.back().timeNs - t0));
   const auto peak = static_cast<double>(std::max<std::uint64_t>(1, memory.peakBytes));
@@ -229,7 +243,10 @@ void Page::memory() {
   std::string path = fmt::format("M{:.1f},{:.1f}", kLeft, kBase);
   for (const MemoryPoint& point : memory.curve) path += fmt::format("H{:.1f}V{:.1f}", x(point.timeNs), y(point.bytes));
   path += fmt::format("L{:.1f},{:.1f}Z", kWidth, kBase);
-  out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"memory over time\">", kWidth, kHeight);
+  out_ += fmt::format(
+      "<div class=\"axis\">↑ bytes alive · time since the first allocation →</div><svg viewBox=\"0 0 {} "
+      "{}\" role=\"img\" aria-label=\"memory over time\">",
+      kWidth, kHeight);
   for (int tick = 0; tick <= 2; ++tick) {
     const auto bytes = memory.peakBytes / 2 * static_cast<std::uint64_t>(tick);
     out_ += fmt::format(
@@ -237,6 +254,10 @@ void Page::memory() {
         "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
         kLeft, kWidth, y(bytes), y(bytes), kLeft - 6, y(bytes) + 4, humanBytes(bytes));
   }
+  out_ += fmt::format(
+      "<text class=\"dim\" x=\"{}\" y=\"209\">0</text><text class=\"dim\" x=\"{}\" y=\"209\" "
+      "text-anchor=\"end\">{}</text>",
+      kLeft, kWidth, humanTime(memory.curve.back().timeNs - t0));
   out_ += fmt::format("<path d=\"{}\" fill=\"#4c8eda\" fill-opacity=\".45\" stroke=\"#4c8eda\"/>", path);
   out_ +=
       fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"#d7263d\"><title>peak</title></circle></svg>\n",

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "lacuna/analyzer/report.h"
 #include "report/devices.h"
 #include "report/json_writer.h"
@@ -8,6 +10,7 @@ namespace lacuna::analyzer {
 namespace {
 
 constexpr std::size_t kLiveListed = 200;
+constexpr std::size_t kRooflineListed = 100;
 
 void writeLedger(JsonWriter& json, const Ledger& ledger) {
   json.beginObject().field("total_ns", ledger.totalNs()).key("entries").beginArray();
@@ -46,6 +49,18 @@ void writeDevice(JsonWriter& json, const DeviceAccount& device) {
   json.endArray().endObject();
 }
 
+void writePath(JsonWriter& json, const StepPath& path) {
+  json.key("critical_path")
+      .beginObject()
+      .field("compute_ns_per_step", path.computeNs)
+      .field("communication_ns_per_step", path.communicationNs)
+      .field("copy_ns_per_step", path.copyNs)
+      .field("host_ns_per_step", path.hostNs)
+      .field("launch_ns_per_step", path.launchNs)
+      .field("loader_ns_per_step", path.loaderNs)
+      .endObject();
+}
+
 void writeSteps(JsonWriter& json, const Analysis& analysis) {
   json.key("steps").beginArray();
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
@@ -58,6 +73,7 @@ void writeSteps(JsonWriter& json, const Analysis& analysis) {
         .field("warm_up", step.warmUp)
         .key("ledger");
     writeLedger(json, analysis.stepLedgers[i]);
+    if (i < analysis.stepPaths.size() && analysis.stepPaths[i].totalNs() > 0) writePath(json, analysis.stepPaths[i]);
     json.endObject();
   }
   json.endArray();
@@ -129,16 +145,173 @@ void writeOperators(JsonWriter& json, const std::vector<OperatorRow>& rows) {
   json.endArray();
 }
 
-void writePath(JsonWriter& json, const StepPath& path) {
-  json.key("critical_path")
+void writeOverhead(JsonWriter& json, const SelfOverhead& overhead) {
+  json.key("self_overhead").beginObject().field("known", overhead.known).field("ns_per_step", overhead.nsPerStep);
+  json.key("parts").beginArray();
+  for (const OverheadPart& part : overhead.parts) {
+    json.beginObject()
+        .field("kind", part.kind)
+        .field("events", part.events)
+        .field("ns_each", part.nsEach)
+        .field("ns_per_step", part.nsPerStep)
+        .endObject();
+  }
+  json.endArray().endObject();
+}
+
+void writeLoader(JsonWriter& json, const Analysis& analysis) {
+  const LoaderStats& loader = analysis.loader;
+  json.key("loader")
       .beginObject()
-      .field("compute_ns_per_step", path.computeNs)
-      .field("communication_ns_per_step", path.communicationNs)
-      .field("copy_ns_per_step", path.copyNs)
-      .field("host_ns_per_step", path.hostNs)
-      .field("launch_ns_per_step", path.launchNs)
-      .field("loader_ns_per_step", path.loaderNs)
+      .field("batches", loader.batches)
+      .field("wait_ns", loader.waitNs)
+      .field("busy_ns", loader.busyNs)
+      .field("workers", std::uint64_t{loader.workers})
+      .field("batch_ns", loader.batchNs())
+      .field("mean_depth", loader.meanDepth)
+      .field("cpu_share", loader.cpuShare)
+      .field("bound_by", loaderBoundName(analysis.loaderVerdict.bound))
+      .field("workers_needed", std::uint64_t{analysis.loaderVerdict.workersNeeded})
+      .field("prefetch_needed", std::uint64_t{analysis.loaderVerdict.prefetchNeeded})
+      .key("stages")
+      .beginObject();
+  for (std::size_t i = 0; i < kLoaderStages.size(); ++i) json.field(kLoaderStages[i], loader.stageNs[i]);
+  json.endObject().endObject();
+}
+
+void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
+  json.key("launches")
+      .beginObject()
+      .field("count", launches.launches)
+      .field("median_call_ns", launches.medianCallNs)
+      .field("median_delay_ns", launches.medianDelayNs)
+      .field("shorter_than_call", launches.shorterThanCall)
+      .field("found_queue_empty", launches.foundQueueEmpty)
+      .field("mean_queue_depth", launches.meanQueueDepth)
+      .field("unmatched", launches.unmatched)
       .endObject();
+}
+
+void writeCommunication(JsonWriter& json, const Analysis& analysis) {
+  const CommunicationStats& comm = analysis.communication;
+  json.key("communication")
+      .beginObject()
+      .field("total_ns", comm.totalNs)
+      .field("exposed_ns", comm.exposedNs)
+      .key("collectives")
+      .beginArray();
+  for (const CollectiveRow& row : comm.collectives) {
+    json.beginObject()
+        .field("name", row.name)
+        .field("communicator", row.communicator)
+        .field("count", row.count)
+        .field("total_ns", row.totalNs)
+        .field("exposed_ns", row.exposedNs)
+        .field("bytes", row.bytes)
+        .endObject();
+  }
+  json.endArray().key("ranks").beginArray();
+  for (const RankRow& row : analysis.ranks.rows) {
+    json.beginObject()
+        .field("rank", row.rank)
+        .field("device", row.device)
+        .field("collectives", row.collectives)
+        .field("wait_ns", row.waitNs)
+        .field("transfer_ns", row.transferNs)
+        .field("last", row.last)
+        .field("behind_ns", row.heldUpNs)
+        .field("compute_ns", row.computeNs)
+        .endObject();
+  }
+  json.endArray()
+      .field("matched", analysis.ranks.matched)
+      .field("unmatched", analysis.ranks.unmatched)
+      .field("imbalance", analysis.ranks.imbalance)
+      .endObject();
+}
+
+void writeEfficiency(JsonWriter& json, const EfficiencyStats& stats) {
+  json.key("efficiency")
+      .beginObject()
+      .field("flops", stats.flops)
+      .field("mfu", stats.mfu)
+      .field("occupancy", stats.occupancy)
+      .field("matrix_ns", stats.matrixNs)
+      .field("tensor_core_ns", stats.tensorCoreNs)
+      .field("peaks_of", stats.peaks.source)
+      .key("operators")
+      .beginArray();
+  for (std::size_t i = 0; i < std::min(kRooflineListed, stats.rows.size()); ++i) {
+    const RooflineRow& row = stats.rows[i];
+    json.beginObject()
+        .field("name", row.name)
+        .field("shapes", row.shapes)
+        .field("count", row.count)
+        .field("device_ns", row.deviceNs)
+        .field("flops", row.demand.flops)
+        .field("bytes", row.demand.bytes)
+        .field("number", numberName(row.demand.number))
+        .field("of_roof", row.ofRoof)
+        .field("bound", row.ofRoof < 0    ? "unknown"
+                        : row.memoryBound ? "memory"
+                                          : "compute")
+        .endObject();
+  }
+  json.endArray().endObject();
+}
+
+void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory& memory) {
+  const auto device = [&]() -> std::string {
+    for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
+      const auto row = store.row<prof::Device>(i);
+      if (row.id == memory.device) return deviceLabel(row.kind, row.index);
+    }
+    return {};
+  }();
+  const AllocatorState& state = memory.allocator;
+  json.beginObject()
+      .field("device", device)
+      .field("peak_bytes", memory.peakBytes)
+      .field("at_ns", memory.peakAtNs)
+      .field("reserved_peak_bytes", memory.reservedPeakBytes)
+      .key("allocator")
+      .beginObject()
+      .field("known", state.present)
+      .field("at_ns", state.atNs)
+      .field("requested_bytes", state.requestedBytes)
+      .field("reserved_bytes", state.reservedBytes)
+      .field("live_bytes", state.liveBytes)
+      .field("largest_free_bytes", state.largestFreeBytes)
+      .field("segments", state.segments)
+      .field("fragmentation", state.fragmentation())
+      .endObject()
+      .key("curve")
+      .beginArray();
+  for (const RolePoint& point : memory.curve) {
+    json.beginObject().field("time_ns", point.timeNs);
+    for (std::size_t i = 0; i < kRoleCount; ++i) {
+      if (point.bytes[i] > 0) json.field(roleName(static_cast<prof::MemoryRole>(i)), point.bytes[i]);
+    }
+    json.endObject();
+  }
+  json.endArray().endObject();
+}
+
+void writeMemoryUse(JsonWriter& json, const Analysis& analysis) {
+  json.key("memory_devices").beginArray();
+  for (const DeviceMemory& memory : analysis.memoryByDevice) writeDeviceMemory(json, *analysis.store, memory);
+  json.endArray().key("peak_edits").beginArray();
+  for (const PeakEdit& edit : analysis.peakEdits) {
+    json.beginObject()
+        .field("kind", edit.kind == PeakEditKind::Recompute ? "recompute" : "free_earlier")
+        .field("origin", edit.origin)
+        .field("bytes", edit.bytes)
+        .field("count", edit.count)
+        .field("cost_ns_per_step", edit.costNsPerStep)
+        .field("why", edit.why)
+        .endObject();
+  }
+  json.endArray();
 }
 
 void writeTrace(JsonWriter& json, const Analysis& analysis) {
@@ -185,6 +358,12 @@ std::string renderJson(const Analysis& analysis) {
   writeOperators(json, analysis.operatorShapes);
   writePath(json, analysis.criticalPath);
   writeMemory(json, analysis.memory);
+  writeMemoryUse(json, analysis);
+  writeLoader(json, analysis);
+  writeLaunches(json, analysis.launches);
+  writeCommunication(json, analysis);
+  writeEfficiency(json, analysis.efficiency);
+  writeOverhead(json, analysis.overhead);
   return json.endObject().take();
 }
 

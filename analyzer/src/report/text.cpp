@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
+#include "report/text_details.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
@@ -30,31 +32,6 @@ constexpr std::array<Look, kCauseCount> kLooks{{{"█", 35},
                                                 {"l", 220},
                                                 {"w", 68},
                                                 {"?", 240}}};
-
-/// Terminal columns of UTF-8 text, as all that is printed here is one column wide.
-int columns(std::string_view text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-std::string shortened(std::string_view text, int width) {
-  if (columns(text) <= width) return std::string(text);
-  std::string out;
-  for (std::size_t i = 0; i < text.size() && width > 1;) {
-    std::size_t next = i + 1;
-    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
-    out += text.substr(i, next - i);
-    i = next;
-    --width;
-  }
-  return out + "…";
-}
-
-std::string padded(std::string_view text, int width) {
-  std::string out = shortened(text, width);
-  out.append(static_cast<std::size_t>(std::max(0, width - columns(out))), ' ');
-  return out;
-}
 
 std::string signedBytes(std::int64_t bytes) {
   return (bytes < 0 ? "-" : "") + humanBytes(static_cast<std::uint64_t>(std::abs(bytes)));
@@ -87,10 +64,7 @@ class TextReport {
   void kernelsSection(int rows);
   void operatorsSection(int rows);
   void callsSection(int rows);
-  void launchesSection();
-  void loaderSection();
-  void memorySection(int rows);
-  void communicationSection(int rows);
+  void lines(std::string_view heading, const Lines& all);
   void devicesSection();
   void causesSection(int rows);
 
@@ -141,6 +115,7 @@ void TextReport::header() {
   line(styled(shortened(describeRun(analysis_), width_), "2"));
   line();
   wrapped(verdict(analysis_), 0, 0);
+  if (const std::string cost = overheadLine(analysis_); !cost.empty()) wrapped(cost, 0, 0);
 }
 
 void TextReport::bar(const Ledger& ledger) {
@@ -152,7 +127,7 @@ void TextReport::bar(const Ledger& ledger) {
   int drawn = 0;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     sum += ledger.ns[i];
-    const auto until = static_cast<int>(static_cast<double>(sum) / static_cast<double>(total) * cells + 0.5);
+    const auto until = static_cast<int>(std::lround(static_cast<double>(sum) / static_cast<double>(total) * cells));
     std::string cellsText;
     for (; drawn < until; ++drawn) cellsText += options_.colour ? "█" : kLooks[i].mark;
     if (!cellsText.empty()) text += marked(static_cast<Cause>(i), cellsText);
@@ -252,7 +227,7 @@ void TextReport::stepsSection(int rows) {
   for (std::size_t i = 0; i < steps.all.size() && static_cast<int>(i) < rows; ++i) {
     const Step& step = steps.all[i];
     const auto cells =
-        static_cast<std::size_t>(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room + 0.5);
+        static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
     std::string bar;
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
     line(fmt::format(" {:>5} {} {:>11} {}{}", step.index, padded(step.name, 18), humanTime(step.durNs()),
@@ -314,82 +289,16 @@ void TextReport::callsSection(int rows) {
   }
 }
 
-void TextReport::launchesSection() {
-  title("Launches");
-  const LaunchStats& stats = analysis_.launches;
-  if (stats.launches == 0) {
-    line(" no launch could be joined to device work");
-    return;
-  }
-  const auto share = [&](std::uint64_t count) {
-    return humanShare(static_cast<double>(count) / static_cast<double>(stats.launches));
-  };
-  line(fmt::format(" {} launches, {} a step; call {} (median), from its end to the start {}", stats.launches,
-                   stats.launches / static_cast<std::uint64_t>(analysis_.stepCount()), humanTime(stats.medianCallNs),
-                   humanTime(stats.medianDelayNs)));
-  line(fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
-                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth));
-}
-
-void TextReport::loaderSection() {
-  const LoaderStats& loader = analysis_.loader;
-  if (!loader.present) return;
-  title("Loader");
-  line(fmt::format(" {} batches; the training thread waited {} a step", loader.batches,
-                   humanTime(perStep(loader.waitNs))));
-  if (loader.busyNs == 0) return;
-  std::string stages;
-  for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
-    if (loader.stageNs[i] > 0)
-      stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
-                            humanShare(static_cast<double>(loader.stageNs[i]) / static_cast<double>(loader.busyNs)));
-  }
-  const std::string who =
-      loader.workers == 0
-          ? "the training thread prepares them"
-          : fmt::format("{} workers, busy {}", loader.workers,
-                        humanShare(loader.utilisation(analysis_.window.endNs - analysis_.window.startNs)));
-  line(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
-  if (loader.meanDepth >= 0) line(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
-}
-
-void TextReport::memorySection(int rows) {
-  const MemoryStats& memory = analysis_.memory;
-  if (!memory.present) return;
-  title("Memory");
-  std::string roles;
-  for (std::size_t i = 0; i < kRoleCount; ++i) {
-    if (memory.peakByRole[i] > 0)
-      roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)),
-                           humanBytes(memory.peakByRole[i]));
-  }
-  wrapped(fmt::format(
-              "peak {} ({}){}", humanBytes(memory.peakBytes), roles,
-              memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : ""),
-          1, 1);
-  for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
-    const LiveTensor& tensor = memory.live[i];
-    line(fmt::format(" {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10),
-                     shortened(tensor.tensor.empty() ? tensor.op
-                               : tensor.op.empty()   ? tensor.tensor
-                                                     : fmt::format("{} ({})", tensor.tensor, tensor.op),
-                               width_ - 27)));
-  }
-  if (memory.leakBytesPerStep > 0)
-    line(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));
-}
-
-void TextReport::communicationSection(int rows) {
-  const CommunicationStats& comm = analysis_.communication;
-  if (comm.totalNs == 0) return;
-  title("Communication");
-  line(fmt::format(" {} in all, {} of it exposed", humanTime(comm.totalNs),
-                   humanShare(static_cast<double>(comm.exposedNs) / static_cast<double>(comm.totalNs))));
-  const int nameWidth = width_ - 36;
-  for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
-    const CollectiveRow& row = comm.collectives[i];
-    line(fmt::format(" {} {:>6} {:>11} {:>11} exposed", padded(row.name, nameWidth - 8), row.count,
-                     humanTime(row.totalNs), humanTime(row.exposedNs)));
+/// Lines made elsewhere, under a title; nothing where there are none.
+void TextReport::lines(std::string_view heading, const Lines& all) {
+  if (all.empty()) return;
+  title(heading);
+  for (const std::string& text : all) {
+    if (columns(text) <= width_) {
+      line(text);
+    } else {
+      wrapped(std::string_view(text).substr(1), 1, 3);
+    }
   }
 }
 
@@ -425,10 +334,12 @@ void TextReport::section(std::string_view name, int rows) {
   if (name == "kernels") kernelsSection(rows);
   if (name == "operators") operatorsSection(rows);
   if (name == "calls") callsSection(rows);
-  if (name == "launches") launchesSection();
-  if (name == "loader") loaderSection();
-  if (name == "memory") memorySection(rows);
-  if (name == "communication") communicationSection(rows);
+  if (name == "launches") lines("Launches", launchLines(analysis_));
+  if (name == "loader") lines("Loader", loaderLines(analysis_));
+  if (name == "memory") lines("Memory", memoryLines(analysis_, width_, rows));
+  if (name == "communication") lines("Communication", communicationLines(analysis_, width_, rows));
+  if (name == "copies") lines("Copies", copyLines(analysis_));
+  if (name == "efficiency") lines("Efficiency", efficiencyLines(analysis_, width_, rows));
 }
 
 void TextReport::overview() {
@@ -438,9 +349,7 @@ void TextReport::overview() {
   if (analysis_.devices.size() > 1) devicesSection();
   stepsSection(6);
   kernelsSection(5);
-  loaderSection();
-  memorySection(3);
-  communicationSection(2);
+  for (const char* name : {"loader", "memory", "communication", "efficiency"}) section(name, 3);
   line();
   line(styled(shortened("more: --section " + fmt::format("{}", fmt::join(reportSections(), "|")), width_), "2"));
 }
@@ -448,9 +357,9 @@ void TextReport::overview() {
 }  // namespace
 
 std::span<const std::string_view> reportSections() {
-  static constexpr std::array<std::string_view, 13> kSections{
-      "summary",   "ledger", "causes",   "findings", "devices", "steps",        "kernels",
-      "operators", "calls",  "launches", "loader",   "memory",  "communication"};
+  static constexpr std::array<std::string_view, 15> kSections{
+      "summary", "ledger",   "causes", "findings", "devices",       "steps",  "kernels",   "operators",
+      "calls",   "launches", "loader", "memory",   "communication", "copies", "efficiency"};
   return kSections;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "rules/rule.h"
@@ -13,7 +12,11 @@ namespace {
 
 void exposed(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.costOf(Cause::ExposedCommunication);
+  // What ranks wait for one that is late is not the communication's fault.
+  std::int64_t waited = 0;
+  for (const RankRow& row : analysis.ranks.rows) waited += row.waitNs;
+  const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
+  const std::int64_t cost = context.costOf(Cause::ExposedCommunication) - context.perStep(waited) / devices;
   if (context.shareOfStep(cost) < 0.1) return;
   Finding finding;
   finding.id = "exposed-communication";
@@ -85,60 +88,24 @@ void slowBackend(RuleContext& context) {
 
 /// Ranks of one job enter each collective; the one that enters last holds the others up.
 void lateRank(RuleContext& context) {
-  const Analysis& analysis = context.analysis;
-  const Store& store = *analysis.store;
-  std::map<prof::QueueId, std::int32_t> rankOf;
-  for (const DeviceAccount& device : analysis.devices) {
-    if (device.rank < 0) continue;
-    for (const QueueAccount& queue : device.queues) rankOf[queue.id] = device.rank;
-  }
-  std::map<std::int32_t, std::vector<std::pair<prof::TimeNs, prof::TimeNs>>> entries;
-  NameClasses classes(store);
-  using prof::Kernel;
-  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name>(
-      analysis.window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          const auto rank = rankOf.find(queue[i]);
-          if (rank == rankOf.end() || classes.ofKernel(name[i]) != Work::Communication) continue;
-          entries[rank->second].emplace_back(start[i], start[i] + dur[i]);
-        }
-      });
-  if (!status || entries.size() < 2) return;
-  const std::size_t count = entries.begin()->second.size();
-  for (const auto& [rank, list] : entries) {
-    if (list.size() != count) return;
-  }
-  std::map<std::int32_t, std::int64_t> lost;
-  std::map<std::int32_t, std::uint64_t> times;
-  std::map<std::int32_t, std::vector<Evidence>> where;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::int32_t last = entries.begin()->first;
-    std::vector<std::int64_t> starts;
-    for (const auto& [rank, list] : entries) {
-      starts.push_back(list[i].first);
-      if (list[i].first > entries[last][i].first) last = rank;
-    }
-    const std::int64_t skew = entries[last][i].first - medianOf(starts);
-    lost[last] += skew;
-    ++times[last];
-    if (where[last].size() < 5)
-      where[last].push_back(
-          {entries[last][i].first - skew, entries[last][i].first, fmt::format("rank {} enters last", last)});
-  }
-  for (const auto& [rank, ns] : lost) {
-    const std::int64_t cost = context.perStep(ns);
-    if (times[rank] * 10 < count * 7 || context.shareOfStep(cost) < 0.03) continue;
+  const RankStats& ranks = context.analysis.ranks;
+  for (const RankRow& row : ranks.rows) {
+    const std::int64_t cost = context.perStep(row.heldUpNs);
+    if (row.last * 10 < ranks.matched * 7 || context.shareOfStep(cost) < 0.03) continue;
     Finding finding;
     finding.id = "late-rank";
     finding.kind = FindingKind::Fault;
     finding.costNsPerStep = cost;
-    finding.count = times[rank];
-    finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", rank, times[rank], count,
-                                humanTime(cost));
+    finding.count = row.last;
+    finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", row.rank, row.last,
+                                ranks.matched, humanTime(cost));
     finding.confidence = 0.8;
     finding.predictedGainNsPerStep = cost;
-    finding.advice = fmt::format("compare rank {} with the others: its batches, its loader, its clock speed", rank);
-    finding.evidence = where[rank];
+    finding.advice = fmt::format("compare rank {} with the others: its batches, its loader, its clock speed", row.rank);
+    for (const LateEntry& late : ranks.latest) {
+      if (late.rank != row.rank || finding.evidence.size() == 5) continue;
+      finding.evidence.push_back({late.fromNs, late.toNs, fmt::format("rank {} enters last", row.rank)});
+    }
     context.add(std::move(finding));
   }
 }

@@ -32,11 +32,6 @@ Shares sharesOf(const Analysis& analysis) {
   return shares;
 }
 
-bool onlyHost(const Analysis& analysis) {
-  return std::all_of(analysis.devices.begin(), analysis.devices.end(),
-                     [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
-}
-
 double ratio(std::int64_t part, std::int64_t whole) {
   return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -134,7 +129,7 @@ void tinyKernels(RuleContext& context) {
 
 void halfPrecision(RuleContext& context, const Shares& shares) {
   // What half precision brings on a CPU depends on units that a trace does not tell of.
-  if (onlyHost(context.analysis)) return;
+  if (context.onlyHost()) return;
   if (context.knob("amp").value_or("off") == "on" || ratio(shares.matrixWithoutCores, shares.all) < 0.2) return;
   offer(context, "amp", "amp=on", 0.05, 0.5,
         fmt::format("{} of the device's compute time is matrix work in full precision",
@@ -164,7 +159,8 @@ void fusedOptimizer(RuleContext& context) {
     Finding finding;
     finding.id = "optimizer-fused";
     finding.count = patterns.optimizerLaunches;
-    finding.title = fmt::format("the optimizer launches {} {} times a step", patterns.optimizerKernel, perStep);
+    finding.title =
+        fmt::format("the optimizer launches {} {} times a step", plainName(patterns.optimizerKernel), perStep);
     finding.confidence = 0.9;
     finding.advice = "use the fused (multi-tensor) optimizer: one launch updates all parameters";
     context.add(std::move(finding), "optimizer.fused=on");
@@ -176,7 +172,7 @@ void fusedOptimizer(RuleContext& context) {
 
 void halfOnCpu(RuleContext& context) {
   const OperatorPatterns& patterns = context.analysis.operatorPatterns;
-  if (!onlyHost(context.analysis) || patterns.matrixOperators == 0) return;
+  if (!context.onlyHost() || patterns.matrixOperators == 0) return;
   const double share =
       static_cast<double>(patterns.halfMatrixOperators) / static_cast<double>(patterns.matrixOperators);
   if (share < 0.2) return;
@@ -210,7 +206,7 @@ void smallBatch(RuleContext& context) {
   const std::uint64_t memory = analysis.devices.front().memoryBytes;
   const bool room = analysis.memory.present && memory > 0 && analysis.memory.peakBytes < memory / 2;
   // On a CPU the memory is the machine's, and what feeds the queue runs on the same cores.
-  if (busy >= 0.5 || !room || onlyHost(analysis)) return;
+  if (busy >= 0.5 || !room || context.onlyHost()) return;
   Finding finding;
   finding.id = "small-batch";
   finding.title = fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy),

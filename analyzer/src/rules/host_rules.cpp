@@ -29,15 +29,20 @@ bool debugMode(RuleContext& context) {
   const bool announced = mode == "on" || mode == "1" || mode == "true";
   const auto launches = static_cast<double>(analysis.launches.launches);
   const bool everyLaunch = launches >= 20 && static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
-  if (!announced && !everyLaunch) return false;
+  // Anomaly detection looks at the numbers of every operator and waits for the answer.
+  const auto steps = static_cast<std::uint64_t>(analysis.stepCount());
+  const bool checksAll = analysis.patterns.numberChecks >= 8 * steps && syncCalls(analysis) >= 8 * steps;
+  if (!announced && !everyLaunch && !checksAll) return false;
   const auto gain = context.play("debug=off");
   Finding finding;
   finding.id = "debug-mode";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = std::max<std::int64_t>(context.costOf(Cause::Synchronisation), gain ? gain->gainNs() : 0);
-  finding.title = announced ? "a debug mode is switched on"
-                            : fmt::format("the host waits for the device {:.1f} times per launch",
-                                          static_cast<double>(syncCalls(analysis)) / launches);
+  finding.title = announced   ? "a debug mode is switched on"
+                  : checksAll ? fmt::format("{} times a step the host waits for a check whether numbers are finite",
+                                            analysis.patterns.numberChecks / steps)
+                              : fmt::format("the host waits for the device {:.1f} times per launch",
+                                            static_cast<double>(syncCalls(analysis)) / launches);
   finding.confidence = 0.9;
   finding.count = syncCalls(analysis);
   finding.knob = "debug=off";
@@ -55,7 +60,9 @@ void syncInStep(RuleContext& context) {
   if (call == nullptr) return;
   const auto gain = context.play("sync=off");
   const std::int64_t idle = context.costOf(Cause::Synchronisation);
-  const double perStep = static_cast<double>(syncCalls(analysis)) / static_cast<double>(analysis.stepCount());
+  // Those in front of memory that goes back to the system are the allocator's.
+  const std::uint64_t syncs = syncCalls(analysis) - std::min(syncCalls(analysis), analysis.patterns.releaseSyncs);
+  const double perStep = static_cast<double>(syncs) / static_cast<double>(analysis.stepCount());
   // Without the wait other idle time would be hidden too; it has causes of its own. A single wait for a loss is usual,
   // so the host work behind it is not its fault either.
   std::int64_t others =
@@ -103,10 +110,11 @@ void launchBound(RuleContext& context) {
   finding.title = fmt::format("the host cannot keep up: {:.0f} small launches a step leave the device idle {} of it",
                               perStep, humanShare(context.shareOfStep(cost)));
   finding.confidence = 0.75;
-  finding.advice = fmt::format(
-      "{} of the launches found an empty queue; capture the step as a graph, fuse small operators, or use a larger "
-      "batch",
-      humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
+  finding.advice =
+      fmt::format("{} of the launches found an empty queue; capture the step as a graph{}",
+                  humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches),
+                  // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
+                  context.onlyHost() ? " or fuse small operators" : ", fuse small operators, or use a larger batch");
   finding.evidence = context.evidenceOf(
       analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
   context.add(std::move(finding), fuseWins ? "fuse=on" : "static_graph=on");
@@ -197,8 +205,9 @@ void offCpu(RuleContext& context) {
 void unnamedHostWork(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::int64_t cost = context.costOf(Cause::HostWork);
-  const bool explained = std::any_of(context.findings.begin(), context.findings.end(),
-                                     [](const Finding& f) { return f.id == "launch-bound" || f.id == "debug-mode"; });
+  const bool explained = std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& f) {
+    return f.id == "launch-bound" || f.id == "debug-mode" || f.id == "slow-launches";
+  });
   if (explained || context.shareOfStep(cost) < 0.15) return;
   std::string where;
   std::int64_t most = 0;

@@ -52,8 +52,8 @@ void loaderRules(RuleContext& context) {
   const std::uint32_t workers = workersNeeded(context, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;
-  // A wait that no worker shortens is the price of handing over, unless the batches themselves cost too much.
-  if (gain && context.shareOfStep(gain->gainNs()) < 0.02 && !computes) return;
+  // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
+  if (analysis.loader.workers > 0 && gain && context.shareOfStep(gain->gainNs()) < 0.02 && !computes) return;
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;

@@ -27,6 +27,8 @@ class RuleContext {
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
   /// What a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
+  /// All devices are CPUs.
+  [[nodiscard]] bool onlyHost() const;
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
   /// What a change would bring; nothing where no replay is possible.
   [[nodiscard]] std::optional<Prediction> play(std::string_view change) const;
@@ -52,5 +54,7 @@ std::string humanTime(std::int64_t ns);
 std::string humanBytes(std::uint64_t bytes);
 /// "12.3 %"
 std::string humanShare(double share);
+/// A kernel's name without its return type, template arguments and parameters.
+std::string plainName(std::string_view kernel);
 
 }  // namespace lacuna::analyzer

@@ -29,6 +29,11 @@ std::string humanShare(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string plainName(std::string_view kernel) {
+  if (kernel.starts_with("void ")) kernel.remove_prefix(5);
+  return std::string(kernel.substr(0, kernel.find_first_of("<(")));
+}
+
 double RuleContext::shareOfStep(std::int64_t nsPerStep) const {
   const std::int64_t step = analysis.meanStepNs();
   return step <= 0 ? 0 : static_cast<double>(nsPerStep) / static_cast<double>(step);
@@ -36,6 +41,11 @@ double RuleContext::shareOfStep(std::int64_t nsPerStep) const {
 
 std::int64_t RuleContext::costOf(Cause cause) const {
   return analysis.meanStepLedger()[cause];
+}
+
+bool RuleContext::onlyHost() const {
+  return std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                     [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
 }
 
 std::optional<std::string_view> RuleContext::knob(std::string_view name) const {

@@ -16,15 +16,20 @@ class Walk {
         nodeEnd_(model.nodes.size(), 0),
         before_(model.nodes.size(), kNowhere),
         launchedBy_(model.nodes.size(), kNowhere),
-        lastOf_(model.queues, kNowhere) {}
+        lastOf_(model.queues, kNowhere),
+        paths_(std::max<std::size_t>(1, model.steps)),
+        stepEnd_(paths_.size(), 0) {}
 
-  StepPath run() {
+  /// By step.
+  std::vector<StepPath> run() {
     forward();
     backward();
-    return path_;
+    return std::move(paths_);
   }
 
  private:
+  using Part = std::int64_t StepPath::*;
+
   void forward() {
     std::int64_t host = 0;
     std::int64_t ready = 0;
@@ -43,7 +48,11 @@ class Walk {
         if (item.kind == HostItemKind::LoaderWait) ready = host;
       }
       hostEnd_[i] = host;
+      if (item.step < stepEnd_.size()) stepEnd_[item.step] = host;
     }
+    // What is left behind the last item belongs to the last step; a step without items ends with the one before.
+    for (std::size_t s = 1; s < stepEnd_.size(); ++s) stepEnd_[s] = std::max(stepEnd_[s], stepEnd_[s - 1]);
+    stepEnd_.back() = INT64_MAX;
   }
   void start(std::size_t i, std::int64_t host) {
     const HostItem& item = model_.items[i];
@@ -81,28 +90,27 @@ class Walk {
         break;
       }
     }
-    path_.hostNs += std::max<std::int64_t>(0, now);
+    to(0, &StepPath::hostNs, now);
   }
   void fromNode(std::size_t& node, std::size_t& item, std::int64_t& now) {
     const DeviceNode& work = model_.nodes[node];
-    std::int64_t& kind = work.work == Work::Compute         ? path_.computeNs
-                         : work.work == Work::Communication ? path_.communicationNs
-                                                            : path_.copyNs;
+    const Part kind = work.work == Work::Compute         ? &StepPath::computeNs
+                      : work.work == Work::Communication ? &StepPath::communicationNs
+                                                         : &StepPath::copyNs;
     const std::int64_t begin = std::min(now, nodeEnd_[node] - work.durNs);
-    kind += now - begin;
-    now = begin;
+    to(begin, kind, now);
     if (before_[node] != kNowhere) {
       node = before_[node];
-      to(nodeEnd_[node], path_.launchNs, now);
+      to(nodeEnd_[node], &StepPath::launchNs, now);
       return;
     }
     item = launchedBy_[node];
     const bool held = model_.items[item].blocks;
     const std::int64_t called = hostEnd_[item] - (held ? nodeEnd_[node] - begin + model_.items[item].durNs : 0);
-    to(std::min(called, now), path_.launchNs, now);
+    to(std::min(called, now), &StepPath::launchNs, now);
     // What the call itself waited for is asked of the item before a blocking one.
     if (held && item > 0) {
-      to(std::min(now, hostEnd_[item - 1]), path_.hostNs, now);
+      to(std::min(now, hostEnd_[item - 1]), &StepPath::hostNs, now);
       --item;
     }
     node = kNowhere;
@@ -115,36 +123,40 @@ class Walk {
                                                                  : kNowhere;
     const std::int64_t before = item == 0 ? 0 : hostEnd_[item - 1];
     if (waited != kNowhere && nodeEnd_[waited] > before + at.gapNs && nodeEnd_[waited] <= now) {
-      to(nodeEnd_[waited], path_.hostNs, now);
+      to(nodeEnd_[waited], &StepPath::hostNs, now);
       node = waited;
       return true;
     }
-    if (at.kind == HostItemKind::LoaderWait) to(std::min(now, before + at.gapNs), path_.loaderNs, now);
-    to(std::min(now, before), path_.hostNs, now);
+    if (at.kind == HostItemKind::LoaderWait) to(std::min(now, before + at.gapNs), &StepPath::loaderNs, now);
+    to(std::min(now, before), &StepPath::hostNs, now);
     if (item == 0) return false;
     --item;
     return true;
   }
-  static void to(std::int64_t then, std::int64_t& sum, std::int64_t& now) {
-    sum += now - then;
+  /// Walks back to `then`, through as many steps as lie between.
+  void to(std::int64_t then, Part part, std::int64_t& now) {
+    while (now > then) {
+      const auto step = static_cast<std::size_t>(
+          std::partition_point(stepEnd_.begin(), stepEnd_.end(), [&](std::int64_t end) { return end < now; }) -
+          stepEnd_.begin());
+      const std::int64_t from = step == 0 ? then : std::max(then, stepEnd_[step - 1]);
+      paths_[step].*part += now - from;
+      now = from;
+    }
     now = then;
   }
 
   const Simulator::Model& model_;
   std::vector<std::int64_t> hostEnd_, nodeEnd_;
   std::vector<std::size_t> before_, launchedBy_, lastOf_;
-  StepPath path_;
+  std::vector<StepPath> paths_;
+  std::vector<std::int64_t> stepEnd_;
 };
 
 }  // namespace
 
-StepPath Simulator::criticalPath() const {
-  StepPath path = Walk(*model_).run();
-  const auto steps = static_cast<std::int64_t>(std::max<std::size_t>(1, model_->steps));
-  for (std::int64_t* part :
-       {&path.computeNs, &path.communicationNs, &path.copyNs, &path.hostNs, &path.launchNs, &path.loaderNs})
-    *part /= steps;
-  return path;
+std::vector<StepPath> Simulator::criticalPaths() const {
+  return Walk(*model_).run();
 }
 
 }  // namespace lacuna::analyzer

@@ -21,6 +21,7 @@
 #include "supervise/flight_recorder.h"
 #include "supervise/live_line.h"
 #include "supervise/program.h"
+#include "supervise/self_cost.h"
 #include "supervise/signals.h"
 
 extern char** environ;
@@ -165,6 +166,21 @@ class Supervisor {
     return options_.torch ? addTorchHook(environment, injection) : prof::Status();
   }
 
+  /// What recording costs goes into the trace, so that a report can tell it from the program's own time.
+  void noteSelfCost(const fs::path& injection) {
+    const auto cost = measureSelfCost(injection);
+    if (!cost) return;
+    drainer_->with([&](prof::Drainer::Access& trace) {
+      prof::Writer& out = trace.writer();
+      const auto note = [&](std::string_view kind, double ns) {
+        out.append(prof::Environment{.key = out.intern(fmt::format("self.cost.{}", kind)),
+                                     .value = out.intern(fmt::format("{:.1f}", ns))});
+      };
+      note("range", cost->rangeNs);
+      note("mark", cost->markNs);
+    });
+  }
+
   std::string stepVariable() const {
     if (!options_.dumpOn.slowStep) return {};
     return options_.stepRange.empty() ? kAnyStep : options_.stepRange;
@@ -176,6 +192,7 @@ class Supervisor {
     auto environment = childEnvironment(environ, *injection, sessionVariables(), options_.sources);
     if (!environment) return environment.error();
     if (auto status = addExtras(*environment, *injection); !status) return status.error();
+    if (drainer_ && options_.sources.nvtx) noteSelfCost(*injection);
     report_.notes.insert(report_.notes.end(), environment->notes.begin(), environment->notes.end());
     adoptOrphans();
     startNs_ = nowNs();

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "report/json_writer.h"
 #include "support/synthetic_run.h"
@@ -159,6 +160,28 @@ TEST(Compare, CountsAndTimesThatGrewAreNamed) {
   EXPECT_THAT(worse({}, {.syncEachStep = true}), testing::Contains("synchronisations per step"));
   EXPECT_THAT(worse({}, {.operators = 41}), testing::Contains("kernels per step"));
   EXPECT_THAT(worse({}, {.memorySpike = true}), testing::Contains("peak memory"));
+}
+
+TEST(RunDiff, FindsTheSlowerKernelsInTheTree) {
+  const RunPlan fast{.steps = 20};
+  RunPlan slow = fast;
+  slow.kernelNs = 150'000;
+  const auto diff = diffRuns(analysed(fast), analysed(slow));
+  ASSERT_TRUE(diff);
+  EXPECT_EQ(diff->pathsCommon, diff->pathsBefore);
+  ASSERT_FALSE(diff->tree.empty());
+  const Difference& first = diff->tree.front();
+  EXPECT_EQ(first.verdict, DiffVerdict::Slower) << first.path;
+  // Forty kernels of a step, 50 µs longer each.
+  EXPECT_NEAR(static_cast<double>(first.deviceAfterNs - first.deviceBeforeNs), 40 * 50'000, 40'000) << first.path;
+}
+
+TEST(RunDiff, OfARunWithItselfIsEmpty) {
+  const Analysis run = analysed(kSlow);
+  const auto diff = diffRuns(run, run);
+  ASSERT_TRUE(diff);
+  EXPECT_TRUE(diff->tree.empty());
+  EXPECT_EQ(diff->step.verdict, DiffVerdict::Same);
 }
 
 }  // namespace

@@ -109,12 +109,25 @@ TEST(Findings, TwoFaultsAreBothFound) {
 }
 
 TEST(Findings, IdleTimePerCauseIsWhatWasPlanted) {
-  const Analysis loader = analysed({.batchNs = 20'000'000, .workers = 0, .syncEachStep = true});
-  EXPECT_NEAR(static_cast<double>(loader.meanStepLedger()[Cause::LoaderWait]), 20e6, 0.05 * 20e6);
-  const Analysis asleep = analysed({.asleepNs = 3'000'000});
-  EXPECT_NEAR(static_cast<double>(asleep.meanStepLedger()[Cause::OffCpu]), 3e6, 0.05 * 3e6);
-  const Analysis driver = analysed({.mallocNs = 3'000'000});
-  EXPECT_NEAR(static_cast<double>(driver.meanStepLedger()[Cause::DriverCall]), 3e6, 0.05 * 3e6);
+  struct Case {
+    RunPlan plan;
+    Cause cause;
+    double plantedNs;
+  };
+  const RunPlan synced{.syncEachStep = true};
+  const auto with = [&](auto change) {
+    RunPlan plan = synced;
+    change(plan);
+    return plan;
+  };
+  for (const Case& planted :
+       {Case{with([](RunPlan& p) { p.batchNs = 20'000'000, p.workers = 0; }), Cause::LoaderWait, 20e6},
+        Case{{.asleepNs = 3'000'000}, Cause::OffCpu, 3e6}, Case{{.mallocNs = 3'000'000}, Cause::DriverCall, 3e6},
+        Case{{.hostPauseNs = 3'000'000}, Cause::HostWork, 3e6},
+        Case{{.pageableCopyNs = 2'000'000}, Cause::ExposedCopy, 2e6}}) {
+    const auto measured = static_cast<double>(analysed(planted.plan).meanStepLedger()[planted.cause]);
+    EXPECT_NEAR(measured, planted.plantedNs, 0.05 * planted.plantedNs) << causeKey(planted.cause);
+  }
 }
 
 TEST(Findings, UnknownStaysSmall) {

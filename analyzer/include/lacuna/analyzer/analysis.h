@@ -10,8 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/efficiency.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/memory_use.h"
+#include "lacuna/analyzer/ranks.h"
+#include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/steps.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/whatif.h"
@@ -81,18 +85,23 @@ struct Analysis {
   std::vector<CallRow> calls;
   LaunchStats launches;
   LoaderStats loader;
+  LoaderVerdict loaderVerdict;
   MemoryStats memory;
+  std::vector<DeviceMemory> memoryByDevice;
+  std::vector<PeakEdit> peakEdits;
   CommunicationStats communication;
+  RankStats ranks;  ///< empty where the trace holds fewer than two ranks
+  EfficiencyStats efficiency;
   CopyStats copies;
   PatternStats patterns;
   OperatorPatterns operatorPatterns;
   std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
   std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
+  std::vector<StepPath> stepPaths;                         ///< by position in steps.all; zeros where not replayed
   StepPath criticalPath;                                   ///< mean of the steady steps; zeros without a replay
   std::vector<Finding> findings;                           ///< faults before opportunities, costliest first
   std::uint64_t droppedEvents = 0;
-  /// What recording itself cost per step, measured by the recorder; 0 when the trace does not say.
-  std::int64_t selfOverheadNsPerStep = 0;
+  SelfOverhead overhead;  ///< what recording itself cost
 
   /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
   [[nodiscard]] std::int64_t stepCount() const;

@@ -83,6 +83,26 @@ struct LoaderStats {
   [[nodiscard]] double utilisation(std::int64_t windowNs) const;
 };
 inline constexpr std::array<std::string_view, 4> kLoaderStages{"fetch", "decode", "augment", "collate"};
+
+/// What keeps batches from being there in time.
+enum class LoaderBound : std::uint8_t {
+  None,       ///< nothing: the consumer hardly waits
+  Reading,    ///< workers that wait for storage
+  Computing,  ///< workers that decode, augment, collate
+  HandOver,   ///< idle workers: what lies between them and the consumer
+  Copy,       ///< the copy to the device
+};
+std::string_view loaderBoundName(LoaderBound bound);
+struct LoaderVerdict {
+  LoaderBound bound = LoaderBound::None;
+  std::uint32_t workersNeeded = 0;   ///< to prepare batches as fast as the rest of a step uses them
+  std::uint32_t prefetchNeeded = 0;  ///< batches that each of these must be ahead
+};
+/// `waitNs` and `copyNs`: what a step waits for batches and for copies that nothing hides; `windowNs`: what was
+/// analysed.
+LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs,
+                            std::int64_t windowNs);
+
 prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, prof::ProcessId process);
 
 struct LiveTensor {
@@ -126,7 +146,9 @@ struct PatternStats {
   std::int64_t repeatedDeviceNs = 0;
   std::int64_t repeatedHostNs = 0;  ///< from the first to the last launch of each run of them
   std::uint64_t mostRepeats = 0;
-  std::string repeatedSequence;  ///< the one with the most: "softmax, max, add_"
+  std::string repeatedSequence;    ///< the one with the most: "softmax, max, add_"
+  std::uint64_t numberChecks = 0;  ///< launches that look for values that are no finite numbers
+  std::uint64_t releaseSyncs = 0;  ///< synchronisations directly in front of memory that goes back to the system
 };
 PatternStats launchPatterns(const Store& store, const Timeline& timeline, prof::TimeWindow window);
 void mergePatterns(PatternStats& into, const PatternStats& more);
@@ -143,6 +165,8 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, prof::TimeWi
 
 struct CollectiveRow {
   std::string name;
+  std::string communicator;  ///< empty where the trace does not tell
+  std::uint64_t bytes = 0;   ///< that the ranks of this trace put in; 0 where the trace does not tell
   std::uint64_t count = 0;
   std::int64_t totalNs = 0;
   std::int64_t exposedNs = 0;
@@ -154,7 +178,15 @@ struct CommunicationStats {
 };
 CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window);
 
+struct CopyRow {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t ns = 0;
+};
+inline constexpr std::size_t kCopyKindCount = 11;
+std::string_view copyKindName(std::size_t kind);
 struct CopyStats {
+  std::array<CopyRow, kCopyKindCount> byKind{};  ///< by CopyKind
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t pageableCount = 0;  ///< between pageable host memory and the device

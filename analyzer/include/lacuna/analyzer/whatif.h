@@ -89,8 +89,9 @@ class Simulator {
   [[nodiscard]] Prediction play(std::string_view change) const;
   [[nodiscard]] DrawnStep draw(std::span<const Change> changes) const;
 
-  /// Per step, the mean of those replayed: walked back from the end of the last one.
-  [[nodiscard]] StepPath criticalPath() const;
+  /// Of each step replayed (the first of the steady ones that were asked for), walked back from the end of the last
+  /// one.
+  [[nodiscard]] std::vector<StepPath> criticalPaths() const;
 
   /// Internal.
   struct Model;

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lacuna/analyzer/tables.h"
+
+/// How the ranks of a job keep step, seen in a trace that holds several of them (`lacuna merge`). A collective lasts
+/// from its first rank's entry to the end; until the last rank has entered nothing can be transferred, so what an
+/// earlier rank spends in it until then is waiting (arrival skew), and what is left is transfer.
+/// docs/analyses/communication.md.
+namespace lacuna::analyzer {
+
+struct DeviceAccount;
+
+/// One rank's part in one collective.
+struct CollectiveCall {
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  std::int32_t rank = -1;
+  std::string group;  ///< name and communicator: calls of one group are matched by their order
+};
+
+struct RankRow {
+  std::int32_t rank = -1;
+  std::string device;
+  std::uint64_t collectives = 0;  ///< that could be matched
+  std::int64_t waitNs = 0;        ///< in collectives, for ranks that entered later
+  std::int64_t transferNs = 0;    ///< in collectives, behind the last entry
+  std::uint64_t last = 0;         ///< how often it entered last
+  std::int64_t heldUpNs = 0;      ///< by how much it then came behind the middle rank
+  std::int64_t computeNs = 0;     ///< of its device, in the window
+};
+
+struct LateEntry {
+  prof::TimeNs fromNs = 0;  ///< the middle rank's entry
+  prof::TimeNs toNs = 0;    ///< the last one's
+  std::int32_t rank = -1;
+};
+
+struct RankStats {
+  std::vector<RankRow> rows;  ///< by rank; empty where fewer than two ranks are in the trace
+  std::uint64_t matched = 0;
+  std::uint64_t unmatched = 0;             ///< calls of groups that not every rank made as often
+  std::vector<LateEntry> latest;           ///< the worst few, worst first
+  double imbalance = 0;                    ///< most compute of a rank over the mean, less one
+  [[nodiscard]] double waitShare() const;  ///< of the time in collectives
+};
+
+/// Only calls with a rank count.
+RankStats rankStats(std::vector<CollectiveCall> calls);
+prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices);
+
+}  // namespace lacuna::analyzer

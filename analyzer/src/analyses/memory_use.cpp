@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/memory_use.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Allocation;
+using prof::DeviceId;
+using prof::MemoryAction;
+using prof::MemoryRole;
+using prof::TimeNs;
+
+constexpr TimeNs kCurvePoints = 500;
+/// Less than this is not worth an edit.
+constexpr std::uint64_t kLeastBytes = 1 << 20;
+
+/// Live blocks and segments of one device, by address.
+class Heap {
+ public:
+  std::array<std::uint64_t, kRoleCount> byRole{};
+  std::uint64_t bytes = 0;
+  std::uint64_t reserved = 0;
+
+  void apply(MemoryAction action, MemoryRole role, std::uint64_t address, std::uint64_t size) {
+    switch (action) {
+      case MemoryAction::Allocate:
+      case MemoryAction::ExternalAllocate:
+        release(address);
+        blocks_[address] = {size, static_cast<std::size_t>(role) % kRoleCount};
+        bytes += size;
+        byRole[static_cast<std::size_t>(role) % kRoleCount] += size;
+        break;
+      case MemoryAction::Free:
+      case MemoryAction::ExternalFree:
+        release(address);
+        break;
+      case MemoryAction::Reserve:
+        segments_[address] += size;
+        reserved += size;
+        break;
+      case MemoryAction::Release:
+        reserved -= std::min(reserved, size);
+        segments_.erase(address);
+        break;
+    }
+  }
+
+  [[nodiscard]] AllocatorState state() const {
+    AllocatorState state{.present = true, .reservedBytes = reserved, .segments = segments_.size()};
+    for (const auto& [from, size] : segments_) addSegment(from, from + size, state);
+    return state;
+  }
+
+ private:
+  struct Block {
+    std::uint64_t bytes = 0;
+    std::size_t role = 0;
+  };
+  void release(std::uint64_t address) {
+    const auto found = blocks_.find(address);
+    if (found == blocks_.end()) return;
+    bytes -= found->second.bytes;
+    byRole[found->second.role] -= found->second.bytes;
+    blocks_.erase(found);
+  }
+  void addSegment(std::uint64_t from, std::uint64_t to, AllocatorState& state) const {
+    const auto gap = [&](std::uint64_t size) {
+      if (size == 0) return;
+      ++state.freePieces;
+      state.largestFreeBytes = std::max(state.largestFreeBytes, size);
+    };
+    std::uint64_t at = from;
+    for (auto block = blocks_.lower_bound(from); block != blocks_.end() && block->first < to; ++block) {
+      gap(block->first - std::min(block->first, at));
+      const std::uint64_t end = std::min(to, block->first + block->second.bytes);
+      state.liveBytes += end - block->first;
+      at = std::max(at, end);
+    }
+    gap(to - std::min(to, at));
+  }
+
+  std::map<std::uint64_t, Block> blocks_;
+  std::map<std::uint64_t, std::uint64_t> segments_;
+};
+
+struct Follower {
+  DeviceMemory memory;
+  Heap heap;
+  std::uint64_t growthRow = UINT64_MAX;  ///< the reserve that raised the most reserved for the last time
+};
+
+/// Calls visit(follower, row number, time, action, bytes) before each row of the allocations is applied, and
+/// after(follower, time) behind it.
+template <class Before, class After>
+prof::Status replay(const Store& store, TimeNs until, std::map<DeviceId, Follower>& devices, Before&& before,
+                    After&& after) {
+  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action, &Allocation::role,
+                    &Allocation::address, &Allocation::bytes>(
+      {INT64_MIN, until},
+      [&](std::uint64_t first, auto time, auto device, auto action, auto role, auto address, auto bytes) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          if (time[i] >= until) return false;
+          Follower& at = devices[device[i]];
+          if (!before(at, first + i, time[i], action[i], bytes[i])) return false;
+          at.heap.apply(action[i], role[i], address[i], bytes[i]);
+          after(at, time[i]);
+        }
+        return true;
+      });
+}
+
+void addPoint(DeviceMemory& memory, const Heap& heap, TimeNs slot, TimeNs time) {
+  if (memory.curve.empty() || memory.curve.back().timeNs < slot) {
+    memory.curve.push_back({time, heap.byRole});
+  } else if (heap.bytes >= memory.curve.back().totalBytes()) {
+    memory.curve.back() = {time, heap.byRole};
+  }
+}
+
+std::string originOf(const LiveTensor& tensor) {
+  if (!tensor.op.empty()) return tensor.op;
+  return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
+}
+
+/// Why a block that is alive at the peak is of no use to what runs then; empty where it may be.
+std::string_view uselessAtPeak(const LiveTensor& tensor, const Step& step) {
+  const bool old = tensor.allocatedNs < step.startNs;
+  switch (tensor.role) {
+    case MemoryRole::Gradient:
+      return old ? "gradients of the step before: drop them before the forward pass" : "";
+    case MemoryRole::Input:
+      return old ? "a batch of an earlier step: let go of it when the step ends" : "";
+    case MemoryRole::Activation:
+      return old ? "made in an earlier step: something keeps it, such as a list of losses with their graph" : "";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::uint64_t RolePoint::totalBytes() const {
+  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+}
+
+prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::TimeWindow window) {
+  std::vector<DeviceMemory> out;
+  if (store.rows<Allocation>() == 0) return out;
+  const TimeNs start = std::max(window.startNs, store.span().startNs);
+  const TimeNs width = std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kCurvePoints + 1);
+  std::map<DeviceId, Follower> devices;
+  auto status = replay(
+      store, window.endNs, devices,
+      [&](Follower& at, std::uint64_t row, TimeNs, MemoryAction action, std::uint64_t bytes) {
+        if (action == MemoryAction::Reserve && at.heap.reserved + bytes > at.memory.reservedPeakBytes) {
+          at.memory.reservedPeakBytes = at.heap.reserved + bytes;
+          at.growthRow = row;
+        }
+        return true;
+      },
+      [&](Follower& at, TimeNs time) {
+        if (time < window.startNs) return;
+        addPoint(at.memory, at.heap, start + (time - start) / width * width, time);
+        if (at.heap.bytes <= at.memory.peakBytes) return;
+        at.memory.peakBytes = at.heap.bytes;
+        at.memory.peakAtNs = time;
+      });
+  if (!status) return status.error();
+  std::map<DeviceId, Follower> again;
+  for (auto& [id, follower] : devices) {
+    follower.memory.device = id;
+    again[id].growthRow = follower.growthRow;
+  }
+  status = replay(
+      store, window.endNs, again,
+      [](Follower& at, std::uint64_t row, TimeNs time, MemoryAction, std::uint64_t bytes) {
+        if (row != at.growthRow) return true;
+        at.memory.allocator = at.heap.state();
+        at.memory.allocator.atNs = time;
+        at.memory.allocator.requestedBytes = bytes;
+        return true;
+      },
+      [](Follower&, TimeNs) {});
+  if (!status) return status.error();
+  for (auto& [id, follower] : devices) {
+    follower.memory.allocator = again[id].memory.allocator;
+    out.push_back(std::move(follower.memory));
+  }
+  return out;
+}
+
+std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, std::span<const OperatorRow> operators) {
+  const auto around = std::find_if(steps.all.begin(), steps.all.end(), [&](const Step& step) {
+    return step.startNs <= memory.peakAtNs && memory.peakAtNs <= step.endNs;
+  });
+  if (around == steps.all.end()) return {};
+  std::unordered_map<std::string, const OperatorRow*> byName;
+  for (const OperatorRow& row : operators) byName.emplace(row.name, &row);
+  std::map<std::pair<std::string, std::string_view>, PeakEdit> edits;
+  for (const LiveTensor& tensor : memory.live) {
+    const std::string_view useless = uselessAtPeak(tensor, *around);
+    const bool again = useless.empty() && tensor.role == MemoryRole::Activation && !tensor.op.empty();
+    if (useless.empty() && !again) continue;
+    const std::string_view why = again ? "recompute it (checkpoint)" : useless;
+    PeakEdit& edit = edits[{originOf(tensor), why}];
+    edit.kind = again ? PeakEditKind::Recompute : PeakEditKind::FreeEarlier;
+    edit.origin = originOf(tensor);
+    edit.why = why;
+    edit.bytes += tensor.bytes;
+    ++edit.count;
+  }
+  std::vector<PeakEdit> out;
+  for (auto& [key, edit] : edits) {
+    if (edit.bytes < kLeastBytes) continue;
+    if (edit.kind == PeakEditKind::Recompute) {
+      const auto row = byName.find(edit.origin);
+      const bool timed = row != byName.end() && row->second->count > 0 && row->second->deviceNs > 0;
+      edit.costNsPerStep = timed ? row->second->deviceNs * static_cast<std::int64_t>(edit.count) /
+                                       static_cast<std::int64_t>(row->second->count)
+                                 : -1;
+    }
+    out.push_back(std::move(edit));
+  }
+  // What costs nothing first, what costs an unknown time last.
+  const auto rank = [](const PeakEdit& edit) { return edit.costNsPerStep == 0 ? 0 : edit.costNsPerStep > 0 ? 1 : 2; };
+  std::stable_sort(out.begin(), out.end(), [&](const PeakEdit& a, const PeakEdit& b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    if (rank(a) != 1) return a.bytes > b.bytes;
+    return static_cast<double>(a.bytes) * static_cast<double>(b.costNsPerStep) >
+           static_cast<double>(b.bytes) * static_cast<double>(a.costNsPerStep);
+  });
+  return out;
+}
+
+}  // namespace lacuna::analyzer

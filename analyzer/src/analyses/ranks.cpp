@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analyses/collectives.h"
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::size_t kLatestKept = 20;
+
+/// The same collective as its ranks saw it.
+void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, std::map<std::int32_t, RankRow>& rows) {
+  std::vector<std::int64_t> starts;
+  const CollectiveCall* last = calls.front();
+  for (const CollectiveCall* call : calls) {
+    starts.push_back(call->startNs);
+    if (call->startNs > last->startNs) last = call;
+  }
+  const prof::TimeNs middle = medianOf(starts);
+  for (const CollectiveCall* call : calls) {
+    RankRow& row = rows[call->rank];
+    ++row.collectives;
+    const prof::TimeNs entered = std::min(last->startNs, call->endNs);
+    row.waitNs += entered - call->startNs;
+    row.transferNs += call->endNs - entered;
+  }
+  ++stats.matched;
+  RankRow& late = rows[last->rank];
+  ++late.last;
+  late.heldUpNs += last->startNs - middle;
+  stats.latest.push_back({middle, last->startNs, last->rank});
+}
+
+}  // namespace
+
+double RankStats::waitShare() const {
+  std::int64_t wait = 0, transfer = 0;
+  for (const RankRow& row : rows) {
+    wait += row.waitNs;
+    transfer += row.transferNs;
+  }
+  return wait + transfer == 0 ? 0 : static_cast<double>(wait) / static_cast<double>(wait + transfer);
+}
+
+RankStats rankStats(std::vector<CollectiveCall> calls) {
+  RankStats stats;
+  std::erase_if(calls, [](const CollectiveCall& call) { return call.rank < 0; });
+  std::map<std::string, std::map<std::int32_t, std::vector<const CollectiveCall*>>> groups;
+  std::map<std::int32_t, RankRow> rows;
+  std::sort(calls.begin(), calls.end(),
+            [](const CollectiveCall& a, const CollectiveCall& b) { return a.startNs < b.startNs; });
+  for (const CollectiveCall& call : calls) {
+    groups[call.group][call.rank].push_back(&call);
+    rows[call.rank].rank = call.rank;
+  }
+  if (rows.size() < 2) return stats;
+  for (const auto& [group, ranks] : groups) {
+    const std::size_t count = ranks.begin()->second.size();
+    const bool even = ranks.size() > 1 &&
+                      std::all_of(ranks.begin(), ranks.end(), [&](const auto& r) { return r.second.size() == count; });
+    for (const auto& [rank, list] : ranks) stats.unmatched += even ? 0 : list.size();
+    for (std::size_t k = 0; even && k < count; ++k) {
+      std::vector<const CollectiveCall*> same;
+      for (const auto& [rank, list] : ranks) same.push_back(list[k]);
+      account(same, stats, rows);
+    }
+  }
+  std::sort(stats.latest.begin(), stats.latest.end(),
+            [](const LateEntry& a, const LateEntry& b) { return a.toNs - a.fromNs > b.toNs - b.fromNs; });
+  if (stats.latest.size() > kLatestKept) stats.latest.resize(kLatestKept);
+  for (auto& [rank, row] : rows) stats.rows.push_back(std::move(row));
+  return stats;
+}
+
+prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices) {
+  std::unordered_map<prof::QueueId, std::int32_t> rankOf;
+  for (const DeviceAccount& device : devices) {
+    for (const QueueAccount& queue : device.queues) {
+      if (device.rank >= 0) rankOf[queue.id] = device.rank;
+    }
+  }
+  if (rankOf.empty()) return RankStats();
+  auto found = listCollectives(store, window);
+  if (!found) return found.error();
+  std::vector<CollectiveCall> calls;
+  for (const Collective& one : *found) {
+    const auto rank = rankOf.find(one.queue);
+    if (rank == rankOf.end()) continue;
+    calls.push_back({one.startNs, one.endNs, rank->second,
+                     std::string(store.text(one.name)) + '\n' + std::string(store.text(one.communicator))});
+  }
+  RankStats stats = rankStats(std::move(calls));
+  std::int64_t most = 0, sum = 0;
+  for (RankRow& row : stats.rows) {
+    for (const DeviceAccount& device : devices) {
+      if (device.rank != row.rank) continue;
+      row.device = device.label;
+      row.computeNs += device.ledger[Cause::Compute];
+    }
+    most = std::max(most, row.computeNs);
+    sum += row.computeNs;
+  }
+  if (sum > 0)
+    stats.imbalance = static_cast<double>(most) * static_cast<double>(stats.rows.size()) / static_cast<double>(sum) - 1;
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

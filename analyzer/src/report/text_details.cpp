@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "report/text_details.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+double ratio(double part, double whole) {
+  return whole <= 0 ? 0 : part / whole;
+}
+
+/// "12.3 TFLOP/s", "456 GB/s"
+std::string rate(double perSecond, std::string_view unit) {
+  static constexpr const char* kScales[] = {"", "k", "M", "G", "T", "P"};
+  std::size_t scale = 0;
+  for (; perSecond >= 1000 && scale + 1 < std::size(kScales); ++scale) perSecond /= 1000;
+  return fmt::format("{:.{}f} {}{}", perSecond, perSecond < 100 ? 1 : 0, kScales[scale], unit);
+}
+
+std::string peakLine(const MemoryStats& memory) {
+  std::string roles;
+  for (std::size_t i = 0; i < kRoleCount; ++i) {
+    if (memory.peakByRole[i] > 0)
+      roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)),
+                           humanBytes(memory.peakByRole[i]));
+  }
+  return fmt::format(
+      " peak {} ({}){}", humanBytes(memory.peakBytes), roles,
+      memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : "");
+}
+
+std::string allocatorLine(const AllocatorState& state) {
+  const std::string why = state.fragmented()      ? "; no piece was large enough: fragmentation"
+                          : state.freeBytes() > 0 ? ""
+                                                  : "; none of it was free";
+  return fmt::format(
+      " allocator: took {} more when it held {} in {} segments, {} of it free (largest piece {}, fragmentation {}){}",
+      humanBytes(state.requestedBytes), humanBytes(state.reservedBytes), state.segments, humanBytes(state.freeBytes()),
+      humanBytes(state.largestFreeBytes), humanShare(state.fragmentation()), why);
+}
+
+void addEdits(const Analysis& analysis, int width, int rows, Lines& out) {
+  if (analysis.peakEdits.empty()) return;
+  out.emplace_back(" to bring the peak down:");
+  for (std::size_t i = 0; i < analysis.peakEdits.size() && static_cast<int>(i) < rows; ++i) {
+    const PeakEdit& edit = analysis.peakEdits[i];
+    const std::string cost = edit.kind == PeakEditKind::FreeEarlier ? "costs nothing"
+                             : edit.costNsPerStep < 0               ? "cost unknown"
+                                                      : "costs " + humanTime(edit.costNsPerStep) + " a step";
+    out.push_back(shortened(
+        fmt::format(" {:>11}  {}  {}: {}", humanBytes(edit.bytes), padded(cost, 22), edit.origin, edit.why), width));
+  }
+}
+
+void addRanks(const Analysis& analysis, Lines& out) {
+  const RankStats& ranks = analysis.ranks;
+  if (ranks.rows.empty()) return;
+  out.push_back(fmt::format(
+      " {} collectives of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by "
+      "{}",
+      ranks.matched, ranks.rows.size(), ranks.unmatched > 0 ? fmt::format(" ({} calls not)", ranks.unmatched) : "",
+      humanShare(ranks.waitShare()), humanShare(ranks.imbalance)));
+  for (const RankRow& row : ranks.rows) {
+    out.push_back(fmt::format(" {:>5} {} waits {:>11}  transfers {:>11}  last {:>5}×  behind {:>11}  computes {:>11}",
+                              row.rank, padded(row.device, 8), humanTime(row.waitNs), humanTime(row.transferNs),
+                              row.last, humanTime(row.heldUpNs), humanTime(row.computeNs)));
+  }
+}
+
+std::string numbersLine(const EfficiencyStats& stats) {
+  std::string numbers;
+  for (std::size_t i = 0; i < kNumberCount; ++i) {
+    if (stats.nsByNumber[i] > 0)
+      numbers += fmt::format("{}{} {}", numbers.empty() ? "" : ", ", numberName(static_cast<Number>(i)),
+                             humanShare(ratio(double(stats.nsByNumber[i]), double(stats.matrixNs))));
+  }
+  return fmt::format(" matrix kernels: {} of their {} on tensor cores; by number type {}",
+                     humanShare(stats.tensorCoreNsOfMatrix()), humanTime(stats.matrixNs), numbers);
+}
+
+}  // namespace
+
+int columns(std::string_view text) {
+  return static_cast<int>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string shortened(std::string_view text, int width) {
+  if (columns(text) <= width) return std::string(text);
+  std::string out;
+  for (std::size_t i = 0; i < text.size() && width > 1;) {
+    std::size_t next = i + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
+    out += text.substr(i, next - i);
+    i = next;
+    --width;
+  }
+  return out + "…";
+}
+
+std::string padded(std::string_view text, int width) {
+  std::string out = shortened(text, width);
+  out.append(static_cast<std::size_t>(std::max(0, width - columns(out))), ' ');
+  return out;
+}
+
+Lines loaderLines(const Analysis& analysis) {
+  const LoaderStats& loader = analysis.loader;
+  Lines out;
+  if (!loader.present) return out;
+  out.push_back(fmt::format(" {} batches; the training thread waited {} a step", loader.batches,
+                            humanTime(loader.waitNs / analysis.stepCount())));
+  if (loader.busyNs == 0) return out;
+  std::string stages;
+  for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
+    if (loader.stageNs[i] > 0)
+      stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
+                            humanShare(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
+  }
+  const std::string who =
+      loader.workers == 0
+          ? "the training thread prepares them"
+          : fmt::format("{} workers, busy {}", loader.workers,
+                        humanShare(loader.utilisation(analysis.window.endNs - analysis.window.startNs)));
+  out.push_back(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
+  if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
+  const LoaderVerdict& verdict = analysis.loaderVerdict;
+  if (verdict.bound == LoaderBound::None) return out;
+  const std::string remedy =
+      verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
+          ? ""
+          : fmt::format("; {} worker{} with {} batches each would hide it", verdict.workersNeeded,
+                        verdict.workersNeeded == 1 ? "" : "s", verdict.prefetchNeeded);
+  out.push_back(fmt::format(" bound by {}{}", loaderBoundName(verdict.bound), remedy));
+  return out;
+}
+
+Lines launchLines(const Analysis& analysis) {
+  const LaunchStats& stats = analysis.launches;
+  if (stats.launches == 0) return {" no launch could be joined to device work"};
+  const auto share = [&](std::uint64_t count) { return humanShare(ratio(double(count), double(stats.launches))); };
+  const Ledger step = analysis.meanStepLedger();
+  return {
+      fmt::format(" {} launches, {} a step; call {} (median), from its end to the start {}", stats.launches,
+                  stats.launches / static_cast<std::uint64_t>(analysis.stepCount()), humanTime(stats.medianCallNs),
+                  humanTime(stats.medianDelayNs)),
+      fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
+                  share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
+      fmt::format(" launch-bound: the device waits {} a step for launches ({} of it)", humanTime(step[Cause::Launch]),
+                  humanShare(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
+}
+
+Lines memoryLines(const Analysis& analysis, int width, int rows) {
+  const MemoryStats& memory = analysis.memory;
+  Lines out;
+  if (!memory.present) return out;
+  out.push_back(shortened(peakLine(memory), 4 * width));
+  for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
+    const LiveTensor& tensor = memory.live[i];
+    out.push_back(fmt::format(" {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10),
+                              shortened(tensor.tensor.empty() ? tensor.op
+                                        : tensor.op.empty()   ? tensor.tensor
+                                                              : fmt::format("{} ({})", tensor.tensor, tensor.op),
+                                        width - 27)));
+  }
+  if (memory.leakBytesPerStep > 0)
+    out.push_back(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));
+  for (const DeviceMemory& device : analysis.memoryByDevice) {
+    if (device.allocator.present) out.push_back(allocatorLine(device.allocator));
+  }
+  addEdits(analysis, width, rows, out);
+  return out;
+}
+
+Lines communicationLines(const Analysis& analysis, int width, int rows) {
+  const CommunicationStats& comm = analysis.communication;
+  Lines out;
+  if (comm.totalNs == 0) return out;
+  out.push_back(fmt::format(" {} in all, {} of it exposed", humanTime(comm.totalNs),
+                            humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
+  const int nameWidth = std::max(10, width - 58);
+  for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
+    const CollectiveRow& row = comm.collectives[i];
+    const std::string kernel = plainName(row.name);
+    const std::string name = row.communicator.empty() ? kernel : row.communicator + ": " + kernel;
+    const std::string speed = row.bytes == 0 ? "" : rate(ratio(double(row.bytes) * 1e9, double(row.totalNs)), "B/s");
+    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} exposed {:>12}", padded(name, nameWidth), row.count,
+                              humanTime(row.totalNs), humanTime(row.exposedNs), speed));
+  }
+  addRanks(analysis, out);
+  return out;
+}
+
+Lines copyLines(const Analysis& analysis) {
+  Lines out;
+  for (std::size_t i = 0; i < kCopyKindCount; ++i) {
+    const CopyRow& row = analysis.copies.byKind[i];
+    if (row.count == 0) continue;
+    const std::string speed = row.ns <= 0 ? "" : rate(double(row.bytes) * 1e9 / double(row.ns), "B/s");
+    out.push_back(fmt::format(" {} {:>8} {:>11} {:>11} {:>12}", padded(copyKindName(i), 18), row.count,
+                              humanBytes(row.bytes), humanTime(row.ns), speed));
+  }
+  if (analysis.copies.pageableCount > 0)
+    out.push_back(fmt::format(" {} of them from or to pageable memory, {}", analysis.copies.pageableCount,
+                              humanTime(analysis.copies.pageableNs)));
+  return out;
+}
+
+Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
+  const EfficiencyStats& stats = analysis.efficiency;
+  Lines out;
+  if (stats.rows.empty() && (stats.matrixNs == 0 || stats.occupancy < 0)) return out;
+  const bool onlyHost = std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                                    [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
+  if (stats.matrixNs > 0 && !onlyHost) out.push_back(shortened(numbersLine(stats), 2 * width));
+  if (stats.occupancy >= 0) out.push_back(fmt::format(" occupancy {} over kernel time", humanShare(stats.occupancy)));
+  if (stats.mfu >= 0)
+    out.push_back(fmt::format(" MFU at least {} (peaks of {}), from operators whose arithmetic is known",
+                              humanShare(stats.mfu), stats.peaks.source));
+  if (stats.rows.empty()) {
+    out.emplace_back(" no operator tells the shapes of its inputs, so no roofline");
+    return out;
+  }
+  const int nameWidth = std::max(12, width - 58);
+  out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
+                            "arithmetic", "bytes", "of the roof"));
+  for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
+    const RooflineRow& row = stats.rows[i];
+    const std::string roof =
+        row.ofRoof < 0 ? "" : fmt::format("{} {}", humanShare(row.ofRoof), row.memoryBound ? "memory" : "compute");
+    out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
+                              humanTime(row.deviceNs), row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
+                              rate(row.bytesPerSecond(), "B/s"), roof));
+  }
+  return out;
+}
+
+std::string overheadLine(const Analysis& analysis) {
+  const SelfOverhead& overhead = analysis.overhead;
+  if (!overhead.known) return {};
+  return fmt::format("Recording itself cost at most {} {} ({}); figures are that uncertain.",
+                     humanTime(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "a step",
+                     humanShare(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))));
+}
+
+}  // namespace lacuna::analyzer

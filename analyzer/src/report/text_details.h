@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+
+/// Terminal columns of UTF-8 text, as all that is printed here is one column wide.
+int columns(std::string_view text);
+/// At most `width` columns, with … where something is left out.
+std::string shortened(std::string_view text, int width);
+std::string padded(std::string_view text, int width);
+
+/// Sections of the text report, line by line without their titles; at most `rows` rows of each table. Empty where the
+/// trace has nothing of the sort.
+using Lines = std::vector<std::string>;
+Lines loaderLines(const Analysis& analysis);
+Lines launchLines(const Analysis& analysis);
+Lines memoryLines(const Analysis& analysis, int width, int rows);
+Lines communicationLines(const Analysis& analysis, int width, int rows);
+Lines copyLines(const Analysis& analysis);
+Lines efficiencyLines(const Analysis& analysis, int width, int rows);
+/// What recording cost a step; empty where the trace does not say.
+std::string overheadLine(const Analysis& analysis);
+
+}  // namespace lacuna::analyzer

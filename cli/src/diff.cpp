@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "commands.h"
+#include "lacuna/analyzer/run_diff.h"
+#include "output.h"
+#include "report_text.h"
+
+namespace lacuna::cli {
+namespace {
+
+using analyzer::Difference;
+using analyzer::DiffVerdict;
+
+struct Options {
+  std::string before;
+  std::string after;
+  std::size_t rows = 20;
+  bool json = false;
+};
+
+std::string change(std::int64_t ns) {
+  return (ns < 0 ? "-" : "+") + humanDuration(std::abs(ns));
+}
+
+std::string_view colourOf(DiffVerdict verdict) {
+  const Style& s = style();
+  if (verdict == DiffVerdict::Slower || verdict == DiffVerdict::New) return s.red;
+  return verdict == DiffVerdict::Same ? s.dim : s.green;
+}
+
+/// The last names of a path, which say most, in `width` columns.
+std::string shortPath(const std::string& path, std::size_t width) {
+  if (path.size() <= width) return path;
+  std::size_t from = path.size() - width + 1;
+  while (from < path.size() && (static_cast<unsigned char>(path[from]) & 0xc0) == 0x80) ++from;
+  return "…" + path.substr(from);
+}
+
+void printStep(const Difference& step) {
+  const Style& s = style();
+  fmt::print("step       {} ± {} ({} steps) → {} ± {} ({} steps)\n", humanDuration(step.before.medianNs),
+             humanDuration(step.before.madNs), step.before.steps, humanDuration(step.after.medianNs),
+             humanDuration(step.after.madNs), step.after.steps);
+  const double share =
+      100.0 * static_cast<double>(step.changeNs) / static_cast<double>(std::max<std::int64_t>(1, step.before.medianNs));
+  const std::string_view word = step.verdict == DiffVerdict::Same ? "no change that the noise does not explain"
+                                                                  : analyzer::diffVerdictName(step.verdict);
+  fmt::print("           {}{}{}: {} ({:+.1f} %), 95 % between {} and {}\n", colourOf(step.verdict), word, s.reset,
+             change(step.changeNs), share, change(step.lowNs), change(step.highNs));
+}
+
+void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
+  const Style& s = style();
+  fmt::print("\n{}Places in the operator tree{}  {} before, {} after, {} in both; host's own and device time a step\n",
+             s.bold, s.reset, diff.pathsBefore, diff.pathsAfter, diff.pathsCommon);
+  if (diff.tree.empty()) fmt::print(" none changed by more than 0.2 % of the step\n");
+  const auto width = static_cast<std::size_t>(std::max(30, terminalWidth(stdout) - 66));
+  for (std::size_t i = 0; i < std::min(rows, diff.tree.size()); ++i) {
+    const Difference& row = diff.tree[i];
+    fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  [{}, {}]  {}\n", colourOf(row.verdict),
+               analyzer::diffVerdictName(row.verdict), s.reset, humanDuration(row.before.medianNs),
+               humanDuration(row.after.medianNs), change(row.changeNs), change(row.lowNs), change(row.highNs),
+               shortPath(row.path, width));
+  }
+  if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
+}
+
+std::string toJson(const Difference& row) {
+  const auto spread = [](const analyzer::Spread& spread) {
+    return fmt::format("{{\"median_ns\": {}, \"mad_ns\": {}, \"steps\": {}}}", spread.medianNs, spread.madNs,
+                       spread.steps);
+  };
+  return fmt::format(
+      "{{\"path\": {}, \"verdict\": \"{}\", \"before\": {}, \"after\": {}, \"device_before_ns\": {}, "
+      "\"device_after_ns\": {}, \"change_ns\": {}, \"low_ns\": {}, \"high_ns\": {}}}",
+      jsonString(row.path), analyzer::diffVerdictName(row.verdict), spread(row.before), spread(row.after),
+      row.deviceBeforeNs, row.deviceAfterNs, row.changeNs, row.lowNs, row.highNs);
+}
+
+void printJson(const analyzer::RunDiff& diff) {
+  std::string tree;
+  for (const Difference& row : diff.tree) tree += (tree.empty() ? "\n  " : ",\n  ") + toJson(row);
+  fmt::print("{{\"schema\": \"lacuna.diff/1\",\n \"step\": {},\n \"tree\": [{}]}}\n", toJson(diff.step), tree);
+}
+
+int run(const Options& options) {
+  const auto analysed = [](const std::string& file) -> prof::Result<analyzer::Analysis> {
+    auto store = analyzer::Store::open(file);
+    if (!store) return store.error();
+    return analyzer::analyse(*store);
+  };
+  const auto before = analysed(options.before);
+  if (!before) return printError(before.error().message);
+  const auto after = analysed(options.after);
+  if (!after) return printError(after.error().message);
+  const auto diff = analyzer::diffRuns(*before, *after);
+  if (!diff) return printError(diff.error().message);
+  if (options.json) {
+    printJson(*diff);
+    return kOk;
+  }
+  printStep(diff->step);
+  printTree(*diff, options.rows);
+  return kOk;
+}
+
+}  // namespace
+
+void addDiff(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("diff", "Compare two runs by operator tree and step: what got slower, faster, new, gone");
+  command->add_option("BEFORE", options->before, "a trace")->required();
+  command->add_option("AFTER", options->after, "a trace of the changed program")->required();
+  command->add_option("--rows", options->rows, "how many places to list")->capture_default_str();
+  command->add_flag("--json", options->json, "print the comparison as JSON");
+  command->callback([options, &exitCode] { exitCode = run(*options); });
+}
+
+}  // namespace lacuna::cli

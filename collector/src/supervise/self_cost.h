@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace lacuna::collector {
+
+/// Nanoseconds that the recorded thread spends on one event of each kind.
+struct SelfCost {
+  double rangeNs = 0;  ///< push and pop, with a binary payload
+  double markNs = 0;   ///< with a binary payload
+};
+
+/// Measures on this machine, now: a child process loads `injection` as a recorded program does and times NVTX calls
+/// into a recording of its own, which is gone afterwards. Takes some milliseconds. Nothing where that is not possible.
+/// To be called before there are threads.
+std::optional<SelfCost> measureSelfCost(const std::filesystem::path& injection);
+
+}  // namespace lacuna::collector

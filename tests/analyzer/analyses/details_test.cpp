@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "lacuna/analyzer/memory_use.h"
+#include "lacuna/analyzer/ranks.h"
+#include "lacuna/analyzer/run_diff.h"
+#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+/// Rows of the allocation table, one a nanosecond.
+class Allocations {
+ public:
+  void add(MemoryAction action, std::uint64_t address, std::uint64_t bytes, MemoryRole role = MemoryRole::Other) {
+    builder_.append(Allocation{
+        .timeNs = ++now_, .device = DeviceId(1), .action = action, .role = role, .address = address, .bytes = bytes});
+  }
+  std::vector<DeviceMemory> analysed() { return std::move(*deviceMemory(*builder_.build(), {})); }
+
+ private:
+  StoreBuilder builder_;
+  TimeNs now_ = 0;
+};
+
+TEST(AllocatorState, NamesFragmentationWhereFreePiecesAreTooSmall) {
+  Allocations rows;
+  rows.add(MemoryAction::Reserve, 1000, 1000);
+  rows.add(MemoryAction::Allocate, 1000, 300);
+  rows.add(MemoryAction::Allocate, 1300, 400);
+  rows.add(MemoryAction::Allocate, 1700, 300);
+  rows.add(MemoryAction::Free, 1000, 300);
+  rows.add(MemoryAction::Free, 1700, 300);
+  rows.add(MemoryAction::Reserve, 5000, 500);
+  const auto devices = rows.analysed();
+  ASSERT_EQ(devices.size(), 1u);
+  const AllocatorState& state = devices[0].allocator;
+  EXPECT_EQ(state.atNs, 7);
+  EXPECT_EQ(state.reservedBytes, 1000u);
+  EXPECT_EQ(state.liveBytes, 400u);
+  EXPECT_EQ(state.freeBytes(), 600u);
+  EXPECT_EQ(state.largestFreeBytes, 300u);
+  EXPECT_EQ(state.freePieces, 2u);
+  EXPECT_DOUBLE_EQ(state.fragmentation(), 0.5);
+  EXPECT_TRUE(state.fragmented());
+  EXPECT_EQ(devices[0].reservedPeakBytes, 1500u);
+}
+
+TEST(AllocatorState, IsNotFragmentedWhereThereWasNoRoom) {
+  Allocations rows;
+  rows.add(MemoryAction::Reserve, 1000, 1000);
+  rows.add(MemoryAction::Allocate, 1000, 900);
+  rows.add(MemoryAction::Reserve, 5000, 500);
+  EXPECT_FALSE(rows.analysed()[0].allocator.fragmented());
+}
+
+TEST(DeviceMemory, TellsRolesApart) {
+  Allocations rows;
+  rows.add(MemoryAction::Allocate, 1, 100, MemoryRole::Parameter);
+  rows.add(MemoryAction::Allocate, 2, 40, MemoryRole::Activation);
+  rows.add(MemoryAction::Free, 2, 0);
+  const auto devices = rows.analysed();
+  EXPECT_EQ(devices[0].peakBytes, 140u);
+  EXPECT_EQ(devices[0].peakAtNs, 2);
+  ASSERT_EQ(devices[0].curve.size(), 3u);
+  EXPECT_EQ(devices[0].curve[1].bytes[static_cast<std::size_t>(MemoryRole::Activation)], 40u);
+  EXPECT_EQ(devices[0].curve[2].totalBytes(), 100u);
+}
+
+TEST(PeakEdits, RankWhatIsFreeBeforeWhatCostsTime) {
+  MemoryStats memory;
+  memory.peakAtNs = 150;
+  memory.live = {
+      {8 * kMiB, MemoryRole::Activation, "", "relu", 120},     {6 * kMiB, MemoryRole::Activation, "", "matmul", 110},
+      {5 * kMiB, MemoryRole::Activation, "", "unseen", 110},   {4 * kMiB, MemoryRole::Gradient, "net.weight", "", 50},
+      {9 * kMiB, MemoryRole::Parameter, "net.weight", "", 10}, {3 * kMiB, MemoryRole::Gradient, "net.bias", "", 140}};
+  Steps steps;
+  steps.all.resize(2);
+  steps.all[0].endNs = steps.all[1].startNs = 100;
+  steps.all[1].endNs = 200;
+  const std::vector<OperatorRow> operators{{.name = "relu", .shapes = {}, .count = 10, .deviceNs = 1000},
+                                           {.name = "matmul", .shapes = {}, .count = 1, .deviceNs = 900}};
+  const auto edits = peakEdits(memory, steps, operators);
+  ASSERT_EQ(edits.size(), 4u);
+  EXPECT_EQ(edits[0].origin, "net.weight");
+  EXPECT_EQ(edits[0].kind, PeakEditKind::FreeEarlier);
+  EXPECT_EQ(edits[0].bytes, 4 * kMiB);
+  EXPECT_EQ(edits[1].origin, "relu");
+  EXPECT_EQ(edits[1].costNsPerStep, 100);
+  EXPECT_EQ(edits[2].origin, "matmul");
+  EXPECT_EQ(edits[2].costNsPerStep, 900);
+  EXPECT_EQ(edits[3].costNsPerStep, -1);
+}
+
+TEST(Ranks, SplitCollectivesIntoWaitingAndTransfer) {
+  const RankStats stats = rankStats({{0, 100, 0, "reduce"},
+                                     {10, 100, 1, "reduce"},
+                                     {40, 100, 2, "reduce"},
+                                     {200, 210, 0, "gather"},
+                                     {200, 210, -1, ""}});
+  ASSERT_EQ(stats.rows.size(), 3u);
+  EXPECT_EQ(stats.matched, 1u);
+  EXPECT_EQ(stats.unmatched, 1u);
+  const std::int64_t waits[] = {40, 30, 0};
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(stats.rows[rank].waitNs, waits[rank]);
+    EXPECT_EQ(stats.rows[rank].transferNs, 60);
+  }
+  EXPECT_EQ(stats.rows[2].last, 1u);
+  EXPECT_EQ(stats.rows[2].heldUpNs, 30);
+  EXPECT_NEAR(stats.waitShare(), 70.0 / 250, 1e-9);
+}
+
+TEST(Ranks, AreSilentOnOneRank) {
+  EXPECT_TRUE(rankStats({{0, 100, 0, "reduce"}}).rows.empty());
+}
+
+TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
+  StoreBuilder builder;
+  builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("50.0")});
+  builder.append(Environment{.key = builder.intern("self.cost.mark"), .value = builder.intern("20.0")});
+  for (int i = 0; i < 10; ++i) builder.append(Range{.startNs = i, .durNs = 1, .thread = ThreadId(1)});
+  for (int i = 0; i < 4; ++i) builder.append(Mark{.timeNs = i});
+  for (int i = 0; i < 6; ++i) builder.append(Allocation{.timeNs = i});
+  builder.append(Range{.startNs = 5000, .durNs = 1, .thread = ThreadId(1)});  // outside
+  builder.append(Overhead{.startNs = 5, .durNs = 1000, .name = builder.intern("flush")});
+  const auto overhead = selfOverhead(*builder.build(), {0, 1000}, 2);
+  ASSERT_TRUE(overhead);
+  EXPECT_TRUE(overhead->known);
+  // 10·50/2 + (4 + 6)·20/2 + 1000/2
+  EXPECT_EQ(overhead->nsPerStep, 250 + 100 + 500);
+}
+
+TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {
+  StoreBuilder builder;
+  builder.append(Range{.startNs = 1, .durNs = 1, .thread = ThreadId(1)});
+  EXPECT_FALSE(selfOverhead(*builder.build(), {}, 1)->known);
+}
+
+LoaderStats loaderOf(std::uint32_t workers, std::int64_t fetchNs, std::int64_t decodeNs) {
+  LoaderStats loader;
+  loader.present = true;
+  loader.batches = 10;
+  loader.workers = workers;
+  loader.stageNs = {fetchNs, decodeNs, 0, 0};
+  loader.busyNs = fetchNs + decodeNs;
+  return loader;
+}
+
+TEST(LoaderVerdict, SaysWhatBindsAndWhatWouldHideIt) {
+  // A batch takes 10 of a step's 15 ms; the other 5 ms use one up in the time.
+  const LoaderVerdict reading =
+      loaderVerdict(loaderOf(0, 80'000'000, 20'000'000), 15'000'000, 10'000'000, 0, 150'000'000);
+  EXPECT_EQ(reading.bound, LoaderBound::Reading);
+  EXPECT_EQ(reading.workersNeeded, 2u);
+  EXPECT_EQ(reading.prefetchNeeded, 2u);
+  const auto bound = [](const LoaderStats& loader, std::int64_t wait, std::int64_t copy) {
+    return loaderVerdict(loader, 15'000'000, wait, copy, 150'000'000).bound;
+  };
+  EXPECT_EQ(bound(loaderOf(0, 20'000'000, 80'000'000), 10'000'000, 0), LoaderBound::Computing);
+  EXPECT_EQ(bound(loaderOf(2, 20'000'000, 10'000'000), 10'000'000, 0), LoaderBound::HandOver);
+  EXPECT_EQ(bound(loaderOf(2, 20'000'000, 10'000'000), 1'000'000, 3'000'000), LoaderBound::Copy);
+  EXPECT_EQ(bound(loaderOf(2, 20'000'000, 10'000'000), 100'000, 0), LoaderBound::None);
+}
+
+TEST(RunDiff, TellsChangesFromNoise) {
+  const std::vector<std::int64_t> quiet{100, 101, 99, 100, 100, 102, 98, 100};
+  std::vector<std::int64_t> slower;
+  for (const std::int64_t ns : quiet) slower.push_back(ns + 20);
+  const Difference change = compareSteps("step", quiet, slower, 5);
+  EXPECT_EQ(change.changeNs, 20);
+  EXPECT_LE(change.lowNs, 20);
+  EXPECT_GE(change.highNs, 20);
+  EXPECT_GT(change.lowNs, 15);
+  EXPECT_EQ(change.verdict, DiffVerdict::Slower);
+  EXPECT_EQ(change.before.madNs, 0);
+  EXPECT_EQ(compareSteps("step", slower, quiet, 5).verdict, DiffVerdict::Faster);
+  const std::vector<std::int64_t> noisy{60, 140, 75, 130, 100, 90, 120, 80}, alike{65, 150, 80, 125, 104, 95, 118, 70};
+  EXPECT_EQ(compareSteps("step", noisy, alike, 1).verdict, DiffVerdict::Same);
+}
+
+TEST(RunDiff, NamesWhatIsNewAndGone) {
+  const std::vector<std::int64_t> some{50, 50, 50}, none;
+  EXPECT_EQ(compareSteps("a", none, some, 5).verdict, DiffVerdict::New);
+  EXPECT_EQ(compareSteps("a", some, none, 5).verdict, DiffVerdict::Gone);
+  EXPECT_EQ(compareSteps("a", some, none, 60).verdict, DiffVerdict::Same);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
