@@ -340,14 +340,14 @@ class Replay {
     const std::int64_t before = host_;
     if (item.kind == HostItemKind::Launch) {
       launch(item);
-      add(before, host_, {.kind = item.blocks ? DrawnStep::Kind::SyncWait : DrawnStep::Kind::Host});
+      add(before, host_, {.kind = item.blocks ? DrawnStep::Kind::SyncWait : DrawnStep::Kind::Host, .name = {}});
     } else if (item.kind == HostItemKind::Sync) {
       if (item.node != kNowhere) host_ = std::max(host_, end_[item.node]);
       host_ += item.durNs;
-      add(before, host_, {.kind = DrawnStep::Kind::SyncWait});
+      add(before, host_, {.kind = DrawnStep::Kind::SyncWait, .name = {}});
     } else {
       host_ = scenario_.loader.serial ? host_ + item.durNs : loader_.take(item, host_);
-      add(before, host_, {.kind = DrawnStep::Kind::LoaderWait});
+      add(before, host_, {.kind = DrawnStep::Kind::LoaderWait, .name = {}});
     }
   }
   void add(std::int64_t startNs, std::int64_t endNs, DrawnStep::Stretch stretch) {
