@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "lacuna/runtime/instrument.h"
+
 namespace lacuna::rt::cpu {
 
 namespace {
@@ -16,18 +18,26 @@ Library& library() {
 }
 
 Library::~Library() {
+  freeScratch();
+}
+
+void Library::freeScratch() {
+  if (scratch_ == nullptr) return;
+  externalMemory(scratch_, scratchBytes_, "oneDNN", false);
   std::free(scratch_);
+  scratch_ = nullptr;
 }
 
 void* Library::scratch(std::size_t bytes) {
   if (bytes > scratchBytes_) {
-    std::free(scratch_);
+    freeScratch();
     scratchBytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     scratch_ = std::aligned_alloc(kAlignment, scratchBytes_);
     if (scratch_ == nullptr) {
       scratchBytes_ = 0;
       throw Error("no memory for a scratch buffer of " + std::to_string(bytes) + " bytes");
     }
+    externalMemory(scratch_, scratchBytes_, "oneDNN", true);
   }
   return scratch_;
 }

@@ -16,12 +16,13 @@ namespace lacuna::rt::cpu {
 struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  /// Memory for the length of one execution; grows to the largest that was asked for.
+  /// Memory for the length of one execution; grows to the largest that was asked for. Told to tools as external memory.
   void* scratch(std::size_t bytes);
 
   ~Library();
 
  private:
+  void freeScratch();
   void* scratch_ = nullptr;
   std::size_t scratchBytes_ = 0;
 };
