@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "process.h"
@@ -127,6 +128,8 @@ int main(int argc, char** argv) {
       return usage(2);
     }
   }
+  // All sides compute with the same number of threads.
+  ::setenv("OMP_NUM_THREADS", std::to_string(std::thread::hardware_concurrency()).c_str(), 0);
   const std::filesystem::path bin = LACUNA_BIN_DIR;
   const std::string server = bin / "runtime_server";
   const bench::TempFolder folder;

@@ -169,7 +169,7 @@ class CountingAllocator : public c10::Allocator {
   }
   [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const override {
     void* data = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    instance().count(data, bytes);
+    if (data != nullptr) instance().count(data, bytes);
     return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
   }
   [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -189,6 +189,7 @@ class CountingAllocator : public c10::Allocator {
     CountingAllocator& own = instance();
     const std::lock_guard lock(own.mutex_);
     const auto found = own.sizes_.find(data);
+    if (found == own.sizes_.end()) return std::free(data);  // from before the count began, or nothing
     own.active_ -= found->second;
     own.sizes_.erase(found);
     std::free(data);
