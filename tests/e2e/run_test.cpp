@@ -108,6 +108,48 @@ TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
   EXPECT_EQ(allocations.bytes[3], 64u);
 }
 
+TEST_F(RunTest, ReadsNestedPayloadsAndArrays) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const Reader reader = trace();
+  const auto marks = *reader.table<prof::Mark>();
+  std::string text;
+  for (const auto id : marks.text) text += std::string(reader.text(id));
+  EXPECT_EQ(text, "corner={x=-1 y=2} sizes=[3,4,5] count=6 points=[{x=7 y=8},{x=9 y=10}]");
+}
+
+TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Allocation>();
+  using Action = prof::MemoryAction;
+  const std::vector<Action> expected{Action::Reserve, Action::Allocate, Action::Allocate,
+                                     Action::Free,    Action::Free,     Action::Release};
+  ASSERT_EQ(rows.action, expected);
+  EXPECT_EQ(reader.text(rows.tensor[0]), "my pool");
+  EXPECT_EQ(rows.bytes[0], 4096u);
+  EXPECT_EQ(rows.bytes[2], 200u);
+  EXPECT_EQ(rows.address[2], rows.address[0] + 1024);
+  EXPECT_EQ(rows.address[3], rows.address[1]);
+  EXPECT_EQ(rows.address[4], rows.address[2]);
+  bool named = false;
+  const auto marks = *reader.table<prof::Mark>();
+  for (std::size_t i = 0; i < marks.name.size(); ++i) {
+    named |= reader.text(marks.name[i]) == "weights" && reader.text(marks.category[i]) == "memory name";
+  }
+  EXPECT_TRUE(named);
+}
+
+TEST_F(RunTest, NamedResourcesAreInTheEnvironment) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Environment>();
+  std::string value;
+  for (std::size_t i = 0; i < rows.key.size(); ++i) {
+    if (reader.text(rows.key[i]) == "nvtx.resource.0x1234") value = reader.text(rows.value[i]);
+  }
+  EXPECT_EQ(value, "queue of batches");
+}
+
 struct Ending {
   const char* how;
   int signal;

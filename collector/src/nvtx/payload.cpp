@@ -79,7 +79,8 @@ class Walk {
     if (alignment > 1) at_ = (at_ + alignment - 1) / alignment * alignment;
   }
   void label(const SchemaEntry& entry) {
-    if (!out_.text.empty()) out_.text += ' ';
+    const char last = out_.text.empty() ? '{' : out_.text.back();
+    if (last != '{' && last != '[' && last != ',') out_.text += ' ';
     if (entry.name.empty()) return;
     out_.text += entry.name;
     out_.text += '=';
