@@ -145,7 +145,7 @@ void addRun(CLI::App& app, int& code) {
   run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)");
   run->add_option("--trace", typed->trace,
                   "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
-                  "counters, samples, all, none (default: nvtx,cuda,nccl,counters)");
+                  "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)");
   run->add_option("--sample-rate", typed->sampleRate,
                   "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)");
   run->add_flag("--torch", typed->run.torch,

@@ -102,7 +102,7 @@ TEST_F(ControlTest, TriggerSaysWhomItCannotReach) {
 TEST_F(ControlTest, NoWaitLeavesBackgroundProcessesBehind) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --no-wait -- " + program("ending_program") + " daemon")), 0);
   EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"before", 1000}}));
-  expectNothingLeft();
+  expectNoFilesLeft();
 }
 
 TEST_F(ControlTest, StatusLineTellsAndGoesAway) {

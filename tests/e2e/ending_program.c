@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Records ranges and then ends, in the way that the first argument names. */
+/* Records ranges, computes for as many milliseconds as the second argument says, and ends in the way that the first
+ * names. */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void ranges(const char* name, int count) {
@@ -17,6 +19,32 @@ static void ranges(const char* name, int count) {
     nvtxRangePushA(name);
     nvtxRangePop();
   }
+}
+
+static volatile unsigned long spun;
+
+static void spin(double ms) {
+  struct timespec now;
+  double until = 0;
+  do {
+    for (int i = 0; i < 10000; ++i) spun = spun * 3 + 1;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    const double at = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+    if (until == 0) until = at + ms;
+    if (at >= until) return;
+  } while (1);
+}
+
+/* Where the recording keeps what is in flight, for the test to look at when all is over. */
+static void noteThePlace(void) {
+  const char* recording = getenv("LACUNA_RECORDING");
+  char name[4096], place[4096];
+  if (recording == NULL || snprintf(name, sizeof name, "%s/shm", recording) >= (int)sizeof name) return;
+  const ssize_t length = readlink(name, place, sizeof place);
+  FILE* file = length > 0 ? fopen("place.txt", "w") : NULL;
+  if (file == NULL) return;
+  fwrite(place, 1, (size_t)length, file);
+  fclose(file);
 }
 
 static void* exitingThread(void* unused) {
@@ -28,6 +56,8 @@ static void* exitingThread(void* unused) {
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "exit";
   ranges("before", 1000);
+  noteThePlace();
+  if (argc > 2) spin(atof(argv[2]));
   if (strcmp(how, "exit") == 0) return 3;
   if (strcmp(how, "thread") == 0) {
     pthread_t thread;

@@ -1,13 +1,19 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* The corners of NVTX's extensions: nested structures and arrays as payloads, heaps and regions of memory, names of
- * resources. */
+/* The corners of NVTX's extensions: nested structures, arrays, unions and pointers as payloads, deferred events and
+ * counters with their own clocks, heaps and regions of memory, names of resources. */
+#define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
 #include <nvtx3/nvToolsExtMem.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <nvtx3/nvToolsExtSemanticsTime.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 typedef struct Point {
   int32_t x, y;
@@ -48,6 +54,119 @@ static void nested(nvtxDomainHandle_t domain) {
   const Outer value = {{-1, 2}, {3, 4, 5}, 6, {{7, 8}, {9, 10}}};
   const nvtxPayloadData_t data = {outerId, sizeof value, &value};
   nvtxMarkPayload(domain, &data, 1);
+}
+
+typedef union Either {
+  double real;
+  int64_t whole;
+} Either;
+typedef struct Choice {
+  int32_t which;
+  Either value;
+  const char* label;
+  const int32_t* sizes;
+} Choice;
+
+static void unions(nvtxDomainHandle_t domain) {
+  const nvtxPayloadSchemaEntry_t members[] = {{0, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, "real", NULL, 0, 0, NULL, NULL},
+                                              {0, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "whole", NULL, 0, 0, NULL, NULL}};
+  nvtxPayloadSchemaAttr_t either = {0};
+  either.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+  either.type = NVTX_PAYLOAD_SCHEMA_TYPE_UNION;
+  either.entries = members;
+  either.numEntries = 2;
+  either.payloadStaticSize = sizeof(Either);
+  const uint64_t eitherId = nvtxPayloadSchemaRegister(domain, &either);
+  const nvtxPayloadSchemaEntry_t entries[] = {
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "which", NULL, 0, offsetof(Choice, which), NULL, NULL},
+      {0, eitherId, "value", NULL, 0, offsetof(Choice, value), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "label", NULL, 0, offsetof(Choice, label), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_INT32,
+       "sizes", NULL, 3, offsetof(Choice, sizes), NULL, NULL}};
+  const uint64_t choiceId = schemaOf(domain, "choice", entries, 4, sizeof(Choice));
+  const int32_t sizes[3] = {4, 5, 6};
+  const Choice real = {0, {.real = 0.25}, "a", sizes};
+  const Choice whole = {1, {.whole = -7}, "b", sizes};
+  const Choice wrong = {9, {.whole = 1}, "c", sizes};
+  const nvtxPayloadData_t first[2] = {{choiceId, sizeof real, &real},
+                                      {NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED, sizeof sizes, sizes}};
+  nvtxMarkPayload(domain, first, 2);
+  const nvtxPayloadData_t second[2] = {{choiceId, sizeof whole, &whole},
+                                       {NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED, sizeof sizes, sizes}};
+  nvtxMarkPayload(domain, second, 2);
+  const nvtxPayloadData_t third = {choiceId, sizeof wrong, &wrong};
+  nvtxMarkPayload(domain, &third, 1);
+}
+
+static int64_t nowOf(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+/* A clock of the program's own: it counts microseconds from some moment of its choice. */
+static int64_t ownClock(void) {
+  return nowOf(CLOCK_MONOTONIC) / 1000 - 5000000;
+}
+
+typedef struct Late {
+  int64_t begin, end;
+  uint32_t thread;
+  const char* words;
+} Late;
+
+static uint64_t lateSchema(nvtxDomainHandle_t domain, uint64_t timeDomain) {
+  nvtxSemanticsTime_t time = {0};
+  time.header.structSize = sizeof time;
+  time.header.semanticId = NVTX_SEMANTIC_ID_TIME_V1;
+  time.header.version = NVTX_TIME_SEMANTIC_VERSION;
+  time.timeDomainId = timeDomain;
+  const nvtxPayloadSchemaEntry_t entries[] = {
+      {NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin",
+       NULL, 0, offsetof(Late, begin), &time.header, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end",
+       NULL, 0, offsetof(Late, end), &time.header, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32, "thread", NULL, 0, offsetof(Late, thread), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "words", NULL, 0, offsetof(Late, words),
+       NULL, NULL}};
+  return schemaOf(domain, "late", entries, 4, sizeof(Late));
+}
+
+static void deferred(nvtxDomainHandle_t domain) {
+  const uint32_t self = (uint32_t)syscall(SYS_gettid);
+  const int64_t begin = nowOf(CLOCK_MONOTONIC), realBegin = nowOf(CLOCK_REALTIME), ownBegin = ownClock();
+  nvtxTimeDomainAttr_t own = {0};
+  own.timerResolution = 1000000;
+  const uint64_t ownDomain = nvtxTimeDomainRegister(domain, &own);
+  nvtxTimeSyncPoint(domain, ownDomain, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC, ownBegin, begin);
+  const Late late[3] = {{begin, begin + 1000000, self, "monotonic"},
+                        {begin + 2000000, begin + 4000000, self, "monotonic"},
+                        {realBegin, realBegin + 1000000, self, "realtime"}};
+  const nvtxEventBatch_t batch = {.eventSchemaId = lateSchema(domain, 0), .size = 2 * sizeof late[0], .events = late};
+  nvtxEventBatchSubmit(domain, &batch);
+  const nvtxPayloadData_t real = {lateSchema(domain, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME), sizeof late[2],
+                                  &late[2]};
+  nvtxEventSubmit(domain, &real, 1);
+  const Late mine = {ownBegin, ownBegin + 1000, self, "own clock"};
+  const nvtxPayloadData_t event = {lateSchema(domain, ownDomain), sizeof mine, &mine};
+  nvtxEventSubmit(domain, &event, 1);
+  const nvtxPayloadData_t lost = {lateSchema(domain, NVTX_TIMESTAMP_TYPE_GPU_GLOBALTIMER), sizeof mine, &mine};
+  nvtxEventSubmit(domain, &lost, 1);
+
+  nvtxCounterAttr_t attributes = {0};
+  attributes.structSize = sizeof attributes;
+  attributes.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
+  attributes.name = "level";
+  const uint64_t level = nvtxCounterRegister(domain, &attributes);
+  const int64_t values[3] = {10, 20, 30};
+  const int64_t times[2] = {begin, 1000};
+  const nvtxCounterBatch_t samples = {.counterId = level,
+                                      .counters = values,
+                                      .countersSize = sizeof values,
+                                      .flags = (uint64_t)1 << 32,
+                                      .timestamps = times,
+                                      .timestampsSize = sizeof times};
+  nvtxCounterBatchSubmit(domain, &samples);
 }
 
 static void memory(nvtxDomainHandle_t domain, char* room) {
@@ -100,6 +219,8 @@ static void memory(nvtxDomainHandle_t domain, char* room) {
   ended.refElementSize = sizeof gone[0];
   ended.refElements = gone;
   nvtxMemRegionsUnregister(domain, &ended);
+  nvtxMemRegionsRegister(domain, &batch);
+  nvtxMemHeapReset(domain, pool);
   nvtxMemHeapUnregister(domain, pool);
 }
 
@@ -107,6 +228,8 @@ int main(void) {
   static char room[4096];
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("corners");
   nested(domain);
+  unions(domain);
+  deferred(domain);
   memory(domain, room);
   nvtxResourceAttributes_t resource = {0};
   resource.version = NVTX_VERSION;

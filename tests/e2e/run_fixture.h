@@ -24,6 +24,7 @@ class RunTest : public testing::Test {
  protected:
   RunTest() {
     fs::create_directories(folder_);
+    fs::create_directories(temporary_);
     // The programs' ends are theirs: a sanitizer in them must not turn a signal into an exit status.
     for (const char* variable : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
       const char* options = std::getenv(variable);
@@ -32,7 +33,10 @@ class RunTest : public testing::Test {
       ::setenv(variable, all.c_str(), 1);
     }
   }
-  ~RunTest() override { fs::remove_all(folder_); }
+  ~RunTest() override {
+    fs::remove_all(folder_);
+    fs::remove_all(temporary_);
+  }
 
   static std::string program(const std::string& name) { return std::string(LACUNA_BIN_DIR) + "/" + name; }
 
@@ -40,7 +44,9 @@ class RunTest : public testing::Test {
   int lacuna(const std::string& words) {
     return shell("exec " + program("lacuna") + " run -q " + words + " 2>stderr.txt");
   }
-  int shell(const std::string& command) { return std::system(("cd " + folder_.string() + "; " + command).c_str()); }
+  int shell(const std::string& command) {
+    return std::system(("cd " + folder_.string() + "; export TMPDIR=" + temporary_.string() + "; " + command).c_str());
+  }
   int record(const std::string& words) { return lacuna("-o out.lcn -- " + words); }
 
   prof::Reader trace(const std::string& name = "out.lcn") {
@@ -61,8 +67,35 @@ class RunTest : public testing::Test {
     for (const auto id : *names) ++counts[std::string(reader.text(id))];
     return counts;
   }
-  void expectNothingLeft() { EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording")); }
+  /// Nothing of the run is left but its trace: no folder, no shared memory, no process.
+  void expectNothingLeft() {
+    expectNoFilesLeft();
+    expectNoProcessesLeft();
+  }
+  void expectNoFilesLeft() {
+    EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
+    EXPECT_TRUE(fs::is_empty(temporary_)) << *fs::directory_iterator(temporary_);
+    const std::string place = textOf("place.txt");
+    EXPECT_FALSE(!place.empty() && fs::exists(place)) << place;
+  }
+  void expectNoProcessesLeft() {
+    if (!fs::exists(folder_ / "out.lcn")) return;
+    const prof::Reader reader = trace();
+    const auto processes = *reader.table<prof::Process>();
+    for (std::size_t i = 0; i < processes.osPid.size(); ++i) {
+      EXPECT_TRUE(goneOrAnother(processes.osPid[i])) << processes.osPid[i];
+    }
+  }
+  /// A number may have been given to a new process of somebody else's meanwhile; ours knows the recording.
+  bool goneOrAnother(std::uint32_t pid) {
+    const std::string at = "/proc/" + std::to_string(pid);
+    if (!fs::exists(at)) return true;
+    std::ifstream file(at + "/environ", std::ios::binary);
+    const std::string variables{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return !variables.empty() && variables.find(folder_.string()) == std::string::npos;
+  }
 
+  fs::path temporary_ = fs::temp_directory_path() / ("lacuna-run-test-tmp-" + std::to_string(getpid()));
   fs::path folder_ = fs::temp_directory_path() / ("lacuna-run-test-" + std::to_string(getpid()));
 };
 

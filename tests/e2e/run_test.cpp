@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 
 #include "e2e/run_fixture.h"
@@ -108,13 +110,46 @@ TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
   EXPECT_EQ(allocations.bytes[3], 64u);
 }
 
-TEST_F(RunTest, ReadsNestedPayloadsAndArrays) {
+TEST_F(RunTest, ReadsNestedPayloadsArraysUnionsAndPointers) {
   ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
   const Reader reader = trace();
   const auto marks = *reader.table<prof::Mark>();
-  std::string text;
-  for (const auto id : marks.text) text += std::string(reader.text(id));
-  EXPECT_EQ(text, "corner={x=-1 y=2} sizes=[3,4,5] count=6 points=[{x=7 y=8},{x=9 y=10}]");
+  std::vector<std::string> texts;
+  for (const auto id : marks.text) texts.emplace_back(reader.text(id));
+  ASSERT_GE(texts.size(), 4u);
+  EXPECT_EQ(texts[0], "corner={x=-1 y=2} sizes=[3,4,5] count=6 points=[{x=7 y=8},{x=9 y=10}]");
+  EXPECT_EQ(texts[1], "which=0 value={real=0.25} label=a sizes=[4,5,6]");
+  EXPECT_EQ(texts[2], "which=1 value={whole=-7} label=b sizes=[4,5,6]");
+  EXPECT_NE(texts[3].find("payload of 32 bytes"), std::string::npos) << "no such member: " << texts[3];
+}
+
+TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("extension_program"))), 0);
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Range>();
+  std::map<std::string, std::vector<prof::Range>> late;
+  for (std::size_t i = 0; i < rows.name.size(); ++i)
+    late[std::string(reader.text(rows.name[i]))].push_back(rows.row(i));
+  ASSERT_EQ(late["monotonic"].size(), 2u);
+  ASSERT_EQ(late["realtime"].size(), 1u);
+  ASSERT_EQ(late["own clock"].size(), 1u) << "and none of the clock that nobody described";
+  const prof::Range& first = late["monotonic"][0];
+  EXPECT_EQ(first.durNs, 1'000'000);
+  EXPECT_EQ(late["monotonic"][1].startNs - first.startNs, 2'000'000);
+  EXPECT_TRUE(first.thread);
+  EXPECT_EQ(late["realtime"][0].durNs, 1'000'000);
+  EXPECT_NEAR(static_cast<double>(late["realtime"][0].startNs - first.startNs), 0, 5e7);
+  EXPECT_EQ(late["own clock"][0].durNs, 1'000'000);
+  EXPECT_NEAR(static_cast<double>(late["own clock"][0].startNs - first.startNs), 0, 5e7);
+  const auto samples = *reader.table<prof::CounterSample>();
+  std::map<double, prof::TimeNs> level;
+  for (std::size_t i = 0; i < samples.value.size(); ++i) level[samples.value[i]] = samples.timeNs[i];
+  EXPECT_EQ(level[10], first.startNs);
+  EXPECT_EQ(level[30], first.startNs + 2000);
+  const auto environment = *reader.table<prof::Environment>();
+  bool said = false;
+  for (const auto key : environment.key) said |= reader.text(key) == "nvtx.deferred.left_out";
+  EXPECT_TRUE(said);
 }
 
 TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
@@ -122,8 +157,9 @@ TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
   const Reader reader = trace();
   const auto rows = *reader.table<prof::Allocation>();
   using Action = prof::MemoryAction;
-  const std::vector<Action> expected{Action::Reserve, Action::Allocate, Action::Allocate,
-                                     Action::Free,    Action::Free,     Action::Release};
+  const std::vector<Action> expected{Action::Reserve, Action::Allocate, Action::Allocate, Action::Free,
+                                     Action::Free,    Action::Allocate, Action::Allocate, Action::Free,
+                                     Action::Free,    Action::Release};
   ASSERT_EQ(rows.action, expected);
   EXPECT_EQ(reader.text(rows.tensor[0]), "my pool");
   EXPECT_EQ(rows.bytes[0], 4096u);
@@ -131,6 +167,7 @@ TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
   EXPECT_EQ(rows.address[2], rows.address[0] + 1024);
   EXPECT_EQ(rows.address[3], rows.address[1]);
   EXPECT_EQ(rows.address[4], rows.address[2]);
+  EXPECT_EQ(rows.address[8], rows.address[2]) << "freed by the reset of its heap";
   bool named = false;
   const auto marks = *reader.table<prof::Mark>();
   for (std::size_t i = 0; i < marks.name.size(); ++i) {
@@ -186,22 +223,9 @@ INSTANTIATE_TEST_SUITE_P(Matrix, EndingTest,
                          [](const auto& info) { return std::string(info.param.how); });
 
 TEST_F(RunTest, PassesStandardInputOn) {
-  EXPECT_EQ(WEXITSTATUS(std::system(("echo hello | " + program("lacuna") + " run -q -o " +
-                                     (folder_ / "out.lcn").string() + " -- " + program("ending_program") + " stdin")
-                                        .c_str())),
+  EXPECT_EQ(WEXITSTATUS(shell("echo hello | " + program("lacuna") + " run -q -o out.lcn -- " +
+                              program("ending_program") + " stdin")),
             21);
-}
-
-TEST_F(RunTest, LeavesNothingInSharedMemory) {
-  std::ofstream(folder_ / "program.sh") << "readlink \"$LACUNA_RECORDING/shm\" >shm.txt\n"
-                                        << program("ending_program") << " exit\n";
-  ASSERT_EQ(WEXITSTATUS(record("sh program.sh")), 3);
-  std::ifstream file(folder_ / "shm.txt");
-  std::string place;
-  std::getline(file, place);
-  ASSERT_FALSE(place.empty());
-  EXPECT_FALSE(fs::exists(place)) << place;
-  expectNothingLeft();
 }
 
 TEST_F(RunTest, HandsSignalsOn) {
@@ -248,24 +272,96 @@ TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
 }
 
 TEST_F(RunTest, BadUseIsSaidClearly) {
-  EXPECT_EQ(WEXITSTATUS(lacuna("")), 2);
-  EXPECT_NE(said().find("no program was given"), std::string::npos);
-  EXPECT_EQ(WEXITSTATUS(lacuna("--bogus -- true")), 2);
-  EXPECT_NE(said().find("--bogus"), std::string::npos);
-  EXPECT_EQ(WEXITSTATUS(lacuna("true --epochs 3")), 2);
-  EXPECT_NE(said().find("put -- before the program"), std::string::npos);
-  EXPECT_EQ(WEXITSTATUS(record("no-such-program")), 127);
-  EXPECT_NE(said().find("no-such-program"), std::string::npos);
-  EXPECT_EQ(WEXITSTATUS(lacuna("-o /no/such/folder/out.lcn -- true")), 127);
-  EXPECT_NE(said().find("/no/such/folder"), std::string::npos);
-  EXPECT_EQ(WEXITSTATUS(lacuna("--trace nvidia -- true")), 2);
-  EXPECT_EQ(WEXITSTATUS(lacuna("--ring 5X -- true")), 2);
-  EXPECT_EQ(WEXITSTATUS(std::system(("LACUNA_INJECTION=/bin/sh " + program("lacuna") + " run -o " +
-                                     (folder_ / "out.lcn").string() + " -- true 2>" + (folder_ / "stderr.txt").string())
-                                        .c_str())),
-            127);
-  EXPECT_NE(said().find("LACUNA_INJECTION"), std::string::npos);
+  struct Case {
+    const char* words;
+    int code;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"", 2, "no program was given"},
+      {"--bogus -- true", 2, "--bogus"},
+      {"true --epochs 3", 2, "put -- before the program"},
+      {"--trace nvidia -- true", 2, "does not know 'nvidia'"},
+      {"--ring 5X -- true", 2, "5X"},
+      {"--dump-on tuesday --ring 1M -- true", 2, "tuesday"},
+      {"--delay soon -- true", 2, "soon"},
+      {"-o out.lcn -- no-such-program", 127, "no program 'no-such-program' was found on the PATH"},
+      {"-o out.lcn -- ./no-such-program", 127, "there is no program './no-such-program'"},
+      {"-o out.lcn -- .", 127, "'.'"},
+      {"-o /no/such/folder/out.lcn -- true", 127, "there is no folder /no/such/folder"},
+      {"-o /proc/out.lcn -- true", 127, "/proc/out.lcn"},
+      {"-o . -- true", 127, "it is a folder"},
+      {"--raw-capture /proc/captures -o out.lcn -- true", 127, "--raw-capture /proc/captures"},
+  };
+  for (const Case& bad : cases) {
+    EXPECT_EQ(WEXITSTATUS(lacuna(bad.words)), bad.code) << bad.words << ": " << said();
+    EXPECT_NE(said().find(bad.says), std::string::npos) << bad.words << ": " << said();
+    EXPECT_FALSE(fs::exists(folder_ / "out.lcn")) << bad.words;
+  }
   expectNothingLeft();
+}
+
+TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
+  const std::string run = program("lacuna") + " run --no-report -o out.lcn -- ";
+  EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/bin/sh " + run + "true 2>stderr.txt")), 127);
+  EXPECT_NE(said().find("/bin/sh is not lacuna's injected library"), std::string::npos) << said();
+  EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/no/such.so " + run + "true 2>stderr.txt")), 127);
+  EXPECT_NE(said().find("/no/such.so does not exist"), std::string::npos) << said();
+  expectNothingLeft();
+  // The user's own choice stays, good or bad, and NVTX would not say that it is bad.
+  EXPECT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH=/no/such.so " + run + program("nvtx_program") + " 2>stderr.txt")),
+            0);
+  EXPECT_NE(said().find("NVTX_INJECTION64_PATH is already set to /no/such.so, which does not exist"), std::string::npos)
+      << said();
+}
+
+TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
+  if (!fs::exists(program("static_program"))) GTEST_SKIP() << "this build cannot link statically";
+  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --no-report -o out.lcn -- " + program("static_program") +
+                              " 2>stderr.txt")),
+            9);
+  EXPECT_NE(said().find("is statically linked and cannot load the recorder"), std::string::npos) << said();
+  expectNothingLeft();
+}
+
+TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummarySaysWhatIsMissing) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to another user";
+  fs::copy_file(program("ending_program"), folder_ / "other");
+  ASSERT_EQ(chown((folder_ / "other").c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod((folder_ / "other").c_str(), 04755), 0);
+  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --no-report -o out.lcn -- ./other exit 2>stderr.txt")), 3);
+  EXPECT_NE(said().find("is set-uid or set-gid"), std::string::npos) << said();
+  expectNothingLeft();
+}
+
+TEST_F(RunTest, LibrariesAnnotateWhereTheirSwitchIsOn) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the libraries were built without the sanitizer";
+#endif
+  const std::string run = program("lacuna") + " run -q -o out.lcn --trace ";
+  const std::string rest = " -- " + program("libraries_program") + " >found.txt 2>stderr.txt";
+  ASSERT_EQ(WEXITSTATUS(shell(run + "nvtx,cublas,cudnn,nccl" + rest)), 0);
+  const std::string found = textOf("found.txt");
+  if (found.empty()) GTEST_SKIP() << "neither cuBLAS, cuDNN nor NCCL is on this machine";
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Range>();
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < rows.name.size(); ++i) {
+    seen.insert(std::string(reader.text(rows.domain[i])) + " " + std::string(reader.text(rows.name[i])));
+    if (reader.text(rows.name[i]) != "ncclAllReduce") continue;
+    const std::string text(reader.text(rows.text[i]));
+    EXPECT_NE(text.find("NCCL communicator ID="), std::string::npos) << text;
+    EXPECT_NE(text.find("Reduction operation=Sum"), std::string::npos) << text;
+    EXPECT_EQ(rows.payload[i], 4096u) << "bytes";
+  }
+  const auto expectFrom = [&](const char* library, const char* range) {
+    EXPECT_EQ(seen.count(range), found.find(library) != std::string::npos ? 1u : 0u) << range;
+  };
+  expectFrom("cublas", "cuBLAS cublasCreate_v2");
+  expectFrom("cudnn", "cuDNN cudnnCreate");
+  expectFrom("nccl", "NCCL ncclAllReduce");
+  ASSERT_EQ(WEXITSTATUS(shell(run + "nvtx" + rest)), 0);
+  EXPECT_TRUE(rangesOf(trace()).empty());
 }
 
 }  // namespace

@@ -148,6 +148,21 @@ TEST_F(WatchTest, WithoutTheKernelsHelpThereAreStatesAndTimesButNoStacks) {
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
 }
 
+TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
+  std::ofstream(folder_ / "program.sh") << program("spin_program") << " 30\n"
+                                        << program("ending_program") << " wait & echo $! >pid.txt; wait\n";
+  // What it has seen is saved every two seconds.
+  shell(program("lacuna") +
+        " run -q -o out.lcn -- sh program.sh & run=$!; until [ -s pid.txt ] || ! kill -0 $run; do sleep 0.05; done; "
+        "sleep 3; kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; "
+        "for i in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done");
+  ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
+  const auto families = familiesOf(trace());
+  EXPECT_THAT(families, testing::Contains(Family{"spin_program", "sh"}));
+  EXPECT_THAT(families, testing::Contains(Family{"ending_program", "sh"}));
+}
+
 struct SampledEnding {
   const char* how;
   int signal;
@@ -161,7 +176,7 @@ class SampledEndingTest : public WatchTest, public testing::WithParamInterface<S
 TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   const SampledEnding& ending = GetParam();
   const int status =
-      lacuna("-o out.lcn --trace nvtx,samples,counters -- " + program("ending_program") + " " + ending.how);
+      lacuna("-o out.lcn --trace nvtx,samples,counters -- " + program("ending_program") + " " + ending.how + " 40");
   if (ending.signal != 0) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), ending.signal);
@@ -174,6 +189,7 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   if (kernelSamples()) {
     EXPECT_GE(reader.rows<prof::Process>(), static_cast<std::uint64_t>(ending.processes));
     EXPECT_GE(reader.rows<prof::ThreadSpan>(), 1u);
+    EXPECT_GT(sampledMs(reader), 25) << "it computed for 40 ms before it ended";
   }
   // A process that both recorder and kernel tell of is one row.
   std::set<std::pair<std::uint32_t, prof::TimeNs>> rows;

@@ -39,6 +39,13 @@ class Session(gpu_check.Session):
         run("create table memset (bytes, correlation)")
         run("create table api_call (name, startNs, correlation)")
         run('create table "drop" (count)')
+        run("create table counter_track (id, device, name)")
+        run("create table counter_sample (track, value)")
+        run("create table log (text)")
+        for number, (name, value) in enumerate((("board power", 300), ("device memory in use", 5e9), ("SM active", 80),
+                                                ("GPU active", 99), ("memory read", 1e9))):
+            run("insert into counter_track values (?, 1, ?)", (number, name))
+            run("insert into counter_sample values (?, ?)", (number, value))
         for i in range(12):
             name = "axpy(float*, float const*, float, int)" if i < 10 else "spin(long long)"
             run("insert into kernel values (?, ?, 10, ?, ?, ?)", (name, 1000 * i + 500, i + 1, 7 if 6 <= i < 10 else 0, i % 2))
@@ -69,6 +76,7 @@ class Checks(unittest.TestCase):
     def test_a_right_trace_passes(self):
         self.assertEqual(self.failures(gpu_check.check_kernels), [])
         self.assertEqual(self.failures(gpu_check.check_correlation), [])
+        self.assertEqual(self.failures(gpu_check.check_counters), [])
 
     def test_a_lost_kernel_is_noticed(self):
         self.assertEqual(self.failures(gpu_check.check_kernels, "delete from kernel where correlation = 11"), ["kernels by name"])
@@ -91,6 +99,19 @@ class Checks(unittest.TestCase):
                          ["earliest start of a kernel against its launch (ns)"])
 
 
+    def test_missing_and_impossible_counters_are_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_counters, "delete from counter_track where name = 'board power'"),
+                         ["most of 'board power'"])
+        self.assertEqual(self.failures(gpu_check.check_counters, "update counter_sample set value = 300 where track = 2"),
+                         ["percentages above 100"])
+
+    def test_refused_hardware_counters_need_a_remedy(self):
+        gone = "delete from counter_track where id >= 2"
+        said = "insert into log values ('no GPU hardware counters: refused. Remedy: ask for them')"
+        self.assertEqual(self.failures(gpu_check.check_counters, gone, said), [])
+        self.assertEqual(self.failures(gpu_check.check_counters, gone, said.replace("Remedy", "Well")), ["hardware counters"])
+
+
 class Host(unittest.TestCase):
     @unittest.skipIf(gpu_check.find_gpu() is None, "there is a GPU here")
     def test_without_a_gpu_the_host_side_runs_and_the_rest_is_named(self):
@@ -100,7 +121,7 @@ class Host(unittest.TestCase):
             (folder / "bin" / "lacuna").symlink_to(LACUNA)
             done = subprocess.run([sys.executable, SCRIPT, "--run", folder], capture_output=True, text=True, timeout=100)
             self.assertEqual(done.returncode, gpu_check.NO_GPU, done.stdout + done.stderr)
-            self.assertIn("not run: capture, correlation, golden, graph_mode, kernels, kill, overhead, torch", done.stdout)
+            self.assertIn("not run: capture, correlation, counters, golden, graph_mode, kernels, kill, overhead, torch", done.stdout)
             summary = json.loads((folder / "results" / "summary.json").read_text())
             self.assertEqual(summary["failed"], 0)
             self.assertGreaterEqual(summary["held"], 5)

@@ -30,9 +30,11 @@ prof::Status forEachWord(std::string_view list, Visit&& visit) {
 }
 
 constexpr std::pair<std::string_view, bool Sources::*> kSources[] = {
-    {"nvtx", &Sources::nvtx},   {"cuda", &Sources::cuda},         {"cublas", &Sources::cublas},
-    {"cudnn", &Sources::cudnn}, {"cusparse", &Sources::cusparse}, {"cusolver", &Sources::cusolver},
-    {"nccl", &Sources::nccl},   {"counters", &Sources::counters}, {"samples", &Sources::samples},
+    {"nvtx", &Sources::nvtx},         {"cuda", &Sources::cuda},
+    {"cublas", &Sources::cublas},     {"cudnn", &Sources::cudnn},
+    {"cusparse", &Sources::cusparse}, {"cusolver", &Sources::cusolver},
+    {"nccl", &Sources::nccl},         {"counters", &Sources::counters},
+    {"samples", &Sources::samples},   {"gpu-counters", &Sources::gpuCounters},
 };
 
 /// Splits "1.5m" into 1.5 and "m".
@@ -59,11 +61,12 @@ prof::Result<Sources> parseSources(std::string_view list) {
     if (known) return {};
     return prof::Error{
         fmt::format("--trace does not know '{}'. Known: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
-                    "counters, samples, all, none.",
+                    "counters, samples, gpu-counters, all, none.",
                     word)};
   });
   if (!status) return status.error();
   sources.nvtx |= sources.cublas || sources.cudnn || sources.cusparse || sources.cusolver || sources.nccl;
+  sources.cuda |= sources.gpuCounters;
   return sources;
 }
 

@@ -11,10 +11,13 @@ namespace {
 /// A change of the offset per second of time above which REALTIME was set, not slewed (adjtime slews by at most 0.05
 /// %).
 constexpr std::int64_t kMaxSlewPerSecondNs = 1'000'000;
+/// A pair beyond this is damaged; sums of stamps and distances stay within 64 bits.
+constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
 }  // namespace
 
 void ClockMap::add(std::int64_t realtimeNs, prof::TimeNs monotonicNs) {
+  if (realtimeNs < 0 || monotonicNs < 0 || realtimeNs >= kMost || monotonicNs >= kMost) return;
   pairs_.push_back({realtimeNs, monotonicNs});
 }
 

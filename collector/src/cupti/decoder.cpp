@@ -27,6 +27,9 @@ std::uint32_t rawWord(const Record& record, std::size_t offset) {
   return number;
 }
 
+/// No clock shows this; sums with it stay within 64 bits.
+constexpr std::uint64_t kLastStamp = std::uint64_t{1} << 62;
+
 template <class Enum>
 Enum bounded(std::uint32_t value, Enum last) {
   return value <= static_cast<std::uint32_t>(last) ? static_cast<Enum>(value) : Enum{};
@@ -161,11 +164,13 @@ std::size_t Decoder::decodeBuffer(const std::byte* buffer, std::size_t bytes, co
 }
 
 prof::TimeNs Decoder::at(std::uint64_t realtimeNs) const {
-  const auto stamp = static_cast<std::int64_t>(std::min<std::uint64_t>(realtimeNs, INT64_MAX / 2));
+  const auto stamp = static_cast<std::int64_t>(std::min(realtimeNs, kLastStamp));
   return hooks_.clock != nullptr ? hooks_.clock->monotonic(stamp) : stamp;
 }
 
 bool Decoder::spanOf(std::uint64_t start, std::uint64_t end, Span& span) {
+  start = std::min(start, kLastStamp);
+  end = std::min(end, kLastStamp);
   if (start == 0) {
     ++stats_.zeroStart;
     return false;
@@ -180,6 +185,12 @@ bool Decoder::spanOf(std::uint64_t start, std::uint64_t end, Span& span) {
     span.durNs = static_cast<prof::TimeNs>(end - start);
   }
   return true;
+}
+
+std::vector<std::uint32_t> Decoder::devices() const {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, described] : devices_) numbers.push_back(number);
+  return numbers;
 }
 
 prof::DeviceId Decoder::deviceId(std::uint32_t cudaDevice) {

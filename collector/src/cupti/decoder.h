@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cupti/clock_map.h"
 #include "cupti/row_sink.h"
@@ -53,6 +54,12 @@ class Decoder {
   /// All records of a buffer that lie back to back; the number of bytes that could be told apart as records.
   std::size_t decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides);
   [[nodiscard]] const DecodeStats& stats() const { return stats_; }
+  /// A counter of a device that comes from elsewhere; the stamp is CLOCK_REALTIME, as those of records.
+  void counter(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value) {
+    sample(cudaDevice, name, unit, stamp, value);
+  }
+  /// The devices that records have told of, as CUDA numbers them: those that the process uses.
+  [[nodiscard]] std::vector<std::uint32_t> devices() const;
 
  private:
   struct Span {

@@ -30,6 +30,7 @@ TracerOptions settings() {
     if (word == "graph-launches") options.graphNodes = false;
     if (word == "no-memory") options.memory = false;
     if (word == "environment") options.environment = true;
+    if (word == "gpu-counters") options.hardwareInterval = std::chrono::milliseconds(10);
     if (word.substr(0, 8) == "capture=") {
       options.capturePath = std::string(word.substr(8)) + "/cupti-" + std::to_string(::getpid()) + ".raw";
     }
@@ -81,6 +82,11 @@ void stopCudaTimeline() {
   const TracerReport report = tracer->report();
   recordDrops(report.droppedByCupti, "CUPTI had no buffer");
   tellOddities(report.decoded);
+  if (!report.hardwareText.empty()) tell(true, report.hardwareText);
+  if (report.hardwareOverflows > 0) {
+    tell(true, "the GPU's hardware counters came faster than they were read " +
+                   std::to_string(report.hardwareOverflows) + " times: samples are missing there");
+  }
   if (report.truncated > 0) {
     tell(true, std::to_string(report.truncated) +
                    " CUPTI buffers ended within a record or held an unknown kind; their rest is left out");

@@ -58,6 +58,10 @@ Library Library::load(const char* path) {
   return library;
 }
 
+void* Library::symbol(const char* name) const {
+  return handle_ != nullptr ? ::dlsym(handle_, name) : nullptr;
+}
+
 std::string Library::describe(CUptiResult result) const {
   const char* text = nullptr;
   if (GetResultString == nullptr || GetResultString(result, &text) != CUPTI_SUCCESS || text == nullptr)

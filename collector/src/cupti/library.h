@@ -42,6 +42,8 @@ class Library {
   [[nodiscard]] std::string describe(CUptiResult result) const;
   /// The stride at which this library lays out records, asked from its own decoder.
   [[nodiscard]] Strides probeStrides() const;
+  /// A function that not every version has; null where it is missing.
+  [[nodiscard]] void* symbol(const char* name) const;
 
 #define LACUNA_CUPTI_MEMBER(name, required) decltype(&::cupti##name) name = nullptr;
   LACUNA_CUPTI_FUNCTIONS(LACUNA_CUPTI_MEMBER)

@@ -9,12 +9,14 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "cupti/buffer_pool.h"
 #include "cupti/capture.h"
+#include "cupti/pm_sampler.h"
 
 namespace lacuna::collector::cupti {
 namespace {
@@ -80,6 +82,7 @@ struct Tracer::Impl {
   std::vector<CUpti_ActivityKind> enabled;
   CUpti_SubscriberHandle subscriber = nullptr;
   std::unique_ptr<Decoder> decoder;
+  std::map<std::uint32_t, std::unique_ptr<PmSampler>> hardware;  ///< by device
   std::thread thread;
   std::atomic<bool> stopping = false;
   mutable std::mutex reportMutex;
@@ -96,6 +99,9 @@ struct Tracer::Impl {
   void readDrops();
   void drainFor(double seconds);
   void decodeOne(const BufferPool::Full& full);
+  void sampleHardware();
+  void pollHardware();
+  void stopHardware();
   void run();
 };
 
@@ -213,6 +219,8 @@ void Tracer::Impl::tearDown() {
   (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   readClocks();
   drainFor(0);
+  pollHardware();
+  stopHardware();
   readDrops();
   globalPool = nullptr;
   (void)library.Unsubscribe(subscriber);
@@ -253,6 +261,38 @@ void Tracer::Impl::drainFor(double seconds) {
   }
 }
 
+/// A device is sampled once a record has told of it: then the driver is up, and the process uses it.
+void Tracer::Impl::sampleHardware() {
+  if (options.hardwareInterval.count() == 0) return;
+  for (const std::uint32_t device : decoder->devices()) {
+    auto& sampler = hardware[device];
+    if (sampler != nullptr) continue;
+    sampler = std::make_unique<PmSampler>(library);
+    if (sampler->start(device, static_cast<std::uint64_t>(options.hardwareInterval.count()))) continue;
+    std::lock_guard lock(reportMutex);
+    if (report.hardwareText.empty()) report.hardwareText = sampler->why();
+  }
+  pollHardware();
+}
+
+void Tracer::Impl::pollHardware() {
+  for (const auto& [device, sampler] : hardware) {
+    sampler->poll(static_cast<std::uint64_t>(nowNs(CLOCK_REALTIME)),
+                  [&, number = device](const HardwareMetric& metric, std::uint64_t endNs, double value) {
+                    decoder->counter(number, metric.title, metric.unit, endNs, value);
+                  });
+  }
+}
+
+void Tracer::Impl::stopHardware() {
+  for (const auto& [device, sampler] : hardware) {
+    sampler->stop();
+    std::lock_guard lock(reportMutex);
+    report.hardwareOverflows += sampler->overflows();
+  }
+  hardware.clear();
+}
+
 void Tracer::Impl::run() {
   ::pthread_setname_np(::pthread_self(), "lacuna-cupti");
   const double period = std::chrono::duration<double>(options.flushEvery).count();
@@ -261,6 +301,7 @@ void Tracer::Impl::run() {
     readClocks();
     if (!stopping) (void)library.ActivityFlushAll(0);
     readDrops();
+    sampleHardware();
   }
 }
 

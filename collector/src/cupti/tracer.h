@@ -17,6 +17,8 @@ struct TracerOptions {
   bool graphNodes = true;    ///< a record per node of a CUDA graph; false: one per launch of a graph (cheaper)
   bool memory = true;        ///< allocations and pools
   bool environment = false;  ///< clocks, temperature, power
+  /// Time between two samples of the hardware's counters; 0: none.
+  std::chrono::nanoseconds hardwareInterval{0};
   std::size_t bufferBytes = 4u << 20;
   std::size_t buffers = 8;      ///< taken and touched at the start
   std::size_t maxBuffers = 64;  ///< beyond, CUPTI drops and counts
@@ -31,8 +33,10 @@ struct TracerReport {
   TracerState state = TracerState::Failed;
   std::string text;  ///< for people: what, and what to do about it
   std::uint64_t droppedByCupti = 0;
-  std::uint64_t lostBuffers = 0;  ///< requests that found the pool empty
-  std::uint64_t truncated = 0;    ///< buffers that ended within a record
+  std::uint64_t lostBuffers = 0;        ///< requests that found the pool empty
+  std::uint64_t truncated = 0;          ///< buffers that ended within a record
+  std::string hardwareText;             ///< why there are no hardware counters, when they were wanted
+  std::uint64_t hardwareOverflows = 0;  ///< times that their buffer was full
   DecodeStats decoded;
 };
 

@@ -11,6 +11,7 @@
 #include "nvtx/install.h"
 #include "nvtx/schema.h"
 #include "nvtx/thread.h"
+#include "nvtx/time.h"
 
 namespace lacuna::collector::nvtx {
 namespace {
@@ -30,7 +31,8 @@ struct Counter {
   std::uint64_t id;
   std::size_t size = 0;
   std::vector<Series*> series;
-  Counter* next;
+  std::uint64_t timeDomain = 0;  ///< of the times of batches
+  Counter* next = nullptr;
 };
 
 std::atomic<Counter*> counters{nullptr};
@@ -81,7 +83,7 @@ std::uint64_t NVTX_API counterRegister(nvtxDomainHandle_t handle, const nvtxCoun
   const auto& domain = Domain::of(handle);
   std::string name = attributes->name != nullptr ? attributes->name : "counter";
   if (!domain.text().empty()) name = domain.text() + "." + name;
-  auto* counter = new Counter{&domain, attributes->counterId, 0, {}, nullptr};
+  auto* counter = new Counter{&domain, attributes->counterId, 0, {}, timeDomainOf(attributes->semantics), nullptr};
   if (counter->id == NVTX_COUNTER_ID_NONE) counter->id = nextId.fetch_add(1);
   const auto meaning = meaningOf(attributes->semantics);
   if (const auto* schema = findSchema(domain, attributes->schemaId); schema != nullptr) {
@@ -156,23 +158,43 @@ void NVTX_API sampleNoValue(nvtxDomainHandle_t domain, std::uint64_t id, std::ui
   if (reason == NVTX_COUNTER_SAMPLE_ZERO) sampleOne(domain, id, 0);
 }
 
-/// Times of the runtime's and of most programs' batches are ours (nvtxTimestampGet) or CLOCK_MONOTONIC; a batch without
-/// times is stamped on arrival.
+/// The header's own constants for these overflow.
+constexpr std::uint64_t kTimesBeginAndInterval = std::uint64_t{1} << 32;
+constexpr std::uint64_t kTimesEndAndInterval = std::uint64_t{2} << 32;
+
+/// When the sample was taken, on the program's clock; false for a batch that gives no times.
+bool stampOf(const nvtxCounterBatch_t& batch, std::size_t index, std::size_t count, std::int64_t& stamp) {
+  if (batch.timestamps == nullptr) return false;
+  const auto at = static_cast<std::int64_t>(index);
+  if ((batch.flags & (kTimesBeginAndInterval | kTimesEndAndInterval)) != 0) {
+    if (batch.timestampsSize < 2 * sizeof(std::int64_t)) return false;
+    const bool end = (batch.flags & kTimesEndAndInterval) != 0;
+    const std::int64_t steps = end ? at - static_cast<std::int64_t>(count) + 1 : at;
+    stamp = batch.timestamps[0] + steps * batch.timestamps[1];
+    return true;
+  }
+  if (batch.timestampsSize < count * sizeof(std::int64_t)) return false;
+  stamp = batch.timestamps[index];
+  return true;
+}
+
+/// A batch without times, or with those of a clock that nobody described, is stamped on arrival.
 void NVTX_API batchSubmit(nvtxDomainHandle_t handle, const nvtxCounterBatch_t* batch) {
   if (!guest::on() || batch == nullptr || batch->counters == nullptr) return;
   const auto* counter = find(Domain::of(handle), batch->counterId);
   if (counter == nullptr || counter->size == 0) return;
   const std::size_t count = batch->countersSize / counter->size;
-  const bool timed = batch->timestamps != nullptr && batch->timestampsSize >= count * sizeof(std::int64_t);
   for (std::size_t i = 0; i < count; ++i) {
     const auto* at = static_cast<const unsigned char*>(batch->counters) + i * counter->size;
-    if (!timed) {
+    std::int64_t stamp = 0;
+    prof::TimeNs timeNs = 0;
+    if (!stampOf(*batch, i, count, stamp) || !toMonotonic(counter->timeDomain, stamp, timeNs)) {
       sample(handle, batch->counterId, at, counter->size);
       continue;
     }
     for (auto* series : counter->series) {
       prof::CounterSample row;
-      row.timeNs = batch->timestamps[i];
+      row.timeNs = timeNs;
       row.track = prof::TrackId(series->track);
       row.value = settle(*series, valueAt(*series, at + series->offset));
       prof::record(row);
@@ -180,20 +202,15 @@ void NVTX_API batchSubmit(nvtxDomainHandle_t handle, const nvtxCounterBatch_t* b
   }
 }
 
-template <class Function>
-void set(intptr_t* slots, std::size_t count, std::size_t id, Function* function) {
-  if (id < count) slots[id] = reinterpret_cast<intptr_t>(function);
-}
-
 }  // namespace
 
 void installCounters(intptr_t* slots, std::size_t count) {
-  set(slots, count, NVTX3EXT_CBID_nvtxCounterRegister, counterRegister);
-  set(slots, count, NVTX3EXT_CBID_nvtxCounterSampleInt64, sampleInt64);
-  set(slots, count, NVTX3EXT_CBID_nvtxCounterSampleFloat64, sampleFloat64);
-  set(slots, count, NVTX3EXT_CBID_nvtxCounterSample, sample);
-  set(slots, count, NVTX3EXT_CBID_nvtxCounterSampleNoValue, sampleNoValue);
-  set(slots, count, NVTX3EXT_CBID_nvtxCounterBatchSubmit, batchSubmit);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxCounterRegister, counterRegister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxCounterSampleInt64, sampleInt64);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxCounterSampleFloat64, sampleFloat64);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxCounterSample, sample);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxCounterSampleNoValue, sampleNoValue);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxCounterBatchSubmit, batchSubmit);
 }
 
 }  // namespace lacuna::collector::nvtx

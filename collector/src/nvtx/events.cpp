@@ -79,6 +79,10 @@ void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_
   if (out.payloads.category != 0) event.category = domain.category(out.payloads.category);
   if (out.payloads.colour != 0) event.colour = out.payloads.colour;
   if (!out.payloads.text.empty()) event.text = prof::name(out.payloads.text);
+  if (out.payloads.bytes != 0) {
+    event.payloadType = LacunaPayloadU64;
+    event.payload = out.payloads.bytes;
+  }
   if (out.payloads.plan == nullptr) return;
   const auto note = prof::noteOf(*out.payloads.plan, {out.payloads.values, out.payloads.valueCount});
   event.correlation = note.correlation;

@@ -8,7 +8,7 @@
 #include "nvtx/events.h"
 #include "nvtx/install.h"
 #include "nvtx/schema.h"
-#include "nvtx/thread.h"
+#include "nvtx/time.h"
 
 namespace lacuna::collector::nvtx {
 namespace {
@@ -44,33 +44,26 @@ void NVTX_API endPayload(nvtxDomainHandle_t domain, nvtxRangeId_t id, const nvtx
 std::uint8_t NVTX_API domainIsEnabled(nvtxDomainHandle_t) {
   return guest::on() ? 1 : 0;
 }
-std::int64_t NVTX_API timestampGet() {
-  return nowNs();
-}
 std::uint64_t NVTX_API scopeRegister(nvtxDomainHandle_t, const nvtxScopeAttr_t* attributes) {
   static std::atomic<std::uint64_t> next{NVTX_SCOPE_ID_DYNAMIC_START};
   if (attributes == nullptr) return 0;
   return attributes->scopeId != 0 ? attributes->scopeId : next.fetch_add(1);
 }
 
-template <class Function>
-void set(intptr_t* slots, std::size_t count, std::size_t id, Function* function) {
-  if (id < count) slots[id] = reinterpret_cast<intptr_t>(function);
-}
-
 }  // namespace
 
 void installPayloads(intptr_t* slots, std::size_t count) {
-  set(slots, count, NVTX3EXT_CBID_nvtxPayloadSchemaRegister, schemaRegister);
-  set(slots, count, NVTX3EXT_CBID_nvtxPayloadEnumRegister, enumRegister);
-  set(slots, count, NVTX3EXT_CBID_nvtxMarkPayload, markPayload);
-  set(slots, count, NVTX3EXT_CBID_nvtxRangePushPayload, pushPayload);
-  set(slots, count, NVTX3EXT_CBID_nvtxRangePopPayload, popPayload);
-  set(slots, count, NVTX3EXT_CBID_nvtxRangeStartPayload, startPayload);
-  set(slots, count, NVTX3EXT_CBID_nvtxRangeEndPayload, endPayload);
-  set(slots, count, NVTX3EXT_CBID_nvtxDomainIsEnabled, domainIsEnabled);
-  set(slots, count, NVTX3EXT_CBID_nvtxScopeRegister, scopeRegister);
-  set(slots, count, NVTX3EXT_CBID_nvtxTimestampGet, timestampGet);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxPayloadSchemaRegister, schemaRegister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxPayloadEnumRegister, enumRegister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMarkPayload, markPayload);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxRangePushPayload, pushPayload);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxRangePopPayload, popPayload);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxRangeStartPayload, startPayload);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxRangeEndPayload, endPayload);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxDomainIsEnabled, domainIsEnabled);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxScopeRegister, scopeRegister);
+  installTime(slots, count);
+  installDeferred(slots, count);
 }
 
 bool installExtension(nvtxExtModuleInfo_t* module) {

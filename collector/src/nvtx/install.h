@@ -4,6 +4,9 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include <cstddef>
+#include <cstdint>
+
 struct nvtxExtModuleInfo_t;
 
 namespace lacuna::collector::nvtx {
@@ -14,7 +17,14 @@ bool installCore(NvtxGetExportTableFunc_t exportTable);
 /// The same for an extension: payload, counters or memory.
 bool installExtension(nvtxExtModuleInfo_t* module);
 
+/// Puts one function into its place in an extension's table, which may be one of an older header and shorter.
+template <class Function>
+void setSlot(intptr_t* slots, std::size_t count, std::size_t id, Function* function) {
+  if (id < count) slots[id] = reinterpret_cast<intptr_t>(function);
+}
+
 void installPayloads(intptr_t* slots, std::size_t count);
+void installDeferred(intptr_t* slots, std::size_t count);
 void installCounters(intptr_t* slots, std::size_t count);
 void installMemory(intptr_t* slots, std::size_t count);
 

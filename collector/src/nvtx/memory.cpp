@@ -3,6 +3,7 @@
 #include <nvtx3/nvToolsExtMem.h>
 
 #include <cstring>
+#include <map>
 
 #include "core/guest.h"
 #include "lacuna/prof/trace.h"
@@ -39,6 +40,32 @@ std::uint64_t addressOf(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+/// The regions in use, with their heaps: what a heap's reset or end takes with it. Guarded by the registry's lock.
+std::map<std::uint64_t, std::uint64_t>& heapOfRegion() {
+  static auto* regions = new std::map<std::uint64_t, std::uint64_t>;
+  return *regions;
+}
+
+void enterRegion(std::uint64_t address, std::uint64_t heap) {
+  const RegistryLock lock;
+  heapOfRegion()[address] = heap;
+}
+void leaveRegion(std::uint64_t address) {
+  const RegistryLock lock;
+  heapOfRegion().erase(address);
+}
+void freeRegionsOf(std::uint64_t heap) {
+  const RegistryLock lock;
+  for (auto at = heapOfRegion().begin(); at != heapOfRegion().end();) {
+    if (at->second != heap) {
+      ++at;
+      continue;
+    }
+    put(prof::MemoryAction::Free, at->first, 0, 0);
+    at = heapOfRegion().erase(at);
+  }
+}
+
 nvtxMemVirtualRangeDesc_t rangeAt(const void* elements, std::size_t stride, std::size_t index) {
   nvtxMemVirtualRangeDesc_t range;
   std::memcpy(&range, static_cast<const char*>(elements) + index * stride, sizeof range);
@@ -54,7 +81,11 @@ nvtxMemHeapHandle_t NVTX_API heapRegister(nvtxDomainHandle_t, const nvtxMemHeapD
   return reinterpret_cast<nvtxMemHeapHandle_t>(const_cast<void*>(range.ptr));
 }
 void NVTX_API heapUnregister(nvtxDomainHandle_t, nvtxMemHeapHandle_t heap) {
+  freeRegionsOf(addressOf(heap));
   put(prof::MemoryAction::Release, addressOf(heap), 0, 0);
+}
+void NVTX_API heapReset(nvtxDomainHandle_t, nvtxMemHeapHandle_t heap) {
+  freeRegionsOf(addressOf(heap));
 }
 
 void NVTX_API regionsRegister(nvtxDomainHandle_t, const nvtxMemRegionsRegisterBatch_t* batch) {
@@ -64,6 +95,7 @@ void NVTX_API regionsRegister(nvtxDomainHandle_t, const nvtxMemRegionsRegisterBa
   for (std::size_t i = 0; i < batch->regionCount; ++i) {
     const auto range = rangeAt(batch->regionDescElements, batch->regionDescElementSize, i);
     put(prof::MemoryAction::Allocate, addressOf(range.ptr), range.size, 0);
+    enterRegion(addressOf(range.ptr), addressOf(batch->heap));
     if (batch->regionHandleElementsOut != nullptr) {
       batch->regionHandleElementsOut[i] = reinterpret_cast<nvtxMemRegionHandle_t>(const_cast<void*>(range.ptr));
     }
@@ -87,6 +119,7 @@ void NVTX_API regionsUnregister(nvtxDomainHandle_t, const nvtxMemRegionsUnregist
     nvtxMemRegionRef_t region;
     std::memcpy(&region, reinterpret_cast<const char*>(batch->refElements) + i * batch->refElementSize, sizeof region);
     put(prof::MemoryAction::Free, addressOf(region.pointer), 0, 0);
+    leaveRegion(addressOf(region.pointer));
   }
 }
 
@@ -106,20 +139,16 @@ void NVTX_API regionsName(nvtxDomainHandle_t domain, const nvtxMemRegionsNameBat
   }
 }
 
-template <class Function>
-void set(intptr_t* slots, std::size_t count, std::size_t id, Function* function) {
-  if (id < count) slots[id] = reinterpret_cast<intptr_t>(function);
-}
-
 }  // namespace
 
 void installMemory(intptr_t* slots, std::size_t count) {
-  set(slots, count, NVTX3EXT_CBID_nvtxMemHeapRegister, heapRegister);
-  set(slots, count, NVTX3EXT_CBID_nvtxMemHeapUnregister, heapUnregister);
-  set(slots, count, NVTX3EXT_CBID_nvtxMemRegionsRegister, regionsRegister);
-  set(slots, count, NVTX3EXT_CBID_nvtxMemRegionsResize, regionsResize);
-  set(slots, count, NVTX3EXT_CBID_nvtxMemRegionsUnregister, regionsUnregister);
-  set(slots, count, NVTX3EXT_CBID_nvtxMemRegionsName, regionsName);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemHeapRegister, heapRegister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemHeapUnregister, heapUnregister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemHeapReset, heapReset);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsRegister, regionsRegister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsResize, regionsResize);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsUnregister, regionsUnregister);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsName, regionsName);
 }
 
 }  // namespace lacuna::collector::nvtx

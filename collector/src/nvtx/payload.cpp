@@ -3,8 +3,10 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "nvtx/schema.h"
+#include "nvtx/time.h"
 
 namespace lacuna::collector::nvtx {
 namespace {
@@ -57,8 +59,9 @@ std::size_t charSize(std::uint64_t type) {
 /// Reads one payload from its first byte to its last.
 class Walk {
  public:
-  Walk(const Domain& domain, const unsigned char* data, std::size_t size, Payloads& out)
-      : domain_(domain), data_(data), size_(size < kMaxBytes ? size : kMaxBytes), out_(out) {}
+  Walk(const Domain& domain, std::span<const nvtxPayloadData_t> all, const unsigned char* data, std::size_t size,
+       Payloads& out)
+      : domain_(domain), all_(all), data_(data), size_(size < kMaxBytes ? size : kMaxBytes), out_(out) {}
 
   bool schema(const Schema& schema, int depth) {
     const std::size_t base = at_;
@@ -93,15 +96,97 @@ class Walk {
     const Schema* nested =
         sizeOfType(entry.type) == 0 && !isString(entry.type) ? findSchema(domain_, entry.type) : nullptr;
     if (isString(entry.type)) return text(schema, entry, array, pointer, seen);
+    if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR) return skipSelector(schema, index);
     const std::size_t size = nested != nullptr ? nested->size : sizeOfType(entry.type);
-    if (pointer || size == 0 || array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX)
-      return opaque(schema, entry);
-    if (!entry.placed && entry.offset == 0) align(nested != nullptr ? 1 : size, schema);
+    if (pointer) return pointed(schema, entry, index, seen, depth);
+    if (size == 0 || array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX) return opaque(schema, entry);
+    if (!entry.placed && entry.offset == 0) align(nested != nullptr ? nested->alignment : size, schema);
+    if (nested != nullptr && isUnion(*nested)) return array == 0 && member(*nested, entry, seen, depth);
     if (array == 0) return nested != nullptr ? group(*nested, entry, depth) : number(entry, index, seen);
     std::uint64_t count = entry.detail;
     if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX) count = entry.detail < 64 ? seen[entry.detail] : 0;
     if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED) count = untilZero(size);
     return list(entry, nested, size, count, depth);
+  }
+
+  static bool isUnion(const Schema& schema) {
+    return schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION ||
+           schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION_WITH_INTERNAL_SELECTOR;
+  }
+
+  /// NVTX gives the selector no width: it reaches to the entry behind it, or is an int.
+  static std::size_t selectorWidth(const Schema& schema, std::size_t index) {
+    const std::uint64_t at = schema.entries[index].offset;
+    const std::uint64_t next = index + 1 < schema.entries.size() ? schema.entries[index + 1].offset : 0;
+    const std::uint64_t width = next > at ? next - at : sizeof(int);
+    return width >= 8 ? 8 : width >= 4 ? 4 : width >= 2 ? 2 : 1;
+  }
+  bool skipSelector(const Schema& schema, std::size_t index) {
+    at_ += selectorWidth(schema, index);
+    return at_ <= size_;
+  }
+
+  /// Which member holds, told by an entry of the structure around the union, or by a selector within its members.
+  bool selected(const Schema& chosen, const SchemaEntry& entry, const std::uint64_t (&seen)[64],
+                std::uint64_t& member) const {
+    if (chosen.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION) {
+      if (entry.detail >= 64) return false;
+      member = seen[entry.detail];
+      return true;
+    }
+    for (const auto& one : chosen.entries) {
+      const Schema* schema = findSchema(domain_, one.type);
+      for (std::size_t i = 0; schema != nullptr && i < schema->entries.size(); ++i) {
+        if (schema->entries[i].type != NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR) continue;
+        const std::size_t width = selectorWidth(*schema, i);
+        const std::size_t at = at_ + one.offset + schema->entries[i].offset;
+        if (at > size_ || size_ - at < width) return false;
+        member = 0;
+        std::memcpy(&member, data_ + at, width);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool member(const Schema& chosen, const SchemaEntry& entry, std::uint64_t (&seen)[64], int depth) {
+    std::uint64_t index = 0;
+    if (depth >= kMaxDepth || !has(chosen.size) || !selected(chosen, entry, seen, index)) return false;
+    if (index >= chosen.entries.size()) return false;
+    const std::size_t base = at_;
+    label(entry);
+    out_.text += '{';
+    SchemaEntry one = chosen.entries[index];
+    at_ = base + one.offset;
+    one.placed = true;
+    std::uint64_t inner[64] = {};
+    const bool whole = element(chosen, one, index, inner, depth + 1);
+    out_.text += '}';
+    at_ = base + chosen.size;
+    return whole;
+  }
+
+  /// A pointer is followed where it leads into a payload of the same event, or where the program asks for a copy.
+  bool pointed(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
+               int depth) {
+    align(sizeof(void*), schema);
+    if (depth >= kMaxDepth || !has(sizeof(void*))) return false;
+    const std::uint64_t address = readNumber(NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, data_ + at_);
+    std::size_t size = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_DEEP_COPY) != 0 && address != 0 ? kMaxBytes : 0;
+    for (const auto& payload : all_) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(payload.payload);
+      if (payload.size != SIZE_MAX && address >= begin && address - begin < payload.size) {
+        size = payload.size - (address - begin);
+      }
+    }
+    if (size == 0) return opaque(schema, entry);
+    Walk there(domain_, all_, reinterpret_cast<const unsigned char*>(address), size, out_);
+    SchemaEntry plain = entry;
+    plain.flags &= ~static_cast<std::uint64_t>(NVTX_PAYLOAD_ENTRY_FLAG_POINTER);
+    plain.offset = 0;
+    plain.placed = true;
+    at_ += sizeof(void*);
+    return there.element(schema, plain, index, seen, depth + 1);
   }
 
   std::uint64_t untilZero(std::size_t size) const {
@@ -119,7 +204,12 @@ class Walk {
     const std::uint64_t bits = readNumber(entry.type, data_ + at_);
     if (index < 64) seen[index] = bits;
     at_ += size;
-    if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY) {
+    noteForNccl(entry, bits);
+    if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP) != 0) {
+      stamp(entry, static_cast<std::int64_t>(bits));
+    } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32 || entry.type == NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT64) {
+      out_.thread = static_cast<std::uint32_t>(bits);
+    } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY) {
       out_.category = static_cast<std::uint32_t>(bits);
     } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB) {
       out_.colour = static_cast<std::uint32_t>(bits);
@@ -131,6 +221,17 @@ class Walk {
       appendNumber(out_.text, entry.type, bits);
     }
     return true;
+  }
+
+  void stamp(const SchemaEntry& entry, std::int64_t value) {
+    constexpr std::uint64_t kKind = 7 << 12;
+    const bool end = (entry.flags & kKind) == NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END;
+    if (!toMonotonic(entry.timeDomain, value, end ? out_.endNs : out_.beginNs)) out_.unknownClock = true;
+  }
+
+  /// NCCL's calls say what they move in a field of this name.
+  void noteForNccl(const SchemaEntry& entry, std::uint64_t bits) {
+    if (entry.name == "Message size [bytes]" && domain_.text() == "NCCL") out_.bytes = bits;
   }
 
   bool group(const Schema& nested, const SchemaEntry& entry, int depth) {
@@ -223,6 +324,7 @@ class Walk {
   }
 
   const Domain& domain_;
+  std::span<const nvtxPayloadData_t> all_;
   const unsigned char* data_;
   std::size_t size_;
   Payloads& out_;
@@ -280,7 +382,7 @@ void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::
     if (size == SIZE_MAX) size = schema->size;
     if (schema->fixed && schema->plan.kind() != prof::NvtxPlan::Kind::None && size >= schema->size) {
       takePlanned(*schema, data, out);
-    } else if (!Walk(domain, data, size, out).schema(*schema, 0)) {
+    } else if (!Walk(domain, {payloads, count}, data, size, out).schema(*schema, 0)) {
       showSize(out, size);
     }
   }

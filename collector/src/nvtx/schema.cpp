@@ -4,8 +4,11 @@
 
 #include <nvtx3/nvToolsExtSemanticsCounters.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
+
+#include "nvtx/time.h"
 
 namespace lacuna::collector::nvtx {
 namespace {
@@ -51,11 +54,27 @@ void placeEntries(Schema& schema) {
   if (schema.fixed && schema.size == 0) schema.size = at;
 }
 
+/// What the layout of nested structures and unions needs to know of the schema.
+void measure(Schema& schema) {
+  const bool isUnion = schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION ||
+                       schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION_WITH_INTERNAL_SELECTOR;
+  std::size_t largest = 0;
+  for (const auto& entry : schema.entries) {
+    const std::size_t number = sizeOfType(entry.type);
+    const Schema* nested = number == 0 ? findSchema(*schema.domain, entry.type) : nullptr;
+    const std::size_t alignment = number != 0 ? number : nested != nullptr ? nested->alignment : 1;
+    schema.alignment = std::max(schema.alignment, alignment);
+    largest = std::max(largest, entry.offset + (number != 0 ? number : nested != nullptr ? nested->size : 0));
+  }
+  if (schema.pack != 0) schema.alignment = std::min(schema.alignment, schema.pack);
+  if (isUnion && schema.size == 0) schema.size = largest;
+}
+
 void readSemantics(const nvtxSemanticsHeader_t* semantics, SchemaEntry& entry) {
+  entry.timeDomain = timeDomainOf(semantics);
   for (; semantics != nullptr; semantics = semantics->next) {
     if (semantics->semanticId != NVTX_SEMANTIC_ID_COUNTERS_V1) continue;
     const auto* counter = reinterpret_cast<const nvtxSemanticsCounter_t*>(semantics);
-    entry.limitFlags = counter->flags;
     if (counter->unit != nullptr) entry.unit = counter->unit;
   }
 }
@@ -231,6 +250,7 @@ std::uint64_t registerSchema(Domain& domain, const nvtxPayloadSchemaAttr_t& attr
     names.push_back(schema->entries.back().name);
   }
   placeEntries(*schema);
+  measure(*schema);
   if (schema->fixed) schema->plan = prof::NvtxPlan(domain.text(), schema->name, names);
   publish(schema);
   return schema->id;

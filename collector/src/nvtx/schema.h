@@ -22,8 +22,8 @@ struct SchemaEntry {
   std::uint64_t detail = 0;  ///< length of an array or string, or the entry that has it
   std::uint64_t offset = 0;
   bool placed = false;  ///< the offset is known; otherwise it follows from the entries before
-  std::uint64_t limitFlags = 0;
   std::string unit;
+  std::uint64_t timeDomain = 0;  ///< of a stamp; 0: ours
 };
 
 struct EnumEntry {
@@ -42,6 +42,7 @@ struct Schema {
   std::vector<EnumEntry> names;  ///< of an enumeration
   std::size_t size = 0;
   std::size_t pack = 0;
+  std::size_t alignment = 1;
   bool fixed = false;  ///< every entry is a number at a known offset: the plan can read it straight away
   prof::NvtxPlan plan;
   Schema* next = nullptr;
@@ -68,7 +69,12 @@ struct Payloads {
   std::string message;  ///< the entry that the schema marks as the event's message
   std::uint32_t category = 0;
   std::uint32_t colour = 0;
-  std::string text;  ///< all other fields as "name=value name=value"
+  std::uint32_t thread = 0;  ///< the thread that an entry names, 0 when none does
+  prof::TimeNs beginNs = 0;  ///< stamps among the entries: of a range's begin or of a mark, and of a range's end
+  prof::TimeNs endNs = 0;
+  bool unknownClock = false;  ///< one of the stamps could not be converted
+  std::uint64_t bytes = 0;    ///< of a call of NCCL: what it moves
+  std::string text;           ///< all other fields as "name=value name=value"
 };
 /// Reads at most 64 KiB of what the payloads point to; a payload that does not fit its schema is shown by its size.
 void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out);

@@ -77,9 +77,14 @@ void Watcher::start(pid_t pid) {
 }
 
 void Watcher::work() {
+  // Here, because the driver may take its time to start.
+  if (options_.sources.counters && options_.sources.cuda) {
+    gpus_.emplace();
+    if (!gpus_->available()) gpus_.reset();
+  }
   while (!stopping_) {
     if (rings_.isOpen()) {
-      rings_.wait(20);
+      rings_.wait(40);
     } else {
       usleep(options_.sources.samples ? 10'000 : 50'000);
     }
@@ -99,7 +104,10 @@ void Watcher::lookAround(prof::TimeNs now) {
   if (!options_.sources.counters || now - countedNs_ < countEveryNs_) return;
   countedNs_ = now;
   if (control_.enabled.load(std::memory_order_relaxed) == 0) return;
-  drainer_.with([&](prof::Drainer::Access& access) { counters_.look(tree_, now, access); });
+  drainer_.with([&](prof::Drainer::Access& access) {
+    counters_.look(tree_, now, access);
+    if (gpus_) gpus_->look(now, access);
+  });
   // Hundreds of threads must not cost a core.
   countEveryNs_ = std::max(kLookEveryNs, 20 * (nowNs() - now));
 }

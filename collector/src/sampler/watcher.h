@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/guest.h"
+#include "gpu/gpu_counters.h"
 #include "lacuna/collector/options.h"
 #include "lacuna/prof/recording.h"
 #include "proc/counters.h"
@@ -49,6 +50,7 @@ class Watcher {
   std::optional<proc::Scan> scan_;
   ProcessTree tree_;
   proc::Counters counters_;
+  std::optional<gpu::GpuCounters> gpus_;
   std::vector<PerfRecord> pending_;
   prof::TimeNs countedNs_ = 0;
   prof::TimeNs scannedNs_ = 0;

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "gpu/nvml.h"
 #include "supervise/environment.h"
 #include "supervise/live_line.h"
 
@@ -234,6 +235,22 @@ Finding gpuCounters() {
   return finding;
 }
 
+Finding gpuPower() {
+  Finding finding{"gpu_power", "GPU power, memory and temperature", State::Missing, {}, {}};
+  const gpu::Nvml nvml;
+  finding.detail = nvml.why() + ".";
+  if (nvml.gpus().empty()) {
+    finding.remedy = inContainer()
+                         ? "Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES=utility,compute."
+                         : "On a machine with an NVIDIA GPU, install its driver.";
+    return finding;
+  }
+  finding.state = State::Works;
+  finding.detail =
+      fmt::format("read ten times a second from {} GPU{}.", nvml.gpus().size(), nvml.gpus().size() == 1 ? "" : "s");
+  return finding;
+}
+
 Finding place() {
   Finding finding{"container", "Surroundings", State::Works, {}, {}};
   finding.detail = inContainer() ? "this is a container: processes outside it are not seen." : "not in a container.";
@@ -270,7 +287,7 @@ const char* wordFor(State state) {
 }
 
 std::vector<Finding> examine() {
-  return {nvtx(), cpuSamples(), clocks(), segments(), output(), driver(), cupti(), gpuCounters(), place()};
+  return {nvtx(), cpuSamples(), clocks(), segments(), output(), driver(), cupti(), gpuCounters(), gpuPower(), place()};
 }
 
 }  // namespace lacuna::collector

@@ -40,8 +40,10 @@ bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const 
     return true;
   }
   if (*old == value) return true;
-  environment.notes.push_back(
-      fmt::format("{0} is already set to {1}, which stays: {2}. Remedy: unset {0}.", name, *old, lost));
+  std::error_code error;
+  const bool dangling = !old->empty() && name.find("INJECTION") != std::string_view::npos && !fs::exists(*old, error);
+  environment.notes.push_back(fmt::format("{0} is already set to {1}, which {2}stays: {3}. Remedy: unset {0}.", name,
+                                          *old, dangling ? "does not exist but " : "", lost));
   return false;
 }
 
@@ -52,6 +54,11 @@ void change(ChildEnvironment& environment, std::string_view name, Make&& make) {
   const std::string prefix = fmt::format("{}=", name);
   std::erase_if(environment.variables, [&](const std::string& variable) { return variable.rfind(prefix, 0) == 0; });
   environment.variables.push_back(prefix + make(old.value_or("")));
+}
+
+void addCuptiSetting(ChildEnvironment& environment, const std::string& setting) {
+  change(environment, "LACUNA_CUPTI",
+         [&](const std::string& users) { return users.empty() ? setting : fmt::format("{},{}", users, setting); });
 }
 
 }  // namespace
@@ -83,6 +90,7 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
   for (const auto& [wanted, setting] : switches) {
     if (wanted) setUnlessUsers(environment, setting.first, setting.second, "the library annotates as that says");
   }
+  if (sources.gpuCounters) addCuptiSetting(environment, "gpu-counters");
   if (!sources.nccl) setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "NCCL annotates as that says");
   return environment;
 }
@@ -103,9 +111,7 @@ prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injecti
 }
 
 void addRawCapture(ChildEnvironment& environment, const fs::path& folder) {
-  change(environment, "LACUNA_CUPTI", [&](const std::string& users) {
-    return fmt::format("{}{}capture={}", users, users.empty() ? "" : ",", folder.string());
-  });
+  addCuptiSetting(environment, "capture=" + folder.string());
 }
 
 prof::Status checkInjection(const fs::path& library) {

@@ -34,6 +34,7 @@ class BookAccess final : public Drainer::Access {
   QueueId newQueue() override { return QueueId{book_.newNumber(recording::Numbered::Queue)}; }
   TrackId newTrack() override { return TrackId{book_.newNumber(recording::Numbered::Track)}; }
   FrameId newFrame() override { return FrameId{book_.newNumber(recording::Numbered::Frame)}; }
+  std::optional<DeviceId> deviceOf(const std::string& uuid) const override { return book_.deviceOf(uuid); }
 
   ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) override {
     return book_.beginProcess(osPid, parent, startNs);

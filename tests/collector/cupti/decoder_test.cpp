@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "generations.h"
 #include "row_collector.h"
 
 namespace lacuna::collector::cupti {
@@ -302,6 +303,103 @@ TEST_F(DecoderTest, BufferIsWalkedByTheStridesItWasWrittenWith) {
   EXPECT_EQ(decoder_.decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
   ASSERT_EQ(rows_.all<prof::Kernel>().size(), 2u);
   EXPECT_EQ(rows_.text(rows_.all<prof::Kernel>()[1].name), "b");
+}
+
+/// The same fields in the structure of either generation.
+template <class Kernel>
+Kernel kernelOf() {
+  Kernel record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  record.name = "gemm";
+  record.start = 1'000'100;
+  record.end = 1'000'350;
+  record.correlationId = 42;
+  record.contextId = 1;
+  record.streamId = 7;
+  record.gridX = 108;
+  record.blockX = 256;
+  record.graphId = 3;
+  return record;
+}
+template <class Copy>
+Copy copyOf() {
+  Copy record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+  record.bytes = 4096;
+  record.start = 1'000'400;
+  record.end = 1'000'410;
+  record.contextId = 1;
+  record.streamId = 7;
+  return record;
+}
+template <class Memory>
+Memory memoryOf() {
+  Memory record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  record.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.address = 0x7000;
+  record.bytes = 512;
+  record.timestamp = 1'000'500;
+  return record;
+}
+template <class Sync>
+Sync syncOf() {
+  Sync record{};
+  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+  record.start = 1'000'600;
+  record.end = 1'000'700;
+  record.contextId = 1;
+  record.streamId = 7;
+  return record;
+}
+template <class Graph>
+Graph graphOf() {
+  Graph record{};
+  record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  record.start = 1'000'800;
+  record.end = 1'000'900;
+  record.graphId = 5;
+  record.contextId = 1;
+  record.streamId = 7;
+  return record;
+}
+
+TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
+  const auto decoded = [&](const Strides& strides, const auto&... records) {
+    std::vector<std::byte> buffer;
+    const auto append = [&](const auto& record) {
+      const auto* from = reinterpret_cast<const std::byte*>(&record);
+      buffer.insert(buffer.end(), from, from + sizeof record);
+    };
+    (append(records), ...);
+    RowCollector rows;
+    Decoder decoder(rows, hooks());
+    EXPECT_EQ(decoder.decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
+    return rows;
+  };
+  const RowCollector now = decoded(compiledStrides(), kernelOf<CUpti_ActivityKernel10>(),
+                                   copyOf<CUpti_ActivityMemcpy6>(), memoryOf<CUpti_ActivityMemory4>(),
+                                   syncOf<CUpti_ActivitySynchronization2>(), graphOf<CUpti_ActivityGraphTrace2>());
+  const RowCollector before = decoded(stridesOf12(), kernelOf<CUpti_ActivityKernel9>(), copyOf<CUpti_ActivityMemcpy5>(),
+                                      memoryOf<CUpti_ActivityMemory3>(), syncOf<CUpti_ActivitySynchronization>(),
+                                      graphOf<CUpti_ActivityGraphTrace>());
+  for (const RowCollector* rows : {&now, &before}) {
+    ASSERT_EQ(rows->all<prof::Kernel>().size(), 2u);
+    EXPECT_EQ(rows->text(rows->all<prof::Kernel>()[0].name), "gemm");
+    EXPECT_EQ(rows->all<prof::Kernel>()[0].durNs, 250);
+    EXPECT_EQ(rows->all<prof::Kernel>()[0].graphId, 3u);
+    EXPECT_EQ(rows->all<prof::Kernel>()[1].graphId, 5u);
+    ASSERT_EQ(rows->all<prof::Memcpy>().size(), 1u);
+    EXPECT_EQ(rows->all<prof::Memcpy>()[0].bytes, 4096u);
+    EXPECT_EQ(rows->all<prof::Memcpy>()[0].copyKind, prof::CopyKind::DeviceToHost);
+    ASSERT_EQ(rows->all<prof::Allocation>().size(), 1u);
+    EXPECT_EQ(rows->all<prof::Allocation>()[0].bytes, 512u);
+    ASSERT_EQ(rows->all<prof::Sync>().size(), 1u);
+    EXPECT_EQ(rows->all<prof::Sync>()[0].durNs, 100);
+  }
 }
 
 TEST_F(DecoderTest, ATruncatedBufferGivesItsWholeRecords) {

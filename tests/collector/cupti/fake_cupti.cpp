@@ -5,6 +5,10 @@
 // record, hands it back when it is full or flushed, counts what finds no buffer, and refuses a second subscriber. The
 // test drives it through the fake… functions.
 #include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_target.h>
 
 #include <atomic>
 #include <cstring>
@@ -22,6 +26,8 @@ std::size_t dropped = 0;
 std::atomic<int> subscribeResult = CUPTI_SUCCESS;
 std::atomic<int> enabledKinds = 0;
 std::atomic<int> enabledCalls = 0;
+std::atomic<int> enableResult = CUPTI_SUCCESS;
+std::atomic<int> hardwareSamples = 0;
 std::atomic<std::uint32_t> kernelStride = sizeof(CUpti_ActivityKernel10);
 
 void handBack() {
@@ -154,6 +160,99 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
 CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   std::lock_guard lock(mutex);
   handBack();
+  return CUPTI_SUCCESS;
+}
+
+// --- hardware counters: a chip without NVLink, of which three samples can be read at a time
+// ------------------------------
+
+void fakeHardware(int newEnableResult) {
+  enableResult = newEnableResult;
+  hardwareSamples = 0;
+}
+
+int fakeHardwareReads() {
+  return hardwareSamples;
+}
+
+CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* params) {
+  params->pChipName = "XY100";
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* params) {
+  params->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(&hardwareSamples);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* params) {
+  return std::strncmp(params->ppMetricNames[0], "nvl", 3) == 0 ? CUPTI_ERROR_INVALID_METRIC_NAME : CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* params) {
+  params->configImageSize = 16;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* params) {
+  params->numOfPasses = 1;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* params) {
+  for (std::size_t i = 0; i < params->numMetrics; ++i) {
+    params->pMetricValues[i] = static_cast<double>(100 * i + params->rangeIndex + 1);
+  }
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params* params) {
+  params->counterAvailabilityImageSize = 8;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params* params) {
+  params->pPmSamplingObject = reinterpret_cast<CUpti_PmSampling_Object*>(&hardwareSamples);
+  return static_cast<CUptiResult>(enableResult.load());
+}
+CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params* params) {
+  // As on a chip that cannot sample by time.
+  const bool byTime = params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
+  return byTime ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params* params) {
+  params->counterDataSize = 64;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params*) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* params) {
+  const int round = hardwareSamples++;
+  params->overflow = round == 1 ? 1 : 0;
+  params->decodeStopReason = round == 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                                        : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params* params) {
+  params->numCompletedSamples = hardwareSamples <= 2 ? 3 : 0;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params* params) {
+  // Its clock began somewhen; samples are 10 ms apart.
+  params->endTimestamp =
+      5'000 + 10'000'000 * (3 * (static_cast<std::uint64_t>(hardwareSamples) - 1) + params->sampleIndex);
   return CUPTI_SUCCESS;
 }
 }

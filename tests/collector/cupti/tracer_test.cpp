@@ -50,6 +50,12 @@ class TracerTest : public testing::Test {
     fake<void(const void*, std::size_t)>("fakeEmit")(&record, kernelStride_);
   }
 
+  template <class Condition>
+  static bool waitFor(Condition&& holds) {
+    for (int i = 0; i < 4000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return holds();
+  }
+
   void* handle_ = nullptr;
   std::uint32_t kernelStride_ = 0;
   RowCollector rows_;
@@ -155,6 +161,33 @@ TEST_F(TracerTest, AForkedChildLeavesCuptiAlone) {
   EXPECT_EQ(status, 0);
   tracer_->stop();
   EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+}
+
+TEST_F(TracerTest, HardwareCountersOfTheDevicesInUseAreCounterTracks) {
+  fake<void(int)>("fakeHardware")(CUPTI_SUCCESS);
+  TracerOptions options;
+  options.hardwareInterval = std::chrono::milliseconds(10);
+  start(options);
+  emit(1);
+  ASSERT_TRUE(waitFor([&] { return fake<int()>("fakeHardwareReads")() >= 2; }));
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::CounterTrack>().size(), 7u);
+  EXPECT_EQ(rows_.all<prof::CounterSample>().size(), 35u);
+  EXPECT_TRUE(rows_.all<prof::CounterTrack>()[0].device);
+  EXPECT_EQ(tracer_->report().hardwareOverflows, 1u);
+}
+
+TEST_F(TracerTest, RefusedHardwareCountersLeaveTheTimeline) {
+  fake<void(int)>("fakeHardware")(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+  TracerOptions options;
+  options.hardwareInterval = std::chrono::milliseconds(10);
+  start(options);
+  emit(1);
+  ASSERT_TRUE(waitFor([&] { return !tracer_->report().hardwareText.empty(); }));
+  tracer_->stop();
+  EXPECT_THAT(tracer_->report().hardwareText, HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  EXPECT_TRUE(rows_.all<prof::CounterTrack>().empty());
 }
 
 TEST_F(TracerTest, ACaptureOfTheRunReplaysToTheSameRows) {

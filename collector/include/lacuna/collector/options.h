@@ -22,8 +22,9 @@ struct Sources {
   bool cusparse = false;
   bool cusolver = false;
   bool nccl = true;
-  bool counters = true;  ///< CPU time, memory, page faults and disk reads of processes and threads
-  bool samples = false;  ///< CPU samples with call stacks, and thread states
+  bool counters = true;      ///< CPU time, memory, page faults and disk reads of processes and threads
+  bool gpuCounters = false;  ///< hardware counters of GPUs over time, where the driver lets this user
+  bool samples = false;      ///< CPU samples with call stacks, and thread states
 };
 
 /// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -107,6 +108,8 @@ class Drainer::Access {
   virtual QueueId newQueue() = 0;
   virtual TrackId newTrack() = 0;
   virtual FrameId newFrame() = 0;
+  /// The device of that uuid, once some process has described it.
+  virtual std::optional<DeviceId> deviceOf(const std::string& uuid) const = 0;
 
   /// What somebody outside sees of processes and threads. Their recorders, met before or after, are the same rows.
   /// A process that begins, with all but its number of the one it was forked from.
