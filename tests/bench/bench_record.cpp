@@ -21,61 +21,17 @@
 #include <thread>
 #include <vector>
 
+#include "floor.h"
 #include "lacuna/prof/recording.h"
 #include "lacuna/prof/trace.h"
 
 namespace {
 
+using namespace lacuna::bench;
 namespace fs = std::filesystem;
 using lacuna::prof::DrainStats;
 
-constexpr int kRanges = 10'000;
 constexpr int kRounds = 201;
-
-double nowNs(clockid_t clock = CLOCK_MONOTONIC) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-template <class Work>
-double nsPerCall(int calls, Work&& work) {
-  const double start = nowNs();
-  for (int i = 0; i < calls; ++i) work();
-  return (nowNs() - start) / calls;
-}
-
-std::uint64_t stamp() {
-#ifdef __x86_64__
-  return __builtin_ia32_rdtsc();
-#else
-  return static_cast<std::uint64_t>(nowNs());
-#endif
-}
-
-/// The floor's ring fits into the nearest caches.
-constexpr std::size_t kRingWords = 1 << 13;
-thread_local std::uint64_t ring[kRingWords];
-thread_local std::size_t ringAt;
-
-inline void appendToRing(std::uint64_t word) {
-  std::uint64_t* slot = ring + (ringAt & (kRingWords - 2));
-  ringAt += 2;
-  __atomic_store_n(slot + 1, word, __ATOMIC_RELAXED);
-  __atomic_store_n(slot, stamp(), __ATOMIC_RELAXED);
-}
-
-__attribute__((noinline)) double floorRound(int ranges = kRanges) {
-  return nsPerCall(ranges, [] {
-    appendToRing(1);
-    appendToRing(2);
-  });
-}
 
 __attribute__((noinline)) double rangeRound(int ranges = kRanges) {
   return nsPerCall(ranges, [] { LACUNA_RANGE("range"); });

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What `lacuna run` costs the program it records. This program is measured itself: alone, and under `lacuna run`, in
+/// pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside one
+/// recorded run, next to the floor.
+#include <fmt/format.h>
+#include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "floor.h"
+
+namespace {
+
+using namespace lacuna::bench;
+namespace fs = std::filesystem;
+
+constexpr int kRounds = 201;
+constexpr int kPairs = 25;
+constexpr double kProgramSeconds = 1;
+
+// --- what is measured ------------------------------------------------------------------------------------------------
+
+/// Arithmetic that no optimizer can shorten.
+__attribute__((noinline)) std::uint64_t compute(std::uint64_t value, long loops) {
+  for (long i = 0; i < loops; ++i) value = (value ^ (value >> 29)) * 0xbf58476d1ce4e5b9u + 1;
+  return value;
+}
+
+std::atomic<std::uint64_t> kept;
+
+nvtxEventAttributes_t attributesOf(nvtxStringHandle_t text) {
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = text;
+  return attributes;
+}
+
+__attribute__((noinline)) double rangeRound(nvtxDomainHandle_t domain, const nvtxEventAttributes_t& attributes) {
+  return nsPerCall(kRanges, [&] {
+    nvtxDomainRangePushEx(domain, &attributes);
+    nvtxDomainRangePop(domain);
+  });
+}
+
+/// The cost of a range and of the floor, in turns, as two numbers on standard output.
+int measureRanges() {
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("bench");
+  const auto attributes = attributesOf(nvtxDomainRegisterStringA(domain, "range"));
+  std::vector<double> floors, ranges;
+  for (int round = 0; round < kRounds; ++round) {
+    floors.push_back(floorRound());
+    ranges.push_back(rangeRound(domain, attributes));
+    usleep(3000);  // the drainer catches up
+  }
+  fmt::print("{} {}\n", median(floors), median(ranges));
+  return 0;
+}
+
+/// Seconds of a program of `units` ranges around so much work each.
+int runRanges(long units, long loops) {
+  const double start = nowNs();
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("bench");
+  const auto attributes = attributesOf(nvtxDomainRegisterStringA(domain, "range"));
+  std::uint64_t value = 1;
+  for (long i = 0; i < units; ++i) {
+    nvtxDomainRangePushEx(domain, &attributes);
+    value = compute(value, loops);
+    nvtxDomainRangePop(domain);
+  }
+  kept = value;
+  fmt::print("{}\n", (nowNs() - start) / 1e9);
+  return 0;
+}
+
+/// Seconds of a program that computes on every core and annotates nothing.
+int runThreads(long units, long loops) {
+  const double start = nowNs();
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) {
+    threads.emplace_back([=] { kept = compute(t, units * loops); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  fmt::print("{}\n", (nowNs() - start) / 1e9);
+  return 0;
+}
+
+// --- measuring it ----------------------------------------------------------------------------------------------------
+
+[[noreturn]] void fail(const std::string& what) {
+  fmt::print(stderr, "bench_collector: {}\n", what);
+  std::exit(1);
+}
+
+/// A folder for traces, gone at the end.
+class Measurement {
+ public:
+  Measurement() : home_(fs::temp_directory_path() / fmt::format("lacuna-bench-collector-{}", getpid())) {
+    self_ = fs::read_symlink("/proc/self/exe");
+    if (!fs::exists(self_.parent_path() / "lacuna")) fail("there is no lacuna beside this program");
+    fs::create_directories(home_);
+  }
+  Measurement(const Measurement&) = delete;
+  Measurement& operator=(const Measurement&) = delete;
+  ~Measurement() { fs::remove_all(home_); }
+
+  /// What this program prints in another role; under `lacuna run` where options are given.
+  std::string ask(const std::string& role, const char* runOptions) {
+    std::string command = fmt::format("'{}' {}", self_.string(), role);
+    const fs::path trace = home_ / "bench.lcn";
+    if (runOptions != nullptr) {
+      command = fmt::format("'{}' run -q {} -o '{}' -- {}", (self_.parent_path() / "lacuna").string(), runOptions,
+                            trace.string(), command);
+    }
+    std::FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) fail("cannot start " + command);
+    char line[256] = "";
+    const bool said = std::fgets(line, sizeof line, pipe) != nullptr;
+    if (pclose(pipe) != 0 || !said) fail("this failed: " + command);
+    if (runOptions != nullptr) bytes_ = static_cast<double>(fs::file_size(trace));
+    return line;
+  }
+  double seconds(const std::string& role, const char* runOptions) { return std::atof(ask(role, runOptions).c_str()); }
+
+  /// The median over pairs of recorded over plain.
+  double slowdown(const std::string& role, const char* runOptions) {
+    std::vector<double> ratios;
+    seconds(role, runOptions);
+    for (int pair = 0; pair < kPairs; ++pair) {
+      double plain = 0;
+      if (pair % 2 == 0) plain = seconds(role, nullptr);
+      const double recorded = seconds(role, runOptions);
+      if (pair % 2 != 0) plain = seconds(role, nullptr);
+      ratios.push_back(recorded / plain);
+    }
+    return median(ratios);
+  }
+  [[nodiscard]] double bytes() const { return bytes_; }
+
+ private:
+  fs::path self_;
+  fs::path home_;
+  double bytes_ = 0;
+};
+
+/// Loops that take a microsecond.
+long calibrate() {
+  std::vector<double> perLoop;
+  for (int round = 0; round < 21; ++round) {
+    const double start = nowNs();
+    kept = compute(kept, 1'000'000);
+    perLoop.push_back((nowNs() - start) / 1e6);
+  }
+  return std::max(1L, static_cast<long>(1000 / median(perLoop)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string role = argc > 1 ? argv[1] : "";
+  if (role == "measure-ranges") return measureRanges();
+  if (role == "run-ranges" && argc == 4) return runRanges(std::atol(argv[2]), std::atol(argv[3]));
+  if (role == "run-threads" && argc == 4) return runThreads(std::atol(argv[2]), std::atol(argv[3]));
+  const bool json = role == "--json";
+  if (argc > 2 || (argc > 1 && !json)) {
+    fmt::print(stderr, "usage: {} [--json]\n", argv[0]);
+    return 2;
+  }
+  Measurement measurement;
+  double floor = 0, range = 0;
+  const std::string said = measurement.ask("measure-ranges", "");
+  if (std::sscanf(said.c_str(), "%lf %lf", &floor, &range) != 2) fail("no figures: " + said);
+  const long loops = calibrate();
+  const auto units = static_cast<long>(kProgramSeconds * 1e6);
+  const double ranges = measurement.slowdown(fmt::format("run-ranges {} {}", units, loops), "");
+  const double bytes = measurement.bytes() / static_cast<double>(units);
+  const double sampled =
+      measurement.slowdown(fmt::format("run-threads {} {}", units, loops), "--trace samples --sample-rate 1000");
+
+  const auto print = [&](const char* name, double value, const char* unit, const char* note) {
+    if (json) {
+      fmt::print("{{\"name\": \"collector.{}\", \"value\": {:.4f}, \"unit\": \"{}\"}}\n", name, value, unit);
+    } else {
+      fmt::print("{:<22} {:>8.3f} {:<6} {}\n", name, value, unit, note);
+    }
+  };
+  print("floor_ns", floor, "ns", "two stamps and two appends");
+  print("range_ns", range, "ns", "NVTX push and pop of a registered string, drained meanwhile");
+  print("range_over_floor", range / floor, "ratio", "at most 1.15");
+  print("slowdown_1m", ranges, "ratio", "a program of a million ranges a second; at most 1.05");
+  print("bytes_per_range", bytes, "bytes", "in the trace, counters included");
+  print("sampler_slowdown", sampled, "ratio", "a program on every core, 1000 samples a second each; at most 1.02");
+  return 0;
+}
