@@ -28,7 +28,7 @@ constexpr std::string_view kStyle = R"(
 body{margin:0 auto;padding:1.2rem 1rem 3rem;max-width:62rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 h1{font-size:1.3rem;margin:0 0 .2rem;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:2rem 0 .6rem}
 .dim,.axis{color:var(--dim);font-size:.9rem}.axis{margin:0 0 .2rem;font-size:.8rem}.verdict{font-size:1.15rem;margin:1rem 0}
-svg{display:block;width:100%;height:auto}svg text{fill:var(--fg);font:12px system-ui,sans-serif}svg .dim{fill:var(--dim)}
+svg{display:block;width:100%;height:auto;overflow:visible}svg text{fill:var(--fg);font:12px system-ui,sans-serif}svg .dim{fill:var(--dim)}
 .bar{display:flex;height:2.2rem;border-radius:.4rem;overflow:hidden}.bar i{display:block;min-width:1px}
 .legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:.15rem 1.5rem;margin:.7rem 0;padding:0;list-style:none;font-size:.92rem}
 .legend li{display:flex;gap:.5rem;align-items:center}.legend b{font-weight:400;flex:1}.legend span{color:var(--dim);font-variant-numeric:tabular-nums}
@@ -37,7 +37,7 @@ svg{display:block;width:100%;height:auto}svg text{fill:var(--fg);font:12px syste
 .card.fault{border-left-color:var(--fault)}.card{overflow-wrap:anywhere}.card h3{margin:0;font-size:1rem}.card p{margin:.3rem 0 0}
 .tag{font-size:.72rem;text-transform:uppercase;letter-spacing:.04em;color:var(--could)}.fault .tag{color:var(--fault)}
 code{font:.9em ui-monospace,monospace;background:var(--line);border-radius:.2rem;padding:.05rem .3rem;overflow-wrap:anywhere}
-@media(max-width:600px){svg text{font-size:26px}.legend{grid-template-columns:1fr}}
+@media(max-width:600px){svg text,svg text.dim{font-size:26px}.legend{grid-template-columns:1fr}}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:tabular-nums}
 th{color:var(--dim);font-weight:500}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11rem;padding-left:0}
 )";
@@ -166,7 +166,7 @@ void Page::steps() {
   if (all.empty()) return;
   heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(analysis_.steps.medianNs()),
                       humanTime(analysis_.steps.spreadNs())));
-  constexpr double kWidth = 960, kHeight = 200, kBase = 178, kLeft = 132;
+  constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
   const std::size_t group = (all.size() + 199) / 200;
   const std::size_t columns = (all.size() + group - 1) / group;
   std::int64_t longest = 1;
@@ -223,7 +223,7 @@ void Page::steps() {
     out_ += "</g>";
   }
   out_ += fmt::format(
-      "<text class=\"dim\" x=\"{}\" y=\"195\">{}</text><text class=\"dim\" x=\"{}\" y=\"195\" "
+      "<text class=\"dim\" x=\"{}\" y=\"203\">{}</text><text class=\"dim\" x=\"{}\" y=\"203\" "
       "text-anchor=\"end\">{}</text></svg>\n",
       kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back()));
   if (const std::string cost = overheadLine(analysis_); !cost.empty())
