@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "export/export_meter.h"
 #include "export/exporters.h"
 #include "lacuna/analyzer/args.h"
 #include "store/arg_rules.h"
@@ -50,7 +51,7 @@ constexpr std::array<std::string_view, 4> kDeviceNames = {"device", "cpu", "cuda
 class ChromeExport {
  public:
   ChromeExport(const Store& store, ByteSink& sink, const ExportOptions& options)
-      : store_(store), sink_(sink), options_(options), args_(store) {}
+      : store_(store), sink_(sink), meter_(store, options.progress), args_(store) {}
 
   prof::Status run() {
     readPlaces();
@@ -67,7 +68,7 @@ class ChromeExport {
     rows<prof::CounterSample>([this](const prof::CounterSample& row) { counter(row); });
     rows<prof::Flow>([this](const prof::Flow& row) { flow(row); });
     sink_.write("\n]" + tail_ + "}\n");
-    if (cancelled_) return prof::Error{"the export was cancelled"};
+    if (meter_.cancelled()) return prof::Error{"the export was cancelled"};
     return {};
   }
 
@@ -81,22 +82,8 @@ class ChromeExport {
 
   template <class Row, class Write>
   void rows(Write&& write) {
-    if (cancelled_) return;
     const std::uint64_t count = store_.rows<Row>();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      write(store_.row<Row>(i));
-      if (++done_ % 65536 == 0 && options_.progress && !options_.progress(progress())) {
-        cancelled_ = true;
-        return;
-      }
-    }
-  }
-
-  double progress() {
-    if (total_ == 0) {
-      for (std::size_t table = 0; table < prof::allTables().size(); ++table) total_ += store_.rows(table);
-    }
-    return static_cast<double>(done_) / static_cast<double>(total_ + 1);
+    for (std::uint64_t i = 0; i < count && meter_.tick(); ++i) write(store_.row<Row>(i));
   }
 
   std::string_view environment(const std::string& key) const {
@@ -491,7 +478,7 @@ class ChromeExport {
 
   const Store& store_;
   ByteSink& sink_;
-  const ExportOptions& options_;
+  ExportMeter meter_;
   Args args_;
   std::map<std::string, std::string_view, std::less<>> environment_;
   std::unordered_map<prof::ThreadId, Place> threads_;
@@ -509,9 +496,6 @@ class ChromeExport {
   const Place* place_ = nullptr;
   TimeNs startNs_ = 0;
   bool first_ = true;
-  bool cancelled_ = false;
-  std::uint64_t done_ = 0;
-  std::uint64_t total_ = 0;
 };
 
 }  // namespace

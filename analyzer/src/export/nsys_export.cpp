@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "export/export_meter.h"
 #include "export/exporters.h"
 #include "store/nsys_schema.h"
 
@@ -104,7 +105,7 @@ bool isCovered(std::size_t column) {
 class NsysExport {
  public:
   NsysExport(const Store& store, sqlite3* db, const ExportOptions& options)
-      : store_(store), db_(db), options_(options) {}
+      : store_(store), db_(db), meter_(store, options.progress) {}
 
   prof::Status run() {
     exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
@@ -122,7 +123,7 @@ class NsysExport {
     });
     writeStrings();
     exec("COMMIT");
-    if (cancelled_) return Error{"the export was cancelled"};
+    if (meter_.cancelled()) return Error{"the export was cancelled"};
     if (!problem_.empty()) return Error{"writing failed: " + problem_};
     return {};
   }
@@ -227,16 +228,7 @@ class NsysExport {
     done(strings);
   }
 
-  bool tick() {
-    if (total_ == 0) {
-      for (std::size_t i = 0; i < allTables().size(); ++i) total_ += store_.rows(i);
-      total_ += store_.stringCount();
-    }
-    if (++done_ % 65536 == 0 && options_.progress) {
-      cancelled_ |= !options_.progress(static_cast<double>(done_) / static_cast<double>(total_ + 1));
-    }
-    return !cancelled_ && problem_.empty();
-  }
+  bool tick() { return meter_.tick() && problem_.empty(); }
 
   template <class T>
   static void bind(TableWriter& table, const T& value) {
@@ -473,15 +465,12 @@ class NsysExport {
 
   const Store& store_;
   sqlite3* db_;
-  const ExportOptions& options_;
+  ExportMeter meter_;
   std::unordered_map<ProcessId, std::uint64_t> processes_;
   std::unordered_map<ThreadId, std::uint64_t> threads_;
   std::unordered_map<DeviceId, std::int64_t> devices_;
   std::unordered_map<QueueId, Queue> queues_;
   std::string problem_;
-  bool cancelled_ = false;
-  std::uint64_t done_ = 0;
-  std::uint64_t total_ = 0;
 };
 
 }  // namespace

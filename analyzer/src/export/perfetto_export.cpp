@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "export/export_meter.h"
 #include "export/exporters.h"
 #include "store/perfetto_schema.h"
 
@@ -24,14 +25,14 @@ constexpr std::uint64_t kProcessTracks = std::uint64_t{1} << 40, kThreadTracks =
 class PerfettoExport {
  public:
   PerfettoExport(const Store& store, ByteSink& sink, const ExportOptions& options)
-      : store_(store), sink_(sink), options_(options) {}
+      : store_(store), sink_(sink), meter_(store, options.progress) {}
 
   prof::Status run() {
     writeTexts();
     writeClocks();
     writeTracks();
     forEachTable([&]<class Row>() { writeTable<Row>(); });
-    if (cancelled_) return Error{"the export was cancelled"};
+    if (meter_.cancelled()) return Error{"the export was cancelled"};
     return {};
   }
 
@@ -61,7 +62,7 @@ class PerfettoExport {
       own.clear();
       names.clear();
     };
-    for (std::uint32_t i = 1; i < store_.stringCount() && tick(); ++i) {
+    for (std::uint32_t i = 1; i < store_.stringCount() && meter_.tick(); ++i) {
       const std::string_view text = store_.text(StringId(i));
       proto::putBytes(own, perfetto::own::kText, text);
       std::string entry;
@@ -147,21 +148,10 @@ class PerfettoExport {
     }
   }
 
-  bool tick() {
-    if (total_ == 0) {
-      for (std::size_t i = 0; i < allTables().size(); ++i) total_ += store_.rows(i);
-      total_ += store_.stringCount();
-    }
-    if (++done_ % 65536 == 0 && options_.progress) {
-      cancelled_ |= !options_.progress(static_cast<double>(done_) / static_cast<double>(total_ + 1));
-    }
-    return !cancelled_;
-  }
-
   template <class Row>
   void writeTable() {
     std::string own;
-    for (std::uint64_t i = 0; i < store_.rows<Row>() && tick(); ++i) {
+    for (std::uint64_t i = 0; i < store_.rows<Row>() && meter_.tick(); ++i) {
       const Row row = store_.row<Row>(i);
       perfetto::putRow(own, row);
       if constexpr (Row::kTable >= Range::kTable) {
@@ -302,14 +292,11 @@ class PerfettoExport {
 
   const Store& store_;
   ByteSink& sink_;
-  const ExportOptions& options_;
+  ExportMeter meter_;
   std::unordered_map<ProcessId, std::uint32_t> pids_;
   std::unordered_set<std::uint64_t> asides_;
   std::string out_;
   bool isFirst_ = true;
-  bool cancelled_ = false;
-  std::uint64_t done_ = 0;
-  std::uint64_t total_ = 0;
 };
 
 }  // namespace

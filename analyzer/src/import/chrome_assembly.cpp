@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <future>
 
 #include "import/flow_folding.h"
 #include "store/table_sort.h"
@@ -15,15 +16,26 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// Room for `more` values, and for those to come, of which `share` of the file tells the number: memory that nobody
+/// writes to costs nothing, while columns that grow by and by are copied again and again.
+template <class T>
+void makeRoom(std::vector<T>& values, std::size_t more, double share) {
+  const std::size_t needed = values.size() + more;
+  if (needed <= values.capacity()) return;
+  const double factor = std::clamp(1.1 / std::max(share, 1e-9), 1.25, 128.0);
+  values.reserve(static_cast<std::size_t>(static_cast<double>(needed) * factor));
+}
+
 /// Appends all columns, passing each value through change(value) where change says so for its type.
 template <class Columns, class Change>
-void appendColumns(Columns& to, const Columns& from, Change&& change) {
+void appendColumns(Columns& to, const Columns& from, double share, Change&& change) {
   std::vector<const void*> sources;
   from.forEach([&](const auto& values) { sources.push_back(&values); });
   std::size_t at = 0;
   to.forEach([&]<class T>(std::vector<T>& values) {
     const auto& source = *static_cast<const std::vector<T>*>(sources[at++]);
     const std::size_t before = values.size();
+    makeRoom(values, source.size(), share);
     values.insert(values.end(), source.begin(), source.end());
     if constexpr (std::is_class_v<T>) {
       for (std::size_t i = before; i < values.size(); ++i) change(values[i]);
@@ -60,11 +72,14 @@ void ChromeAssembly::learn(const ChromeRows& rows, Mapping& mapping) {
   }
 }
 
-void ChromeAssembly::mergeArgs(const ChromeRows& rows, const Mapping& mapping) {
+void ChromeAssembly::mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share) {
   for (std::size_t i = 0; i < rows.streams.size(); ++i) {
     const ArgStream& from = rows.streams[i];
     ArgStream& to = streams_[mapping.streams[i]];
     const std::size_t before = to.set.size();
+    makeRoom(to.set, from.set.size(), share);
+    makeRoom(to.type, from.set.size(), share);
+    makeRoom(to.value, from.set.size(), share);
     to.set.insert(to.set.end(), from.set.begin(), from.set.end());
     to.type.insert(to.type.end(), from.type.begin(), from.type.end());
     to.value.insert(to.value.end(), from.value.begin(), from.value.end());
@@ -77,9 +92,9 @@ void ChromeAssembly::mergeArgs(const ChromeRows& rows, const Mapping& mapping) {
   }
 }
 
-void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping) {
+void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping, double share) {
   learn(rows, mapping);
-  mergeArgs(rows, mapping);
+  mergeArgs(rows, mapping, share);
   const auto change = [&]<class T>(T& value) {
     if constexpr (std::is_same_v<T, prof::StringId>) {
       value = mapping.strings[value.value];
@@ -89,17 +104,17 @@ void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping) {
       if (value.value != 0) value.value += sets_;
     }
   };
-  appendColumns(builder_.columns<prof::Range>(), rows.ranges, change);
-  appendColumns(builder_.columns<prof::Mark>(), rows.marks, change);
-  appendColumns(builder_.columns<prof::ApiCall>(), rows.calls, change);
-  appendColumns(builder_.columns<prof::Kernel>(), rows.kernels, change);
-  appendColumns(builder_.columns<prof::Memcpy>(), rows.copies, change);
-  appendColumns(builder_.columns<prof::Memset>(), rows.memsets, change);
-  appendColumns(builder_.columns<prof::Sync>(), rows.syncs, change);
-  appendColumns(builder_.columns<prof::Allocation>(), rows.allocations, change);
-  appendColumns(builder_.columns<prof::Flow>(), rows.flows, change);
-  appendColumns(builder_.columns<prof::Overhead>(), rows.overheads, change);
-  appendColumns(builder_.columns<prof::ArgSet>(), rows.sets, change);
+  appendColumns(builder_.columns<prof::Range>(), rows.ranges, share, change);
+  appendColumns(builder_.columns<prof::Mark>(), rows.marks, share, change);
+  appendColumns(builder_.columns<prof::ApiCall>(), rows.calls, share, change);
+  appendColumns(builder_.columns<prof::Kernel>(), rows.kernels, share, change);
+  appendColumns(builder_.columns<prof::Memcpy>(), rows.copies, share, change);
+  appendColumns(builder_.columns<prof::Memset>(), rows.memsets, share, change);
+  appendColumns(builder_.columns<prof::Sync>(), rows.syncs, share, change);
+  appendColumns(builder_.columns<prof::Allocation>(), rows.allocations, share, change);
+  appendColumns(builder_.columns<prof::Flow>(), rows.flows, share, change);
+  appendColumns(builder_.columns<prof::Overhead>(), rows.overheads, share, change);
+  appendColumns(builder_.columns<prof::ArgSet>(), rows.sets, share, change);
   mergeLoose(rows, mapping, sets_);
   sets_ += static_cast<std::uint32_t>(rows.sets.id.size());
   metadata_.insert(metadata_.end(), rows.metadata.begin(), rows.metadata.end());
@@ -495,7 +510,9 @@ void ChromeAssembly::flattenArgs() {
   }
 }
 
-std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path& path) {
+std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path& path, unsigned threads) {
+  // Arguments are a table that nothing else here touches.
+  auto flattened = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] { flattenArgs(); });
   addEnvironment("source.format", "kineto");
   closeOpenRanges();
   makePlaces();
@@ -505,7 +522,7 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;
   foldFlows(builder_);
   nest();
-  flattenArgs();
+  flattened.get();
   const auto& starts = builder_.columns<prof::Range>().startNs;
   const prof::TimeNs first = starts.empty() ? 0 : starts.front();
   builder_.append(prof::Clock{first, first + baseNs_, 0, {}});

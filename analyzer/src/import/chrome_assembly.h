@@ -20,12 +20,12 @@ class ChromeAssembly {
     std::vector<std::uint32_t> streams;
   };
 
-  /// Appends the rows, in the order of the file.
-  void merge(const ChromeRows& rows, Mapping& mapping);
+  /// Appends the rows, in the order of the file, of which `share` (0 … 1) is read with them.
+  void merge(const ChromeRows& rows, Mapping& mapping, double share);
   /// Takes a member of the trace's top-level object, such as deviceProperties, as JSON.
   void addMember(std::string_view key, std::string_view json);
-  /// The trace without its event list, as a Kineto file has it.
-  std::shared_ptr<const Store> finish(const std::filesystem::path& path);
+  /// The store; the assembly is empty afterwards. Uses a second thread where `threads` allows it.
+  std::shared_ptr<const Store> finish(const std::filesystem::path& path, unsigned threads);
   StoreBuilder& builder() { return builder_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
@@ -41,7 +41,7 @@ class ChromeAssembly {
   };
 
   void learn(const ChromeRows& rows, Mapping& mapping);
-  void mergeArgs(const ChromeRows& rows, const Mapping& mapping);
+  void mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share);
   void mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase);
   std::uint32_t locationFor(const ChromeLocation& location);
   prof::TrackId trackFor(std::uint32_t location, prof::StringId name, prof::StringId series);

@@ -115,11 +115,12 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
     joined.size = joined.text.size();
     joined.text.resize(joined.size + JsonWalker::kPadding, ' ');
     joined.last = window.last;
+    joined.share = window.share;
     window = std::move(joined);
     hasUnread_ = false;
     outcome = parse(worker, window);
   }
-  assembly_.merge(worker.rows, worker.mapping);
+  assembly_.merge(worker.rows, worker.mapping, window.share);
   for (const auto& problem : outcome.problems) {
     assembly_.builder().addWarning(fmt::format("byte {}: {}", problem.offset, problem.what));
   }
@@ -183,7 +184,7 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
   if (import.assembly().events() == 0) {
     return prof::Error{fmt::format("{}: the trace has no events", path.string())};
   }
-  return import.assembly().finish(path);
+  return import.assembly().finish(path, options.threads);
 }
 
 }  // namespace lacuna::analyzer

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "import/json_walker.h"
 
 namespace lacuna::analyzer {
@@ -16,7 +18,7 @@ class ListFinder {
  public:
   enum class State { NeedsMore, Found, NotJson };
 
-  State look(const std::string& text) {
+  State look(std::string_view text) {
     while (at_ < text.size()) {
       const char c = text[at_];
       if (inString_) {
@@ -45,12 +47,12 @@ class ListFinder {
   [[nodiscard]] bool bareList() const { return bareList_; }
 
  private:
-  void stringChar(const std::string& text, char c) {
+  void stringChar(std::string_view text, char c) {
     if (c == '\\') {
       ++at_;
     } else if (c == '"') {
       inString_ = false;
-      if (depth_ == 1 && std::string_view(text).substr(stringStart_, at_ - stringStart_) == "traceEvents") {
+      if (depth_ == 1 && text.substr(stringStart_, at_ - stringStart_) == "traceEvents") {
         afterListKey_ = true;
         keyStart_ = stringStart_ - 1;
       }
@@ -73,10 +75,9 @@ EventWindows::EventWindows(std::unique_ptr<ByteSource> source, std::size_t windo
 
 bool EventWindows::readMore(std::size_t bytes) {
   if (ended_) return false;
-  const std::size_t before = carry_.size();
-  carry_.resize(before + bytes);
-  const std::size_t got = source_->read(carry_.data() + before, bytes);
-  carry_.resize(before + got);
+  if (carry_.size() < have_ + bytes + JsonWalker::kPadding) carry_.resize(have_ + bytes + JsonWalker::kPadding);
+  const std::size_t got = source_->read(carry_.data() + have_, bytes);
+  have_ += got;
   if (got < bytes) ended_ = true;
   return got > 0;
 }
@@ -85,9 +86,9 @@ prof::Status EventWindows::findList() {
   ListFinder finder;
   std::size_t step = 1 << 16;
   for (;;) {
-    const auto state = finder.look(carry_);
+    const auto state = finder.look(unread());
     if (state == ListFinder::State::Found) break;
-    if (state == ListFinder::State::NotJson || carry_.size() > kMaxHeadBytes || !readMore(step)) {
+    if (state == ListFinder::State::NotJson || have_ > kMaxHeadBytes || !readMore(step)) {
       return prof::Error{fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
     }
     step = std::min<std::size_t>(step * 2, windowBytes_);
@@ -95,6 +96,7 @@ prof::Status EventWindows::findList() {
   if (!finder.bareList()) head_ = carry_.substr(0, finder.keyStart());
   offset_ = finder.at();
   carry_.erase(0, finder.at());
+  have_ -= finder.at();
   return {};
 }
 
@@ -104,28 +106,31 @@ bool EventWindows::next(EventWindow& window) {
   std::size_t gapStart = 0;
   std::size_t cut = std::string::npos;
   for (;;) {
-    if (carry_.size() < want) readMore(want - carry_.size());
+    if (have_ < want) readMore(want - have_);
     if (ended_) break;
-    cut = lastEventStart(carry_, gapStart);
+    cut = lastEventStart(unread(), gapStart);
     if (cut != std::string::npos) break;
     want *= 2;
   }
   lastGiven_ = ended_;
   window.last = ended_;
   window.number = number_++;
+  window.share = source_->progress();
   window.offset = offset_;
   window.gap = std::move(gap_);
-  window.size = ended_ ? carry_.size() : gapStart;
-  std::string rest;
+  window.size = ended_ ? have_ : gapStart;
+  const std::string_view rest = ended_ ? std::string_view() : unread().substr(cut);
   if (!ended_) {
-    gap_ = carry_.substr(gapStart, cut - gapStart);
-    rest = carry_.substr(cut);
+    gap_ = unread().substr(gapStart, cut - gapStart);
     offset_ += cut;
   }
-  window.text = std::move(carry_);
-  window.text.resize(window.size);
-  window.text.resize(window.size + JsonWalker::kPadding, ' ');
-  carry_ = std::move(rest);
+  std::string& next = window.text;
+  if (next.size() < rest.size() + JsonWalker::kPadding) next.resize(rest.size() + JsonWalker::kPadding);
+  std::copy(rest.begin(), rest.end(), next.begin());
+  have_ = rest.size();
+  std::swap(carry_, window.text);
+  if (window.text.size() < window.size + JsonWalker::kPadding) window.text.resize(window.size + JsonWalker::kPadding);
+  std::fill_n(window.text.data() + window.size, JsonWalker::kPadding, ' ');
   return true;
 }
 

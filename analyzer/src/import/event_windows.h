@@ -14,11 +14,12 @@ namespace lacuna::analyzer {
 /// A piece of a trace's event list that (it seems) starts and ends between events.
 struct EventWindow {
   std::string gap;   ///< what stood between the piece before and this one
-  std::string text;  ///< kPadding bytes longer than `size`
+  std::string text;  ///< at least kPadding bytes longer than `size`
   std::size_t size = 0;
   std::uint64_t offset = 0;  ///< of the first byte, in the decompressed file
   std::uint64_t number = 0;
   bool last = false;
+  double share = 0;  ///< of the file that is read with this piece
 
   [[nodiscard]] std::string_view view() const { return {text.data(), size}; }
 };
@@ -33,7 +34,7 @@ class EventWindows {
   /// The members of the top-level object before the list, as the text of an object without its closing brace; empty
   /// when the file is a bare list.
   [[nodiscard]] const std::string& head() const { return head_; }
-  /// The next piece; false at the end of the file.
+  /// The next piece, in the memory of the one that `window` held before; false at the end of the file.
   bool next(EventWindow& window);
   [[nodiscard]] double progress() const { return source_->progress(); }
   [[nodiscard]] const std::string& problem() const { return source_->problem(); }
@@ -42,11 +43,13 @@ class EventWindows {
 
  private:
   bool readMore(std::size_t bytes);
+  [[nodiscard]] std::string_view unread() const { return {carry_.data(), have_}; }
 
   std::unique_ptr<ByteSource> source_;
   std::size_t windowBytes_;
   std::string head_;
-  std::string carry_;
+  std::string carry_;  ///< longer than what was read into it, so that it need not be cleared again and again
+  std::size_t have_ = 0;
   std::string gap_;
   std::uint64_t offset_ = 0;
   std::uint64_t number_ = 0;

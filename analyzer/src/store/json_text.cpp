@@ -164,15 +164,48 @@ std::string_view textOf(std::string_view token, std::string& scratch) {
   return scratch;
 }
 
+namespace {
+
+/// The value of up to 8 digits, read as one word; -1 when there is something else among them.
+std::int64_t upTo8Digits(const char* at, std::size_t size) {
+  std::uint64_t word = 0;
+  if (size >= 4) {
+    std::uint32_t head = 0, tail = 0;
+    std::memcpy(&head, at, 4);
+    std::memcpy(&tail, at + size - 4, 4);
+    word = head | static_cast<std::uint64_t>(tail) << (size - 4) * 8;
+  } else {
+    for (std::size_t i = 0; i < size; ++i)
+      word |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(at[i])) << i * 8;
+  }
+  // The digits go to the end, zeros before them.
+  constexpr std::uint64_t kZeros = 0x3030303030303030;
+  if (size < 8) word = word << (8 - size) * 8 | kZeros >> size * 8;
+  if (((word + 0x4646464646464646) | (word - kZeros)) & 0x8080808080808080) return -1;
+  word = (word & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;
+  word = (word & 0x00FF00FF00FF00FF) * 6553601 >> 16;
+  return static_cast<std::int64_t>((word & 0x0000FFFF0000FFFF) * 42949672960001 >> 32);
+}
+
+/// The same of up to 18 digits, at least one.
+std::int64_t upTo18Digits(const char* at, std::size_t size) {
+  std::int64_t value = 0;
+  for (std::size_t first = (size - 1) % 8 + 1; size > 0; at += first, size -= first, first = 8) {
+    const std::int64_t part = upTo8Digits(at, first);
+    if (part < 0) return -1;
+    value = value * 100'000'000 + part;
+  }
+  return value;
+}
+
+}  // namespace
+
 std::optional<std::int64_t> integerOf(std::string_view token) {
   const bool negative = !token.empty() && token.front() == '-';
   if (negative) token.remove_prefix(1);
   if (token.empty() || token.size() > 18) return std::nullopt;
-  std::int64_t value = 0;
-  for (const char c : token) {
-    if (!isDigit(c)) return std::nullopt;
-    value = value * 10 + (c - '0');
-  }
+  const std::int64_t value = upTo18Digits(token.data(), token.size());
+  if (value < 0) return std::nullopt;
   return negative ? -value : value;
 }
 
@@ -186,6 +219,12 @@ std::optional<double> numberOf(std::string_view token) {
 
 std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
   if (isString(token)) token = token.substr(1, token.size() - 2);
+  // What Kineto writes: 1 to 15 digits and three after the point.
+  if (const std::size_t size = token.size(); size > 4 && size < 20 && token[size - 4] == '.') {
+    const std::int64_t whole = upTo18Digits(token.data(), size - 4);
+    const std::int64_t rest = upTo8Digits(token.data() + size - 3, 3);
+    if (whole >= 0 && rest >= 0 && whole < kFarthestNs / 1000) return Nanoseconds{whole * 1000 + rest, true};
+  }
   const bool negative = !token.empty() && token.front() == '-';
   std::size_t at = negative ? 1 : 0;
   std::int64_t value = 0;

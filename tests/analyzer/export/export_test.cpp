@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/export.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -109,6 +111,49 @@ TEST(Export, AChromeTraceSurvivesTheWayThroughLcnAndBack) {
     for (std::size_t table = 0; table < prof::allTables().size(); ++table) {
       ASSERT_EQ(again->rows(table), store->rows(table)) << prof::allTables()[table].name;
     }
+  }
+}
+
+/// One event as text that does not depend on the order of its fields, nor on how a number is written.
+std::string canonical(simdjson::dom::element value) {
+  double number = 0;
+  if (value.get(number) == simdjson::SUCCESS && !value.is_int64()) return fmt::format("{}", number);
+  simdjson::dom::object object;
+  if (value.get(object) == simdjson::SUCCESS) {
+    std::map<std::string, std::string> fields;
+    for (const auto field : object) fields.emplace(field.key, canonical(field.value));
+    return fmt::format("{{{}}}", fmt::join(fields, ","));
+  }
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS) {
+    std::vector<std::string> items;
+    for (const simdjson::dom::element item : list) items.push_back(canonical(item));
+    return fmt::format("[{}]", fmt::join(items, ","));
+  }
+  return simdjson::minify(value);
+}
+
+/// Every event of a file, sorted.
+std::vector<std::string> canonicalEvents(const std::filesystem::path& path) {
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  EXPECT_EQ(parser.load(path.string())["traceEvents"].get(list), simdjson::SUCCESS);
+  std::vector<std::string> events;
+  for (const simdjson::dom::element event : list) events.push_back(canonical(event));
+  std::ranges::sort(events);
+  return events;
+}
+
+TEST(Export, EveryFieldOfEveryEventComesBackFromLcn) {
+  for (unsigned seed = 100; seed < 130; ++seed) {
+    const test::TempFile original(".json", randomTrace(seed));
+    const test::TempFile lcn(".lcn");
+    const test::TempFile back(".json");
+    ASSERT_TRUE(exportTrace(*open(original.path()), lcn.path(), Format::Lcn).ok());
+    ASSERT_TRUE(exportTrace(*open(lcn.path()), back.path(), Format::Chrome).ok());
+    const auto before = canonicalEvents(original.path());
+    ASSERT_EQ(before.size(), 300U);
+    ASSERT_EQ(before, canonicalEvents(back.path())) << seed;
   }
 }
 

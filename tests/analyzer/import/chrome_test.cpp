@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -8,6 +9,7 @@
 
 #include "import/importers.h"
 #include "lacuna/analyzer/store.h"
+#include "support/random_store.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -179,6 +181,18 @@ TEST(ChromeImport, AFileReadInSmallPiecesIsTheSameAsInOne) {
   }
 }
 
+TEST(ChromeImport, APieceMayEndAtAnyByte) {
+  const auto whole = import(kKineto);
+  for (std::size_t windowBytes = 1; windowBytes < 700; ++windowBytes) {
+    const auto pieces = import(kKineto, windowBytes);
+    ASSERT_TRUE(pieces->warnings().empty()) << windowBytes << ": " << pieces->warnings().front();
+    forEachTable([&]<class Row>() {
+      // Numbers of texts follow the order in which pieces were read; difference() compares the texts themselves.
+      EXPECT_EQ(test::difference<Row>(*whole, *pieces), "") << windowBytes;
+    });
+  }
+}
+
 TEST(ChromeImport, ATruncatedFileGivesWhatIsWholeAndSaysWhereItEnds) {
   const std::string text = manyEvents(100);
   for (std::size_t cut = text.size() / 2; cut < text.size() / 2 + 150; ++cut) {
@@ -196,6 +210,7 @@ TEST(ChromeImport, AMalformedEventIsLeftOutAndNamedByItsPlace) {
   const auto store = import(text);
   EXPECT_EQ(store->rows<Range>(), 99U);
   ASSERT_EQ(store->warnings().size(), 1U);
+  EXPECT_EQ(store->warnings().front().rfind(fmt::format("byte {}: ", text.rfind("{\"ph\"", at)), 0), 0U);
 }
 
 TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
