@@ -57,6 +57,7 @@ class Decompressor : public ByteSource {
       filled += step(to + filled, capacity - filled);
     }
     produced_ += filled;
+    if (!why_.empty()) problem_ = fmt::format("the compressed data {} after {} bytes of text", why_, produced_);
     return filled;
   }
   [[nodiscard]] double progress() const override { return file_->progress(); }
@@ -65,7 +66,7 @@ class Decompressor : public ByteSource {
   virtual std::size_t step(char* to, std::size_t capacity) = 0;
 
   void stop(std::string_view why) {
-    problem_ = fmt::format("the compressed data {} after {} bytes of text", why, produced_);
+    why_ = why;
     done_ = true;
   }
   void refill() {
@@ -79,6 +80,7 @@ class Decompressor : public ByteSource {
   std::size_t at_ = 0;
   std::size_t have_ = 0;
   std::uint64_t produced_ = 0;
+  std::string_view why_;
   bool ended_ = false;
   bool done_ = false;
 };

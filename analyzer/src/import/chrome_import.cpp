@@ -26,6 +26,8 @@ class ChromeImport {
 
   prof::Status run();
   ChromeAssembly& assembly() { return assembly_; }
+  /// What was wrong first, with its place in the file; empty when nothing was.
+  [[nodiscard]] const std::string& firstProblem() const { return firstProblem_; }
 
  private:
   struct Worker {
@@ -40,6 +42,7 @@ class ChromeImport {
   void work(Worker& worker);
   bool take(EventWindow& window);
   void append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome);
+  void report(std::string problem);
   JsonWalker::Outcome parse(Worker& worker, const EventWindow& window);
 
   EventWindows& windows_;
@@ -57,6 +60,7 @@ class ChromeImport {
   EventWindow unread_;  ///< text that an earlier piece could not finish
   bool hasUnread_ = false;
   std::string tail_;
+  std::string firstProblem_;
 };
 
 void ChromeImport::readMembers(std::string object) {
@@ -102,6 +106,11 @@ JsonWalker::Outcome ChromeImport::parse(Worker& worker, const EventWindow& windo
   return worker.walker.walk(window.view(), window.offset, [&](const RawEvent& event) { worker.rows.add(event); });
 }
 
+void ChromeImport::report(std::string problem) {
+  if (firstProblem_.empty()) firstProblem_ = problem;
+  assembly_.builder().addWarning(std::move(problem));
+}
+
 /// Runs in the turn of `window`. A piece that did not end between events is joined with the next one.
 void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome) {
   if (listEnded_) {
@@ -122,7 +131,7 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
   }
   assembly_.merge(worker.rows, worker.mapping, window.share);
   for (const auto& problem : outcome.problems) {
-    assembly_.builder().addWarning(fmt::format("byte {}: {}", problem.offset, problem.what));
+    report(fmt::format("byte {}: {}", problem.offset, problem.what));
   }
   if (outcome.listEnded) {
     listEnded_ = true;
@@ -134,9 +143,8 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
     unread_.text = window.view().substr(outcome.endOffset);
     unread_.size = unread_.text.size();
   } else if (outcome.incomplete || window.last) {
-    assembly_.builder().addWarning(
-        fmt::format("the file ends early: the event list breaks off at byte {}; what is whole before it was read",
-                    window.offset + outcome.endOffset));
+    report(fmt::format("the file ends early: the event list breaks off at byte {}; what is whole before it was read",
+                       window.offset + outcome.endOffset));
   }
 }
 
@@ -182,7 +190,8 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
     return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
   }
   if (import.assembly().events() == 0) {
-    return prof::Error{fmt::format("{}: the trace has no events", path.string())};
+    const std::string& why = import.firstProblem();
+    return prof::Error{fmt::format("{}: the trace has no events{}", path.string(), why.empty() ? "" : ": " + why)};
   }
   return import.assembly().finish(path, options.threads);
 }

@@ -229,6 +229,11 @@ TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
   const auto cut = import(std::string_view(gz).substr(0, gz.size() / 2));
   EXPECT_GT(cut->rows<Range>(), 100U);
   EXPECT_FALSE(cut->warnings().empty());
+  // All of the text, but not the checksum behind it.
+  const auto unsure = import(std::string_view(gz).substr(0, gz.size() - 4));
+  ASSERT_EQ(unsure->warnings().size(), 1U);
+  EXPECT_EQ(unsure->warnings().front(),
+            fmt::format("the compressed data ends early, after {} bytes of text", text.size()));
 
   std::string zst(ZSTD_compressBound(text.size()), '\0');
   zst.resize(ZSTD_compress(zst.data(), zst.size(), text.data(), text.size(), 3));
@@ -259,6 +264,7 @@ TEST(ChromeImport, WhatIsNoTraceIsRefusedInWords) {
   EXPECT_NE(errorOf("hello").find("not a trace"), std::string::npos);
   EXPECT_NE(errorOf(R"({"a": [1, 2]})").find("no event list"), std::string::npos);
   EXPECT_NE(errorOf(R"({"traceEvents": []})").find("no events"), std::string::npos);
+  EXPECT_NE(errorOf(R"({"traceEvents": [{"ph": "X" "name"}]})").find("no events: byte 17: "), std::string::npos);
   EXPECT_NE(Store::open("/nonexistent/x.json").error().message.find("cannot be opened"), std::string::npos);
   EXPECT_NE(Store::open("/tmp").error().message.find("folder"), std::string::npos);
 }
