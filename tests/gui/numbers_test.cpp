@@ -163,7 +163,13 @@ class NumbersTest : public QObject {
   void samples_data() {
     QTest::addColumn<QString>("sample");
     QTest::addColumn<QStringList>("options");
+    const auto small = [](const char* name, const char* options) {
+      QTest::newRow(name) << QString::fromLatin1(name) << QString::fromLatin1(options).split(QLatin1Char(' '));
+    };
     QTest::newRow("mlp_digits") << QStringLiteral("mlp_digits") << QStringList{};
+    small("resnet", "--steps 5 --batch 4 --width 8");
+    small("transformer_lm", "--steps 5 --batch 2 --context 32 --features 32 --layers 2");
+    small("stylegan2_discriminator", "--steps 5 --batch 2 --size 16 --channels 512");
     for (const char* fault : {"slow-loader", "sync-each-step", "alloc-churn", "leak"}) {
       QTest::newRow(fault) << QStringLiteral("faulty")
                            << QStringList{QStringLiteral("--steps"), QStringLiteral("12"), QStringLiteral("--fault"),

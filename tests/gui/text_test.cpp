@@ -56,5 +56,13 @@ TEST(Palette, InkContrastsWithItsGround) {
   EXPECT_EQ(inkOn(0xFF000000), 0xFFFFFFFF);
 }
 
+TEST(Text, ValuesOfCountersCarryTheirUnit) {
+  EXPECT_EQ(valueText(2048, "bytes/s"), "2.00 KiB/s");
+  EXPECT_EQ(valueText(297.7, "1/s"), "297.7/s");
+  EXPECT_EQ(valueText(41.68, "percent of a core"), "41.68 % of a core");
+  EXPECT_EQ(valueText(12, "percent"), "12 %");
+  EXPECT_EQ(valueText(3, "requests"), "3 requests");
+}
+
 }  // namespace
 }  // namespace lacuna::gui

@@ -17,6 +17,7 @@
 #include <QMenuBar>
 #include <QMimeData>
 #include <QPainter>
+#include <QScreen>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
@@ -120,7 +121,11 @@ MainWindow::MainWindow(QWidget* parent)
 
 void MainWindow::restoreLook() {
   const QSettings settings;
-  restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
+  if (!restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray())) {
+    // The first time: as much of the screen as is of use, and never more than there is beside a window's frame.
+    const QSize room = screen()->availableSize();
+    resize(size().expandedTo(room * 3 / 5).boundedTo(room - QSize(16, 56)));
+  }
   setDark(settings.value(QStringLiteral("dark"), true).toBool());
 }
 

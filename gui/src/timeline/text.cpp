@@ -46,10 +46,13 @@ std::string percentText(double share) {
 
 std::string valueText(double value, std::string_view unit) {
   if (unit == "bytes") return bytesText(value);
+  if (unit == "bytes/s") return bytesText(value) + "/s";
   if (unit == "ns") return durationText(value);
   const std::string number = std::abs(value) >= 10000 ? countText(value) : fmt::format("{:.4g}", value);
   if (unit.empty()) return number;
-  return unit == "percent" ? number + " %" : fmt::format("{} {}", number, unit);
+  if (unit == "1/s") return number + "/s";
+  if (unit.starts_with("percent")) return fmt::format("{} %{}", number, unit.substr(7));
+  return fmt::format("{} {}", number, unit);
 }
 
 std::string momentText(TimeNs sinceStart, TimeNs stepNs) {

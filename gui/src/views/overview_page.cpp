@@ -170,6 +170,7 @@ void OverviewPage::setFailure(const QString& message) {
 }
 
 void OverviewPage::setFindings(const Findings& findings) {
+  const bool again = findings_.analysis != nullptr;  // a recording has grown: what is being played stays
   findings_ = findings;
   const analyzer::Analysis& analysis = *findings_.analysis;
   verdict_->setText(text(analyzer::verdict(analysis)));
@@ -180,7 +181,7 @@ void OverviewPage::setFindings(const Findings& findings) {
   stepsCard_->setVisible(!analysis.steps.all.empty());
   fillFindings();
   whatIf_->setVisible(findings_.simulator != nullptr);
-  {
+  if (!again) {
     const QSignalBlocker a(workers_), b(staticGraph_), c(fuse_), d(other_);
     other_->clear();
     workers_->setRange(analysis.loader.workers > 0 ? 1 : 0, kMostWorkers);

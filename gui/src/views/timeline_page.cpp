@@ -79,7 +79,7 @@ TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   connect(view_, &TimelineView::selectionChanged, this, &TimelinePage::showSelection);
   connect(view_, &TimelineView::areaChanged, &areaTimer_, qOverload<>(&QTimer::start));
   connect(view_, &TimelineView::highlightsChanged, this, [this] {
-    if (view_->highlights().empty()) finding_->clear();
+    if (view_->highlights().empty() && !growing_) finding_->clear();
   });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     RowOptions options = view_->rowOptions();
@@ -159,10 +159,12 @@ void TimelinePage::setGrown(const TracePtr& trace) {
   const QString caption = view_->highlightCaption();
   RowOptions options = movedTo(*old->tracks, view_->rowOptions(), *trace->tracks);
   const int scrolled = view_->scrolled();
+  growing_ = true;
   view_->setTrace(trace);
   view_->setRowOptions(options);
   view_->setBookmarks(bookmarks);
   view_->setHighlights(highlights, caption);
+  growing_ = false;
   view_->setCursorMark(mark);
   if (area) view_->setArea(area);
   view_->scrollTo(scrolled);

@@ -95,6 +95,7 @@ class TimelinePage : public QWidget {
   Job searchJob_;
   Job findJob_;
   int areaGeneration_ = 0;
+  bool growing_ = false;  ///< the trace is being replaced by itself with more in it
 };
 
 }  // namespace lacuna::gui
