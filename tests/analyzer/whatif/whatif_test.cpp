@@ -139,7 +139,9 @@ std::int64_t drawn(const DrawnStep& step, DrawnStep::Kind kind) {
   std::int64_t sum = 0;
   for (const auto& stretch : step.stretches) {
     EXPECT_TRUE(stretch.startNs >= 0 && stretch.startNs < stretch.endNs && stretch.endNs <= step.durNs);
-    if (stretch.kind == DrawnStep::Kind::Work) EXPECT_LT(stretch.queue, step.queues);
+    if (stretch.kind == DrawnStep::Kind::Work) {
+      EXPECT_LT(stretch.queue, step.queues);
+    }
     if (stretch.kind == kind) sum += stretch.endNs - stretch.startNs;
   }
   return sum;
