@@ -109,6 +109,8 @@ class EventChunks {
     return size_ - first < kGroup ? size_ - first : kGroup;
   }
   [[nodiscard]] static std::uint64_t bits(const Group& group, unsigned width, std::size_t before, std::size_t i) {
+    // A column of equal values has no bits, and may stand behind the last word.
+    if (width == 0) return 0;
     const std::size_t at = before + i * width;
     const auto* base = reinterpret_cast<const std::byte*>(&group) + group.word * sizeof(std::uint64_t);
     std::uint64_t low = 0;
