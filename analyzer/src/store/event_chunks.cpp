@@ -100,7 +100,9 @@ void EventChunks::closeChunk() {
   const std::size_t bytes = groups * sizeof(Group) + (p.words.size() + 1) * sizeof(std::uint64_t);
   auto chunk = std::make_unique<std::byte[]>(bytes);
   std::memcpy(chunk.get(), p.groups.data(), groups * sizeof(Group));
-  std::copy(p.words.begin(), p.words.end(), reinterpret_cast<std::uint64_t*>(chunk.get() + groups * sizeof(Group)));
+  if (p.words.size() != 0) {
+    std::memcpy(chunk.get() + groups * sizeof(Group), p.words.data(), p.words.size() * sizeof(std::uint64_t));
+  }
   starts_.push_back(p.groups[0].start);
   sizes_.push_back(static_cast<std::uint32_t>(bytes));
   chunks_.push_back(std::move(chunk));
