@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-volatile unsigned long spun;
+static _Thread_local volatile unsigned long spun;
 
 static double now(void) {
   struct timespec time;
