@@ -116,6 +116,7 @@ class Rank {
   }
   void habits();
   void waitForBatch(int step);
+  Memcpy waitForCopy(const char* function, std::int64_t durNs);
   void copyBatch();
   void forwardBackward();
   void optimizer();
@@ -156,22 +157,28 @@ void Rank::waitForBatch(int step) {
       .timeNs = host_, .track = TrackId(rank_ + 1), .value = static_cast<double>((step + 1) * plan_.batchNs)});
 }
 
+/// The host waits until the device has copied; what was copied is for the caller to say.
+Memcpy Rank::waitForCopy(const char* function, std::int64_t durNs) {
+  const TimeNs begin = host_;
+  host_ = std::max(host_, computeFree_) + durNs;
+  computeFree_ = host_;
+  call(begin, host_, function, ++correlation_);
+  return {.startNs = host_ - durNs,
+          .durNs = durNs,
+          .queue = compute_,
+          .device = device_,
+          .correlation = correlation_,
+          .targetKind = MemoryKind::Device};
+}
+
 void Rank::copyBatch() {
   if (plan_.pageableCopyNs == 0) return;
-  const TimeNs begin = host_;
-  host_ = std::max(host_, computeFree_) + plan_.pageableCopyNs;
-  call(begin, host_, "cudaMemcpyAsync", ++correlation_);
-  out_.append(Memcpy{.startNs = host_ - plan_.pageableCopyNs,
-                     .durNs = plan_.pageableCopyNs,
-                     .queue = compute_,
-                     .device = device_,
-                     .correlation = correlation_,
-                     .bytes = 64u << 20,
-                     .copyKind = CopyKind::HostToDevice,
-                     .sourceKind = MemoryKind::Pageable,
-                     .targetKind = MemoryKind::Device,
-                     .name = out_.intern("Memcpy HtoD (Pageable -> Device)")});
-  computeFree_ = host_;
+  Memcpy copy = waitForCopy("cudaMemcpyAsync", plan_.pageableCopyNs);
+  copy.bytes = 64u << 20;
+  copy.copyKind = CopyKind::HostToDevice;
+  copy.sourceKind = MemoryKind::Pageable;
+  copy.name = out_.intern("Memcpy HtoD (Pageable -> Device)");
+  out_.append(copy);
 }
 
 void Rank::forwardBackward() {
@@ -235,18 +242,10 @@ void Rank::habits() {
   if (plan_.cpuDevice) hostOperator("linear", "bf16[8,4] bf16[2,4]");
   if (plan_.gloo) hostOperator("gloo:all_reduce");
   if (plan_.blockingCopyNs > 0) {
-    const TimeNs begin = host_;
-    host_ = std::max(host_, computeFree_) + plan_.blockingCopyNs;
-    call(begin, host_, "cudaMemcpy", ++correlation_);
-    out_.append(Memcpy{.startNs = host_ - plan_.blockingCopyNs,
-                       .durNs = plan_.blockingCopyNs,
-                       .queue = compute_,
-                       .device = device_,
-                       .correlation = correlation_,
-                       .bytes = 1u << 20,
-                       .sourceKind = MemoryKind::Pinned,
-                       .targetKind = MemoryKind::Device});
-    computeFree_ = host_;
+    Memcpy copy = waitForCopy("cudaMemcpy", plan_.blockingCopyNs);
+    copy.bytes = 1u << 20;
+    copy.sourceKind = MemoryKind::Pinned;
+    out_.append(copy);
   }
   if (plan_.blockingMemsetNs > 0) {
     call(host_, host_ + plan_.blockingMemsetNs, "cudaMemset", ++correlation_);

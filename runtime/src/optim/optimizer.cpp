@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -209,21 +210,26 @@ void Sgd::update(const std::vector<Entry>& entries) {
             });
 }
 
-Adam::Adam(std::vector<Tensor> parameters, AdamOptions options, bool decoupled)
-    : Optimizer(std::move(parameters)), options_(options), decoupled_(decoupled) {
+Adam::Adam(std::vector<Tensor> parameters, AdamOptions options, Variant variant)
+    : Optimizer(std::move(parameters)), options_(options), variant_(variant) {
   rate_ = options.rate;
+}
+
+const char* Adam::kind() const {
+  constexpr std::array kNames{"adam", "adamw", "lamb"};
+  return kNames[static_cast<std::size_t>(variant_)];
 }
 
 void Adam::update(const std::vector<Entry>& entries) {
-  static const OpInfo kAdam{"adam"};
-  static const OpInfo kAdamW{"adamw"};
-  const Op op(decoupled_ ? kAdamW : kAdam, {});
+  static const std::array<OpInfo, 3> kInfos{OpInfo{"adam"}, OpInfo{"adamw"}, OpInfo{"lamb"}};
+  const Op op(kInfos[static_cast<std::size_t>(variant_)], {});
+  const bool lamb = variant_ == Variant::Lamb;
   std::vector<kernel::UpdateItem> items;
   std::size_t bytes = 0;
   for (const Entry& entry : entries) {
     items.push_back({entry.parameter.data(), entry.gradient.data(), dataOf(stateOf(first_, entry.index, "exp_avg")),
                      dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel()});
-    bytes += entry.parameter.sizeBytes() * 7;
+    bytes += entry.parameter.sizeBytes() * (lamb ? 10 : 7);
   }
   const auto step = static_cast<double>(steps_);
   const kernel::AdamArguments arguments{rate_,
@@ -233,39 +239,10 @@ void Adam::update(const std::vector<Entry>& entries) {
                                         options_.weightDecay,
                                         1 - std::pow(options_.beta1, step),
                                         1 - std::pow(options_.beta2, step),
-                                        decoupled_};
+                                        variant_ != Variant::AddedDecay};
   op.launch(entries[0].parameter.device(), {bytes},
-            [items = std::move(items), arguments, type = entries[0].parameter.dtype()] {
-              kernel::adam(items.data(), items.size(), type, arguments);
-            });
-}
-
-Lamb::Lamb(std::vector<Tensor> parameters, LambOptions options) : Optimizer(std::move(parameters)), options_(options) {
-  rate_ = options.rate;
-}
-
-void Lamb::update(const std::vector<Entry>& entries) {
-  static const OpInfo kInfo{"lamb"};
-  const Op op(kInfo, {});
-  std::vector<kernel::UpdateItem> items;
-  std::size_t bytes = 0;
-  for (const Entry& entry : entries) {
-    items.push_back({entry.parameter.data(), entry.gradient.data(), dataOf(stateOf(first_, entry.index, "exp_avg")),
-                     dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel()});
-    bytes += entry.parameter.sizeBytes() * 10;
-  }
-  const auto step = static_cast<double>(steps_);
-  const kernel::AdamArguments arguments{rate_,
-                                        options_.beta1,
-                                        options_.beta2,
-                                        options_.epsilon,
-                                        options_.weightDecay,
-                                        1 - std::pow(options_.beta1, step),
-                                        1 - std::pow(options_.beta2, step),
-                                        true};
-  op.launch(entries[0].parameter.device(), {bytes},
-            [items = std::move(items), arguments, type = entries[0].parameter.dtype()] {
-              kernel::lamb(items.data(), items.size(), type, arguments);
+            [items = std::move(items), arguments, lamb, type = entries[0].parameter.dtype()] {
+              (lamb ? kernel::lamb : kernel::adam)(items.data(), items.size(), type, arguments);
             });
 }
 

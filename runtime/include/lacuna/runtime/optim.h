@@ -94,21 +94,24 @@ struct AdamOptions {
 /// Weight decay is added to the gradient.
 class Adam : public Optimizer {
  public:
-  Adam(std::vector<Tensor> parameters, AdamOptions options) : Adam(std::move(parameters), options, false) {}
-  [[nodiscard]] const char* kind() const override { return decoupled_ ? "adamw" : "adam"; }
+  Adam(std::vector<Tensor> parameters, AdamOptions options)
+      : Adam(std::move(parameters), options, Variant::AddedDecay) {}
+  [[nodiscard]] const char* kind() const override;
 
  protected:
-  Adam(std::vector<Tensor> parameters, AdamOptions options, bool decoupled);
+  enum class Variant { AddedDecay, DecoupledDecay, Lamb };
+  Adam(std::vector<Tensor> parameters, AdamOptions options, Variant variant);
   void update(const std::vector<Entry>& entries) override;
 
  private:
   AdamOptions options_;
-  bool decoupled_;
+  Variant variant_;
 };
 /// Weight decay shrinks the parameter itself.
 class AdamW : public Adam {
  public:
-  AdamW(std::vector<Tensor> parameters, AdamOptions options) : Adam(std::move(parameters), options, true) {}
+  AdamW(std::vector<Tensor> parameters, AdamOptions options)
+      : Adam(std::move(parameters), options, Variant::DecoupledDecay) {}
 };
 
 struct LambOptions {
@@ -119,16 +122,11 @@ struct LambOptions {
   double weightDecay = 0.01;
 };
 /// Adam's direction with decoupled decay, made as long as the parameter itself (You et al., 2019): for large batches.
-class Lamb : public Optimizer {
+class Lamb : public Adam {
  public:
-  Lamb(std::vector<Tensor> parameters, LambOptions options);
-  [[nodiscard]] const char* kind() const override { return "lamb"; }
-
- protected:
-  void update(const std::vector<Entry>& entries) override;
-
- private:
-  LambOptions options_;
+  Lamb(std::vector<Tensor> parameters, LambOptions options)
+      : Adam(std::move(parameters), {options.rate, options.beta1, options.beta2, options.epsilon, options.weightDecay},
+             Variant::Lamb) {}
 };
 
 /// Scales all gradients so that their norm is at most `maximum`; does not wait for the queue. Returns the norm before.
