@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cpu/loops.h"
+
+/// Loops of the elementwise operators. The operators are spread over several files, by family, because each combination
+/// of operator and type is a loop to compile.
+namespace lacuna::rt::cpu {
+
+inline bool isRow(const View& view) {
+  return view.shape.rank() == 1 && view.strides[0] == 1;
+}
+
+/// One compiled loop for each operator and type, whoever calls it: not inlined, for it would be vectorised once more at
+/// each of its callers.
+template <class O, class T, class F>
+[[gnu::noinline]] void zipRow(O* out, const T* a, const T* b, std::int64_t n, F f) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = O(f(WideT<T>(a[i]), WideT<T>(b[i])));
+}
+
+template <class O, class T, class F>
+void zip(const View& out, const View& a, const View& b, F f) {
+  auto* to = static_cast<O*>(out.data);
+  const auto* left = static_cast<const T*>(a.data);
+  const auto* right = static_cast<const T*>(b.data);
+  // Most operators see their operands as one row each.
+  if (isRow(out) && isRow(a) && isRow(b)) {
+    return parallelFor(out.shape[0], kGrain, [=](std::int64_t begin, std::int64_t end) {
+      zipRow(to + begin, left + begin, right + begin, end - begin, f);
+    });
+  }
+  const auto loop = makeLoop<3>({&out, &a, &b});
+  const std::int64_t so = loop.strides[0][0];
+  const std::int64_t sa = loop.strides[1][0];
+  const std::int64_t sb = loop.strides[2][0];
+  runLoop(loop, [&](const auto& at, std::int64_t n) {
+    O* o = to + at[0];
+    const T* x = left + at[1];
+    const T* y = right + at[2];
+    if (so == 1 && sa == 1 && sb == 1) return zipRow(o, x, y, n, f);
+    for (std::int64_t i = 0; i < n; ++i) o[i * so] = O(f(WideT<T>(x[i * sa]), WideT<T>(y[i * sb])));
+  });
+}
+
+template <class T, class F>
+[[gnu::noinline]] void mapRow(T* out, const T* x, std::int64_t n, F f) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = T(f(static_cast<WideT<T>>(x[i])));
+}
+
+template <class T, class F>
+void map(const View& out, const View& x, F f) {
+  const auto loop = makeLoop<2>({&out, &x});
+  auto* to = static_cast<T*>(out.data);
+  const auto* from = static_cast<const T*>(x.data);
+  const std::int64_t so = loop.strides[0][0];
+  const std::int64_t sx = loop.strides[1][0];
+  runLoop(loop, [&](const auto& at, std::int64_t n) {
+    T* o = to + at[0];
+    const T* a = from + at[1];
+    if (so == 1 && sx == 1) return mapRow(o, a, n, f);
+    for (std::int64_t i = 0; i < n; ++i) o[i * so] = T(f(static_cast<WideT<T>>(a[i * sx])));
+  });
+}
+
+/// The families; each throws for an operator that is not its own.
+void arithmetic(kernel::Binary op, const View& out, const View& a, const View& b, double alpha);
+void compare(kernel::Binary op, const View& out, const View& a, const View& b);
+void floatingBinary(kernel::Binary op, const View& out, const View& a, const View& b, double alpha);
+void floatingUnary(kernel::Unary op, const View& out, const View& x, double p);
+
+}  // namespace lacuna::rt::cpu
