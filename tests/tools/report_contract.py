@@ -6,6 +6,7 @@ work, and every misuse is answered with an error that names it."""
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ KEYS = {
     "findings": {"id", "kind", "severity", "cost_ns_per_step", "predicted_gain_ns_per_step", "confidence", "knob", "advice", "evidence"},
     "kernels": {"name", "count", "total_ns"},
 }
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
 BUSY = {"compute", "exposed_communication", "exposed_copy"}
 
 
@@ -40,6 +42,9 @@ def check_ledger(ledger, what):
     check({"total_ns", "entries", "unknown_ns"} <= set(ledger), f"keys of the ledger of {what}")
     check(all(set(entry) == {"cause", "ns"} for entry in ledger["entries"]), f"entries of the ledger of {what}")
     check(sum(entry["ns"] for entry in ledger["entries"]) == ledger["total_ns"], f"sum of the ledger of {what}")
+    entries = {entry["cause"]: entry["ns"] for entry in ledger["entries"]}
+    check(all(0 < band["ns"] <= entries[band["cause"]] for band in ledger["recording"]), f"bands of the ledger of {what}")
+    check(sum(band["ns"] for band in ledger["recording"]) == ledger["recording_ns"], f"sum of the bands of {what}")
 
 
 def check_keys(report):
@@ -53,6 +58,23 @@ def check_keys(report):
     for finding in report["findings"]:
         check(finding["kind"] in ("fault", "opportunity"), f"kind of {finding['id']}")
         check(0 <= finding["confidence"] <= 1, f"confidence of {finding['id']}")
+
+
+def keys_of(value):
+    """Every key of an object and of what lies within."""
+    if isinstance(value, dict):
+        return set(value).union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def check_documented(report):
+    """What is printed is in the page."""
+    with open(os.path.join(DOCS, "report-json.md"), encoding="utf-8") as page:
+        words = set(re.findall(r"`([a-z_]+)(?:\[\])?`", page.read()))
+    data = {"parameter", "gradient", "activation", "optimizer", "input", "workspace", "communication", "cached", "other",
+            "fetch", "decode", "augment", "collate"}
+    missing = keys_of(report) - words - data
+    check(not missing, f"keys that docs/report-json.md does not name: {missing}")
 
 
 def check_sums(report):
@@ -167,6 +189,7 @@ def main():
             sys.exit(err)
         whole = json.loads(out)
         check_keys(whole)
+        check_documented(whole)
         check_sums(whole)
         check_selections(lacuna, trace, whole)
         check_misuse(lacuna, trace, folder)

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <unordered_map>
 
+#include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -18,6 +19,32 @@ bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::any_of(parts.begin(), parts.end(),
                      [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+/// The executions of CPU devices among the kernels are recorded by those that run them, and take that much longer.
+prof::Status addRecording(const Store& store, prof::TimeWindow window,
+                          std::unordered_map<prof::StringId, KernelRow>& byName) {
+  const EventCosts costs = eventCosts(store);
+  const auto cpus = cpuDevices(store);
+  if (!costs.known() || cpus.empty()) return {};
+  std::unordered_map<prof::StringId, RecordedEvents> events;
+  if (cpus.size() == store.rows<prof::Device>()) {
+    for (auto& [name, row] : byName) events[name].ranges = row.count;
+  } else {
+    const auto status = store.scan<&Kernel::startNs, &Kernel::device, &Kernel::name>(
+        window, [&](std::uint64_t, auto start, auto device, auto name) {
+          for (std::size_t i = 0; i < start.size(); ++i) {
+            const bool inside = start[i] >= window.startNs && start[i] < window.endNs;
+            if (inside && cpus.contains(device[i])) ++events[name[i]].ranges;
+          }
+        });
+    if (!status) return status;
+  }
+  for (const auto& [name, sum] : events) {
+    KernelRow& row = byName[name];
+    row.recordingNs = std::min(row.totalNs, sum.costNs(costs));
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,6 +81,7 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
         }
       });
   if (!status) return status.error();
+  if (const auto added = addRecording(store, window, byName); !added) return added.error();
   std::vector<KernelRow> rows;
   for (auto& [id, row] : byName) {
     row.name = store.text(id);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyses/launch_index.h"
+#include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -67,17 +68,33 @@ const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std:
 
 namespace {
 
+/// A row and the events recorded in the time that it sums up.
+struct CountedRow {
+  OperatorRow row;
+  RecordedEvents within;
+  RecordedEvents self;
+  RecordedEvents executions;
+};
+
 /// Rows of the table by name, or by name and shapes.
 class OperatorRows {
  public:
   explicit OperatorRows(GroupBy by) : by_(by) {}
-  OperatorRow& of(const HostSpan& span) { return rows_[{span.name, by_ == GroupBy::Name ? StringId() : span.text}]; }
+  CountedRow& counted(const HostSpan& span) {
+    return rows_[{span.name, by_ == GroupBy::Name ? StringId() : span.text}];
+  }
+  OperatorRow& of(const HostSpan& span) { return counted(span).row; }
   [[nodiscard]] bool same(const HostSpan& a, const HostSpan& b) const {
     return a.name == b.name && (by_ == GroupBy::Name || a.text == b.text);
   }
   std::vector<OperatorRow> take(const Store& store) {
     std::vector<OperatorRow> out;
-    for (auto& [key, row] : rows_) {
+    const EventCosts costs = eventCosts(store);
+    for (auto& [key, sums] : rows_) {
+      OperatorRow& row = sums.row;
+      row.recordingNs = std::min(row.totalNs, sums.within.costNs(costs));
+      row.selfRecordingNs = std::min(row.selfNs, sums.self.costNs(costs));
+      row.deviceRecordingNs = std::min(row.deviceNs, sums.executions.costNs(costs));
       row.name = store.text(key.first);
       row.shapes = store.text(key.second);
       out.push_back(std::move(row));
@@ -90,7 +107,7 @@ class OperatorRows {
 
  private:
   GroupBy by_;
-  std::map<std::pair<StringId, StringId>, OperatorRow> rows_;
+  std::map<std::pair<StringId, StringId>, CountedRow> rows_;
 };
 
 using Parents = std::unordered_map<ThreadId, std::vector<std::size_t>>;
@@ -113,6 +130,7 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
           if (inner == nullptr) continue;
           const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
           rows.of(*inner).selfMemBytes += delta;
+          ++rows.counted(*inner).self.marks;
           const auto at = std::lower_bound(spans->second.begin(), spans->second.end(), inner,
                                            [](const HostSpan* a, const HostSpan* b) {
                                              return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
@@ -120,7 +138,10 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
           const HostSpan* last = nullptr;
           for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != std::string::npos; p = up[p]) {
             const HostSpan* around = spans->second[p];
-            if (last == nullptr || !rows.same(*last, *around)) rows.of(*around).memBytes += delta;
+            if (last == nullptr || !rows.same(*last, *around)) {
+              rows.of(*around).memBytes += delta;
+              ++rows.counted(*around).within.marks;
+            }
             last = around;
           }
         }
@@ -143,12 +164,18 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       row.selfNs += dur;
       // A recursive operator's time counts once.
       bool nestedInItself = false;
-      for (std::size_t p = up[i]; p != std::string::npos; p = up[p]) nestedInItself |= rows.same(*spans[p], *spans[i]);
+      ++rows.counted(*spans[i]).self.ranges;
+      for (std::size_t p = up[i]; p != std::string::npos; p = up[p]) {
+        nestedInItself |= rows.same(*spans[p], *spans[i]);
+        ++rows.counted(*spans[p]).within.ranges;
+      }
+      ++rows.counted(*spans[i]).within.ranges;
       if (!nestedInItself) row.totalNs += dur;
       if (up[i] != std::string::npos) rows.of(*spans[up[i]]).selfNs -= dur;
     }
   }
   const LaunchIndex launches(timeline);
+  const auto cpus = cpuDevices(store);
   for (const DeviceSpan& span : timeline.device) {
     if (!startsIn(window, span.startNs)) continue;
     const HostSpan* launch = launches.find(span);
@@ -158,7 +185,11 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       const auto spans = operators.find(launch->thread);
       op = spans == operators.end() ? nullptr : operatorAt(spans->second, parents[launch->thread], launch->startNs);
     }
-    if (op != nullptr) rows.of(*op).deviceNs += span.endNs - span.startNs;
+    if (op == nullptr) continue;
+    rows.of(*op).deviceNs += span.endNs - span.startNs;
+    const auto device = timeline.topology.deviceOfQueue.find(span.queue);
+    if (device != timeline.topology.deviceOfQueue.end() && cpus.contains(device->second))
+      ++rows.counted(*op).executions.ranges;
   }
   addMemory(store, window, operators, parents, rows);
   return rows.take(store);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <tuple>
 #include <unordered_set>
 
 #include "lacuna/analyzer/store.h"
@@ -16,31 +17,8 @@ namespace {
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// Nanoseconds that the recorder says an event of a kind takes; 0 where it does not.
-std::map<std::string, double> costsOf(const Store& store) {
-  constexpr std::string_view kPrefix = "self.cost.";
-  std::map<std::string, double> costs;
-  for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
-    const auto row = store.row<prof::Environment>(i);
-    const std::string_view key = store.text(row.key);
-    if (!key.starts_with(kPrefix)) continue;
-    costs[std::string(key.substr(kPrefix.size()))] = std::strtod(std::string(store.text(row.value)).c_str(), nullptr);
-  }
-  return costs;
-}
-
 bool inside(TimeWindow window, TimeNs at) {
   return at >= window.startNs && at < window.endNs;
-}
-
-/// CPU devices: what runs on their queues was told by the queue's thread as ranges.
-std::unordered_set<prof::DeviceId> hostDevices(const Store& store) {
-  std::unordered_set<prof::DeviceId> devices;
-  for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
-    const auto device = store.row<prof::Device>(i);
-    if (device.kind == prof::DeviceKind::Cpu) devices.insert(device.id);
-  }
-  return devices;
 }
 
 prof::Status countRanges(const Store& store, TimeWindow window, std::uint64_t& count) {
@@ -49,7 +27,7 @@ prof::Status countRanges(const Store& store, TimeWindow window, std::uint64_t& c
   auto status = store.scan<&Range::startNs, &Range::thread>(window, [&](std::uint64_t, auto start, auto thread) {
     for (std::size_t i = 0; i < start.size(); ++i) count += thread[i] && inside(window, start[i]) ? 1 : 0;
   });
-  const auto host = hostDevices(store);
+  const auto host = cpuDevices(store);
   if (!status || host.empty()) return status;
   return store.scan<&Kernel::startNs, &Kernel::device>(window, [&](std::uint64_t, auto start, auto device) {
     for (std::size_t i = 0; i < start.size(); ++i)
@@ -85,12 +63,39 @@ prof::Status addRecorded(const Store& store, TimeWindow window, std::int64_t ste
 
 }  // namespace
 
+EventCosts eventCosts(const Store& store) {
+  EventCosts costs;
+  for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
+    const auto row = store.row<prof::Environment>(i);
+    const std::string_view key = store.text(row.key);
+    if (!key.starts_with("self.cost.")) continue;
+    const double ns = std::strtod(std::string(store.text(row.value)).c_str(), nullptr);
+    // Of several recordings in one trace the dearest speaks for all: figures are bounds.
+    if (key == "self.cost.range") costs.rangeNs = std::max(costs.rangeNs, ns);
+    if (key == "self.cost.mark") costs.markNs = std::max(costs.markNs, ns);
+  }
+  return costs;
+}
+
+std::unordered_set<prof::DeviceId> cpuDevices(const Store& store) {
+  std::unordered_set<prof::DeviceId> devices;
+  for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
+    const auto device = store.row<prof::Device>(i);
+    if (device.kind == prof::DeviceKind::Cpu) devices.insert(device.id);
+  }
+  return devices;
+}
+
+std::int64_t RecordedEvents::costNs(const EventCosts& costs) const {
+  return std::llround(static_cast<double>(ranges) * costs.rangeNs + static_cast<double>(marks) * costs.markNs);
+}
+
 prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, std::int64_t steps) {
   steps = std::max<std::int64_t>(1, steps);
   SelfOverhead out;
-  const auto costs = costsOf(store);
+  const EventCosts costs = eventCosts(store);
   std::uint64_t ranges = 0, marks = 0;
-  if (!costs.empty()) {
+  if (costs.known()) {
     using prof::Allocation;
     using prof::CounterSample;
     using prof::Mark;
@@ -101,8 +106,8 @@ prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, s
       if (!status) return status.error();
     }
   }
-  for (const auto& [kind, each] : costs) {
-    const std::uint64_t events = kind == "range" ? ranges : kind == "mark" ? marks : 0;
+  for (const auto& [kind, each, events] :
+       {std::tuple("range", costs.rangeNs, ranges), std::tuple("mark", costs.markNs, marks)}) {
     if (events == 0 || each <= 0) continue;
     out.known = true;
     out.parts.push_back({kind, events, each, std::llround(each * static_cast<double>(events)) / steps});

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
 #include "analyses/chunks.h"
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/whatif.h"
 #include "report/devices.h"
 
@@ -25,14 +27,19 @@ constexpr std::size_t kLongestKept = 5;
 /// Collects a device's segments into the run, the steps, the details and the evidence.
 class Collector {
  public:
-  Collector(Analysis& analysis) : analysis_(analysis) { analysis.stepLedgers.resize(analysis.steps.all.size()); }
+  Collector(Analysis& analysis) : analysis_(analysis) {
+    analysis.stepLedgers.resize(analysis.steps.all.size());
+    analysis.bands.steps.resize(analysis.steps.all.size());
+  }
 
-  void add(DeviceAccount& device, const LedgerSegment& segment) {
-    addToSteps(segment);
+  /// `bandNs`: how much of the segment may be recording.
+  void add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
+    addToSteps(segment, bandNs);
     const TimeNs from = std::max(segment.startNs, device.window.startNs);
     const TimeNs to = std::min(segment.endNs, device.window.endNs);
     if (from >= to) return;
     device.ledger.add(segment.cause, to - from);
+    device.bands.add(segment.cause, share(bandNs, to - from, segment));
     if (isBusy(segment.cause)) return;
     const bool named = segment.cause != Cause::Launch && segment.cause != Cause::Dependency;
     auto& detail = details_[{segment.cause, named ? segment.name : StringId()}];
@@ -47,17 +54,27 @@ class Collector {
     }
     std::sort(analysis_.details.begin(), analysis_.details.end(),
               [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
-    for (const DeviceAccount& device : analysis_.devices) analysis_.ledger += device.ledger;
+    for (const DeviceAccount& device : analysis_.devices) {
+      analysis_.ledger += device.ledger;
+      analysis_.bands.run += device.bands;
+    }
   }
 
  private:
-  void addToSteps(const LedgerSegment& segment) {
+  static std::int64_t share(std::int64_t bandNs, std::int64_t partNs, const LedgerSegment& segment) {
+    if (bandNs == 0 || partNs == segment.durNs()) return bandNs;
+    return std::llround(static_cast<double>(bandNs) * static_cast<double>(partNs) /
+                        static_cast<double>(segment.durNs()));
+  }
+  void addToSteps(const LedgerSegment& segment, std::int64_t bandNs) {
     const auto& steps = analysis_.steps.all;
     auto it =
         std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.endNs <= segment.startNs; });
     for (; it != steps.end() && it->startNs < segment.endNs; ++it) {
       const TimeNs dur = std::min(it->endNs, segment.endNs) - std::max(it->startNs, segment.startNs);
-      analysis_.stepLedgers[static_cast<std::size_t>(it - steps.begin())].add(segment.cause, dur);
+      const auto at = static_cast<std::size_t>(it - steps.begin());
+      analysis_.stepLedgers[at].add(segment.cause, dur);
+      analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));
     }
   }
   void keepLongest(const LedgerSegment& segment) {
@@ -107,6 +124,9 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
     a.deviceNs += b.deviceNs;
     a.memBytes += b.memBytes;
     a.selfMemBytes += b.selfMemBytes;
+    a.recordingNs += b.recordingNs;
+    a.selfRecordingNs += b.selfRecordingNs;
+    a.deviceRecordingNs += b.deviceRecordingNs;
   };
   mergeByName(analysis.operators, operatorTable(store, timeline, window), addOperator);
   mergeByName(analysis.operatorShapes, operatorTable(store, timeline, window, GroupBy::NameAndShapes), addOperator);
@@ -175,19 +195,50 @@ TimeWindow coverOf(const Analysis& analysis) {
   return cover;
 }
 
+/// The ledger of one device at a time, and of its queues, from one chunk after the other.
+class DeviceBooks {
+ public:
+  DeviceBooks(DeviceAccount& device, const Topology& topology) : account_(device) {
+    const auto owner = topology.processOfQueue.find(device.queues.front().id);
+    const prof::ProcessId process = owner == topology.processOfQueue.end() ? prof::ProcessId() : owner->second;
+    whole_ = BandAttribution(device.id, process);
+    queues_.assign(device.queues.size(), whole_);
+  }
+
+  void add(const LedgerAccountant& accountant, TimeWindow window, const RecordedCosts& costs, Collector& collector) {
+    accountant.account({account_.id, {}}, window, [&](const LedgerSegment& segment) {
+      collector.add(account_, segment, whole_.of(costs, segment));
+    });
+    const TimeWindow inside{std::max(window.startNs, account_.window.startNs),
+                            std::min(window.endNs, account_.window.endNs)};
+    if (inside.startNs >= inside.endNs) return;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      QueueAccount& queue = account_.queues[i];
+      accountant.account({account_.id, queue.id}, inside, [&](const LedgerSegment& segment) {
+        queue.ledger.add(segment.cause, segment.durNs());
+        queue.bands.add(segment.cause, queues_[i].of(costs, segment));
+      });
+    }
+  }
+
+ private:
+  DeviceAccount& account_;
+  BandAttribution whole_{{}, {}};
+  std::vector<BandAttribution> queues_;
+};
+
 prof::Status accountDevices(Analysis& analysis) {
   Collector collector(analysis);
+  const EventCosts eventCost = eventCosts(*analysis.store);
+  const Topology topology = loadTopology(*analysis.store);
+  std::vector<DeviceBooks> books;
+  for (DeviceAccount& device : analysis.devices) books.emplace_back(device, topology);
   const auto status = forEachChunk(
       *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
+        const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window);
+        if (!costs) return costs.error();
         const LedgerAccountant accountant(timeline);
-        for (DeviceAccount& device : analysis.devices) {
-          accountant.account({device.id, {}}, window,
-                             [&](const LedgerSegment& segment) { collector.add(device, segment); });
-          const TimeWindow inside{std::max(window.startNs, device.window.startNs),
-                                  std::min(window.endNs, device.window.endNs)};
-          if (inside.startNs >= inside.endNs) continue;
-          for (QueueAccount& queue : device.queues) queue.ledger += accountant.sum({device.id, queue.id}, inside);
-        }
+        for (DeviceBooks& book : books) book.add(accountant, window, *costs, collector);
         const TimeWindow tables{std::max(window.startNs, analysis.window.startNs),
                                 std::min(window.endNs, analysis.window.endNs)};
         mergeTables(analysis, timeline, tables);
@@ -263,6 +314,24 @@ void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
   }
 }
 
+/// The mean of the steady steps within the window, for one device; without any, all of the run.
+Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const Ledger& run) {
+  Ledger mean;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
+    const Step& step = analysis.steps.all[i];
+    const bool inside = step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs;
+    if (step.warmUp || !inside) continue;
+    mean += steps[i];
+    ++count;
+  }
+  if (count == 0) mean = run;
+  const auto parts =
+      std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
+  for (std::int64_t& ns : mean.ns) ns /= parts;
+  return mean;
+}
+
 }  // namespace
 
 std::int64_t Analysis::stepCount() const {
@@ -277,19 +346,16 @@ std::int64_t Analysis::stepNs() const {
 }
 
 Ledger Analysis::meanStepLedger() const {
-  Ledger mean;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < steps.all.size(); ++i) {
-    const bool inside = steps.all[i].startNs >= window.startNs && steps.all[i].endNs <= window.endNs;
-    if (steps.all[i].warmUp || !inside) continue;
-    mean += stepLedgers[i];
-    ++count;
-  }
-  if (count == 0) mean = ledger;
-  const auto parts =
-      std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
-  for (std::int64_t& ns : mean.ns) ns /= parts;
-  return mean;
+  return meanOf(*this, stepLedgers, ledger);
+}
+
+Ledger Analysis::meanStepBands() const {
+  return meanOf(*this, bands.steps, bands.run);
+}
+
+std::int64_t Analysis::stepBandNs(std::size_t step) const {
+  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
+  return step < bands.steps.size() ? bands.steps[step].totalNs() / parts : 0;
 }
 
 std::int64_t Analysis::meanStepNs() const {

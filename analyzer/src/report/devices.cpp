@@ -90,7 +90,7 @@ void addQueue(DeviceAccount& account, QueueId id, std::string name, const QueueS
   account.memsetNs += sums.set.ns;
   account.commNs += sums.comm.ns;
   account.kernels += sums.kernel.count;
-  account.queues.push_back({id, std::move(name), {}});
+  account.queues.push_back({id, std::move(name), {}, {}});
 }
 
 bool isWanted(const DeviceAccount& account, const AnalysisOptions& options) {

@@ -29,7 +29,7 @@ body{margin:0 auto;padding:1.2rem 1rem 3rem;max-width:62rem;background:var(--bg)
 h1{font-size:1.3rem;margin:0 0 .2rem;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:2rem 0 .6rem}
 .dim,.axis{color:var(--dim);font-size:.9rem}.axis{margin:0 0 .2rem;font-size:.8rem}.verdict{font-size:1.15rem;margin:1rem 0}
 svg{display:block;width:100%;height:auto;overflow:visible}svg text{fill:var(--fg);font:12px system-ui,sans-serif}svg .dim{fill:var(--dim)}
-.bar{display:flex;height:2.2rem;border-radius:.4rem;overflow:hidden}.bar i{display:block;min-width:1px}
+.bar{display:flex;height:2.2rem;border-radius:.4rem;overflow:hidden}.bar i{display:flex;justify-content:flex-end;min-width:1px}.bar u{background:repeating-linear-gradient(45deg,var(--fg) 0 1.5px,transparent 1.5px 4px)}
 .legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:.15rem 1.5rem;margin:.7rem 0;padding:0;list-style:none;font-size:.92rem}
 .legend li{display:flex;gap:.5rem;align-items:center}.legend b{font-weight:400;flex:1}.legend span{color:var(--dim);font-variant-numeric:tabular-nums}
 .legend i{width:.8rem;height:.8rem;border-radius:.2rem;flex:none}
@@ -75,6 +75,9 @@ class Page {
         "<p class=\"verdict\">{3}</p>\n",
         escaped(analysis_.store->path().filename().string()), std::string(kStyle) + std::string(kColours),
         escaped(describeRun(analysis_)), escaped(verdict(analysis_)));
+    if (const std::string cost = overheadLine(analysis_); !cost.empty())
+      out_ += fmt::format("<p class=\"dim\">{} It is hatched in the charts, where it is large enough to see.</p>\n",
+                          escaped(cost));
     ledger();
     findings();
     steps();
@@ -87,7 +90,7 @@ class Page {
 
  private:
   void heading(std::string_view text) { out_ += fmt::format("<h2>{}</h2>\n", text); }
-  void bar(const Ledger& ledger);
+  void bar(const Ledger& ledger, const Ledger& bands);
   void ledger();
   void findings();
   void steps();
@@ -99,14 +102,18 @@ class Page {
   std::string out_;
 };
 
-void Page::bar(const Ledger& ledger) {
+/// What recording may have added is hatched at the end of each part.
+void Page::bar(const Ledger& ledger, const Ledger& bands) {
   const auto total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
   out_ += "<div class=\"bar\" role=\"img\" aria-label=\"ledger\">";
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     if (ledger.ns[i] <= 0) continue;
     const double percent = 100 * static_cast<double>(ledger.ns[i]) / total;
-    out_ += fmt::format("<i class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}: {:.1f} %\"></i>", i, percent,
-                        causeLabel(static_cast<Cause>(i)), percent);
+    const std::string band = humanBand(bands.ns[i], ledger.ns[i]);
+    const double hatched = 100 * static_cast<double>(bands.ns[i]) / static_cast<double>(ledger.ns[i]);
+    out_ += fmt::format("<i class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}: {:.1f} %{}\">{}</i>", i, percent,
+                        causeLabel(static_cast<Cause>(i)), percent, band.empty() ? "" : ", recording " + escaped(band),
+                        band.empty() ? "" : fmt::format("<u style=\"width:{:.2f}%\"></u>", std::min(100.0, hatched)));
   }
   out_ += "</div>\n";
 }
@@ -114,21 +121,25 @@ void Page::bar(const Ledger& ledger) {
 void Page::ledger() {
   if (analysis_.devices.empty()) return;
   heading("Where the device's time goes");
-  bar(analysis_.ledger);
+  bar(analysis_.ledger, analysis_.bands.run);
   const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis_.ledger.totalNs()));
+  const Ledger step = analysis_.meanStepLedger();
+  const Ledger stepBands = analysis_.meanStepBands();
   out_ += "<ul class=\"legend\">";
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const std::int64_t ns = analysis_.ledger.ns[i];
     if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
-    out_ += fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span></li>", i,
+    const std::string band = humanBand(stepBands.ns[i], step.ns[i]);
+    out_ += fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,
                         causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
-                        humanTime(analysis_.meanStepLedger().ns[i]), analysis_.steps.all.empty() ? "" : " a step");
+                        humanTime(step.ns[i]), analysis_.steps.all.empty() ? "" : " a step",
+                        band.empty() ? "" : fmt::format("<span>{}</span>", escaped(band)));
   }
   out_ += "</ul>\n";
   if (analysis_.devices.size() < 2) return;
   for (const DeviceAccount& device : analysis_.devices) {
     out_ += fmt::format("<div class=\"dim\">{} {}</div>", device.label, escaped(device.name));
-    bar(device.ledger);
+    bar(device.ledger, device.bands);
   }
 }
 
@@ -137,8 +148,10 @@ void Page::findings() {
   if (analysis_.findings.empty()) out_ += "<p>None: nothing stands out.</p>\n";
   for (const Finding& finding : analysis_.findings) {
     const bool fault = finding.kind == FindingKind::Fault;
+    const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
+    const std::string title = band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band);
     out_ += fmt::format("<div class=\"card{}\"><div class=\"tag\">{}</div><h3>{}</h3><p>{}{}</p>",
-                        fault ? " fault" : "", fault ? "fault" : "opportunity", escaped(finding.title),
+                        fault ? " fault" : "", fault ? "fault" : "opportunity", escaped(title),
                         finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", escaped(finding.knob)),
                         escaped(finding.advice));
     if (finding.predictedGainNsPerStep > 0) {
@@ -194,19 +207,23 @@ void Page::steps() {
   for (std::size_t c = 0; c < columns; ++c) {
     Ledger ledger;
     std::int64_t dur = 0;
+    std::int64_t recording = 0;
     const std::size_t end = std::min(all.size(), (c + 1) * group);
     for (std::size_t i = c * group; i < end; ++i) {
       ledger += analysis_.stepLedgers[i];
       dur += all[i].durNs();
+      recording += analysis_.stepBandNs(i);
     }
+    const auto count = static_cast<std::int64_t>(end - c * group);
     const double height =
         std::min(1.0, static_cast<double>(dur) / static_cast<double>(end - c * group) / static_cast<double>(longest)) *
         (kBase - 12);
     const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
     const double x = kLeft + static_cast<double>(c) * width;
     double y = kBase;
-    out_ += fmt::format("<g><title>{}: {}</title>", stepLabel(all[c * group]),
-                        humanTime(dur / static_cast<std::int64_t>(end - c * group)));
+    const std::string bandText = humanBand(recording, dur);
+    out_ += fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), humanTime(dur / count),
+                        bandText.empty() ? "" : " " + escaped(bandText));
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       const double part = static_cast<double>(ledger.ns[i]) / total * height;
       if (part < 0.05) continue;
@@ -215,8 +232,8 @@ void Page::steps() {
                           std::max(0.5, width * 0.85), part, i);
     }
     // What recording cost lies hatched over the top of the step.
-    const double band = std::min(
-        height, static_cast<double>(analysis_.overhead.nsPerStep) / static_cast<double>(longest) * (kBase - 12));
+    const double band =
+        std::min(height, static_cast<double>(recording / count) / static_cast<double>(longest) * (kBase - 12));
     if (band >= 0.5)
       out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"url(#band)\"/>", x,
                           y, std::max(0.5, width * 0.85), band);
@@ -226,8 +243,6 @@ void Page::steps() {
       "<text class=\"dim\" x=\"{}\" y=\"203\">{}</text><text class=\"dim\" x=\"{}\" y=\"203\" "
       "text-anchor=\"end\">{}</text></svg>\n",
       kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back()));
-  if (const std::string cost = overheadLine(analysis_); !cost.empty())
-    out_ += fmt::format("<p class=\"dim\">{} (hatched above, where it is large enough to see)</p>\n", escaped(cost));
 }
 
 void Page::memory() {
@@ -280,13 +295,15 @@ void Page::kernels() {
   std::int64_t total = 1;
   for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
   out_ +=
-      "<div class=\"scroll\"><table><tr><th>kernel</th><th>count</th><th>total</th><th>share</th><th>mean</th></tr>";
+      "<div "
+      "class=\"scroll\"><table><tr><th>kernel</th><th>count</th><th>total</th><th>±</th><th>share</th><th>mean</th></"
+      "tr>";
   for (std::size_t i = 0; i < std::min<std::size_t>(15, analysis_.kernels.size()); ++i) {
     const KernelRow& row = analysis_.kernels[i];
     out_ +=
-        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name), row.count,
-                    humanTime(row.totalNs), humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
-                    humanTime(row.meanNs()));
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name),
+                    row.count, humanTime(row.totalNs), escaped(humanBand(row.recordingNs, row.totalNs)),
+                    humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)), humanTime(row.meanNs()));
   }
   out_ += "</table></div>\n";
 }
@@ -295,12 +312,15 @@ void Page::operators() {
   if (analysis_.operators.empty()) return;
   heading("Operators");
   out_ +=
-      "<div class=\"scroll\"><table><tr><th>operator</th><th>calls</th><th>host</th><th>host "
-      "self</th><th>device</th></tr>";
+      "<div class=\"scroll\"><table><tr><th>operator</th><th>calls</th><th>host</th><th>±</th><th>host "
+      "self</th><th>±</th><th>device</th><th>±</th></tr>";
   for (std::size_t i = 0; i < std::min<std::size_t>(15, analysis_.operators.size()); ++i) {
     const OperatorRow& row = analysis_.operators[i];
-    out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name),
-                        row.count, humanTime(row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs));
+    out_ += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+        shortName(row.name), row.count, humanTime(row.totalNs), escaped(humanBand(row.recordingNs, row.totalNs)),
+        humanTime(row.selfNs), escaped(humanBand(row.selfRecordingNs, row.selfNs)), humanTime(row.deviceNs),
+        escaped(humanBand(row.deviceRecordingNs, row.deviceNs)));
   }
   out_ += "</table></div>\n";
 }

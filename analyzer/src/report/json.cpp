@@ -12,12 +12,18 @@ namespace {
 constexpr std::size_t kLiveListed = 200;
 constexpr std::size_t kRooflineListed = 100;
 
-void writeLedger(JsonWriter& json, const Ledger& ledger) {
+void writeLedger(JsonWriter& json, const Ledger& ledger, const Ledger& bands) {
   json.beginObject().field("total_ns", ledger.totalNs()).key("entries").beginArray();
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     json.beginObject().field("cause", causeKey(static_cast<Cause>(i))).field("ns", ledger.ns[i]).endObject();
   }
-  json.endArray().field("unknown_ns", ledger[Cause::Unknown]).endObject();
+  json.endArray().field("unknown_ns", ledger[Cause::Unknown]);
+  json.field("recording_ns", bands.totalNs()).key("recording").beginArray();
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (bands.ns[i] == 0) continue;
+    json.beginObject().field("cause", causeKey(static_cast<Cause>(i))).field("ns", bands.ns[i]).endObject();
+  }
+  json.endArray().endObject();
 }
 
 void writeDevice(JsonWriter& json, const DeviceAccount& device) {
@@ -39,11 +45,11 @@ void writeDevice(JsonWriter& json, const DeviceAccount& device) {
       .field("comm_exposed_ns", device.ledger[Cause::ExposedCommunication])
       .field("kernels", device.kernels)
       .key("ledger");
-  writeLedger(json, device.ledger);
+  writeLedger(json, device.ledger, device.bands);
   json.key("queues").beginArray();
   for (const QueueAccount& queue : device.queues) {
     json.beginObject().field("name", queue.name).key("ledger");
-    writeLedger(json, queue.ledger);
+    writeLedger(json, queue.ledger, queue.bands);
     json.endObject();
   }
   json.endArray().endObject();
@@ -70,9 +76,10 @@ void writeSteps(JsonWriter& json, const Analysis& analysis) {
         .field("name", step.name)
         .field("start_ns", step.startNs)
         .field("dur_ns", step.durNs())
+        .field("recording_ns", analysis.stepBandNs(i))
         .field("warm_up", step.warmUp)
         .key("ledger");
-    writeLedger(json, analysis.stepLedgers[i]);
+    writeLedger(json, analysis.stepLedgers[i], analysis.bands.steps[i]);
     if (i < analysis.stepPaths.size() && analysis.stepPaths[i].totalNs() > 0) writePath(json, analysis.stepPaths[i]);
     json.endObject();
   }
@@ -87,6 +94,7 @@ void writeFinding(JsonWriter& json, const Finding& finding) {
       .field("severity", kSeverities[static_cast<std::size_t>(finding.severity)])
       .field("title", finding.title)
       .field("cost_ns_per_step", finding.costNsPerStep)
+      .field("recording_ns_per_step", finding.recordingNsPerStep)
       .field("predicted_gain_ns_per_step", finding.predictedGainNsPerStep)
       .field("gain_low_ns_per_step", finding.gainLowNsPerStep)
       .field("gain_high_ns_per_step", finding.gainHighNsPerStep)
@@ -136,8 +144,11 @@ void writeOperators(JsonWriter& json, const std::vector<OperatorRow>& rows) {
         .field("shapes", row.shapes)
         .field("calls", row.count)
         .field("host_ns", row.totalNs)
+        .field("host_recording_ns", row.recordingNs)
         .field("host_self_ns", row.selfNs)
+        .field("host_self_recording_ns", row.selfRecordingNs)
         .field("device_ns", row.deviceNs)
+        .field("device_recording_ns", row.deviceRecordingNs)
         .field("mem_bytes", row.memBytes)
         .field("self_mem_bytes", row.selfMemBytes)
         .endObject();
@@ -165,6 +176,8 @@ void writeLoader(JsonWriter& json, const Analysis& analysis) {
       .beginObject()
       .field("batches", loader.batches)
       .field("wait_ns", loader.waitNs)
+      .field("wait_recording_ns",
+             std::min(loader.waitNs, analysis.meanStepBands()[Cause::LoaderWait] * analysis.stepCount()))
       .field("busy_ns", loader.busyNs)
       .field("workers", std::uint64_t{loader.workers})
       .field("batch_ns", loader.batchNs())
@@ -341,7 +354,7 @@ std::string renderJson(const Analysis& analysis) {
   json.endArray();
   writeSteps(json, analysis);
   json.key("ledger");
-  writeLedger(json, analysis.ledger);
+  writeLedger(json, analysis.ledger, analysis.bands.run);
   json.key("findings").beginArray();
   for (const Finding& finding : analysis.findings) writeFinding(json, finding);
   json.endArray().key("kernels").beginArray();
@@ -350,6 +363,7 @@ std::string renderJson(const Analysis& analysis) {
         .field("name", row.name)
         .field("count", row.count)
         .field("total_ns", row.totalNs)
+        .field("recording_ns", row.recordingNs)
         .field("min_ns", row.minNs)
         .field("max_ns", row.maxNs)
         .endObject();

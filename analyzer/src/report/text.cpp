@@ -33,6 +33,9 @@ constexpr std::array<Look, kCauseCount> kLooks{{{"█", 35},
                                                 {"w", 68},
                                                 {"?", 240}}};
 
+/// Of a column of "±0.3 %"; the column is there only where recording took any time.
+constexpr int kBandWidth = 8;
+
 std::string signedBytes(std::int64_t bytes) {
   return (bytes < 0 ? "-" : "") + humanBytes(static_cast<std::uint64_t>(std::abs(bytes)));
 }
@@ -82,6 +85,11 @@ class TextReport {
   }
   [[nodiscard]] std::string marked(Cause cause, std::string_view text) const {
     return styled(text, fmt::format("38;5;{}", kLooks[static_cast<std::size_t>(cause)].colour));
+  }
+  [[nodiscard]] int bandWidth() const { return analysis_.bands.run.totalNs() > 0 ? kBandWidth + 1 : 0; }
+  [[nodiscard]] std::string bandTitle() const { return bandWidth() == 0 ? "" : padded("±", kBandWidth + 1); }
+  [[nodiscard]] std::string bandCell(std::int64_t bandNs, std::int64_t ns) const {
+    return bandWidth() == 0 ? "" : padded(humanBand(bandNs, ns), kBandWidth + 1);
   }
   [[nodiscard]] std::int64_t perStep(std::int64_t ns) const { return ns / analysis_.stepCount(); }
 
@@ -148,15 +156,17 @@ void TextReport::ledger() {
     if (isBusy(a) != isBusy(b)) return isBusy(a);
     return analysis_.ledger[a] > analysis_.ledger[b];
   });
-  const int perRow = width_ >= 120 ? 2 : 1;
+  const int perRow = width_ >= 134 ? 2 : 1;
+  const Ledger bands = analysis_.meanStepBands();
   std::string row;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Cause cause = order[i];
     const std::int64_t ns = analysis_.ledger[cause];
-    row += fmt::format(" {} {} {:>7} {:>11}{}  ",
+    row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ",
                        marked(cause, options_.colour ? "█" : kLooks[static_cast<std::size_t>(cause)].mark),
                        padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
-                       humanTime(inStep(cause)), analysis_.steps.all.empty() ? "" : " a step");
+                       humanTime(inStep(cause)), analysis_.steps.all.empty() ? "" : " a step",
+                       humanBand(bands[cause], inStep(cause)), kBandWidth);
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
       line(row.substr(0, row.find_last_not_of(' ') + 1));
       row.clear();
@@ -170,7 +180,8 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   out_ += fmt::format(" {:>2} {}  ", number, tag);
   // The number and the tag stand in front of the first line.
   width_ -= 11;
-  wrapped(finding.title, 0, 11);
+  const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
+  wrapped(band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band), 0, 11);
   width_ += 11;
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped("fix   " + fix, 11, 17);
@@ -223,15 +234,16 @@ void TextReport::stepsSection(int rows) {
   criticalPath();
   std::int64_t longest = 1;
   for (const Step& step : steps.all) longest = std::max(longest, step.durNs());
-  const int room = std::max(10, width_ - 44);
+  const int room = std::max(10, width_ - 45 - bandWidth());
   for (std::size_t i = 0; i < steps.all.size() && static_cast<int>(i) < rows; ++i) {
     const Step& step = steps.all[i];
     const auto cells =
         static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
     std::string bar;
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
-    line(fmt::format(" {:>5} {} {:>11} {}{}", step.index, padded(step.name, 18), humanTime(step.durNs()),
-                     marked(Cause::Compute, bar), step.warmUp ? " warm-up" : ""));
+    line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, 18), humanTime(step.durNs()),
+                     bandCell(analysis_.stepBandNs(i), step.durNs()), marked(Cause::Compute, bar),
+                     step.warmUp ? " warm-up" : ""));
   }
   if (static_cast<int>(steps.all.size()) > rows)
     line(fmt::format("       and {} more: --section steps", static_cast<int>(steps.all.size()) - rows));
@@ -242,14 +254,15 @@ void TextReport::kernelsSection(int rows) {
   if (analysis_.kernels.empty()) line(" none were recorded");
   std::int64_t total = 1;
   for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
-  const int nameWidth = width_ - 45;
+  const int nameWidth = std::max(10, width_ - 45 - bandWidth());
   if (!analysis_.kernels.empty())
-    line(styled(
-        fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded("name", nameWidth), "count", "total", "share", "mean"),
-        "2"));
+    line(styled(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", padded("name", nameWidth), "count", "total", bandTitle(),
+                            "share", "mean"),
+                "2"));
   for (std::size_t i = 0; i < analysis_.kernels.size() && static_cast<int>(i) < rows; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {:>8} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
+    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
+                     bandCell(row.recordingNs, row.totalNs),
                      humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
                      humanTime(row.meanNs())));
   }
@@ -261,20 +274,22 @@ void TextReport::operatorsSection(int rows) {
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
   const auto& table = full ? analysis_.operatorShapes : analysis_.operators;
-  const int nameWidth = std::max(16, width_ - (full ? 70 : 48));
+  const int nameWidth = std::max(16, width_ - (full ? 70 : 48) - 2 * bandWidth());
   if (!table.empty()) {
     line(styled(
-        fmt::format(" {} {:>8} {:>11} {:>11} {:>11}{}", padded(full ? "name and shapes" : "name", nameWidth), "calls",
-                    "host", "host self", "device", full ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
+        fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", padded(full ? "name and shapes" : "name", nameWidth),
+                    "calls", "host", bandTitle(), "host self", "device", bandTitle(),
+                    full ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
         "2"));
   }
   for (std::size_t i = 0; i < table.size() && static_cast<int>(i) < rows; ++i) {
     const OperatorRow& row = table[i];
     const std::string memory =
         full ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
-    line(fmt::format(" {} {:>8} {:>11} {:>11} {:>11}{}",
+    line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}",
                      padded(row.shapes.empty() ? row.name : row.name + " " + row.shapes, nameWidth), row.count,
-                     humanTime(row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs), memory));
+                     humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs), humanTime(row.selfNs),
+                     humanTime(row.deviceNs), bandCell(row.deviceRecordingNs, row.deviceNs), memory));
   }
 }
 

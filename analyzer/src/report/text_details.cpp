@@ -15,6 +15,10 @@ double ratio(double part, double whole) {
   return whole <= 0 ? 0 : part / whole;
 }
 
+std::string inBrackets(std::string_view band) {
+  return band.empty() ? "" : fmt::format(" ({})", band);
+}
+
 /// "12.3 TFLOP/s", "456 GB/s"
 std::string rate(double perSecond, std::string_view unit) {
   static constexpr const char* kScales[] = {"", "k", "M", "G", "T", "P"};
@@ -114,8 +118,10 @@ Lines loaderLines(const Analysis& analysis) {
   const LoaderStats& loader = analysis.loader;
   Lines out;
   if (!loader.present) return out;
-  out.push_back(fmt::format(" {} batches; the training thread waited {} a step", loader.batches,
-                            humanTime(loader.waitNs / analysis.stepCount())));
+  const std::string waitBand =
+      humanBand(analysis.meanStepBands()[Cause::LoaderWait], loader.waitNs / analysis.stepCount());
+  out.push_back(fmt::format(" {} batches; the training thread waited {} a step{}", loader.batches,
+                            humanTime(loader.waitNs / analysis.stepCount()), inBrackets(waitBand)));
   if (loader.busyNs == 0) return out;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
@@ -152,7 +158,8 @@ Lines launchLines(const Analysis& analysis) {
                   humanTime(stats.medianDelayNs)),
       fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
-      fmt::format(" launch-bound: the device waits {} a step for launches ({} of it)", humanTime(step[Cause::Launch]),
+      fmt::format(" launch-bound: the device waits {} a step{} for launches ({} of it)", humanTime(step[Cause::Launch]),
+                  inBrackets(humanBand(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch])),
                   humanShare(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
 }
 
@@ -244,8 +251,8 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
 std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.overhead;
   if (!overhead.known) return {};
-  return fmt::format("Recording itself cost at most {} {} ({}); figures are that uncertain.",
-                     humanTime(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "a step",
+  return fmt::format("Recording added at most {} {} ({}); ± says how much of a figure that may be.",
+                     humanTime(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
                      humanShare(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))));
 }
 

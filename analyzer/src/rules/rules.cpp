@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "rules/rule.h"
 
@@ -27,6 +28,13 @@ std::string humanBytes(std::uint64_t bytes) {
 
 std::string humanShare(double share) {
   return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string humanBand(std::int64_t bandNs, std::int64_t ns) {
+  if (bandNs <= 0 || ns <= 0) return {};
+  const double share = static_cast<double>(bandNs) / static_cast<double>(ns);
+  if (share < 0.0005) return "±<0.1 %";
+  return fmt::format("±{:.{}f} %", 100 * std::min(1.0, share), share < 0.0995 ? 1 : 0);
 }
 
 std::string plainName(std::string_view kernel) {
@@ -60,7 +68,38 @@ std::optional<Prediction> RuleContext::play(std::string_view change) const {
   return simulator_->play(change);
 }
 
+namespace {
+
+/// The ledger's entries that a finding's cost is part of; none: any.
+std::vector<Cause> causesOf(std::string_view id) {
+  static const std::map<std::string_view, std::vector<Cause>> kCauses{
+      {"loader-wait", {Cause::LoaderWait}},
+      {"exposed-communication", {Cause::ExposedCommunication}},
+      {"exposed-copy", {Cause::ExposedCopy}},
+      {"driver-calls", {Cause::DriverCall}},
+      {"allocation-churn", {Cause::DriverCall}},
+      {"host-not-running", {Cause::OffCpu}},
+      {"host-work", {Cause::HostWork}},
+      {"launch-bound", {Cause::HostWork, Cause::Launch}},
+      {"slow-launches", {Cause::HostWork, Cause::Launch}},
+      {"small-batch", {Cause::HostWork, Cause::Launch}},
+  };
+  const auto found = kCauses.find(id);
+  return found == kCauses.end() ? std::vector<Cause>() : found->second;
+}
+
+std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
+  const Ledger bands = analysis.meanStepBands();
+  const auto causes = causesOf(finding.id);
+  std::int64_t ns = causes.empty() ? bands.totalNs() : 0;
+  for (const Cause cause : causes) ns += bands[cause];
+  return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
+}
+
+}  // namespace
+
 void RuleContext::add(Finding finding, std::string_view change) {
+  finding.recordingNsPerStep = recordingIn(analysis, finding);
   if (const auto prediction = play(change)) {
     finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
     finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);

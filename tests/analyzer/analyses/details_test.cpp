@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/ranks.h"
 #include "lacuna/analyzer/run_diff.h"
@@ -137,10 +138,97 @@ TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
   EXPECT_EQ(overhead->nsPerStep, 250 + 100 + 500);
 }
 
+/// A CPU device in a process whose recorder says that a range costs 10 ns and a mark 4.
+class BandsTest : public testing::Test {
+ protected:
+  BandsTest() {
+    builder_.append(Environment{.key = builder_.intern("self.cost.range"), .value = builder_.intern("10")});
+    builder_.append(Environment{.key = builder_.intern("self.cost.mark"), .value = builder_.intern("4")});
+    builder_.append(Process{.id = ProcessId(1), .osPid = 1});
+    builder_.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+    builder_.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu});
+    builder_.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
+  }
+  void range(TimeNs start, TimeNs dur, const char* category, const char* name, std::uint64_t correlation = 0) {
+    builder_.append(Range{.startNs = start,
+                          .durNs = dur,
+                          .thread = ThreadId(1),
+                          .category = builder_.intern(category),
+                          .name = builder_.intern(name),
+                          .correlation = correlation});
+  }
+  void kernel(TimeNs start, TimeNs dur, std::uint64_t correlation) {
+    builder_.append(Kernel{.startNs = start,
+                           .durNs = dur,
+                           .queue = QueueId(1),
+                           .device = DeviceId(1),
+                           .correlation = correlation,
+                           .name = builder_.intern("matmul")});
+  }
+  Analysis analysed() { return *analyse(builder_.build()); }
+  StoreBuilder builder_;
+};
+
+TEST_F(BandsTest, DelaysWhileTheDeviceWorksShowInTheNextIdleStretch) {
+  kernel(1000, 1000, 7);
+  for (int i = 0; i < 5; ++i) range(1100 + 100 * i, 50, "op", "view");  // hidden by the kernel: 50 ns
+  range(2200, 400, "op", "relu", 8);                                    // 10 ns
+  builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});   // 4 ns
+  kernel(3000, 1000, 8);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.bands.run[Cause::Compute], 2 * 10);
+  EXPECT_EQ(analysis.bands.run.idleNs(), 50 + 10 + 4);
+  EXPECT_EQ(analysis.devices.at(0).bands, analysis.bands.run);
+  EXPECT_EQ(analysis.devices.at(0).queues.at(0).bands, analysis.bands.run);
+  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(analysis.bands.run.ns[i], analysis.ledger.ns[i]) << i;
+}
+
+TEST_F(BandsTest, NoBandIsWiderThanItsFigure) {
+  for (int i = 0; i < 100; ++i) range(1000 + i, 1, "op", "view");  // a microsecond in all
+  kernel(1000, 100, 7);
+  kernel(1130, 5, 8);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.bands.run.idleNs(), 30);
+  EXPECT_EQ(analysis.bands.run[Cause::Compute], 10 + 5);
+  EXPECT_EQ(analysis.kernels.at(0).recordingNs, 20);
+}
+
+TEST_F(BandsTest, OperatorsHoldWhatWasRecordedWithinThem) {
+  range(1000, 500, "op", "linear", 7);
+  range(1100, 200, "op", "addmm");
+  builder_.append(Allocation{.timeNs = 1150, .thread = ThreadId(1), .action = MemoryAction::Allocate, .bytes = 8});
+  kernel(2000, 300, 7);
+  const Analysis analysis = analysed();
+  const auto row = [&](std::string_view name) {
+    return *std::find_if(analysis.operators.begin(), analysis.operators.end(),
+                         [&](const OperatorRow& r) { return r.name == name; });
+  };
+  EXPECT_EQ(row("linear").recordingNs, 10 + 10 + 4);
+  EXPECT_EQ(row("linear").selfRecordingNs, 10);
+  EXPECT_EQ(row("linear").deviceRecordingNs, 10);
+  EXPECT_EQ(row("addmm").recordingNs, 10 + 4);
+  EXPECT_EQ(row("addmm").selfRecordingNs, 10 + 4);
+}
+
+TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
+  builder_.append(Device{.id = DeviceId(2), .kind = DeviceKind::Cuda});
+  builder_.append(Queue{.id = QueueId(2), .device = DeviceId(2), .process = ProcessId(1)});
+  builder_.append(Kernel{
+      .startNs = 1000, .durNs = 500, .queue = QueueId(2), .device = DeviceId(2), .name = builder_.intern("gemm")});
+  kernel(1000, 500, 9);
+  const Analysis analysis = analysed();
+  for (const KernelRow& row : analysis.kernels) EXPECT_EQ(row.recordingNs, row.name == "gemm" ? 0 : 10) << row.name;
+  EXPECT_EQ(analysis.bands.run[Cause::Compute], 10);
+}
+
 TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {
   StoreBuilder builder;
   builder.append(Range{.startNs = 1, .durNs = 1, .thread = ThreadId(1)});
-  EXPECT_FALSE(selfOverhead(*builder.build(), {}, 1)->known);
+  const auto store = builder.build();
+  EXPECT_FALSE(selfOverhead(*store, {}, 1)->known);
+  const auto analysis = analyse(store);
+  ASSERT_TRUE(analysis);
+  EXPECT_EQ(analysis->bands.run.totalNs(), 0);
 }
 
 LoaderStats loaderOf(std::uint32_t workers, std::int64_t fetchNs, std::int64_t decodeNs) {

@@ -34,6 +34,7 @@ struct QueueAccount {
   prof::QueueId id;
   std::string name;
   Ledger ledger;
+  Ledger bands;  ///< of each entry, what recording may have added
 };
 
 /// A device as one process uses it.
@@ -56,6 +57,7 @@ struct DeviceAccount {
   std::int64_t commNs = 0;
   std::uint64_t kernels = 0;
   Ledger ledger;
+  Ledger bands;  ///< of each entry, what recording may have added
   std::vector<QueueAccount> queues;
 };
 
@@ -102,6 +104,7 @@ struct Analysis {
   std::vector<Finding> findings;                           ///< faults before opportunities, costliest first
   std::uint64_t droppedEvents = 0;
   SelfOverhead overhead;  ///< what recording itself cost
+  RecordingBands bands;   ///< and where that may be in the ledgers
 
   /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
   [[nodiscard]] std::int64_t stepCount() const;
@@ -109,6 +112,9 @@ struct Analysis {
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;
   [[nodiscard]] std::int64_t meanStepNs() const;
+  /// What recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
+  [[nodiscard]] Ledger meanStepBands() const;
+  [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
 
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});

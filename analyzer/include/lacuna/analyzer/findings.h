@@ -29,6 +29,8 @@ struct Finding {
   Severity severity = Severity::Low;
   std::string title;               ///< one line: what costs how much
   std::int64_t costNsPerStep = 0;  ///< 0 where the cost is not time
+  /// Of the cost, at most: no cost can hold more recording than the whole step, nor than the cause that it is part of.
+  std::int64_t recordingNsPerStep = 0;
   std::int64_t predictedGainNsPerStep = 0;
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;

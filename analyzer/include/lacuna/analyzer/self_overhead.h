@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/steps.h"
 
 /// What recording itself cost, from what the recorder measured of its own events (environment `self.cost.…`) and from
@@ -24,6 +26,35 @@ struct SelfOverhead {
   std::vector<OverheadPart> parts;
   /// Of all threads of processes with steps or devices together, so the most that a step can have become longer by.
   std::int64_t nsPerStep = 0;
+};
+
+/// Nanoseconds that the recorder says an event takes; 0 where it does not.
+struct EventCosts {
+  double rangeNs = 0;
+  double markNs = 0;
+  [[nodiscard]] bool known() const { return rangeNs > 0 || markNs > 0; }
+};
+EventCosts eventCosts(const Store& store);
+/// Devices whose executions were told by their queues' threads, as ranges.
+std::unordered_set<prof::DeviceId> cpuDevices(const Store& store);
+
+/// How much of each entry of a ledger may be recording: a figure without the recorder lies between the entry less its
+/// band and the entry. Zeros where the trace does not say.
+struct RecordingBands {
+  Ledger run;                 ///< of Analysis::ledger
+  std::vector<Ledger> steps;  ///< of Analysis::stepLedgers
+};
+
+/// Events of CPU devices and of their host, by what one of them costs.
+struct RecordedEvents {
+  std::uint64_t ranges = 0;
+  std::uint64_t marks = 0;
+  RecordedEvents& operator+=(const RecordedEvents& other) {
+    ranges += other.ranges;
+    marks += other.marks;
+    return *this;
+  }
+  [[nodiscard]] std::int64_t costNs(const EventCosts& costs) const;
 };
 
 /// Counts what starts within the window; `steps` is what it is divided by.

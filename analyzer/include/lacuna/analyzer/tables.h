@@ -21,9 +21,10 @@ struct KernelRow {
   std::int64_t minNs = 0;
   std::int64_t maxNs = 0;
   Work work = Work::Compute;
-  bool tensorCore = false;  ///< by its name, a tensor-core kernel
-  bool matrix = false;      ///< a matrix product or convolution: eligible for tensor cores
-  bool pointwise = false;   ///< elementwise work that could be fused with its neighbours
+  bool tensorCore = false;       ///< by its name, a tensor-core kernel
+  bool matrix = false;           ///< a matrix product or convolution: eligible for tensor cores
+  bool pointwise = false;        ///< elementwise work that could be fused with its neighbours
+  std::int64_t recordingNs = 0;  ///< of totalNs, at most; as all of that name (self_overhead.h)
   [[nodiscard]] std::int64_t meanNs() const { return count == 0 ? 0 : totalNs / static_cast<std::int64_t>(count); }
 };
 /// Costliest first.
@@ -43,6 +44,9 @@ struct OperatorRow {
   std::int64_t deviceNs = 0;      ///< of the device work whose launch it is the innermost operator of
   std::int64_t memBytes = 0;      ///< allocated less freed while it ran, children included
   std::int64_t selfMemBytes = 0;  ///< the same without recorded children
+  std::int64_t recordingNs = 0;   ///< of totalNs, at most (self_overhead.h)
+  std::int64_t selfRecordingNs = 0;
+  std::int64_t deviceRecordingNs = 0;
 };
 /// By name, or by name and shapes; greatest device time first, then self time.
 enum class GroupBy : std::uint8_t { Name, NameAndShapes };

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+
+/// When recording took time, as far as events tell: of the host side by process, of executions by CPU device.
+class RecordedCosts {
+ public:
+  /// Everything that `timeline` and the store's marks, allocations and counters hold within the window.
+  static prof::Result<RecordedCosts> load(const Store& store, const EventCosts& costs, const Timeline& timeline,
+                                          prof::TimeWindow window);
+
+  [[nodiscard]] double ofHost(prof::ProcessId process, prof::TimeNs from, prof::TimeNs to) const;
+  [[nodiscard]] double ofExecutions(prof::DeviceId device, prof::TimeNs from, prof::TimeNs to) const;
+
+ private:
+  /// Moments in order, each with the sum of what it and those before it cost.
+  struct Series {
+    std::vector<std::pair<prof::TimeNs, double>> sums;
+    void finish();
+    [[nodiscard]] double between(prof::TimeNs from, prof::TimeNs to) const;
+  };
+  std::unordered_map<prof::ProcessId, Series> host_;
+  std::unordered_map<prof::DeviceId, Series> executions_;
+};
+
+/// Tells of a device's ledger segments, one after the other, how much of each may be recording. What is recorded while
+/// the device is busy delays its host, which shows in the next idle stretch: it is carried there.
+class BandAttribution {
+ public:
+  BandAttribution(prof::DeviceId device, prof::ProcessId process) : device_(device), process_(process) {}
+  /// At most the segment's length.
+  std::int64_t of(const RecordedCosts& costs, const LedgerSegment& segment);
+
+ private:
+  prof::DeviceId device_;
+  prof::ProcessId process_;
+  double carried_ = 0;
+};
+
+}  // namespace lacuna::analyzer
