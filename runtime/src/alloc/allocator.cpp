@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "alloc/planned_arena.h"
 #include "backend/common/queue.h"
 #include "core/spin_lock.h"
 #include "instrument/operator_recorder.h"
@@ -53,10 +54,21 @@ struct BySize {
   }
 };
 
+bool planFromEnvironment() {
+  const char* text = std::getenv("LACUNA_MEMORY_PLAN");
+  const std::string value = text != nullptr ? text : "";
+  if (value != "" && value != "0" && value != "1") {
+    fail("LACUNA_MEMORY_PLAN", "'" + value + "' is neither 0 nor 1");
+  }
+  return value == "1";
+}
+
 /// Where the addresses come from: memory of the machine, or none at all for the meta device.
 class RangeAllocator : public Allocator {
  public:
-  RangeAllocator(bool backed, bool ordered, std::size_t limit) : backed_(backed), ordered_(ordered), limit_(limit) {
+  RangeAllocator(bool backed, bool ordered, std::size_t limit, bool planned = false)
+      : backed_(backed), ordered_(ordered), limit_(limit) {
+    plan_.turn(planned);
     if (!backed) {
       base_ = std::uintptr_t{1} << 44;
       return;
@@ -76,7 +88,9 @@ class RangeAllocator : public Allocator {
   Block* allocate(std::size_t bytes, Role role) override {
     const std::lock_guard lock(lock_);
     const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kAlignment));
-    Block* block = rounded <= kSmallLimit ? takeSmall(rounded) : takeLarge(rounded);
+    Block* block = rounded <= kSmallLimit ? takeSmall(rounded)
+                   : plan_.follows()      ? takePlanned(rounded)
+                                          : takeLarge(rounded);
     block->requested = bytes;
     block->role = role;
     block->op = instrument::tOp != nullptr ? instrument::tOp->name->text : "";
@@ -95,7 +109,10 @@ class RangeAllocator : public Allocator {
     if (block->bytes <= kSmallLimit) {
       block->free = true;
       small_[block->bytes / kSmallest].push_back(block);
+    } else if (block->arena != nullptr) {
+      if (Block* memory = plan_.giveBack(block)) giveBack(memory, true);
     } else {
+      if (block->recorded != 0) plan_.recordFree(*block);
       giveBack(block, true);
     }
   }
@@ -134,7 +151,67 @@ class RangeAllocator : public Allocator {
     return largestLocked(count);
   }
 
+  void planIterations(bool on) override {
+    const std::lock_guard lock(lock_);
+    plan_.turn(on);
+    dropUnneededArenas();
+  }
+
+  void recordPlanAgain() override {
+    const std::lock_guard lock(lock_);
+    plan_.recordAgain();
+    dropUnneededArenas();
+  }
+
+  MemoryPlanStats planStats() override {
+    const std::lock_guard lock(lock_);
+    return plan_.stats();
+  }
+
+  bool beginIteration() override {
+    const std::lock_guard lock(lock_);
+    if (!plan_.canBegin()) return false;
+    if (const std::size_t bytes = plan_.wantedBytes(); bytes > 0) installArena(bytes);
+    return plan_.begin();
+  }
+
+  void endIteration(bool whole) override {
+    std::optional<std::vector<PlannedBuffer>> recorded;
+    {
+      const std::lock_guard lock(lock_);
+      recorded = plan_.end(whole);
+      dropUnneededArenas();
+    }
+    if (!recorded) return;
+    ArenaPlan packed = packArena(std::move(*recorded));
+    const std::lock_guard lock(lock_);
+    plan_.finish(std::move(packed));
+  }
+
  private:
+  Block* takePlanned(std::size_t bytes) {
+    const char* op = instrument::tOp != nullptr ? instrument::tOp->name->text : "the program";
+    if (Block* block = plan_.take(bytes, op)) return block;
+    Block* block = takeLarge(bytes);
+    if (plan_.state() == PlannedArena::State::Recording) plan_.recordAllocation(*block, bytes);
+    return block;
+  }
+
+  // What served the recorded iteration goes back first, or its memory would be held twice.
+  void installArena(std::size_t bytes) {
+    if (ordered_ && backed_) CpuQueue::instance().drain();
+    decommitFree();
+    try {
+      plan_.install(takeLarge(roundUp(bytes, kAlignment)));
+    } catch (const OutOfMemory& error) {
+      plan_.refuse(error.what());
+    }
+  }
+
+  void dropUnneededArenas() {
+    while (Block* memory = plan_.takeUnneeded()) giveBack(memory, true);
+  }
+
   Block* takeSmall(std::size_t bytes) {
     auto& list = small_[bytes / kSmallest];
     if (list.empty()) carveSlab(bytes, list);
@@ -290,6 +367,7 @@ class RangeAllocator : public Allocator {
   /// True when it had to give cached memory back to stay below the limit.
   bool makeRoom(std::size_t bytes) {
     if (limit_ == 0 || stats_.reserved + bytes <= limit_) return false;
+    if (Block* arena = plan_.surrender()) giveBack(arena, true);
     if (committed_.empty()) outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
     if (ordered_ && backed_) CpuQueue::instance().drain();
     decommitFree();
@@ -310,6 +388,7 @@ class RangeAllocator : public Allocator {
     for (const Block* piece : pieces_) {
       if (!piece->free) live.push_back(piece);
     }
+    plan_.eachHeld([&](const Block& block) { live.push_back(&block); });
     count = std::min(count, live.size());
     std::partial_sort(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(count), live.end(),
                       [](const Block* a, const Block* b) {
@@ -363,12 +442,13 @@ class RangeAllocator : public Allocator {
   std::vector<const Block*> pieces_;  ///< every small block there is
   std::vector<Block*> small_[kSmallLimit / kSmallest + 1];
   MemoryStats stats_;
+  PlannedArena plan_;
 };
 
 }  // namespace
 
 Allocator& allocatorOf(Device device) {
-  static auto* cpu = new RangeAllocator(true, true, limitFromEnvironment());
+  static auto* cpu = new RangeAllocator(true, true, limitFromEnvironment(), planFromEnvironment());
   static auto* meta = new RangeAllocator(false, true, 0);
   if (device.type == DeviceType::Cuda) fail("device", "this build has no CUDA backend");
   return device.type == DeviceType::Meta ? *meta : *cpu;
@@ -398,6 +478,15 @@ void releaseCachedMemory(Device device) {
 }
 void setMemoryLimit(std::size_t bytes, Device device) {
   allocatorOf(device).setLimit(bytes);
+}
+void planMemory(bool on, Device device) {
+  allocatorOf(device).planIterations(on);
+}
+void recordMemoryPlan(Device device) {
+  allocatorOf(device).recordPlanAgain();
+}
+MemoryPlanStats memoryPlanStats(Device device) {
+  return allocatorOf(device).planStats();
 }
 std::string largestTensors(std::size_t count, Device device) {
   return allocatorOf(device).largest(count);

@@ -11,6 +11,8 @@
 
 namespace lacuna::rt {
 
+struct Arena;
+
 /// A piece of an allocator's address range, in use or free.
 struct Block : Pooled<Block> {
   std::uintptr_t address = 0;
@@ -21,10 +23,12 @@ struct Block : Pooled<Block> {
   bool free = false;
   bool committed = false;  ///< free blocks only: backed by memory
   Role role = Role::Other;
-  const char* op = "";       ///< operator that asked; lives for good
-  const char* tensor = "";   ///< name of the tensor; lives for good
-  std::uint64_t serial = 0;  ///< order of allocation
-  bool slab = false;         ///< cut up into small blocks, which have no neighbours
+  const char* op = "";         ///< operator that asked; lives for good
+  const char* tensor = "";     ///< name of the tensor; lives for good
+  std::uint64_t serial = 0;    ///< order of allocation
+  bool slab = false;           ///< cut up into small blocks, which have no neighbours
+  std::uint32_t recorded = 0;  ///< number in the iteration that is being recorded; 0: none
+  Arena* arena = nullptr;      ///< of a planned block
 };
 
 /// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may
@@ -41,6 +45,14 @@ class Allocator {
   virtual void trim() = 0;  ///< gives free memory back to the system; the queue must be drained
   virtual void setLimit(std::size_t bytes) = 0;
   virtual std::string largest(std::size_t count) = 0;  ///< the largest live blocks, one a line
+
+  virtual void planIterations(bool on) = 0;
+  virtual void recordPlanAgain() = 0;
+  virtual MemoryPlanStats planStats() = 0;
+  /// An iteration of the calling thread; false when it is not planned, and need not end.
+  virtual bool beginIteration() = 0;
+  /// `whole` is false when an exception ends it.
+  virtual void endIteration(bool whole) = 0;
 };
 
 Allocator& allocatorOf(Device device);

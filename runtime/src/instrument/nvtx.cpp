@@ -12,11 +12,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
+#include "alloc/allocator.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/operator_recorder.h"
@@ -132,6 +134,8 @@ void registerCounter(const char* name, std::uint64_t id) {
   attributes.counterId = id;
   ::nvtxCounterRegister(gDomain, &attributes);
 }
+
+constexpr Device kPlanned[] = {kCpu, kMeta};  ///< devices whose iterations a step begins and ends
 
 constexpr std::uint32_t kCountedLoaders = 256;
 std::atomic<std::int64_t> gLoaderCpuNs[kCountedLoaders];
@@ -319,6 +323,12 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
   mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, payload);
 }
 
+void memoryMark(const char* message) {
+  if (!nvtxOn()) return;
+  const nvtxEventAttributes_t event = attributesOf(registered(message), LACUNA_RT_CATEGORY_MEMORY);
+  ::nvtxDomainMarkEx(gDomain, &event);
+}
+
 void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores) {
   if (!nvtxOn()) return;
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
@@ -356,8 +366,14 @@ ModuleRange::~ModuleRange() {
 StepScope::StepScope(std::uint64_t index, std::uint64_t samples) : pushed_(nvtxOn()) {
   if (pushed_) [[unlikely]]
     push(handleOf(kStep), LACUNA_RT_CATEGORY_STEP, LacunaRtStep{index, samples});
+  exceptions_ = std::uncaught_exceptions();
+  for (std::size_t i = 0; i < planned_.size(); ++i) planned_[i] = allocatorOf(kPlanned[i]).beginIteration();
 }
 StepScope::~StepScope() {
+  const bool whole = std::uncaught_exceptions() == exceptions_;
+  for (std::size_t i = 0; i < planned_.size(); ++i) {
+    if (planned_[i]) allocatorOf(kPlanned[i]).endIteration(whole);
+  }
   if (pushed_) ::nvtxDomainRangePop(gDomain);
 }
 

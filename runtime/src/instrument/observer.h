@@ -82,6 +82,8 @@ void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
                  const char* tensor, std::uint64_t sequence);
+/// A mark about memory, without a payload; `message` lives for good.
+void memoryMark(const char* message);
 void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores);
 void queueDepth(std::uint64_t waiting);
 /// The wait of the host for a queue, from construction to destruction.

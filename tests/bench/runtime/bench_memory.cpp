@@ -16,6 +16,7 @@
 
 #include "bench/runtime/process.h"
 #include "bench/runtime/trainers.h"
+#include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory_plan.h"
 
 namespace {
@@ -74,6 +75,28 @@ void onMeta(const std::string& model) {
   print(model + "_reserved_over_active", ratio(stats.peakReserved, list.peak), "ratio");
 }
 
+/// The same with the iterations planned: a step is recorded, a step installs the arena, and then it is measured.
+void planned(const std::string& model) {
+  const bench::Trainer trainer = bench::makeTrainer(model, rt::kMeta);
+  trainer.step();
+  const std::size_t bound = rt::lastUseBound(rt::recordOperators([&] { trainer.step(); }, rt::kMeta));
+  rt::planMemory(true, rt::kMeta);
+  const auto step = [&] {
+    const rt::StepScope scope(0);
+    trainer.step();
+  };
+  step();
+  step();
+  rt::resetPeakMemory(rt::kMeta);
+  for (int i = 0; i < 3; ++i) step();
+  const rt::MemoryStats stats = rt::memoryStats(rt::kMeta);
+  const rt::MemoryPlanStats plan = rt::memoryPlanStats(rt::kMeta);
+  if (plan.fallbacks > 0) rt::fail("bench_memory", model + " left its plan: " + plan.lastFallback);
+  print(model + "_arena_over_bound", ratio(plan.bytes, plan.bound), "ratio");
+  print(model + "_planned_reserved_over_static", ratio(stats.peakReserved, bound), "ratio");
+  print(model + "_planned_reserved_over_active", ratio(stats.peakReserved, stats.peakActive), "ratio");
+}
+
 void againstTorch(const std::string& model, const std::string& server) {
   bench::Process torch({server});
   const double theirs = torch.ask("peak_" + model, 1);
@@ -119,6 +142,7 @@ int main(int argc, char** argv) {
   gJson = argc == 2;
   const std::filesystem::path bin = LACUNA_BIN_DIR;
   for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"}) alone([&] { onMeta(model); });
+  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"}) alone([&] { planned(model); });
   const std::string server = bin / "torch_server";
   if (std::filesystem::exists(server)) {
     for (const char* model : {"mlp", "resnet18", "transformer"}) alone([&] { againstTorch(model, server); });

@@ -70,6 +70,15 @@ TEST_F(Samples, TheMemoryLimitListsTheLargestTensors) {
   EXPECT_THAT(run("mlp_digits --steps 2", "LACUNA_MEMORY_LIMIT=lots ").text, HasSubstr("'lots' is no size"));
 }
 
+TEST_F(Samples, PlannedMemoryGivesTheSameLosses) {
+  const auto losses = [](const std::string& text) { return text.substr(0, text.find("peak memory")); };
+  const std::string command = "mlp_digits --steps 60 --log 1 --batch 48";
+  const Outcome planned = run(command, "LACUNA_MEMORY_PLAN=1 ");
+  EXPECT_EQ(planned.status, 0) << planned.text;
+  EXPECT_EQ(losses(planned.text), losses(run(command).text));
+  EXPECT_THAT(run(command, "LACUNA_MEMORY_PLAN=yes ").text, HasSubstr("'yes' is neither 0 nor 1"));
+}
+
 TEST_F(Samples, EqualSeedsGiveEqualLosses) {
   const std::string first = run("mlp_digits --steps 60 --log 1").text;
   EXPECT_EQ(first, run("mlp_digits --steps 60 --log 1").text);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -9,7 +10,8 @@
 /// listener sees.
 namespace lacuna::rt {
 
-/// One iteration of training, from construction to destruction, on the training thread.
+/// One iteration of training, from construction to destruction, on the training thread. Its memory may be planned
+/// (planMemory).
 class StepScope {
  public:
   explicit StepScope(std::uint64_t index, std::uint64_t samples = 0);
@@ -19,6 +21,8 @@ class StepScope {
 
  private:
   bool pushed_;
+  std::array<bool, 2> planned_{};
+  int exceptions_ = 0;
 };
 
 enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 
 #include "lacuna/runtime/tensor.h"
 
@@ -22,6 +23,20 @@ struct MemoryStats {
   std::array<std::size_t, kRoleCount> atPeakByRole{};  ///< the roles' shares when peakActive was reached
 };
 
+/// What became of planned iterations (planMemory).
+struct MemoryPlanStats {
+  bool on = false;
+  bool gaveUp = false;        ///< no recording was followed to its end; recordMemoryPlan() tries again
+  std::size_t bytes = 0;      ///< of the arena; 0: no plan now
+  std::size_t bound = 0;      ///< most bytes that its buffers held at once when recorded; no packing needs less
+  std::size_t buffers = 0;    ///< that have their place in the arena
+  std::size_t outliving = 0;  ///< allocations of the recorded iteration that lived on after it: they have none
+  std::uint64_t recordings = 0;
+  std::uint64_t replays = 0;    ///< iterations that followed the plan to its end
+  std::uint64_t fallbacks = 0;  ///< iterations that left it: the rest of them came from the cache
+  std::string lastFallback;     ///< where and why
+};
+
 [[nodiscard]] MemoryStats memoryStats(Device device = kCpu);
 void resetPeakMemory(Device device = kCpu);
 /// Gives cached free memory back to the system (waits for the queue).
@@ -30,5 +45,15 @@ void releaseCachedMemory(Device device = kCpu);
 void setMemoryLimit(std::size_t bytes, Device device = kCpu);
 /// The largest live tensors: bytes, role, operator that made them, name.
 [[nodiscard]] std::string largestTensors(std::size_t count = 10, Device device = kCpu);
+
+/// Plans the memory of iterations, which are what a StepScope encloses on its thread: the first is recorded, and its
+/// allocations of more than 2 KiB that end with it are packed into one arena. Those of later iterations get the same
+/// places as long as they come in the same order and sizes; at the first that does not, or whose place is still held,
+/// the rest of the iteration is served by the cache. An iteration is recorded again when two in a row left the plan, or
+/// one that nothing followed yet. `LACUNA_MEMORY_PLAN=1` turns it on for the CPU device.
+void planMemory(bool on, Device device = kCpu);
+/// Drops the plan: the next iteration is recorded.
+void recordMemoryPlan(Device device = kCpu);
+[[nodiscard]] MemoryPlanStats memoryPlanStats(Device device = kCpu);
 
 }  // namespace lacuna::rt

@@ -44,6 +44,9 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_LOADER_PUT "put"   /* a worker waits for room in the queue of ready batches */
 #define LACUNA_RT_MSG_LOADER_WAIT "wait" /* the consumer waits for a batch */
 #define LACUNA_RT_MSG_MEMORY "memory"
+#define LACUNA_RT_MSG_PLAN_RECORDED "memory.plan.recorded" /* an iteration was recorded and its memory packed */
+#define LACUNA_RT_MSG_PLAN_LEFT "memory.plan.left"         /* the operator around it asked for what was not recorded */
+#define LACUNA_RT_MSG_PLAN_GIVEN_UP "memory.plan.given_up" /* no recording was followed to its end */
 #define LACUNA_RT_MSG_HELLO "hello"
 #define LACUNA_RT_MSG_QUEUE "queue"
 #define LACUNA_RT_MSG_KNOB "knob"
