@@ -6,15 +6,21 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "import/byte_source.h"
 
 namespace lacuna::analyzer {
 namespace {
+
+/// Larger databases are not read once more to find out where they are damaged.
+constexpr std::int64_t kMostCheckedBytes = std::int64_t{4} << 30;
 
 std::string quotedName(std::string_view name) {
   std::string out = "\"";
@@ -59,6 +65,42 @@ prof::Result<std::string> unpack(const std::filesystem::path& path) {
   return name;
 }
 
+std::optional<std::int64_t> numberOf(sqlite3* db, const std::string& pragma) {
+  sqlite3_stmt* statement = nullptr;
+  std::optional<std::int64_t> value;
+  if (sqlite3_prepare_v2(db, pragma.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW) {
+    value = sqlite3_column_int64(statement, 0);
+  }
+  sqlite3_finalize(statement);
+  return value;
+}
+
+/// The page that a complaint of SQLite's check names: "Tree 7 page 12 cell 3: …", "Page 12: …".
+std::optional<std::int64_t> pageNamed(std::string_view complaint) {
+  for (std::size_t at = complaint.find("age "); at != std::string_view::npos; at = complaint.find("age ", at + 4)) {
+    std::int64_t page = 0;
+    const char* const from = complaint.data() + at + 4;
+    const auto [end, error] = std::from_chars(from, complaint.data() + complaint.size(), page);
+    if (error == std::errc() && page > 0) return page;
+  }
+  return std::nullopt;
+}
+
+/// The first damaged page that SQLite's own check finds; its errors name no place. The check reads the whole file.
+std::optional<std::int64_t> damagedPage(sqlite3* db) {
+  sqlite3_stmt* statement = nullptr;
+  std::optional<std::int64_t> page;
+  if (sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &statement, nullptr) == SQLITE_OK) {
+    while (!page && sqlite3_step(statement) == SQLITE_ROW) {
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+      if (text != nullptr) page = pageNamed(text);
+    }
+  }
+  sqlite3_finalize(statement);
+  return page;
+}
+
 }  // namespace
 
 prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path) {
@@ -86,6 +128,17 @@ prof::Status SqliteFile::begin() {
   return learnTables();
 }
 
+const std::string& SqliteFile::placeOfDamage() const {
+  if (placeOfDamage_) return *placeOfDamage_;
+  placeOfDamage_.emplace();
+  const auto pageSize = numberOf(db_, "PRAGMA page_size");
+  const auto pages = numberOf(db_, "PRAGMA page_count");
+  if (!pageSize || !pages || *pages > kMostCheckedBytes / std::max<std::int64_t>(1, *pageSize)) return *placeOfDamage_;
+  if (const auto page = damagedPage(db_))
+    placeOfDamage_ = fmt::format(" (the first damage is on page {}, from byte {})", *page, (*page - 1) * *pageSize);
+  return *placeOfDamage_;
+}
+
 SqliteFile::~SqliteFile() {
   sqlite3_close(db_);
 }
@@ -108,13 +161,16 @@ prof::Status SqliteFile::learnTables() {
   }
   const std::string why = sqlite3_errmsg(db_);
   sqlite3_finalize(list);
-  if (code != SQLITE_DONE) return prof::Error{fmt::format("the database's table list cannot be read: {}", why)};
+  if (code != SQLITE_DONE) {
+    return prof::Error{
+        fmt::format("the database's table list cannot be read: {}; it begins on the first page (from byte 0)", why)};
+  }
   return {};
 }
 
 SqliteRows::SqliteRows(const SqliteFile& file, const std::string& table, const std::vector<std::string>& columns,
                        const char* order)
-    : table_(table), db_(file.handle()) {
+    : table_(table), file_(file), db_(file.handle()) {
   const auto found = file.tables().find(table);
   there_.resize(columns.size());
   if (found == file.tables().end()) return;
@@ -139,8 +195,10 @@ bool SqliteRows::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return ++rows_, true;
   if (code != SQLITE_DONE) {
-    problem_ =
-        fmt::format("table {}: {} after {} rows; what comes before was read", table_, sqlite3_errmsg(db_), rows_);
+    const std::string why = sqlite3_errmsg(db_);
+    const bool damaged = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_IOERR;
+    problem_ = fmt::format("table {}: {} after {} rows{}; what comes before was read", table_, why, rows_,
+                           damaged ? file_.placeOfDamage() : "");
   }
   return false;
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ class SqliteFile {
   /// Tables and their columns.
   [[nodiscard]] const std::map<std::string, std::set<std::string>>& tables() const { return tables_; }
   [[nodiscard]] sqlite3* handle() const { return db_; }
+  /// " (the first damage is on page 12, from byte 45056)", looked for once; empty where SQLite finds none.
+  [[nodiscard]] const std::string& placeOfDamage() const;
 
  private:
   SqliteFile() = default;
@@ -39,6 +42,7 @@ class SqliteFile {
 
   sqlite3* db_ = nullptr;
   std::map<std::string, std::set<std::string>> tables_;
+  mutable std::optional<std::string> placeOfDamage_;
 };
 
 /// The rows of one table, in the order of the file (or as `order` says). A column that the table does not have reads as
@@ -65,6 +69,7 @@ class SqliteRows {
 
  private:
   std::string table_;
+  const SqliteFile& file_;
   sqlite3* db_;
   sqlite3_stmt* statement_ = nullptr;
   std::vector<bool> there_;

@@ -263,22 +263,47 @@ TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
   EXPECT_THAT(errorOf(view.path()), HasSubstr("not an export"));
 }
 
+/// A database of some forty pages of 4 KiB, all but the first of one table.
+void makeRanges(const std::filesystem::path& path) {
+  Database db(path);
+  db.run("PRAGMA page_size = 4096");
+  db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
+  db.run(
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 5000) INSERT INTO NVTX_EVENTS SELECT "
+      "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
+}
+
 TEST_F(NsysImportTest, ACutOffDatabaseSaysWhichTableBreaksOff) {
   const test::TempFile big(".sqlite");
-  {
-    Database db(big.path());
-    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
-    db.run(
-        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 5000) INSERT INTO NVTX_EVENTS SELECT "
-        "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
-  }
+  makeRanges(big.path());
   std::filesystem::resize_file(big.path(), std::filesystem::file_size(big.path()) / 4096 / 2 * 4096);
   const auto store = Store::open(big.path());
   if (store.ok()) {
     EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("table NVTX_EVENTS")));
+    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("from byte ")));
   } else {
     EXPECT_THAT(store.error().message, HasSubstr("malformed"));
+    EXPECT_THAT(store.error().message, HasSubstr("byte "));
   }
+}
+
+TEST_F(NsysImportTest, ADamagedPageIsNamedWithItsRowAndByte) {
+  const test::TempFile big(".sqlite");
+  makeRanges(big.path());
+  constexpr int kPage = 20;
+  {
+    std::fstream file(big.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp((kPage - 1) * 4096);
+    file << std::string(4096, '\xff');
+  }
+  const auto store = Store::open(big.path());
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  const auto rows = (*store)->rows<Range>();
+  EXPECT_GT(rows, 1000U);
+  EXPECT_THAT((*store)->warnings(),
+              testing::Contains(testing::AllOf(HasSubstr("table NVTX_EVENTS"),
+                                               HasSubstr("after " + std::to_string(rows) + " rows"),
+                                               HasSubstr("page 20, from byte " + std::to_string(19 * 4096) + ")"))));
 }
 
 TEST_F(NsysImportTest, CompressedDatabasesAreUnpacked) {
