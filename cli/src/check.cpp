@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
 
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/utf8.h"
 #include "output.h"
 
 namespace lacuna::cli {
 namespace {
 
 using analyzer::Comparison;
+
+/// So that a gate can tell a run that got worse (1) from one that could not be checked.
+constexpr int kUnable = 3;
 
 struct Options {
   std::string file;
@@ -49,59 +54,93 @@ void print(const Comparison& row) {
 }
 
 /// Which kernels explain it: the few with the largest change, by the head of their names.
-void printKernels(const analyzer::Analysis& before, const analyzer::Analysis& after) {
-  constexpr int kShown = 3;
+std::vector<Comparison> explainingKernels(const analyzer::Analysis& before, const analyzer::Analysis& after) {
+  constexpr std::size_t kShown = 3;
   constexpr std::size_t kNameLength = 70;
-  int shown = 0;
+  std::vector<Comparison> rows;
   for (Comparison row : analyzer::compareKernels(before, after)) {
-    if (shown == kShown || (!row.worse() && !row.better())) continue;
-    if (row.what.size() > kNameLength) row.what = row.what.substr(0, kNameLength) + "…";
-    print(row);
-    ++shown;
+    if (rows.size() == kShown) break;
+    if (!row.worse() && !row.better()) continue;
+    // A name may hold anything; what is printed stays one line each, or it could be a workflow command.
+    std::replace_if(
+        row.what.begin(), row.what.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+    if (row.what.size() > kNameLength) row.what = analyzer::validUtf8(row.what.substr(0, kNameLength)) + "…";
+    rows.push_back(std::move(row));
   }
+  return rows;
 }
 
-std::string escaped(std::string_view text) {
+/// For XML 1.0, which has no way to write most control characters.
+std::string xmlText(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
+  for (const char c : analyzer::validUtf8(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
   }
   return out;
 }
 
-int writeJunit(const std::string& path, const std::vector<Comparison>& rows) {
+/// The message of a workflow command, in which a line break would end it.
+std::string annotationText(std::string_view text) {
+  std::string out;
+  for (const char c : analyzer::validUtf8(text)) {
+    const bool special = c == '%' || c == '\r' || c == '\n';
+    out += special ? fmt::format("%{:02X}", static_cast<unsigned>(c)) : std::string(1, c);
+  }
+  return out;
+}
+
+/// `why`: what the failures' text says besides.
+int writeJunit(const std::string& path, const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
   std::ofstream file(path);
-  std::size_t failures = 0;
-  for (const Comparison& row : rows) failures += row.worse() ? 1 : 0;
+  const auto failures = std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
+  std::string kernels;
+  for (const Comparison& row : why) kernels += "\n" + xmlText(sentence(row));
   file << fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lacuna check\" tests=\"{}\" failures=\"{}\">\n",
       rows.size(), failures);
   for (const Comparison& row : rows) {
-    file << fmt::format("  <testcase name=\"{}\">", escaped(row.what));
-    if (row.worse()) file << fmt::format("<failure message=\"{}\"/>", escaped(sentence(row)));
+    file << fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">", xmlText(row.what));
+    if (row.worse()) {
+      const std::string message = xmlText(sentence(row));
+      file << fmt::format("<failure type=\"worse\" message=\"{}\">{}{}</failure>", message, message, kernels);
+    }
     file << "</testcase>\n";
   }
   file << "</testsuite>\n";
   file.close();
-  return file ? kOk : printError(fmt::format("{}: cannot be written; check that the folder exists and has room", path));
+  if (file) return kOk;
+  (void)printError(fmt::format("{}: cannot be written; check that the folder exists and has room", path));
+  return kUnable;
 }
 
 int run(const Options& options) {
+  const auto unable = [](const prof::Error& error) {
+    (void)printError(error.message);
+    return kUnable;
+  };
   const auto after = analysed(options.file);
-  if (!after) return printError(after.error().message);
+  if (!after) return unable(after.error());
   const auto before = analysed(options.baseline);
-  if (!before) return printError(before.error().message);
+  if (!before) return unable(before.error());
   std::vector<analyzer::Analysis> noise;
   for (const std::string& path : options.noise) {
     auto run = analysed(path);
-    if (!run) return printError(run.error().message);
+    if (!run) return unable(run.error());
     noise.push_back(std::move(*run));
   }
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
@@ -109,11 +148,12 @@ int run(const Options& options) {
   for (const Comparison& row : rows) {
     print(row);
     worse = worse || row.worse();
-    if (options.github && row.worse()) fmt::print("::error title=lacuna check::{}\n", sentence(row));
+    if (options.github && row.worse()) fmt::print("::error title=lacuna check::{}\n", annotationText(sentence(row)));
   }
-  if (worse) printKernels(*before, *after);
+  const std::vector<Comparison> why = worse ? explainingKernels(*before, *after) : std::vector<Comparison>();
+  for (const Comparison& row : why) print(row);
   if (!options.junit.empty()) {
-    if (const int code = writeJunit(options.junit, rows); code != kOk) return code;
+    if (const int code = writeJunit(options.junit, rows, why); code != kOk) return code;
   }
   return worse ? kError : kOk;
 }
@@ -129,6 +169,11 @@ void addCheck(CLI::App& app, int& exitCode) {
       ->type_name("FILE");
   command->add_option("--junit", options->junit, "also write the result as JUnit XML")->type_name("OUT");
   command->add_flag("--github", options->github, "also print annotations for GitHub Actions");
+  command->footer(
+      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, the result not "
+      "written).\n"
+      "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more\n"
+      "than the measured noise explains.");
   command->callback([options, &exitCode] { exitCode = run(*options); });
 }
 

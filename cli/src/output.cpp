@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "commands.h"
+#include "lacuna/analyzer/utf8.h"
 
 namespace lacuna::cli {
 namespace {
@@ -74,7 +75,7 @@ std::string humanDuration(std::int64_t ns) {
 
 std::string jsonString(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : analyzer::validUtf8(text)) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;

@@ -34,7 +34,7 @@ std::string withCommas(std::uint64_t number);
 std::string humanBytes(std::uint64_t bytes);
 /// 1.234 s, 56.7 ms, …
 std::string humanDuration(std::int64_t ns);
-/// With quotes.
+/// With quotes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonString(std::string_view text);
 
 }  // namespace lacuna::cli

@@ -7,6 +7,7 @@
 
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
+#include "lacuna/analyzer/utf8.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 
@@ -44,7 +45,7 @@ th{color:var(--dim);font-weight:500}th:first-child,td:first-child{text-align:lef
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : validUtf8(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')

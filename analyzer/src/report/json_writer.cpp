@@ -6,30 +6,9 @@
 
 #include <cmath>
 
+#include "lacuna/analyzer/utf8.h"
+
 namespace lacuna::analyzer {
-namespace {
-
-/// Bytes of the valid UTF-8 sequence at the front, 0 when there is none.
-std::size_t sequenceLength(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xc2 ? 0
-                             : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3
-                             : first < 0xf5 ? 4
-                                            : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-  return overlong || outside ? 0 : length;
-}
-
-}  // namespace
-
 void JsonWriter::separate() {
   if (afterKey_) {
     afterKey_ = false;
@@ -86,7 +65,7 @@ JsonWriter& JsonWriter::value(double number) {
 void JsonWriter::quote(std::string_view text) {
   out_ += '"';
   while (!text.empty()) {
-    const std::size_t length = sequenceLength(text);
+    const std::size_t length = utf8SequenceLength(text);
     const char c = text.front();
     if (length == 0) {
       out_ += "\xef\xbf\xbd";

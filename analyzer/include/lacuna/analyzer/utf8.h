@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lacuna::analyzer {
+
+/// Bytes of the valid UTF-8 sequence at the front of a text that is not empty; 0 when there is none.
+std::size_t utf8SequenceLength(std::string_view text);
+/// The text with U+FFFD in place of each byte that belongs to no valid sequence. Names in traces are what programs
+/// gave.
+std::string validUtf8(std::string_view text);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks `lacuna check` and `lacuna diff --json` from outside: exit codes, JUnit, annotations, thresholds from measured noise, and that the
+keys of the comparison are those of docs/diff-json.md."""
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+# What a program may give as a name, and what XML, JSON and a workflow command must not take as theirs.
+KERNEL = 'void k<float, "4">(T&&) 100% ]]> \x01\x1b\n::warning::µ'
+FAILED = []
+
+
+def check(truth, what):
+    if not truth:
+        FAILED.append(what)
+        print("wrong:", what)
+
+
+def event(name, category, start, length, tid, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": 1 if category != "kernel" else 0, "tid": tid, "ts": start, "dur": length,
+            "args": args}
+
+
+def write_run(path, seed=0, kernels=10, length=80, jitter=0.0):
+    """30 steps of some launches and kernels of `length` us each; `jitter` scales the whole run."""
+    chance = random.Random(seed)
+    scale = 1 + jitter * (2 * chance.random() - 1)
+    events, now, number = [], 1000.0, 0
+    for step in range(30):
+        start = now
+        for _ in range(kernels):
+            number += 1
+            took = length * scale * (1 + 0.01 * chance.random())
+            events.append(event("aten::mul", "cpu_op", now, 8, 1, **{"External id": number}))
+            events.append(event("cudaLaunchKernel", "cuda_runtime", now + 1, 5, 1, correlation=number))
+            events.append(event(KERNEL, "kernel", now + 10, took, 7, correlation=number, device=0, stream=7))
+            now += 15 + took
+        events.append(event(f"ProfilerStep#{step}", "user_annotation", start, now - start, 1))
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({"traceEvents": events}, out)
+    return path
+
+
+class Gate:
+    def __init__(self, lacuna, folder):
+        self.lacuna, self.folder = lacuna, folder
+
+    def __call__(self, *words):
+        return subprocess.run([self.lacuna, *words], capture_output=True, text=True)
+
+    def checked(self, run, baseline, *options):
+        """Exit code, printed lines, parsed JUnit and the annotations."""
+        junit = os.path.join(self.folder, "junit.xml")
+        done = self("check", run, "--baseline", baseline, "--junit", junit, "--github", *options)
+        lines = done.stdout.splitlines()
+        suite = ElementTree.parse(junit).getroot()
+        return done.returncode, lines, suite, [line for line in lines if line.startswith("::error")]
+
+
+def check_same(gate, base):
+    code, lines, suite, errors = gate.checked(base, base)
+    check(code == 0, f"a run that is its own baseline ends with {code}")
+    check(suite.tag == "testsuite" and suite.get("failures") == "0" and not errors, "no failure where nothing is worse")
+    names = [case.get("name") for case in suite]
+    check(int(suite.get("tests")) == len(names) == len(lines), "one case and one line for each figure")
+    check(names[:4] == [f"{what} per step" for what in ("kernels", "synchronisations", "copies", "memsets")],
+          f"deterministic counts come first: {names}")
+    check(names[-2:] == ["step time", "idle time per step"], f"times come last: {names}")
+
+
+def check_worse(gate, base, folder):
+    more = write_run(os.path.join(folder, "more.json"), kernels=12)
+    code, lines, suite, errors = gate.checked(more, base)
+    worse = [line for line in lines if line.startswith("worse") and "kernel void" not in line]
+    failures = suite.findall("testcase/failure")
+    check(code == 1, f"a run that got worse ends with {code}")
+    check(len(worse) == len(failures) == len(errors) == int(suite.get("failures")) > 0, "each figure that is worse is in all three outputs")
+    check(worse[0].startswith("worse  kernels per step: 10.0 before, 12.0 now"), f"the count comes first: {worse[:1]}")
+    for line, failure, error in zip(worse, failures, errors):
+        sentence = line[len("worse"):].strip()
+        check(failure.get("message") == sentence, f"the message of {sentence}")
+        check(error == f"::error title=lacuna check::{sentence.replace('%', '%25')}", f"the annotation of {sentence}")
+        check('kernel void k<float, "4">(T&&) 100% ]]>' in failure.text, "the failure's text names the kernel as it is")
+    check(not any(line.startswith("::warning") for line in lines), "a kernel's name is no workflow command")
+
+
+def check_noise(gate, base, folder):
+    slower = write_run(os.path.join(folder, "slower.json"), seed=1, length=84)
+    noise = [write_run(os.path.join(folder, f"noise{i}.json"), seed=10 + i, jitter=0.12) for i in range(8)]
+    code, lines, _, _ = gate.checked(slower, base)
+    check(code == 1 and any(line.startswith("worse  step time") for line in lines), f"4 % more is worse without noise: {lines}")
+    code, lines, _, _ = gate.checked(slower, base, "--noise", *noise)
+    check(code == 0, f"4 % more is not worse where runs differ by 12 %: {lines}")
+    more = write_run(os.path.join(folder, "more.json"), kernels=12)
+    code, lines, _, _ = gate.checked(more, base, "--noise", *noise)
+    check(code == 1 and lines[0].startswith("worse  kernels"), "no noise excuses more kernels")
+
+
+def check_unable(gate, base, folder):
+    text = os.path.join(folder, "text.txt")
+    with open(text, "w", encoding="utf-8") as out:
+        out.write("no trace\n")
+    for what, words in {"no trace": (text, "--baseline", base), "no baseline": (base, "--baseline", text),
+                        "no noise": (base, "--baseline", base, "--noise", text)}.items():
+        done = gate("check", *words)
+        check(done.returncode == 3 and "text.txt" in done.stderr, f"{what}: {done.returncode} {done.stderr}")
+    done = gate("check", base, "--baseline", base, "--junit", os.path.join(folder, "nowhere", "junit.xml"))
+    check(done.returncode == 3 and "junit.xml" in done.stderr, f"a result that cannot be written: {done.returncode}")
+    check(gate("check", base).returncode == 2, "without a baseline")
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        return set(value).union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def check_diff(gate, base, folder):
+    slower = write_run(os.path.join(folder, "slower.json"), seed=1, length=160)
+    done = gate("diff", base, slower, "--json")
+    diff = json.loads(done.stdout)
+    check(done.returncode == 0 and diff["schema"] == "lacuna.diff/1", "diff --json")
+    check(diff["step"]["verdict"] == "slower" and diff["tree"], "twice as long is slower")
+    check(diff["step"]["low_ns"] <= diff["step"]["change_ns"] <= diff["step"]["high_ns"], "the change lies in its interval")
+    with open(os.path.join(DOCS, "diff-json.md"), encoding="utf-8") as page:
+        rows = [line.split("|")[1:3] for line in page if line.startswith("| `")]
+    documented = set(re.findall(r"`([a-z_]+)(?:\[\])?`", "".join(key for key, _ in rows)))
+    documented |= set(re.findall(r"`([a-z_]+_ns|steps)`", "".join(content for _, content in rows)))
+    check(keys_of(diff) == documented, f"printed {sorted(keys_of(diff))}, documented {sorted(documented)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lacuna", help="the command to check")
+    lacuna = parser.parse_args().lacuna
+    with tempfile.TemporaryDirectory() as folder:
+        gate = Gate(lacuna, folder)
+        base = write_run(os.path.join(folder, "base.json"))
+        check_same(gate, base)
+        check_worse(gate, base, folder)
+        check_noise(gate, base, folder)
+        check_unable(gate, base, folder)
+        check_diff(gate, base, folder)
+    sys.exit(1 if FAILED else 0)
+
+
+if __name__ == "__main__":
+    main()
