@@ -99,6 +99,58 @@ static void unions(nvtxDomainHandle_t domain) {
   nvtxMarkPayload(domain, &third, 1);
 }
 
+/* Values elsewhere in the payload, lengths elsewhere in the event, and what is not to be seen. */
+typedef struct Packed {
+  uint32_t wordsAt; /* from the begin */
+  uint32_t tailAt;  /* from here on */
+  uint16_t shape[2];
+  uint16_t grid[6];
+  uint32_t secret;
+  char words[8];
+  int16_t tail[2];
+} Packed;
+
+static void displaced(nvtxDomainHandle_t domain) {
+  const nvtxPayloadSchemaEntry_t entries[] = {
+      {NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "words", NULL, 0,
+       offsetof(Packed, wordsAt), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+       NVTX_PAYLOAD_ENTRY_TYPE_INT16, "tail", NULL, 2, offsetof(Packed, tailAt), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "shape", NULL, 2,
+       offsetof(Packed, shape), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "grid", NULL, 2,
+       offsetof(Packed, grid), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_HIDE, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "secret", NULL, 0, offsetof(Packed, secret), NULL,
+       NULL}};
+  const uint64_t id = schemaOf(domain, "packed", entries, 5, sizeof(Packed));
+  Packed value = {offsetof(Packed, words), 0, {2, 3}, {1, 2, 3, 4, 5, 6}, 7, "far off", {-8, 9}};
+  value.tailAt = (uint32_t)(offsetof(Packed, tail) - offsetof(Packed, shape));
+  const nvtxPayloadData_t data = {id, sizeof value, &value};
+  nvtxMarkPayload(domain, &data, 1);
+  value.wordsAt = 1u << 30;
+  nvtxMarkPayload(domain, &data, 1);
+
+  /* An array as it is, and its two dimensions in a payload of their own. */
+  const nvtxPayloadSchemaEntry_t bare[] = {{NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX,
+                                            NVTX_PAYLOAD_ENTRY_TYPE_INT32, "cells", NULL, 1, 0, NULL, NULL}};
+  nvtxPayloadSchemaAttr_t dynamic = {0};
+  dynamic.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
+  dynamic.type = NVTX_PAYLOAD_SCHEMA_TYPE_DYNAMIC;
+  dynamic.entries = bare;
+  dynamic.numEntries = 1;
+  const nvtxPayloadSchemaEntry_t sizes[] = {{NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE | NVTX_PAYLOAD_ENTRY_FLAG_HIDE,
+                                             NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "sizes", NULL, 2, 0, NULL, NULL}};
+  const uint64_t bareId = nvtxPayloadSchemaRegister(domain, &dynamic);
+  const uint64_t sizesId = schemaOf(domain, "sizes", sizes, 1, 2 * sizeof(uint64_t));
+  const int32_t cells[4] = {10, 20, 30, 40};
+  const uint64_t shape[2] = {2, 2}, tooMany[2] = {1ull << 40, 1ull << 40};
+  nvtxPayloadData_t both[2] = {{bareId, sizeof cells, cells}, {sizesId, sizeof shape, shape}};
+  nvtxMarkPayload(domain, both, 2);
+  both[1].payload = tooMany;
+  nvtxMarkPayload(domain, both, 2);
+}
+
 static int64_t nowOf(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
@@ -208,6 +260,29 @@ static void memory(nvtxDomainHandle_t domain, char* room) {
   names.regionElements = &name;
   nvtxMemRegionsName(domain, &names);
 
+  const nvtxMemPermissionsHandle_t mine =
+      nvtxMemPermissionsCreate(domain, NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE);
+  nvtxMemPermissionsAssignRegionDesc_t access = {0};
+  access.flags = NVTX_MEM_PERMISSIONS_REGION_FLAGS_READ | NVTX_MEM_PERMISSIONS_REGION_FLAGS_ATOMIC;
+  access.regionRefType = NVTX_MEM_REGION_REF_TYPE_POINTER;
+  access.region.pointer = room;
+  nvtxMemPermissionsAssignBatch_t assigned = {0};
+  assigned.extCompatID = NVTX_EXT_COMPATID_MEM;
+  assigned.structSize = sizeof assigned;
+  assigned.permissions = mine;
+  assigned.regionCount = 1;
+  assigned.regionElementSize = sizeof access;
+  assigned.regionElements = &access;
+  nvtxMemPermissionsAssign(domain, &assigned);
+  assigned.permissions = NVTX_MEM_PERMISSIONS_HANDLE_PROCESS_WIDE;
+  access.flags = NVTX_MEM_PERMISSIONS_REGION_FLAGS_NONE;
+  nvtxMemPermissionsAssign(domain, &assigned);
+  nvtxMemPermissionsBind(domain, mine, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD,
+                         NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_WRITE);
+  nvtxMemPermissionsUnbind(domain, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD);
+  nvtxMemPermissionsReset(domain, mine);
+  nvtxMemPermissionsDestroy(domain, mine);
+
   nvtxMemRegionRef_t gone[2];
   gone[0].pointer = room;
   gone[1].handle = handles[1];
@@ -229,6 +304,7 @@ int main(void) {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("corners");
   nested(domain);
   unions(domain);
+  displaced(domain);
   deferred(domain);
   memory(domain, room);
   nvtxResourceAttributes_t resource = {0};

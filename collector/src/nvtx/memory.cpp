@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nvtx3/nvToolsExtMem.h>
 
+#include <atomic>
 #include <cstring>
+#include <initializer_list>
 #include <map>
+#include <string>
 
 #include "core/guest.h"
 #include "lacuna/prof/trace.h"
@@ -139,6 +142,146 @@ void NVTX_API regionsName(nvtxDomainHandle_t domain, const nvtxMemRegionsNameBat
   }
 }
 
+// --- permissions -----------------------------------------------------------------------------------------------------
+
+/// Permissions are told as marks: what the program declared, of which memory, and in which of its objects.
+struct Declaration {
+  nvtxDomainHandle_t domain;
+  const char* name;
+  std::string text;
+  std::uint64_t address = 0;
+};
+void tell(const Declaration& declared) {
+  if (!guest::on()) return;
+  LacunaEvent event{};
+  event.domain = Domain::of(declared.domain).name();
+  event.category = lacunaName("memory permissions");
+  event.name = lacunaName(declared.name);
+  event.text = prof::name(declared.text);
+  if (declared.address != 0) {
+    event.payloadType = LacunaPayloadU64;
+    event.payload = declared.address;
+  }
+  lacunaMarkEvent(&event);
+}
+
+/// Objects that the program makes have numbers from here on; CUDA's are the process's and, by number, the devices'.
+constexpr std::uintptr_t kCudaProcess = 1;
+constexpr std::uintptr_t kCudaDevices = 2;
+constexpr std::uintptr_t kFirstOwn = 1 << 16;
+std::atomic<std::uintptr_t> nextPermissions{kFirstOwn};
+
+nvtxMemPermissionsHandle_t permissionsHandle(std::uintptr_t number) {
+  return reinterpret_cast<nvtxMemPermissionsHandle_t>(number);
+}
+std::string nameOf(nvtxMemPermissionsHandle_t permissions) {
+  const auto number = reinterpret_cast<std::uintptr_t>(permissions);
+  if (number == 0) return "of=process";
+  if (number == kCudaProcess) return "of=cuda";
+  if (number < kFirstOwn) return "of=cuda:" + std::to_string(number - kCudaDevices);
+  return "of=" + std::to_string(number - kFirstOwn + 1);
+}
+
+struct Flag {
+  std::uint32_t bit;
+  const char* name;
+};
+std::string wordsOf(std::uint32_t flags, std::initializer_list<Flag> known, const char* none) {
+  std::string words;
+  for (const Flag& flag : known) {
+    if ((flags & flag.bit) == 0) continue;
+    words += words.empty() ? "" : ",";
+    words += flag.name;
+  }
+  return words.empty() ? none : words;
+}
+std::string accessOf(std::uint32_t flags) {
+  return "access=" + wordsOf(flags,
+                             {{NVTX_MEM_PERMISSIONS_REGION_FLAGS_READ, "read"},
+                              {NVTX_MEM_PERMISSIONS_REGION_FLAGS_WRITE, "write"},
+                              {NVTX_MEM_PERMISSIONS_REGION_FLAGS_ATOMIC, "atomic"},
+                              {NVTX_MEM_PERMISSIONS_REGION_FLAGS_RESET, "reset"}},
+                             "none");
+}
+
+void NVTX_API permissionsAssign(nvtxDomainHandle_t domain, const nvtxMemPermissionsAssignBatch_t* batch) {
+  if (batch == nullptr || batch->regionElements == nullptr) return;
+  for (std::size_t i = 0; i < batch->regionCount; ++i) {
+    nvtxMemPermissionsAssignRegionDesc_t region;
+    std::memcpy(&region, reinterpret_cast<const char*>(batch->regionElements) + i * batch->regionElementSize,
+                sizeof region);
+    tell({domain, "assign", nameOf(batch->permissions) + " " + accessOf(region.flags),
+          addressOf(region.region.pointer)});
+  }
+}
+nvtxMemPermissionsHandle_t NVTX_API permissionsCreate(nvtxDomainHandle_t domain, std::int32_t flags) {
+  const auto made = permissionsHandle(nextPermissions.fetch_add(1));
+  const std::string without = wordsOf(static_cast<std::uint32_t>(flags),
+                                      {{NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_READ, "read"},
+                                       {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE, "write"},
+                                       {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_ATOMIC, "atomic"}},
+                                      "nothing");
+  tell({domain, "create", nameOf(made) + " excludes=" + without});
+  return made;
+}
+void NVTX_API permissionsDestroy(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions) {
+  tell({domain, "destroy", nameOf(permissions)});
+}
+void NVTX_API permissionsReset(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions) {
+  tell({domain, "reset", nameOf(permissions)});
+}
+const char* scopeOf(std::uint32_t scope) {
+  if (scope == NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD) return "scope=thread";
+  return scope == NVTX_MEM_PERMISSIONS_BIND_SCOPE_CUDA_STREAM ? "scope=stream" : "scope=unknown";
+}
+void NVTX_API permissionsBind(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions, std::uint32_t scope,
+                              std::uint32_t flags) {
+  const std::string strict = wordsOf(flags,
+                                     {{NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_READ, "read"},
+                                      {NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_WRITE, "write"},
+                                      {NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_ATOMIC, "atomic"}},
+                                     "nothing");
+  tell({domain, "bind", nameOf(permissions) + " " + scopeOf(scope) + " strict=" + strict});
+}
+void NVTX_API permissionsUnbind(nvtxDomainHandle_t domain, std::uint32_t scope) {
+  tell({domain, "unbind", scopeOf(scope)});
+}
+
+// --- of CUDA, whose header cannot be had without CUDA ----------------------------------------------------------------
+
+nvtxMemPermissionsHandle_t NVTX_API cudaProcessPermissions(nvtxDomainHandle_t) {
+  return permissionsHandle(kCudaProcess);
+}
+nvtxMemPermissionsHandle_t NVTX_API cudaDevicePermissions(nvtxDomainHandle_t, int device) {
+  return permissionsHandle(kCudaDevices + static_cast<std::uintptr_t>(device < 0 ? 0 : device));
+}
+void NVTX_API cudaPeerAccess(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions, int peer,
+                             std::uint32_t flags) {
+  const std::string who = peer < 0 ? "all" : std::to_string(peer);
+  tell({domain, "peer access", nameOf(permissions) + " peer=" + who + " " + accessOf(flags)});
+}
+
+/// As nvtxMemMarkInitializedBatch_t in nvToolsExtMemCudaRt.h.
+struct InitializedBatch {
+  std::uint16_t extCompatID;
+  std::uint16_t structSize;
+  std::uint32_t regionType;
+  std::size_t regionDescCount;
+  std::size_t regionDescElementSize;
+  const void* regionDescElements;
+};
+void NVTX_API cudaMarkInitialized(nvtxDomainHandle_t domain, void* stream, std::uint8_t,
+                                  const InitializedBatch* batch) {
+  if (batch == nullptr || batch->regionType != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || batch->regionDescElements == nullptr) {
+    return;
+  }
+  for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
+    const auto range = rangeAt(batch->regionDescElements, batch->regionDescElementSize, i);
+    tell({domain, "initialized", "bytes=" + std::to_string(range.size) + " stream=" + std::to_string(addressOf(stream)),
+          addressOf(range.ptr)});
+  }
+}
+
 }  // namespace
 
 void installMemory(intptr_t* slots, std::size_t count) {
@@ -149,6 +292,16 @@ void installMemory(intptr_t* slots, std::size_t count) {
   setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsResize, regionsResize);
   setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsUnregister, regionsUnregister);
   setSlot(slots, count, NVTX3EXT_CBID_nvtxMemRegionsName, regionsName);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemPermissionsAssign, permissionsAssign);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemPermissionsCreate, permissionsCreate);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemPermissionsDestroy, permissionsDestroy);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemPermissionsReset, permissionsReset);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemPermissionsBind, permissionsBind);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemPermissionsUnbind, permissionsUnbind);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemCudaGetProcessWidePermissions, cudaProcessPermissions);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemCudaGetDeviceWidePermissions, cudaDevicePermissions);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemCudaSetPeerAccess, cudaPeerAccess);
+  setSlot(slots, count, NVTX3EXT_CBID_nvtxMemCudaMarkInitialized, cudaMarkInitialized);
 }
 
 }  // namespace lacuna::collector::nvtx

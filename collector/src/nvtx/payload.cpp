@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,10 @@ constexpr std::size_t kMaxBytes = 65536;
 constexpr std::size_t kMaxText = 2048;
 constexpr std::size_t kMaxElements = 16;
 constexpr int kMaxDepth = 4;
+constexpr std::uint64_t kMaxDimensions = 8;
+constexpr std::uint64_t kArray = NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX;
+constexpr std::uint64_t kDisplaced =
+    NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE;
 
 void appendNumber(std::string& out, std::uint64_t type, std::uint64_t bits) {
   char digits[40];
@@ -69,7 +74,9 @@ class Walk {
     for (std::size_t i = 0; i < schema.entries.size(); ++i) {
       const auto& entry = schema.entries[i];
       if (entry.offset != 0 || entry.placed) at_ = base + entry.offset;
+      const std::size_t shown = out_.text.size();
       if (!element(schema, entry, i, seen, depth)) return false;
+      if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_HIDE) != 0) out_.text.resize(shown);
     }
     if (schema.size != 0) at_ = base + schema.size;
     return true;
@@ -91,22 +98,65 @@ class Walk {
 
   bool element(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
                int depth) {
-    const auto array = entry.flags & 0x70;
+    const auto array = entry.flags & kArray;
     const bool pointer = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0;
     const Schema* nested =
         sizeOfType(entry.type) == 0 && !isString(entry.type) ? findSchema(domain_, entry.type) : nullptr;
+    if ((entry.flags & kDisplaced) != 0) return displaced(schema, entry, index, seen, depth);
     if (isString(entry.type)) return text(schema, entry, array, pointer, seen);
     if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR) return skipSelector(schema, index);
     const std::size_t size = nested != nullptr ? nested->size : sizeOfType(entry.type);
     if (pointer) return pointed(schema, entry, index, seen, depth);
-    if (size == 0 || array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX) return opaque(schema, entry);
+    if (size == 0) return opaque(schema, entry);
     if (!entry.placed && entry.offset == 0) align(nested != nullptr ? nested->alignment : size, schema);
     if (nested != nullptr && isUnion(*nested)) return array == 0 && member(*nested, entry, seen, depth);
     if (array == 0) return nested != nullptr ? group(*nested, entry, depth) : number(entry, index, seen);
-    std::uint64_t count = entry.detail;
-    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX) count = entry.detail < 64 ? seen[entry.detail] : 0;
-    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED) count = untilZero(size);
-    return list(entry, nested, size, count, depth);
+    return list(entry, nested, size, lengthOf(entry, array, size, seen), index, seen, depth);
+  }
+
+  std::uint64_t lengthOf(const SchemaEntry& entry, std::uint64_t array, std::size_t size,
+                         const std::uint64_t (&seen)[64]) const {
+    switch (array) {
+      case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
+        return entry.detail < 64 && static_cast<std::int64_t>(seen[entry.detail]) > 0 ? seen[entry.detail] : 0;
+      case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX:
+        return lengthInPayload(entry.detail);
+      case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED:
+        return untilZero(size);
+      default:
+        return entry.detail;
+    }
+  }
+
+  /// Another payload of the event holds nothing but the length, or the lengths by dimension: a plain number or a schema
+  /// of one entry.
+  std::uint64_t lengthInPayload(std::uint64_t index) const {
+    if (index >= all_.size() || all_[index].payload == nullptr) return 0;
+    const nvtxPayloadData_t& payload = all_[index];
+    std::uint64_t type = payload.schemaId, offset = 0, count = 1;
+    if (const Schema* schema = findSchema(domain_, type); schema != nullptr && !schema->entries.empty()) {
+      const SchemaEntry& entry = schema->entries[0];
+      if ((entry.flags & kArray) == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE) count = entry.detail;
+      type = entry.type;
+      offset = entry.offset;
+    } else if (const std::size_t size = sizeOfType(type); size != 0 && payload.size != SIZE_MAX) {
+      count = payload.size / size;
+    }
+    const std::size_t size = sizeOfType(type);
+    if (size == 0 || count > kMaxElements) return 0;
+    if (payload.size != SIZE_MAX && offset + count * size > payload.size) return 0;
+    return product(type, static_cast<const unsigned char*>(payload.payload) + offset, count);
+  }
+
+  /// Of the lengths of an array by dimension: none below 0, and more than any payload holds where it would overflow.
+  static std::uint64_t product(std::uint64_t type, const unsigned char* at, std::uint64_t count) {
+    std::uint64_t all = 1;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto one = static_cast<std::int64_t>(readNumber(type, at + i * sizeOfType(type)));
+      if (one <= 0) return 0;
+      if (__builtin_mul_overflow(all, static_cast<std::uint64_t>(one), &all)) all = INT64_MAX;
+    }
+    return all;
   }
 
   static bool isUnion(const Schema& schema) {
@@ -114,15 +164,42 @@ class Walk {
            schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION_WITH_INTERNAL_SELECTOR;
   }
 
-  /// NVTX gives the selector no width: it reaches to the entry behind it, or is an int.
-  static std::size_t selectorWidth(const Schema& schema, std::size_t index) {
+  /// NVTX gives selectors and offsets no width: they reach to the entry behind them, or are what is usual.
+  static std::size_t widthOf(const Schema& schema, std::size_t index, std::size_t usual) {
     const std::uint64_t at = schema.entries[index].offset;
     const std::uint64_t next = index + 1 < schema.entries.size() ? schema.entries[index + 1].offset : 0;
-    const std::uint64_t width = next > at ? next - at : sizeof(int);
+    std::uint64_t width = next > at ? next - at : usual;
+    if (schema.size > at) width = std::min<std::uint64_t>(width, schema.size - at);
     return width >= 8 ? 8 : width >= 4 ? 4 : width >= 2 ? 2 : 1;
   }
+
+  /// The value lies elsewhere in the payload, behind an offset from its begin or from the end of this entry.
+  bool displaced(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
+                 int depth) {
+    const std::size_t width = widthOf(schema, index, sizeof(std::uint64_t));
+    if (!entry.placed && entry.offset == 0) align(width, schema);
+    if (depth >= kMaxDepth || !has(width)) return false;
+    std::uint64_t offset = 0;
+    std::memcpy(&offset, data_ + at_, width);
+    at_ += width;
+    const std::size_t behind = at_;
+    const std::size_t from = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE) != 0 ? behind : 0;
+    if (offset > size_ || from + offset > size_) return false;
+    SchemaEntry plain = entry;
+    plain.flags &= ~kDisplaced;
+    plain.placed = true;
+    // A text without a length ends where texts end.
+    if (isString(entry.type) && entry.detail == 0 && (entry.flags & kArray) == 0) {
+      plain.flags |= NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED;
+    }
+    at_ = from + offset;
+    const bool whole = element(schema, plain, index, seen, depth + 1);
+    at_ = behind;
+    return whole;
+  }
+
   bool skipSelector(const Schema& schema, std::size_t index) {
-    at_ += selectorWidth(schema, index);
+    at_ += widthOf(schema, index, sizeof(int));
     return at_ <= size_;
   }
 
@@ -138,7 +215,7 @@ class Walk {
       const Schema* schema = findSchema(domain_, one.type);
       for (std::size_t i = 0; schema != nullptr && i < schema->entries.size(); ++i) {
         if (schema->entries[i].type != NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR) continue;
-        const std::size_t width = selectorWidth(*schema, i);
+        const std::size_t width = widthOf(*schema, i, sizeof(int));
         const std::size_t at = at_ + one.offset + schema->entries[i].offset;
         if (at > size_ || size_ - at < width) return false;
         member = 0;
@@ -252,9 +329,13 @@ class Walk {
     return whole;
   }
 
-  bool list(const SchemaEntry& entry, const Schema* nested, std::size_t size, std::uint64_t count, int depth) {
+  bool list(const SchemaEntry& entry, const Schema* nested, std::size_t size, std::uint64_t count, std::size_t index,
+            std::uint64_t (&seen)[64], int depth) {
     if (count > size_ || !has(count * size)) return false;
     const std::size_t base = at_;
+    // It may hold the lengths of another array, dimension by dimension.
+    if (nested == nullptr && index < 64)
+      seen[index] = product(entry.type, data_ + at_, std::min(count, kMaxDimensions));
     label(entry);
     out_.text += '[';
     for (std::uint64_t i = 0; i < count && i < kMaxElements; ++i) {
@@ -285,9 +366,9 @@ class Walk {
       if (unit == 1) show(entry, words != nullptr ? std::string_view(words, strnlen(words, kMaxText)) : "");
       return true;
     }
-    std::uint64_t count = entry.detail;
-    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX) count = entry.detail < 64 ? seen[entry.detail] : 0;
-    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED) count = untilZero(unit) + 1;
+    std::uint64_t count = lengthOf(entry, array, unit, seen);
+    // The end of a text is a zero, or the end of the payload.
+    if (array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED && has((count + 1) * unit)) ++count;
     if (count > size_ || !has(count * unit)) return false;
     std::string words;
     for (std::uint64_t i = 0; i < count; ++i) {

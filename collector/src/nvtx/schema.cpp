@@ -145,6 +145,7 @@ NumberKind kindOf(std::uint64_t type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT16:
     case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32:
     case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64:
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT128:
     case NVTX_PAYLOAD_ENTRY_TYPE_BF16:
     case NVTX_PAYLOAD_ENTRY_TYPE_TF32:
       return NumberKind::Real;
@@ -181,6 +182,18 @@ double halfToDouble(std::uint16_t half) {
   return sign * __builtin_ldexp(1024 + fraction, exponent - 25);
 }
 
+/// By hand, for not every compiler has the type: 1 sign, 15 exponent and 112 fraction bits, of which a double keeps 52.
+double quadToDouble(const unsigned char* at) {
+  const auto low = load<std::uint64_t>(at);
+  const auto high = load<std::uint64_t>(at + 8);
+  const double sign = high >> 63 != 0 ? -1 : 1;
+  const int exponent = static_cast<int>(high >> 48 & 0x7fff);
+  const std::uint64_t fraction = (high & 0xffffffffffff) << 4 | low >> 60;
+  if (exponent == 0x7fff) return fraction != 0 || low != 0 ? __builtin_nan("") : sign * __builtin_inf();
+  if (exponent == 0) return sign * 0.0;
+  return sign * __builtin_ldexp(static_cast<double>(fraction | std::uint64_t{1} << 52), exponent - 16383 - 52);
+}
+
 double readReal(std::uint64_t type, const unsigned char* at) {
   switch (type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT16:
@@ -193,6 +206,8 @@ double readReal(std::uint64_t type, const unsigned char* at) {
     }
     case NVTX_PAYLOAD_ENTRY_TYPE_LONGDOUBLE:
       return static_cast<double>(load<long double>(at));
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT128:
+      return quadToDouble(at);
     case NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE:
     case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64:
       return load<double>(at);
