@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "lacuna/prof/writer.h"
@@ -333,6 +335,25 @@ prof::Status keepTracks(const Store& store, const TrackSet& tracks) {
   return status;
 }
 
+namespace {
+
+/// Tracks are built in memory, and are then written: measured at 8 bytes a row, at the most.
+constexpr std::uint64_t kBytesPerRow = 9;
+/// What that may take at the end of a recording, which nobody asked for it; who opens the trace builds them then.
+constexpr std::uint64_t kMostBuildBytes = std::uint64_t{1} << 30;
+
+/// What this machine can spare, by its own account; no limit where it gives none.
+std::uint64_t availableBytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;) {
+    std::uint64_t kilobytes = 0;
+    if (word == "MemAvailable:" && file >> kilobytes) return kilobytes << 10;
+  }
+  return UINT64_MAX;
+}
+
+}  // namespace
+
 prof::Status addTracks(const std::filesystem::path& path, const Progress& progress) {
   auto store = Store::open(path);
   if (!store) return store.error();
@@ -340,7 +361,8 @@ prof::Status addTracks(const std::filesystem::path& path, const Progress& progre
   if (reader == nullptr) return prof::Error{fmt::format("{} is no .lcn file", path.string())};
   std::uint64_t rows = 0;
   for (const prof::TableInfo& table : reader->tables()) rows += table.rows;
-  if (rows < kTracksWorthKeeping || loadTracks(**store)) return {};
+  if (rows < kTracksWorthKeeping || rows * kBytesPerRow > std::min(kMostBuildBytes, availableBytes() / 4)) return {};
+  if (loadTracks(**store)) return {};
   auto tracks = buildTracks(**store, progress);
   if (!tracks) return tracks.error();
   if ((*tracks)->events < kTracksWorthKeeping) return {};
