@@ -10,7 +10,7 @@
 
 #include "commands.h"
 #include "lacuna/analyzer/track_file.h"
-#include "lacuna/prof/recording.h"
+#include "lacuna/collector/recover.h"
 #include "output.h"
 
 namespace lacuna::cli {
@@ -43,7 +43,7 @@ int recoverFile(const Options& options, const std::string& out) {
 }
 
 int recoverRecording(const Options& options, const std::string& out) {
-  const auto stats = prof::recover(options.from, out, options.keep);
+  const auto stats = collector::recover(options.from, out, options.keep);
   if (!stats.ok()) return printError(stats.error().message);
   if (stats->dropped != 0) {
     printWarning(fmt::format("{} events had been dropped while recording", withCommas(stats->dropped)));

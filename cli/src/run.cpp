@@ -29,6 +29,7 @@ struct Typed {
   std::string memoryLimit;
   std::string ring;
   std::string dumpOn;
+  std::string sampler;
   double sampleRate = 1000;
   std::vector<std::string> words;
   bool noWait = false;
@@ -54,6 +55,7 @@ prof::Status complete(Typed& typed) {
   if (auto status = read(typed.memoryLimit, run.memoryLimit, collector::parseBytes); !status) return status;
   if (auto status = read(typed.ring, run.ringBytes, collector::parseBytes); !status) return status;
   if (auto status = read(typed.dumpOn, run.dumpOn, collector::parseDumpOn); !status) return status;
+  if (auto status = read(typed.sampler, run.sampler, collector::parseSampler); !status) return status;
   if (run.ringBytes != 0 && !typed.memoryLimit.empty()) {
     return prof::Error{"--ring is the memory of each process, and so is --memory-limit. Leave --memory-limit out"};
   }
@@ -90,7 +92,7 @@ void printSummary(const collector::RunReport& report) {
     fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",
                report.exitSignal);
   }
-  if (stats.processes == 0) {
+  if (stats.processes == 0 && report.samples == 0) {
     fmt::print(
         stderr,
         "lacuna: no process said anything. Only programs with NVTX annotations or CUDA do; see lacuna doctor.\n");
@@ -148,6 +150,10 @@ void addRun(CLI::App& app, int& code) {
                   "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)");
   run->add_option("--sample-rate", typed->sampleRate,
                   "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)");
+  run->add_option(
+      "--sampler", typed->sampler,
+      "Where CPU samples come from: perf (the kernel), timer (a timer in each thread of the programs), proc "
+      "(looking at /proc, no stacks), auto (default: perf where it is permitted, else timer)");
   run->add_flag("--torch", typed->run.torch,
                 "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
   run->add_option("--raw-capture", typed->run.rawCapture,

@@ -125,6 +125,42 @@ TEST_F(RunTest, ReadsNestedPayloadsArraysUnionsAndPointers) {
   EXPECT_NE(texts[3].find("payload of 32 bytes"), std::string::npos) << "no such member: " << texts[3];
 }
 
+TEST_F(RunTest, FollowsOffsetsAndLengthsThatLieElsewhere) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const Reader reader = trace();
+  std::vector<std::string> texts;
+  const auto marks = *reader.table<prof::Mark>();
+  for (const auto id : marks.text) texts.emplace_back(reader.text(id));
+  ASSERT_GE(texts.size(), 8u);
+  EXPECT_EQ(texts[4], "words=far off tail=[-8,9] shape=[2,3] grid=[1,2,3,4,5,6]") << "and no secret";
+  EXPECT_NE(texts[5].find("payload of 40 bytes"), std::string::npos) << "beyond its end: " << texts[5];
+  EXPECT_EQ(texts[6], "cells=[10,20,30,40]");
+  EXPECT_NE(texts[7].find("payload of 16 bytes"), std::string::npos) << "more than there is: " << texts[7];
+}
+
+TEST_F(RunTest, MemoryPermissionsAreMarks) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const Reader reader = trace();
+  const auto marks = *reader.table<prof::Mark>();
+  const auto allocations = *reader.table<prof::Allocation>();
+  std::vector<std::string> told;
+  for (std::size_t i = 0; i < marks.name.size(); ++i) {
+    if (reader.text(marks.category[i]) != "memory permissions") continue;
+    told.push_back(std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])));
+    if (reader.text(marks.name[i]) == "assign") {
+      EXPECT_EQ(marks.payload[i], allocations.address[0]);
+    }
+  }
+  const std::vector<std::string> expected{"create of=1 excludes=write",
+                                          "assign of=1 access=read,atomic",
+                                          "assign of=process access=none",
+                                          "bind of=1 scope=thread strict=write",
+                                          "unbind scope=thread",
+                                          "reset of=1",
+                                          "destroy of=1"};
+  EXPECT_EQ(told, expected);
+}
+
 TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("extension_program"))), 0);
   const Reader reader = trace();
@@ -195,6 +231,10 @@ struct Ending {
   int code;
   std::map<std::string, int> ranges;
 };
+/// Else a failing test would show its bytes.
+void PrintTo(const Ending& ending, std::ostream* out) {
+  *out << ending.how;
+}
 
 class EndingTest : public RunTest, public testing::WithParamInterface<Ending> {};
 
@@ -287,6 +327,8 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
       {"--ring 5X -- true", 2, "5X"},
       {"--dump-on tuesday --ring 1M -- true", 2, "tuesday"},
       {"--delay soon -- true", 2, "soon"},
+      {"--trace samples --sampler hourglass -- true", 2, "does not know 'hourglass'. Known: auto, perf, timer, proc"},
+      {"--sampler timer -- true", 2, "Add samples to --trace"},
       {"-o out.lcn -- no-such-program", 127, "no program 'no-such-program' was found on the PATH"},
       {"-o out.lcn -- ./no-such-program", 127, "there is no program './no-such-program'"},
       {"-o out.lcn -- .", 127, "'.'"},

@@ -24,6 +24,14 @@ class WatchTest : public RunTest {
     const auto at = text.find("\"cpu_samples\"");
     return at != std::string::npos && text.find("\"works\"", at) < text.find('\n', at);
   }
+  static std::map<std::string, std::string> environmentOf(const Reader& reader) {
+    const auto rows = *reader.table<prof::Environment>();
+    std::map<std::string, std::string> values;
+    for (std::size_t i = 0; i < rows.key.size(); ++i) {
+      values[std::string(reader.text(rows.key[i]))] = reader.text(rows.value[i]);
+    }
+    return values;
+  }
   struct Family {
     std::string name, parent;
     friend auto operator<=>(const Family&, const Family&) = default;
@@ -133,11 +141,10 @@ TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
   EXPECT_GT(sum, 140'000'000);
 }
 
-TEST_F(WatchTest, WithoutTheKernelsHelpThereAreStatesAndTimesButNoStacks) {
-  ::setenv("LACUNA_SAMPLER", "proc", 1);
-  const int status = shell("exec " + program("lacuna") + " run --no-report --trace samples,nvtx -o out.lcn -- sh -c '" +
-                           program("spin_program") + " 200; exit 4' 2>stderr.txt");
-  ::unsetenv("LACUNA_SAMPLER");
+TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
+  const int status =
+      shell("exec " + program("lacuna") + " run --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
+            program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4);
   EXPECT_THAT(said(), HasSubstr("looked at every 10 ms in /proc"));
   const Reader reader = trace();
@@ -146,6 +153,75 @@ TEST_F(WatchTest, WithoutTheKernelsHelpThereAreStatesAndTimesButNoStacks) {
   EXPECT_GT(reader.rows<prof::ThreadSpan>(), 2u);
   EXPECT_EQ(reader.rows<prof::StackFrame>(), 0u);
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
+}
+
+TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
+  const int status = shell("exec " + program("lacuna") +
+                           " run --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
+                           program("spin_program") + " 200; exit 4' 2>stderr.txt");
+  ASSERT_EQ(WEXITSTATUS(status), 4) << said();
+  EXPECT_THAT(said(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
+  const Reader reader = trace();
+  EXPECT_EQ(environmentOf(reader).at("cpu_samples.source"), "timer");
+  EXPECT_GT(sampledMs(reader), 450);
+  EXPECT_LT(sampledMs(reader), 900);
+  const bool names = said().find("elfutils") == std::string::npos;
+  if (names) {
+    EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
+    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.1 * sampledMs(reader))
+        << "also in a forked child";
+    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.1 * sampledMs(reader));
+  }
+  EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
+  EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "spin_program"}));
+  EXPECT_GT(reader.rows<prof::ThreadSpan>(), 2u);
+  expectNothingLeft();
+}
+
+TEST_F(WatchTest, TimersGiveAtLeastThePlaceInProgramsOfOthers) {
+  // The shell keeps no frame pointers, and this machine's has no symbols: its own file, at least, is known.
+  ASSERT_EQ(
+      lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'"),
+      0)
+      << said();
+  const Reader reader = trace();
+  const auto frames = *reader.table<prof::StackFrame>();
+  std::map<std::uint32_t, std::string> moduleOf;
+  for (std::size_t i = 0; i < frames.id.size(); ++i) moduleOf[frames.id[i].value] = reader.text(frames.module[i]);
+  const auto samples = *reader.table<prof::CpuSample>();
+  double placed = 0, all = 0;
+  for (std::size_t i = 0; i < samples.stack.size(); ++i) {
+    const auto weight = static_cast<double>(samples.weightNs[i]);
+    all += weight;
+    if (samples.stack[i] && moduleOf[samples.stack[i].value].starts_with("/")) placed += weight;
+  }
+  EXPECT_GT(all, 50e6);
+  EXPECT_GT(placed, 0.9 * all);
+}
+
+TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
+  // With one signal left the timers move there; with none they stop.
+  for (const char* spare : {"29", "2", "0"}) {
+    EXPECT_EQ(
+        WEXITSTATUS(lacuna("-o out.lcn --trace samples --sampler timer -- " + program("signal_program") + " " + spare)),
+        0)
+        << spare << ": " << said();
+    EXPECT_GT(sampledMs(trace()), 200) << spare << ": looking at /proc tells of the rest";
+  }
+  const int status = lacuna("-o out.lcn --trace samples --sampler timer -- " + program("signal_program") + " 0 rude");
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGRTMAX - 1);
+}
+
+TEST_F(WatchTest, TheKernelsSamplesCanBeInsistedOn) {
+  const int status = lacuna("-o out.lcn --trace samples --sampler perf -- true");
+  if (kernelSamples()) {
+    EXPECT_EQ(status, 0) << said();
+    EXPECT_EQ(environmentOf(trace()).at("cpu_samples.source"), "perf");
+  } else {
+    EXPECT_EQ(WEXITSTATUS(status), 127);
+    EXPECT_THAT(said(), HasSubstr("--sampler perf: the kernel refuses its samples"));
+  }
 }
 
 TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
@@ -163,6 +239,25 @@ TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
   EXPECT_THAT(families, testing::Contains(Family{"ending_program", "sh"}));
 }
 
+TEST_F(WatchTest, StacksAndThreadNamesSurviveTheDeathOfTheSupervisor) {
+  if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
+  // What it has seen is saved every two seconds.
+  shell(program("lacuna") + " run -q -o out.lcn --trace nvtx,samples -- " + program("spin_program") +
+        " 20000 & run=$!; for i in $(seq 200); do [ -s out.lcn.recording/checkpoint ] && break; sleep 0.05; done; "
+        "sleep 3; pid=$(cat /proc/$run/task/$run/children); kill -KILL $run; kill -KILL $pid; "
+        "for i in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done");
+  ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt 2>&1")), 0)
+      << textOf("recovered.txt");
+  const Reader reader = trace();
+  EXPECT_GT(sampledMs(reader), 500);
+  EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.2 * sampledMs(reader));
+  EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.2 * sampledMs(reader));
+  const auto threads = *reader.table<prof::Thread>();
+  EXPECT_TRUE(std::any_of(threads.name.begin(), threads.name.end(),
+                          [&](prof::StringId name) { return reader.text(name) == "spinner"; }));
+}
+
 struct SampledEnding {
   const char* how;
   int signal;
@@ -170,23 +265,31 @@ struct SampledEnding {
   std::map<std::string, int> ranges;
   int processes;  ///< at least
 };
+/// Else a failing test would show its bytes.
+void PrintTo(const SampledEnding& ending, std::ostream* out) {
+  *out << ending.how;
+}
 
-class SampledEndingTest : public WatchTest, public testing::WithParamInterface<SampledEnding> {};
+/// How the program ends, and where the samples come from.
+class SampledEndingTest : public WatchTest,
+                          public testing::WithParamInterface<std::tuple<SampledEnding, const char*>> {};
 
 TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
-  const SampledEnding& ending = GetParam();
+  const auto& [ending, sampler] = GetParam();
+  const bool samples = std::string(sampler) == "timer" || kernelSamples();
   const int status =
-      lacuna("-o out.lcn --trace nvtx,samples,counters -- " + program("ending_program") + " " + ending.how + " 40");
+      lacuna("-o out.lcn --trace nvtx,samples,counters --sampler " + std::string(samples ? sampler : "auto") + " -- " +
+             program("ending_program") + " " + ending.how + " 40");
   if (ending.signal != 0) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), ending.signal);
   } else {
-    ASSERT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), ending.code);
+    ASSERT_TRUE(WIFEXITED(status)) << said();
+    EXPECT_EQ(WEXITSTATUS(status), ending.code) << said();
   }
   const Reader reader = trace();
   EXPECT_EQ(rangesOf(reader), ending.ranges);
-  if (kernelSamples()) {
+  if (samples) {
     EXPECT_GE(reader.rows<prof::Process>(), static_cast<std::uint64_t>(ending.processes));
     EXPECT_GE(reader.rows<prof::ThreadSpan>(), 1u);
     EXPECT_GT(sampledMs(reader), 25) << "it computed for 40 ms before it ended";
@@ -202,17 +305,19 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   expectNothingLeft();
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrix, SampledEndingTest,
-                         testing::Values(SampledEnding{"exit", 0, 3, {{"before", 1000}}, 1},
-                                         SampledEnding{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}, 1},
-                                         SampledEnding{"abort", SIGABRT, 0, {{"before", 1000}}, 1},
-                                         SampledEnding{"segv", SIGSEGV, 0, {{"before", 1000}}, 1},
-                                         SampledEnding{"kill", SIGKILL, 0, {{"before", 1000}}, 1},
-                                         SampledEnding{"exec", 0, 3, {{"before", 2000}}, 2},
-                                         SampledEnding{"fork", 0, 0, {{"before", 1000}, {"child", 500}}, 2},
-                                         SampledEnding{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}, 3},
-                                         SampledEnding{"children", 0, 0, {{"before", 1000}, {"child", 1000}}, 101}),
-                         [](const auto& info) { return std::string(info.param.how); });
+INSTANTIATE_TEST_SUITE_P(
+    Matrix, SampledEndingTest,
+    testing::Combine(testing::Values(SampledEnding{"exit", 0, 3, {{"before", 1000}}, 1},
+                                     SampledEnding{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}, 1},
+                                     SampledEnding{"abort", SIGABRT, 0, {{"before", 1000}}, 1},
+                                     SampledEnding{"segv", SIGSEGV, 0, {{"before", 1000}}, 1},
+                                     SampledEnding{"kill", SIGKILL, 0, {{"before", 1000}}, 1},
+                                     SampledEnding{"exec", 0, 3, {{"before", 2000}}, 2},
+                                     SampledEnding{"fork", 0, 0, {{"before", 1000}, {"child", 500}}, 2},
+                                     SampledEnding{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}, 3},
+                                     SampledEnding{"children", 0, 0, {{"before", 1000}, {"child", 1000}}, 101}),
+                     testing::Values("perf", "timer")),
+    [](const auto& info) { return std::string(std::get<0>(info.param).how) + "_" + std::get<1>(info.param); });
 
 }  // namespace
 }  // namespace lacuna

@@ -70,6 +70,15 @@ prof::Result<Sources> parseSources(std::string_view list) {
   return sources;
 }
 
+prof::Result<Sampler> parseSampler(std::string_view word) {
+  constexpr std::pair<std::string_view, Sampler> kSamplers[] = {
+      {"auto", Sampler::Auto}, {"perf", Sampler::Perf}, {"timer", Sampler::Timer}, {"proc", Sampler::Proc}};
+  for (const auto& [name, sampler] : kSamplers) {
+    if (word == name) return sampler;
+  }
+  return prof::Error{fmt::format("--sampler does not know '{}'. Known: auto, perf, timer, proc.", word)};
+}
+
 prof::Result<std::uint64_t> parseBytes(std::string_view text) {
   double number = 0;
   std::string_view unit;
@@ -146,6 +155,9 @@ prof::Status checkOptions(const RunOptions& options) {
   }
   if (ring && options.sources.samples) {
     return prof::Error{"a flight recorder keeps no CPU samples. Leave samples out of --trace, or --ring"};
+  }
+  if (options.sampler != Sampler::Auto && !options.sources.samples) {
+    return prof::Error{"--sampler says where CPU samples come from. Add samples to --trace, or leave it out"};
   }
   if (options.samplePeriodNs < 50'000 || options.samplePeriodNs > 1'000'000'000) {
     return prof::Error{"--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};

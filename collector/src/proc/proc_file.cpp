@@ -53,6 +53,11 @@ std::string nameOf(std::uint32_t pid, std::uint32_t tid) {
   return text;
 }
 
+std::string programOf(std::uint32_t pid) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).string();
+}
+
 std::vector<std::uint32_t> threadsOf(std::uint32_t pid) {
   std::vector<std::uint32_t> threads;
   std::error_code error;
@@ -86,6 +91,7 @@ bool readStat(const std::string& path, Stat& out) {
     const std::uint64_t value = nextNumber(at, end);
     if (field == 10) out.minorFaults = value;
     if (field == 12) out.majorFaults = value;
+    if (field == 22) out.startTicks = value;
     if (field == 24) out.residentPages = value;
     if (field == 39) out.cpu = static_cast<std::uint16_t>(value);
   }

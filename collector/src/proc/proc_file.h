@@ -13,12 +13,15 @@ std::string read(const std::string& path);
 /// Arguments separated by spaces.
 std::string commandLineOf(std::uint32_t pid);
 std::string nameOf(std::uint32_t pid, std::uint32_t tid);
+/// The file that it runs.
+std::string programOf(std::uint32_t pid);
 std::vector<std::uint32_t> threadsOf(std::uint32_t pid);
 std::vector<std::uint32_t> childrenOf(std::uint32_t pid);
 
 /// /proc/PID/stat, or a thread's.
 struct Stat {
   char state = 0;
+  std::uint64_t startTicks = 0;  ///< since the machine booted, sysconf(_SC_CLK_TCK) in a second
   std::uint64_t minorFaults = 0;
   std::uint64_t majorFaults = 0;
   std::uint64_t residentPages = 0;

@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <ctime>
+
 #include "proc/proc_file.h"
 
 namespace lacuna::collector::proc {
@@ -13,6 +16,9 @@ using sampler::PerfRecord;
 using Kind = PerfRecord::Kind;
 
 namespace {
+
+/// A thread that its own timer does not reach (it blocks the signal, or began behind our back) is not left out.
+constexpr std::uint64_t kUnheardNs = 50'000'000;
 
 PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) {
   PerfRecord record;
@@ -23,9 +29,19 @@ PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeN
   return record;
 }
 
+prof::TimeNs clockNs(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * prof::TimeNs{1'000'000'000} + now.tv_nsec;
+}
+
 }  // namespace
 
-void Scan::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(clockNs(CLOCK_MONOTONIC)), samples_(samples) {}
+
+void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& into) {
+  recording_ = recording;
+  bootNs_ = clockNs(CLOCK_BOOTTIME) - clockNs(CLOCK_MONOTONIC);
   for (auto& [tid, thread] : threads_) thread.there = false;
   lookAtProcess(root_, 0, nowNs, into);
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
@@ -53,31 +69,87 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
   const auto [at, fresh] = threads_.try_emplace(tid);
   Thread& thread = at->second;
   thread.there = true;
-  if (fresh) {
-    thread.pid = pid;
-    into.push_back(recordOf(Kind::Fork, pid, tid, nowNs));
-    into.back().parentPid = parent;
-  }
+  if (fresh) begin(thread, pid, tid, parent, startOf(stat, nowNs), into);
   std::string name = nameOf(pid, tid);
   if (name != thread.name) {
     into.push_back(recordOf(Kind::Comm, pid, tid, nowNs));
     into.back().text = name;
-    // A new name of the first thread is most often that of a new program.
-    into.back().exec = pid == tid;
+    if (pid == tid) {
+      std::string program = programOf(pid);
+      into.back().exec = program != thread.program;
+      thread.program = std::move(program);
+    }
     thread.name = std::move(name);
   }
   Schedule schedule;
   if (!samples_ || !readSchedule(pid, tid, schedule)) return;
-  if (!fresh && schedule.runNs > thread.runNs) {
+  const bool unheard = !themselves_.contains(pid) || schedule.runNs > thread.runNs + kUnheardNs;
+  if (!fresh && recording_ && unheard && schedule.runNs > thread.runNs) {
     into.push_back(recordOf(Kind::Sample, pid, tid, nowNs));
     into.back().weightNs = schedule.runNs - thread.runNs;
   }
-  thread.runNs = schedule.runNs;
+  if (unheard || !recording_) thread.runNs = std::max(thread.runNs, schedule.runNs);
   if (stat.state == thread.state) return;
   thread.state = stat.state;
   into.push_back(recordOf(Kind::Switch, pid, tid, nowNs));
   into.back().out = stat.state != 'R';
   into.back().cpu = stat.cpu;
+}
+
+void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
+                 std::vector<PerfRecord>& into) {
+  thread.pid = pid;
+  // A forked child runs what its parent runs until it says otherwise.
+  if (const auto known = threads_.find(parent); pid == tid && known != threads_.end()) {
+    thread.program = known->second.program;
+  }
+  into.push_back(recordOf(Kind::Fork, pid, tid, startNs));
+  into.back().parentPid = parent;
+}
+
+/// When it began, not when it was first seen: its recorder may have told of it in between.
+prof::TimeNs Scan::startOf(const Stat& stat, prof::TimeNs nowNs) const {
+  const prof::TimeNs perTick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
+  return std::clamp(static_cast<prof::TimeNs>(stat.startTicks) * perTick - bootNs_, begunNs_, nowNs);
+}
+
+void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
+                std::vector<PerfRecord>& into) {
+  themselves_.insert(pid);
+  const auto [at, fresh] = threads_.try_emplace(pid);
+  Thread& thread = at->second;
+  thread.there = true;
+  std::string program = programOf(pid);
+  if (fresh) begin(thread, pid, pid, parent, startNs, into);
+  if (fresh || name != thread.name || program != thread.program) {
+    into.push_back(recordOf(Kind::Comm, pid, pid, startNs));
+    into.back().text = name;
+    into.back().exec = program != thread.program;
+  }
+  thread.name = name;
+  thread.program = std::move(program);
+}
+
+std::uint64_t Scan::account(std::uint32_t pid, std::uint32_t tid, std::uint64_t cpuNs) {
+  Thread& thread = threads_[tid];
+  thread.pid = pid;
+  thread.there = true;
+  const std::uint64_t weightNs = cpuNs > thread.runNs ? cpuNs - thread.runNs : 1;
+  thread.runNs = std::max(thread.runNs, cpuNs);
+  return weightNs;
+}
+
+void Scan::leave(std::uint32_t pid, const std::set<std::uint32_t>& threads, prof::TimeNs endNs,
+                 std::vector<PerfRecord>& into) {
+  themselves_.erase(pid);
+  const auto end = [&](std::uint32_t tid) {
+    const auto at = threads_.find(tid);
+    if (at == threads_.end() || at->second.pid != pid) return;
+    into.push_back(recordOf(Kind::Exit, pid, tid, endNs));
+    threads_.erase(at);
+  };
+  for (const std::uint32_t tid : threads) end(tid);
+  end(pid);
 }
 
 }  // namespace lacuna::collector::proc

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "proc/proc_file.h"
 #include "sampler/perf_record.h"
 
 namespace lacuna::collector::proc {
@@ -16,25 +18,45 @@ namespace lacuna::collector::proc {
 class Scan {
  public:
   /// Follows `root` and its descendants, and what this process has adopted.
-  explicit Scan(std::uint32_t root, bool samples) : root_(root), samples_(samples) {}
-  void look(prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
+  explicit Scan(std::uint32_t root, bool samples);
+  /// With `recording` false the CPU time of threads counts for no sample.
+  void look(prof::TimeNs nowNs, bool recording, std::vector<sampler::PerfRecord>& into);
+
+  /// A process samples itself: from here on its threads have samples from here only where it has none for long.
+  void meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
+            std::vector<sampler::PerfRecord>& into);
+  /// A thread of such a process had used so much CPU time when it sampled itself. Answers what no sample stands for
+  /// yet.
+  std::uint64_t account(std::uint32_t pid, std::uint32_t tid, std::uint64_t cpuNs);
+  /// Such a process has ended; `threads` are those that it was heard of.
+  void leave(std::uint32_t pid, const std::set<std::uint32_t>& threads, prof::TimeNs endNs,
+             std::vector<sampler::PerfRecord>& into);
 
  private:
   struct Thread {
     std::uint32_t pid = 0;
     bool there = false;
     char state = 0;
-    std::uint64_t runNs = 0;
+    std::uint64_t runNs = 0;  ///< that samples stand for
     std::string name;
+    std::string program;  ///< of the first thread: the file
   };
   void lookAtProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs,
                      std::vector<sampler::PerfRecord>& into);
+  void begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
+             std::vector<sampler::PerfRecord>& into);
   void lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
                     std::vector<sampler::PerfRecord>& into);
 
+  [[nodiscard]] prof::TimeNs startOf(const Stat& stat, prof::TimeNs nowNs) const;
+
   std::uint32_t root_;
+  prof::TimeNs begunNs_;     ///< when it was made
+  prof::TimeNs bootNs_ = 0;  ///< what the clock of /proc is ahead of ours, the same for all of one look
   bool samples_;
+  bool recording_ = true;
   std::map<std::uint32_t, Thread> threads_;
+  std::set<std::uint32_t> themselves_;  ///< processes that sample themselves
 };
 
 }  // namespace lacuna::collector::proc

@@ -29,7 +29,7 @@ struct PerfRecord {
   std::uint64_t offset = 0;
   std::uint64_t lost = 0;             ///< Lost
   std::uint64_t weightNs = 0;         ///< Sample: CPU time, where it is not the period
-  std::string text;                   ///< Comm: name; Map: file
+  std::string text;                   ///< Comm: name; Map: file; Lost: why, where it is not the kernel
   std::vector<std::uint64_t> frames;  ///< Sample: the instruction, then return addresses, outwards
 };
 

@@ -49,7 +49,8 @@ void ProcessTree::take(const PerfRecord& record, bool recording, prof::Drainer::
       return enter(threadOf(record, access), record.out ? off : ThreadState::Running, record, recording, access);
     }
     case PerfRecord::Kind::Lost:
-      return access.drop(record.timeNs, record.lost, "the kernel's sample buffer was full");
+      return access.drop(record.timeNs, record.lost,
+                         record.text.empty() ? "the kernel's sample buffer was full" : record.text);
   }
 }
 
@@ -57,6 +58,7 @@ void ProcessTree::fork(const PerfRecord& record, prof::Drainer::Access& access) 
   if (record.pid != record.parentPid) {
     // A number that comes again is another process.
     processes_.erase(record.pid);
+    std::erase_if(threads_, [&](const auto& thread) { return thread.second.pid == record.pid; });
     threads_.erase(record.tid);
     const auto parent = processes_.find(record.parentPid);
     AddressSpace inherited = parent != processes_.end() ? parent->second.space : AddressSpace();
@@ -80,7 +82,7 @@ void ProcessTree::exit(const PerfRecord& record, prof::Drainer::Access& access) 
 void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access) {
   Thread& thread = threadOf(record, access);
   if (record.exec) {
-    Process& process = processes_[record.pid];
+    Process& process = processOf(record, access);
     process.space = {};
     const prof::ProcessId id = access.execProcess(process.id, record.timeNs);
     if (id != process.id) {
@@ -103,7 +105,7 @@ void ProcessTree::map(const PerfRecord& record, prof::Drainer::Access& access) {
 void ProcessTree::sample(const PerfRecord& record, prof::Drainer::Access& access) {
   if (record.tid == 0) return;
   const Thread& thread = threadOf(record, access);
-  const prof::FrameId stack = stacks_.add(processes_[record.pid].space, record.frames, access);
+  const prof::FrameId stack = stacks_.add(processOf(record, access).space, record.frames, access);
   const auto weightNs = record.weightNs != 0 ? record.weightNs : static_cast<std::uint64_t>(samplePeriodNs_);
   access.writer().append(
       prof::CpuSample{.timeNs = record.timeNs, .thread = thread.id, .stack = stack, .weightNs = weightNs});

@@ -38,7 +38,7 @@ class ProcessTree {
 
   [[nodiscard]] const std::unordered_map<std::uint32_t, Process>& processes() const { return processes_; }
   [[nodiscard]] const std::unordered_map<std::uint32_t, Thread>& threads() const { return threads_; }
-  [[nodiscard]] const Stacks& stacks() const { return stacks_; }
+  [[nodiscard]] Stacks& stacks() { return stacks_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
  private:

@@ -3,11 +3,32 @@
 #include "sampler/stacks.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
-
-#include "symbols/symbolizer.h"
+#include <type_traits>
 
 namespace lacuna::collector::sampler {
+namespace {
+
+/// What an entry of the journal begins with.
+enum class Entry : std::uint8_t { Module = 1, Frame = 2 };
+
+template <class T>
+void put(std::string& into, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  into.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// False at a cut end.
+template <class T>
+bool take(std::string_view& from, T& value) {
+  if (from.size() < sizeof value) return false;
+  std::memcpy(static_cast<void*>(&value), from.data(), sizeof value);
+  from.remove_prefix(sizeof value);
+  return true;
+}
+
+}  // namespace
 
 void AddressSpace::map(std::uint64_t start, const Piece& piece) {
   auto at = pieces_.lower_bound(start);
@@ -39,7 +60,10 @@ const std::pair<const std::uint64_t, AddressSpace::Piece>* AddressSpace::find(st
 
 std::uint32_t Stacks::moduleOf(const std::string& path) {
   const auto [at, fresh] = moduleIds_.try_emplace(path, static_cast<std::uint32_t>(modules_.size()));
-  if (fresh) modules_.push_back(path);
+  if (fresh) {
+    modules_.push_back(path);
+    keepModule(path);
+  }
   return at->second;
 }
 
@@ -56,34 +80,75 @@ prof::FrameId Stacks::add(const AddressSpace& space, const std::vector<std::uint
     if (!id) {
       id = access.newFrame();
       frames_.push_back({id, parent, module, offset});
+      keepFrame(frames_.back());
     }
     parent = id;
   }
   return parent;
 }
 
-void Stacks::write(prof::Drainer& drainer) const {
+void Stacks::keepModule(const std::string& path) {
+  put(journal_, Entry::Module);
+  put(journal_, static_cast<std::uint32_t>(path.size()));
+  journal_ += path;
+}
+
+void Stacks::keepFrame(const Frame& frame) {
+  put(journal_, Entry::Frame);
+  put(journal_, frame.id);
+  put(journal_, frame.parent);
+  put(journal_, frame.module);
+  put(journal_, frame.offset);
+}
+
+bool Stacks::load(std::string_view journal, prof::FrameId end) {
+  Entry entry{};
+  while (take(journal, entry)) {
+    if (entry == Entry::Module) {
+      std::uint32_t size = 0;
+      if (!take(journal, size) || size > journal.size()) return true;
+      modules_.emplace_back(journal.substr(0, size));
+      journal.remove_prefix(size);
+    } else if (entry == Entry::Frame) {
+      Frame frame{};
+      if (!take(journal, frame.id) || !take(journal, frame.parent) || !take(journal, frame.module) ||
+          !take(journal, frame.offset)) {
+        return true;
+      }
+      if (!frame.id || frame.parent >= frame.id || frame.module >= modules_.size()) return false;
+      if (frame.id < end) frames_.push_back(frame);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<symbols::Symbol> Stacks::name() const {
   symbols::Symbolizer symbolizer;
   std::unordered_map<Key, symbols::Symbol, Hash> known;
-  std::vector<symbols::Symbol> symbols;
+  std::vector<symbols::Symbol> names;
+  names.reserve(frames_.size());
   for (const Frame& frame : frames_) {
     const auto [at, fresh] = known.try_emplace({0, frame.module, frame.offset});
     if (fresh) at->second = symbolizer.find(modules_[frame.module], frame.offset);
-    symbols.push_back(at->second);
+    names.push_back(at->second);
   }
-  drainer.with([&](prof::Drainer::Access& access) {
-    prof::Writer& writer = access.writer();
-    for (std::size_t i = 0; i < frames_.size(); ++i) {
-      writer.append(prof::StackFrame{.id = frames_[i].id,
-                                     .parent = frames_[i].parent,
-                                     .address = symbols[i].address,
-                                     .function = writer.intern(symbols[i].function),
-                                     .module = writer.intern(modules_[frames_[i].module]),
-                                     .file = writer.intern(symbols[i].file),
-                                     .line = symbols[i].line});
-    }
-    access.countRows(frames_.size());
-  });
+  return names;
+}
+
+void Stacks::write(const std::vector<symbols::Symbol>& names, prof::Drainer::Access& access) const {
+  prof::Writer& writer = access.writer();
+  for (std::size_t i = 0; i < frames_.size(); ++i) {
+    writer.append(prof::StackFrame{.id = frames_[i].id,
+                                   .parent = frames_[i].parent,
+                                   .address = names[i].address,
+                                   .function = writer.intern(names[i].function),
+                                   .module = writer.intern(modules_[frames_[i].module]),
+                                   .file = writer.intern(names[i].file),
+                                   .line = names[i].line});
+  }
+  access.countRows(frames_.size());
 }
 
 }  // namespace lacuna::collector::sampler

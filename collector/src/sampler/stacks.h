@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lacuna/prof/recording.h"
+#include "symbols/symbolizer.h"
 
 namespace lacuna::collector::sampler {
 
@@ -36,9 +39,16 @@ class Stacks {
   std::uint32_t moduleOf(const std::string& path);
   /// The innermost frame of a chain given from the inside out; none for an empty one.
   prof::FrameId add(const AddressSpace& space, const std::vector<std::uint64_t>& chain, prof::Drainer::Access& access);
-  /// The frames, with their names. Takes time: it reads the symbols of each library.
-  void write(prof::Drainer& drainer) const;
+  /// The names of the frames, in their order. Takes time: it reads the symbols of each library.
+  [[nodiscard]] std::vector<symbols::Symbol> name() const;
+  void write(const std::vector<symbols::Symbol>& names, prof::Drainer::Access& access) const;
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
+
+  /// What is new since the last call, as bytes to be kept one behind the other for load().
+  std::string takeJournal() { return std::exchange(journal_, {}); }
+  /// Makes an empty one what the journal tells, as far as it goes, but for frames numbered `end` and above. False when
+  /// something in it makes no sense; what stood before that is there.
+  bool load(std::string_view journal, prof::FrameId end);
 
  private:
   struct Frame {
@@ -59,7 +69,11 @@ class Stacks {
   std::vector<std::string> modules_{std::string()};
   std::unordered_map<std::string, std::uint32_t> moduleIds_;
   std::unordered_map<Key, prof::FrameId, Hash> ids_;
+  void keepModule(const std::string& path);
+  void keepFrame(const Frame& frame);
+
   std::vector<Frame> frames_;
+  std::string journal_;
 };
 
 }  // namespace lacuna::collector::sampler

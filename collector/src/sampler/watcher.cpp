@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <iterator>
@@ -29,15 +28,17 @@ prof::TimeNs nowNs() {
   return now.tv_sec * prof::TimeNs{1'000'000'000} + now.tv_nsec;
 }
 
-bool wantsScan() {
-  const char* wanted = std::getenv("LACUNA_SAMPLER");
-  return wanted != nullptr && std::strcmp(wanted, "proc") == 0;
-}
-
 }  // namespace
 
-Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control)
-    : options_(options), drainer_(drainer), control_(control), tree_(options.samplePeriodNs) {}
+Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control,
+                 std::filesystem::path recording, Choice sampler)
+    : options_(options),
+      drainer_(drainer),
+      control_(control),
+      recording_(std::move(recording)),
+      sampler_(std::move(sampler)),
+      tree_(options.samplePeriodNs),
+      frames_(Journal::framesOf(recording_)) {}
 
 Watcher::~Watcher() {
   stopping_ = true;
@@ -45,35 +46,65 @@ Watcher::~Watcher() {
 }
 
 void Watcher::start(pid_t pid) {
-  const bool samples = options_.sources.samples;
+  if (sampler_.use == Sampler::Perf) {
+    startKernel(pid);
+  } else {
+    startLooking(pid);
+  }
+  if (options_.sources.samples) {
+    noteSource(rings_.isOpen() ? "perf" : timers_ ? "timer" : "proc");
+    if ((rings_.isOpen() || timers_) && !symbols::Symbolizer::available()) {
+      notes_.push_back(
+          "CPU samples have addresses, not names: this lacuna was built without elfutils. Remedy: install libdw-dev "
+          "and build it again.");
+    }
+  }
+  thread_ = std::thread([this] { work(); });
+}
+
+void Watcher::startKernel(pid_t pid) {
   PerfRecord first;
   first.kind = PerfRecord::Kind::Fork;
   first.timeNs = nowNs();
   first.pid = first.tid = static_cast<std::uint32_t>(pid);
-  int error = wantsScan() ? EPERM : rings_.open(pid, samples ? options_.samplePeriodNs : 0);
-  if (error == 0) {
-    pending_.push_back(first);
-    if (samples && !rings_.seesKernel()) {
-      notes_.push_back(
-          "CPU samples leave out the time that programs spend in the kernel (perf_event_paranoid). Remedy: sudo sysctl "
-          "kernel.perf_event_paranoid=1");
-    }
-    if (samples && !symbols::Symbolizer::available()) {
-      notes_.push_back(
-          "CPU samples have addresses, not names: this lacuna was built without elfutils. Remedy: install libdw-dev "
-          "and "
-          "build it again.");
-    }
-  } else {
-    scan_.emplace(static_cast<std::uint32_t>(pid), samples);
-    if (samples) {
-      notes_.push_back(fmt::format(
-          "the kernel's CPU samples cannot be had ({}), so threads were looked at every 10 ms in /proc: states "
-          "and CPU time, no call stacks. lacuna doctor says what to do.",
-          std::strerror(error)));
-    }
+  const bool samples = options_.sources.samples;
+  if (const int error = rings_.open(pid, samples ? options_.samplePeriodNs : 0); error != 0) {
+    sampler_ = {Sampler::Proc, fmt::format("perf_event_open: {}", std::strerror(error))};
+    return startLooking(pid);
   }
-  thread_ = std::thread([this] { work(); });
+  pending_.push_back(first);
+  if (samples && !rings_.seesKernel()) {
+    notes_.push_back(
+        "CPU samples leave out the time that programs spend in the kernel (perf_event_paranoid). Remedy: sudo sysctl "
+        "kernel.perf_event_paranoid=1");
+  }
+}
+
+void Watcher::startLooking(pid_t pid) {
+  const bool samples = options_.sources.samples;
+  scan_.emplace(static_cast<std::uint32_t>(pid), samples);
+  if (!samples) return;
+  const std::string why = sampler_.why.empty() ? "as asked for" : sampler_.why;
+  if (sampler_.use == Sampler::Timer) {
+    timers_.emplace(prof::segmentFolder(recording_), *scan_);
+    notes_.push_back(fmt::format(
+        "CPU samples come from timers in the programs ({}): the kernel's tick bounds how many there are, and thread "
+        "states were looked at every 10 ms in /proc.{}",
+        why, sampler_.why.empty() ? "" : " lacuna doctor says how to have the kernel's samples."));
+  } else {
+    notes_.push_back(
+        fmt::format("threads were looked at every 10 ms in /proc ({}): states and CPU time, no call stacks.{}", why,
+                    sampler_.why.empty() ? "" : " lacuna doctor says what to do."));
+  }
+}
+
+/// Who reads the trace should know what its samples are.
+void Watcher::noteSource(std::string_view name) {
+  drainer_.with([&](prof::Drainer::Access& access) {
+    prof::Writer& out = access.writer();
+    out.append(prof::Environment{.key = out.intern("cpu_samples.source"), .value = out.intern(name)});
+    access.countRows(1);
+  });
 }
 
 void Watcher::work() {
@@ -99,7 +130,7 @@ void Watcher::lookAround(prof::TimeNs now) {
   const std::int64_t scanEvery = options_.sources.samples ? kStateEveryNs : kLookEveryNs;
   if (scan_ && now - scannedNs_ >= scanEvery) {
     scannedNs_ = now;
-    scan_->look(now, pending_);
+    look(now);
   }
   if (!options_.sources.counters || now - countedNs_ < countEveryNs_) return;
   countedNs_ = now;
@@ -112,6 +143,12 @@ void Watcher::lookAround(prof::TimeNs now) {
   countEveryNs_ = std::max(kLookEveryNs, 20 * (nowNs() - now));
 }
 
+void Watcher::look(prof::TimeNs now) {
+  // Processes that tell of themselves first: they know since when they are here.
+  if (timers_) timers_->look(now, pending_);
+  scan_->look(now, control_.enabled.load(std::memory_order_relaxed) != 0, pending_);
+}
+
 void Watcher::collect(prof::TimeNs untilNs) {
   if (rings_.isOpen()) rings_.read(pending_);
   std::stable_sort(pending_.begin(), pending_.end(),
@@ -122,6 +159,8 @@ void Watcher::collect(prof::TimeNs untilNs) {
   const bool recording = control_.enabled.load(std::memory_order_relaxed) != 0;
   drainer_.with([&](prof::Drainer::Access& access) {
     for (auto at = pending_.begin(); at != end; ++at) tree_.take(*at, recording, access);
+    // Before anybody can save a state of the trace that needs them.
+    frames_.append(tree_.stacks().takeJournal());
   });
   pending_.erase(pending_.begin(), end);
 }
@@ -131,11 +170,18 @@ void Watcher::finish() {
   stopping_ = true;
   thread_.join();
   const prof::TimeNs now = nowNs();
-  if (scan_) scan_->look(now, pending_);
+  if (scan_) look(now);
+  if (timers_ && timers_->untimed() > 0) {
+    notes_.push_back(
+        fmt::format("{} threads have no call stacks, for the kernel gave them no timer. Remedy: raise ulimit -i",
+                    timers_->untimed()));
+  }
   collect(kForever);
   drainer_.with([&](prof::Drainer::Access& access) { tree_.finish(now, access); });
   rings_.close();
-  if (tree_.stacks().size() > 0) tree_.stacks().write(drainer_);
+  if (tree_.stacks().size() == 0) return;
+  const auto names = tree_.stacks().name();
+  drainer_.with([&](prof::Drainer::Access& access) { tree_.stacks().write(names, access); });
 }
 
 }  // namespace lacuna::collector::sampler

@@ -5,8 +5,10 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -16,8 +18,11 @@
 #include "lacuna/prof/recording.h"
 #include "proc/counters.h"
 #include "proc/scan.h"
+#include "sampler/choice.h"
+#include "sampler/journal.h"
 #include "sampler/perf_ring.h"
 #include "sampler/process_tree.h"
+#include "timer/rings.h"
 
 namespace lacuna::collector::sampler {
 
@@ -25,8 +30,10 @@ namespace lacuna::collector::sampler {
 /// start() and finish(). Construct after SignalRelay.
 class Watcher {
  public:
-  /// `drainer` and `control` outlive it.
-  Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control);
+  /// `drainer` and `control` outlive it. `sampler` is where CPU samples come from,
+  /// where they are wanted.
+  Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control, std::filesystem::path recording,
+          Choice sampler);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher();
@@ -39,16 +46,24 @@ class Watcher {
   [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }
 
  private:
+  void startKernel(pid_t pid);
+  void startLooking(pid_t pid);
+  void noteSource(std::string_view name);
   void work();
   void collect(prof::TimeNs untilNs);
   void lookAround(prof::TimeNs nowNs);
+  void look(prof::TimeNs nowNs);
 
   const RunOptions& options_;
   prof::Drainer& drainer_;
   const Control& control_;
+  std::filesystem::path recording_;
+  Choice sampler_;
   PerfRings rings_;
   std::optional<proc::Scan> scan_;
+  std::optional<timer::Rings> timers_;
   ProcessTree tree_;
+  Journal frames_;  ///< for a recovery
   proc::Counters counters_;
   std::optional<gpu::GpuCounters> gpus_;
   std::vector<PerfRecord> pending_;

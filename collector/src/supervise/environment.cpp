@@ -15,6 +15,8 @@
 #include <iterator>
 #include <optional>
 
+#include "timer/ring.h"
+
 namespace lacuna::collector {
 namespace {
 
@@ -107,6 +109,30 @@ prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injecti
   change(environment, "PYTHONPATH", [&](const std::string& users) {
     return users.empty() ? hook.string() : fmt::format("{}:{}", hook.string(), users);
   });
+  return {};
+}
+
+prof::Status addTimerSampler(ChildEnvironment& environment, const fs::path& injection, const fs::path& folder,
+                             std::int64_t periodNs) {
+  const fs::path library = injection.parent_path() / "liblacuna_sampler.so";
+  std::error_code error;
+  if (!fs::exists(library, error)) {
+    return prof::Error{fmt::format("{} is not there. Remedy: install lacuna as a whole.", library.string())};
+  }
+  if (library.string().find_first_of(": ") != std::string::npos) {
+    return prof::Error{fmt::format(
+        "{} cannot be preloaded, for there is a space or a colon in its name. Remedy: install lacuna elsewhere.",
+        library.string())};
+  }
+  change(environment, "LD_PRELOAD", [&](const std::string& users) {
+    return users.empty() ? library.string() : fmt::format("{}:{}", users, library.string());
+  });
+  // A program with the address sanitizer refuses to start when any library stands before the sanitizer's own.
+  change(environment, "ASAN_OPTIONS", [&](const std::string& users) {
+    return users.empty() ? "verify_asan_link_order=0" : fmt::format("{}:verify_asan_link_order=0", users);
+  });
+  change(environment, timer::kFolderVariable, [&](const std::string&) { return folder.string(); });
+  change(environment, timer::kPeriodVariable, [&](const std::string&) { return std::to_string(periodNs); });
   return {};
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -28,6 +29,11 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::fil
 prof::Status addTorchHook(ChildEnvironment& environment, const std::filesystem::path& injection);
 /// Lets the CUDA timeline keep what CUPTI hands over in `folder`, beside what the user may have set for it.
 void addRawCapture(ChildEnvironment& environment, const std::filesystem::path& folder);
+
+/// Lets each process sample itself: preloads our library for that, behind what the user preloads, and tells it where to
+/// write and how often. Fails with a remedy when the library is not beside the injected one or cannot be named.
+prof::Status addTimerSampler(ChildEnvironment& environment, const std::filesystem::path& injection,
+                             const std::filesystem::path& folder, std::int64_t periodNs);
 
 /// The injected library beside this program (build tree or installed), or where LACUNA_INJECTION points. Fails with a
 /// remedy when it is missing or is not such a library.

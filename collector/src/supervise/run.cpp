@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "sampler/choice.h"
 #include "sampler/watcher.h"
 #include "supervise/child.h"
 #include "supervise/control_file.h"
@@ -161,8 +162,13 @@ class Supervisor {
     return variables;
   }
 
-  prof::Status addExtras(ChildEnvironment& environment, const fs::path& injection) const {
+  prof::Status addExtras(ChildEnvironment& environment, const fs::path& injection) {
     if (!options_.rawCapture.empty()) addRawCapture(environment, rawCapture_);
+    if (sampler_.use == Sampler::Timer) {
+      auto status = addTimerSampler(environment, injection, prof::segmentFolder(recording_), options_.samplePeriodNs);
+      if (!status && options_.sampler == Sampler::Timer) return status;
+      if (!status) sampler_ = {Sampler::Proc, fmt::format("{}; {}", sampler_.why, status.error().message)};
+    }
     return options_.torch ? addTorchHook(environment, injection) : prof::Status();
   }
 
@@ -189,6 +195,9 @@ class Supervisor {
   prof::Status start(const Program& program) {
     auto injection = findInjection();
     if (!injection) return injection.error();
+    auto sampler = sampler::chooseSampler(options_);
+    if (!sampler) return sampler.error();
+    sampler_ = *sampler;
     auto environment = childEnvironment(environ, *injection, sessionVariables(), options_.sources);
     if (!environment) return environment.error();
     if (auto status = addExtras(*environment, *injection); !status) return status.error();
@@ -202,7 +211,7 @@ class Supervisor {
     request.environment = std::move(environment->variables);
     request.signalMask = signals_.callersMask();
     if (drainer_ && (options_.sources.samples || options_.sources.counters)) {
-      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->());
+      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(), recording_, sampler_);
       request.beforeExec = [this](pid_t child) { watcher_->start(child); };
     }
     auto pid = spawn(request);
@@ -335,6 +344,7 @@ class Supervisor {
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
+  sampler::Choice sampler_;
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;
   bool running_ = true;

@@ -130,6 +130,12 @@ Status createRecording(const fs::path& directory, const RecordingOptions& option
   return replaceFile(directory / kSettingsFile, {reinterpret_cast<const char*>(&settings), sizeof settings});
 }
 
+fs::path segmentFolder(const fs::path& directory) {
+  std::error_code error;
+  const fs::path shared = fs::read_symlink(directory / kSharedLink, error);
+  return error ? directory : shared;
+}
+
 Status removeRecording(const fs::path& directory) {
   const Result<Settings> settings = readSettings(directory);
   if (!settings.ok()) return settings.status();

@@ -8,12 +8,14 @@
 #include <optional>
 #include <thread>
 
+#include "record/book_access.h"
 #include "record/drain_core.h"
 
 namespace fs = std::filesystem;
 
 namespace lacuna::prof {
 
+using recording::BookAccess;
 using recording::DrainCore;
 using recording::DrainLock;
 
@@ -21,49 +23,6 @@ namespace {
 
 constexpr auto kShortPause = std::chrono::milliseconds(2);
 constexpr auto kLongPause = std::chrono::milliseconds(20);
-
-class BookAccess final : public Drainer::Access {
- public:
-  explicit BookAccess(recording::TraceBook& book) : book_(book) {}
-  Writer& writer() override { return book_.writer(); }
-  ProcessId process(std::uint32_t osPid) override { return book_.processOf(osPid); }
-  ThreadId thread(std::uint32_t osPid, std::uint32_t osTid) override {
-    return book_.threadOf(book_.processOf(osPid), osTid);
-  }
-  DeviceId newDevice() override { return DeviceId{book_.newNumber(recording::Numbered::Device)}; }
-  QueueId newQueue() override { return QueueId{book_.newNumber(recording::Numbered::Queue)}; }
-  TrackId newTrack() override { return TrackId{book_.newNumber(recording::Numbered::Track)}; }
-  FrameId newFrame() override { return FrameId{book_.newNumber(recording::Numbered::Frame)}; }
-  std::optional<DeviceId> deviceOf(const std::string& uuid) const override { return book_.deviceOf(uuid); }
-
-  ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) override {
-    return book_.beginProcess(osPid, parent, startNs);
-  }
-  ProcessId execProcess(ProcessId process, TimeNs timeNs) override { return book_.execProcess(process, timeNs); }
-  void nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) override {
-    recording::ProcessInfo& info = book_.processInfo(process);
-    // A recorder knows the program by its own name.
-    if (info.recorded && !info.name.empty()) return;
-    if (!name.empty()) info.name = name;
-    if (!commandLine.empty()) info.commandLine = commandLine;
-  }
-  void endProcess(ProcessId process, TimeNs endNs) override { book_.processInfo(process).endNs = endNs; }
-  ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) override {
-    return book_.beginThread(process, osTid, startNs);
-  }
-  void nameThread(ThreadId thread, std::string_view name) override {
-    recording::ThreadInfo& info = book_.threadInfo(thread);
-    if (!info.named) info.name = name;
-  }
-  void endThread(ThreadId thread, TimeNs endNs) override { book_.threadInfo(thread).exitNs = endNs; }
-  void drop(TimeNs timeNs, std::uint64_t count, std::string_view reason) override {
-    book_.drop(timeNs, {}, {}, count, reason);
-  }
-  void countRows(std::uint64_t rows) override { book_.stats().rows += rows; }
-
- private:
-  recording::TraceBook& book_;
-};
 
 }  // namespace
 

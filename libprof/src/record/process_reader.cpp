@@ -226,7 +226,8 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
     const std::string_view text = tables_.rawText(name);
     if (!text.empty()) info.name = text;
     info.named = true;
-  } else if (!info.named) {
+  } else if (!info.named && info.name.empty()) {
+    // Read when the thread joined: what was seen from outside since is newer.
     info.name = boundedText(entry.comm);
   }
   book_.leaveThread(thread.id);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lacuna/prof/reader.h"
+#include "record/book_access.h"
 #include "record/drain_core.h"
 
 namespace fs = std::filesystem;
@@ -70,7 +71,8 @@ Status refuseWhileAlive(DrainCore& core, const fs::path& directory) {
 
 }  // namespace
 
-Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bool keep) {
+Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bool keep,
+                           const std::function<void(Drainer::Access&)>& add) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
   if (!settings.ok()) return settings.status().error();
   const Result<recording::DrainLock> lock = recording::DrainLock::take(directory);
@@ -90,6 +92,10 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bo
   DrainCore core({directory, false}, std::move(*writer), {});
   if (status.ok() && bytes > 0) status = core.resume(*checkpoint);
   if (status.ok()) status = refuseWhileAlive(core, directory);
+  if (status.ok() && add) {
+    recording::BookAccess access(core.book());
+    add(access);
+  }
   if (status.ok()) status = core.finish();
   std::error_code error;
   if (status.ok()) fs::rename(temporary, output, error);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "record/book_access.h"
 #include "record/saver.h"
 
 namespace lacuna::prof::recording {
@@ -260,6 +261,19 @@ void TraceBook::load(Loader& loader) {
     const auto pid = loader.get<std::uint32_t>();
     exitCodes_[pid] = loader.get<std::int32_t>();
   });
+}
+
+void BookAccess::nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) {
+  ProcessInfo& info = book_.processInfo(process);
+  // A recorder knows the program by its own name.
+  if (info.recorded && !info.name.empty()) return;
+  if (!name.empty()) info.name = name;
+  if (!commandLine.empty()) info.commandLine = commandLine;
+}
+
+void BookAccess::nameThread(ThreadId thread, std::string_view name) {
+  ThreadInfo& info = book_.threadInfo(thread);
+  if (!info.named) info.name = name;
 }
 
 }  // namespace lacuna::prof::recording

@@ -11,6 +11,8 @@
 #include "sampler/perf_record.h"
 #include "sampler/stacks.h"
 #include "symbols/symbolizer.h"
+#include "timer/rings.h"
+#include "timer/walk.h"
 
 namespace lacuna::collector {
 namespace {
@@ -111,6 +113,133 @@ TEST(Symbolizer, FindsAFunctionOfThisProgram) {
     found = symbolizer.find("/proc/self/exe", offset).function == "main";
   }
   EXPECT_TRUE(found);
+}
+
+/// Numbers frames and keeps what is written.
+class Frames final : public prof::Drainer::Access {
+ public:
+  prof::Writer& writer() override { return *writer_; }
+  prof::FrameId newFrame() override { return prof::FrameId{++last_}; }
+  prof::ProcessId process(std::uint32_t) override { return {}; }
+  prof::ThreadId thread(std::uint32_t, std::uint32_t) override { return {}; }
+  prof::DeviceId newDevice() override { return {}; }
+  prof::QueueId newQueue() override { return {}; }
+  prof::TrackId newTrack() override { return {}; }
+  std::optional<prof::DeviceId> deviceOf(const std::string&) const override { return {}; }
+  prof::ProcessId beginProcess(std::uint32_t, prof::ProcessId, prof::TimeNs) override { return {}; }
+  prof::ProcessId execProcess(prof::ProcessId id, prof::TimeNs) override { return id; }
+  void nameProcess(prof::ProcessId, std::string_view, std::string_view) override {}
+  void endProcess(prof::ProcessId, prof::TimeNs) override {}
+  prof::ThreadId beginThread(prof::ProcessId, std::uint32_t, prof::TimeNs) override { return {}; }
+  void nameThread(prof::ThreadId, std::string_view) override {}
+  void endThread(prof::ThreadId, prof::TimeNs) override {}
+  void drop(prof::TimeNs, std::uint64_t, std::string_view) override {}
+  void countRows(std::uint64_t) override {}
+
+ private:
+  prof::Writer* writer_ = nullptr;
+  std::uint32_t last_ = 0;
+};
+
+TEST(Stacks, AreTheSameFromTheirJournalWhereverItIsCut) {
+  sampler::Stacks stacks;
+  AddressSpace space;
+  space.map(0x1000, {0x2000, 0, stacks.moduleOf("/bin/a")});
+  space.map(0x5000, {0x6000, 0x400, stacks.moduleOf("/lib/b")});
+  Frames access;
+  stacks.add(space, {0x1010, 0x5020, 0x1030}, access);
+  std::string journal = stacks.takeJournal();
+  stacks.add(space, {0x1040, 0x5020, 0x1030}, access);
+  journal += stacks.takeJournal();
+  EXPECT_TRUE(stacks.takeJournal().empty());
+
+  sampler::Stacks again;
+  ASSERT_TRUE(again.load(journal, prof::FrameId{100}));
+  EXPECT_EQ(again.size(), stacks.size());
+  const auto expected = stacks.name(), found = again.name();
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i].address, expected[i].address);
+
+  for (std::size_t cut = 0; cut < journal.size(); ++cut) {
+    sampler::Stacks part;
+    EXPECT_TRUE(part.load(std::string_view(journal).substr(0, cut), prof::FrameId{100})) << cut;
+    EXPECT_LT(part.size(), stacks.size());
+  }
+  sampler::Stacks early;
+  ASSERT_TRUE(early.load(journal, prof::FrameId{3}));
+  EXPECT_EQ(early.size(), 2u) << "the frames that the trace knew";
+}
+
+TEST(Stacks, RefuseAJournalThatMakesNoSense) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes(random() % 64, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    sampler::Stacks stacks;
+    static_cast<void>(stacks.load(bytes, prof::FrameId{100}));
+    EXPECT_LE(stacks.size(), bytes.size());
+  }
+  sampler::Stacks stacks;
+  EXPECT_FALSE(stacks.load(std::string("\x07 what is this"), prof::FrameId{100}));
+}
+
+/// A stack as an array: words above one another, a frame being the caller's frame pointer and the return address.
+class HandMadeStack {
+ public:
+  explicit HandMadeStack(std::size_t words) : words_(words) {}
+  std::uintptr_t at(std::size_t word) const { return reinterpret_cast<std::uintptr_t>(words_.data() + word); }
+  void frame(std::size_t word, std::uintptr_t callers, std::uintptr_t returns) {
+    words_[word] = callers;
+    words_[word + 1] = returns;
+  }
+  std::vector<std::uint64_t> walk(std::uintptr_t stackPointer, std::uintptr_t framePointer,
+                                  std::size_t room = 60) const {
+    std::vector<std::uint64_t> frames(room);
+    const timer::StackBounds bounds{at(0), at(words_.size())};
+    frames.resize(timer::walkFramePointers(0x77, stackPointer, framePointer, bounds, frames.data(), room));
+    return frames;
+  }
+
+ private:
+  std::vector<std::uintptr_t> words_;
+};
+
+TEST(FramePointers, LeadOutwardsToTheEndOfTheStack) {
+  HandMadeStack stack(16);
+  stack.frame(4, stack.at(8), 0x100);
+  stack.frame(8, stack.at(14), 0x200);
+  stack.frame(14, 0, 0x300);
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4)), (std::vector<std::uint64_t>{0x77, 0x100, 0x200, 0x300}));
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4), 2), (std::vector<std::uint64_t>{0x77, 0x100}));
+}
+
+TEST(FramePointers, AreNotFollowedWhereTheyMakeNoSense) {
+  HandMadeStack stack(16);
+  const std::vector<std::uint64_t> alone{0x77};
+  EXPECT_EQ(stack.walk(stack.at(2), 0x5), alone) << "a register that holds something else";
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4) + 1), alone) << "not at a word";
+  EXPECT_EQ(stack.walk(stack.at(6), stack.at(4)), alone) << "below what is alive";
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(15)), alone) << "across the end of the stack";
+  EXPECT_EQ(stack.walk(stack.at(2), ~std::uintptr_t{7}), alone);
+  EXPECT_EQ(stack.walk(0x1000, stack.at(4)), alone) << "on another stack";
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4), 0), std::vector<std::uint64_t>());
+  stack.frame(4, stack.at(4), 0x100);
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4)), (std::vector<std::uint64_t>{0x77, 0x100})) << "in a circle";
+}
+
+TEST(Maps, TellWhereCodeLies) {
+  const auto pieces = timer::parseMaps(
+      "7f00-7fff r-xp 00001000 08:01 42                         /usr/lib/a library.so\n"
+      "1000-2000 r--p 00000000 08:01 43                         /bin/true\n"
+      "3000-4000 r-xp 00000000 00:00 0 \n"
+      "no line at all\n"
+      "ffff600000-ffff601000 r-xp 00000000 00:00 0                  [vdso]");
+  ASSERT_EQ(pieces.size(), 3u);
+  EXPECT_EQ(pieces[0].start, 0x3000u);
+  EXPECT_EQ(pieces[0].path, "");
+  EXPECT_EQ(pieces[1].end, 0x7fffu);
+  EXPECT_EQ(pieces[1].offset, 0x1000u);
+  EXPECT_EQ(pieces[1].path, "/usr/lib/a library.so");
+  EXPECT_EQ(pieces[2].path, "[vdso]");
 }
 
 }  // namespace

@@ -35,6 +35,16 @@ prof::Result<std::uint64_t> parseBytes(std::string_view text);
 /// Reads "90", "90s", "1.5m", "2h", "500ms" as nanoseconds.
 prof::Result<std::int64_t> parseDuration(std::string_view text);
 
+/// Where CPU samples come from.
+enum class Sampler : std::uint8_t {
+  Auto,   ///< the kernel where it permits, else timers
+  Perf,   ///< the kernel: perf_event_open
+  Timer,  ///< a timer in each thread of the programs
+  Proc,   ///< looking at /proc: no stacks
+};
+/// Reads "auto", "perf", "timer" or "proc".
+prof::Result<Sampler> parseSampler(std::string_view word);
+
 /// When a flight recorder writes what it holds.
 struct DumpOn {
   bool signal = false;    ///< SIGUSR2 to the supervisor, which then keeps it from the program
@@ -54,6 +64,7 @@ struct RunOptions {
   std::int64_t delayNs = 0;
   std::string captureRange;                 ///< record only while a range of this name is open
   std::int64_t samplePeriodNs = 1'000'000;  ///< CPU time between two samples
+  Sampler sampler = Sampler::Auto;
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
   DumpOn dumpOn;

@@ -43,6 +43,9 @@ Status createRecording(const std::filesystem::path& directory, const RecordingOp
 /// Deletes a recording, shared memory included. Processes that still record lose what they record from here on.
 Status removeRecording(const std::filesystem::path& directory);
 
+/// Where what is in flight is kept: shared memory, or the directory itself. Files that others put there go with it.
+std::filesystem::path segmentFolder(const std::filesystem::path& directory);
+
 struct DrainStats {
   std::uint64_t records = 0;    ///< records read from segments (a range is two)
   std::uint64_t rows = 0;       ///< rows given to the trace
@@ -158,8 +161,9 @@ class FlightTrimmer {
 
 /// Makes a trace of a recording whose drainer died: continues from what it had written to its own trace (found through
 /// the recording), so that nothing is lost or doubled. Refuses while a process still records or a drainer still drains.
-/// With `keep` the recording is left in place.
+/// With `keep` the recording is left in place. `add` may append what somebody outside had kept beside the recording:
+/// it is called when what the dead drainer had written is in the new trace, and before the rest is drained.
 Result<DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
-                           bool keep = false);
+                           bool keep = false, const std::function<void(Drainer::Access&)>& add = {});
 
 }  // namespace lacuna::prof

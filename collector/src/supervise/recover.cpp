@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/collector/recover.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "sampler/journal.h"
+#include "sampler/stacks.h"
+
+namespace lacuna::collector {
+
+prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
+                                       bool keep) {
+  std::ifstream file(sampler::Journal::framesOf(directory), std::ios::binary);
+  const std::string journal{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return prof::recover(directory, output, keep, [&](prof::Drainer::Access& access) {
+    // Frames are in the journal before they are in the trace: those that the trace does not know yet are of samples
+    // that are lost, and their numbers will be given to others.
+    sampler::Stacks stacks;
+    if (journal.empty()) return;
+    if (!stacks.load(journal, access.newFrame())) {
+      access.drop(0, 1, "the stack frames beside the recording are damaged");
+    }
+    if (stacks.size() > 0) stacks.write(stacks.name(), access);
+  });
+}
+
+}  // namespace lacuna::collector

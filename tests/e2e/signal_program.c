@@ -1,0 +1,71 @@
+/* SPDX-FileCopyrightText: The Lacuna authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* A program with signals of its own: handles SIGPROF and every real-time signal but `signal_program FREE` of them,
+ * computes for a while, and ends with 0 when none came that it did not send, and each came that it did. `rude` as a
+ * second argument: ends by a real-time signal that it does not handle. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static volatile sig_atomic_t came[128];
+static void onSignal(int number) {
+  ++came[number];
+}
+
+static volatile unsigned long spun;
+__attribute__((noinline)) void signalSpin(double ms) {
+  struct timespec time;
+  double end = 0, now = 0;
+  do {
+    for (int i = 0; i < 10000; ++i) spun = spun * 3 + 1;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    now = (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+    if (end == 0) end = now + ms;
+  } while (now < end);
+}
+
+static void* worker(void* unused) {
+  signalSpin(100);
+  return unused;
+}
+
+int main(int argc, char** argv) {
+  const int spare = argc > 1 ? atoi(argv[1]) : 0;
+  if (argc > 2 && strcmp(argv[2], "rude") == 0) {
+    /* The one that a library in here would most likely have chosen for itself. */
+    raise(SIGRTMAX - 1);
+    return 9;
+  }
+  pthread_t early, late;
+  pthread_create(&early, NULL, worker, NULL);
+  signalSpin(50);
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = onSignal;
+  sigaction(SIGPROF, &action, NULL);
+  for (int number = SIGRTMIN + spare; number <= SIGRTMAX; ++number) {
+    /* Both ways to ask for one. */
+    if (number % 2 == 0) {
+      sigaction(number, &action, NULL);
+    } else {
+      signal(number, onSignal);
+    }
+  }
+  pthread_create(&late, NULL, worker, NULL);
+  signalSpin(100);
+  pthread_join(early, NULL);
+  pthread_join(late, NULL);
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (came[number] != 0) return printf("a stray signal %d\n", number), 1;
+  }
+  for (int number = SIGRTMIN + spare; number <= SIGRTMAX; ++number) {
+    raise(number);
+    if (came[number] != 1) return printf("signal %d came %d times\n", number, (int)came[number]), 2;
+  }
+  return 0;
+}
