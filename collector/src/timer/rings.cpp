@@ -3,7 +3,6 @@
 #include "timer/rings.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -200,7 +199,7 @@ void Rings::tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::
 bool Rings::refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   if (source.mapsReadNs == 0 || nowNs - source.mapsReadNs >= kMapsEveryNs) {
     source.mapsReadNs = nowNs;
-    const std::string maps = proc::read(fmt::format("/proc/{}/maps", source.pid));
+    const std::string maps = proc::read("/proc/" + std::to_string(source.pid) + "/maps");
     if (!maps.empty()) {
       learnCode(source, maps, timeNs, into);
       return true;
