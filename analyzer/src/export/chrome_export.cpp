@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "export/export_meter.h"
@@ -97,17 +98,27 @@ class ChromeExport {
     return found == environment_.end() ? std::to_string(number) : std::string(found->second);
   }
 
-  /// A device as a pid: the number alone is a CUDA device, as Kineto has it; others of ours say what they are, such as
-  /// "cpu:0@1234" for the CPU device of a process.
-  std::string deviceToken(const prof::Device& device) const {
-    const bool isNumber = device.kind == prof::DeviceKind::Cuda || isKineto_;
-    if (isNumber || environment_.contains(fmt::format("chrome.device.{}", device.id.value))) {
-      return token("device", device.id.value, device.index);
-    }
+  /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours say what they are, such as
+  /// "cpu:0@1234" for the CPU device of a process, and "cuda:0#2" is the second device of a merged trace that is
+  /// cuda:0.
+  void nameDevice(const prof::Device& device) {
+    const std::string given = fmt::format("chrome.device.{}", device.id.value);
+    const bool isNumber = device.kind == prof::DeviceKind::Cuda || (isKineto_ && device.kind == prof::DeviceKind::Rocm);
+    std::string name = isNumber || environment_.contains(given) ? token("device", device.id.value, device.index)
+                                                                : quotedDevice(device, "");
+    for (int copy = 2; !deviceTokensTaken_.insert(name).second; ++copy)
+      name = quotedDevice(device, fmt::format("#{}", copy));
+    deviceTokens_[device.id] = name;
+  }
+  std::string quotedDevice(const prof::Device& device, std::string_view suffix) const {
     const auto kind = static_cast<std::size_t>(device.kind);
     const auto owner = pids_.find(device.process);
-    return fmt::format("\"{}:{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
-                       owner == pids_.end() ? "" : fmt::format("@{}", owner->second));
+    return fmt::format("\"{}:{}{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
+                       owner == pids_.end() ? "" : fmt::format("@{}", owner->second), suffix);
+  }
+  std::string deviceToken(const prof::Device& device) const {
+    const auto found = deviceTokens_.find(device.id);
+    return found == deviceTokens_.end() ? token("device", device.id.value, device.index) : found->second;
   }
 
   void readPlaces() {
@@ -127,6 +138,7 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
       const auto row = store_.row<prof::Device>(i);
       devices_[row.id] = row;
+      nameDevice(row);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
@@ -484,6 +496,8 @@ class ChromeExport {
   std::unordered_map<prof::ThreadId, Place> threads_;
   std::unordered_map<prof::QueueId, Place> queues_;
   std::map<prof::DeviceId, prof::Device> devices_;
+  std::map<prof::DeviceId, std::string> deviceTokens_;
+  std::set<std::string> deviceTokensTaken_;
   std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
 
   std::unordered_map<prof::ProcessId, std::string> pids_;

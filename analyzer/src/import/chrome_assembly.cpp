@@ -259,13 +259,16 @@ prof::ProcessId ChromeAssembly::processFor(const std::string& pid) {
   return at->second;
 }
 
-/// Our exports call the CPU device of process 1234 "cpu:0@1234".
+/// Our exports call the CPU device of process 1234 "cpu:0@1234", and the second device that is cuda:0 "cuda:0#2".
 void ChromeAssembly::readDeviceName(std::string_view token, prof::Device& device) {
-  static constexpr std::pair<std::string_view, prof::DeviceKind> kKinds[] = {
-      {"\"device:", prof::DeviceKind::Other}, {"\"cpu:", prof::DeviceKind::Cpu}, {"\"rocm:", prof::DeviceKind::Rocm}};
+  static constexpr std::pair<std::string_view, prof::DeviceKind> kKinds[] = {{"\"device:", prof::DeviceKind::Other},
+                                                                             {"\"cpu:", prof::DeviceKind::Cpu},
+                                                                             {"\"cuda:", prof::DeviceKind::Cuda},
+                                                                             {"\"rocm:", prof::DeviceKind::Rocm}};
   for (const auto& [prefix, kind] : kKinds) {
     if (!token.starts_with(prefix) || !token.ends_with('"')) continue;
-    const std::string_view rest = token.substr(prefix.size(), token.size() - prefix.size() - 1);
+    std::string_view rest = token.substr(prefix.size(), token.size() - prefix.size() - 1);
+    rest = rest.substr(0, rest.find('#'));
     const std::size_t at = rest.find('@');
     const auto index = smallNumber(std::string(rest.substr(0, at)));
     if (!index) return;

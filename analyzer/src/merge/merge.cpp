@@ -20,6 +20,8 @@ using namespace prof;
 
 namespace {
 
+constexpr std::string_view kFormatKey = "source.format";
+
 /// Keys of environment rows that end in the id of a place.
 constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {{{"chrome.pid.", Refers::Process},
                                                                             {"chrome.tid.", Refers::Thread},
@@ -29,7 +31,8 @@ constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {{{"ch
 /// Appends the rows of one trace after the other.
 class Merge {
  public:
-  explicit Merge(std::size_t inputs) : isAlone_(inputs < 2) {}
+  /// `sameFormat`: all inputs came from files of one kind, so that the merged trace can be written as such a file.
+  Merge(std::size_t inputs, bool sameFormat) : isAlone_(inputs < 2), sameFormat_(sameFormat) {}
 
   void add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
     store_ = &store;
@@ -127,7 +130,8 @@ class Merge {
       std::from_chars(text.data() + prefix.size(), text.data() + text.size(), id);
       return builder_.intern(fmt::format("{}{}", prefix, mapped(refers, id)));
     }
-    const bool isShared = text == "chrome.metadata" || text == "chrome.event" || text == "source.format";
+    if (!sameFormat_ && text == kFormatKey) return builder_.intern(fmt::format("input{}.{}", number, text));
+    const bool isShared = text == "chrome.metadata" || text == "chrome.event" || text == kFormatKey;
     if (isAlone_ || number == 0 || isShared || !text.starts_with("chrome.")) return key;
     return builder_.intern(fmt::format("input{}.{}", number, text));
   }
@@ -135,12 +139,22 @@ class Merge {
   StoreBuilder builder_;
   const Store* store_ = nullptr;
   bool isAlone_;
+  bool sameFormat_;
   std::vector<StringId> texts_;
   std::map<Refers, Ids> ids_;
   std::map<std::uint16_t, std::uint32_t> last_;
   std::map<std::string, std::uint32_t> devices_;
   std::set<DeviceId> known_;
 };
+
+/// What kind of file a trace was imported from; empty for recordings.
+std::string_view formatOf(const Store& store) {
+  for (std::uint64_t i = 0; i < store.rows<Environment>(); ++i) {
+    const auto row = store.row<Environment>(i);
+    if (store.text(row.key) == kFormatKey) return store.text(row.value);
+  }
+  return {};
+}
 
 bool hasRanks(const Store& store) {
   return std::ranges::any_of(store.column<&Process::rank>(), [](std::int32_t rank) { return rank >= 0; });
@@ -167,7 +181,9 @@ std::string_view nameOf(AlignedBy how) {
 Merged mergeTraces(std::span<const std::shared_ptr<const Store>> inputs) {
   Merged out;
   const bool numberRanks = std::ranges::none_of(inputs, [](const auto& store) { return hasRanks(*store); });
-  Merge merge(inputs.size());
+  const bool sameFormat =
+      std::ranges::all_of(inputs, [&](const auto& store) { return formatOf(*store) == formatOf(*inputs[0]); });
+  Merge merge(inputs.size(), sameFormat);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     out.alignments.push_back(i == 0 ? Alignment() : alignTo(*inputs[0], *inputs[i]));
     merge.add(*inputs[i], out.alignments.back(), i, numberRanks);

@@ -3,11 +3,16 @@
 #include "lacuna/analyzer/merge.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
 
+#include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "support/temp_file.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -130,6 +135,52 @@ TEST(Merge, DevicesWithTheSameUniqueIdAreOne) {
   EXPECT_EQ(merged.store->row<Queue>(1).device, merged.store->row<Queue>(0).device);
   EXPECT_NE(merged.store->row<Queue>(2).device, merged.store->row<Queue>(0).device);
 }
+
+/// Kind, index and kernels of each device, in the order of kind and index.
+std::vector<std::string> devicesOf(const Store& store) {
+  std::map<DeviceId, int> kernels;
+  for (std::uint64_t i = 0; i < store.rows<Kernel>(); ++i) ++kernels[store.row<Kernel>(i).device];
+  std::vector<std::string> out;
+  for (std::uint64_t i = 0; i < store.rows<Device>(); ++i) {
+    const auto device = store.row<Device>(i);
+    out.push_back(
+        fmt::format("{}:{} {} {}", int(device.kind), device.index, store.text(device.name), kernels[device.id]));
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+class MergedRoundTrip : public testing::TestWithParam<Format> {};
+
+TEST_P(MergedRoundTrip, DevicesStayWhatTheyAre) {
+  const auto capture = [](const char* name, DeviceKind kind, std::string_view format) {
+    StoreBuilder builder;
+    builder.append(Process{.id = ProcessId(1), .osPid = 7});
+    builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 7});
+    const bool isCpu = kind == DeviceKind::Cpu;
+    builder.append(Device{
+        .id = DeviceId(1), .kind = kind, .process = isCpu ? ProcessId(1) : ProcessId(), .name = builder.intern(name)});
+    builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
+    for (TimeNs t = 1; t <= 3; ++t) {
+      builder.append(Kernel{.startNs = 10000 * t, .durNs = 5000, .queue = QueueId(1), .device = DeviceId(1)});
+    }
+    if (!format.empty())
+      builder.append(Environment{.key = builder.intern("source.format"), .value = builder.intern(format)});
+    return builder.build();
+  };
+  const std::vector<std::shared_ptr<const Store>> inputs{capture("", DeviceKind::Cuda, "kineto"),
+                                                         capture("", DeviceKind::Cuda, "kineto"),
+                                                         capture("Xeon", DeviceKind::Cpu, "")};
+  const auto merged = mergeTraces(inputs).store;
+  EXPECT_THAT(devicesOf(*merged), testing::ElementsAre("1:0 Xeon 3", "2:0  3", "2:0  3"));
+  const test::TempFile file(GetParam() == Format::Chrome ? ".json" : GetParam() == Format::Nsys ? ".sqlite" : ".pb");
+  ASSERT_TRUE(exportTrace(*merged, file.path(), GetParam()));
+  const auto again = Store::open(file.path());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(devicesOf(**again), devicesOf(*merged));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MergedRoundTrip, testing::Values(Format::Chrome, Format::Perfetto, Format::Nsys));
 
 }  // namespace
 }  // namespace lacuna::analyzer
