@@ -92,7 +92,7 @@ class Rank {
   }
   void synchronise(const char* around) {
     const TimeNs begin = host_;
-    host_ = std::max(host_, computeFree_) + 6'000;
+    host_ = std::max(host_, computeFree_) + 6'000 + plan_.stuckSyncNs;
     call(begin + 1'000, host_ - 1'000, "cudaStreamSynchronize", ++correlation_);
     range(thread_, begin, host_, "cpu_op", around);
   }
@@ -185,7 +185,7 @@ void Rank::forwardBackward() {
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
     host_ += plan_.operatorNs - plan_.launchNs - 1'000;
-    launch(compute_, plan_.kernelNs, plan_.kernelName);
+    launch(compute_, plan_.kernelNs, plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
     host_ += 1'000;
     range(thread_, begin, host_, "cpu_op", "aten::block");
     if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) synchronise("aten::item");
@@ -199,7 +199,7 @@ void Rank::optimizer() {
     const bool isLast = rank_ + 1 == static_cast<std::uint32_t>(plan_.ranks);
     const std::int64_t waitNs = isLast ? 0 : plan_.lateNs;
     host_ += isLast ? plan_.lateNs : 0;
-    const TimeNs ready = computeFree_ + (isLast ? plan_.lateNs : 0) + 2'000;
+    const TimeNs ready = computeFree_ - plan_.earlyNs + (isLast ? plan_.lateNs : 0) + 2'000;
     launch(network_, plan_.collectiveNs + waitNs, "ncclDevKernel_AllReduce", ready);
     notBefore = networkFree_ + 2'000;
   }
@@ -286,7 +286,9 @@ void Rank::runStep(int step) {
   habits();
   optimizer();
   useMemory(step);
-  if (plan_.syncEachStep || plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs > 0) synchronise("aten::item");
+  const std::int64_t alone =
+      plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs + plan_.startDelayNs + plan_.profilerNs;
+  if (plan_.syncEachStep || alone > 0) synchronise("aten::item");
   if (plan_.mallocNs > 0) {
     call(host_, host_ + plan_.mallocNs, "cudaMalloc", ++correlation_);
     host_ += plan_.mallocNs;
@@ -299,6 +301,11 @@ void Rank::runStep(int step) {
     out_.append(
         ThreadSpan{.startNs = host_, .durNs = plan_.asleepNs, .thread = thread_, .state = ThreadState::Sleeping});
     host_ += plan_.asleepNs;
+  }
+  if (plan_.profilerNs > 0) {
+    out_.append(prof::Overhead{
+        .startNs = host_, .durNs = plan_.profilerNs, .thread = thread_, .name = out_.intern("buffer flush")});
+    host_ += plan_.profilerNs;
   }
   // A host that runs ahead is held back by the driver; here by the end of the step before the last.
   host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);

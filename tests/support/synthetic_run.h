@@ -31,6 +31,7 @@ struct RunPlan {
   bool memorySpike = false;
   bool allocationChurn = false;
   std::int64_t collectiveNs = 0;  ///< on a queue of its own, the optimizer waits for it
+  std::int64_t earlyNs = 0;       ///< how long before the compute queue is done it begins
   std::int64_t lateNs = 0;        ///< how much later the last rank enters it
   std::uint32_t hostCores = 0;    ///< 0: the trace does not say
   int tinyRepeats = 0;            ///< a pair of tiny kernels, so often in a row each step
@@ -42,6 +43,9 @@ struct RunPlan {
   int optimizerKernels = 0;       ///< launched one by one in the optimizer, besides the usual one
   bool cpuDevice = false;         ///< the device is the host, with half-precision operators
   std::int64_t launchNs = 4'000;  ///< of a launch call
+  std::int64_t stuckSyncNs = 0;   ///< how much later than the device a synchronisation of a step returns
+  std::int64_t startDelayNs = 0;  ///< from the first launch of a step, behind a synchronisation, to its start
+  std::int64_t profilerNs = 0;    ///< a profiler's own overhead in each step, behind a synchronisation
   bool loaderComputes = false;    ///< a counter says that preparing batches is all computing
 };
 

@@ -124,10 +124,24 @@ TEST(Findings, IdleTimePerCauseIsWhatWasPlanted) {
        {Case{with([](RunPlan& p) { p.batchNs = 20'000'000, p.workers = 0; }), Cause::LoaderWait, 20e6},
         Case{{.asleepNs = 3'000'000}, Cause::OffCpu, 3e6}, Case{{.mallocNs = 3'000'000}, Cause::DriverCall, 3e6},
         Case{{.hostPauseNs = 3'000'000}, Cause::HostWork, 3e6},
-        Case{{.pageableCopyNs = 2'000'000}, Cause::ExposedCopy, 2e6}}) {
+        Case{{.stuckSyncNs = 3'000'000}, Cause::Synchronisation, 3e6},
+        Case{{.startDelayNs = 3'000'000}, Cause::Launch, 3e6}, Case{{.profilerNs = 3'000'000}, Cause::Profiler, 3e6},
+        Case{with([](RunPlan& p) { p.ranks = 2, p.collectiveNs = 3'000'000; }), Cause::ExposedCommunication, 3e6},
+        Case{synced, Cause::Compute, 41 * 1e5}, Case{{.pageableCopyNs = 2'000'000}, Cause::ExposedCopy, 2e6}}) {
     const auto measured = static_cast<double>(analysed(planted.plan).meanStepLedger()[planted.cause]);
     EXPECT_NEAR(measured, planted.plantedNs, 0.05 * planted.plantedNs) << causeKey(planted.cause);
   }
+}
+
+TEST(Findings, AQueueWaitsForAnotherAsLongAsWasPlanted) {
+  // Of a device with both queues it is exposed communication; of the compute queue alone it is a dependency.
+  const Analysis analysis = analysed({.collectiveNs = 3'050'000, .earlyNs = 52'000});
+  const auto& queues = analysis.devices.at(0).queues;
+  const auto steps = static_cast<double>(analysis.steps.all.size());
+  const auto worked = std::max_element(queues.begin(), queues.end(), [](const QueueAccount& a, const QueueAccount& b) {
+    return a.ledger[Cause::Compute] < b.ledger[Cause::Compute];
+  });
+  EXPECT_NEAR(static_cast<double>(worked->ledger[Cause::Dependency]) / steps, 3e6, 0.05 * 3e6);
 }
 
 TEST(Findings, UnknownStaysSmall) {
