@@ -127,18 +127,27 @@ class StepMarks {
   MemoryStats& stats_;
 };
 
-/// Growth that nearly every steady step adds to; one-off growth is no leak.
+/// Growth that nearly every steady step adds to and that stays; one-off growth is no leak, and neither is a queue of
+/// batches that fills step by step and empties at once when the device catches up.
 std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps) {
   std::vector<std::int64_t> growth;
+  std::vector<std::int64_t> levels;
   for (std::size_t i = 1; i < stats.stepEndBytes.size(); ++i) {
     if (steps.all[i - 1].warmUp) continue;
+    levels.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]));
     growth.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]) -
                      static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));
   }
   if (growth.size() < 3) return 0;
   const auto rising = std::count_if(growth.begin(), growth.end(), [](std::int64_t g) { return g > 0; });
   if (rising * 10 < static_cast<std::ptrdiff_t>(growth.size()) * 8) return 0;
-  return std::max<std::int64_t>(0, medianOf(growth));
+  const std::int64_t typical = medianOf(growth);
+  // Between the middles of the first and the last third lie two thirds of the steps.
+  const std::size_t third = (levels.size() + 2) / 3;
+  const auto first = medianOf({levels.begin(), levels.begin() + static_cast<std::ptrdiff_t>(third)});
+  const auto last = medianOf({levels.end() - static_cast<std::ptrdiff_t>(third), levels.end()});
+  const auto apart = static_cast<std::int64_t>(levels.size() - third);
+  return 2 * (last - first) < typical * apart ? 0 : std::max<std::int64_t>(0, typical);
 }
 
 /// Blocks that were allocated in steady steps and are alive well behind them, by operator.

@@ -138,6 +138,33 @@ TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
   EXPECT_EQ(overhead->nsPerStep, 250 + 100 + 500);
 }
 
+/// 40 steps that each allocate 16 KiB; every `emptied`-th gives all of it back.
+std::int64_t leakOf(int emptied) {
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1), .osPid = 1});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  std::vector<std::uint64_t> alive;
+  const auto memory = [&](TimeNs time, MemoryAction action, std::uint64_t address) {
+    builder.append(
+        Allocation{.timeNs = time, .thread = ThreadId(1), .action = action, .address = address, .bytes = 16 << 10});
+  };
+  for (int step = 0; step < 40; ++step) {
+    const TimeNs start = 1000 * step;
+    builder.append(Range{.startNs = start, .durNs = 990, .thread = ThreadId(1), .name = builder.intern("step")});
+    alive.push_back(static_cast<std::uint64_t>(step + 1) << 20);
+    memory(start + 500, MemoryAction::Allocate, alive.back());
+    if (emptied == 0 || step % emptied != emptied - 1) continue;
+    for (const std::uint64_t address : alive) memory(start + 600, MemoryAction::Free, address);
+    alive.clear();
+  }
+  return analyse(builder.build())->memory.leakBytesPerStep;
+}
+
+TEST(Memory, AQueueThatFillsAndEmptiesIsNoLeak) {
+  EXPECT_EQ(leakOf(0), 16 << 10);
+  EXPECT_EQ(leakOf(10), 0);
+}
+
 /// A CPU device in a process whose recorder says that a range costs 10 ns and a mark 4.
 class BandsTest : public testing::Test {
  protected:
