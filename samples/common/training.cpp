@@ -49,10 +49,7 @@ void Training::run() {
   rt::Batch batch;
   for (std::int64_t number = 0; number < steps; ++number) {
     const rt::StepScope scope(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(flags.integer("batch")));
-    if (number == 0 || !oneBatch) {
-      const rt::PhaseScope load(rt::Phase::Load);
-      batch = *loader.next();
-    }
+    if (number == 0 || !oneBatch) batch = *loader.next();
     const rt::Tensor loss = step(number, batch);
     if (number % log == 0 || number + 1 == steps) {
       std::printf("step %lld loss %.6f\n", static_cast<long long>(number), loss.item());

@@ -157,11 +157,7 @@ class Run {
   }
 
   Tensor trainStep(rt::DataLoader& loader) {
-    rt::Batch batch;
-    {
-      const rt::PhaseScope load(rt::Phase::Load);
-      batch = *loader.next();
-    }
+    rt::Batch batch = *loader.next();
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
