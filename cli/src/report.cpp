@@ -122,7 +122,11 @@ int run(const Options& options) {
 void addReport(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("report", "Say where a run's time and memory go, and what to change");
-  command->add_option("FILE", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also .gz, .zst)")->required();
+  command
+      ->add_option(
+          "FILE", options->file,
+          "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)")
+      ->required();
   command
       ->add_option(
           "--section", options->sections,
