@@ -16,6 +16,7 @@
 #include "views/memory_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
+#include "views/words.h"
 
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
@@ -58,6 +59,9 @@ class NumbersTest : public QObject {
       QCOMPARE(kernels.table()[0].texts[at], kernel.value(QStringLiteral("name")).toString());
       QCOMPARE(kernels.table()[1].numbers[at], kernel.value(QStringLiteral("count")).toDouble());
       QCOMPARE(kernels.table()[2].numbers[at], kernel.value(QStringLiteral("total_ns")).toDouble());
+      const qint64 band = kernel.value(QStringLiteral("recording_ns")).toInteger();
+      QCOMPARE(kernels.table()[2].notes[at].isEmpty(), band == 0);
+      QVERIFY(band == 0 || kernels.table()[2].notes[at].contains(durationWords(band)));
       QCOMPARE(kernels.table()[4].numbers[at], kernel.value(QStringLiteral("min_ns")).toDouble());
       QCOMPARE(kernels.table()[5].numbers[at], kernel.value(QStringLiteral("max_ns")).toDouble());
     }
@@ -102,6 +106,54 @@ class NumbersTest : public QObject {
     QTRY_VERIFY(window.memory()->moment() != nullptr);
     QCOMPARE(static_cast<qint64>(window.memory()->moment()->bytes), peak);
     QCOMPARE(window.memory()->moment()->timeNs, memory.value(QStringLiteral("at_ns")).toInteger());
+    comparePeakEdits(window, report.value(QStringLiteral("peak_edits")).toArray());
+    compareAllocators(window, report.value(QStringLiteral("memory_devices")).toArray());
+    compareLive(window, memory);
+  }
+
+  static void comparePeakEdits(MainWindow& window, const QJsonArray& printed) {
+    const TableModel& model = *window.memory()->edits()->model();
+    QCOMPARE(model.rows(), static_cast<std::size_t>(printed.size()));
+    for (qsizetype row = 0; row < printed.size(); ++row) {
+      const QJsonObject edit = printed[row].toObject();
+      const auto at = static_cast<std::size_t>(row);
+      const TableData& shown = model.table();
+      QCOMPARE(shown[0].texts[at], edit.value(QStringLiteral("origin")).toString());
+      QCOMPARE(shown[2].numbers[at], edit.value(QStringLiteral("bytes")).toDouble());
+      QCOMPARE(shown[3].numbers[at], edit.value(QStringLiteral("cost_ns_per_step")).toDouble());
+      QCOMPARE(shown[4].numbers[at], edit.value(QStringLiteral("peak_after_bytes")).toDouble());
+      QCOMPARE(shown[5].numbers[at], edit.value(QStringLiteral("count")).toDouble());
+      QCOMPARE(shown[6].texts[at], edit.value(QStringLiteral("why")).toString());
+    }
+  }
+
+  static void compareAllocators(MainWindow& window, const QJsonArray& devices) {
+    const TableData& shown = window.memory()->allocator()->model()->table();
+    std::size_t column = 1;
+    for (const QJsonValue& device : devices) {
+      const QJsonObject state = device.toObject().value(QStringLiteral("allocator")).toObject();
+      if (!state.value(QStringLiteral("known")).toBool()) continue;
+      const auto& figures = shown.at(column++).texts;
+      QCOMPARE(figures[3], bytesWords(state.value(QStringLiteral("reserved_bytes")).toDouble()));
+      QCOMPARE(figures[4], bytesWords(state.value(QStringLiteral("live_bytes")).toDouble()));
+      QCOMPARE(figures[6], bytesWords(state.value(QStringLiteral("largest_free_bytes")).toDouble()));
+      QCOMPARE(figures[9], percentWords(state.value(QStringLiteral("fragmentation")).toDouble()));
+    }
+    QCOMPARE(shown.size(), column > 1 ? column : 0);
+  }
+
+  static void compareLive(MainWindow& window, const QJsonObject& memory) {
+    QCOMPARE(window.findings().analysis->memory.leakBytesPerStep,
+             memory.value(QStringLiteral("leak_bytes_per_step")).toInteger());
+    const TableData& shown = window.memory()->live()->model()->table();
+    const QJsonArray printed = memory.value(QStringLiteral("live")).toArray();
+    for (qsizetype row = 0; row < printed.size(); ++row) {
+      const QJsonObject tensor = printed[row].toObject();
+      const auto at = static_cast<std::size_t>(row);
+      QCOMPARE(shown[1].texts[at], tensor.value(QStringLiteral("op")).toString());
+      QCOMPARE(shown[2].texts[at], tensor.value(QStringLiteral("role")).toString());
+      QCOMPARE(shown[3].numbers[at], tensor.value(QStringLiteral("bytes")).toDouble());
+    }
   }
 
   static void compareStrips(MainWindow& window, const QJsonObject& report) {
@@ -124,11 +176,14 @@ class NumbersTest : public QObject {
     QVERIFY(gui::testing::openAnalysed(*window, path));
     const analyzer::Analysis& shown = *window->findings().analysis;
     compareLedger(shown.ledger, report.value(QStringLiteral("ledger")).toObject());
+    QCOMPARE(shown.bands.run.totalNs(),
+             report.value(QStringLiteral("ledger")).toObject().value(QStringLiteral("recording_ns")).toInteger());
     const QJsonArray steps = report.value(QStringLiteral("steps")).toArray();
     QCOMPARE(static_cast<qsizetype>(shown.steps.all.size()), steps.size());
     for (std::size_t i = 0; i < shown.steps.all.size(); ++i) {
       const QJsonObject step = steps[static_cast<qsizetype>(i)].toObject();
       QCOMPARE(shown.steps.all[i].durNs(), step.value(QStringLiteral("dur_ns")).toInteger());
+      QCOMPARE(shown.stepBandNs(i), step.value(QStringLiteral("recording_ns")).toInteger());
       compareLedger(shown.stepLedgers[i], step.value(QStringLiteral("ledger")).toObject());
     }
     compareTables(*window, report);

@@ -30,6 +30,7 @@
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
 #include "views/minimap.h"
+#include "views/overview_page.h"
 #include "views/sql_page.h"
 #include "views/steps_page.h"
 #include "views/table_page.h"
@@ -167,6 +168,44 @@ class PagesTest : public QObject {
     QVERIFY(window_->sql()->status().startsWith(QStringLiteral("Cancelled")));
   }
 
+  void anAnswerThatIsCutSaysSo() {
+    const QString sql =
+        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT i FROM n");
+    window_->sql()->runner()->setMostRows(20);
+    runSql(sql);
+    QCOMPARE(window_->sql()->model()->rowCount(), 20);
+    QVERIFY2(window_->sql()->notice().isEmpty(), "all of it is there");
+    window_->sql()->runner()->setMostRows(7);
+    runSql(sql);
+    QCOMPARE(window_->sql()->model()->rowCount(), 7);
+    QVERIFY(window_->sql()->notice().contains(QStringLiteral("lacuna query --csv run.lcn")));
+    QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
+    window_->sql()->runner()->exportCsv(window_->trace(), sql, folder_.filePath(QStringLiteral("all.csv")));
+    QVERIFY(done.wait());
+    QCOMPARE(done[0][0].toULongLong(), 20ULL);
+  }
+
+  void aLargeWindowListsTheCostliest() {
+    window_->resize(1920, 1200);
+    show("overview");
+    auto tables = window_->overview()->findChildren<QTableView*>();
+    QCOMPARE(tables.size(), 3);
+    for (QTableView* table : tables) {
+      if (table->model()->rowCount() == 0) continue;
+      QVERIFY(table->isVisible());
+      QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    }
+    QTableView* kernels = tables[1];
+    QCOMPARE(text(*kernels->model(), 0, 0), QString::fromStdString(window_->findings().analysis->kernels[0].name));
+    kernels->setFocus();
+    kernels->selectRow(0);
+    QTest::keyClick(kernels, Qt::Key_Return);
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
+    window_->resize(1280, 800);
+    show("overview");
+    QVERIFY(!kernels->isVisible());
+  }
+
   void answersAreExportedWhole() {
     QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("answer.csv"));
@@ -238,6 +277,43 @@ class PagesTest : public QObject {
     show("timeline");
     QTest::mouseClick(view(), Qt::LeftButton, {}, QPoint(600, view()->height() - 8));
     QTRY_COMPARE(memory->chart()->cursorMark(), view()->cursorMark());
+  }
+
+  void whatLowersThePeakStandsOutAndLeadsToTheTimeline() {
+    show("memory");
+    MemoryPage* memory = window_->memory();
+    QVERIFY(memory->showTab(QStringLiteral("edits")));
+    QVERIFY(!memory->showTab(QStringLiteral("none")));
+    QAbstractItemModelTester tester(memory->edits()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    const auto& edits = window_->findings().analysis->peakEdits;
+    QVERIFY(!edits.empty());
+    QCOMPARE(memory->edits()->model()->rows(), edits.size());
+    QTRY_VERIFY(memory->moment() != nullptr);
+    memory->setCursorMark(1'001'000'000);
+    QTRY_VERIFY(memory->moment()->timeNs == 1'001'000'000);
+    memory->edits()->showSourceRow(0);
+    const prof::TimeNs peak = window_->findings().analysis->memory.peakAtNs;
+    QTRY_COMPARE(memory->moment()->timeNs, peak);
+    QCOMPARE(view()->cursorMark(), std::optional(peak));
+    const auto& live = memory->moment()->live;
+    QTRY_COMPARE(memory->map()->marked().size(), live.size());
+    std::uint64_t bytes = 0;
+    std::uint64_t blocks = 0;
+    for (std::size_t n = 0; n < live.size(); ++n) {
+      bytes += memory->map()->marked()[n] ? live[n].tensor.bytes : 0;
+      blocks += memory->map()->marked()[n];
+    }
+    QCOMPARE(bytes, edits[0].bytes);
+    QCOMPARE(blocks, edits[0].count);
+    QCOMPARE(memory->chart()->foreseen()->bytes, edits[0].peakAfterBytes);
+    QCOMPARE(memory->chart()->foreseen()->alive.size(), blocks);
+    memory->edits()->table()->setFocus();
+    QTest::keyClick(memory->edits()->table(), Qt::Key_Return);
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
+    QCOMPARE(view()->highlights().size(), blocks);
+    show("memory");
+    QVERIFY(memory->showTab(QStringLiteral("alive")));
+    QVERIFY(memory->map()->marked().empty() && !memory->chart()->foreseen());
   }
 
   void theTreemapShowsEveryLargeBlock() {
@@ -403,6 +479,54 @@ class PagesTest : public QObject {
     QApplication::sendEvent(window_.get(), &drop);
     QVERIFY(shown.wait());
     QCOMPARE(window_->trace()->path, path);
+  }
+
+  void whatWasSetUpStaysWhileAFileGrows() {
+    const QString path = folder_.filePath(QStringLiteral("steady.lcn"));
+    auto writer = prof::Writer::create(path.toStdString());
+    QVERIFY(writer.ok());
+    const auto name = writer->intern("gemm");
+    writer->append(prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = writer->intern("main")});
+    constexpr prof::TimeNs kSecond = 1'000'000'000;
+    const auto second = [&](prof::TimeNs at) {
+      for (prof::TimeNs i = 0; i < 50; ++i) {
+        writer->append(prof::Range{
+            .startNs = at * kSecond + i * 20'000'000, .durNs = 10'000'000, .thread = prof::ThreadId(1), .name = name});
+      }
+      QVERIFY(writer->flush().ok());
+    };
+    for (int s = 0; s < 6; ++s) second(s);
+    window_->loader()->setOpener(&analyzer::Store::open);
+    QVERIFY(gui::testing::openAnalysed(*window_, path));
+    QTRY_VERIFY(window_->live()->watching());
+    show("timeline");
+    const prof::TimeWindow shown{kSecond, 3 * kSecond};
+    view()->setViewport(view()->viewport().showing(shown));
+    view()->select(EventPlace{{0, 0}, 0, 75});
+    view()->setBookmarks({{2 * kSecond, QStringLiteral("here")}});
+    view()->setCursorMark(2 * kSecond + 5);
+    const Viewport before = view()->viewport();
+    for (int s = 6; s < 10; ++s) {
+      second(s);
+      if (s == 8) {  // around all of it: the selected event is a lane lower then
+        writer->append(prof::Range{.startNs = 0, .durNs = 9 * kSecond, .thread = prof::ThreadId(1), .name = name});
+        QVERIFY(writer->flush().ok());
+      }
+      QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
+      window_->live()->look();
+      QVERIFY(grew.wait());
+      QVERIFY(view()->selection().has_value());
+      const auto place = *view()->selection();
+      QCOMPARE(place.lane, s < 8 ? 0 : 1);
+      QCOMPARE(place.event, std::size_t{75});
+      QCOMPARE(window_->trace()->track(place.track).lanes[static_cast<std::size_t>(place.lane)].size(),
+               static_cast<std::size_t>(50 * std::min(s + 1, 9)));
+      QCOMPARE(view()->viewport().startNs(), before.startNs());
+      QCOMPARE(view()->viewport().endNs(), before.endNs());
+      QCOMPARE(view()->bookmarks().size(), std::size_t{1});
+      QCOMPARE(view()->cursorMark(), std::optional<prof::TimeNs>(2 * kSecond + 5));
+    }
+    QTRY_VERIFY(!window_->busy());
   }
 
   void aGrowingFileIsFollowed() {

@@ -18,6 +18,7 @@ class RowsTest : public ::testing::Test {
       const auto& group = tracks_->groups[row.ref.group];
       out += row.kind == Row::Kind::PinHeader ? "(pinned)"
              : row.kind == Row::Kind::Group   ? "[" + group.label + "]"
+             : row.kind == Row::Kind::Quiet   ? "(" + std::to_string(row.lanes) + " at zero)"
                                               : group.tracks[row.ref.track].label;
       out += " ";
     }
@@ -47,6 +48,30 @@ TEST_F(RowsTest, PinnedTracksAreRepeatedOnTop) {
   options_.pinned = {{1, 0}};
   options_.collapsedGroups = {0, 1};
   EXPECT_EQ(show(), "(pinned) queue 7 [python train.py 4242] [cuda:0 · Test Device] ");
+}
+
+TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
+  analyzer::TrackSet tracks;
+  analyzer::TrackGroup& group = tracks.groups.emplace_back();
+  group.label = "host";
+  for (const auto& [label, value] : {std::pair("faults", 0.0), {"cpu", 3.0}, {"reads", 0.0}}) {
+    analyzer::Track& track = group.tracks.emplace_back();
+    track.kind = analyzer::TrackKind::Counter;
+    track.label = label;
+    track.counter.add(5, 0);
+    track.counter.add(10, value);
+    track.counter.finish();
+  }
+  tracks_ = std::make_shared<const analyzer::TrackSet>(std::move(tracks));
+  EXPECT_EQ(show(), "[host] cpu (2 at zero) ");
+  options_.quietShown = {0};
+  EXPECT_EQ(show(), "[host] cpu (2 at zero) faults reads ");
+  options_.quietShown = {};
+  options_.filter = "READS";
+  EXPECT_EQ(show(), "[host] reads ");
+  options_.filter = {};
+  options_.pinned = {{0, 0}};
+  EXPECT_EQ(show(), "(pinned) faults [host] cpu (2 at zero) ");
 }
 
 TEST_F(RowsTest, EveryHeightHasItsRow) {

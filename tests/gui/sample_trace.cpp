@@ -33,7 +33,8 @@ struct Maker {
                         .gridX = 128,
                         .blockX = 256});
   }
-  void memory(TimeNs time, MemoryAction action, MemoryRole role, std::uint64_t address, std::uint64_t bytes) {
+  void memory(TimeNs time, MemoryAction action, MemoryRole role, std::uint64_t address, std::uint64_t bytes,
+              std::string_view op = {}) {
     trace.append(Allocation{.timeNs = time,
                             .thread = ThreadId(1),
                             .device = DeviceId(1),
@@ -41,7 +42,8 @@ struct Maker {
                             .action = action,
                             .role = role,
                             .address = address,
-                            .bytes = bytes});
+                            .bytes = bytes,
+                            .op = trace.intern(op)});
   }
 
   void step(TimeNs t, int index) {
@@ -58,7 +60,8 @@ struct Maker {
       range(1, at, 400'000, op);
       launch(at + 150'000, at + 210'000, 500'000, base + static_cast<std::uint64_t>(i) + 1,
              std::string("void at::native::") + std::string(op) + "_kernel<float, 4>(int, float*)");
-      memory(at, MemoryAction::Allocate, MemoryRole::Activation, 1000 + base + static_cast<std::uint64_t>(i), 4 << 20);
+      memory(at, MemoryAction::Allocate, MemoryRole::Activation, 1000 + base + static_cast<std::uint64_t>(i), 4 << 20,
+             op);
     }
     for (int i = 0; i < 8; ++i) {
       memory(t + 9'300'000 + i, MemoryAction::Free, MemoryRole::Activation, 1000 + base + static_cast<std::uint64_t>(i),

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <unordered_map>
 
 namespace lacuna::analyzer {
 namespace {
@@ -17,8 +16,6 @@ using prof::MemoryRole;
 using prof::TimeNs;
 
 constexpr TimeNs kCurvePoints = 500;
-/// Less than this is not worth an edit.
-constexpr std::uint64_t kLeastBytes = 1 << 20;
 
 /// Live blocks and segments of one device, by address.
 class Heap {
@@ -123,26 +120,6 @@ void addPoint(DeviceMemory& memory, const Heap& heap, TimeNs slot, TimeNs time) 
   }
 }
 
-std::string originOf(const LiveTensor& tensor) {
-  if (!tensor.op.empty()) return tensor.op;
-  return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
-}
-
-/// Why a block that is alive at the peak is of no use to what runs then; empty where it may be.
-std::string_view uselessAtPeak(const LiveTensor& tensor, const Step& step) {
-  const bool old = tensor.allocatedNs < step.startNs;
-  switch (tensor.role) {
-    case MemoryRole::Gradient:
-      return old ? "gradients of the step before: drop them before the forward pass" : "";
-    case MemoryRole::Input:
-      return old ? "a batch of an earlier step: let go of it when the step ends" : "";
-    case MemoryRole::Activation:
-      return old ? "made in an earlier step: something keeps it, such as a list of losses with their graph" : "";
-    default:
-      return "";
-  }
-}
-
 }  // namespace
 
 std::uint64_t RolePoint::totalBytes() const {
@@ -192,49 +169,6 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
     follower.memory.allocator = again[id].memory.allocator;
     out.push_back(std::move(follower.memory));
   }
-  return out;
-}
-
-std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, std::span<const OperatorRow> operators) {
-  const auto around = std::find_if(steps.all.begin(), steps.all.end(), [&](const Step& step) {
-    return step.startNs <= memory.peakAtNs && memory.peakAtNs <= step.endNs;
-  });
-  if (around == steps.all.end()) return {};
-  std::unordered_map<std::string, const OperatorRow*> byName;
-  for (const OperatorRow& row : operators) byName.emplace(row.name, &row);
-  std::map<std::pair<std::string, std::string_view>, PeakEdit> edits;
-  for (const LiveTensor& tensor : memory.live) {
-    const std::string_view useless = uselessAtPeak(tensor, *around);
-    const bool again = useless.empty() && tensor.role == MemoryRole::Activation && !tensor.op.empty();
-    if (useless.empty() && !again) continue;
-    const std::string_view why = again ? "recompute it (checkpoint)" : useless;
-    PeakEdit& edit = edits[{originOf(tensor), why}];
-    edit.kind = again ? PeakEditKind::Recompute : PeakEditKind::FreeEarlier;
-    edit.origin = originOf(tensor);
-    edit.why = why;
-    edit.bytes += tensor.bytes;
-    ++edit.count;
-  }
-  std::vector<PeakEdit> out;
-  for (auto& [key, edit] : edits) {
-    if (edit.bytes < kLeastBytes) continue;
-    if (edit.kind == PeakEditKind::Recompute) {
-      const auto row = byName.find(edit.origin);
-      const bool timed = row != byName.end() && row->second->count > 0 && row->second->deviceNs > 0;
-      edit.costNsPerStep = timed ? row->second->deviceNs * static_cast<std::int64_t>(edit.count) /
-                                       static_cast<std::int64_t>(row->second->count)
-                                 : -1;
-    }
-    out.push_back(std::move(edit));
-  }
-  // What costs nothing first, what costs an unknown time last.
-  const auto rank = [](const PeakEdit& edit) { return edit.costNsPerStep == 0 ? 0 : edit.costNsPerStep > 0 ? 1 : 2; };
-  std::stable_sort(out.begin(), out.end(), [&](const PeakEdit& a, const PeakEdit& b) {
-    if (rank(a) != rank(b)) return rank(a) < rank(b);
-    if (rank(a) != 1) return a.bytes > b.bytes;
-    return static_cast<double>(a.bytes) * static_cast<double>(b.costNsPerStep) >
-           static_cast<double>(b.bytes) * static_cast<double>(a.costNsPerStep);
-  });
   return out;
 }
 

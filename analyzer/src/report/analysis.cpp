@@ -290,6 +290,7 @@ prof::Status fillTables(Analysis& analysis) {
     if (!status) return status;
   }
   analysis.peakEdits = peakEdits(analysis.memory, analysis.steps, analysis.operators);
+  if (auto status = foreseePeaks(store, analysis.window, analysis.steps, analysis.peakEdits); !status) return status;
   const Ledger step = analysis.meanStepLedger();
   analysis.loaderVerdict = loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait],
                                          step[Cause::ExposedCopy], analysis.window.endNs - analysis.window.startNs);

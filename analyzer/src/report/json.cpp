@@ -321,6 +321,7 @@ void writeMemoryUse(JsonWriter& json, const Analysis& analysis) {
         .field("bytes", edit.bytes)
         .field("count", edit.count)
         .field("cost_ns_per_step", edit.costNsPerStep)
+        .field("peak_after_bytes", edit.peakAfterBytes)
         .field("why", edit.why)
         .endObject();
   }

@@ -57,8 +57,9 @@ void addEdits(const Analysis& analysis, int width, int rows, Lines& out) {
     const std::string cost = edit.kind == PeakEditKind::FreeEarlier ? "costs nothing"
                              : edit.costNsPerStep < 0               ? "cost unknown"
                                                       : "costs " + humanTime(edit.costNsPerStep) + " a step";
-    out.push_back(shortened(
-        fmt::format(" {:>11}  {}  {}: {}", humanBytes(edit.bytes), padded(cost, 22), edit.origin, edit.why), width));
+    out.push_back(shortened(fmt::format(" {:>11}  {}  peak then {:>11}  {}: {}", humanBytes(edit.bytes),
+                                        padded(cost, 22), humanBytes(edit.peakAfterBytes), edit.origin, edit.why),
+                            width));
   }
 }
 

@@ -54,8 +54,6 @@ std::string humanTime(std::int64_t ns);
 std::string humanBytes(std::uint64_t bytes);
 /// "12.3 %"
 std::string humanShare(double share);
-/// "±0.3 %": what recording may have added to a figure, as a share of it; empty where that is nothing.
-std::string humanBand(std::int64_t bandNs, std::int64_t ns);
 /// A kernel's name without its return type, template arguments and parameters.
 std::string plainName(std::string_view kernel);
 

@@ -54,6 +54,24 @@ EventChunks::EventChunks(std::size_t events, std::vector<TimeNs> chunkStarts, st
   source_->load = std::move(load);
 }
 
+EventChunks EventChunks::copy() const {
+  EventChunks out;
+  out.size_ = size_;
+  out.starts_ = starts_;
+  out.sizes_ = sizes_;
+  out.chunks_ = chunks_;
+  if (!pending_) return out;
+  out.pending_ = std::make_unique<Pending>();
+  Pending& p = *out.pending_;
+  p.start = pending_->start;
+  p.dur = pending_->dur;
+  p.name = pending_->name;
+  p.count = pending_->count;
+  p.groups = pending_->groups;
+  p.words = pending_->words.copy();
+  return out;
+}
+
 void EventChunks::add(TimeNs startNs, TimeNs durNs, std::uint32_t name) {
   if (!pending_) pending_ = std::make_unique<Pending>();
   Pending& p = *pending_;
@@ -98,7 +116,7 @@ void EventChunks::closeChunk() {
   }
   // Reading the last number may look one word further.
   const std::size_t bytes = groups * sizeof(Group) + (p.words.size() + 1) * sizeof(std::uint64_t);
-  auto chunk = std::make_unique<std::byte[]>(bytes);
+  Chunk chunk(new std::byte[bytes]());
   std::memcpy(chunk.get(), p.groups.data(), groups * sizeof(Group));
   if (p.words.size() != 0) {
     std::memcpy(chunk.get() + groups * sizeof(Group), p.words.data(), p.words.size() * sizeof(std::uint64_t));
@@ -139,7 +157,7 @@ EventChunks::Chunk EventChunks::placeholder(std::size_t chunk) const {
   const std::size_t groups = (std::min(kChunk, size_ - chunk * kChunk) + kGroup - 1) / kGroup;
   const std::size_t least = groups * sizeof(Group) + 2 * sizeof(std::uint64_t);
   const std::size_t bytes = std::max<std::size_t>(least, sizes_[chunk]);
-  auto out = std::make_unique<std::byte[]>(bytes);
+  Chunk out(new std::byte[bytes]());
   for (std::size_t g = 0; g < groups; ++g) {
     Group group{};
     group.start = starts_[chunk];

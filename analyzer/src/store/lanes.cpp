@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "store/track_assembly.h"
+#include "store/track_feed.h"
 
 namespace lacuna::analyzer {
 
@@ -18,9 +19,6 @@ using prof::TimeNs;
 
 namespace {
 
-/// Ids at the end of the range stand for the names that copies and memsets go by when the trace gives none.
-constexpr std::uint32_t kUnnamedCopy = 0xFFFFFF00;
-constexpr std::uint32_t kUnnamedMemset = 0xFFFFFF40;
 constexpr std::array<std::string_view, 11> kCopyNames{"copy",
                                                       "copy host to device",
                                                       "copy device to host",
@@ -33,21 +31,6 @@ constexpr std::array<std::string_view, 11> kCopyNames{"copy",
                                                       "copy host to host",
                                                       "copy peer to peer"};
 
-/// Lays events of one track, in order of their starts, into lanes: each below whatever is still open.
-struct Stacker {
-  Track* track = nullptr;
-  std::vector<TimeNs> open;
-
-  void add(TimeNs start, TimeNs length, StringId name) {
-    while (!open.empty() && open.back() <= start) open.pop_back();
-    const std::size_t depth = open.size();
-    if (track->lanes.size() <= depth) track->lanes.resize(depth + 1);
-    track->lanes[depth].add(start, length, name);
-    open.push_back(start + length);
-    ++track->events;
-  }
-};
-
 class TrackBuilder {
  public:
   TrackBuilder(const Store& store, const Progress& progress) : store_(store), progress_(progress), assembly_(store) {
@@ -57,177 +40,51 @@ class TrackBuilder {
   }
 
   prof::Result<std::shared_ptr<const TrackSet>> build() {
-    for (const auto step : {&TrackBuilder::readRanges, &TrackBuilder::readCalls, &TrackBuilder::readWork,
-                            &TrackBuilder::readCounters, &TrackBuilder::readMemory}) {
-      if (prof::Status status = (this->*step)(); !status) return status.error();
-      if (cancelled_) return prof::Error{"opening was cancelled"};
+    if (prof::Status status = TrackFeed(store_, *this).read(); !status) return status.error();
+    for (std::size_t kind = 0; kind < kTrackKinds; ++kind) {
+      for (std::uint32_t id = 0; id < stacks_[kind].size(); ++id) {
+        LaneStack& stack = stacks_[kind][id];
+        if (stack.events == 0) continue;
+        Track& track = assembly_.track(static_cast<TrackKind>(kind), id);
+        track.lanes = std::move(stack.lanes);
+        track.events = stack.events;
+      }
+    }
+    for (auto& [device, curves] : memory_) {
+      if (curves.all.lane.size() == 0) continue;
+      assembly_.memory(device, Track::kAllRoles).counter = std::move(curves.all.lane);
+      for (auto& [role, curve] : curves.byRole) assembly_.memory(device, role).counter = std::move(curve.lane);
     }
     std::shared_ptr<const TrackSet> set = assembly_.finish();
     if (progress_) progress_(1.0);
     return set;
   }
 
- private:
-  struct Buffered {
-    TimeNs start, length;
-    StringId name;
-  };
-
+  void event(TrackKind kind, std::uint32_t id, TimeNs start, TimeNs length, StringId name) {
+    auto& row = stacks_[static_cast<std::size_t>(kind)];
+    if (id >= row.size()) row.resize(id + 1);
+    row[id].add(start, length, name);
+  }
+  void sample(std::uint32_t id, TimeNs time, double value) {
+    assembly_.track(TrackKind::Counter, id).counter.add(time, value);
+  }
+  void allocation(std::uint32_t device, TimeNs time, prof::MemoryAction action, std::uint8_t role,
+                  std::uint64_t address, std::uint64_t bytes) {
+    memory_[device].apply(time, action, role, address, bytes);
+  }
   bool advance(std::uint64_t rows) {
     done_ += rows;
-    if (progress_ && !progress_(total_ == 0 ? 1.0 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_))) {
-      cancelled_ = true;
-    }
-    return !cancelled_;
+    return !progress_ || progress_(total_ == 0 ? 1.0 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
   }
 
-  Stacker& stacker(TrackKind kind, std::uint32_t id) {
-    auto& row = stackers_[static_cast<std::size_t>(kind)];
-    if (id >= row.size()) row.resize(id + 1);
-    if (row[id].track == nullptr) row[id].track = &assembly_.track(kind, id);
-    return row[id];
-  }
-
-  prof::Status readRanges() {
-    for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
-      const auto thread = store_.row<prof::Thread>(i);
-      processOf_[thread.id.value] = thread.process.value;
-    }
-    using R = prof::Range;
-    return store_.scan<&R::startNs, &R::durNs, &R::thread, &R::queue, &R::kind, &R::name>(
-        {}, [&](std::uint64_t, auto start, auto length, auto thread, auto queue, auto kind, auto name) {
-          for (std::size_t i = 0; i < start.size(); ++i) {
-            if (queue[i]) {
-              stacker(TrackKind::Annotations, queue[i].value).add(start[i], length[i], name[i]);
-            } else if (kind[i] == prof::RangeKind::StartEnd) {
-              stacker(TrackKind::AsyncRanges, processOf_[thread[i].value]).add(start[i], length[i], name[i]);
-            } else {
-              stacker(TrackKind::Ranges, thread[i].value).add(start[i], length[i], name[i]);
-            }
-          }
-          return advance(start.size());
-        });
-  }
-
-  prof::Status readCalls() {
-    using A = prof::ApiCall;
-    return store_.scan<&A::startNs, &A::durNs, &A::thread, &A::name>(
-        {}, [&](std::uint64_t, auto start, auto length, auto thread, auto name) {
-          for (std::size_t i = 0; i < start.size(); ++i) {
-            stacker(TrackKind::Calls, thread[i].value).add(start[i], length[i], name[i]);
-          }
-          return advance(start.size());
-        });
-  }
-
-  /// Copies and memsets are few beside kernels: they wait in memory until the kernels pass by.
-  prof::Status readWork() {
-    using C = prof::Memcpy;
-    using M = prof::Memset;
-    using K = prof::Kernel;
-    std::unordered_map<std::uint32_t, std::vector<Buffered>> waiting;
-    prof::Status status = store_.scan<&C::startNs, &C::durNs, &C::queue, &C::name, &C::copyKind>(
-        {}, [&](std::uint64_t, auto start, auto length, auto queue, auto name, auto kind) {
-          for (std::size_t i = 0; i < start.size(); ++i) {
-            const StringId shown = name[i] ? name[i] : StringId(kUnnamedCopy + static_cast<std::uint32_t>(kind[i]));
-            waiting[queue[i].value].push_back({start[i], length[i], shown});
-          }
-          return advance(start.size());
-        });
-    if (!status) return status;
-    status = store_.scan<&M::startNs, &M::durNs, &M::queue, &M::name>(
-        {}, [&](std::uint64_t, auto start, auto length, auto queue, auto name) {
-          for (std::size_t i = 0; i < start.size(); ++i) {
-            waiting[queue[i].value].push_back({start[i], length[i], name[i] ? name[i] : StringId(kUnnamedMemset)});
-          }
-          return advance(start.size());
-        });
-    if (!status) return status;
-    std::unordered_map<std::uint32_t, std::size_t> next;
-    for (auto& [queue, events] : waiting) {
-      std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
-    }
-    const auto flush = [&](std::uint32_t queue, TimeNs until) {
-      const auto found = waiting.find(queue);
-      if (found == waiting.end()) return;
-      std::size_t& at = next[queue];
-      for (; at < found->second.size() && found->second[at].start < until; ++at) {
-        const Buffered& event = found->second[at];
-        stacker(TrackKind::Work, queue).add(event.start, event.length, event.name);
-      }
-    };
-    status = store_.scan<&K::startNs, &K::durNs, &K::queue, &K::name>(
-        {}, [&](std::uint64_t, auto start, auto length, auto queue, auto name) {
-          for (std::size_t i = 0; i < start.size(); ++i) {
-            flush(queue[i].value, start[i]);
-            stacker(TrackKind::Work, queue[i].value).add(start[i], length[i], name[i]);
-          }
-          return advance(start.size());
-        });
-    for (const auto& [queue, events] : waiting) flush(queue, INT64_MAX);
-    return status;
-  }
-
-  prof::Status readCounters() {
-    using S = prof::CounterSample;
-    return store_.scan<&S::timeNs, &S::track, &S::value>({}, [&](std::uint64_t, auto time, auto id, auto value) {
-      for (std::size_t i = 0; i < time.size(); ++i)
-        stacker(TrackKind::Counter, id[i].value).track->counter.add(time[i], value[i]);
-      return advance(time.size());
-    });
-  }
-
-  struct RoleCurve {
-    CounterLane* lane = nullptr;
-    std::int64_t bytes = 0;
-    void change(TimeNs time, std::int64_t by) { lane->add(time, static_cast<double>(bytes += by)); }
-  };
-  struct MemoryCurve {
-    RoleCurve all;
-    std::map<std::uint8_t, RoleCurve> byRole;
-    std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> alive;
-  };
-
-  void account(std::uint32_t device, MemoryCurve& curve, TimeNs time, std::int64_t change, std::uint8_t role) {
-    if (curve.all.lane == nullptr) curve.all.lane = &assembly_.memory(device, Track::kAllRoles).counter;
-    RoleCurve& ofRole = curve.byRole[role];
-    if (ofRole.lane == nullptr) ofRole.lane = &assembly_.memory(device, role).counter;
-    curve.all.change(time, change);
-    ofRole.change(time, change);
-  }
-
-  prof::Status readMemory() {
-    using A = prof::Allocation;
-    using prof::MemoryAction;
-    return store_.scan<&A::timeNs, &A::device, &A::action, &A::role, &A::address, &A::bytes>(
-        {}, [&](std::uint64_t, auto time, auto device, auto action, auto role, auto address, auto bytes) {
-          for (std::size_t i = 0; i < time.size(); ++i) {
-            MemoryCurve& curve = memory_[device[i].value];
-            if (action[i] == MemoryAction::Allocate || action[i] == MemoryAction::ExternalAllocate) {
-              curve.alive[address[i]] = {bytes[i], static_cast<std::uint8_t>(role[i])};
-              account(device[i].value, curve, time[i], static_cast<std::int64_t>(bytes[i]),
-                      static_cast<std::uint8_t>(role[i]));
-            } else if (action[i] == MemoryAction::Free || action[i] == MemoryAction::ExternalFree) {
-              const auto found = curve.alive.find(address[i]);
-              if (found == curve.alive.end()) continue;
-              account(device[i].value, curve, time[i], -static_cast<std::int64_t>(found->second.first),
-                      found->second.second);
-              curve.alive.erase(found);
-            }
-          }
-          return advance(time.size());
-        });
-  }
-
+ private:
   const Store& store_;
   const Progress& progress_;
   std::uint64_t total_ = 0;
   std::uint64_t done_ = 0;
-  bool cancelled_ = false;
   TrackAssembly assembly_;
-  std::array<std::vector<Stacker>, kTrackKinds> stackers_;  // by kind, then by the id of thread, queue, …
-  std::unordered_map<std::uint32_t, std::uint32_t> processOf_;
-  std::map<std::uint32_t, MemoryCurve> memory_;
+  std::array<std::vector<LaneStack>, kTrackKinds> stacks_;  // by kind, then by the id of thread, queue, …
+  std::map<std::uint32_t, MemoryCurves> memory_;
 };
 
 bool contains(std::string_view text, std::string_view part) {

@@ -64,44 +64,34 @@ struct CellSum {
   }
 };
 
-struct Lane::Bucket {
-  std::uint64_t busyNs = 0;
-  std::uint64_t count = 0;
-  std::uint64_t longestNs = 0;
-  std::uint32_t name = 0;
-  bool touched = false;
-
-  void merge(const Bucket& other) {
-    if (!other.touched) return;
-    if (!touched || other.longestNs > longestNs) {
-      longestNs = other.longestNs;
-      name = other.name;
-    }
-    busyNs += other.busyNs;
-    count += other.count;
-    touched = true;
+void Lane::Bucket::merge(const Bucket& other) {
+  if (!other.touched) return;
+  if (!touched || other.longestNs > longestNs) {
+    longestNs = other.longestNs;
+    name = other.name;
   }
-};
-
-struct Lane::Builder {
-  std::vector<Bucket> open;  // one a level, still being filled
-};
+  busyNs += other.busyNs;
+  count += other.count;
+  touched = true;
+}
 
 void Lane::add(TimeNs startNs, TimeNs durNs, StringId name) {
   assert(startNs >= lastEnd_ || size() == 0);
   if (size() == 0) origin_ = startNs;
   events_.add(startNs, durNs, name.value);
   lastEnd_ = startNs + durNs;
+  if (builder_) take(size() - 1, startNs, durNs, name.value);
 }
 
 TimeNs Lane::bucketStart(std::size_t bucket) const {
   return origin_ + (static_cast<TimeNs>(bucket) << shift_);
 }
 
-void Lane::emit(Builder& build, std::size_t level) {
+void Lane::emit(std::size_t level) {
+  std::vector<Bucket>& open = builder_->open;
   if (levels_.size() <= level) levels_.emplace_back().shareNs = std::ldexp(1.0, shift_ + static_cast<int>(level)) / 255;
-  if (build.open.size() <= level + 1) build.open.resize(level + 2);
-  const Bucket closed = std::exchange(build.open[level], {});
+  if (open.size() <= level + 1) open.resize(level + 2);
+  const Bucket closed = std::exchange(open[level], {});
   Level& out = levels_[level];
   const double share = static_cast<double>(closed.busyNs) / out.shareNs;
   const auto code = static_cast<std::uint8_t>(std::min(255.0, std::round(share)));
@@ -109,49 +99,39 @@ void Lane::emit(Builder& build, std::size_t level) {
   out.longest.push(logCode(closed.longestNs));
   out.count.push(logCode(closed.count));
   out.name.push(closed.name);
-  build.open[level + 1].merge(closed);
-  if (out.busy.size() % 2 == 0) emit(build, level + 1);
+  open[level + 1].merge(closed);
+  if (out.busy.size() % 2 == 0) emit(level + 1);
 }
 
-void Lane::finish() {
-  events_.finish();
-  if (size() == 0) return;
-  const TimeNs origin = origin_;
-  const auto span = static_cast<std::uint64_t>(endNs(size() - 1) - origin);
-  const std::uint64_t target = std::max<std::uint64_t>(1, size() / kEventsPerBucket);
-  while ((span >> shift_) >= target) ++shift_;
-
-  Builder build;
-  build.open.resize(1);
-  std::size_t current = 0;
-  first_.push(0);
-  const auto advance = [&](std::size_t event) {
-    emit(build, 0);
-    ++current;
+void Lane::take(std::size_t event, TimeNs start, TimeNs length, std::uint32_t name) {
+  Builder& build = *builder_;
+  const auto advance = [&] {
+    emit(0);
+    ++build.current;
     first_.push(static_cast<std::uint32_t>(event));
   };
-  for (std::size_t i = 0; i < size(); ++i) {
-    const TimeNs start = startNs(i);
-    const TimeNs length = durNs(i);
-    const TimeNs end = start + length;
-    const auto mine = static_cast<std::size_t>((start - origin) >> shift_);
-    while (current < mine) advance(i);
-    const auto add = [&](TimeNs from, TimeNs to, std::uint64_t begins) {
-      build.open[0].merge(
-          {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name(i).value, true});
-    };
-    TimeNs from = start;
-    while (end > bucketStart(current + 1)) {
-      add(from, bucketStart(current + 1), from == start);
-      from = bucketStart(current + 1);
-      advance(i);
-    }
-    add(from, end, from == start);
+  const TimeNs end = start + length;
+  const auto mine = static_cast<std::size_t>((start - origin_) >> shift_);
+  while (build.current < mine) advance();
+  const auto put = [&](TimeNs from, TimeNs to, std::uint64_t begins) {
+    build.open[0].merge(
+        {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name, true});
+  };
+  TimeNs from = start;
+  while (end > bucketStart(build.current + 1)) {
+    put(from, bucketStart(build.current + 1), from == start);
+    from = bucketStart(build.current + 1);
+    advance();
   }
-  emit(build, 0);
+  put(from, end, from == start);
+}
+
+void Lane::close() {
+  emit(0);
   for (std::size_t level = 0; levels_[level].busy.size() > 1; ++level) {
-    if (levels_[level].busy.size() % 2 == 1) emit(build, level + 1);
+    if (levels_[level].busy.size() % 2 == 1) emit(level + 1);
   }
+  builder_.reset();
   for (Level& level : levels_) {
     level.busy.shrink();
     level.longest.shrink();
@@ -159,6 +139,66 @@ void Lane::finish() {
     level.name.shrink();
   }
   first_.shrink();
+}
+
+int Lane::wantedShift(TimeNs lastEnd) const {
+  const auto span = static_cast<std::uint64_t>(lastEnd - origin_);
+  const std::uint64_t target = std::max<std::uint64_t>(1, size() / kEventsPerBucket);
+  int shift = 0;
+  while ((span >> shift) >= target) ++shift;
+  return shift;
+}
+
+void Lane::buildFrom(const EventChunks& events) {
+  levels_.clear();
+  first_.clear();
+  first_.push(0);
+  builder_ = std::make_unique<Builder>();
+  builder_->open.resize(1);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const EventChunks::Times times = events.times(i);
+    take(i, times.startNs, times.durNs, events.name(i));
+  }
+}
+
+void Lane::finish() {
+  events_.finish();
+  if (size() == 0) return;
+  if (!builder_) {
+    shift_ = wantedShift(endNs(size() - 1));
+    buildFrom(events_);
+  }
+  close();
+}
+
+void Lane::keepPyramid() {
+  if (size() == 0) return;
+  const int wanted = wantedShift(lastEnd_);
+  if (builder_ && std::abs(wanted - shift_) < 2) return;
+  EventChunks all = events_.copy();
+  all.finish();
+  shift_ = wanted;
+  buildFrom(all);
+}
+
+Lane Lane::copy() const {
+  Lane out;
+  out.events_ = events_.copy();
+  out.origin_ = origin_;
+  out.lastEnd_ = lastEnd_;
+  out.shift_ = shift_;
+  if (!builder_) return out;
+  out.builder_ = std::make_unique<Builder>(*builder_);
+  out.first_ = first_.copy();
+  for (const Level& level : levels_) {
+    Level& to = out.levels_.emplace_back();
+    to.busy = level.busy.copy();
+    to.longest = level.longest.copy();
+    to.count = level.count.copy();
+    to.name = level.name.copy();
+    to.shareNs = level.shareNs;
+  }
+  return out;
 }
 
 std::size_t Lane::lowerBound(TimeNs t) const {
@@ -365,6 +405,15 @@ void CounterLane::add(TimeNs timeNs, double value) {
   highest_ = size() == 0 ? value : std::max(highest_, value);
   time_.push(timeNs);
   value_.push(value);
+}
+
+CounterLane CounterLane::copy() const {
+  CounterLane out;
+  out.time_ = time_.copy();
+  out.value_ = value_.copy();
+  out.lowest_ = lowest_;
+  out.highest_ = highest_;
+  return out;
 }
 
 void CounterLane::finish() {

@@ -33,6 +33,7 @@ void LiveFollower::watch(const QString& path) {
   stop();
   if (!path.endsWith(QLatin1String(".lcn")) || !QFileInfo::exists(path)) return;
   path_ = path;
+  followed_ = std::make_shared<Followed>(path);
   size_ = QFileInfo(path).size();
   job_.start(
       this, [path](const Job::Wanted&) { return isComplete(path); },
@@ -44,28 +45,32 @@ void LiveFollower::watch(const QString& path) {
 void LiveFollower::stop() {
   timer_.stop();
   job_.cancel();
+  followed_.reset();  // an abandoned look may still be using it
   live_ = false;
 }
 
 void LiveFollower::look() {
   const qint64 size = QFileInfo(path_).size();
-  if (job_.busy() || size == size_) return;
+  if (job_.busy() || !followed_ || size == size_) return;
   size_ = size;
   job_.start(
       this,
-      [path = path_](const Job::Wanted& wanted) {
-        // What is complete before it is read is complete in what is read.
+      [path = path_, followed = followed_](const Job::Wanted& wanted) {
         Look look;
-        look.complete = isComplete(path);
-        auto trace = loadTrace(&analyzer::Store::open, path, [&](double, const QString&) { return wanted(); });
-        if (trace) look.trace = *trace;
+        auto store = followed->store.poll();
+        look.complete = followed->store.finished();
+        if (!store || !*store) return look;
+        auto tracks = followed->tracks.layOut(**store, [&](double) { return wanted(); });
+        if (tracks) look.trace = makeTrace(path, *store, *tracks);
         return look;
       },
       [this](const Look& look) {
-        if (!look.trace) return;
-        live_ = !look.complete;
-        Q_EMIT grew(look.trace);
+        if (look.trace) {
+          live_ = !look.complete;
+          Q_EMIT grew(look.trace);
+        }
         if (!look.complete) return;
+        live_ = false;
         timer_.stop();
         Q_EMIT ended();
       });

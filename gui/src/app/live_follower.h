@@ -7,11 +7,13 @@
 
 #include "app/job.h"
 #include "app/trace.h"
+#include "lacuna/analyzer/live_tracks.h"
+#include "lacuna/analyzer/store_follower.h"
 
 namespace lacuna::gui {
 
 /// Watches the .lcn file of an open trace that is still being recorded, and hands out the trace anew whenever the file
-/// has grown. Reading happens on the thread pool, one at a time.
+/// has grown: what was added is read and laid out, on the thread pool, one look at a time.
 class LiveFollower : public QObject {
   Q_OBJECT
 
@@ -34,7 +36,15 @@ class LiveFollower : public QObject {
   void ended();
 
  private:
+  /// What is known of the file; used by one job at a time.
+  struct Followed {
+    explicit Followed(const QString& path) : store(path.toStdString()) {}
+    analyzer::StoreFollower store;
+    analyzer::LiveTracks tracks;
+  };
+
   QString path_;
+  std::shared_ptr<Followed> followed_;
   qint64 size_ = 0;
   bool live_ = false;
   QTimer timer_;

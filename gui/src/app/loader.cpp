@@ -27,13 +27,18 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
   auto tracks = analyzer::openTracks(
       **store, [&](double share) { return progress(kReadShare + share * (1 - kReadShare), laying); });
   if (!tracks) return tracks.error();
+  return makeTrace(path, *store, *tracks);
+}
+
+TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
+                   std::shared_ptr<const analyzer::TrackSet> tracks) {
   auto trace = std::make_shared<Trace>();
   trace->path = path;
-  trace->store = *store;
-  trace->tracks = *tracks;
-  trace->darkStyles = std::make_unique<NameStyles>(**store, true);
-  trace->lightStyles = std::make_unique<NameStyles>(**store, false);
-  return TracePtr(std::move(trace));
+  trace->darkStyles = std::make_unique<NameStyles>(*store, true);
+  trace->lightStyles = std::make_unique<NameStyles>(*store, false);
+  trace->store = std::move(store);
+  trace->tracks = std::move(tracks);
+  return trace;
 }
 
 Loader::Loader(QObject* parent) : QObject(parent) {}

@@ -18,6 +18,9 @@ using StoreOpener = std::function<prof::Result<std::shared_ptr<const analyzer::S
 prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
                                  const std::function<bool(double, const QString&)>& progress);
 
+TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
+                   std::shared_ptr<const analyzer::TrackSet> tracks);
+
 /// Opens traces on a thread of its own. One at a time: open() abandons what was under way. Signals arrive on the thread
 /// that the loader lives on.
 class Loader : public QObject {

@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   option("theme", "dark or light; without it as the last time", "name");
   option("select", "select the first event whose name contains this text", "text");
   option("finding", "show the n-th finding on the timeline", "n");
+  option("tab", "what the memory page lists: alive, edits, allocator, leaks or advice", "name");
   option("play", "a change to play on the overview, as in loader.workers=4", "change");
   parser.process(app);
 

@@ -47,6 +47,7 @@ namespace lacuna::gui {
 
 namespace {
 constexpr int kRecentKept = 8;
+constexpr qint64 kAnalysisPause = 4;  // times as long as an analysis takes
 constexpr int kMessageMs = 5000;
 }  // namespace
 
@@ -163,12 +164,17 @@ void MainWindow::makePages() {
 
 void MainWindow::connectPages() {
   connect(live_, &LiveFollower::grew, this, &MainWindow::showGrown);
-  connect(live_, &LiveFollower::ended, this, &MainWindow::showSummary);
+  connect(live_, &LiveFollower::ended, this, [this] {
+    showSummary();
+    if (analyseAgain_) analyse();
+  });
   connect(runner_, &AnalysisRunner::settled, this, [this] {
+    analysisMs_ = analysisClock_.isValid() ? analysisClock_.restart() : 0;
     if (analyseAgain_) analyse();
   });
   connect(runner_, &AnalysisRunner::stripsReady, timeline_->view(), &TimelineView::setLedgers);
   connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
+  connect(overview_, &OverviewPage::nameWanted, this, &MainWindow::findOnTimeline);
   connect(overview_, &OverviewPage::findingWanted, this, &MainWindow::showFinding);
   connect(timeline_, &TimelinePage::playWanted, this, &MainWindow::playChange);
   connect(memory_, &MemoryPage::momentPicked, timeline_->view(), &TimelineView::setCursorMark);
@@ -177,6 +183,7 @@ void MainWindow::connectPages() {
     const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
     showOnTimeline({{at - around, at + around}}, QString());
   });
+  connect(memory_, &MemoryPage::lifetimesWanted, this, &MainWindow::showOnTimeline);
   for (TablePage* page : {kernels_, operators_}) {
     connect(page, &TablePage::nameActivated, this, &MainWindow::findOnTimeline);
   }
@@ -256,6 +263,7 @@ void MainWindow::makeMenus() {
   go->addAction(tr("&Back"), timeline, &TimelineView::back);
   go->addAction(tr("F&orward"), timeline, &TimelineView::forward);
   go->addAction(tr("Between &launch and kernel"), timeline_, &TimelinePage::followLink);
+  go->addAction(tr("Show or fold counters at &zero"), timeline, &TimelineView::toggleQuiet);
   go->addAction(tr("Set or clear a book&mark"), timeline_, &TimelinePage::toggleBookmark);
   go->addAction(tr("Write a &note on a bookmark…"), timeline_, &TimelinePage::askForNote);
   go->addSeparator();
@@ -358,6 +366,7 @@ QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& option
     out << QString::fromLatin1(what) << QString::fromStdString(tracks.groups[g].label) << QString::fromStdString(track);
   };
   for (const std::size_t g : options.collapsedGroups) add("group", g, {});
+  for (const std::size_t g : options.quietShown) add("quiet", g, {});
   for (const TrackRef& ref : options.collapsedTracks) {
     add("track", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
   }
@@ -371,6 +380,7 @@ RowOptions restoredRows(const analyzer::TrackSet& tracks, const QStringList& sav
     for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
       if (QString::fromStdString(tracks.groups[g].label) != saved[i + 1]) continue;
       if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(g);
+      if (saved[i] == QLatin1String("quiet")) out.quietShown.insert(g);
       for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
         if (QString::fromStdString(tracks.groups[g].tracks[t].label) != saved[i + 2]) continue;
         if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert({g, t});
@@ -522,8 +532,13 @@ void MainWindow::showSummary() {
 }
 
 void MainWindow::analyse() {
-  analyseAgain_ = runner_->busy();
-  if (!analyseAgain_) runner_->start(trace_);
+  // An analysis reads the whole trace, so while that grows it may take a fifth of the time and no more.
+  const bool tooSoon =
+      live_->live() && analysisClock_.isValid() && analysisClock_.elapsed() < kAnalysisPause * analysisMs_;
+  analyseAgain_ = runner_->busy() || tooSoon;
+  if (analyseAgain_) return;
+  analysisClock_.start();
+  runner_->start(trace_);
 }
 
 void MainWindow::showGrown(const TracePtr& trace) {

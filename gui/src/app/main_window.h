@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QElapsedTimer>
 #include <QMainWindow>
 
 #include "app/analysis_runner.h"
@@ -122,6 +123,8 @@ class MainWindow : public QMainWindow {
   QLabel* warnings_;
   QLabel* liveLabel_;
   bool analyseAgain_ = false;
+  QElapsedTimer analysisClock_;  ///< since the last analysis began, then since it ended
+  qint64 analysisMs_ = 0;        ///< that it took
   WelcomePage* welcome_;
   LoadingPage* loading_;
   ErrorPage* error_;

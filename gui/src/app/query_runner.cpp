@@ -5,6 +5,8 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QRegularExpression>
+#include <QTimer>
+#include <chrono>
 
 #include "lacuna/analyzer/query.h"
 
@@ -34,6 +36,8 @@ int positionIn(const QString& message) {
   return match.hasMatch() ? match.captured(1).toInt() - 1 : -1;
 }
 
+constexpr int kAgainMs = 20;
+
 }  // namespace
 
 QueryRunner::QueryRunner(QObject* parent) : QObject(parent) {}
@@ -42,14 +46,26 @@ QueryRunner::~QueryRunner() {
   join();
 }
 
-void QueryRunner::cancel() {
+void QueryRunner::interrupt() {
   stop_ = true;
   const std::lock_guard lock(mutex_);
   if (running_) running_->interrupt();
 }
 
+void QueryRunner::cancel() {
+  interrupt();
+  // A statement that has not begun yet does not feel it.
+  if (!ended_)
+    QTimer::singleShot(kAgainMs, this, [this, generation = generation_] {
+      if (generation == generation_ && stop_) cancel();
+    });
+}
+
 void QueryRunner::join() {
-  cancel();
+  while (!ended_) {
+    interrupt();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   if (thread_.joinable()) thread_.join();
   stop_ = false;
 }
@@ -77,6 +93,7 @@ template <class Work>
 void QueryRunner::start(const TracePtr& trace, Work work) {
   join();
   busy_ = true;
+  ended_ = false;
   const int generation = ++generation_;
   thread_ = std::thread([this, trace, generation, work] {
     analyzer::Query query(trace->store);
@@ -89,12 +106,13 @@ void QueryRunner::start(const TracePtr& trace, Work work) {
       const std::lock_guard lock(mutex_);
       running_ = nullptr;
     }
+    ended_ = true;
     if (!problem.isNull()) report(generation, problem);
   });
 }
 
 void QueryRunner::run(const TracePtr& trace, const QString& sql) {
-  start(trace, [this, sql](analyzer::Query& query, int generation) -> QString {
+  start(trace, [this, sql, most = mostRows_](analyzer::Query& query, int generation) -> QString {
     QElapsedTimer clock;
     clock.start();
     std::shared_ptr<SqlChunk> chunk;
@@ -119,7 +137,7 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
           post(generation, [this, list] { Q_EMIT columnsKnown(list); });
         },
         [&](const std::vector<QueryValue>& values) {
-          if (rows == kMostRows) {
+          if (rows == most) {
             cut = true;
             return false;
           }

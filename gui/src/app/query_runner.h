@@ -26,6 +26,8 @@ class QueryRunner : public QObject {
  public:
   /// Rows beyond this are left out of a table; exporting has no limit.
   static constexpr std::uint64_t kMostRows = 2'000'000;
+  /// A smaller limit, to see what happens at it.
+  void setMostRows(std::uint64_t rows) { mostRows_ = rows; }
 
   explicit QueryRunner(QObject* parent = nullptr);
   ~QueryRunner() override;
@@ -39,7 +41,7 @@ class QueryRunner : public QObject {
  Q_SIGNALS:
   void columnsKnown(const QStringList& columns);
   void rowsArrived(const std::shared_ptr<const lacuna::gui::SqlChunk>& chunk);
-  /// `cut` when there was more than kMostRows.
+  /// `cut` when there was more than that.
   void finished(quint64 rows, double seconds, bool cut);
   void exported(quint64 rows, const QString& path);
   /// `position` is the character of the statement that is to blame, from 0, or -1.
@@ -51,6 +53,7 @@ class QueryRunner : public QObject {
   void start(const TracePtr& trace, Work work);
   template <class Deliver>
   void post(int generation, Deliver deliver);
+  void interrupt();
   void join();
   void report(int generation, const QString& message);
 
@@ -58,6 +61,8 @@ class QueryRunner : public QObject {
   std::mutex mutex_;
   analyzer::Query* running_ = nullptr;  // guarded by mutex_
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> ended_ = true;  ///< the thread has nothing to do any more but to say so
+  std::uint64_t mostRows_ = kMostRows;
   bool busy_ = false;
   int generation_ = 0;
 };

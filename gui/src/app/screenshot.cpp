@@ -12,7 +12,9 @@
 
 #include "app/main_window.h"
 #include "views/compare_page.h"
+#include "views/memory_page.h"
 #include "views/overview_page.h"
+#include "views/table_page.h"
 #include "views/timeline_page.h"
 
 namespace lacuna::gui {
@@ -45,6 +47,7 @@ void arrangeFindings(MainWindow& window, const StartRequest& request) {
 
 void arrange(MainWindow& window, const StartRequest& request) {
   if (!request.page.isEmpty()) window.showPage(request.page);
+  if (!request.tab.isEmpty() && window.memory()->showTab(request.tab)) window.memory()->edits()->showSourceRow(0);
   TimelineView* view = window.timeline()->view();
   if (request.range) {
     const prof::TimeNs zero = window.trace()->tracks->span.startNs;
@@ -107,6 +110,7 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   request.page = value("page");
   request.select = value("select");
   request.play = value("play");
+  request.tab = value("tab");
   if (!value("finding").isEmpty()) {
     request.finding = value("finding").toInt();
     if (request.finding < 1) problem = QStringLiteral("--finding is the number of a finding, counted from 1");

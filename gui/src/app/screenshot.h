@@ -21,6 +21,7 @@ struct StartRequest {
   QString screenshot;
   QString page;
   QString select;
+  QString tab;                            ///< of the memory page
   QString play;                           ///< a change for the overview's what-if
   int finding = 0;                        ///< counted from 1: shown on the timeline
   std::optional<prof::TimeWindow> range;  ///< since the trace's start

@@ -83,6 +83,7 @@ QComboBox::drop-down { border: none; width: 22px; }
 QComboBox QAbstractItemView { background: @panel; color: @text; border: 1px solid @line; selection-background-color: @select; selection-color: @text; }
 QPlainTextEdit { font-family: 'DejaVu Sans Mono', monospace; }
 QLabel#error { color: @bad; }
+QLabel#notice { color: @text; background: @raised; border: 1px solid @line; border-left: 3px solid @warn; padding: 7px 10px; }
 QLabel#figure { font-size: 20px; font-weight: bold; }
 )";
 
@@ -122,6 +123,7 @@ void applyStyle(QApplication& app, bool dark) {
                                                     {"@dim", named(t.dim)},
                                                     {"@accent", named(t.accent)},
                                                     {"@bad", named(t.bad)},
+                                                    {"@warn", named(t.warn)},
                                                     {"@onAccent", named(inkOn(t.accent))},
                                                     {"@select", named(mix(t.panel, t.accent, 0.28))}};
   for (const auto& [key, value] : values) sheet.replace(QLatin1String(key), value);

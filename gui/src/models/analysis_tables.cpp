@@ -3,6 +3,7 @@
 #include "models/analysis_tables.h"
 
 #include <QCoreApplication>
+#include <algorithm>
 
 #include "views/words.h"
 
@@ -32,13 +33,26 @@ TableColumn numbers(const char* title, Kind kind, const Rows& rows, Get&& get) {
   return column;
 }
 
+/// What recording may have added to a column's figures.
+template <class Rows, class Get>
+TableColumn withBands(TableColumn column, const Rows& rows, Get&& bandOf) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t band = bandOf(rows[i]);
+    const QString share = bandWords(band, static_cast<std::int64_t>(column.numbers[i]));
+    column.notes.push_back(
+        share.isEmpty() ? QString() : tr("%1: recording may have added %2 to it").arg(share, durationWords(band)));
+  }
+  return column;
+}
+
 }  // namespace
 
 TableData kernelTableOf(const analyzer::Analysis& analysis) {
   const auto& rows = analysis.kernels;
   return {texts("Kernel", rows, [](const auto& r) { return QString::fromStdString(r.name); }),
           numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }),
+          withBands(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
+                    [](const auto& r) { return r.recordingNs; }),
           numbers("Mean", Kind::Duration, rows, [](const auto& r) { return r.meanNs(); }),
           numbers("Shortest", Kind::Duration, rows, [](const auto& r) { return r.minNs; }),
           numbers("Longest", Kind::Duration, rows, [](const auto& r) { return r.maxNs; })};
@@ -51,11 +65,23 @@ TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
     table.push_back(texts("Input shapes", rows, [](const auto& r) { return QString::fromStdString(r.shapes); }));
   }
   table.push_back(numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }));
-  table.push_back(numbers("Host total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }));
-  table.push_back(numbers("Host self", Kind::Duration, rows, [](const auto& r) { return r.selfNs; }));
-  table.push_back(numbers("Device", Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }));
+  table.push_back(withBands(numbers("Host total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
+                            [](const auto& r) { return r.recordingNs; }));
+  table.push_back(withBands(numbers("Host self", Kind::Duration, rows, [](const auto& r) { return r.selfNs; }), rows,
+                            [](const auto& r) { return r.selfRecordingNs; }));
+  table.push_back(withBands(numbers("Device", Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }), rows,
+                            [](const auto& r) { return r.deviceRecordingNs; }));
   table.push_back(numbers("Memory kept", Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
   return table;
+}
+
+TableData causeTable(const analyzer::Analysis& analysis) {
+  const auto& rows = analysis.details;
+  return {texts("Name", rows,
+                [](const auto& r) { return r.name.empty() ? words(analyzer::causeLabel(r.cause)) : words(r.name); }),
+          texts("Cause", rows, [](const auto& r) { return words(analyzer::causeLabel(r.cause)); }),
+          numbers("Times", Kind::Count, rows, [](const auto& r) { return r.count; }),
+          numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.ns; })};
 }
 
 TableData leakTable(const analyzer::Analysis& analysis) {
@@ -64,6 +90,55 @@ TableData leakTable(const analyzer::Analysis& analysis) {
           texts("Operator", rows, [](const auto& r) { return words(r.op); }),
           texts("Role", rows, [](const auto& r) { return words(analyzer::roleName(r.role)); }),
           numbers("Grows per step", Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
+}
+
+TableData peakEditTable(const analyzer::Analysis& analysis) {
+  const auto& rows = analysis.peakEdits;
+  TableColumn cost = numbers("Costs a step", Kind::Duration, rows, [](const auto& r) { return r.costNsPerStep; });
+  for (const auto& row : rows) {
+    cost.texts.push_back(row.costNsPerStep == 0 ? tr("nothing") : row.costNsPerStep < 0 ? tr("not known") : QString());
+  }
+  return {texts("Held by", rows, [](const auto& r) { return words(r.origin); }),
+          texts("Edit", rows,
+                [](const auto& r) {
+                  return r.kind == analyzer::PeakEditKind::Recompute ? tr("recompute") : tr("free earlier");
+                }),
+          numbers("Saves", Kind::Bytes, rows, [](const auto& r) { return r.bytes; }),
+          std::move(cost),
+          numbers("Peak then", Kind::Bytes, rows, [](const auto& r) { return r.peakAfterBytes; }),
+          numbers("Blocks", Kind::Count, rows, [](const auto& r) { return r.count; }),
+          texts("Why", rows, [](const auto& r) { return words(r.why); })};
+}
+
+TableData allocatorTable(const analyzer::Analysis& analysis) {
+  static const char* const kFigures[] = {QT_TRANSLATE_NOOP("Tables", "peak of what is alive"),
+                                         QT_TRANSLATE_NOOP("Tables", "most reserved from the device"),
+                                         QT_TRANSLATE_NOOP("Tables", "took from the device"),
+                                         QT_TRANSLATE_NOOP("Tables", "held before that"),
+                                         QT_TRANSLATE_NOOP("Tables", "alive in it"),
+                                         QT_TRANSLATE_NOOP("Tables", "free in it"),
+                                         QT_TRANSLATE_NOOP("Tables", "largest free piece"),
+                                         QT_TRANSLATE_NOOP("Tables", "free pieces"),
+                                         QT_TRANSLATE_NOOP("Tables", "segments"),
+                                         QT_TRANSLATE_NOOP("Tables", "fragmentation")};
+  TableColumn names{tr("When the allocator last had to grow"), Kind::Text};
+  for (const char* figure : kFigures) names.texts.push_back(tr(figure));
+  TableData table{std::move(names)};
+  for (const analyzer::DeviceMemory& memory : analysis.memoryByDevice) {
+    const analyzer::AllocatorState& state = memory.allocator;
+    if (!state.present) continue;
+    const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                                     [&](const auto& d) { return d.id == memory.device; });
+    TableColumn column{device == analysis.devices.end() ? tr("device") : words(device->label), Kind::Text};
+    column.right = true;
+    column.texts = {bytesWords(memory.peakBytes),       bytesWords(memory.reservedPeakBytes),
+                    bytesWords(state.requestedBytes),   bytesWords(state.reservedBytes),
+                    bytesWords(state.liveBytes),        bytesWords(state.freeBytes()),
+                    bytesWords(state.largestFreeBytes), QString::number(state.freePieces),
+                    QString::number(state.segments),    percentWords(state.fragmentation())};
+    table.push_back(std::move(column));
+  }
+  return table.size() > 1 ? table : TableData();
 }
 
 TableData areaTable(const Trace& trace, const analyzer::AreaStats& stats) {

@@ -81,6 +81,17 @@ void TableModel::sort(int column, Qt::SortOrder order) {
 
 void TableModel::arrange() {
   const int generation = ++generation_;
+  if (filter_.isEmpty() && sortColumn_ < 0) {  // as given: nothing to work out, and a selection stays where that is so
+    if (!asGiven_) {
+      beginResetModel();
+      order_ = {};
+      asGiven_ = true;
+      known_ = std::min(rows(), kStretch);
+      endResetModel();
+    }
+    Q_EMIT arranged();
+    return;
+  }
   QThreadPool::globalInstance()->start([self = QPointer<TableModel>(this), table = table_, filter = filter_,
                                         column = sortColumn_, order = sortOrder_, generation] {
     auto rows = inOrder(*table, filter, column, order);
@@ -132,6 +143,7 @@ int TableModel::columnCount(const QModelIndex& parent) const {
 
 QString TableModel::shown(std::size_t row, int column) const {
   const TableColumn& of = (*table_)[static_cast<std::size_t>(column)];
+  if (of.kind != TableColumn::Kind::Text && !of.texts.empty() && !of.texts[row].isEmpty()) return of.texts[row];
   switch (of.kind) {
     case TableColumn::Kind::Text:
       return of.texts[row];
@@ -152,6 +164,10 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   const bool text = (*table_)[static_cast<std::size_t>(index.column())].kind == TableColumn::Kind::Text;
   if (role == Qt::DisplayRole || (role == Qt::ToolTipRole && text))
     return shown(sourceRow(index.row()), index.column());
+  if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole) {
+    const auto& notes = (*table_)[static_cast<std::size_t>(index.column())].notes;
+    return notes.empty() || notes[sourceRow(index.row())].isEmpty() ? QVariant() : notes[sourceRow(index.row())];
+  }
   const auto& tones = (*table_)[static_cast<std::size_t>(index.column())].tones;
   if (role == Qt::ForegroundRole && !tones.empty()) {
     const auto tone = tones[sourceRow(index.row())];

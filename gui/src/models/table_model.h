@@ -14,8 +14,9 @@ struct TableColumn {
   enum class Kind { Text, Duration, Bytes, Count, Percent };
   QString title;
   Kind kind = Kind::Text;
-  std::vector<QString> texts{};
+  std::vector<QString> texts{};  ///< with numbers: what stands instead of one, where it is not empty
   std::vector<double> numbers{};
+  std::vector<QString> notes{};      ///< per row, where there are any: said when the mouse rests on the cell
   bool right = false;                ///< a text to be aligned as numbers are
   std::vector<std::int8_t> tones{};  ///< per row, where there are any: 1 reads as bad, -1 as good, 0 plain
 };

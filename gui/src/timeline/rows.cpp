@@ -30,6 +30,11 @@ Row trackRow(const analyzer::Track& track, TrackRef ref, const RowOptions& optio
 
 }  // namespace
 
+bool isQuiet(const analyzer::Track& track) {
+  return track.kind == analyzer::TrackKind::Counter && !track.isMemory && track.counter.lowest() == 0 &&
+         track.counter.highest() == 0;
+}
+
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options) {
   std::vector<Row> rows;
   int y = 0;
@@ -54,8 +59,24 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
     place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
     if (collapsed) continue;
     if (options.ledgers.contains(g)) place({.kind = Row::Kind::Ledger, .ref = {g, 0}, .height = kLedgerHeight});
+    std::vector<std::size_t> quiet;
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
-      if (shown(group.tracks[t])) place(trackRow(group.tracks[t], {g, t}, options));
+      if (!shown(group.tracks[t])) continue;
+      if (options.filter.empty() && isQuiet(group.tracks[t])) {
+        quiet.push_back(t);
+      } else {
+        place(trackRow(group.tracks[t], {g, t}, options));
+      }
+    }
+    if (quiet.empty()) continue;
+    const bool folded = !options.quietShown.contains(g);
+    place({.kind = Row::Kind::Quiet,
+           .ref = {g, quiet.front()},
+           .height = kQuietHeight,
+           .lanes = static_cast<int>(quiet.size()),
+           .collapsed = folded});
+    for (std::size_t i = 0; i < quiet.size() && !folded; ++i) {
+      place(trackRow(group.tracks[quiet[i]], {g, quiet[i]}, options));
     }
   }
   return rows;
@@ -87,6 +108,7 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
     }
   };
   keepGroups(options.collapsedGroups, out.collapsedGroups);
+  keepGroups(options.quietShown, out.quietShown);
   keepTracks(options.collapsedTracks, out.collapsedTracks);
   keepTracks(options.pinned, out.pinned);
   return out;

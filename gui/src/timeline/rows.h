@@ -24,17 +24,18 @@ struct RowOptions {
   std::set<std::size_t> collapsedGroups;
   std::set<TrackRef> collapsedTracks;  ///< only the topmost lane shows
   std::set<TrackRef> pinned;           ///< repeated above everything else
+  std::set<std::size_t> quietShown;    ///< groups whose counters that are always zero are shown as well
   std::set<std::size_t> ledgers;       ///< groups whose ledger is there to be shown below their name
   std::string filter;                  ///< part of a track's or group's label, any case
 };
 
 struct Row {
-  enum class Kind { PinHeader, Group, Ledger, Track };
+  enum class Kind { PinHeader, Group, Ledger, Track, Quiet };
   Kind kind = Kind::Group;
   TrackRef ref;
   int y = 0;
   int height = 0;
-  int lanes = 0;
+  int lanes = 0;  ///< of Quiet: how many counters it stands for
   bool collapsed = false;
   bool pinned = false;
 };
@@ -45,7 +46,10 @@ inline constexpr int kLanePitch = 19;
 inline constexpr int kTrackPadding = 5;
 inline constexpr int kCounterHeight = 44;
 inline constexpr int kLedgerHeight = 26;
+inline constexpr int kQuietHeight = 24;
 
+/// A counter that never was anything but zero. Those of a group share one row, unless they are asked for.
+bool isQuiet(const analyzer::Track& track);
 /// Where every track lies, from y = 0 down, in logical pixels.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
 /// The same choices for another layout of the same trace: groups and tracks are found by their labels, what is gone is

@@ -84,7 +84,7 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
                             std::vector<Label>& labels) {
   const auto device = [&](int y) { return static_cast<int>(std::lround((y - scene.scrollY) * scale_)); };
   const Theme& colours = theme(styles.dark());
-  if (row.kind == Row::Kind::Ledger) return;
+  if (row.kind == Row::Kind::Ledger || row.kind == Row::Kind::Quiet) return;
   if (row.kind != Row::Kind::Track) {
     line_.assign(ground_.size(), colours.raised);
     copyLine(line_, device(row.y), device(row.y + row.height) - device(row.y), canvas);

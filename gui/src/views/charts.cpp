@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "timeline/text.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -25,9 +26,6 @@ constexpr int kRoleHeight = 14;
 constexpr int kRoleEntry = 190;
 constexpr int kAxisLeft = 64;
 
-QColor rgb(Colour c) {
-  return QColor::fromRgb(c);
-}
 QString text(const std::string& s) {
   return QString::fromStdString(s);
 }
@@ -89,7 +87,7 @@ LedgerBar::LedgerBar(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Where the device's time went"));
 }
 
-void LedgerBar::setLedger(const analyzer::Ledger& ledger, bool dark) {
+void LedgerBar::setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger& bands, bool dark) {
   dark_ = dark;
   entries_.clear();
   total_ = ledger.totalNs();
@@ -97,9 +95,10 @@ void LedgerBar::setLedger(const analyzer::Ledger& ledger, bool dark) {
   for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
     const auto cause = static_cast<Cause>(i);
     if (ledger[cause] == 0) continue;
-    entries_.push_back({cause, ledger[cause]});
+    entries_.push_back({cause, ledger[cause], bands[cause]});
     spoken << text(analyzer::causeLabel(cause)) + QLatin1Char(' ') +
-                  text(durationText(static_cast<double>(ledger[cause])));
+                  text(durationText(static_cast<double>(ledger[cause]))) + QLatin1Char(' ') +
+                  bandWords(bands[cause], ledger[cause]);
   }
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::pair(!analyzer::isBusy(a.cause), -a.ns) < std::pair(!analyzer::isBusy(b.cause), -b.ns);
@@ -134,6 +133,8 @@ void LedgerBar::paintEvent(QPaintEvent*) {
     const double w = static_cast<double>(entry.ns) / static_cast<double>(total_) * width();
     const Colour colour = causeColour(entry.cause, dark_);
     painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kBarHeight), rgb(colour));
+    const double band = w * std::min(1.0, static_cast<double>(entry.bandNs) / static_cast<double>(entry.ns));
+    if (band >= 1) painter.fillRect(QRectF(x + w - 1 - band, 0, band, kBarHeight), bandBrush(colour));
     const QString share = text(percentText(static_cast<double>(entry.ns) / static_cast<double>(total_)));
     if (w > painter.fontMetrics().horizontalAdvance(share) + 12) {
       painter.setPen(rgb(inkOn(colour)));
@@ -148,7 +149,9 @@ void LedgerBar::paintEvent(QPaintEvent*) {
     const auto n = static_cast<int>(i);
     const QRect at(n % columns * columnWidth, kBarHeight + 10 + n / columns * kLegendLine, columnWidth, kLegendLine);
     paintLegend(painter, at, causeColour(entries_[i].cause, dark_), text(analyzer::causeLabel(entries_[i].cause)),
-                text(durationText(static_cast<double>(entries_[i].ns))), dark_);
+                text(durationText(static_cast<double>(entries_[i].ns))) + QStringLiteral("  ") +
+                    bandWords(entries_[i].bandNs, entries_[i].ns),
+                dark_);
   }
 }
 
@@ -196,7 +199,7 @@ void StepChart::paintEvent(QPaintEvent*) {
   const double top = roundUp(static_cast<double>(stepScale(analysis_->steps)));
   paintScale(painter, area, top, dark_, [](double v) { return durationText(v); });
   const double pitch = static_cast<double>(area.width()) / static_cast<double>(steps.size());
-  const double bar = std::min(pitch > 4 ? pitch - 2 : pitch, 64.0);
+  const double bar = std::min(pitch > 4 ? pitch - 2 : pitch, std::max(64.0, pitch * 0.6));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double x = area.x() + static_cast<double>(i) * pitch + (pitch - bar) / 2;
     double y = area.bottom();
@@ -210,6 +213,11 @@ void StepChart::paintEvent(QPaintEvent*) {
       const double h = whole * static_cast<double>(ledger.ns[c]) / static_cast<double>(total);
       painter.fillRect(QRectF(x, y - h, bar, h), rgb(causeColour(static_cast<Cause>(c), dark_)));
       y -= h;
+    }
+    const double band = static_cast<double>(analysis_->stepBandNs(i)) / top * area.height();
+    if (band >= 1 && !cut) {
+      painter.fillRect(QRectF(x, area.bottom() - whole, bar, std::min(band, whole)),
+                       QBrush(rgb(theme(dark_).text, 200), Qt::BDiagPattern));
     }
     if (cut) {
       // A gap says that the column goes on, a figure how far.
@@ -253,6 +261,10 @@ bool StepChart::event(QEvent* event) {
   if (at < 0) return true;
   const auto& step = analysis_->steps.all[static_cast<std::size_t>(at)];
   QString tip = tr("%1: %2").arg(text(step.name), text(durationText(static_cast<double>(step.durNs()))));
+  const std::int64_t recordingNs = analysis_->stepBandNs(static_cast<std::size_t>(at));
+  if (const QString band = bandWords(recordingNs, step.durNs()); !band.isEmpty()) {
+    tip += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);
+  }
   if (step.warmUp) tip += tr(" (warm-up)");
   QToolTip::showText(help->globalPos(), tip, this);
   return true;

@@ -17,7 +17,8 @@ namespace lacuna::gui {
 class LedgerBar : public QWidget {
  public:
   explicit LedgerBar(QWidget* parent = nullptr);
-  void setLedger(const analyzer::Ledger& ledger, bool dark);
+  /// `bands` is what recording may have added to each entry: hatched, and beside the figure.
+  void setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger& bands, bool dark);
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] int heightForWidth(int width) const override;
 
@@ -28,6 +29,7 @@ class LedgerBar : public QWidget {
   struct Entry {
     analyzer::Cause cause;
     std::int64_t ns;
+    std::int64_t bandNs;
   };
   [[nodiscard]] int legendColumns(int width) const;
   std::vector<Entry> entries_;

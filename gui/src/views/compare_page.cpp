@@ -198,7 +198,7 @@ void ComparePage::refresh() {
     names_[side]->setText(
         tr("<b>%1</b> · %2 · %3 a step")
             .arg(roles[side], fileOf(*sides[side]).toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
-    bars_[side]->setLedger(sides[side]->meanStepLedger(), dark_);
+    bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_);
   }
   lines_->setRuns(before(), after(), dark_);
   const auto runs = analyzer::compareRuns(a, b);

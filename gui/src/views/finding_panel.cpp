@@ -74,7 +74,9 @@ void FindingPanel::setFinding(const analyzer::Finding& finding) {
   place_ = 0;
   const bool fault = finding.kind == analyzer::FindingKind::Fault;
   kind_->setText(fault ? tr("Fault") : tr("Opportunity"));
-  title_->setText(words(finding.title));
+  const QString band = bandWords(finding.recordingNsPerStep, finding.costNsPerStep);
+  title_->setText(band.isEmpty() ? words(finding.title) : tr("%1 (%2)").arg(words(finding.title), band));
+  title_->setToolTip(band.isEmpty() ? QString() : tr("%1 of its cost may be recording").arg(band));
   advice_->setText(words(finding.advice));
   const bool gains = finding.predictedGainNsPerStep > 0;
   gain_->setVisible(gains);

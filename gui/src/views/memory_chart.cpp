@@ -39,6 +39,7 @@ void MemoryChart::setTrace(const TracePtr& trace) {
   total_ = nullptr;
   bands_.clear();
   cursor_.reset();
+  foreseen_.reset();
   view_ = trace ? Viewport(trace->tracks->span) : Viewport();
   if (!trace) return;
   // The device that uses most.
@@ -72,6 +73,11 @@ void MemoryChart::setDark(bool dark) {
 
 void MemoryChart::setCursorMark(std::optional<prof::TimeNs> timeNs) {
   cursor_ = timeNs;
+  update();
+}
+
+void MemoryChart::setForeseen(std::optional<Foreseen> foreseen) {
+  foreseen_ = std::move(foreseen);
   update();
 }
 
@@ -140,6 +146,25 @@ void MemoryChart::paintAxes(QPainter& painter) {
   }
 }
 
+void MemoryChart::paintForeseen(QPainter& painter) {
+  const Theme& t = theme(dark_);
+  const QRect area = plot();
+  // One strip for all blocks together, however many overlap.
+  double painted = area.x();
+  for (const prof::TimeWindow& alive : foreseen_->alive) {
+    const double from = std::max(painted, area.x() + view_.pixelAt(alive.startNs, area.width()));
+    const double to = std::max(from + 1, area.x() + view_.pixelAt(alive.endNs, area.width()));
+    painter.fillRect(QRectF(from, area.bottom() - 3, to - from, 4), rgb(t.text));
+    painted = to;
+  }
+  const double y = area.bottom() + 1 - static_cast<double>(foreseen_->bytes) / top() * area.height();
+  painter.setPen(QPen(rgb(t.good), 1.5, Qt::DashLine));
+  painter.drawLine(QPointF(area.x(), y), QPointF(area.right(), y));
+  painter.setPen(rgb(t.good));
+  painter.drawText(QRectF(area.x() + 6, y + 2, area.width() - 12, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                   tr("peak then %1").arg(bytesWords(foreseen_->bytes)));
+}
+
 void MemoryChart::paintMarks(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect area = plot();
@@ -183,6 +208,7 @@ void MemoryChart::paintEvent(QPaintEvent*) {
   painter.save();
   painter.setClipRect(plot().adjusted(0, -kTop, 0, kBottom));
   paintBands(painter);
+  if (foreseen_) paintForeseen(painter);
   paintMarks(painter);
   painter.restore();
 }

@@ -24,6 +24,13 @@ class MemoryChart : public QWidget {
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setDark(bool dark);
   void setCursorMark(std::optional<prof::TimeNs> timeNs);
+  /// A peak that an edit would leave, as a line; `alive` is when the blocks of the edit are.
+  struct Foreseen {
+    std::uint64_t bytes = 0;
+    std::vector<prof::TimeWindow> alive;
+  };
+  void setForeseen(std::optional<Foreseen> foreseen);
+  [[nodiscard]] const std::optional<Foreseen>& foreseen() const { return foreseen_; }
   [[nodiscard]] std::optional<prof::TimeNs> cursorMark() const { return cursor_; }
   [[nodiscard]] const Viewport& viewport() const { return view_; }
 
@@ -52,6 +59,7 @@ class MemoryChart : public QWidget {
   void paintBands(QPainter& painter);
   void paintAxes(QPainter& painter);
   void paintMarks(QPainter& painter);
+  void paintForeseen(QPainter& painter);
 
   TracePtr trace_;
   std::shared_ptr<const analyzer::Analysis> analysis_;
@@ -59,6 +67,7 @@ class MemoryChart : public QWidget {
   std::vector<Band> bands_;
   Viewport view_;
   std::optional<prof::TimeNs> cursor_;
+  std::optional<Foreseen> foreseen_;
   std::optional<double> mouseX_;
   bool dark_ = true;
 };

@@ -7,7 +7,9 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
+#include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "models/analysis_tables.h"
 #include "views/charts.h"
@@ -25,6 +27,13 @@ QLabel* label(const QString& text, const char* role, QWidget* parent) {
   out->setObjectName(QLatin1String(role));
   out->setWordWrap(true);
   return out;
+}
+
+constexpr std::size_t kMostLifetimes = 64;
+constexpr int kWhyColumn = 6;
+
+QString keyOf(const analyzer::PeakEdit& edit) {
+  return words(edit.origin) + QLatin1Char('\n') + words(edit.why);
 }
 
 bool isAboutMemory(const analyzer::Finding& finding) {
@@ -77,6 +86,7 @@ MemoryPage::MemoryPage(QWidget* parent) : QWidget(parent) {
     Q_EMIT momentPicked(analysis_->memory.peakAtNs);
   });
   connect(toTimeline, &QPushButton::clicked, this, [this] {
+    if (selectedEdit() != nullptr) return showLifetimes();
     if (moment_) Q_EMIT momentWanted(moment_->timeNs);
   });
   setTrace(nullptr);
@@ -98,25 +108,41 @@ QWidget* MemoryPage::makeLower() {
   pages_ = new QStackedWidget(right);
   live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
   leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
-  for (TablePage* page : {live_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
+  edits_ = new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
+  allocator_ = new TablePage({}, tr("This trace does not say what an allocator takes from the device."), pages_);
+  for (TablePage* page : {live_, edits_, allocator_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
+  why_ = label({}, "dim", edits_);
+  edits_->setDetail(why_);
   advice_ = new QWidget(pages_);
   adviceList_ = new QVBoxLayout(advice_);
   adviceList_->setContentsMargins(4, 12, 4, 0);
   adviceList_->setSpacing(6);
-  const std::pair<QString, QWidget*> pages[] = {{tr("Alive"), live_}, {tr("Leaks"), leaks_}, {tr("Advice"), advice_}};
-  for (const auto& [title, page] : pages) {
-    tabs_->addTab(title);
+  const std::tuple<const char*, QString, QWidget*> pages[] = {{"alive", tr("Alive"), live_},
+                                                              {"edits", tr("Lower the peak"), edits_},
+                                                              {"allocator", tr("Allocator"), allocator_},
+                                                              {"leaks", tr("Leaks"), leaks_},
+                                                              {"advice", tr("Advice"), advice_}};
+  for (const auto& [name, title, page] : pages) {
+    tabs_->setTabData(tabs_->addTab(title), QString::fromLatin1(name));
     pages_->addWidget(page);
     page->setAccessibleName(title);
   }
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
+  connect(tabs_, &QTabBar::currentChanged, this, &MemoryPage::showEdit);
+  connect(edits_->table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
+    showEdit();
+    // Its blocks are those of the peak, so that is what is looked at.
+    if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != analysis_->memory.peakAtNs)
+      toPeak_->click();
+  });
+  connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
     tabs_->setCurrentIndex(0);
     live_->showSourceRow(static_cast<std::size_t>(index));
   });
   column->addWidget(tabs_);
   column->addWidget(pages_, 1);
-  split->setSizes({600, 800});
+  split->setSizes({560, 840});
   return split;
 }
 
@@ -148,6 +174,8 @@ void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis)
   if (!analysis_ || !analysis_->memory.present) return;
   showFacts();
   leaks_->setTable(leakTable(*analysis_));
+  allocator_->setTable(allocatorTable(*analysis_));
+  fillEdits();
   if (!chart_->cursorMark()) lookAt(analysis_->memory.peakAtNs);
 }
 
@@ -204,6 +232,67 @@ void MemoryPage::showMoment() {
   }
   momentFacts_->setText(facts.join(tr(" · ")));
   live_->setTable(momentTable(*trace_, *moment_));
+  showEdit();
+}
+
+bool MemoryPage::showTab(const QString& name) {
+  for (int i = 0; i < tabs_->count(); ++i) {
+    if (tabs_->tabData(i).toString() != name) continue;
+    tabs_->setCurrentIndex(i);
+    return true;
+  }
+  return false;
+}
+
+void MemoryPage::fillEdits() {
+  // A trace that grows is analysed again and again: what was selected stays so.
+  const QString held = editKey_;
+  filling_ = true;
+  edits_->setTable(peakEditTable(*analysis_), kWhyColumn);
+  for (std::size_t row = 0; row < analysis_->peakEdits.size(); ++row) {
+    if (keyOf(analysis_->peakEdits[row]) == held) edits_->showSourceRow(row);
+  }
+  filling_ = false;
+}
+
+const analyzer::PeakEdit* MemoryPage::selectedEdit() const {
+  const QModelIndex row = edits_->table()->currentIndex();
+  if (!analysis_ || pages_->currentWidget() != edits_ || !row.isValid()) return nullptr;
+  return &analysis_->peakEdits[edits_->model()->sourceRow(row.row())];
+}
+
+std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& edit) const {
+  std::vector<prof::TimeWindow> out;
+  for (const analyzer::LiveBlock& block : moment_->live) {
+    if (!edit.concerns(block.tensor)) continue;
+    out.push_back({block.tensor.allocatedNs, block.freed ? block.freedNs : trace_->tracks->span.endNs});
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
+  return out;
+}
+
+void MemoryPage::showEdit() {
+  const analyzer::PeakEdit* edit = selectedEdit();
+  why_->setText(edit ? tr("%1 of %2: %3").arg(bytesWords(edit->bytes), words(edit->origin), words(edit->why))
+                     : QString());
+  if (edit == nullptr || !moment_) {
+    map_->setMarked({});
+    return chart_->setForeseen({});
+  }
+  editKey_ = keyOf(*edit);
+  std::vector<bool> marked;
+  for (const analyzer::LiveBlock& block : moment_->live) marked.push_back(edit->concerns(block.tensor));
+  map_->setMarked(std::move(marked));
+  chart_->setForeseen(MemoryChart::Foreseen{edit->peakAfterBytes, lifetimesOf(*edit)});
+}
+
+void MemoryPage::showLifetimes() {
+  const analyzer::PeakEdit* edit = selectedEdit();
+  if (edit == nullptr || !moment_) return;
+  std::vector<prof::TimeWindow> windows = lifetimesOf(*edit);
+  if (windows.size() > kMostLifetimes) windows.resize(kMostLifetimes);
+  if (windows.empty()) return;
+  Q_EMIT lifetimesWanted(windows, tr("held by %1 at the peak: %2").arg(words(edit->origin), bytesWords(edit->bytes)));
 }
 
 void MemoryPage::fillAdvice() {

@@ -38,6 +38,11 @@ class MemoryPage : public QWidget {
   void setCursorMark(prof::TimeNs timeNs);
   [[nodiscard]] TablePage* live() const { return live_; }
   [[nodiscard]] TablePage* leaks() const { return leaks_; }
+  /// What would bring the peak down. The selected edit's blocks stand out in the areas and on the curve.
+  [[nodiscard]] TablePage* edits() const { return edits_; }
+  [[nodiscard]] TablePage* allocator() const { return allocator_; }
+  /// "alive", "edits", "allocator", "leaks" or "advice".
+  bool showTab(const QString& name);
   [[nodiscard]] MemoryChart* chart() const { return chart_; }
   [[nodiscard]] TreemapView* map() const { return map_; }
   [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
@@ -49,6 +54,8 @@ class MemoryPage : public QWidget {
   /// Go there on the timeline.
   void momentWanted(lacuna::prof::TimeNs timeNs);
   void momentShown();
+  /// Show these stretches on the timeline.
+  void lifetimesWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
 
  private:
   QWidget* makeLower();
@@ -56,6 +63,11 @@ class MemoryPage : public QWidget {
   void showMoment();
   void showFacts();
   void fillAdvice();
+  void fillEdits();
+  void showEdit();
+  [[nodiscard]] const analyzer::PeakEdit* selectedEdit() const;
+  [[nodiscard]] std::vector<prof::TimeWindow> lifetimesOf(const analyzer::PeakEdit& edit) const;
+  void showLifetimes();
 
   TracePtr trace_;
   std::shared_ptr<const analyzer::Analysis> analysis_;
@@ -74,8 +86,13 @@ class MemoryPage : public QWidget {
   QStackedWidget* pages_;
   TablePage* live_;
   TablePage* leaks_;
+  TablePage* edits_;
+  TablePage* allocator_;
   QWidget* advice_;
   QVBoxLayout* adviceList_;
+  bool filling_ = false;
+  QLabel* why_;
+  QString editKey_;  ///< of the edit that was selected last
   Job job_;
 };
 

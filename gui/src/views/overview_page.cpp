@@ -4,20 +4,26 @@
 
 #include <QCheckBox>
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSlider>
+#include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "lacuna/analyzer/summary.h"
+#include "models/analysis_tables.h"
+#include "models/table_model.h"
 #include "timeline/text.h"
 #include "views/charts.h"
 #include "views/step_drawing.h"
+#include "views/table_page.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -29,6 +35,11 @@ constexpr int kColumnWidth = 1120;
 constexpr int kBothWidth = 1880;
 /// From this width on the findings lie beside the charts.
 constexpr int kWideFrom = 1360;
+/// From this height on the costliest causes, kernels and operators follow.
+constexpr int kTallFrom = 860;
+constexpr std::size_t kTopRows = 40;
+constexpr int kTopHeight = 130;
+constexpr int kFills = 1000;  // beside a stretch of 1
 
 QString text(const std::string& s) {
   return QString::fromStdString(s);
@@ -49,7 +60,7 @@ QFrame* card(const QString& title, QWidget* content, QWidget* parent) {
   down->setContentsMargins(18, 14, 18, 16);
   down->setSpacing(10);
   if (!title.isEmpty()) down->addWidget(label(title, "heading", frame));
-  if (content) down->addWidget(content);
+  if (content) down->addWidget(content, 1);
   return frame;
 }
 
@@ -89,19 +100,21 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   charts->setSpacing(14);
   whatIf_ = whatIfCard();
   charts->addWidget(ledgerCard_);
-  charts->addWidget(stepsCard_);
+  charts->addWidget(stepsCard_, kFills);
+  charts->addStretch(1);
   auto* findings = new QVBoxLayout;
   findings->setSpacing(10);
   list_ = new QVBoxLayout;
   list_->setSpacing(10);
   findings->addLayout(list_);
   findings->addWidget(whatIf_);
+  topsRow_ = topsRow();
+  findings->addWidget(tops_[0].card, kFills);
   findings->addStretch(1);
-  charts->addStretch(1);
   body_->addLayout(charts, 1);
   body_->addLayout(findings, 1);
-  down->addLayout(body_);
-  down->addStretch(1);
+  down->addLayout(body_, 3);
+  down->addWidget(topsRow_, 2);
   scroll->setWidget(content);
   steps_->clicked = [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];
@@ -113,9 +126,61 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
 void OverviewPage::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   const bool wide = width() >= kWideFrom;
-  column_->setMaximumWidth(wide ? std::max(kBothWidth, width() * 4 / 5) : kColumnWidth);
+  column_->setMaximumWidth(wide ? std::max(kBothWidth, width() * 19 / 20) : kColumnWidth);
   steps_->setMinimumHeight(std::clamp(height() / 5, 180, 400));
   body_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+  const bool filled = std::any_of(tops_.begin() + 1, tops_.end(), [](const Top& top) { return top.model->rows() > 0; });
+  const bool room = wide && height() >= kTallFrom;
+  topsRow_->setVisible(room && filled);
+  tops_[0].card->setVisible(room && tops_[0].model->rows() > 0);
+}
+
+QWidget* OverviewPage::topsRow() {
+  auto* row = new QWidget(this);
+  auto* across = new QHBoxLayout(row);
+  across->setContentsMargins(0, 0, 0, 0);
+  across->setSpacing(14);
+  const QString titles[] = {tr("What the device waits for"), tr("Costliest kernels"), tr("Costliest operators")};
+  for (std::size_t n = 0; n < tops_.size(); ++n) {
+    Top& top = tops_[n];
+    top.model = new TableModel(this);
+    top.table = makeTable(top.model, titles[n], row);
+    top.table->setMinimumHeight(kTopHeight);
+    top.card = card(titles[n], top.table, row);
+    if (n > 0) across->addWidget(top.card, 1);
+    connect(top.table, &QTableView::activated, this, [this, n](const QModelIndex& index) {
+      Q_EMIT nameWanted(tops_[n].model->table()[0].texts[tops_[n].model->sourceRow(index.row())]);
+    });
+  }
+  return row;
+}
+
+void OverviewPage::fillTops() {
+  const analyzer::Analysis* analysis = findings_.analysis.get();
+  const TableData none;
+  TableData tables[] = {analysis ? causeTable(*analysis) : none, analysis ? kernelTableOf(*analysis) : none,
+                        analysis ? operatorTableOf(*analysis, false) : none};
+  for (std::size_t n = 0; n < tops_.size(); ++n) {
+    Top& top = tops_[n];
+    TableData& table = tables[n];
+    // As many columns as fit a third of the page: the name, how often, and what it costs.
+    if (n == 1 && table.size() > 4) table.resize(4);
+    if (n == 2 && table.size() > 2) table.erase(table.begin() + 2, table.end() - 2);
+    for (TableColumn& column : table) {
+      column.texts.resize(std::min(column.texts.size(), kTopRows));
+      column.numbers.resize(std::min(column.numbers.size(), kTopRows));
+      column.notes.resize(std::min(column.notes.size(), kTopRows));
+    }
+    if (n == 2 && table.size() == 4) table.pop_back();
+    top.model->setTable(std::move(table));
+    top.card->setVisible(top.model->rows() > 0);
+    if (top.model->rows() == 0) continue;
+    QHeaderView* header = top.table->horizontalHeader();
+    for (int c = 1; c < top.model->columnCount(); ++c) top.table->setColumnWidth(c, c == 1 && n == 0 ? 170 : 100);
+    header->setSectionResizeMode(0, QHeaderView::Stretch);
+  }
+  QResizeEvent again(size(), size());
+  resizeEvent(&again);
 }
 
 QWidget* OverviewPage::whatIfCard() {
@@ -161,6 +226,7 @@ void OverviewPage::setWaiting() {
   run_->setText(tr("The timeline can be used meanwhile."));
   for (QWidget* part : {ledgerCard_, stepsCard_, whatIf_}) part->hide();
   fillFindings();
+  fillTops();
 }
 
 void OverviewPage::setFailure(const QString& message) {
@@ -175,11 +241,12 @@ void OverviewPage::setFindings(const Findings& findings) {
   const analyzer::Analysis& analysis = *findings_.analysis;
   verdict_->setText(text(analyzer::verdict(analysis)));
   run_->setText(text(analyzer::describeRun(analysis)));
-  ledger_->setLedger(analysis.ledger, dark_);
+  ledger_->setLedger(analysis.ledger, analysis.bands.run, dark_);
   steps_->setSteps(findings_.analysis, dark_);
   ledgerCard_->setVisible(analysis.ledger.totalNs() > 0);
   stepsCard_->setVisible(!analysis.steps.all.empty());
   fillFindings();
+  fillTops();
   whatIf_->setVisible(findings_.simulator != nullptr);
   if (!again) {
     const QSignalBlocker a(workers_), b(staticGraph_), c(fuse_), d(other_);
@@ -196,7 +263,7 @@ void OverviewPage::setFindings(const Findings& findings) {
 void OverviewPage::setDark(bool dark) {
   dark_ = dark;
   if (!findings_.analysis) return;
-  ledger_->setLedger(findings_.analysis->ledger, dark);
+  ledger_->setLedger(findings_.analysis->ledger, findings_.analysis->bands.run, dark);
   steps_->setSteps(findings_.analysis, dark);
   fillFindings();
   play();
@@ -228,8 +295,11 @@ QWidget* OverviewPage::findingCard(std::size_t n) {
                           .arg(QColor::fromRgb(fault ? t.warn : t.accent).name()));
   left->addWidget(kind);
   // A click anywhere on the card counts, so its words are not there to be selected.
-  for (const auto& [words, role] : {std::pair(&finding.title, "heading"), std::pair(&finding.advice, "dim")}) {
-    auto* line = label(text(*words), role, inside);
+  const QString band = bandWords(finding.recordingNsPerStep, finding.costNsPerStep);
+  const QString title = band.isEmpty() ? text(finding.title) : tr("%1 (%2)").arg(text(finding.title), band);
+  for (const auto& [words, role] : {std::pair(title, "heading"), std::pair(text(finding.advice), "dim")}) {
+    auto* line = label(words, role, inside);
+    if (!band.isEmpty()) line->setToolTip(tr("%1 of its cost may be recording").arg(band));
     line->setTextInteractionFlags(Qt::NoTextInteraction);
     left->addWidget(line);
   }

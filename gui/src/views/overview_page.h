@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QWidget>
+#include <array>
 
 #include "app/analysis_runner.h"
 #include "app/job.h"
@@ -13,6 +14,7 @@ class QLineEdit;
 class QScrollArea;
 class QSlider;
 class QBoxLayout;
+class QTableView;
 class QVBoxLayout;
 
 namespace lacuna::gui {
@@ -21,6 +23,7 @@ struct PlayedStep;
 class LedgerBar;
 class StepChart;
 class StepDrawing;
+class TableModel;
 
 /// The first page: the verdict, where the time went, the steps, the findings, and changes to play.
 class OverviewPage : public QWidget {
@@ -51,6 +54,8 @@ class OverviewPage : public QWidget {
   void evidenceWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
   /// Show the n-th finding where it happened.
   void findingWanted(std::size_t n);
+  /// Show where this kernel or operator is.
+  void nameWanted(const QString& name);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -60,6 +65,8 @@ class OverviewPage : public QWidget {
   QWidget* findingCard(std::size_t n);
   QWidget* whatIfCard();
   void fillFindings();
+  QWidget* topsRow();
+  void fillTops();
   void play();
   void showPlayed(const PlayedStep& step);
 
@@ -82,6 +89,14 @@ class OverviewPage : public QWidget {
   QCheckBox* fuse_;
   QLineEdit* other_;
   QScrollArea* scroll_;
+  /// The costliest of their kind, where a large window has room for them.
+  struct Top {
+    QWidget* card = nullptr;
+    TableModel* model = nullptr;
+    QTableView* table = nullptr;
+  };
+  std::array<Top, 3> tops_;  ///< causes, kernels, operators
+  QWidget* topsRow_;
   QLabel* prediction_;
   Job playing_;
 };

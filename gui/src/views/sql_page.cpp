@@ -4,6 +4,7 @@
 
 #include <QComboBox>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -95,6 +96,10 @@ SqlPage::SqlPage(QWidget* parent) : QWidget(parent), runner_(new QueryRunner(thi
   split->setStretchFactor(1, 1);
   across->addWidget(split);
   connect(runner_, &QueryRunner::columnsKnown, model_, &SqlModel::begin);
+  connect(runner_, &QueryRunner::columnsKnown, this, [this] {
+    notice_->hide();
+    notice_->clear();
+  });
   connect(runner_, &QueryRunner::rowsArrived, this, [this](const std::shared_ptr<const SqlChunk>& chunk) {
     const bool first = model_->rowCount() == 0;
     model_->append(chunk);
@@ -103,8 +108,14 @@ SqlPage::SqlPage(QWidget* parent) : QWidget(parent), runner_(new QueryRunner(thi
   });
   connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
     setBusy(false);
-    say(cut ? tr("The first %1 rows, in %2. Export for all of them.").arg(rows).arg(durationWords(seconds * 1e9))
-            : tr("%1 rows in %2").arg(rows).arg(durationWords(seconds * 1e9)));
+    say(tr("%1 rows in %2").arg(rows).arg(durationWords(seconds * 1e9)));
+    notice_->setVisible(cut);
+    notice_->setText(
+        cut ? tr("The answer has more than these first %L1 rows, and the table holds no others. “Export CSV…” writes "
+                 "all of them, as does:  lacuna query --csv %2 \"…\"")
+                  .arg(rows)
+                  .arg(QFileInfo(trace_->path).fileName())
+            : QString());
     Q_EMIT settled();
   });
   connect(runner_, &QueryRunner::failed, this, &SqlPage::showFailure);
@@ -176,8 +187,15 @@ QWidget* SqlPage::makeMain() {
   bar->addWidget(status_, 1);
   bar->addWidget(saveButton_);
   table_ = makeTable(model_, tr("Answer"), main);
+  notice_ = new QLabel(main);
+  notice_->setObjectName(QStringLiteral("notice"));
+  notice_->setWordWrap(true);
+  notice_->setTextFormat(Qt::PlainText);
+  notice_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  notice_->hide();
   down->addWidget(editor_);
   down->addLayout(bar);
+  down->addWidget(notice_);
   down->addWidget(table_, 1);
   connect(runButton_, &QPushButton::clicked, this, &SqlPage::run);
   connect(cancelButton_, &QPushButton::clicked, runner_, &QueryRunner::cancel);
@@ -193,6 +211,10 @@ QWidget* SqlPage::makeMain() {
             &SqlPage::run);
   }
   return main;
+}
+
+QString SqlPage::notice() const {
+  return notice_->text();
 }
 
 void SqlPage::setTrace(const TracePtr& trace) {

@@ -32,6 +32,8 @@ class SqlPage : public QWidget {
   [[nodiscard]] SqlModel* model() const { return model_; }
   [[nodiscard]] QueryRunner* runner() const { return runner_; }
   [[nodiscard]] QString status() const;
+  /// What is said where the table holds only the first rows of an answer; empty where it holds all.
+  [[nodiscard]] QString notice() const;
   /// Asks for a file and writes the whole answer there.
   void chooseExport();
 
@@ -61,6 +63,7 @@ class SqlPage : public QWidget {
   QPushButton* cancelButton_;
   QPushButton* saveButton_;
   QLabel* status_;
+  QLabel* notice_;
   QTableView* table_;
   class SqlColours* colours_;
 };

@@ -14,10 +14,15 @@
 #include <QPushButton>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 namespace lacuna::gui {
 
 namespace {
+
+constexpr int kNarrowest = 64;
+constexpr int kWidest = 260;
+constexpr int kMeasuredRows = 50;
 
 /// The selected rows, a tab between columns, as spreadsheets take them.
 QString selectedText(const QTableView& table) {
@@ -32,6 +37,15 @@ QString selectedText(const QTableView& table) {
     lines << cells.join(QLatin1Char('\t'));
   }
   return lines.join(QLatin1Char('\n'));
+}
+
+/// Of the first rows; the others are taken to be alike.
+int contentWidth(const TableModel& model, int column, const QFontMetrics& font) {
+  int widest = 0;
+  for (int row = 0; row < std::min(model.rowCount(), kMeasuredRows); ++row) {
+    widest = std::max(widest, font.horizontalAdvance(model.index(row, column).data().toString()));
+  }
+  return widest;
 }
 
 }  // namespace
@@ -127,7 +141,10 @@ void TablePage::setTable(TableData table, int wide) {
   header->setSortIndicator(-1, Qt::DescendingOrder);
   table_->setSortingEnabled(true);
   for (int column = 0; column < model_->columnCount(); ++column) {
-    if (column != wide) table_->setColumnWidth(column, std::max(110, header->sectionSizeHint(column) + 24));
+    if (column == wide) continue;
+    const int content = contentWidth(*model_, column, table_->fontMetrics());
+    table_->setColumnWidth(
+        column, std::clamp(content + 28, std::max(kNarrowest, header->sectionSizeHint(column) + 4), kWidest));
   }
   header->setSectionResizeMode(wide, QHeaderView::Stretch);
 }

@@ -75,6 +75,8 @@ class RowAccessible : public QAccessibleInterface {
         return words(group.label);
       case Row::Kind::Ledger:
         return TimelineView::tr("where time goes");
+      case Row::Kind::Quiet:
+        return TimelineView::tr("%1 counters at zero").arg(row().lanes);
       case Row::Kind::Track:
         return words(group.tracks[row().ref.track].label);
     }

@@ -29,6 +29,8 @@ namespace {
 
 constexpr int kAreaDelayMs = 120;
 constexpr int kWidestSide = 380;
+/// What is around a place of a finding shows what is different there.
+constexpr double kFindingShare = 0.3;
 constexpr std::size_t kMostLinks = 64;
 
 QLabel* label(const QString& words, const char* role, QWidget* parent) {
@@ -48,6 +50,30 @@ QLineEdit* input(const QString& what, QWidget* parent) {
 
 EventPlace placeOf(const analyzer::TrackEvent& e) {
   return {{e.group, e.track}, static_cast<int>(e.lane), e.event};
+}
+
+/// The same event in the same trace with more in it: a range around it may have moved it a lane down.
+std::optional<EventPlace> movedTo(const Trace& from, const EventPlace& place, const Trace& to) {
+  const analyzer::Track& was = from.track(place.track);
+  const analyzer::Lane& lane = was.lanes[static_cast<std::size_t>(place.lane)];
+  const prof::TimeNs start = lane.startNs(place.event);
+  for (std::size_t g = 0; g < to.tracks->groups.size(); ++g) {
+    const analyzer::TrackGroup& group = to.tracks->groups[g];
+    for (std::size_t t = 0; t < group.tracks.size(); ++t) {
+      const analyzer::Track& track = group.tracks[t];
+      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue ||
+          track.process != was.process)
+        continue;
+      for (std::size_t n = 0; n < track.lanes.size(); ++n) {
+        const std::size_t i = track.lanes[n].at(start);
+        if (i == analyzer::Lane::kNone || track.lanes[n].startNs(i) != start ||
+            track.lanes[n].durNs(i) != lane.durNs(place.event) || track.lanes[n].name(i) != lane.name(place.event))
+          continue;
+        return EventPlace{{g, t}, static_cast<int>(n), i};
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -131,7 +157,7 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   connect(finding_, &FindingPanel::playWanted, this, &TimelinePage::playWanted);
   connect(finding_, &FindingPanel::closed, this, [this] { view_->setHighlights({}, {}); });
   connect(finding_, &FindingPanel::placeWanted, this, [this](prof::TimeWindow window) {
-    view_->setViewport(view_->viewport().showing(window, 0.6), TimelineView::Move::Jump);
+    view_->setViewport(view_->viewport().showing(window, kFindingShare), TimelineView::Move::Jump);
   });
   column->addWidget(table_, 1);
   column->addWidget(areaTitle_);
@@ -157,6 +183,7 @@ void TimelinePage::setGrown(const TracePtr& trace) {
   const auto mark = view_->cursorMark();
   const auto highlights = view_->highlights();
   const QString caption = view_->highlightCaption();
+  const auto selected = view_->selection();
   RowOptions options = movedTo(*old->tracks, view_->rowOptions(), *trace->tracks);
   const int scrolled = view_->scrolled();
   growing_ = true;
@@ -167,6 +194,9 @@ void TimelinePage::setGrown(const TracePtr& trace) {
   growing_ = false;
   view_->setCursorMark(mark);
   if (area) view_->setArea(area);
+  if (selected) {
+    if (const auto again = movedTo(*old, *selected, *trace)) view_->select(*again);
+  }
   view_->scrollTo(scrolled);
   const Viewport whole(trace->tracks->span);
   if (before.fitted() == before) return;

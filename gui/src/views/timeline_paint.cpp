@@ -158,6 +158,14 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
     painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter, tr("where time goes"));
     return;
   }
+  if (row.kind == Row::Kind::Quiet) {
+    painter.setPen(colour(t.dim));
+    paintTriangle(painter, QPointF(22, rect.center().y() + 1), !row.collapsed, colour(t.dim));
+    painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter,
+                     tr("%1 counters at zero").arg(row.lanes));
+    painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, colour(t.grid));
+    return;
+  }
   if (row.kind != Row::Kind::Track) {
     painter.fillRect(rect, colour(t.raised));
     const QString label =

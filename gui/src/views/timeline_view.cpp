@@ -153,6 +153,16 @@ void TimelineView::setRowOptions(const RowOptions& options) {
   Q_EMIT rowOptionsChanged();
 }
 
+void TimelineView::toggleQuiet() {
+  RowOptions options = options_;
+  const bool any = !options.quietShown.empty();
+  options.quietShown.clear();
+  for (const Row& row : rows_) {
+    if (!any && row.kind == Row::Kind::Quiet) options.quietShown.insert(row.ref.group);
+  }
+  setRowOptions(options);
+}
+
 void TimelineView::relayOut() {
   rows_ = trace_ ? layOut(*trace_->tracks, options_) : std::vector<Row>();
   updateScrollBar();
@@ -415,6 +425,8 @@ void TimelineView::clickHeader(QPointF pos) {
     options.pinned.clear();
   } else if (row.kind == Row::Kind::Group) {
     toggle(options.collapsedGroups, row.ref.group);
+  } else if (row.kind == Row::Kind::Quiet) {
+    toggle(options.quietShown, row.ref.group);
   } else if (row.kind == Row::Kind::Ledger) {
     return;
   } else if (pos.x() > headerWidth_ - kPinWidth) {

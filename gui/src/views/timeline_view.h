@@ -68,6 +68,8 @@ class TimelineView : public QWidget {
   [[nodiscard]] std::optional<prof::TimeWindow> area() const { return area_; }
   void setArea(std::optional<prof::TimeWindow> area);
   /// Stretches shown as evidence, with the word that goes with them.
+  /// Shows the counters that are always zero, or folds them away, in all groups.
+  void toggleQuiet();
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
   [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const { return highlights_; }
   [[nodiscard]] const QString& highlightCaption() const { return highlightCaption_; }

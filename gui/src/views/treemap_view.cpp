@@ -14,6 +14,7 @@ namespace lacuna::gui {
 namespace {
 constexpr std::size_t kMostTiles = 600;
 constexpr double kSmallestShare = 0.0004;
+constexpr double kFaint = 0.28;
 constexpr double kLabelWidth = 46;
 constexpr double kLabelHeight = 18;
 }  // namespace
@@ -25,7 +26,13 @@ TreemapView::TreemapView(QWidget* parent) : QWidget(parent) {
 
 void TreemapView::setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment) {
   moment_ = std::move(moment);
+  marked_.clear();
   layOut();
+}
+
+void TreemapView::setMarked(std::vector<bool> marked) {
+  marked_ = std::move(marked);
+  update();
 }
 
 void TreemapView::setDark(bool dark) {
@@ -76,9 +83,15 @@ void TreemapView::paintEvent(QPaintEvent*) {
   painter.setFont(font);
   for (std::size_t i = 0; i < tiles_.size(); ++i) {
     const bool others = i >= shown_;
-    const Colour fill = others ? t.raised : roleColour(moment_->live[i].tensor.role, dark_);
+    const bool faint = !marked_.empty() && (others || !marked_[i]);
+    const Colour role = others ? t.raised : roleColour(moment_->live[i].tensor.role, dark_);
+    const Colour fill = faint ? mix(t.panel, role, kFaint) : role;
     const QRectF rect(tiles_[i].x, tiles_[i].y, tiles_[i].width, tiles_[i].height);
     painter.fillRect(rect.adjusted(0, 0, rect.width() > 3 ? -1 : 0, rect.height() > 3 ? -1 : 0), rgb(fill));
+    if (!marked_.empty() && !faint && rect.width() > 4 && rect.height() > 4) {
+      painter.setPen(QPen(rgb(t.text), 2));
+      painter.drawRect(rect.adjusted(1, 1, -2, -2));
+    }
     if (rect.width() < kLabelWidth || rect.height() < kLabelHeight) continue;
     painter.setPen(rgb(inkOn(fill)));
     const analyzer::LiveTensor* tensor = others ? nullptr : &moment_->live[i].tensor;

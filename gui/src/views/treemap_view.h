@@ -19,6 +19,9 @@ class TreemapView : public QWidget {
  public:
   explicit TreemapView(QWidget* parent = nullptr);
   void setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment);
+  /// Blocks that stand out from the others, by their place in the moment's list; empty: none does.
+  void setMarked(std::vector<bool> marked);
+  [[nodiscard]] const std::vector<bool>& marked() const { return marked_; }
   void setDark(bool dark);
   /// Blocks with a tile of their own.
   [[nodiscard]] std::size_t shown() const { return shown_; }
@@ -39,6 +42,7 @@ class TreemapView : public QWidget {
 
   std::shared_ptr<const analyzer::MemoryMoment> moment_;
   std::vector<Tile> tiles_;  ///< of the first shown_ blocks, then one for the others
+  std::vector<bool> marked_;
   std::size_t shown_ = 0;
   std::uint64_t othersBytes_ = 0;
   bool dark_ = true;

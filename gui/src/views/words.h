@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QBrush>
 #include <QColor>
 #include <QString>
 #include <string>
 #include <string_view>
 
+#include "lacuna/analyzer/self_overhead.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"
 
@@ -26,6 +28,14 @@ QString bytesWords(Number bytes) {
 }
 inline QString percentWords(double share) {
   return words(percentText(share));
+}
+/// "±0.3 %", or nothing.
+inline QString bandWords(std::int64_t bandNs, std::int64_t ns) {
+  return words(analyzer::humanBand(bandNs, ns));
+}
+/// What recording may have added, painted over the end of a figure.
+inline QBrush bandBrush(Colour over) {
+  return {QColor::fromRgb(inkOn(over)), Qt::BDiagPattern};
 }
 inline QColor rgb(Colour c, int alpha = 255) {
   QColor out = QColor::fromRgb(c);

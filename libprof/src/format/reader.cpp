@@ -38,7 +38,7 @@ bool touches(const BlockInfo& block, TimeWindow window) {
 }
 
 struct Table {
-  std::unique_ptr<format::OwnedTable> declaration;
+  std::shared_ptr<const format::OwnedTable> declaration;
   TableInfo info;
 };
 
@@ -67,7 +67,7 @@ Result<format::FileHeader> readFileHeader(const base::InputFile& file, std::uint
 }  // namespace
 
 struct Reader::Impl {
-  explicit Impl(base::InputFile opened) : file(std::move(opened)) {}
+  explicit Impl(base::InputFile opened) : shared(std::make_shared<base::InputFile>(std::move(opened))), file(*shared) {}
 
   Status load(const ReaderOptions& options);
   Status loadFinished();
@@ -78,7 +78,8 @@ struct Reader::Impl {
   void noteTail();
   void publish();
 
-  base::InputFile file;
+  std::shared_ptr<base::InputFile> shared;
+  base::InputFile& file;
   format::FileHeader header;
   ReaderOptions options;
   bool verify = false;
@@ -204,6 +205,8 @@ Result<bool> Reader::refresh() {
   if (*size < impl_->list.end || impl_->list.complete) {
     return Error{fmt::format("{} was rewritten while it was open: open it again", impl_->file.path().string())};
   }
+  // Whoever has a copy goes on with what there was.
+  if (impl_.use_count() > 1) impl_ = std::make_shared<Impl>(*impl_);
   if (Status status = impl_->grow(*size); !status.ok()) return status.error();
   return true;
 }

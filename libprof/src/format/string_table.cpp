@@ -67,7 +67,8 @@ std::uint32_t StringInterner::takePending(base::Bytes& blob) {
 }
 
 bool StringStore::add(base::Bytes blob) {
-  base::ByteReader in(blob);
+  auto kept = std::make_shared<const base::Bytes>(std::move(blob));
+  base::ByteReader in(*kept);
   const auto first = in.number<std::uint32_t>();
   const auto count = in.number<std::uint32_t>();
   if (!in.ok() || first == 0 || count > in.left() / sizeof(std::uint32_t) || first > texts_.size() + kMaxHole) {
@@ -80,7 +81,7 @@ bool StringStore::add(base::Bytes blob) {
     if (!in.ok()) return false;
     texts_[first + i] = {reinterpret_cast<const char*>(text.data()), text.size()};
   }
-  blobs_.push_back(std::move(blob));
+  blobs_.push_back(std::move(kept));
   return true;
 }
 

@@ -56,7 +56,7 @@ class StringStore {
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(texts_.size()); }
 
  private:
-  std::deque<base::Bytes> blobs_;
+  std::vector<std::shared_ptr<const base::Bytes>> blobs_;  ///< shared by copies
   std::vector<std::string_view> texts_;
 };
 

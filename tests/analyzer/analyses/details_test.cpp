@@ -23,6 +23,19 @@ class Allocations {
     builder_.append(Allocation{
         .timeNs = ++now_, .device = DeviceId(1), .action = action, .role = role, .address = address, .bytes = bytes});
   }
+  /// The same at a moment of its own, made by "matmul".
+  void addAt(TimeNs at, MemoryAction action, std::uint64_t address, std::uint64_t bytes,
+             MemoryRole role = MemoryRole::Other) {
+    now_ = at - 1;
+    builder_.append(Allocation{.timeNs = ++now_,
+                               .device = DeviceId(1),
+                               .action = action,
+                               .role = role,
+                               .address = address,
+                               .bytes = bytes,
+                               .op = builder_.intern("matmul")});
+  }
+  std::shared_ptr<const Store> built() { return builder_.build(); }
   std::vector<DeviceMemory> analysed() { return std::move(*deviceMemory(*builder_.build(), {})); }
 
  private:
@@ -97,6 +110,36 @@ TEST(PeakEdits, RankWhatIsFreeBeforeWhatCostsTime) {
   EXPECT_EQ(edits[2].origin, "matmul");
   EXPECT_EQ(edits[2].costNsPerStep, 900);
   EXPECT_EQ(edits[3].costNsPerStep, -1);
+}
+
+TEST(PeakEdits, AreForeseenByPlayingThemOnTheAllocations) {
+  // Two steps of 100 ns. The first step's gradient lives into the second, whose activation makes the peak; the first
+  // step's peak, 14 MiB, is what remains where the second's is lowered.
+  Allocations rows;
+  rows.addAt(10, MemoryAction::Allocate, 1, 8 * kMiB, MemoryRole::Activation);
+  rows.addAt(20, MemoryAction::Allocate, 2, 6 * kMiB, MemoryRole::Gradient);
+  rows.addAt(30, MemoryAction::Free, 1, 0);
+  rows.addAt(150, MemoryAction::Allocate, 3, 9 * kMiB, MemoryRole::Activation);
+  rows.addAt(160, MemoryAction::Free, 2, 0);
+  MemoryStats memory;
+  memory.peakAtNs = 150;
+  memory.live = {{9 * kMiB, MemoryRole::Activation, "", "matmul", 150},
+                 {6 * kMiB, MemoryRole::Gradient, "", "matmul", 20}};
+  Steps steps;
+  steps.all.resize(2);
+  steps.all[0].endNs = steps.all[1].startNs = 100;
+  steps.all[1].endNs = 200;
+  auto edits = peakEdits(memory, steps, {});
+  ASSERT_EQ(edits.size(), 2u);
+  ASSERT_TRUE(foreseePeaks(*rows.built(), {0, 300}, steps, edits).ok());
+  EXPECT_EQ(edits[0].kind, PeakEditKind::FreeEarlier);
+  EXPECT_EQ(edits[0].peakAfterBytes, 14 * kMiB);
+  EXPECT_EQ(edits[1].kind, PeakEditKind::Recompute);
+  EXPECT_EQ(edits[1].peakAfterBytes, 6 * kMiB);
+  for (std::size_t n = 0; n < 2; ++n) {
+    EXPECT_TRUE(edits[1 - n].concerns(memory.live[n]));
+    EXPECT_FALSE(edits[n].concerns(memory.live[n]));
+  }
 }
 
 TEST(Ranks, SplitCollectivesIntoWaitingAndTransfer) {

@@ -20,6 +20,8 @@
 #include <random>
 
 #include "app/trace.h"
+#include "lacuna/analyzer/live_tracks.h"
+#include "lacuna/analyzer/store_follower.h"
 #include "lacuna/analyzer/track_file.h"
 #include "lacuna/prof/writer.h"
 #include "models/table_model.h"
@@ -63,81 +65,6 @@ void report(const std::string& name, double value, const char* unit) {
   }
 }
 
-/// Threads with nested ranges and queues with kernels, in bursts and lulls, `events` in all, in time order.
-prof::Status generate(const std::filesystem::path& path, std::uint64_t events) {
-  auto writer = prof::Writer::create(path);
-  if (!writer) return writer.error();
-  std::vector<prof::StringId> names;
-  for (int i = 0; i < 400; ++i) names.push_back(writer->intern(fmt::format("operator_{}_{}", "abcdefghij"[i % 10], i)));
-  writer->append(prof::Process{.id = prof::ProcessId(1), .osPid = 1, .name = writer->intern("train"), .rank = -1});
-  for (std::uint32_t t = 1; t <= kThreads; ++t) {
-    writer->append(prof::Thread{.id = prof::ThreadId(t), .process = prof::ProcessId(1), .osTid = t});
-  }
-  writer->append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
-  for (std::uint32_t q = 1; q <= kQueues; ++q) {
-    writer->append(
-        prof::Queue{.id = prof::QueueId(q), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = q});
-  }
-  std::mt19937_64 random(7);
-  prof::Range::Columns ranges;
-  prof::Kernel::Columns kernels;
-  std::uint64_t made = 0;
-  prof::TimeNs now = 1'000'000'000;
-  while (made < events) {
-    // One slice of time: every thread opens a nest of ranges, every queue runs a few kernels.
-    ranges.clear();
-    kernels.clear();
-    for (int slice = 0; slice < 500; ++slice) {
-      const bool lull = (now / 50'000'000) % 5 == 4;
-      const auto length = static_cast<prof::TimeNs>(8'000 + random() % 8'000);
-      for (std::uint32_t t = 1; t <= kThreads; ++t) {
-        if (lull && random() % 8 != 0) continue;
-        prof::TimeNs start = now;
-        prof::TimeNs dur = length - 50;
-        for (int depth = 0; depth < kNesting; ++depth) {
-          ranges.push({.startNs = start,
-                       .durNs = dur,
-                       .thread = prof::ThreadId(t),
-                       .name = names[random() % names.size()],
-                       .depth = static_cast<std::uint16_t>(depth)});
-          dur = dur * static_cast<prof::TimeNs>(60 + random() % 38) / 100;
-          start += depth;
-        }
-      }
-      for (std::uint32_t q = 1; q <= kQueues; ++q) {
-        if (lull && random() % 4 != 0) continue;
-        const prof::TimeNs gap = length / 4;
-        for (prof::TimeNs k = 0; k < 4; ++k) {
-          const auto dur = static_cast<prof::TimeNs>(random() % static_cast<std::uint64_t>(gap));
-          kernels.push({.startNs = now + k * gap,
-                        .durNs = dur,
-                        .queue = prof::QueueId(q),
-                        .device = prof::DeviceId(1),
-                        .name = names[random() % names.size()]});
-        }
-      }
-      now += length;
-    }
-    made += ranges.startNs.size() + kernels.startNs.size();
-    writer->append<prof::Range>(ranges);
-    writer->append<prof::Kernel>(kernels);
-  }
-  return writer->finish();
-}
-
-prof::Result<TracePtr> openTrace(const std::filesystem::path& path) {
-  auto store = analyzer::Store::open(path);
-  if (!store) return store.error();
-  auto tracks = analyzer::openTracks(**store);
-  if (!tracks) return tracks.error();
-  auto trace = std::make_shared<Trace>();
-  trace->store = *store;
-  trace->tracks = *tracks;
-  trace->darkStyles = std::make_unique<NameStyles>(**store, true);
-  trace->lightStyles = std::make_unique<NameStyles>(**store, false);
-  return TracePtr(std::move(trace));
-}
-
 struct Costs {
   std::vector<double> cpu, wall;
   void measure(const std::function<void()>& frame) {
@@ -152,6 +79,142 @@ struct Costs {
     return v[std::min(v.size() - 1, static_cast<std::size_t>(share * static_cast<double>(v.size())))];
   }
 };
+
+/// Threads with nested ranges and queues with kernels, in bursts and lulls, in time order. `stretch` makes all of it
+/// last longer.
+class Generator {
+ public:
+  Generator(prof::Writer& writer, prof::TimeNs stretch) : writer_(writer), stretch_(stretch) {
+    for (int i = 0; i < 400; ++i) {
+      names_.push_back(writer.intern(fmt::format("operator_{}_{}", "abcdefghij"[i % 10], i)));
+    }
+    writer.append(prof::Process{.id = prof::ProcessId(1), .osPid = 1, .name = writer.intern("train"), .rank = -1});
+    for (std::uint32_t t = 1; t <= kThreads; ++t) {
+      writer.append(prof::Thread{.id = prof::ThreadId(t), .process = prof::ProcessId(1), .osTid = t});
+    }
+    writer.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+    for (std::uint32_t q = 1; q <= kQueues; ++q) {
+      writer.append(prof::Queue{
+          .id = prof::QueueId(q), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = q});
+    }
+  }
+
+  /// Adds slices until there are so many events.
+  void growTo(std::uint64_t events) {
+    while (made_ < events) addSlices();
+  }
+
+ private:
+  /// In each slice of time every thread opens a nest of ranges, every queue runs a few kernels.
+  void addSlices() {
+    ranges_.clear();
+    kernels_.clear();
+    for (int slice = 0; slice < 500; ++slice) {
+      const bool lull = (now_ / (50'000'000 * stretch_)) % 5 == 4;
+      const auto length = static_cast<prof::TimeNs>(8'000 + random_() % 8'000) * stretch_;
+      for (std::uint32_t t = 1; t <= kThreads; ++t) {
+        if (!lull || random_() % 8 == 0) addNest(t, length);
+      }
+      for (std::uint32_t q = 1; q <= kQueues; ++q) {
+        if (!lull || random_() % 4 == 0) addKernels(q, length / 4);
+      }
+      now_ += length;
+    }
+    made_ += ranges_.startNs.size() + kernels_.startNs.size();
+    writer_.append<prof::Range>(ranges_);
+    writer_.append<prof::Kernel>(kernels_);
+  }
+  void addNest(std::uint32_t thread, prof::TimeNs length) {
+    prof::TimeNs start = now_;
+    prof::TimeNs dur = length - 50;
+    for (int depth = 0; depth < kNesting; ++depth) {
+      ranges_.push({.startNs = start,
+                    .durNs = dur,
+                    .thread = prof::ThreadId(thread),
+                    .name = names_[random_() % names_.size()],
+                    .depth = static_cast<std::uint16_t>(depth)});
+      dur = dur * static_cast<prof::TimeNs>(60 + random_() % 38) / 100;
+      start += depth;
+    }
+  }
+  void addKernels(std::uint32_t queue, prof::TimeNs gap) {
+    for (prof::TimeNs k = 0; k < 4; ++k) {
+      const auto dur = static_cast<prof::TimeNs>(random_() % static_cast<std::uint64_t>(gap));
+      kernels_.push({.startNs = now_ + k * gap,
+                     .durNs = dur,
+                     .queue = prof::QueueId(queue),
+                     .device = prof::DeviceId(1),
+                     .name = names_[random_() % names_.size()]});
+    }
+  }
+
+  prof::Writer& writer_;
+  prof::TimeNs stretch_;
+  std::vector<prof::StringId> names_;
+  std::mt19937_64 random_{7};
+  prof::Range::Columns ranges_;
+  prof::Kernel::Columns kernels_;
+  std::uint64_t made_ = 0;
+  prof::TimeNs now_ = 1'000'000'000;
+};
+
+prof::Status generate(const std::filesystem::path& path, std::uint64_t events) {
+  auto writer = prof::Writer::create(path);
+  if (!writer) return writer.error();
+  Generator(*writer, 1).growTo(events);
+  return writer->finish();
+}
+
+/// A file that grows by 100,000 events, a second of them, at a time: what a look costs when it is small and when it is
+/// large, beside opening it anew.
+void following(const std::filesystem::path& folder) {
+  const auto path = folder / "bench_following.lcn";
+  auto writer = prof::Writer::create(path);
+  if (!writer) return;
+  Generator generator(*writer, 50);
+  analyzer::StoreFollower follower(path);
+  analyzer::LiveTracks live;
+  constexpr std::uint64_t kStep = 100'000;
+  const auto lookAt = [&](std::uint64_t events) {
+    std::vector<double> looks;
+    for (int i = 0; i < 9; ++i) {
+      generator.growTo(events + static_cast<std::uint64_t>(i) * kStep);
+      if (!writer->flush()) return 0.0;
+      const double begin = wallMs();
+      const auto store = follower.poll();
+      const bool laidOut = store.ok() && *store && live.layOut(**store).ok();
+      if (laidOut && i > 0) looks.push_back(wallMs() - begin);  // the first also lays out what came before
+    }
+    return looks.empty() ? 0.0 : Costs::at(looks, 0.5);
+  };
+  const double small = lookAt(1'000'000);
+  const double large = lookAt(10'000'000);
+  std::vector<double> anew;
+  for (int i = 0; i < 3; ++i) {
+    const double begin = wallMs();
+    const auto store = analyzer::Store::open(path);
+    if (!store || !analyzer::buildTracks(**store)) return;
+    anew.push_back(wallMs() - begin);
+  }
+  report("gui.follow_ms_1m", small, "ms");
+  report("gui.follow_ms_10m", large, "ms");
+  report("gui.follow_10m_over_1m", large / small, "ratio");
+  report("gui.reopen_over_follow_10m", Costs::at(anew, 0.5) / large, "ratio");
+  std::filesystem::remove(path);
+}
+
+prof::Result<TracePtr> openTrace(const std::filesystem::path& path) {
+  auto store = analyzer::Store::open(path);
+  if (!store) return store.error();
+  auto tracks = analyzer::openTracks(**store);
+  if (!tracks) return tracks.error();
+  auto trace = std::make_shared<Trace>();
+  trace->store = *store;
+  trace->tracks = *tracks;
+  trace->darkStyles = std::make_unique<NameStyles>(**store, true);
+  trace->lightStyles = std::make_unique<NameStyles>(**store, false);
+  return TracePtr(std::move(trace));
+}
 
 /// Zoom from the whole trace to microseconds and back at three places, pan at each depth, scroll the rows.
 std::vector<Viewport> sweep(const Viewport& whole) {
@@ -256,13 +319,20 @@ void tableStalls() {
     QObject::disconnect(link);
     report(std::string("gui.table_35m_") + what + "_stall_ms", longest, "ms");
   };
+  TableColumn names{QStringLiteral("name"), TableColumn::Kind::Text};
+  for (int i = 0; i < 400; ++i) names.texts.push_back(QStringLiteral("operator %1").arg(i));
+  names.texts.resize(kRows);
+  for (std::size_t i = 400; i < kRows; ++i) names.texts[i] = names.texts[i % 400];
   std::vector<TableColumn> data;
   data.push_back(std::move(numbers));
+  data.push_back(std::move(names));
   finish("show", [&] {
     model.setTable(std::move(data));
     model.setFilter({});
   });
   finish("sort", [&] { model.sort(0, Qt::DescendingOrder); });
+  finish("filter", [&] { model.setFilter(QStringLiteral("operator 7")); });
+  finish("unfilter", [&] { model.setFilter({}); });
   longest = 0;
   since = wallMs();
   table->scrollToBottom();
@@ -380,5 +450,6 @@ int main(int argc, char** argv) {
     if (const int status = runSize(folder, events, size, size == sizes.back()); status != 0) return status;
   }
   tableStalls();
+  following(folder);
   return 0;
 }

@@ -37,6 +37,8 @@ class EventChunks {
   EventChunks& operator=(EventChunks&& other) noexcept = default;
   ~EventChunks() = default;
 
+  /// While building: the same events again, to be added to and finished apart. Shares the chunks that are closed.
+  [[nodiscard]] EventChunks copy() const;
   /// Durations must not be negative.
   void add(prof::TimeNs startNs, prof::TimeNs durNs, std::uint32_t name);
   void finish();
@@ -94,7 +96,7 @@ class EventChunks {
     std::mutex mutex;
     std::atomic<bool> damaged = false;
   };
-  using Chunk = std::unique_ptr<std::byte[]>;
+  using Chunk = std::shared_ptr<std::byte[]>;
 
   [[nodiscard]] const std::byte* chunkAt(std::size_t chunk) const {
     const std::byte* bytes = ready_[chunk].load(std::memory_order_acquire);

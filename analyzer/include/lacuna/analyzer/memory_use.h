@@ -67,8 +67,18 @@ struct PeakEdit {
   /// Device time that computing it again takes; 0 for freeing, -1 where the operator's time is not known.
   std::int64_t costNsPerStep = 0;
   std::string why;
+  prof::MemoryRole role = prof::MemoryRole::Other;
+  prof::TimeWindow allocated;  ///< when the blocks that it speaks of were
+  /// What the peak would be with this edit alone, made in every step; foreseePeaks() fills it in.
+  std::uint64_t peakAfterBytes = 0;
+
+  /// Whether a tensor that is alive at the peak is one of its blocks.
+  [[nodiscard]] bool concerns(const LiveTensor& tensor) const;
 };
 /// Most bytes first for what is free, then bytes saved per nanosecond that it costs.
 std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, std::span<const OperatorRow> operators);
+/// Plays each edit on the allocations of the window: what is freed earlier goes when the step that made it ends, what
+/// is recomputed is not there. One pass.
+prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits);
 
 }  // namespace lacuna::analyzer

@@ -29,6 +29,13 @@ class PodArray {
   PodArray& operator=(const PodArray&) = delete;
   ~PodArray() { std::free(data_); }
 
+  [[nodiscard]] PodArray copy() const {
+    PodArray out;
+    if (size_ == 0) return out;
+    out.resizeForOverwrite(size_);
+    std::memcpy(out.data_, data_, size_ * sizeof(T));
+    return out;
+  }
   void push(T value) {
     if (size_ == capacity_) grow(size_ + 1);
     data_[size_++] = value;

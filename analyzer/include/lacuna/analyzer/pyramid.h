@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,6 +47,11 @@ class Lane {
   void add(prof::TimeNs startNs, prof::TimeNs durNs, prof::StringId name);
   /// Builds the pyramid. No add() after it.
   void finish();
+  /// While building: keeps the pyramid of what there is from now on, so that finishing a copy costs what was added
+  /// since and not what there is. To be called now and then; rebuilds it when events have become denser or rarer.
+  void keepPyramid();
+  /// While building: the same lane again, to be added to and finished apart from this one.
+  [[nodiscard]] Lane copy() const;
 
   [[nodiscard]] std::size_t size() const { return events_.size(); }
   [[nodiscard]] prof::TimeNs startNs(std::size_t i) const { return events_.startNs(i); }
@@ -75,9 +81,24 @@ class Lane {
     PodArray<std::uint32_t> name;
     double shareNs = 0;  // time that one step of `busy` stands for
   };
-  struct Bucket;
-  struct Builder;
-  void emit(Builder& build, std::size_t level);
+  struct Bucket {
+    std::uint64_t busyNs = 0;
+    std::uint64_t count = 0;
+    std::uint64_t longestNs = 0;
+    std::uint32_t name = 0;
+    bool touched = false;
+
+    void merge(const Bucket& other);
+  };
+  struct Builder {
+    std::vector<Bucket> open;  ///< one a level, still being filled
+    std::size_t current = 0;   ///< the finest one's number
+  };
+  [[nodiscard]] int wantedShift(prof::TimeNs lastEnd) const;
+  void buildFrom(const EventChunks& events);
+  void take(std::size_t event, prof::TimeNs startNs, prof::TimeNs durNs, std::uint32_t name);
+  void close();
+  void emit(std::size_t level);
   void queryLevel(const PixelGrid& grid, std::size_t level, std::span<Cell> cells) const;
   void queryExact(const PixelGrid& grid, std::span<Cell> cells) const;
   std::size_t addEvents(std::size_t first, double fromNs, double toNs, prof::TimeNs base, CellSum& sum) const;
@@ -89,7 +110,8 @@ class Lane {
   prof::TimeNs lastEnd_ = INT64_MIN;  // while building
   PodArray<std::uint32_t> first_;     // lowerBound() of each finest bucket's start
   std::vector<Level> levels_;
-  int shift_ = 0;  // log2 of the finest bucket's width in ns
+  std::unique_ptr<Builder> builder_;  // while the pyramid is being built
+  int shift_ = 0;                     // log2 of the finest bucket's width in ns
 };
 
 /// The extremes of a counter within one pixel.
@@ -105,6 +127,8 @@ class CounterLane {
  public:
   void add(prof::TimeNs timeNs, double value);
   void finish();
+  /// Before finish(): the same samples again, to be added to and finished apart.
+  [[nodiscard]] CounterLane copy() const;
 
   [[nodiscard]] std::size_t size() const { return time_.size(); }
   [[nodiscard]] prof::TimeNs timeNs(std::size_t i) const { return time_[i]; }

@@ -57,6 +57,9 @@ struct RecordedEvents {
   [[nodiscard]] std::int64_t costNs(const EventCosts& costs) const;
 };
 
+/// "±0.3 %": what recording may have added to a figure, as a share of it; empty where that is nothing.
+std::string humanBand(std::int64_t bandNs, std::int64_t ns);
+
 /// Counts what starts within the window; `steps` is what it is divided by.
 prof::Result<SelfOverhead> selfOverhead(const Store& store, prof::TimeWindow window, std::int64_t steps);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "lacuna/analyzer/store.h"
 
@@ -16,7 +17,7 @@ class StoreFollower {
   explicit StoreFollower(std::filesystem::path path) : path_(std::move(path)) {}
 
   /// A store of what is in the file by now, when that is more than last time; null when nothing was added. Costs one
-  /// look at the file's size where nothing was added, else the block headers and the texts. An error when the file
+  /// look at the file's size where nothing was added, else the headers and texts of what was. An error when the file
   /// cannot be read, as while its first bytes are written; the next poll may do better.
   prof::Result<std::shared_ptr<const Store>> poll();
   /// True once the writer has finished the file: there will be no more.
@@ -24,7 +25,7 @@ class StoreFollower {
 
  private:
   std::filesystem::path path_;
-  std::uint64_t seenBytes_ = 0;
+  std::optional<prof::Reader> reader_;
   std::uint64_t seenContent_ = 0;
   bool any_ = false;
   bool finished_ = false;

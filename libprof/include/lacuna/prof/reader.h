@@ -174,8 +174,8 @@ class Reader {
   [[nodiscard]] std::span<const Damage> damage() const;
   /// True when the writer finished the file and its index is whole.
   [[nodiscard]] bool complete() const;
-  /// Sees what a writer has added since, at a cost proportional to that; true when there was something new. What
-  /// tables() and damage() answered before is no longer valid; texts are.
+  /// Sees what a writer has added since, at a cost proportional to that; true when there was something new. Copies keep
+  /// what there was. What tables() and damage() answered before is no longer valid; texts are.
   Result<bool> refresh();
 
   [[nodiscard]] const std::filesystem::path& path() const;

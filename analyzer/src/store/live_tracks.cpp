@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/live_tracks.h"
+
+#include <array>
+#include <map>
+
+#include "store/backend.h"
+#include "store/track_assembly.h"
+#include "store/track_feed.h"
+
+namespace lacuna::analyzer {
+
+using prof::StringId;
+using prof::TimeNs;
+
+namespace {
+
+/// How much of the end is laid out anew each time: at first, and at most.
+constexpr TimeNs kShortestTail = 2'000'000'000;
+constexpr TimeNs kLongestTail = 10'000'000'000;
+
+/// Everything that tracks are made of, as far as it is known.
+struct Layout {
+  std::array<std::map<std::uint32_t, LaneStack>, kTrackKinds> stacks;
+  std::map<std::uint32_t, CounterLane> counters;
+  std::map<std::uint32_t, MemoryCurves> memory;
+};
+
+LaneStack copyOf(const LaneStack& from) {
+  LaneStack out;
+  for (const Lane& lane : from.lanes) out.lanes.push_back(lane.copy());
+  out.open = from.open;
+  out.events = from.events;
+  return out;
+}
+
+MemoryCurves copyOf(const MemoryCurves& from) {
+  MemoryCurves out;
+  out.all = {from.all.lane.copy(), from.all.bytes};
+  for (const auto& [role, curve] : from.byRole) out.byRole[role] = {curve.lane.copy(), curve.bytes};
+  out.alive = from.alive;
+  return out;
+}
+
+CounterLane copyOf(const CounterLane& from) {
+  return from.copy();
+}
+
+/// Puts what starts before a moment into the layout that stays, and the rest behind a copy of it.
+class Splitter {
+ public:
+  Splitter(Layout& settled, TimeNs until, const Progress& progress, std::uint64_t total)
+      : settled_(settled), until_(until), progress_(progress), total_(total) {}
+
+  void event(TrackKind kind, std::uint32_t id, TimeNs start, TimeNs length, StringId name) {
+    const auto k = static_cast<std::size_t>(kind);
+    at(settled_.stacks[k], shown_.stacks[k], id, start).add(start, length, name);
+  }
+  void sample(std::uint32_t id, TimeNs time, double value) {
+    at(settled_.counters, shown_.counters, id, time).add(time, value);
+  }
+  void allocation(std::uint32_t device, TimeNs time, prof::MemoryAction action, std::uint8_t role,
+                  std::uint64_t address, std::uint64_t bytes) {
+    at(settled_.memory, shown_.memory, device, time).apply(time, action, role, address, bytes);
+  }
+  bool advance(std::uint64_t rows) {
+    done_ += rows;
+    return !progress_ || progress_(total_ == 0 ? 1.0 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
+  }
+  [[nodiscard]] std::uint64_t rows() const { return done_; }
+
+  /// All of it; what settled is ready for the next time.
+  Layout take() {
+    for (auto& row : settled_.stacks) {
+      for (auto& [id, stack] : row) {
+        for (Lane& lane : stack.lanes) lane.keepPyramid();
+      }
+    }
+    for (std::size_t k = 0; k < kTrackKinds; ++k) complete(settled_.stacks[k], shown_.stacks[k]);
+    complete(settled_.counters, shown_.counters);
+    complete(settled_.memory, shown_.memory);
+    return std::move(shown_);
+  }
+
+ private:
+  /// A part's rows come in time order, so that its copy is made when all that settles is in it.
+  template <class Part>
+  Part& at(std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown, std::uint32_t id,
+           TimeNs time) {
+    if (time < until_) return settled[id];
+    const auto found = shown.find(id);
+    return found != shown.end() ? found->second : shown.emplace(id, copyOf(settled[id])).first->second;
+  }
+  template <class Part>
+  static void complete(const std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown) {
+    for (const auto& [id, part] : settled) {
+      if (!shown.contains(id)) shown.emplace(id, copyOf(part));
+    }
+  }
+
+  Layout& settled_;
+  Layout shown_;
+  TimeNs until_;
+  const Progress& progress_;
+  std::uint64_t total_;
+  std::uint64_t done_ = 0;
+};
+
+std::shared_ptr<const TrackSet> assemble(const Store& store, Layout layout) {
+  TrackAssembly assembly(store);
+  for (std::size_t k = 0; k < kTrackKinds; ++k) {
+    for (auto& [id, stack] : layout.stacks[k]) {
+      if (stack.events == 0) continue;
+      Track& track = assembly.track(static_cast<TrackKind>(k), id);
+      track.lanes = std::move(stack.lanes);
+      track.events = stack.events;
+    }
+  }
+  for (auto& [id, counter] : layout.counters) assembly.track(TrackKind::Counter, id).counter = std::move(counter);
+  for (auto& [device, curves] : layout.memory) {
+    if (curves.all.lane.size() == 0) continue;
+    assembly.memory(device, Track::kAllRoles).counter = std::move(curves.all.lane);
+    for (auto& [role, curve] : curves.byRole) assembly.memory(device, role).counter = std::move(curve.lane);
+  }
+  return assembly.finish();
+}
+
+std::map<std::uint32_t, std::uint32_t> processes(const Store& store) {
+  std::map<std::uint32_t, std::uint32_t> out;
+  for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
+    const auto thread = store.row<prof::Thread>(i);
+    out[thread.id.value] = thread.process.value;
+  }
+  return out;
+}
+
+std::uint64_t rowsOf(const Store& store) {
+  return store.rows<prof::Range>() + store.rows<prof::ApiCall>() + store.rows<prof::Kernel>() +
+         store.rows<prof::Memcpy>() + store.rows<prof::Memset>() + store.rows<prof::Allocation>() +
+         store.rows<prof::CounterSample>();
+}
+
+}  // namespace
+
+struct LiveTracks::State {
+  Layout settled;
+  TimeNs until = INT64_MIN;  ///< what starts before has settled
+  TimeNs tail = kShortestTail;
+  std::uint64_t seenBlocks = 0;  ///< those at places before this one
+  std::uint64_t rowsRead = 0;
+  std::map<std::uint32_t, std::uint32_t> processOf;  ///< of threads; where they are learnt of late, tracks move
+
+  /// The first start in blocks that were not there last time.
+  [[nodiscard]] TimeNs firstNew(const prof::Reader& reader) const {
+    TimeNs first = INT64_MAX;
+    for (const prof::TableInfo& table : reader.tables()) {
+      for (auto block = table.blocks.rbegin(); block != table.blocks.rend() && block->offset >= seenBlocks; ++block) {
+        first = std::min(first, block->time.startNs);
+      }
+    }
+    return first;
+  }
+  void see(const prof::Reader& reader) {
+    for (const prof::TableInfo& table : reader.tables()) {
+      if (!table.blocks.empty()) seenBlocks = std::max(seenBlocks, table.blocks.back().offset + 1);
+    }
+  }
+  void startOver() {
+    settled = {};
+    until = INT64_MIN;
+    seenBlocks = 0;
+  }
+};
+
+LiveTracks::LiveTracks() : state_(std::make_unique<State>()) {}
+LiveTracks::~LiveTracks() = default;
+
+std::uint64_t LiveTracks::rowsRead() const {
+  return state_->rowsRead;
+}
+
+prof::Result<std::shared_ptr<const TrackSet>> LiveTracks::layOut(const Store& store, const Progress& progress) {
+  const prof::Reader* reader = store.backend().reader();
+  if (reader == nullptr) return buildTracks(store, progress);
+  State& s = *state_;
+  const TimeNs end = store.span().endNs;
+  const TimeNs first = s.firstNew(*reader);
+  const auto processOf = processes(store);
+  const bool moved = std::any_of(s.processOf.begin(), s.processOf.end(), [&](const auto& was) {
+    return !processOf.contains(was.first) || processOf.at(was.first) != was.second;
+  });
+  if (first < s.until || moved) {
+    const TimeNs back = end - std::min(first, end);
+    s.tail = std::clamp(std::min(2 * back, kLongestTail), s.tail, kLongestTail);
+    s.startOver();
+  }
+  const TimeNs from = s.until;
+  const TimeNs until = std::max(from, end - s.tail);
+  Splitter splitter(s.settled, until, progress, from == INT64_MIN ? rowsOf(store) : 0);
+  TrackFeed feed(store, splitter, from);
+  if (prof::Status status = feed.read(); !status) {
+    s.startOver();
+    return status.error();
+  }
+  s.until = until;
+  s.see(*reader);
+  s.processOf = processOf;
+  s.rowsRead = splitter.rows();
+  return assemble(store, splitter.take());
+}
+
+}  // namespace lacuna::analyzer
