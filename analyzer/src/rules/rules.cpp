@@ -39,7 +39,11 @@ std::string humanBand(std::int64_t bandNs, std::int64_t ns) {
 
 std::string plainName(std::string_view kernel) {
   if (kernel.starts_with("void ")) kernel.remove_prefix(5);
-  return std::string(kernel.substr(0, kernel.find_first_of("<(")));
+  static constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  std::string name(kernel);
+  for (std::size_t at = name.find(kUnnamed); at != std::string::npos; at = name.find(kUnnamed, at))
+    name.erase(at, kUnnamed.size());
+  return name.substr(0, name.find_first_of("<("));
 }
 
 double RuleContext::shareOfStep(std::int64_t nsPerStep) const {

@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "report/json_writer.h"
+#include "rules/rule.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
@@ -96,6 +97,12 @@ TEST(Report, JsonHasItsKeys) {
                           "live"}) {
     EXPECT_THAT(json, HasSubstr("\"" + std::string(key) + "\": ")) << key;
   }
+}
+
+TEST(Report, KernelsAreCalledByTheirPlainNames) {
+  EXPECT_EQ(plainName("void at::native::(anonymous namespace)::multi_tensor<4, float>(int, float)"),
+            "at::native::multi_tensor");
+  EXPECT_EQ(plainName("ampere_sgemm_128x64"), "ampere_sgemm_128x64");
 }
 
 TEST(Report, HtmlIsOnePageThatLoadsNothing) {

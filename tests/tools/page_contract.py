@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the report's HTML page in headless Chromium, wide and narrow: every part is there and has a size, nothing sticks out to the side, nothing is loaded from
+elsewhere, and a screenshot has colours of the ledger. Ends with 77 where there is no Chromium."""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROBE = """<script>
+const box = (e) => { const r = e.getBoundingClientRect(); return {what: e.tagName + "." + e.className, right: r.right, width: r.width, height: r.height}; };
+const seen = {
+  width: document.documentElement.clientWidth, scroll: document.documentElement.scrollWidth,
+  headings: [...document.querySelectorAll("h2")].map((e) => e.textContent),
+  charts: [...document.querySelectorAll("svg, .bar")].map(box),
+  texts: [...document.querySelectorAll("h1, h2, .verdict, .card, .legend li")].map(box),
+  small: Math.min(...[...document.querySelectorAll("svg text")].map((e) => e.getBoundingClientRect().height)),
+  loads: performance.getEntriesByType("resource").length};
+document.title = "PROBE" + JSON.stringify(seen) + "EBORP";
+</script>"""
+
+
+def chromium(browser, folder, *words):
+    return subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile", *words],
+                          capture_output=True, text=True, timeout=100)
+
+
+def check_page(browser, folder, page, width):
+    done = chromium(browser, folder, f"--window-size={width},900", "--dump-dom", f"file://{page}")
+    found = re.search(r"PROBE(.*?)EBORP", done.stdout, re.DOTALL)
+    if not found:
+        return [f"{width}: the page did not load: {done.stderr[-300:]}"]
+    seen = json.loads(found[1].replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<"))
+    wrong = []
+    if seen["scroll"] > seen["width"]:
+        wrong.append(f"the page is {seen['scroll']} wide in a window of {seen['width']}")
+    for part in ("Where the device's time goes", "Findings", "Steps", "Memory", "Kernels", "Operators"):
+        if not any(heading.startswith(part) for heading in seen["headings"]):
+            wrong.append(f"no heading {part}")
+    if len(seen["charts"]) < 3:
+        wrong.append(f"{len(seen['charts'])} charts")
+    for box in seen["charts"] + seen["texts"]:
+        if box["width"] < 1 or box["height"] < 1 or box["right"] > seen["width"] + 1:
+            wrong.append(f"{box} in a window of {seen['width']}")
+    if seen["small"] < 9:
+        wrong.append(f"text of {seen['small']} pixels")
+    if seen["loads"] > 0:
+        wrong.append(f"{seen['loads']} things are loaded from elsewhere")
+    return [f"{width}: {what}" for what in wrong]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lacuna", help="the command to check")
+    parser.add_argument("--keep", help="leave screenshots in this folder")
+    args = parser.parse_args()
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        print("no Chromium here")
+        sys.exit(77)
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        trace, page = os.path.join(folder, "run.lcn"), os.path.join(folder, "page.html")
+        subprocess.run([args.lacuna, "generate", trace, "--steps", "8"], check=True, capture_output=True)
+        subprocess.run([args.lacuna, "report", trace, "--html", page], check=True, capture_output=True)
+        probed = os.path.join(folder, "probed.html")
+        with open(page, encoding="utf-8") as plain, open(probed, "w", encoding="utf-8") as out:
+            out.write(plain.read().replace("</body>", PROBE + "</body>"))
+        for width in (1200, 500):
+            wrong += check_page(browser, folder, probed, width)
+            shot = os.path.join(args.keep or folder, f"page-{width}.png")
+            chromium(browser, folder, f"--window-size={width},1600", f"--screenshot={shot}", f"file://{page}")
+            if not os.path.exists(shot) or os.path.getsize(shot) < 20_000:
+                wrong.append(f"{width}: the screenshot is empty")
+    print("\n".join(wrong))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
