@@ -1,23 +1,25 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A program with signals of its own: handles SIGPROF and every real-time signal but `signal_program FREE` of them,
- * computes for a while, and ends with 0 when none came that it did not send, and each came that it did. `rude` as a
- * second argument: ends by a real-time signal that it does not handle. */
+/* A program with signals of its own: handles SIGPROF, SIGURG and every real-time signal but `signal_program FREE` of
+ * them, computes for a while, and ends with 0 when none came that it did not send, and each came that it did. `rude` as
+ * a second argument: sends itself signals that it does not handle, and ends by the last. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t came[128];
 static void onSignal(int number) {
   ++came[number];
 }
 
-static volatile unsigned long spun;
+static _Thread_local volatile unsigned long spun;
 __attribute__((noinline)) void signalSpin(double ms) {
   struct timespec time;
   double end = 0, now = 0;
@@ -29,6 +31,17 @@ __attribute__((noinline)) void signalSpin(double ms) {
   } while (now < end);
 }
 
+/* As runtimes do it: the child shares this process's memory while it puts every handler back. */
+static void spawn(void) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    for (int number = 1; number <= SIGRTMAX; ++number) signal(number, SIG_DFL);
+    execl("/bin/true", "true", (char*)NULL);
+    _exit(1);
+  }
+  waitpid(child, NULL, 0);
+}
+
 static void* worker(void* unused) {
   signalSpin(100);
   return unused;
@@ -37,7 +50,10 @@ static void* worker(void* unused) {
 int main(int argc, char** argv) {
   const int spare = argc > 1 ? atoi(argv[1]) : 0;
   if (argc > 2 && strcmp(argv[2], "rude") == 0) {
-    /* The one that a library in here would most likely have chosen for itself. */
+    /* Those that a library in here would most likely choose for itself, one after the other. */
+    raise(SIGURG);
+    signal(SIGURG, onSignal);
+    signalSpin(20);
     raise(SIGRTMAX - 1);
     return 9;
   }
@@ -48,6 +64,8 @@ int main(int argc, char** argv) {
   memset(&action, 0, sizeof action);
   action.sa_handler = onSignal;
   sigaction(SIGPROF, &action, NULL);
+  sigaction(SIGURG, &action, NULL);
+  spawn();
   for (int number = SIGRTMIN + spare; number <= SIGRTMAX; ++number) {
     /* Both ways to ask for one. */
     if (number % 2 == 0) {

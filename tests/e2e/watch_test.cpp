@@ -161,6 +161,7 @@ TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
                            program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4) << said();
   EXPECT_THAT(said(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
+  EXPECT_THAT(said(), HasSubstr("CPU samples from timers in the programs\n"));
   const Reader reader = trace();
   EXPECT_EQ(environmentOf(reader).at("cpu_samples.source"), "timer");
   EXPECT_GT(sampledMs(reader), 450);

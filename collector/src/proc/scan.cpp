@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 
 #include "proc/proc_file.h"
@@ -41,7 +42,9 @@ Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(clockNs(CLO
 
 void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& into) {
   recording_ = recording;
-  bootNs_ = clockNs(CLOCK_BOOTTIME) - clockNs(CLOCK_MONOTONIC);
+  // It changes only when the machine sleeps; the reading's own jitter must not.
+  const prof::TimeNs ahead = clockNs(CLOCK_BOOTTIME) - clockNs(CLOCK_MONOTONIC);
+  if (bootNs_ == 0 || std::abs(ahead - bootNs_) > 10'000'000) bootNs_ = ahead;
   for (auto& [tid, thread] : threads_) thread.there = false;
   lookAtProcess(root_, 0, nowNs, into);
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
@@ -69,7 +72,7 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
   const auto [at, fresh] = threads_.try_emplace(tid);
   Thread& thread = at->second;
   thread.there = true;
-  if (fresh) begin(thread, pid, tid, parent, startOf(stat, nowNs), into);
+  if (fresh) begin(thread, pid, tid, parent, startOf(stat, pid, tid, nowNs), into);
   std::string name = nameOf(pid, tid);
   if (name != thread.name) {
     into.push_back(recordOf(Kind::Comm, pid, tid, nowNs));
@@ -99,6 +102,7 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
 void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
                  std::vector<PerfRecord>& into) {
   thread.pid = pid;
+  thread.startNs = startNs;
   // A forked child runs what its parent runs until it says otherwise.
   if (const auto known = threads_.find(parent); pid == tid && known != threads_.end()) {
     thread.program = known->second.program;
@@ -107,10 +111,14 @@ void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint
   into.back().parentPid = parent;
 }
 
-/// When it began, not when it was first seen: its recorder may have told of it in between.
-prof::TimeNs Scan::startOf(const Stat& stat, prof::TimeNs nowNs) const {
+/// When it began, not when it was first seen: its recorder may have told of it in between. /proc counts in hundredths
+/// of a second, so a thread may seem older than its process.
+prof::TimeNs Scan::startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const {
   const prof::TimeNs perTick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
-  return std::clamp(static_cast<prof::TimeNs>(stat.startTicks) * perTick - bootNs_, begunNs_, nowNs);
+  const auto process = threads_.find(pid);
+  const bool known = tid != pid && process != threads_.end();
+  const prof::TimeNs least = known ? std::max(begunNs_, process->second.startNs) : begunNs_;
+  return std::clamp(static_cast<prof::TimeNs>(stat.startTicks) * perTick - bootNs_, std::min(least, nowNs), nowNs);
 }
 
 void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,

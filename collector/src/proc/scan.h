@@ -37,6 +37,7 @@ class Scan {
     std::uint32_t pid = 0;
     bool there = false;
     char state = 0;
+    prof::TimeNs startNs = 0;
     std::uint64_t runNs = 0;  ///< that samples stand for
     std::string name;
     std::string program;  ///< of the first thread: the file
@@ -48,11 +49,11 @@ class Scan {
   void lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
                     std::vector<sampler::PerfRecord>& into);
 
-  [[nodiscard]] prof::TimeNs startOf(const Stat& stat, prof::TimeNs nowNs) const;
+  [[nodiscard]] prof::TimeNs startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const;
 
   std::uint32_t root_;
   prof::TimeNs begunNs_;     ///< when it was made
-  prof::TimeNs bootNs_ = 0;  ///< what the clock of /proc is ahead of ours, the same for all of one look
+  prof::TimeNs bootNs_ = 0;  ///< what the clock of /proc is ahead of ours
   bool samples_;
   bool recording_ = true;
   std::map<std::uint32_t, Thread> threads_;

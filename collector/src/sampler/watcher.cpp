@@ -19,8 +19,10 @@ namespace {
 constexpr prof::TimeNs kSettleNs = 5'000'000;
 constexpr prof::TimeNs kForever = INT64_MAX;
 constexpr std::int64_t kLookEveryNs = 100'000'000;
-/// Looking at /proc for thread states, where the kernel's account cannot be had.
+/// Looking at /proc for thread states, where the kernel's account cannot be had: a look costs some 0.1 ms of a core, so
+/// where it is for the states alone it is done less often.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
+constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
 
 prof::TimeNs nowNs() {
   timespec now{};
@@ -52,7 +54,8 @@ void Watcher::start(pid_t pid) {
     startLooking(pid);
   }
   if (options_.sources.samples) {
-    noteSource(rings_.isOpen() ? "perf" : timers_ ? "timer" : "proc");
+    if (rings_.isOpen()) noteSource("perf", "the kernel");
+    if (scan_) timers_ ? noteSource("timer", "timers in the programs") : noteSource("proc", "looking at /proc");
     if ((rings_.isOpen() || timers_) && !symbols::Symbolizer::available()) {
       notes_.push_back(
           "CPU samples have addresses, not names: this lacuna was built without elfutils. Remedy: install libdw-dev "
@@ -89,7 +92,7 @@ void Watcher::startLooking(pid_t pid) {
     timers_.emplace(prof::segmentFolder(recording_), *scan_);
     notes_.push_back(fmt::format(
         "CPU samples come from timers in the programs ({}): the kernel's tick bounds how many there are, and thread "
-        "states were looked at every 10 ms in /proc.{}",
+        "states were looked at every 20 ms in /proc.{}",
         why, sampler_.why.empty() ? "" : " lacuna doctor says how to have the kernel's samples."));
   } else {
     notes_.push_back(
@@ -99,7 +102,8 @@ void Watcher::startLooking(pid_t pid) {
 }
 
 /// Who reads the trace should know what its samples are.
-void Watcher::noteSource(std::string_view name) {
+void Watcher::noteSource(std::string_view name, std::string_view words) {
+  source_ = words;
   drainer_.with([&](prof::Drainer::Access& access) {
     prof::Writer& out = access.writer();
     out.append(prof::Environment{.key = out.intern("cpu_samples.source"), .value = out.intern(name)});
@@ -117,7 +121,7 @@ void Watcher::work() {
     if (rings_.isOpen()) {
       rings_.wait(40);
     } else {
-      usleep(options_.sources.samples ? 10'000 : 50'000);
+      usleep(timers_ ? 20'000 : options_.sources.samples ? 10'000 : 50'000);
     }
     const prof::TimeNs now = nowNs();
     lookAround(now);
@@ -127,7 +131,8 @@ void Watcher::work() {
 
 /// What has to be looked at, because nobody tells.
 void Watcher::lookAround(prof::TimeNs now) {
-  const std::int64_t scanEvery = options_.sources.samples ? kStateEveryNs : kLookEveryNs;
+  const std::int64_t stateEvery = timers_ ? kStateBesideTimersEveryNs : kStateEveryNs;
+  const std::int64_t scanEvery = options_.sources.samples ? stateEvery : kLookEveryNs;
   if (scan_ && now - scannedNs_ >= scanEvery) {
     scannedNs_ = now;
     look(now);
@@ -146,7 +151,8 @@ void Watcher::lookAround(prof::TimeNs now) {
 void Watcher::look(prof::TimeNs now) {
   // Processes that tell of themselves first: they know since when they are here.
   if (timers_) timers_->look(now, pending_);
-  scan_->look(now, control_.enabled.load(std::memory_order_relaxed) != 0, pending_);
+  // A thread that is gone now has sampled itself before now.
+  scan_->look(nowNs(), control_.enabled.load(std::memory_order_relaxed) != 0, pending_);
 }
 
 void Watcher::collect(prof::TimeNs untilNs) {

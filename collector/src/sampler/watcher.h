@@ -44,11 +44,13 @@ class Watcher {
   void finish();
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }
+  /// Where they come from, in words; empty when none are wanted.
+  [[nodiscard]] const std::string& source() const { return source_; }
 
  private:
   void startKernel(pid_t pid);
   void startLooking(pid_t pid);
-  void noteSource(std::string_view name);
+  void noteSource(std::string_view name, std::string_view words);
   void work();
   void collect(prof::TimeNs untilNs);
   void lookAround(prof::TimeNs nowNs);
@@ -71,6 +73,7 @@ class Watcher {
   prof::TimeNs scannedNs_ = 0;
   std::int64_t countEveryNs_ = 100'000'000;
   std::vector<std::string> notes_;
+  std::string source_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

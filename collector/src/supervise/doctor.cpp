@@ -91,14 +91,14 @@ Finding cpuSamples() {
     finding.state = State::Limited;
     finding.detail =
         "the kernel samples call chains, but does not tell context switches, so samples come from timers in the "
-        "programs (--sampler timer), and thread states from looking at /proc a hundred times a second.";
+        "programs (--sampler timer), and thread states from looking at /proc fifty times a second.";
     finding.remedy = "sudo sysctl kernel.perf_event_paranoid=1";
   } else {
     finding.state = State::Limited;
     finding.detail = fmt::format(
         "perf_event_open is refused ({}; perf_event_paranoid is {}), so samples come from timers in the programs "
         "(--sampler timer): call chains, no more of them than the kernel's clock ticks, and none of programs that are "
-        "statically linked; thread states from looking at /proc a hundred times a second.",
+        "statically linked; thread states from looking at /proc fifty times a second.",
         std::strerror(full), paranoid.empty() ? "not there" : paranoid);
     finding.remedy = inContainer()
                          ? "Start the container with --cap-add PERFMON, or with a seccomp profile that allows "

@@ -296,6 +296,7 @@ class Supervisor {
     if (watcher_) {
       watcher_->finish();
       report_.samples = watcher_->samples();
+      report_.sampler = watcher_->source();
       report_.notes.insert(report_.notes.end(), watcher_->notes().begin(), watcher_->notes().end());
       watcher_.reset();
     }

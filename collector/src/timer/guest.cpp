@@ -45,6 +45,7 @@ Ring* gRing = nullptr;
 const std::atomic<std::uint32_t>* gEnabled = nullptr;
 std::int64_t gPeriodNs = 0;
 std::atomic<int> gSignal{0};
+pid_t gOwner = 0;  ///< whose timers they are
 char gFolder[512];
 pthread_key_t gKey;
 Timed gTimed[kThreads];
@@ -63,8 +64,11 @@ template <class Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
+/// For ourselves libc's own, past everybody who stands in front of it: a sanitizer would deliver our signal later.
 int setAction(int number, const struct sigaction* action, struct sigaction* old) {
-  static const auto real = next<SetAction>("sigaction");
+  static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  static const auto own = libc != nullptr ? reinterpret_cast<SetAction>(dlsym(libc, "sigaction")) : nullptr;
+  static const auto real = own != nullptr ? own : next<SetAction>("sigaction");
   return real(number, action, old);
 }
 
@@ -114,8 +118,9 @@ void sampleHere(Ring& ring, const ucontext_t& context) {
   sample.turn.store(number + 1, std::memory_order_release);
 }
 
-/// Somebody sent our signal by its number: the program ends by it, as it would without us.
-void endBy(int number) {
+/// Somebody sent our signal by its number: what it would do without us is nothing, or to end the program.
+void actAsDefault(int number) {
+  if (number == SIGURG) return;
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   setAction(number, &action, nullptr);
@@ -125,7 +130,7 @@ void endBy(int number) {
 void onSignal(int number, siginfo_t* info, void* context) {
   const int error = errno;
   if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &gOurs) {
-    endBy(number);
+    actAsDefault(number);
   } else if (Ring* ring = gRing; ring != nullptr && gEnabled->load(std::memory_order_relaxed) != 0) {
     sampleHere(*ring, *static_cast<ucontext_t*>(context));
   }
@@ -185,11 +190,16 @@ void disarm(void* timed) {
 
 // --- the signal ------------------------------------------------------------------------------------------------------
 
-/// A real-time signal that nobody uses, from the far end; SIGPROF belongs to other profilers.
+/// A signal that nobody uses. SIGURG first: a program whose signals are reset behind our back ignores it. Then the
+/// real-time ones, from the far end; SIGPROF belongs to other profilers.
 int freeSignal(int taken) {
-  for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
+  const auto isFree = [&](int number) {
     struct sigaction now {};
-    if (number != taken && setAction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) return number;
+    return number != taken && setAction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
+  };
+  if (isFree(SIGURG)) return SIGURG;
+  for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
+    if (isFree(number)) return number;
   }
   return 0;
 }
@@ -204,9 +214,10 @@ void takeSignal(int taken) {
   gSignal.store(number != 0 && setAction(number, &action, nullptr) == 0 ? number : 0);
 }
 
-/// The program wants our signal for itself: its timers go, and come back with another one.
+/// The program wants our signal for itself: its timers go, and come back with another one. A child of vfork() has its
+/// own handlers and no timers, but our memory is its parent's.
 void giveWay(int number) {
-  if (gRing == nullptr || number != gSignal.load()) return;
+  if (gRing == nullptr || number != gSignal.load() || getpid() != gOwner) return;
   pthread_mutex_lock(&gSignalLock);
   if (number == gSignal.load()) {
     struct sigaction action {};
@@ -313,6 +324,7 @@ void afterFork() {
   if (gSignal.load() == 0) return;
   Ring* ring = makeRing();
   if (ring == nullptr) return;
+  gOwner = getpid();
   // Where its code lies the supervisor knows from the parent.
   ring->magic.store(Ring::kMagic, std::memory_order_release);
   gRing = ring;
@@ -341,6 +353,7 @@ __attribute__((constructor)) void enter() {
   gEnabled = findSwitch();
   Ring* ring = makeRing();
   if (ring == nullptr || pthread_key_create(&gKey, disarm) != 0) return;
+  gOwner = getpid();
   pthread_atfork(nullptr, nullptr, afterFork);
   takeSignal(0);
   writeMaps(*ring);
@@ -384,8 +397,9 @@ LACUNA_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* at
 }
 
 LACUNA_INTERPOSED int sigaction(int number, const struct sigaction* action, struct sigaction* old) {
+  static const auto real = next<SetAction>("sigaction");
   if (action != nullptr) giveWay(number);
-  return setAction(number, action, old);
+  return real(number, action, old);
 }
 
 LACUNA_INTERPOSED sighandler_t signal(int number, sighandler_t handler) {

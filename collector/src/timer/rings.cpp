@@ -175,6 +175,7 @@ void Rings::tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::
   record.tid = sample.tid;
   const prof::TimeNs startNs = source.ring->startNs;
   record.timeNs = sample.timeNs >= startNs && sample.timeNs - nowNs < kMostAheadNs ? sample.timeNs : nowNs;
+  source.lastNs = std::max(source.lastNs, record.timeNs);
   record.weightNs = scan_.account(source.pid, record.tid, sample.cpuNs);
   const std::size_t depth = std::min<std::size_t>(sample.depth, kFrames);
   source.threads.insert(record.tid);
@@ -238,7 +239,8 @@ void Rings::end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<PerfR
     drain(source, nowNs, into);
   }
   untimed_ += ring.untimed.load(std::memory_order_relaxed);
-  if (gone) scan_.leave(source.pid, source.threads, nowNs, into);
+  // It may have sampled itself since this look began.
+  if (gone) scan_.leave(source.pid, source.threads, std::max(nowNs, source.lastNs + 1), into);
   std::error_code error;
   std::filesystem::remove(source.path, error);
 }

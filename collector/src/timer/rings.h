@@ -47,6 +47,7 @@ class Rings {
     std::uint64_t dropped = 0;
     std::uint32_t mapsTurn = 0;
     prof::TimeNs mapsReadNs = 0;
+    prof::TimeNs lastNs = 0;      ///< of its samples
     std::vector<CodePiece> code;  ///< by address
     std::set<std::uint32_t> threads;
   };

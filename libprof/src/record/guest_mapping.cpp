@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -95,6 +97,22 @@ void describeProcess(Header& header) {
   }
 }
 
+/// Backs a part of a file with room. Signals wait meanwhile: one that comes makes tmpfs give up and start over, and a
+/// profiler's timer comes again before it is done.
+bool reserve(int fd, std::size_t offset, std::size_t bytes) {
+  sigset_t all, before;
+  sigfillset(&all);
+  const bool blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  int failed = 0;
+  do {
+    failed = fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  } while (failed != 0 && errno == EINTR);
+  const int error = errno;
+  if (blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return failed == 0;
+}
+
 /// Creates the file under a temporary name with its first `pool` bytes of segments backed. fallocate makes a full file
 /// system an error here, where it would otherwise be a SIGBUS in the program later.
 int createFile(const char* temporary, const Offsets& offsets, std::uint64_t pool) {
@@ -103,8 +121,7 @@ int createFile(const char* temporary, const Offsets& offsets, std::uint64_t pool
   int error = 0;
   if (ftruncate(fd, static_cast<off_t>(offsets.end)) != 0) {
     error = -errno;
-  } else if (fallocate(fd, 0, 0, static_cast<off_t>(offsets.strings + kStringsStep)) != 0 ||
-             fallocate(fd, 0, static_cast<off_t>(offsets.segments), static_cast<off_t>(pool)) != 0) {
+  } else if (!reserve(fd, 0, offsets.strings + kStringsStep) || !reserve(fd, offsets.segments, pool)) {
     error = -errno;
   }
   if (error == 0) return fd;
@@ -246,7 +263,7 @@ void addTuple(Mapping& mapping) {
 bool backFile(const Mapping& mapping, std::size_t offset, std::size_t bytes) {
   const int fd = open(mapping.path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return false;
-  const bool done = fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+  const bool done = reserve(fd, offset, bytes);
   close(fd);
   return done;
 }

@@ -27,6 +27,7 @@ struct RunReport {
   std::int64_t wallNs = 0;
   prof::DrainStats stats;
   std::uint64_t samples = 0;       ///< CPU samples
+  std::string sampler;             ///< where they came from, in words; empty when none were wanted
   int exitCode = 0;                ///< of the program, when no signal killed it
   int exitSignal = 0;              ///< the signal that killed it, or 0
   std::vector<std::string> notes;  ///< what could not be recorded or was noticed, in words for the user
