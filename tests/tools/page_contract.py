@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Opens the report's HTML page in headless Chromium, wide and narrow: every part is there and has a size, nothing sticks out to the side, nothing is loaded from
-elsewhere, and a screenshot has colours of the ledger. Ends with 77 where there is no Chromium."""
+elsewhere, and a screenshot has colours of the ledger. Ends with 77 where no Chromium starts."""
 import argparse
 import json
 import os
@@ -64,7 +64,10 @@ def main():
         print("no Chromium here")
         sys.exit(77)
     wrong = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        if "<body>" not in chromium(browser, folder, "--dump-dom", "data:text/html,<p>a").stdout:
+            print("Chromium does not start here")
+            sys.exit(77)
         trace, page = os.path.join(folder, "run.lcn"), os.path.join(folder, "page.html")
         subprocess.run([args.lacuna, "generate", trace, "--steps", "8"], check=True, capture_output=True)
         subprocess.run([args.lacuna, "report", trace, "--html", page], check=True, capture_output=True)
