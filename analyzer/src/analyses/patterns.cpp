@@ -204,7 +204,9 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWi
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
-    if (span.kind == DeviceSpanKind::Kernel)
+    // Memory that the runtime gives back in the queue's order: no loop of the program.
+    const bool givesBack = store.text(span.name) == "release_host";
+    if (span.kind == DeviceSpanKind::Kernel && !givesBack)
       repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
     if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;

@@ -181,6 +181,35 @@ TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
   EXPECT_EQ(overhead->nsPerStep, 250 + 100 + 500);
 }
 
+std::uint64_t repeatedLaunches(const char* kernel) {
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1), .osPid = 1});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  builder.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu});
+  builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    const auto at = static_cast<TimeNs>(10'000 * i);
+    builder.append(Range{.startNs = at,
+                         .durNs = 2'000,
+                         .thread = ThreadId(1),
+                         .category = builder.intern("op"),
+                         .name = builder.intern(kernel),
+                         .correlation = i});
+    builder.append(Kernel{.startNs = at + 3'000,
+                          .durNs = 700,
+                          .queue = QueueId(1),
+                          .device = DeviceId(1),
+                          .correlation = i,
+                          .name = builder.intern(kernel)});
+  }
+  return analyse(builder.build())->patterns.repeatedLaunches;
+}
+
+TEST(Patterns, GivingMemoryBackInOrderIsNoLoopOfTheProgram) {
+  EXPECT_GE(repeatedLaunches("relu"), 100U);
+  EXPECT_EQ(repeatedLaunches("release_host"), 0U);
+}
+
 /// 40 steps that each allocate 16 KiB; every `emptied`-th gives all of it back.
 std::int64_t leakOf(int emptied) {
   StoreBuilder builder;
