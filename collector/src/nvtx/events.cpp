@@ -6,7 +6,9 @@
 #include <string>
 
 #include "core/guest.h"
+#include "lacuna/prof/said.h"
 #include "lacuna/prof/trace.h"
+#include "nvtx/schema.h"
 #include "nvtx/thread.h"
 
 namespace lacuna::collector::nvtx {
@@ -128,47 +130,76 @@ bool siteOf(Domain& domain, const nvtxEventAttributes_t& attributes, LacunaName&
   return true;
 }
 
-/// Keeps the payload until the range ends, when its rows are known.
-void keepOpen(const Domain& domain, unsigned level, const Resolved& resolved) {
-  const auto kind = resolved.payloads.plan->kind();
-  if (kind != prof::NvtxPlan::Kind::Execution && kind != prof::NvtxPlan::Kind::Sync) return;
-  auto* open = openRanges();
-  if (open == nullptr || open->count == OpenRanges::kMost) return;
-  auto& range = open->ranges[open->count++];
-  range.domain = &domain;
-  range.level = static_cast<std::uint16_t>(level);
-  range.name = resolved.event.name;
-  range.plan = resolved.payloads.plan;
-  range.valueCount = resolved.payloads.valueCount;
-  std::memcpy(range.values, resolved.payloads.values, range.valueCount * sizeof(range.values[0]));
-  range.startNs = nowNs();
+/// The schema of a payload of the tensor runtime's, when the event has that and a registered name.
+const Schema* plannedOf(const Domain& domain, const Described& event, const nvtxPayloadData_t*& payload) {
+  payload = event.payloads;
+  std::size_t count = event.payloadCount;
+  if (event.attributes != nullptr) {
+    if (event.attributes->payloadType != NVTX_PAYLOAD_TYPE_EXT) return nullptr;
+    payload = reinterpret_cast<const nvtxPayloadData_t*>(event.attributes->payload.ullValue);
+    count = static_cast<std::size_t>(event.attributes->reserved0);
+  }
+  return plannedSchema(domain, payload, count);
 }
 
-__attribute__((noinline)) void pushResolved(Domain& domain, unsigned level, const Described& event) {
+/// Name and category of an event as one name.
+LacunaName siteOfSaid(Domain& domain, const Described& event) {
+  if (event.attributes == nullptr) return event.message != nullptr ? lacunaName(event.message) : 0;
+  const auto& attributes = *event.attributes;
+  if (__builtin_expect(attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED, 1)) {
+    auto* text = reinterpret_cast<RegisteredText*>(const_cast<nvtxStringRegistration*>(attributes.message.registered));
+    return text != nullptr ? text->site(domain, attributes.category, colourOf(attributes)) : 0;
+  }
+  return lacunaSite(messageName(attributes), domain.name(), domain.category(attributes.category), colourOf(attributes));
+}
+
+/// Records a range that says what an operator, a queue or a wait does. False when it says nothing of the kind.
+bool pushSaid(Domain& domain, const Described& event) {
+  const nvtxPayloadData_t* payload = nullptr;
+  const Schema* schema = plannedOf(domain, event, payload);
+  if (schema == nullptr) return false;
+  using Plan = prof::NvtxPlan;
+  const PlannedFields fields(*schema, payload->payload);
+  switch (schema->plan.kind()) {
+    case Plan::Kind::Execution: {
+      const auto said = prof::executionFrom(fields);
+      prof::lacunaPushExecution_(domain.name(), siteOfSaid(domain, event), 0, &said);
+      return true;
+    }
+    case Plan::Kind::Sync: {
+      const auto said = prof::waitFrom(fields);
+      prof::lacunaPushWait_(domain.name(), siteOfSaid(domain, event), 0, &said);
+      return true;
+    }
+    case Plan::Kind::Operator: {
+      LacunaEvent said{};
+      said.domain = domain.name();
+      said.name = siteOfSaid(domain, event);
+      said.payloadType = LacunaPayloadU64;
+      said.payload = fields[Plan::kOpSequence];
+      said.correlation = fields[Plan::kOpCorrelation];
+      said.text = static_cast<LacunaName>(fields[Plan::kOpShapes]);
+      lacunaRangePushEvent(&said);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool markSaid(const Domain& domain, const Described& event) {
+  const nvtxPayloadData_t* payload = nullptr;
+  const Schema* schema = plannedOf(domain, event, payload);
+  if (schema == nullptr || schema->plan.kind() != prof::NvtxPlan::Kind::Memory) return false;
+  const auto said = prof::memoryFrom(PlannedFields(*schema, payload->payload));
+  prof::lacunaMemory_(&said);
+  return true;
+}
+
+__attribute__((noinline)) void pushResolved(Domain& domain, const Described& event) {
   Resolved resolved;
   resolve(domain, event, resolved);
   lacunaRangePushEvent(&resolved.event);
-  if (resolved.payloads.plan != nullptr) keepOpen(domain, level, resolved);
-}
-
-__attribute__((noinline)) void closeKept(const Domain& domain, unsigned level) {
-  auto* open = threadLevels.open;
-  // Ranges that lost their end (another thread's, a longjmp) lie above the one that ends now.
-  while (open->count > 0) {
-    const auto& range = open->ranges[open->count - 1];
-    if (range.domain != &domain || range.level < level) return;
-    --open->count;
-    if (range.level > level) continue;
-    const auto endNs = nowNs();
-    prof::NvtxEvent event;
-    event.thread = prof::ThreadId(threadId());
-    event.startNs = range.startNs;
-    event.durNs = endNs - range.startNs;
-    event.name = prof::StringId(range.name);
-    event.values = {range.values, range.valueCount};
-    if (guest::on()) recordRows(*range.plan, event, nullptr);
-    return;
-  }
 }
 
 bool isCapture(const Described& event) {
@@ -248,8 +279,8 @@ int pushRange(Domain& domain, const Described& event) {
     lacunaDomainRangePush(domain.name(), site);
   } else if (event.message != nullptr) {
     lacunaDomainRangePush(domain.name(), lacunaName(event.message));
-  } else {
-    pushResolved(domain, level, event);
+  } else if (!pushSaid(domain, event)) {
+    pushResolved(domain, event);
   }
   return static_cast<int>(level);
 }
@@ -259,7 +290,6 @@ int popRange(Domain& domain) {
   if (__builtin_expect(threadLevels.level[slot] == 0, 0)) return NVTX_NO_PUSH_POP_TRACKING;
   const unsigned level = --threadLevels.level[slot];
   if (guest::on()) lacunaDomainRangePop(domain.name());
-  if (__builtin_expect(threadLevels.open != nullptr && threadLevels.open->count > 0, 0)) closeKept(domain, level);
   if (__builtin_expect(watching, 0)) watchPop((level + 1) << 8 | slot);
   return static_cast<int>(level);
 }
@@ -283,7 +313,7 @@ void endRange(nvtxRangeId_t id) {
 }
 
 void mark(Domain& domain, const Described& event) {
-  if (!guest::on()) return;
+  if (!guest::on() || markSaid(domain, event)) return;
   Resolved resolved;
   resolve(domain, event, resolved);
   if (const auto* plan = resolved.payloads.plan; plan != nullptr) {

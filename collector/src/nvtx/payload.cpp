@@ -449,6 +449,13 @@ void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t s
 
 }  // namespace
 
+const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+  if (count != 1 || payloads == nullptr || payloads->payload == nullptr) return nullptr;
+  const auto* schema = findSchema(domain, payloads->schemaId);
+  if (schema == nullptr || schema->plan.kind() == prof::NvtxPlan::Kind::None) return nullptr;
+  return payloads->size >= schema->size ? schema : nullptr;  // SIZE_MAX: as the schema says
+}
+
 void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out) {
   for (std::size_t i = 0; payloads != nullptr && i < count && i < kMaxElements; ++i) {
     const auto* data = static_cast<const unsigned char*>(payloads[i].payload);

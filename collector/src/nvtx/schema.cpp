@@ -54,6 +54,25 @@ void placeEntries(Schema& schema) {
   if (schema.fixed && schema.size == 0) schema.size = at;
 }
 
+/// Lays out what the plan wants for a quick reading. The plan is dropped when a field is not of the width that it has
+/// in the runtime's schema.
+void placeWanted(Schema& schema) {
+  const std::size_t count = prof::NvtxPlan::wanted(schema.plan.kind()).size();
+  for (std::size_t which = 0; which < count; ++which) {
+    const int position = schema.plan.position(which);
+    if (position < 0) continue;
+    const auto& entry = schema.entries[static_cast<std::size_t>(position)];
+    const std::size_t bytes = sizeOfType(entry.type);
+    if ((bytes != 1 && bytes != 4 && bytes != 8) || kindOf(entry.type) == NumberKind::Real ||
+        entry.offset + bytes > schema.size || schema.size > UINT16_MAX) {
+      schema.plan = {};
+      return;
+    }
+    schema.wanted[which] = {static_cast<std::uint16_t>(entry.offset), static_cast<std::uint8_t>(bytes),
+                            entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE};
+  }
+}
+
 /// What the layout of nested structures and unions needs to know of the schema.
 void measure(Schema& schema) {
   const bool isUnion = schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION ||
@@ -267,6 +286,7 @@ std::uint64_t registerSchema(Domain& domain, const nvtxPayloadSchemaAttr_t& attr
   placeEntries(*schema);
   measure(*schema);
   if (schema->fixed) schema->plan = prof::NvtxPlan(domain.text(), schema->name, names);
+  placeWanted(*schema);
   publish(schema);
   return schema->id;
 }

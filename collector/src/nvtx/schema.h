@@ -5,6 +5,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,13 @@ struct EnumEntry {
   bool flag = false;
 };
 
+/// Where an unsigned number of 1, 4 or 8 bytes is; one of 0 bytes reads as 0.
+struct FlatField {
+  std::uint16_t offset = 0;
+  std::uint8_t bytes = 0;
+  bool isText = false;  ///< the handle of a registered string
+};
+
 /// A registered schema or enumeration; lives as long as the process.
 struct Schema {
   std::uint64_t id = 0;
@@ -44,6 +52,7 @@ struct Schema {
   std::size_t pack = 0;
   std::size_t alignment = 1;
   bool fixed = false;  ///< every entry is a number at a known offset: the plan can read it straight away
+  FlatField wanted[prof::NvtxPlan::kMaxFields];  ///< then: what the plan wants
   prof::NvtxPlan plan;
   Schema* next = nullptr;
 };
@@ -76,6 +85,33 @@ struct Payloads {
   std::uint64_t bytes = 0;    ///< of a call of NCCL: what it moves
   std::string text;           ///< all other fields as "name=value name=value"
 };
+/// The schema of the one payload that the event has, when it is one of the runtime's with a size that fits; or null.
+const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count);
+/// Reads the fields that the plan wants straight from a payload of such a schema; texts as their names.
+class PlannedFields {
+ public:
+  PlannedFields(const Schema& schema, const void* payload)
+      : fields_(schema.wanted), data_(static_cast<const unsigned char*>(payload)) {}
+  std::uint64_t operator[](std::size_t which) const {
+    const FlatField& field = fields_[which];
+    if (__builtin_expect(field.bytes == 8, 1)) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, data_ + field.offset, 8);
+      return field.isText && value != 0 ? reinterpret_cast<const RegisteredText*>(value)->text() : value;
+    }
+    std::uint32_t word = 0;
+    if (field.bytes == 4) {
+      std::memcpy(&word, data_ + field.offset, 4);
+      return word;
+    }
+    return field.bytes == 1 ? data_[field.offset] : 0;
+  }
+
+ private:
+  const FlatField* fields_;
+  const unsigned char* data_;
+};
+
 /// Reads at most 64 KiB of what the payloads point to; a payload that does not fit its schema is shown by its size.
 void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out);
 

@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvtx/thread.h"
 
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <string>
 
@@ -14,17 +12,6 @@
 
 namespace lacuna::collector::nvtx {
 namespace {
-
-pthread_key_t openKey;
-pthread_once_t openOnce = PTHREAD_ONCE_INIT;
-
-void release(void* open) {
-  threadLevels.open = nullptr;
-  std::free(open);
-}
-void makeKey() {
-  pthread_key_create(&openKey, release);
-}
 
 class Recorder final : public prof::NvtxRowSink {
  public:
@@ -57,15 +44,6 @@ class Recorder final : public prof::NvtxRowSink {
 }  // namespace
 
 thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
-
-OpenRanges* openRanges() {
-  if (threadLevels.open == nullptr) {
-    pthread_once(&openOnce, makeKey);
-    threadLevels.open = static_cast<OpenRanges*>(std::calloc(1, sizeof(OpenRanges)));
-    pthread_setspecific(openKey, threadLevels.open);
-  }
-  return threadLevels.open;
-}
 
 std::uint32_t threadId() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));

@@ -15,16 +15,13 @@ enum SchemaDevice : std::uint64_t { kCpuDevice = 1, kCudaDevice = 2 };
 enum SchemaSync : std::uint64_t { kSyncQueue, kSyncItem, kSyncCopy };
 
 namespace operators {
-enum { kCorrelation, kSequence, kShapes };
 constexpr std::string_view kNames[] = {"correlation", "sequence", "shapes"};
 }  // namespace operators
 namespace executions {
-enum { kCorrelation, kSequence, kEnqueueStart, kEnqueueEnd, kEnqueueThread, kQueue, kKind, kBytes };
 constexpr std::string_view kNames[] = {"correlation",   "sequence", "enqueueStartNs", "enqueueEndNs",
                                        "enqueueThread", "queue",    "kind",           "bytes"};
 }  // namespace executions
 namespace memories {
-enum { kAddress, kBytes, kSequence, kOp, kTensor, kQueue, kAction, kRole };
 constexpr std::string_view kNames[] = {"address", "bytes", "sequence", "op", "tensor", "queue", "action", "role"};
 }  // namespace memories
 namespace steps {
@@ -36,7 +33,6 @@ enum { kBatch };
 constexpr std::string_view kNames[] = {"batch"};
 }  // namespace loaders
 namespace syncs {
-enum { kSequence, kQueue, kKind };
 constexpr std::string_view kNames[] = {"sequence", "queue", "kind"};
 }  // namespace syncs
 namespace hellos {
@@ -97,64 +93,6 @@ Enum enumOr(std::uint64_t value, Enum last) {
   return value <= static_cast<std::uint64_t>(last) ? static_cast<Enum>(value) : Enum{};
 }
 
-void mapExecution(const Values& values, const NvtxEvent& event, NvtxRowSink& sink) {
-  using namespace executions;
-  const auto queue = values.u32(kQueue);
-  if (values[kKind] == kCopy) {
-    Memcpy row{.startNs = event.startNs, .durNs = event.durNs, .queue = queueId(queue), .device = deviceOf(queue)};
-    row.correlation = values[kCorrelation];
-    row.bytes = values[kBytes];
-    row.flags = kAsync;
-    row.name = event.name;
-    sink.take(row);
-  } else if (values[kKind] == kFill) {
-    Memset row{.startNs = event.startNs, .durNs = event.durNs, .queue = queueId(queue), .device = deviceOf(queue)};
-    row.correlation = values[kCorrelation];
-    row.bytes = values[kBytes];
-    row.flags = kAsync;
-    row.name = event.name;
-    sink.take(row);
-  } else {
-    Kernel row{.startNs = event.startNs, .durNs = event.durNs, .queue = queueId(queue), .device = deviceOf(queue)};
-    row.correlation = values[kCorrelation];
-    row.name = event.name;
-    row.flags = event.flags & kUnfinished;
-    sink.take(row);
-  }
-  ApiCall call{.startNs = static_cast<TimeNs>(values[kEnqueueStart])};
-  if (call.startNs == 0) return;
-  call.durNs = static_cast<TimeNs>(values[kEnqueueEnd]) - call.startNs;
-  call.thread = ThreadId(values.u32(kEnqueueThread));
-  call.kind = ApiKind::Other;
-  call.name = sink.join("enqueue", StringId());
-  call.correlation = values[kCorrelation];
-  sink.take(call);
-}
-
-void mapMemory(const Values& values, const NvtxEvent& event, NvtxRowSink& sink) {
-  using namespace memories;
-  const auto queue = values.u32(kQueue);
-  Allocation row{.timeNs = event.startNs, .thread = event.thread, .device = deviceOf(queue), .queue = queueId(queue)};
-  row.sequence = values[kSequence];
-  row.action = enumOr(values[kAction], MemoryAction::Release);
-  row.role = enumOr(values[kRole], MemoryRole::Cached);
-  row.address = values[kAddress];
-  row.bytes = values[kBytes];
-  row.tensor = values.text(kTensor);
-  row.op = values.text(kOp);
-  sink.take(row);
-}
-
-void mapSync(const Values& values, const NvtxEvent& event, NvtxRowSink& sink) {
-  using namespace syncs;
-  const auto queue = values.u32(kQueue);
-  Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(queue)};
-  row.device = deviceOf(queue);
-  row.kind = values[kKind] == kSyncItem ? SyncKind::Event : SyncKind::Stream;
-  row.name = event.name;
-  sink.take(row);
-}
-
 void mapQueue(const Values& values, NvtxRowSink& sink) {
   using namespace queues;
   Device device;
@@ -208,17 +146,86 @@ NvtxPlan::NvtxPlan(std::string_view domain, std::string_view schema, Names field
   }
 }
 
+SaidExecution executionOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
+  return executionFrom(Values(plan, all));
+}
+SaidMemory memoryOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
+  return memoryFrom(Values(plan, all));
+}
+SaidWait waitOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
+  return waitFrom(Values(plan, all));
+}
+
+void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink) {
+  const auto fill = [&](auto& row) {
+    row.startNs = event.startNs;
+    row.durNs = event.durNs;
+    row.queue = queueId(said.queue);
+    row.device = deviceOf(said.queue);
+    row.correlation = said.correlation;
+    row.name = event.name;
+  };
+  if (said.kind == kCopy) {
+    Memcpy row;
+    fill(row);
+    row.bytes = said.bytes;
+    row.flags = kAsync;
+    sink.take(row);
+  } else if (said.kind == kFill) {
+    Memset row;
+    fill(row);
+    row.bytes = said.bytes;
+    row.flags = kAsync;
+    sink.take(row);
+  } else {
+    Kernel row;
+    fill(row);
+    row.flags = event.flags & kUnfinished;
+    sink.take(row);
+  }
+  const bool inPlace = said.enqueueStartNs == 0;
+  ApiCall call;
+  call.startNs = inPlace ? event.startNs : said.enqueueStartNs;
+  call.durNs = said.enqueueNs;
+  call.thread = inPlace ? event.thread : ThreadId(said.enqueueThread);
+  call.kind = ApiKind::Other;
+  call.name = sink.join("enqueue", StringId());
+  call.correlation = said.correlation;
+  sink.take(call);
+}
+
+Allocation mapMemory(const SaidMemory& said, const NvtxEvent& event) {
+  Allocation row{
+      .timeNs = event.startNs, .thread = event.thread, .device = deviceOf(said.queue), .queue = queueId(said.queue)};
+  row.sequence = said.sequence;
+  row.action = enumOr(said.action, MemoryAction::Release);
+  row.role = enumOr(said.role, MemoryRole::Cached);
+  row.address = said.address;
+  row.bytes = said.bytes;
+  row.tensor = StringId(said.tensor);
+  row.op = StringId(said.op);
+  return row;
+}
+
+Sync mapWait(const SaidWait& said, const NvtxEvent& event) {
+  Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(said.queue)};
+  row.device = deviceOf(said.queue);
+  row.kind = said.kind == kSyncItem ? SyncKind::Event : SyncKind::Stream;
+  row.name = event.name;
+  return row;
+}
+
 bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sink) {
   const Values values(plan, event.values);
   switch (plan.kind()) {
     case Kind::Execution:
-      mapExecution(values, event, sink);
+      mapExecution(executionOf(plan, event.values), event, sink);
       return true;
     case Kind::Memory:
-      mapMemory(values, event, sink);
+      sink.take(mapMemory(memoryOf(plan, event.values), event));
       return true;
     case Kind::Sync:
-      mapSync(values, event, sink);
+      sink.take(mapWait(waitOf(plan, event.values), event));
       return true;
     case Kind::Queue:
       mapQueue(values, sink);
@@ -239,15 +246,15 @@ NvtxNote noteOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
   const Values values(plan, all);
   switch (plan.kind()) {
     case Kind::Operator:
-      return {values[operators::kSequence], values[operators::kCorrelation], values.text(operators::kShapes)};
+      return {values[NvtxPlan::kOpSequence], values[NvtxPlan::kOpCorrelation], values.text(NvtxPlan::kOpShapes)};
     case Kind::Execution:
-      return {values[executions::kSequence], values[executions::kCorrelation], {}};
+      return {values[NvtxPlan::kSequence], values[NvtxPlan::kCorrelation], {}};
     case Kind::Step:
       return {values[steps::kIndex], 0, {}};
     case Kind::Loader:
       return {values[loaders::kBatch], 0, {}};
     case Kind::Sync:
-      return {values[syncs::kSequence], 0, {}};
+      return {values[NvtxPlan::kWaitSequence], 0, {}};
     default:
       return {};
   }

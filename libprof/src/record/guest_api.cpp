@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lacuna/prof/said.h"
 #include "lacuna/prof/trace.h"
 #include "record/guest.h"
 #include "record/guest_threads.h"
@@ -156,6 +157,21 @@ extern "C" void lacunaRow_(std::uint32_t table, const void* packed, std::size_t 
   if (slot == nullptr) return;
   std::memcpy(slot + 2, packed, bytes);
   commit(slot, head);
+}
+
+extern "C" void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaName category,
+                                     const SaidExecution* said) {
+  put(word(Kind::Execution, domain, name), packWhat(category, said->kind, said->queue), said->correlation,
+      said->sequence, said->bytes, said->enqueueStartNs, packPair(said->enqueueNs, said->enqueueThread));
+}
+
+extern "C" void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category, const SaidWait* said) {
+  put(word(Kind::Wait, domain, name), packWhat(category, said->kind, said->queue), said->sequence);
+}
+
+extern "C" void lacunaMemory_(const SaidMemory* said) {
+  put(word(Kind::Memory, 0, said->tensor), said->address, said->bytes, said->sequence,
+      packWhat(said->op, said->action, static_cast<std::uint32_t>(said->role) << 16 | said->queue));
 }
 
 }  // namespace lacuna::prof

@@ -149,7 +149,7 @@ void countDrop(ThreadEntry& entry, std::uint64_t word) {
   entry.dropped.fetch_add(1, std::memory_order_relaxed);
   ++entry.gapDropped;
   const Kind kind = kindOf(word);
-  if (kind != Kind::Push && kind != Kind::PushEvent && kind != Kind::Pop) return;
+  if (!opensRange(kind) && kind != Kind::Pop) return;
   std::uint32_t at = 0;
   while (at < entry.gapDomains && at < kGapDomains && entry.gap[at].domain != domainOf(word)) ++at;
   if (at == kGapDomains) {

@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSharedLink = "shm";
@@ -144,18 +144,33 @@ enum class Kind : std::uint8_t {
   Push = LacunaRecordPush,
   Pop = LacunaRecordPop,
   Mark = LacunaRecordMark,
-  PushEvent = 4,  ///< {category 24 | payloadType 8 | colour 32, payload} {text, correlation}
-  MarkEvent = 5,  ///< the same
-  Start = 6,      ///< the same, and {range, 0}
-  End = 7,        ///< {range, 0}
-  Counter = 8,    ///< name: track; {value, 0}
-  Allocate = 9,   ///< domain: role; {address, bytes}
-  Free = 10,      ///< {address, 0}
-  Flow = 11,      ///< domain: phase; {id, category}
-  Log = 12,       ///< domain: source; name: text; {level, 0}
-  Row = 13,       ///< domain: further slots << 16 | bytes; name: table; the packed row
-  Gap = 14,       ///< domain: further slots; {dropped, 0}, then per domain {domain, pops << 32 | pushes}
+  PushEvent = 4,   ///< {category 24 | payloadType 8 | colour 32, payload} {text, correlation}
+  MarkEvent = 5,   ///< the same
+  Start = 6,       ///< the same, and {range, 0}
+  End = 7,         ///< {range, 0}
+  Counter = 8,     ///< name: track; {value, 0}
+  Allocate = 9,    ///< domain: role; {address, bytes}
+  Free = 10,       ///< {address, 0}
+  Flow = 11,       ///< domain: phase; {id, category}
+  Log = 12,        ///< domain: source; name: text; {level, 0}
+  Row = 13,        ///< domain: further slots << 16 | bytes; name: table; the packed row
+  Gap = 14,        ///< domain: further slots; {dropped, 0}, then per domain {domain, pops << 32 | pushes}
+  Execution = 15,  ///< a push: {what, correlation} {sequence, bytes} {enqueueStart, enqueueNs << 32 | enqueueThread}
+  Wait = 16,       ///< a push: {what, sequence}
+  Memory = 17,     ///< name: tensor; {address, bytes} {sequence, what: of op, action and role << 16 | queue}
 };
+
+constexpr bool opensRange(Kind kind) {
+  return kind == Kind::Push || kind == Kind::PushEvent || kind == Kind::Execution || kind == Kind::Wait;
+}
+
+/// `what` of the kinds above: category 24 | kind 8 | queue 32.
+constexpr std::uint64_t packWhat(std::uint32_t category, std::uint8_t kind, std::uint32_t queue) {
+  return static_cast<std::uint64_t>(category & 0xffffff) << 40 | static_cast<std::uint64_t>(kind) << 32 | queue;
+}
+constexpr std::uint64_t packPair(std::uint32_t high, std::uint32_t low) {
+  return static_cast<std::uint64_t>(high) << 32 | low;
+}
 
 constexpr std::uint64_t word(Kind kind, std::uint32_t domain, std::uint32_t name) {
   return static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(domain & 0xffffff) << 32 | name;
@@ -183,11 +198,14 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
     case Kind::Free:
     case Kind::Flow:
     case Kind::Log:
+    case Kind::Wait:
       return 2;
     case Kind::PushEvent:
     case Kind::MarkEvent:
+    case Kind::Memory:
       return 3;
     case Kind::Start:
+    case Kind::Execution:
       return 4;
     case Kind::Row:
     case Kind::Gap: {

@@ -80,6 +80,7 @@ ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceB
       book_(book),
       batches_(batches),
       tables_(file_.view(), book),
+      saidRows_(tables_, book, batches),
       process_(book.process(describe(header()))),
       // Sizes follow from where the file was found to end, not from a header that may change meanwhile.
       maxSegments_(static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) / kSegmentBytes)),
@@ -212,12 +213,7 @@ void ProcessReader::noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs) 
 
 void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
-    while (!open.empty()) {
-      OpenRange range = open.back();
-      open.pop_back();
-      range.flags |= kUnfinished;
-      emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
-    }
+    while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);
   });
   ThreadInfo& info = book_.threadInfo(thread.id);
   info.endNs = std::max({info.endNs, info.startNs, thread.lastNs});

@@ -11,6 +11,7 @@
 #include "record/range_stacks.h"
 #include "record/row_batches.h"
 #include "record/row_decoder.h"
+#include "record/said_rows.h"
 
 namespace lacuna::prof::recording {
 
@@ -91,6 +92,9 @@ class ProcessReader {
   void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
+  /// Ends the innermost range of `open`.
+  void closeTop(Thread& thread, std::vector<OpenRange>& open, TimeNs endNs, std::uint8_t flags = 0);
+  void openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void pop(Thread& thread, std::uint32_t domain, TimeNs timeNs);
   void endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs);
   void emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
@@ -102,6 +106,7 @@ class ProcessReader {
   TraceBook& book_;
   RowBatches& batches_;
   GuestTables tables_;
+  SaidRows saidRows_;
   ProcessId process_;
   std::uint32_t maxSegments_;
   std::uint64_t headerDropped_ = 0;

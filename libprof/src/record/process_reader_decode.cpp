@@ -55,6 +55,38 @@ void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, s
                      .correlation = open.correlation});
 }
 
+void ProcessReader::closeTop(Thread& thread, std::vector<OpenRange>& open, TimeNs endNs, std::uint8_t flags) {
+  OpenRange range = open.back();
+  open.pop_back();
+  range.flags |= flags;
+  emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
+  std::vector<Said>& said = thread.stacks.said();
+  if (!range.said || said.empty()) return;
+  saidRows_.end(said.back(), process_, thread.id, range, endNs);
+  said.pop_back();
+}
+
+void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+  Said& said = thread.stacks.said().emplace_back();
+  said.wait = kindOf(word) == Kind::Wait;
+  said.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
+  said.execution.queue = static_cast<std::uint32_t>(slot[2]);
+  OpenRange& open = thread.stacks.of(domainOf(word)).emplace_back(openRange(word, timeNs));
+  open.said = true;
+  open.category = static_cast<std::uint32_t>(slot[2] >> 40);
+  open.payloadType = PayloadType::U64;
+  if (said.wait) {
+    open.payload = said.execution.sequence = slot[3];
+    return;
+  }
+  open.correlation = said.execution.correlation = slot[3];
+  open.payload = said.execution.sequence = slot[4];
+  said.execution.bytes = slot[5];
+  said.execution.enqueueStartNs = static_cast<TimeNs>(slot[6]);
+  said.execution.enqueueNs = static_cast<std::uint32_t>(slot[7] >> 32);
+  said.execution.enqueueThread = static_cast<std::uint32_t>(slot[7]);
+}
+
 void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
   std::vector<OpenRange>& open = thread.stacks.of(domain);
   if (open.empty()) {
@@ -64,8 +96,7 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
     unseen.flags = kNoStart;
     return emit(unseen, thread.id, timeNs, 0, RangeKind::PushPop, {});
   }
-  emit(open.back(), thread.id, timeNs, open.size() - 1, RangeKind::PushPop, {});
-  open.pop_back();
+  closeTop(thread, open, timeNs);
 }
 
 void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs) {
@@ -81,20 +112,15 @@ void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs time
 }
 
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
-  const auto closeTop = [&](std::vector<OpenRange>& open) {
-    OpenRange range = open.back();
-    open.pop_back();
-    range.flags |= kUnfinished;
-    emit(range, thread.id, timeNs, open.size(), RangeKind::PushPop, {});
-  };
   if ((slot[3] & 1) != 0) {
     thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
-      while (!open.empty()) closeTop(open);
+      while (!open.empty()) closeTop(thread, open, timeNs, kUnfinished);
     });
   }
   for (std::size_t i = 2; i < slotsOf(word); ++i) {
     std::vector<OpenRange>& open = thread.stacks.of(static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff);
-    for (std::uint64_t pops = slot[2 * i + 1] >> 32; pops > 0 && !open.empty(); --pops) closeTop(open);
+    for (std::uint64_t pops = slot[2 * i + 1] >> 32; pops > 0 && !open.empty(); --pops)
+      closeTop(thread, open, timeNs, kUnfinished);
     // Deeper than any program nests, the number is damage.
     const std::uint64_t pushes = std::min<std::uint64_t>(slot[2 * i + 1] & 0xffffffff, 0x10000);
     for (std::uint64_t push = 0; push < pushes; ++push) {
@@ -128,6 +154,20 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     case Kind::PushEvent:
       readLook(thread.stacks.of(domainOf(word)).emplace_back(openRange(word, timeNs)), slot);
       break;
+    case Kind::Execution:
+    case Kind::Wait:
+      openSaid(thread, slot, word, timeNs);
+      break;
+    case Kind::Memory: {
+      SaidMemory said{.address = slot[2], .bytes = slot[3], .sequence = slot[4]};
+      said.op = static_cast<std::uint32_t>(slot[5] >> 40);
+      said.tensor = nameOf(word);
+      said.action = static_cast<std::uint8_t>(slot[5] >> 32);
+      said.role = static_cast<std::uint8_t>(slot[5] >> 16);
+      said.queue = static_cast<std::uint16_t>(slot[5]);
+      saidRows_.memory(said, thread.id, timeNs);
+      break;
+    }
     case Kind::Start: {
       Started started{openRange(word, timeNs), thread.id};
       readLook(started.range, slot);

@@ -128,6 +128,7 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
     saver.put(domain);
     saver.putAll(open, [&](const OpenRange& range) { saver.put(range); });
   });
+  saver.putAll(thread.stacks.said(), [&](const Said& said) { saver.put(said); });
 }
 
 void ProcessReader::load(Loader& loader) {
@@ -166,6 +167,7 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
     std::vector<OpenRange>& open = thread->stacks.of(loader.get<std::uint32_t>());
     loader.getAll([&] { open.push_back(loader.get<OpenRange>()); });
   });
+  loader.getAll([&] { thread->stacks.said().push_back(loader.get<Said>()); });
   if (thread->segment > maxSegments_) thread->stuck = true;
   if (thread->stuck || thread->segment == 0) return thread;
   const Segment& segment = view().segment(thread->segment);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lacuna/prof/events.h"
+#include "lacuna/prof/said.h"
 
 namespace lacuna::prof::recording {
 
@@ -21,6 +22,13 @@ struct OpenRange {
   std::uint32_t text = 0;
   PayloadType payloadType = PayloadType::None;
   std::uint8_t flags = 0;
+  bool said = false;  ///< what its queue does is among RangeStacks::said()
+};
+
+/// What a range of a queue says besides.
+struct Said {
+  SaidExecution execution;
+  bool wait = false;  ///< a wait for the queue: only sequence, queue and kind of `execution` count
 };
 
 /// What a thread has open: one stack per domain, the program's own first.
@@ -34,6 +42,8 @@ class RangeStacks {
     stacks_.push_back({domain, {}});
     return stacks_.back().open;
   }
+  /// Of the open ranges that have some, innermost last.
+  std::vector<Said>& said() { return said_; }
   template <class Visit>
   void forEach(Visit&& visit) {
     for (Stack& stack : stacks_) visit(stack.domain, stack.open);
@@ -44,6 +54,7 @@ class RangeStacks {
     std::uint32_t domain = 0;
     std::vector<OpenRange> open;
   };
+  std::vector<Said> said_;
   std::vector<Stack> stacks_ = std::vector<Stack>(1);
 };
 

@@ -15,11 +15,15 @@ class RowBatches {
   void add(const Mark& row) { add(marks_, row); }
   void add(const Allocation& row) { add(allocations_, row); }
   void add(const CounterSample& row) { add(samples_, row); }
+  void add(const Kernel& row) { add(kernels_, row); }
+  void add(const ApiCall& row) { add(calls_, row); }
   void flush() {
     flush(ranges_);
     flush(marks_);
     flush(allocations_);
     flush(samples_);
+    flush(kernels_);
+    flush(calls_);
   }
 
  private:
@@ -50,6 +54,8 @@ class RowBatches {
   Batch<Mark> marks_;
   Batch<Allocation> allocations_;
   Batch<CounterSample> samples_;
+  Batch<Kernel> kernels_;
+  Batch<ApiCall> calls_;
 };
 
 }  // namespace lacuna::prof::recording

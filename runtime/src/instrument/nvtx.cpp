@@ -44,9 +44,18 @@ nvtxStringHandle_t handleOf(const Name& name) {
   return static_cast<nvtxStringHandle_t>(handle);
 }
 
+/// The handle of a text that lives for good; a small table per thread saves looking the text up again.
 std::uint64_t fieldOf(const char* text) {
   if (text == nullptr || *text == '\0') return 0;
-  return reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)));
+  struct Slot {
+    const char* text;
+    std::uint64_t handle;
+  };
+  thread_local constinit Slot slots[64] = {};
+  const auto bits = reinterpret_cast<std::uintptr_t>(text);
+  Slot& slot = slots[(bits >> 3 ^ bits >> 9) % std::size(slots)];
+  if (slot.text != text) slot = {text, reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)))};
+  return slot.handle;
 }
 
 template <class Payload>

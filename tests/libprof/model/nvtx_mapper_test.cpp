@@ -105,6 +105,17 @@ TEST(NvtxMapper, KnowsEveryFieldThatItReadsInTheHeader) {
   EXPECT_EQ(NvtxPlan::kDomain, LACUNA_RT_DOMAIN);
 }
 
+TEST(NvtxMapper, ExecutionInPlaceIsEnqueuedWhenItBegins) {
+  LacunaRtExecution source = execution(LACUNA_RT_EXECUTION_COMPUTE);
+  source.enqueueStartNs = source.enqueueEndNs = 0;
+  const Rows rows = mapped(source);
+  ASSERT_EQ(rows.calls.size(), 1u);
+  EXPECT_EQ(rows.calls[0].startNs, 5000);
+  EXPECT_EQ(rows.calls[0].durNs, 0);
+  EXPECT_EQ(rows.calls[0].thread, ThreadId(77));
+  EXPECT_EQ(rows.calls[0].correlation, 41u);
+}
+
 TEST(NvtxMapper, EnumsOfHeaderAndModelHaveTheSameNumbers) {
   EXPECT_EQ(static_cast<int>(MemoryRole::Parameter), LACUNA_RT_ROLE_PARAMETER);
   EXPECT_EQ(static_cast<int>(MemoryRole::Activation), LACUNA_RT_ROLE_ACTIVATION);
@@ -231,7 +242,8 @@ TEST(NvtxMapper, AShorterPayloadReadsAsZero) {
   Rows rows;
   EXPECT_TRUE(mapNvtxEvent(payload.plan(), event, rows));
   EXPECT_EQ(rows.kernels[0].correlation, 41u);
-  EXPECT_TRUE(rows.calls.empty());
+  ASSERT_EQ(rows.calls.size(), 1u);
+  EXPECT_EQ(rows.calls[0].durNs, 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <thread>
 
+#include "lacuna/prof/said.h"
 #include "libprof/record/recorded.h"
 
 namespace lacuna::prof {
@@ -147,6 +148,84 @@ TEST_F(SessionTest, RowsOfAnyTableAreRenumbered) {
   EXPECT_EQ(kernel.queue, file.rows<Queue>()[0].id);
   EXPECT_EQ(file.rows<Queue>()[0].process, file.rows<Process>()[0].id);
   EXPECT_EQ(file.rows<ApiCall>()[0].thread, file.rows<Thread>()[0].id);
+}
+
+TEST_F(SessionTest, WhatAQueueSaysBecomesItsRows) {
+  auto session = Session::start(trace());
+  const LacunaName domain = lacunaName("lacuna.rt");
+  const SaidMemory memory{.address = 0x1000,
+                          .bytes = 256,
+                          .sequence = 6,
+                          .op = lacunaName("linear"),
+                          .tensor = lacunaName("weight"),
+                          .queue = 0,
+                          .action = 0,
+                          .role = static_cast<std::uint8_t>(MemoryRole::Parameter)};
+  lacunaMemory_(&memory);
+  const SaidExecution inPlace{.correlation = 41, .sequence = 7};
+  lacunaPushExecution_(domain, lacunaName("linear"), lacunaName("execution"), &inPlace);
+  const SaidExecution copy{.correlation = 42,
+                           .sequence = 8,
+                           .bytes = 4096,
+                           .enqueueStartNs = 5000,
+                           .enqueueNs = 90,
+                           .enqueueThread = static_cast<std::uint32_t>(::gettid()),
+                           .kind = 1};
+  lacunaPushExecution_(domain, lacunaName("copy"), 0, &copy);
+  lacunaDomainRangePop(domain);
+  lacunaDomainRangePop(domain);
+  const SaidWait wait{.sequence = 8, .queue = 0, .kind = 1};
+  lacunaPushWait_(domain, lacunaName("item"), 0, &wait);
+  lacunaDomainRangePop(domain);
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+
+  const auto ranges = file.rows<Range>();
+  ASSERT_EQ(ranges.size(), 3u);
+  EXPECT_EQ(file.text(ranges[0].name), "copy");
+  EXPECT_EQ(ranges[0].depth, 1);
+  EXPECT_EQ(file.text(ranges[1].category), "execution");
+  EXPECT_EQ(ranges[1].payload, 7u);
+  const auto kernels = file.rows<Kernel>();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(file.text(kernels[0].name), "linear");
+  EXPECT_EQ(kernels[0].startNs, ranges[1].startNs);
+  EXPECT_EQ(kernels[0].durNs, ranges[1].durNs);
+  EXPECT_EQ(kernels[0].correlation, 41u);
+  const auto copies = file.rows<Memcpy>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].bytes, 4096u);
+  EXPECT_EQ(copies[0].queue, kernels[0].queue);
+  const auto calls = file.rows<ApiCall>();
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].startNs, 5000);
+  EXPECT_EQ(calls[0].durNs, 90);
+  EXPECT_EQ(calls[0].thread, ranges[0].thread);
+  EXPECT_EQ(calls[1].startNs, kernels[0].startNs);
+  EXPECT_EQ(calls[1].thread, ranges[0].thread);
+  const auto allocations = file.rows<Allocation>();
+  ASSERT_EQ(allocations.size(), 1u);
+  EXPECT_EQ(file.text(allocations[0].op), "linear");
+  EXPECT_EQ(file.text(allocations[0].tensor), "weight");
+  EXPECT_EQ(allocations[0].role, MemoryRole::Parameter);
+  EXPECT_EQ(allocations[0].sequence, 6u);
+  EXPECT_EQ(allocations[0].thread, ranges[0].thread);
+  const auto waits = file.rows<Sync>();
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].kind, SyncKind::Event);
+  EXPECT_EQ(file.text(waits[0].name), "item");
+}
+
+TEST_F(SessionTest, ExecutionThatIsCutOffIsAnUnfinishedKernel) {
+  auto session = Session::start(trace());
+  const SaidExecution said{.correlation = 5, .sequence = 1};
+  lacunaPushExecution_(lacunaName("lacuna.rt"), lacunaName("matmul"), 0, &said);
+  ASSERT_OK((*session).stop());
+  Trace file(trace());
+  const auto kernels = file.rows<Kernel>();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].flags & kUnfinished, kUnfinished);
+  EXPECT_EQ(kernels[0].correlation, 5u);
 }
 
 TEST_F(SessionTest, ThreadsHaveNamesAndTheirProcess) {

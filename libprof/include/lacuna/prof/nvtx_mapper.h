@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lacuna/prof/events.h"
+#include "lacuna/prof/said.h"
 
 /// From what a program said over NVTX to rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md) carries
 /// queue executions, allocations and settings as NVTX payloads; whoever takes NVTX events, the recorder inside the
@@ -25,6 +26,31 @@ class NvtxPlan {
   static constexpr std::uint32_t kVersion = 1;  ///< of the runtime's schema
   static constexpr std::string_view kDomain = "lacuna.rt";
   static constexpr std::size_t kMaxFields = 16;
+
+  /// The fields that matter of the kinds that come in masses, as position() counts them.
+  enum OperatorField : std::uint8_t { kOpCorrelation, kOpSequence, kOpShapes };
+  enum ExecutionField : std::uint8_t {
+    kCorrelation,
+    kSequence,
+    kEnqueueStart,
+    kEnqueueEnd,
+    kEnqueueThread,
+    kQueue,
+    kKind,
+    kBytes
+  };
+  enum MemoryField : std::uint8_t {
+    kAddress,
+    kMemoryBytes,
+    kMemorySequence,
+    kOp,
+    kTensor,
+    kMemoryQueue,
+    kAction,
+    kRole
+  };
+
+  enum WaitField : std::uint8_t { kWaitSequence, kWaitQueue, kWaitKind };
 
   NvtxPlan() = default;
   /// For a schema registered in `domain` under `schema`, whose fields have these names. Kind::None when it is not one
@@ -74,6 +100,48 @@ class NvtxRowSink {
 
 /// Gives the rows that follow from a range (once it has ended) or a mark to `sink`. True when there were any.
 bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sink);
+
+/// From anything that reads field number n with `values[n]`.
+template <class Fields>
+SaidExecution executionFrom(const Fields& values) {
+  SaidExecution said;
+  said.correlation = values[NvtxPlan::kCorrelation];
+  said.sequence = values[NvtxPlan::kSequence];
+  said.bytes = values[NvtxPlan::kBytes];
+  said.enqueueStartNs = static_cast<TimeNs>(values[NvtxPlan::kEnqueueStart]);
+  const std::uint64_t enqueueNs = values[NvtxPlan::kEnqueueEnd] - values[NvtxPlan::kEnqueueStart];
+  if (said.enqueueStartNs != 0) said.enqueueNs = static_cast<std::uint32_t>(enqueueNs < ~0u ? enqueueNs : ~0u);
+  said.enqueueThread = static_cast<std::uint32_t>(values[NvtxPlan::kEnqueueThread]);
+  said.queue = static_cast<std::uint32_t>(values[NvtxPlan::kQueue]);
+  said.kind = static_cast<std::uint8_t>(values[NvtxPlan::kKind]);
+  return said;
+}
+template <class Fields>
+SaidMemory memoryFrom(const Fields& values) {
+  SaidMemory said;
+  said.address = values[NvtxPlan::kAddress];
+  said.bytes = values[NvtxPlan::kMemoryBytes];
+  said.sequence = values[NvtxPlan::kMemorySequence];
+  said.op = static_cast<std::uint32_t>(values[NvtxPlan::kOp]);
+  said.tensor = static_cast<std::uint32_t>(values[NvtxPlan::kTensor]);
+  said.queue = static_cast<std::uint16_t>(values[NvtxPlan::kMemoryQueue]);
+  said.action = static_cast<std::uint8_t>(values[NvtxPlan::kAction]);
+  said.role = static_cast<std::uint8_t>(values[NvtxPlan::kRole]);
+  return said;
+}
+template <class Fields>
+SaidWait waitFrom(const Fields& values) {
+  return {values[NvtxPlan::kWaitSequence], static_cast<std::uint32_t>(values[NvtxPlan::kWaitQueue]),
+          static_cast<std::uint8_t>(values[NvtxPlan::kWaitKind])};
+}
+SaidExecution executionOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
+SaidMemory memoryOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
+SaidWait waitOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
+
+/// The rows of what was said there and then; `event.values` are not looked at.
+void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink);
+Allocation mapMemory(const SaidMemory& said, const NvtxEvent& event);
+Sync mapWait(const SaidWait& said, const NvtxEvent& event);
 
 /// True when the event says everything through mapNvtxEvent's rows, so that its mark need not be kept.
 bool nvtxMarkIsRedundant(const NvtxPlan& plan);

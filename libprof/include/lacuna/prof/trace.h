@@ -9,6 +9,7 @@
 
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/prof.h"
+#include "lacuna/prof/said.h"
 
 /// Recording from C++: scopes, sites that register themselves once, and any row of the event model. The contract is
 /// that of prof.h. LACUNA_RANGE("load batch"); in a function records the rest of the scope.
@@ -129,6 +130,13 @@ void record(const Row& row) {
   });
   lacunaRow_(Row::kTable, packed, sizeof packed);
 }
+
+/// Record what was said, by this thread and now. The ranges end with lacunaDomainRangePop(domain).
+extern "C" LACUNA_PROF_API void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaName category,
+                                                     const SaidExecution* said);
+extern "C" LACUNA_PROF_API void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
+                                                const SaidWait* said);
+extern "C" LACUNA_PROF_API void lacunaMemory_(const SaidMemory* said);
 
 }  // namespace lacuna::prof
 

@@ -126,7 +126,7 @@ enum LacunaRtSyncKind {
 #define LACUNA_RT_EXECUTION_FIELDS(FIELD)                                                                   \
   FIELD(uint64_t, correlation, UINT64)       /* unique in the process; the operator range has the same */   \
   FIELD(uint64_t, sequence, UINT64)          /* 1, 2, 3, … within the queue */                            \
-  FIELD(int64_t, enqueueStartNs, INT64)      /* TIME the launch call: entered … */                        \
+  FIELD(int64_t, enqueueStartNs, INT64)      /* TIME the launch call: entered (0: runs in it) … */        \
   FIELD(int64_t, enqueueEndNs, INT64)        /* TIME … and left (later only where it waited for room) */  \
   FIELD(uint32_t, enqueueThread, TID_UINT32) /* the operating system's id of the thread that enqueued it */ \
   FIELD(uint32_t, queue, UINT32)                                                                            \

@@ -128,7 +128,9 @@ void CpuQueue::waitForUnits(std::uint64_t end) {
 
 void CpuQueue::announce(Record& record, const Name& name, const Work& work) {
   auto* at = reinterpret_cast<std::byte*>(&record) + record.execution;
-  fillExecution(*new (at) instrument::Execution, name, work, record.sequence);
+  auto& execution = *new (at) instrument::Execution;
+  fillExecution(execution, name, work, record.sequence);
+  execution.enqueueStartNs = execution.enqueueEndNs = instrument::nowNs();
   if (record.sequence % 16 == 0) instrument::queueDepth(record.sequence - 1 - tail_.load(std::memory_order_relaxed));
 }
 
@@ -138,7 +140,6 @@ void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name,
   execution.name = &name;
   execution.correlation = op != nullptr && op->correlation != 0 ? op->correlation : instrument::nextCorrelation();
   execution.sequence = sequence;
-  execution.enqueueStartNs = execution.enqueueEndNs = instrument::nowNs();
   execution.bytes = work.bytes;
   execution.flops = work.flops;
   execution.kind = work.kind;
@@ -180,7 +181,7 @@ void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), v
   std::int64_t startNs = 0;
   if (instrument::sinks() != 0) {
     fillExecution(execution, name, work, sequence);
-    startNs = execution.enqueueEndNs;
+    if ((instrument::sinks() & instrument::kTableSink) != 0) startNs = instrument::nowNs();
     instrument::executionBegin(execution);
   }
   try {
@@ -207,7 +208,7 @@ void CpuQueue::execute(Record& record) {
   if (record.execution != 0) [[unlikely]] {
     execution = std::launder(
         reinterpret_cast<instrument::Execution*>(reinterpret_cast<std::byte*>(&record) + record.execution));
-    startNs = instrument::nowNs();
+    if ((instrument::sinks() & instrument::kTableSink) != 0) startNs = instrument::nowNs();
     instrument::executionBegin(*execution);
   }
   try {

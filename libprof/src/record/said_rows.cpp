@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/said_rows.h"
+
+#include <algorithm>
+#include <string>
+
+namespace lacuna::prof::recording {
+
+void SaidRows::end(const Said& said, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs) {
+  NvtxEvent event;
+  event.thread = thread;
+  event.startNs = range.startNs;
+  event.durNs = std::max<TimeNs>(endNs - range.startNs, 0);
+  event.name = tables_.name(range.name).name;
+  event.flags = range.flags;
+  SaidExecution execution = said.execution;
+  if (said.wait) {
+    return book_.append(placed(mapWait({execution.sequence, execution.queue, execution.kind}, event)));
+  }
+  if (execution.enqueueStartNs != 0) {
+    execution.enqueueThread = book_.threadOf(process, execution.enqueueThread).value;
+  }
+  mapExecution(execution, event, *this);
+}
+
+void SaidRows::memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs) {
+  SaidMemory named = said;
+  named.op = tables_.text(said.op).value;
+  named.tensor = tables_.text(said.tensor).value;
+  NvtxEvent event;
+  event.thread = thread;
+  event.startNs = timeNs;
+  take(mapMemory(named, event));
+}
+
+StringId SaidRows::join(std::string_view prefix, StringId id) {
+  if (id) return book_.writer().intern(std::string(prefix).append(tables_.rawText(id.value)));
+  if (prefix.data() != lastPrefix_.data()) {
+    lastJoined_ = book_.writer().intern(prefix);
+    lastPrefix_ = prefix;
+  }
+  return lastJoined_;
+}
+
+}  // namespace lacuna::prof::recording

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/prof/nvtx_mapper.h"
+#include "record/guest_tables.h"
+#include "record/range_stacks.h"
+#include "record/row_batches.h"
+
+namespace lacuna::prof::recording {
+
+/// Makes the rows that follow from what a guest said of its queues and its memory.
+class SaidRows final : private NvtxRowSink {
+ public:
+  SaidRows(GuestTables& tables, TraceBook& book, RowBatches& batches)
+      : tables_(tables), book_(book), batches_(batches) {}
+
+  /// The range that said it has ended.
+  void end(const Said& said, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
+  void memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs);
+
+ private:
+  StringId join(std::string_view prefix, StringId id) override;
+  void take(const Device& row) override { book_.append(row); }
+  void take(const Queue& row) override { book_.append(row); }
+  void take(const ApiCall& row) override { batches_.add(row); }
+  void take(const Kernel& row) override { batches_.add(placed(row)); }
+  void take(const Memcpy& row) override { book_.append(placed(row)); }
+  void take(const Memset& row) override { book_.append(placed(row)); }
+  void take(const Sync& row) override { book_.append(placed(row)); }
+  void take(const Allocation& row) override { batches_.add(placed(row)); }
+  void take(const Environment& row) override { book_.append(row); }
+
+  /// With the trace's numbers of its queue and device.
+  template <class Row>
+  Row placed(Row row) {
+    row.queue = QueueId{tables_.number(Numbered::Queue, row.queue.value)};
+    row.device = DeviceId{tables_.number(Numbered::Device, row.device.value)};
+    return row;
+  }
+
+  GuestTables& tables_;
+  TraceBook& book_;
+  RowBatches& batches_;
+  std::string_view lastPrefix_;  ///< a constant of the mapper, with the id of it alone
+  StringId lastJoined_;
+};
+
+}  // namespace lacuna::prof::recording
