@@ -12,6 +12,7 @@
 namespace lacuna::rt {
 
 struct Arena;
+struct StagingSlot;
 
 /// A piece of an allocator's address range, in use or free.
 struct Block : Pooled<Block> {
@@ -23,12 +24,13 @@ struct Block : Pooled<Block> {
   bool free = false;
   bool committed = false;  ///< free blocks only: backed by memory
   Role role = Role::Other;
-  const char* op = "";         ///< operator that asked; lives for good
-  const char* tensor = "";     ///< name of the tensor; lives for good
-  std::uint64_t serial = 0;    ///< order of allocation
-  bool slab = false;           ///< cut up into small blocks, which have no neighbours
-  std::uint32_t recorded = 0;  ///< number in the iteration that is being recorded; 0: none
-  Arena* arena = nullptr;      ///< of a planned block
+  const char* op = "";             ///< operator that asked; lives for good
+  const char* tensor = "";         ///< name of the tensor; lives for good
+  std::uint64_t serial = 0;        ///< order of allocation
+  bool slab = false;               ///< cut up into small blocks, which have no neighbours
+  std::uint32_t recorded = 0;      ///< number in the iteration that is being recorded; 0: none
+  Arena* arena = nullptr;          ///< of a planned block
+  StagingSlot* staging = nullptr;  ///< of a loader's block
 };
 
 /// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may

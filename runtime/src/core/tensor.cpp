@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "alloc/staging_ring.h"
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "core/layout.h"
@@ -37,15 +38,19 @@ TensorImpl* checked(const Tensor& tensor) {
   return tensor.impl();
 }
 
-Ref<Storage> newStorage(Allocator& allocator, std::size_t bytes, Device device, Role role) {
+Ref<Storage> storageOver(Block* block, std::size_t bytes, Device device, Role role) {
   auto* storage = new Storage;
   auto owner = Ref<Storage>::adopt(storage);
-  storage->block = allocator.allocate(bytes, role);
+  storage->block = block;
   storage->data = reinterpret_cast<void*>(storage->block->address);
   storage->bytes = bytes;
   storage->device = device;
   storage->role = role;
   return owner;
+}
+
+Ref<Storage> newStorage(Allocator& allocator, std::size_t bytes, Device device, Role role) {
+  return storageOver(allocator.allocate(bytes, role), bytes, device, role);
 }
 
 Tensor withStorage(Ref<Storage> storage, const Shape& shape, const Shape& strides, DType dtype) {
@@ -80,7 +85,9 @@ void releaseObject(TensorImpl* impl) {
 // A host block may still be read by what is enqueued, so it goes back in queue order.
 void destroy(Storage* storage) {
   Block* block = storage->block;
-  if (block != nullptr && storage->host) {
+  if (block != nullptr && block->staging != nullptr) {
+    releaseStaged(block);
+  } else if (block != nullptr && storage->host) {
     CpuQueue& queue = CpuQueue::instance();
     if (queue.completed() == queue.enqueued()) {
       hostAllocator().free(block);
@@ -194,7 +201,10 @@ Tensor emptyLikeFlat(const TensorImpl& like) {
 }
 
 Tensor emptyHost(Shape shape, DType dtype) {
-  auto storage = newStorage(hostAllocator(), bytesOf("emptyHost", shape, dtype), kCpu, Role::Input);
+  const std::size_t bytes = bytesOf("emptyHost", shape, dtype);
+  Block* staged = StagingFill::allocate(bytes);
+  auto storage = staged != nullptr ? storageOver(staged, bytes, kCpu, Role::Input)
+                                   : newStorage(hostAllocator(), bytes, kCpu, Role::Input);
   storage->host = true;
   return fresh(std::move(storage), shape, dtype);
 }
@@ -255,7 +265,11 @@ std::string_view Tensor::name() const {
 
 Tensor& Tensor::setRole(Role role) {
   Storage& storage = *checked(*this)->storage;
-  (storage.host ? hostAllocator() : allocatorOf(storage.device)).setRole(storage.block, role);
+  if (storage.block->staging != nullptr) {
+    storage.block->role = role;
+  } else {
+    (storage.host ? hostAllocator() : allocatorOf(storage.device)).setRole(storage.block, role);
+  }
   storage.role = role;
   return *this;
 }

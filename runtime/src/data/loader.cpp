@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "alloc/staging_ring.h"
 #include "data/worker_pool.h"
 #include "lacuna/runtime/data.h"
 
@@ -39,6 +40,22 @@ struct DataLoader::Epoch {
 
 namespace {
 
+/// The batch that the consumer works on, and the one before it, which the queue may still read.
+constexpr std::size_t kForConsumer = 2;
+
+class ConsumerWaits {
+ public:
+  explicit ConsumerWaits(StagingRing* ring) : ring_(ring) {
+    if (ring_ != nullptr) ring_->consumerWaits(true);
+  }
+  ~ConsumerWaits() {
+    if (ring_ != nullptr) ring_->consumerWaits(false);
+  }
+
+ private:
+  StagingRing* ring_;
+};
+
 std::shared_ptr<const Sampler> samplerFor(const LoaderOptions& options) {
   if (options.sampler) return options.sampler;
   if (options.shuffle) return std::make_shared<ShuffleSampler>(options.seed);
@@ -58,7 +75,13 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
   if (!options_.collate) options_.collate = stackExamples;
 }
 
-DataLoader::~DataLoader() = default;
+DataLoader::~DataLoader() {
+  if (staging_) staging_->close();
+}
+
+StagingStats DataLoader::stagingStats() const {
+  return staging_ ? staging_->stats() : StagingStats{};
+}
 
 std::size_t DataLoader::size() const {
   const std::size_t examples = options_.sampler->order(dataset_->size(), epochs_).size();
@@ -66,8 +89,9 @@ std::size_t DataLoader::size() const {
 }
 
 void DataLoader::start() {
+  if (options_.pin && !staging_) staging_ = std::make_shared<StagingRing>(options_.device, aheadLimit() + kForConsumer);
   if (options_.workers > 0 && !pool_) {
-    LoaderJob job{dataset_, options_.collate, number_};
+    LoaderJob job{dataset_, options_.collate, number_, staging_};
     pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
@@ -81,9 +105,12 @@ void DataLoader::start() {
   if (pool_) submitAhead();
 }
 
+std::size_t DataLoader::aheadLimit() const {
+  return static_cast<std::size_t>(options_.workers) * options_.prefetch;
+}
+
 void DataLoader::submitAhead() {
-  const std::size_t limit = static_cast<std::size_t>(options_.workers) * options_.prefetch;
-  while (epoch_->outstanding < limit && !epoch_->exhausted()) {
+  while (epoch_->outstanding < aheadLimit() && !epoch_->exhausted()) {
     ++epoch_->outstanding;
     pool_->submit(epoch_->cut(ticket_++, options_));
   }
@@ -96,7 +123,7 @@ std::optional<Batch> DataLoader::next() {
   if (epoch_->exhausted()) return std::nullopt;
   const LoaderScope scope(LoaderStage::Wait, number_, -1, ticket_);
   const LoaderTask task = epoch_->cut(ticket_++, options_);
-  LoaderOutcome outcome = runTask({dataset_, options_.collate, number_}, task, -1, {});
+  LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_}, task, -1, {});
   if (!outcome.error.empty()) throw Error(outcome.error);
   return std::move(outcome.batch);
 }
@@ -122,6 +149,7 @@ std::optional<Batch> DataLoader::nextFromWorkers() {
 void DataLoader::receive() {
   std::optional<LoaderOutcome> outcome;
   try {
+    const ConsumerWaits waits(staging_.get());
     outcome = pool_->take(options_.timeout);
   } catch (...) {
     abandon();
@@ -144,7 +172,9 @@ void DataLoader::receive() {
 
 void DataLoader::abandon() {
   epoch_->end();
+  if (staging_) staging_->close();
   pool_.reset();
+  staging_.reset();
 }
 
 }  // namespace lacuna::rt

@@ -12,6 +12,7 @@
 #include <deque>
 #include <thread>
 
+#include "alloc/staging_ring.h"
 #include "data/wire.h"
 #include "data/worker_pool.h"
 
@@ -31,7 +32,8 @@ struct Worker {
 /// The life of a worker process; it ends when the parent's end of the socket closes, however the parent went. (Not
 /// PR_SET_PDEATHSIG: that fires when the forking thread ends, while the loader may live on.) Never returns into the
 /// caller's code: the stack above belongs to the parent's program.
-[[noreturn]] void workerMain(const LoaderJob& job, int number, int socket, unsigned slots) {
+[[noreturn]] void workerMain(LoaderJob job, int number, int socket, unsigned slots) {
+  job.staging.reset();  // the consumer's
   // Ctrl-C reaches the whole foreground group; the training process decides what it means.
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_DFL);
@@ -148,7 +150,11 @@ class ProcessPool : public WorkerPool {
   }
 
   void receiveFrom(Worker& worker) {
-    std::optional<LoaderOutcome> outcome = worker.receiver.receive();
+    std::optional<LoaderOutcome> outcome;
+    {
+      const StagingFill fill(job_.staging, true, job_.loader, -1, 0);
+      outcome = worker.receiver.receive();
+    }
     if (!outcome) died(worker);
     --worker.outstanding;
     outcomes_.push_back(std::move(*outcome));

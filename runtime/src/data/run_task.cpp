@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 
+#include "alloc/staging_ring.h"
 #include "data/worker_pool.h"
 
 namespace lacuna::rt {
@@ -16,13 +17,18 @@ std::string whoFailed(int worker, std::uint64_t batch, const std::string& where,
   return "DataLoader: " + who + " failed on batch " + std::to_string(batch) + where + ": " + what;
 }
 
+std::optional<Batch> wholeBatch(const LoaderJob& job, const LoaderTask& task, int worker, WorkerContext& context) {
+  const StagingFill fill(job.staging, worker < 0, job.loader, worker, task.ticket);
+  return job.dataset->getBatch(task.indices, context);
+}
+
 Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop,
             std::string& where) {
   std::vector<Example> examples;
   {
     LoaderScope scope(LoaderStage::Fetch, job.loader, worker, task.ticket);
     WorkerContext context(job.loader, worker, task.ticket, exampleSeed(task.seed, task.indices.front()), &stop);
-    if (std::optional<Batch> whole = job.dataset->getBatch(task.indices, context)) return std::move(*whole);
+    if (std::optional<Batch> whole = wholeBatch(job, task, worker, context)) return std::move(*whole);
     for (const std::size_t index : task.indices) {
       where = ", example " + std::to_string(index);
       context.random = SampleRandom(exampleSeed(task.seed, index));
@@ -30,6 +36,7 @@ Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std:
     }
   }
   where = ", while collating";
+  const StagingFill fill(job.staging, worker < 0, job.loader, worker, task.ticket);
   LoaderScope scope(LoaderStage::Collate, job.loader, worker, task.ticket);
   return job.collate(std::move(examples));
 }

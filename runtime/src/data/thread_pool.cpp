@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "alloc/staging_ring.h"
 #include "data/worker_pool.h"
 
 namespace lacuna::rt {
@@ -39,6 +40,7 @@ std::optional<LoaderTask> takeTask(Shared& shared, int worker, std::uint64_t las
   if (shared.stop) return std::nullopt;
   LoaderTask task = std::move(shared.tasks.front());
   shared.tasks.pop_front();
+  if (shared.job.staging) shared.job.staging->begun(task.ticket);
   return task;
 }
 
@@ -49,6 +51,7 @@ void work(const std::shared_ptr<Shared>& shared, int worker) {
   while (std::optional<LoaderTask> task = takeTask(*shared, worker, lastBatch)) {
     LoaderOutcome outcome = runTask(shared->job, *task, worker, stop);
     lastBatch = task->ticket;
+    if (shared->job.staging) shared->job.staging->done(task->ticket);
     std::lock_guard lock(shared->mutex);
     shared->outcomes.push_back(std::move(outcome));
     loaderQueueDepth(shared->job.loader, static_cast<std::int64_t>(shared->outcomes.size()));

@@ -32,6 +32,7 @@ struct LoaderJob {
   std::shared_ptr<const Dataset> dataset;
   Collate collate;
   std::uint32_t loader = 0;
+  std::shared_ptr<StagingRing> staging;  ///< none: batches lie in ordinary host memory
 };
 
 /// Makes the batch on the calling thread; never throws.

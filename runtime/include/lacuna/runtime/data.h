@@ -187,10 +187,26 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   /// How long to wait for a batch before giving up with an Error; 0: for ever.
   std::chrono::milliseconds timeout{0};
+  /// Batches lie in a ring of staging buffers that is used again and again, one for each batch ahead and two for the
+  /// consumer: page-locked memory for a device that copies from it, whole pages on the CPU. A buffer is filled again
+  /// when its batch was dropped and the queue has run what was enqueued with it. The knob is called loader.pin.
+  bool pin = false;
+  Device device = kCpu;  ///< that the batches are for
   std::shared_ptr<const Sampler> sampler;
   Collate collate;  ///< stackExamples when empty
 };
 
+/// What became of staging buffers (LoaderOptions::pin).
+struct StagingStats {
+  std::size_t slots = 0;
+  std::size_t bytes = 0;      ///< in all of them
+  std::size_t inUse = 0;      ///< slots that are filled, held, or waited for by the queue
+  std::uint64_t batches = 0;  ///< that were filled into a slot
+  std::uint64_t waits = 0;    ///< times that a batch had to wait for a slot
+  std::uint64_t beside = 0;   ///< batches in ordinary memory, because the consumer itself held every slot
+};
+
+class StagingRing;
 class WorkerPool;
 
 /// Makes batches ahead of the training loop.
@@ -213,6 +229,8 @@ class DataLoader {
   void start();
   /// The next batch of the epoch, none at its end. Throws Error where a worker failed, died or was too slow.
   [[nodiscard]] std::optional<Batch> next();
+  /// All zero without LoaderOptions::pin.
+  [[nodiscard]] StagingStats stagingStats() const;
 
   class Iterator {
    public:
@@ -242,6 +260,7 @@ class DataLoader {
 
  private:
   struct Epoch;
+  [[nodiscard]] std::size_t aheadLimit() const;
   void submitAhead();
   std::optional<Batch> nextFromWorkers();
   void receive();
@@ -252,6 +271,7 @@ class DataLoader {
   std::uint32_t number_;
   std::uint64_t epochs_ = 0;
   std::uint64_t ticket_ = 0;  ///< of the next task, over all epochs
+  std::shared_ptr<StagingRing> staging_;
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<Epoch> epoch_;
 };
