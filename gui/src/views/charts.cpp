@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kBarHeight = 30;
 constexpr int kLegendLine = 22;
-constexpr int kLegendEntry = 270;
+constexpr int kLegendEntry = 285;
 constexpr int kRoleHeight = 14;
 constexpr int kRoleEntry = 190;
 constexpr int kAxisLeft = 64;
