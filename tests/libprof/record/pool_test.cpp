@@ -162,6 +162,7 @@ TEST_F(PoolTest, FullSharedMemoryFallsBackToTheFolder) {
   RecordingOptions options;
   ASSERT_OK(createRecording(recordingDir(), options));
   // As a shared memory that is gone or full: there is no room behind the link.
+  std::filesystem::remove_all(std::filesystem::read_symlink(recordingDir() / "shm"));
   std::filesystem::remove(recordingDir() / "shm");
   std::filesystem::create_directory_symlink("/proc/self", recordingDir() / "shm");
   ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
@@ -204,6 +205,7 @@ class FullSharedMemoryTest : public PoolTest {
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
     if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") != 0) return false;
+    std::filesystem::remove_all(std::filesystem::read_symlink(recordingDir() / "shm"));
     std::filesystem::remove(recordingDir() / "shm");
     std::filesystem::create_directory_symlink(small, recordingDir() / "shm");
     return true;
