@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -50,32 +51,25 @@ class Tracker {
 /// Calls visit(time, action) after each row that was applied to the tracker, until it answers false.
 template <class Visit>
 prof::Status replay(const Store& store, TimeNs until, Tracker& tracker, Visit&& visit) {
-  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action, &Allocation::role,
-                    &Allocation::address, &Allocation::bytes, &Allocation::tensor, &Allocation::op>(
-      {INT64_MIN, until}, [&](std::uint64_t, auto time, auto device, auto action, auto role, auto address, auto bytes,
-                              auto tensor, auto op) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          if (time[i] >= until) return false;
-          switch (action[i]) {
-            case MemoryAction::Allocate:
-            case MemoryAction::ExternalAllocate:
-              tracker.allocate(device[i], address[i], {bytes[i], time[i], tensor[i], op[i], role[i]});
-              break;
-            case MemoryAction::Free:
-            case MemoryAction::ExternalFree:
-              tracker.release(device[i], address[i]);
-              break;
-            case MemoryAction::Reserve:
-              tracker.reserved += bytes[i];
-              break;
-            case MemoryAction::Release:
-              tracker.reserved -= std::min(tracker.reserved, bytes[i]);
-              break;
-          }
-          if (!visit(time[i], action[i], tracker)) return false;
-        }
-        return true;
-      });
+  return forEachAllocation(store, until, [&](const Allocation& row, std::uint64_t) {
+    switch (row.action) {
+      case MemoryAction::Allocate:
+      case MemoryAction::ExternalAllocate:
+        tracker.allocate(row.device, row.address, {row.bytes, row.timeNs, row.tensor, row.op, row.role});
+        break;
+      case MemoryAction::Free:
+      case MemoryAction::ExternalFree:
+        tracker.release(row.device, row.address);
+        break;
+      case MemoryAction::Reserve:
+        tracker.reserved += row.bytes;
+        break;
+      case MemoryAction::Release:
+        tracker.reserved -= std::min(tracker.reserved, row.bytes);
+        break;
+    }
+    return visit(row.timeNs, row.action, tracker);
+  });
 }
 
 class Curve {

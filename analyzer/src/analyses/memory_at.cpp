@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analyses/allocation_rows.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -94,29 +96,14 @@ class Follower {
 }  // namespace
 
 prof::Result<MemoryMoment> memoryAt(const Store& store, TimeNs timeNs, const Progress& progress) {
-  using A = Allocation;
   Follower follower(timeNs);
-  const auto rows = static_cast<double>(std::max<std::uint64_t>(1, store.rows<A>()));
+  const auto rows = static_cast<double>(std::max<std::uint64_t>(1, store.rows<Allocation>()));
   bool cancelled = false;
-  const prof::Status status =
-      store.scan<&A::timeNs, &A::device, &A::action, &A::role, &A::address, &A::bytes, &A::tensor, &A::op>(
-          {}, [&](std::uint64_t first, auto time, auto device, auto action, auto role, auto address, auto bytes,
-                  auto tensor, auto op) {
-            for (std::size_t i = 0; i < time.size(); ++i) {
-              Allocation row;
-              row.timeNs = time[i];
-              row.device = device[i];
-              row.action = action[i];
-              row.role = role[i];
-              row.address = address[i];
-              row.bytes = bytes[i];
-              row.tensor = tensor[i];
-              row.op = op[i];
-              if (!follower.apply(row)) return false;
-            }
-            cancelled = progress && !progress(static_cast<double>(first + time.size()) / rows);
-            return !cancelled;
-          });
+  const prof::Status status = forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t number) {
+    if (!follower.apply(row)) return false;
+    if (number % 4096 == 0) cancelled = progress && !progress(static_cast<double>(number + 1) / rows);
+    return !cancelled;
+  });
   if (!status) return status.error();
   if (cancelled) return prof::Error{"looking at the memory was cancelled"};
   return follower.finish(store);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/memory_use.h"
 
 namespace lacuna::analyzer {
@@ -197,25 +198,10 @@ prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Ste
   if (edits.empty()) return {};
   for (PeakEdit& edit : edits) edit.peakAfterBytes = 0;
   Foresight foresight(store, window, steps, edits);
-  using A = Allocation;
-  return store.scan<&A::timeNs, &A::device, &A::action, &A::role, &A::address, &A::bytes, &A::tensor, &A::op>(
-      {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto device, auto action, auto role, auto address,
-                                     auto bytes, auto tensor, auto op) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          if (time[i] >= window.endNs) return false;
-          Allocation row;
-          row.timeNs = time[i];
-          row.device = device[i];
-          row.action = action[i];
-          row.role = role[i];
-          row.address = address[i];
-          row.bytes = bytes[i];
-          row.tensor = tensor[i];
-          row.op = op[i];
-          foresight.apply(row);
-        }
-        return true;
-      });
+  return forEachAllocation(store, window.endNs, [&](const Allocation& row, std::uint64_t) {
+    foresight.apply(row);
+    return true;
+  });
 }
 
 }  // namespace lacuna::analyzer
