@@ -27,7 +27,9 @@ class RecordingTest : public testing::Test {
   void TearDown() override {
     lacunaDetach();
     // What no drainer finished has segments in shared memory.
-    if (exists(recordingDir())) EXPECT_TRUE(removeRecording(recordingDir()).ok());
+    if (exists(recordingDir())) {
+      EXPECT_TRUE(removeRecording(recordingDir()).ok());
+    }
     std::filesystem::remove_all(home_);
   }
   [[nodiscard]] std::filesystem::path trace() const { return home_ / "trace.lcn"; }
