@@ -124,7 +124,9 @@ class LiveTracksTest : public testing::Test {
     const auto shown = live_.layOut(**store);
     ASSERT_TRUE(shown);
     rows_ = live_.rowsRead();
-    if (kept_) EXPECT_EQ(kept_->events, keptEvents_) << "a set is independent of what follows";
+    if (kept_) {
+      EXPECT_EQ(kept_->events, keptEvents_) << "a set is independent of what follows";
+    }
     kept_ = *shown;
     keptEvents_ = kept_->events;
     expectSame(**shown, **buildTracks(**store));
@@ -145,7 +147,9 @@ TEST_F(LiveTracksTest, ShowWhatALayoutOfEverythingShowsAndReadOnlyTheEnd) {
     follow();
     if (HasFatalFailure()) return;
     // Some 1,070 rows a second, of which the last two seconds and the block around them are read again.
-    if (second > 2) EXPECT_LT(rows_, 5'000u) << "second " << second;
+    if (second > 2) {
+      EXPECT_LT(rows_, 5'000u) << "second " << second;
+    }
   }
 }
 
