@@ -114,11 +114,7 @@ class Reader {
     const ColumnSpec* columns = tableSpec<RowOf<First>>().columns;
     const std::array wanted{columns[columnIndex<First>()], columns[columnIndex<Rest>()]...};
     return scanColumns(RowOf<First>::kTable, window, wanted, [&](std::size_t rows, const void* const* data) {
-      [&]<std::size_t... I>(std::index_sequence<I...>) {
-        visit(std::span(static_cast<const ValueOf<First>*>(data[0]), rows),
-              std::span(static_cast<const ValueOf<Rest>*>(data[I + 1]), rows)...);
-      }
-      (std::make_index_sequence<sizeof...(Rest)>());
+      visitColumns<First, Rest...>(rows, data, visit, std::make_index_sequence<1 + sizeof...(Rest)>());
     });
   }
   /// All columns of a table.
@@ -186,6 +182,10 @@ class Reader {
   [[nodiscard]] std::uint64_t bytesRead() const;
 
  private:
+  template <auto... Members, class Visit, std::size_t... At>
+  static void visitColumns(std::size_t rows, const void* const* data, Visit& visit, std::index_sequence<At...>) {
+    visit(std::span<const ValueOf<Members>>(static_cast<const ValueOf<Members>*>(data[At]), rows)...);
+  }
   struct Impl;
   explicit Reader(std::shared_ptr<Impl> impl);
 
