@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <random>
 
 #include "proc/proc_file.h"
@@ -109,7 +110,8 @@ TEST(Symbolizer, FindsAFunctionOfThisProgram) {
   EXPECT_EQ(symbolizer.find(libc, 0x10).function, "");
   // Somewhere in this program's code there is main.
   bool found = false;
-  for (std::uint64_t offset = 0; offset < 4 << 20 && !found; offset += 16) {
+  const std::uint64_t bytes = std::filesystem::file_size("/proc/self/exe");
+  for (std::uint64_t offset = 0; offset < bytes && !found; offset += 16) {
     found = symbolizer.find("/proc/self/exe", offset).function == "main";
   }
   EXPECT_TRUE(found);
