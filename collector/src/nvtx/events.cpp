@@ -113,21 +113,16 @@ void resolve(Domain& domain, const Described& from, Resolved& out) {
   }
 }
 
-/// The name or site of an event that carries nothing else; 0 for one that does.
-bool siteOf(Domain& domain, const nvtxEventAttributes_t& attributes, LacunaName& site) {
-  if (__builtin_expect(hasPayload(attributes), 0)) return false;
+/// Name, category and colour of an event as one name.
+LacunaName siteOf(Domain& domain, const nvtxEventAttributes_t& attributes) {
   const std::uint32_t colour = colourOf(attributes);
+  const bool plain = attributes.category == 0 && colour == 0;
   if (__builtin_expect(attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED, 1)) {
     auto* text = reinterpret_cast<RegisteredText*>(const_cast<nvtxStringRegistration*>(attributes.message.registered));
-    if (text == nullptr) return false;
-    site = attributes.category == 0 && colour == 0 ? text->text() : text->site(domain, attributes.category, colour);
-    return true;
+    if (text != nullptr) return plain ? text->text() : text->site(domain, attributes.category, colour);
   }
-  site = messageName(attributes);
-  if (attributes.category != 0 || colour != 0) {
-    site = lacunaSite(site, domain.name(), domain.category(attributes.category), colour);
-  }
-  return true;
+  const LacunaName name = messageName(attributes);
+  return plain ? name : lacunaSite(name, domain.name(), domain.category(attributes.category), colour);
 }
 
 /// The schema of a payload of the tensor runtime's, when the event has that and a registered name.
@@ -142,15 +137,9 @@ const Schema* plannedOf(const Domain& domain, const Described& event, const nvtx
   return plannedSchema(domain, payload, count);
 }
 
-/// Name and category of an event as one name.
-LacunaName siteOfSaid(Domain& domain, const Described& event) {
-  if (event.attributes == nullptr) return event.message != nullptr ? lacunaName(event.message) : 0;
-  const auto& attributes = *event.attributes;
-  if (__builtin_expect(attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED, 1)) {
-    auto* text = reinterpret_cast<RegisteredText*>(const_cast<nvtxStringRegistration*>(attributes.message.registered));
-    return text != nullptr ? text->site(domain, attributes.category, colourOf(attributes)) : 0;
-  }
-  return lacunaSite(messageName(attributes), domain.name(), domain.category(attributes.category), colourOf(attributes));
+LacunaName siteOf(Domain& domain, const Described& event) {
+  if (event.attributes != nullptr) return siteOf(domain, *event.attributes);
+  return event.message != nullptr ? lacunaName(event.message) : 0;
 }
 
 /// Records a range that says what an operator, a queue or a wait does. False when it says nothing of the kind.
@@ -163,18 +152,18 @@ bool pushSaid(Domain& domain, const Described& event) {
   switch (schema->plan.kind()) {
     case Plan::Kind::Execution: {
       const auto said = prof::executionFrom(fields);
-      prof::lacunaPushExecution_(domain.name(), siteOfSaid(domain, event), 0, &said);
+      prof::lacunaPushExecution_(domain.name(), siteOf(domain, event), 0, &said);
       return true;
     }
     case Plan::Kind::Sync: {
       const auto said = prof::waitFrom(fields);
-      prof::lacunaPushWait_(domain.name(), siteOfSaid(domain, event), 0, &said);
+      prof::lacunaPushWait_(domain.name(), siteOf(domain, event), 0, &said);
       return true;
     }
     case Plan::Kind::Operator: {
       LacunaEvent said{};
       said.domain = domain.name();
-      said.name = siteOfSaid(domain, event);
+      said.name = siteOf(domain, event);
       said.payloadType = LacunaPayloadU64;
       said.payload = fields[Plan::kOpSequence];
       said.correlation = fields[Plan::kOpCorrelation];
@@ -274,9 +263,8 @@ int pushRange(Domain& domain, const Described& event) {
   const unsigned level = threadLevels.level[slot]++;
   if (__builtin_expect(watching, 0)) watchPush((level + 1) << 8 | slot, event);
   if (!guest::on()) return static_cast<int>(level);
-  LacunaName site = 0;
-  if (__builtin_expect(event.attributes != nullptr && siteOf(domain, *event.attributes, site), 1)) {
-    lacunaDomainRangePush(domain.name(), site);
+  if (__builtin_expect(event.attributes != nullptr && !hasPayload(*event.attributes), 1)) {
+    lacunaDomainRangePush(domain.name(), siteOf(domain, *event.attributes));
   } else if (event.message != nullptr) {
     lacunaDomainRangePush(domain.name(), lacunaName(event.message));
   } else if (!pushSaid(domain, event)) {

@@ -146,16 +146,6 @@ NvtxPlan::NvtxPlan(std::string_view domain, std::string_view schema, Names field
   }
 }
 
-SaidExecution executionOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
-  return executionFrom(Values(plan, all));
-}
-SaidMemory memoryOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
-  return memoryFrom(Values(plan, all));
-}
-SaidWait waitOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
-  return waitFrom(Values(plan, all));
-}
-
 void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink) {
   const auto fill = [&](auto& row) {
     row.startNs = event.startNs;
@@ -219,13 +209,13 @@ bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sin
   const Values values(plan, event.values);
   switch (plan.kind()) {
     case Kind::Execution:
-      mapExecution(executionOf(plan, event.values), event, sink);
+      mapExecution(executionFrom(values), event, sink);
       return true;
     case Kind::Memory:
-      sink.take(mapMemory(memoryOf(plan, event.values), event));
+      sink.take(mapMemory(memoryFrom(values), event));
       return true;
     case Kind::Sync:
-      sink.take(mapWait(waitOf(plan, event.values), event));
+      sink.take(mapWait(waitFrom(values), event));
       return true;
     case Kind::Queue:
       mapQueue(values, sink);

@@ -34,8 +34,8 @@ void SaidRows::memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs) {
   take(mapMemory(named, event));
 }
 
-StringId SaidRows::join(std::string_view prefix, StringId id) {
-  if (id) return book_.writer().intern(std::string(prefix).append(tables_.rawText(id.value)));
+// The rows of an execution join nothing to their constants.
+StringId SaidRows::join(std::string_view prefix, StringId) {
   if (prefix.data() != lastPrefix_.data()) {
     lastJoined_ = book_.writer().intern(prefix);
     lastPrefix_ = prefix;

@@ -134,9 +134,6 @@ SaidWait waitFrom(const Fields& values) {
   return {values[NvtxPlan::kWaitSequence], static_cast<std::uint32_t>(values[NvtxPlan::kWaitQueue]),
           static_cast<std::uint8_t>(values[NvtxPlan::kWaitKind])};
 }
-SaidExecution executionOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
-SaidMemory memoryOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
-SaidWait waitOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
 
 /// The rows of what was said there and then; `event.values` are not looked at.
 void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink);
