@@ -35,6 +35,9 @@ class WatchTest : public RunTest {
   struct Family {
     std::string name, parent;
     friend auto operator<=>(const Family&, const Family&) = default;
+    friend void PrintTo(const Family& family, std::ostream* out) {
+      *out << family.name << " of \"" << family.parent << '"';
+    }
   };
   static std::vector<Family> familiesOf(const Reader& reader) {
     const auto rows = *reader.table<prof::Process>();
@@ -273,14 +276,13 @@ void PrintTo(const SampledEnding& ending, std::ostream* out) {
 
 /// How the program ends, and where the samples come from.
 class SampledEndingTest : public WatchTest,
-                          public testing::WithParamInterface<std::tuple<SampledEnding, const char*>> {};
+                          public testing::WithParamInterface<std::tuple<SampledEnding, std::string>> {};
 
 TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   const auto& [ending, sampler] = GetParam();
-  const bool samples = std::string(sampler) == "timer" || kernelSamples();
-  const int status =
-      lacuna("-o out.lcn --trace nvtx,samples,counters --sampler " + std::string(samples ? sampler : "auto") + " -- " +
-             program("ending_program") + " " + ending.how + " 40");
+  const bool samples = sampler == "timer" || kernelSamples();
+  const int status = lacuna("-o out.lcn --trace nvtx,samples,counters --sampler " + (samples ? sampler : "auto") +
+                            " -- " + program("ending_program") + " " + ending.how + " 40");
   if (ending.signal != 0) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), ending.signal);
@@ -317,7 +319,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      SampledEnding{"fork", 0, 0, {{"before", 1000}, {"child", 500}}, 2},
                                      SampledEnding{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}, 3},
                                      SampledEnding{"children", 0, 0, {{"before", 1000}, {"child", 1000}}, 101}),
-                     testing::Values("perf", "timer")),
+                     testing::Values(std::string("perf"), std::string("timer"))),
     [](const auto& info) { return std::string(std::get<0>(info.param).how) + "_" + std::get<1>(info.param); });
 
 }  // namespace

@@ -89,6 +89,7 @@ bool readStat(const std::string& path, Stat& out) {
   const char* end = text.data() + text.size();
   for (int field = 4; field <= 39 && at < end; ++field) {
     const std::uint64_t value = nextNumber(at, end);
+    if (field == 4) out.parent = static_cast<std::uint32_t>(value);
     if (field == 10) out.minorFaults = value;
     if (field == 12) out.majorFaults = value;
     if (field == 22) out.startTicks = value;

@@ -21,6 +21,7 @@ std::vector<std::uint32_t> childrenOf(std::uint32_t pid);
 /// /proc/PID/stat, or a thread's.
 struct Stat {
   char state = 0;
+  std::uint32_t parent = 0;
   std::uint64_t startTicks = 0;  ///< since the machine booted, sysconf(_SC_CLK_TCK) in a second
   std::uint64_t minorFaults = 0;
   std::uint64_t majorFaults = 0;

@@ -38,13 +38,13 @@ prof::TimeNs clockNs(clockid_t clock) {
 
 }  // namespace
 
-Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(clockNs(CLOCK_MONOTONIC)), samples_(samples) {}
+Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(clockNs(CLOCK_MONOTONIC)), samples_(samples) {
+  readClocks();
+}
 
 void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& into) {
   recording_ = recording;
-  // It changes only when the machine sleeps; the reading's own jitter must not.
-  const prof::TimeNs ahead = clockNs(CLOCK_BOOTTIME) - clockNs(CLOCK_MONOTONIC);
-  if (bootNs_ == 0 || std::abs(ahead - bootNs_) > 10'000'000) bootNs_ = ahead;
+  readClocks();
   for (auto& [tid, thread] : threads_) thread.there = false;
   lookAtProcess(root_, 0, nowNs, into);
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
@@ -58,6 +58,12 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
     into.push_back(recordOf(Kind::Exit, at->second.pid, at->first, nowNs));
     at = threads_.erase(at);
   }
+}
+
+void Scan::readClocks() {
+  // It changes only when the machine sleeps; the reading's own jitter must not.
+  const prof::TimeNs ahead = clockNs(CLOCK_BOOTTIME) - clockNs(CLOCK_MONOTONIC);
+  if (bootNs_ == 0 || std::abs(ahead - bootNs_) > 10'000'000) bootNs_ = ahead;
 }
 
 void Scan::lookAtProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
@@ -121,9 +127,20 @@ prof::TimeNs Scan::startOf(const Stat& stat, std::uint32_t pid, std::uint32_t ti
   return std::clamp(static_cast<prof::TimeNs>(stat.startTicks) * perTick - bootNs_, std::min(least, nowNs), nowNs);
 }
 
+bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+  if (pid == static_cast<std::uint32_t>(getpid()) || threads_.contains(pid)) return true;
+  Stat stat;
+  if (pid <= 1 || !readStat(fmt::format("/proc/{}/stat", pid), stat)) return false;
+  const bool ours = pid == root_ || introduce(stat.parent, nowNs, into);
+  if (ours) lookAtThread(pid, pid, pid == root_ ? 0 : stat.parent, nowNs, into);
+  return ours;
+}
+
 void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
                 std::vector<PerfRecord>& into) {
   themselves_.insert(pid);
+  // A parent that does not tell of itself (a static shell) may not have been looked at yet.
+  if (!threads_.contains(pid)) introduce(parent, startNs, into);
   const auto [at, fresh] = threads_.try_emplace(pid);
   Thread& thread = at->second;
   thread.there = true;

@@ -42,8 +42,11 @@ class Scan {
     std::string name;
     std::string program;  ///< of the first thread: the file
   };
+  void readClocks();
   void lookAtProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs,
                      std::vector<sampler::PerfRecord>& into);
+  /// Whether it belongs to us. It and its ancestors among us are known then.
+  bool introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
              std::vector<sampler::PerfRecord>& into);
   void lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,

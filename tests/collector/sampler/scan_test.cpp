@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "proc/scan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ctime>
+
+namespace lacuna::collector::proc {
+namespace {
+
+using sampler::PerfRecord;
+
+prof::TimeNs nowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * prof::TimeNs{1'000'000'000} + now.tv_nsec;
+}
+
+/// A child that has a child; both wait until this goes.
+class Family {
+ public:
+  Family() {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    parent_ = fork();
+    if (parent_ == 0) {
+      const pid_t child = fork();
+      if (child != 0 && ::write(ends[1], &child, sizeof child) != sizeof child) _exit(1);
+      pause();
+      _exit(0);
+    }
+    if (::read(ends[0], &child_, sizeof child_) != sizeof child_) child_ = 0;
+    close(ends[0]);
+    close(ends[1]);
+  }
+  ~Family() {
+    if (child_ > 0) ::kill(child_, SIGKILL);
+    ::kill(parent_, SIGKILL);
+    waitpid(parent_, nullptr, 0);
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+  [[nodiscard]] std::uint32_t parent() const { return static_cast<std::uint32_t>(parent_); }
+  [[nodiscard]] std::uint32_t child() const { return static_cast<std::uint32_t>(child_); }
+
+ private:
+  pid_t parent_ = 0;
+  pid_t child_ = 0;
+};
+
+/// Who begins, in order, and whose child each is.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> beginningsIn(const std::vector<PerfRecord>& records) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> beginnings;
+  for (const PerfRecord& record : records) {
+    if (record.kind == PerfRecord::Kind::Fork) beginnings.emplace_back(record.pid, record.parentPid);
+  }
+  return beginnings;
+}
+
+using testing::ElementsAre;
+using testing::Pair;
+
+TEST(Scan, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
+  const Family family;
+  ASSERT_GT(family.child(), 0u);
+  Scan scan(family.parent(), true);
+  std::vector<PerfRecord> records;
+  scan.meet(family.child(), family.parent(), "child", nowNs(), records);
+  scan.look(nowNs(), true, records);
+  EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.parent(), 0u), Pair(family.child(), family.parent())));
+}
+
+TEST(Scan, LeavesOutWhatIsNotOfTheProgram) {
+  const Family family;
+  ASSERT_GT(family.child(), 0u);
+  Scan scan(family.child(), true);
+  std::vector<PerfRecord> records;
+  scan.meet(family.child(), 1, "child", nowNs(), records);
+  EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.child(), 1u)));
+}
+
+}  // namespace
+}  // namespace lacuna::collector::proc
