@@ -216,16 +216,22 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
   return 0;
 }
 
-/// Records in a segment that its thread has left behind.
-inline std::uint64_t recordsIn(const unsigned char* segment) {
-  std::uint64_t records = 0;
+/// Calls `visit` with the first slot of each record in a segment that its thread has left behind.
+template <class Visit>
+void forEachRecord(const unsigned char* segment, Visit&& visit) {
   for (std::size_t at = kSegmentHead; at < kSegmentBytes;) {
     const auto* slot = reinterpret_cast<const std::uint64_t*>(segment + at);
     const std::size_t slots = slot[0] != 0 ? slotsOf(slot[1]) : 0;
-    if (slots == 0) break;
-    if (kindOf(slot[1]) != Kind::Gap) ++records;
+    if (slots == 0) return;
+    visit(slot);
     at += slots * kSlotBytes;
   }
+}
+
+/// Events in such a segment.
+inline std::uint64_t recordsIn(const unsigned char* segment) {
+  std::uint64_t records = 0;
+  forEachRecord(segment, [&](const std::uint64_t* slot) { records += kindOf(slot[1]) != Kind::Gap ? 1 : 0; });
   return records;
 }
 

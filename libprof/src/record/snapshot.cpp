@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "record/drain_core.h"
@@ -219,6 +220,18 @@ std::uint64_t recordsOf(const View& view) {
   return records;
 }
 
+/// Stamp of the newest record; 0 when there is none.
+std::uint64_t lastStampOf(const View& view) {
+  const auto count = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
+  std::uint64_t last = 0;
+  for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
+    const std::uint32_t segment = view.thread(index).current.load();
+    if (segment == 0 || segment > count) continue;
+    forEachRecord(view.segmentBase(segment), [&](const std::uint64_t* slot) { last = std::max(last, slot[0]); });
+  }
+  return last;
+}
+
 std::uint64_t bytesOf(const View& view) {
   return view.header().segmentCount.load() * static_cast<std::uint64_t>(kSegmentBytes);
 }
@@ -245,15 +258,23 @@ Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, c
   return stats;
 }
 
-std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
+void FlightTrimmer::findDead() {
+  std::vector<std::pair<std::uint64_t, fs::path>> found;
   for (const fs::path& path : listRecording(directory_).recorders) {
     if (std::find(dead_.begin(), dead_.end(), path) != dead_.end()) continue;
     const Result<MappedFile> file = MappedFile::open(path, true);
     if (!file.ok()) continue;
-    const Header& header = (*file).view().header();
-    if (header.detached.load() == 0 && processIsAlive(header.osPid, header.startTicks)) continue;
-    dead_.push_back(path);
+    const View& view = (*file).view();
+    if (view.header().detached.load() == 0 && processIsAlive(view.header().osPid, view.header().startTicks)) continue;
+    found.emplace_back(lastStampOf(view), path);
   }
+  // A folder of shared memory lists its newest file first.
+  std::sort(found.begin(), found.end());
+  for (auto& [stamp, path] : found) dead_.push_back(std::move(path));
+}
+
+std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
+  findDead();
   std::uint64_t held = 0;
   std::size_t kept = dead_.size();
   while (kept > 0) {

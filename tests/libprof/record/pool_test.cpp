@@ -109,6 +109,27 @@ TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreWhole) {
   EXPECT_FALSE(std::filesystem::exists(recordingDir() / "snapshot"));
 }
 
+TEST_F(PoolTest, OfEndedProcessesTheOneThatRecordedLastIsKept) {
+  constexpr std::uint64_t kProcesses = 5;
+  RecordingOptions options;
+  options.poolBytes = options.maxPoolBytes = 4 * recording::kSegmentBytes;
+  options.flightRecorder = true;
+  ASSERT_OK(createRecording(recordingDir(), options));
+  for (std::uint64_t n = 0; n < kProcesses; ++n) {
+    ASSERT_EQ(inChild([&] {
+                lacunaAttach(recordingDir().c_str());
+                markNumbers(n, n + 1);
+              }),
+              0);
+  }
+  FlightTrimmer trimmer(recordingDir());
+  EXPECT_EQ(trimmer.trim(4 * recording::kSegmentBytes), kProcesses - 1);
+  finish();
+  const auto marks = Trace(trace()).rows<Mark>();
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(marks[0].payload, kProcesses - 1);
+}
+
 TEST_F(PoolTest, RangesMeetTheirOwnBeginningsAcrossAGap) {
   begin(4 * recording::kSegmentBytes, false);
   auto drainer = Drainer::create(recordingDir(), trace());

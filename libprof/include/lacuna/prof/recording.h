@@ -150,11 +150,14 @@ Result<DrainStats> snapshot(const std::filesystem::path& directory, const std::f
 class FlightTrimmer {
  public:
   explicit FlightTrimmer(std::filesystem::path directory) : directory_(std::move(directory)) {}
-  /// Deletes what processes left that were found to have ended, those found first, until the rest holds at most
-  /// `bytes` of events; the last one stays in any case. Returns the events that are gone.
+  /// Deletes what processes left that were found to have ended until the rest holds at most `bytes` of events; the last
+  /// one stays in any case. Those found first go first, and of those found together the one whose last event is oldest.
+  /// Returns the events that are gone.
   std::uint64_t trim(std::uint64_t bytes);
 
  private:
+  void findDead();
+
   std::filesystem::path directory_;
   std::vector<std::filesystem::path> dead_;
 };
