@@ -7,6 +7,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCounters.h>
 #include <nvtx3/nvToolsExtMem.h>
+#include <nvtx3/nvToolsExtMemCudaRt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSemanticsTime.h>
 #include <stddef.h>
@@ -149,6 +150,28 @@ static void displaced(nvtxDomainHandle_t domain) {
   nvtxMarkPayload(domain, both, 2);
   both[1].payload = tooMany;
   nvtxMarkPayload(domain, both, 2);
+}
+
+/* Numbers of 128 bits, as their halves: the compiler need not have them. */
+typedef struct Wide {
+  uint64_t least[2], minusOne[2], most[2];
+  uint64_t list[2][2];
+} Wide;
+
+static void wide(nvtxDomainHandle_t domain) {
+  const nvtxPayloadSchemaEntry_t entries[] = {
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT128, "least", NULL, 0, offsetof(Wide, least), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT128, "minus_one", NULL, 0, offsetof(Wide, minusOne), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT128, "most", NULL, 0, offsetof(Wide, most), NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT128, "list", NULL, 2, offsetof(Wide, list),
+       NULL, NULL}};
+  const uint64_t id = schemaOf(domain, "wide", entries, 4, sizeof(Wide));
+  const Wide value = {{0, 1ull << 63}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX, UINT64_MAX}, {{0, 1}, {0, 0}}};
+  const nvtxPayloadData_t data = {id, sizeof value, &value};
+  nvtxMarkPayload(domain, &data, 1);
+  const uint64_t bare[2] = {1, 2};
+  const nvtxPayloadData_t plain = {NVTX_PAYLOAD_ENTRY_TYPE_UINT128, sizeof bare, bare};
+  nvtxMarkPayload(domain, &plain, 1);
 }
 
 static int64_t nowOf(clockid_t clock) {
@@ -299,14 +322,72 @@ static void memory(nvtxDomainHandle_t domain, char* room) {
   nvtxMemHeapUnregister(domain, pool);
 }
 
+static void cudaPermissions(nvtxDomainHandle_t domain, char* room) {
+  const cudaStream_t stream = (cudaStream_t)0x77;
+  const nvtxMemPermissionsHandle_t process = nvtxMemCudaGetProcessWidePermissions(domain);
+  const nvtxMemPermissionsHandle_t third = nvtxMemCudaGetDeviceWidePermissions(domain, 3);
+  nvtxMemCudaSetPeerAccess(domain, process, NVTX_MEM_CUDA_PEER_ALL_DEVICES, NVTX_MEM_PERMISSIONS_REGION_FLAGS_NONE);
+  nvtxMemCudaSetPeerAccess(domain, third, 0, NVTX_MEM_PERMISSIONS_REGION_FLAGS_READ);
+  const nvtxMemVirtualRangeDesc_t ranges[2] = {{16, room}, {32, room + 64}};
+  nvtxMemMarkInitializedBatch_t batch = {0};
+  batch.extCompatID = NVTX_EXT_COMPATID_MEM;
+  batch.structSize = sizeof batch;
+  batch.regionType = NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
+  batch.regionDescCount = 2;
+  batch.regionDescElementSize = sizeof ranges[0];
+  batch.regionDescElements = ranges;
+  nvtxMemCudaMarkInitialized(domain, stream, 0, &batch);
+  batch.regionType = NVTX_MEM_TYPE_UNKNOWN;
+  nvtxMemCudaMarkInitialized(domain, stream, 0, &batch);
+  nvtxMemCudaMarkInitialized(domain, stream, 0, NULL);
+}
+
+static void cudaArrays(nvtxDomainHandle_t domain) {
+  const nvtxMemCudaArrayRangeDesc_t ranges[2] = {
+      {NVTX_EXT_COMPATID_MEM, sizeof ranges[0], 0, (cudaArray_t)0x1000, {0, 0, 0}, {64, 32, 1}},
+      {NVTX_EXT_COMPATID_MEM, sizeof ranges[0], 0, (cudaArray_t)0x2000, {8, 0, 0}, {16, 1, 1}}};
+  nvtxMemRegionHandle_t handles[2] = {0};
+  nvtxMemRegionsRegisterBatch_t batch = {0};
+  batch.extCompatID = NVTX_EXT_COMPATID_MEM;
+  batch.structSize = sizeof batch;
+  batch.regionType = NVTX_MEM_TYPE_CUDA_ARRAY;
+  batch.regionCount = 2;
+  batch.regionDescElementSize = sizeof ranges[0];
+  batch.regionDescElements = ranges;
+  batch.regionHandleElementsOut = handles;
+  nvtxMemRegionsRegister(domain, &batch);
+  nvtxMemMarkInitializedBatch_t initialized = {0};
+  initialized.extCompatID = NVTX_EXT_COMPATID_MEM;
+  initialized.structSize = sizeof initialized;
+  initialized.regionType = NVTX_MEM_TYPE_CU_ARRAY;
+  initialized.regionDescCount = 1;
+  initialized.regionDescElementSize = sizeof ranges[0];
+  initialized.regionDescElements = &ranges[1];
+  nvtxMemCudaMarkInitialized(domain, NULL, 0, &initialized);
+  nvtxMemRegionRef_t gone[2];
+  gone[0].handle = handles[0];
+  gone[1].handle = handles[1];
+  nvtxMemRegionsUnregisterBatch_t ended = {0};
+  ended.extCompatID = NVTX_EXT_COMPATID_MEM;
+  ended.structSize = sizeof ended;
+  ended.refType = NVTX_MEM_REGION_REF_TYPE_HANDLE;
+  ended.refCount = 2;
+  ended.refElementSize = sizeof gone[0];
+  ended.refElements = gone;
+  nvtxMemRegionsUnregister(domain, &ended);
+}
+
 int main(void) {
   static char room[4096];
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("corners");
   nested(domain);
   unions(domain);
   displaced(domain);
+  wide(domain);
   deferred(domain);
   memory(domain, room);
+  cudaPermissions(domain, room);
+  cudaArrays(domain);
   nvtxResourceAttributes_t resource = {0};
   resource.version = NVTX_VERSION;
   resource.size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE;

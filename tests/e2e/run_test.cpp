@@ -138,27 +138,57 @@ TEST_F(RunTest, FollowsOffsetsAndLengthsThatLieElsewhere) {
   EXPECT_NE(texts[7].find("payload of 16 bytes"), std::string::npos) << "more than there is: " << texts[7];
 }
 
+TEST_F(RunTest, NumbersOf128BitsAreWhole) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const Reader reader = trace();
+  const auto texts = *reader.column<&prof::Mark::text>();
+  ASSERT_GE(texts.size(), 10u);
+  EXPECT_EQ(reader.text(texts[8]),
+            "least=-170141183460469231731687303715884105728 minus_one=-1 "
+            "most=340282366920938463463374607431768211455 list=[18446744073709551616,0]");
+  EXPECT_EQ(reader.text(texts[9]), "36893488147419103233") << "a payload of nothing else";
+}
+
+/// "name text" of each mark of a category, and what it points to.
+std::vector<std::pair<std::string, std::uint64_t>> marksOf(const Reader& reader, const std::string& category) {
+  const auto marks = *reader.table<prof::Mark>();
+  std::vector<std::pair<std::string, std::uint64_t>> told;
+  for (std::size_t i = 0; i < marks.name.size(); ++i) {
+    if (reader.text(marks.category[i]) != category) continue;
+    told.emplace_back(std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])),
+                      marks.payload[i]);
+  }
+  return told;
+}
+
+TEST_F(RunTest, RegionsOfCudaArraysAreMarks) {
+  ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
+  const std::vector<std::pair<std::string, std::uint64_t>> expected{{"register offset=0,0,0 extent=64,32,1", 0x1000},
+                                                                    {"register offset=8,0,0 extent=16,1,1", 0x2000},
+                                                                    {"unregister offset=0,0,0 extent=64,32,1", 0x1000},
+                                                                    {"unregister offset=8,0,0 extent=16,1,1", 0x2000}};
+  EXPECT_EQ(marksOf(trace(), "memory array"), expected);
+}
+
 TEST_F(RunTest, MemoryPermissionsAreMarks) {
   ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
   const Reader reader = trace();
-  const auto marks = *reader.table<prof::Mark>();
   const auto allocations = *reader.table<prof::Allocation>();
-  std::vector<std::string> told;
-  for (std::size_t i = 0; i < marks.name.size(); ++i) {
-    if (reader.text(marks.category[i]) != "memory permissions") continue;
-    told.push_back(std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])));
-    if (reader.text(marks.name[i]) == "assign") {
-      EXPECT_EQ(marks.payload[i], allocations.address[0]);
-    }
-  }
-  const std::vector<std::string> expected{"create of=1 excludes=write",
-                                          "assign of=1 access=read,atomic",
-                                          "assign of=process access=none",
-                                          "bind of=1 scope=thread strict=write",
-                                          "unbind scope=thread",
-                                          "reset of=1",
-                                          "destroy of=1"};
-  EXPECT_EQ(told, expected);
+  const std::uint64_t room = allocations.address[0];
+  const std::vector<std::pair<std::string, std::uint64_t>> expected{
+      {"create of=1 excludes=write", 0},
+      {"assign of=1 access=read,atomic", room},
+      {"assign of=process access=none", room},
+      {"bind of=1 scope=thread strict=write", 0},
+      {"unbind scope=thread", 0},
+      {"reset of=1", 0},
+      {"destroy of=1", 0},
+      {"peer access of=cuda peer=all access=none", 0},
+      {"peer access of=cuda:3 peer=0 access=read", 0},
+      {"initialized bytes=16 stream=119", room},
+      {"initialized bytes=32 stream=119", room + 64},
+      {"initialized offset=8,0,0 extent=16,1,1 stream=0", 0x2000}};
+  EXPECT_EQ(marksOf(reader, "memory permissions"), expected);
 }
 
 TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {

@@ -27,5 +27,6 @@ void installPayloads(intptr_t* slots, std::size_t count);
 void installDeferred(intptr_t* slots, std::size_t count);
 void installCounters(intptr_t* slots, std::size_t count);
 void installMemory(intptr_t* slots, std::size_t count);
+void installMemoryPermissions(intptr_t* slots, std::size_t count);
 
 }  // namespace lacuna::collector::nvtx

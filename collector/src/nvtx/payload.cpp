@@ -38,6 +38,40 @@ void appendNumber(std::string& out, std::uint64_t type, std::uint64_t bits) {
   out += digits;
 }
 
+/// Not every compiler has a number of 128 bits, so it is divided by hand.
+void appendWide(std::string& out, bool isSigned, const unsigned char* at) {
+  std::uint64_t low = 0, high = 0;
+  std::memcpy(&low, at, sizeof low);
+  std::memcpy(&high, at + sizeof low, sizeof high);
+  if (isSigned && high >> 63 != 0) {
+    out += '-';
+    low = ~low + 1;
+    high = ~high + (low == 0 ? 1 : 0);
+  }
+  std::uint64_t parts[] = {high >> 32, high & 0xffffffff, low >> 32, low & 0xffffffff};
+  char digits[40];
+  std::size_t first = sizeof digits;
+  do {
+    std::uint64_t rest = 0;
+    for (std::uint64_t& part : parts) {
+      const std::uint64_t value = rest << 32 | part;
+      part = value / 10;
+      rest = value % 10;
+    }
+    digits[--first] = static_cast<char>('0' + rest);
+  } while ((parts[0] | parts[1] | parts[2] | parts[3]) != 0);
+  out.append(digits + first, sizeof digits - first);
+}
+
+/// As it stands in the payload, where a number can be wider than what readNumber() gives.
+void appendNumberAt(std::string& out, std::uint64_t type, const unsigned char* at) {
+  if (type == NVTX_PAYLOAD_ENTRY_TYPE_INT128 || type == NVTX_PAYLOAD_ENTRY_TYPE_UINT128) {
+    appendWide(out, type == NVTX_PAYLOAD_ENTRY_TYPE_INT128, at);
+  } else {
+    appendNumber(out, type, readNumber(type, at));
+  }
+}
+
 void appendEnum(std::string& out, const Schema& schema, std::uint64_t value) {
   std::uint64_t left = value;
   bool first = true;
@@ -278,7 +312,8 @@ class Walk {
   bool number(const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64]) {
     const std::size_t size = sizeOfType(entry.type);
     if (!has(size)) return false;
-    const std::uint64_t bits = readNumber(entry.type, data_ + at_);
+    const unsigned char* at = data_ + at_;
+    const std::uint64_t bits = readNumber(entry.type, at);
     if (index < 64) seen[index] = bits;
     at_ += size;
     noteForNccl(entry, bits);
@@ -295,7 +330,7 @@ class Walk {
       show(entry, registered != nullptr ? std::string_view(registered->words()) : std::string_view());
     } else {
       label(entry);
-      appendNumber(out_.text, entry.type, bits);
+      appendNumberAt(out_.text, entry.type, at);
     }
     return true;
   }
@@ -343,7 +378,7 @@ class Walk {
       if (i != 0) out_.text += ',';
       const SchemaEntry bare{};
       if (nested == nullptr) {
-        appendNumber(out_.text, entry.type, readNumber(entry.type, data_ + at_));
+        appendNumberAt(out_.text, entry.type, data_ + at_);
       } else if (!group(*nested, bare, depth)) {
         return false;
       }
@@ -441,7 +476,7 @@ void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t s
     out.text.append(reinterpret_cast<const char*>(data), strnlen(reinterpret_cast<const char*>(data), most));
   } else if (const auto bytes = sizeOfType(type); bytes != 0 && bytes <= size) {
     if (!out.text.empty()) out.text += ' ';
-    appendNumber(out.text, type, readNumber(type, data));
+    appendNumberAt(out.text, type, data);
   } else {
     showSize(out, size);
   }

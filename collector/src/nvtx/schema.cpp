@@ -254,7 +254,7 @@ std::uint64_t readNumber(std::uint64_t type, const unsigned char* at) {
     case 4:
       return isSigned ? static_cast<std::uint64_t>(load<std::int32_t>(at)) : load<std::uint32_t>(at);
     default:
-      return load<std::uint64_t>(at);  // of a 128-bit number the low half
+      return load<std::uint64_t>(at);
   }
 }
 
