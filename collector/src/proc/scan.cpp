@@ -108,11 +108,13 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
 void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
                  std::vector<PerfRecord>& into) {
   thread.pid = pid;
-  thread.startNs = startNs;
-  // A forked child runs what its parent runs until it says otherwise.
   if (const auto known = threads_.find(parent); pid == tid && known != threads_.end()) {
+    // A forked child runs what its parent runs until it says otherwise.
     thread.program = known->second.program;
+    // Hundredths of a second, which is what a process knows its own beginning in, may put it before its parent's.
+    startNs = std::max(startNs, known->second.startNs);
   }
+  thread.startNs = startNs;
   into.push_back(recordOf(Kind::Fork, pid, tid, startNs));
   into.back().parentPid = parent;
 }
@@ -147,7 +149,7 @@ void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name
   std::string program = programOf(pid);
   if (fresh) begin(thread, pid, pid, parent, startNs, into);
   if (fresh || name != thread.name || program != thread.program) {
-    into.push_back(recordOf(Kind::Comm, pid, pid, startNs));
+    into.push_back(recordOf(Kind::Comm, pid, pid, std::max(startNs, thread.startNs)));
     into.back().text = name;
     into.back().exec = program != thread.program;
   }

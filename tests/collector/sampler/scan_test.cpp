@@ -75,6 +75,17 @@ TEST(Scan, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
   EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.parent(), 0u), Pair(family.child(), family.parent())));
 }
 
+TEST(Scan, PutsNobodyBeforeItsParent) {
+  const Family family;
+  ASSERT_GT(family.child(), 0u);
+  Scan scan(family.parent(), true);
+  std::vector<PerfRecord> records;
+  const prof::TimeNs parentNs = nowNs();
+  scan.meet(family.parent(), 0, "parent", parentNs, records);
+  scan.meet(family.child(), family.parent(), "child", parentNs - 9'000'000, records);
+  for (const PerfRecord& record : records) EXPECT_GE(record.timeNs, parentNs) << record.pid;
+}
+
 TEST(Scan, LeavesOutWhatIsNotOfTheProgram) {
   const Family family;
   ASSERT_GT(family.child(), 0u);
