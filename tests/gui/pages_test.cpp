@@ -3,7 +3,9 @@
 #include <QAbstractItemModelTester>
 #include <QAccessible>
 #include <QApplication>
+#include <QCheckBox>
 #include <QClipboard>
+#include <QDialog>
 #include <QFile>
 #include <QFileInfo>
 #include <QImage>
@@ -425,6 +427,36 @@ class PagesTest : public QObject {
     QTRY_VERIFY(window_->memory()->isVisible());
     QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
                  std::optional(window_->findings().analysis->memory.peakAtNs));
+  }
+
+  void whatPagesOfferIsACommandToo() {
+    const bool before = window_->steps()->longestFirst()->isChecked();
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    auto* input = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(input, QStringLiteral("longest first"));
+    QTest::keyClick(input, Qt::Key_Return);
+    QTRY_COMPARE(window_->page(), QStringLiteral("steps"));
+    QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
+    window_->steps()->longestFirst()->setChecked(before);
+  }
+
+  void theKeysFitASmallScreen() {
+    QTest::keyClick(window_.get(), Qt::Key_Question);
+    QDialog* help = nullptr;
+    QTRY_VERIFY((help = window_->findChild<QDialog*>()) != nullptr);
+    QVERIFY(help->sizeHint().height() <= 640);
+    QVERIFY(help->sizeHint().width() <= 1240);
+    help->close();
+  }
+
+  void memoryDataIsThatOfTheListInFront() {
+    show("memory");
+    QVERIFY(window_->memory()->showTab(QStringLiteral("edits")));
+    QVERIFY(window_->pageCsv().startsWith(QStringLiteral("Held by,")));
+    QVERIFY(window_->memory()->showTab(QStringLiteral("alive")));
+    QVERIFY(window_->pageCsv().startsWith(QStringLiteral("Tensor,")));
   }
 
   void everyPageHasAKey() {

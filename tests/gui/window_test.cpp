@@ -12,6 +12,7 @@
 #include <QSignalSpy>
 #include <QSlider>
 #include <QStandardPaths>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QWheelEvent>
@@ -470,6 +471,48 @@ class WindowTest : public QObject {
     QVERIFY(arranged.wait());
     QCOMPARE(model.rowCount(), 11);
     QVERIFY(model.csv().startsWith(QStringLiteral("Name,Size\nrow 99,99\n")));
+  }
+
+  void aFilterTakenAwaySortsNothing() {
+    TableModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    TableColumn names{QStringLiteral("Name")};
+    TableColumn sizes{QStringLiteral("Size"), TableColumn::Kind::Bytes};
+    for (int i = 0; i < 100; ++i) {
+      names.texts.push_back(i % 2 ? QStringLiteral("odd") : QStringLiteral("even"));
+      sizes.numbers.push_back(i);
+    }
+    sizes.bar = true;
+    model.setTable({names, sizes});
+    QSignalSpy arranged(&model, &TableModel::arranged);
+    model.sort(1, Qt::DescendingOrder);
+    QVERIFY(arranged.wait());
+    model.setFilter(QStringLiteral("odd"));
+    QVERIFY(arranged.wait());
+    QCOMPARE(model.rowCount(), 50);
+    QCOMPARE(model.sourceRow(1), std::size_t{97});
+    arranged.clear();
+    model.setFilter({});
+    QCOMPARE(arranged.count(), 1);  // at once: the order is still there
+    QCOMPARE(model.rowCount(), 100);
+    QCOMPARE(model.sourceRow(1), std::size_t{98});
+    QCOMPARE(model.index(0, 0).data(TableModel::kShareRole).toDouble(), 1.0);
+    QCOMPARE(model.index(99, 0).data(TableModel::kShareRole).toDouble(), 0.0);
+    model.sort(-1, Qt::AscendingOrder);
+    QCOMPARE(arranged.count(), 2);
+    QCOMPARE(model.sourceRow(1), std::size_t{1});
+  }
+
+  void keysGoToWhatAPageIsAbout() {
+    openAnalysed();
+    view()->setFocus();
+    for (const QString& page : window_->pageNames()) {
+      window_->showPage(page);
+      QVERIFY2(window_->focusWidget() != nullptr, qPrintable(page));
+      QVERIFY2(qobject_cast<QLineEdit*>(window_->focusWidget()) == nullptr, qPrintable(page));
+    }
+    window_->showPage(QStringLiteral("kernels"));
+    QCOMPARE(window_->focusWidget(), static_cast<QWidget*>(window_->kernels()->table()));
   }
 
   void viewsOfLongTablesLearnOfRowsAsTheyScroll() {

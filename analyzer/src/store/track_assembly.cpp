@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 
@@ -23,6 +24,30 @@ void sortTracks(TrackGroup& group) {
     const auto key = [&](const Track& t) { return std::tuple(~busiest[owner(t)], owner(t), t.kind); };
     return key(a) < key(b);
   });
+}
+
+/// Counters of the instrumented runtime go by the names of its schema; people read these, with units.
+struct KnownCounter {
+  std::string_view name, label, unit;
+};
+constexpr std::array<KnownCounter, 3> kKnownCounters{{{"lacuna.rt.loader.queue_depth", "batches ready", ""},
+                                                      {"lacuna.rt.loader.cpu_time", "loader CPU time", "ns"},
+                                                      {"lacuna.rt.queue.depth", "executions waiting", ""}}};
+
+std::unordered_map<std::uint32_t, prof::Thread> threadRows(const Store& store) {
+  std::unordered_map<std::uint32_t, prof::Thread> threads;
+  for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
+    const auto row = store.row<prof::Thread>(i);
+    threads[row.id.value] = row;
+  }
+  return threads;
+}
+
+/// A recording that goes on has not said yet who its threads are.
+std::string threadLabel(const Store& store, std::uint32_t id, const prof::Thread& thread) {
+  const std::string_view name = store.text(thread.name);
+  if (!name.empty()) return std::string(name);
+  return thread.id ? fmt::format("thread {}", thread.osTid) : fmt::format("thread #{}", id);
 }
 
 }  // namespace
@@ -48,6 +73,7 @@ Track& TrackAssembly::memory(std::uint32_t device, std::uint32_t role) {
 }
 
 void TrackAssembly::describeCounters() {
+  auto threads = threadRows(store_);
   for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
     const auto row = store_.row<prof::CounterTrack>(i);
     Track& counter = track(TrackKind::Counter, row.id.value);
@@ -57,6 +83,16 @@ void TrackAssembly::describeCounters() {
     counter.counterTrack = row.id;
     counter.label = store_.text(row.name);
     counter.unit = store_.text(row.unit);
+    const auto known = std::find_if(kKnownCounters.begin(), kKnownCounters.end(),
+                                    [&](const KnownCounter& k) { return k.name == counter.label; });
+    if (known != kKnownCounters.end()) {
+      counter.label = known->label;
+      if (counter.unit.empty()) counter.unit = known->unit;
+    }
+    if (!row.thread) continue;
+    const prof::Thread& thread = threads[row.thread.value];
+    if (!counter.process) counter.process = thread.process;
+    counter.label += " · " + threadLabel(store_, row.thread.value, thread);
   }
 }
 
@@ -126,20 +162,13 @@ void TrackAssembly::nameGroups() {
 }
 
 void TrackAssembly::placeThreads() {
-  std::unordered_map<std::uint32_t, prof::Thread> threads;
-  for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
-    const auto row = store_.row<prof::Thread>(i);
-    threads[row.id.value] = row;
-  }
+  auto threads = threadRows(store_);
   for (const TrackKind kind : {TrackKind::Ranges, TrackKind::Calls}) {
     forEach(kind, [&](std::uint32_t id, Track& track) {
       const prof::Thread& thread = threads[id];
       track.thread = prof::ThreadId(id);
       track.process = thread.process;
-      const std::string_view name = store_.text(thread.name);
-      // A recording that goes on has not said yet who its threads are.
-      const std::string number = thread.id ? fmt::format("thread {}", thread.osTid) : fmt::format("thread #{}", id);
-      track.label = name.empty() ? number : std::string(name);
+      track.label = threadLabel(store_, id, thread);
       if (kind == TrackKind::Calls) track.label += " · calls";
       processGroup(thread.process.value).tracks.push_back(std::move(track));
     });

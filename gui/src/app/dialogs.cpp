@@ -6,12 +6,15 @@
 #include <QCoreApplication>
 #include <QDialog>
 #include <QGridLayout>
+#include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
 #include <QVBoxLayout>
+#include <utility>
+#include <vector>
 
 namespace lacuna::gui {
 
@@ -42,65 +45,97 @@ class ListKeys : public QObject {
   QListWidget* list_;
 };
 
+using Keys = std::vector<std::pair<QString, QString>>;
+
+Keys timelineKeys() {
+  return {{tr("W  S,  Ctrl+wheel"), tr("closer, farther, at the cursor")},
+          {tr("A  D,  ←  →,  drag"), tr("earlier, later")},
+          {tr("↑  ↓,  Page Up  Page Down,  wheel"), tr("scroll the tracks")},
+          {tr("F"), tr("zoom to what is selected, or show everything")},
+          {tr("Home  End"), tr("the whole trace, its end")},
+          {tr("Alt+←  Alt+→,  Backspace"), tr("where the view was before, and forth")},
+          {tr("drag on the ruler,  Shift+drag"), tr("select a stretch and see its sums")},
+          {tr(".  ,"), tr("next and previous event of the same lane")},
+          {tr("Shift+↑  Shift+↓"), tr("what lies above and below, in other tracks too")},
+          {tr("]  ["), tr("into and out of a nested range")},
+          {tr("C  P"), tr("collapse, pin the track of the selected event")},
+          {tr("L"), tr("jump between a launch and its kernel")},
+          {tr("B  N"), tr("set or clear a bookmark, write a note on it")},
+          {tr("Ctrl+click"), tr("measure from the selected event to this one")},
+          {tr("Enter  Shift+Enter"), tr("next and previous event found")},
+          {tr("Esc"), tr("forget the selection")}};
+}
+
+Keys otherKeys() {
+  return {{tr("Ctrl+O"), tr("open a trace")},
+          {tr("Ctrl+F"), tr("find events by name")},
+          {tr("Ctrl+1 … Ctrl+9"), tr("pages")},
+          {tr("Ctrl+P"), tr("every command by name")},
+          {tr("Ctrl+D"), tr("dark or light")},
+          {tr("Ctrl+Shift+C  Ctrl+Shift+S"), tr("copy or save a picture of the page")},
+          {tr("Ctrl+E"), tr("save the page's data")},
+          {tr("Ctrl+C  in a table"), tr("copy the selected rows")},
+          {tr("Enter  in a table"), tr("show on the timeline")},
+          {tr("↑  ↓  Enter  on steps"), tr("choose a step, show it on the timeline")},
+          {tr("←  →  Enter  on the memory curve"), tr("previous, next allocation, show it")},
+          {tr("W  S  Home  on the memory curve"), tr("closer, farther, all of it")},
+          {tr("↑ ↓ ← →  on the flame graph"), tr("walk the stacks")},
+          {tr("Enter  Backspace  on the flame graph"), tr("look into a stack, back out")},
+          {tr("Ctrl+Enter  on SQL"), tr("run the statement")},
+          {tr("Ctrl+Q"), tr("leave")}};
+}
+
+QWidget* keyTable(const QString& title, const Keys& keys, QWidget* parent) {
+  auto* table = new QWidget(parent);
+  auto* grid = new QGridLayout(table);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(22);
+  grid->setVerticalSpacing(7);
+  auto* heading = new QLabel(title, table);
+  heading->setObjectName(QStringLiteral("heading"));
+  grid->addWidget(heading, 0, 0, 1, 2);
+  int row = 1;
+  for (const auto& [key, what] : keys) {
+    auto* left = new QLabel(key, table);
+    left->setStyleSheet(QStringLiteral("font-weight: bold;"));
+    auto* right = new QLabel(what, table);
+    right->setObjectName(QStringLiteral("dim"));
+    grid->addWidget(left, row, 0);
+    grid->addWidget(right, row++, 1);
+  }
+  return table;
+}
+
 }  // namespace
 
 void showKeyHelp(QWidget* parent) {
   auto* dialog = new QDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Keys"));
-  auto* grid = new QGridLayout(dialog);
-  grid->setContentsMargins(24, 20, 28, 22);
-  grid->setHorizontalSpacing(28);
-  grid->setVerticalSpacing(7);
-  const std::pair<QString, QString> keys[] = {
-      {tr("W  S  or  Ctrl+wheel"), tr("closer, farther, at the cursor")},
-      {tr("A  D  or  ←  →"), tr("earlier, later")},
-      {tr("↑  ↓  Page Up  Page Down  wheel"), tr("scroll the tracks")},
-      {tr("F"), tr("zoom to what is selected, or show everything")},
-      {tr("Home  End"), tr("the whole trace, its end")},
-      {tr("Alt+←  Alt+→  Backspace"), tr("where the view was before, and forth")},
-      {tr("drag on the ruler, Shift+drag"), tr("select a stretch and see its sums")},
-      {tr(".  ,"), tr("next and previous event of the same lane")},
-      {tr("Shift+↑  Shift+↓"), tr("select what lies above and below, in other tracks too")},
-      {tr("]  ["), tr("into and out of a nested range")},
-      {tr("C  P"), tr("collapse and pin the track of the selected event")},
-      {tr("L"), tr("jump between a launch and its kernel")},
-      {tr("B  N"), tr("set a bookmark or take it away, write a note on it")},
-      {tr("Ctrl+click"), tr("measure from the selected event to this one")},
-      {tr("Ctrl+F,  Enter,  Shift+Enter"), tr("search, next, previous")},
-      {tr("Ctrl+1 … Ctrl+9"), tr("pages")},
-      {tr("Ctrl+P"), tr("every command by name")},
-      {tr("Ctrl+C  in a table"), tr("copy the selected rows")},
-      {tr("Ctrl+Shift+C  Ctrl+Shift+S  Ctrl+E"), tr("copy or save the page as a picture, save its data")},
-      {tr("Ctrl+Enter  on SQL"), tr("run the statement")},
-      {tr("↑ ↓ ← →  Enter  Backspace  on the flame graph"), tr("walk the stacks, look into one, back out")},
-      {tr("← →  on the memory curve"), tr("to the previous and next allocation")},
-      {tr("Esc"), tr("forget the selection")}};
-  int row = 0;
-  for (const auto& [key, what] : keys) {
-    auto* left = new QLabel(key, dialog);
-    left->setObjectName(QStringLiteral("heading"));
-    left->setStyleSheet(QStringLiteral("font-size: 13px;"));
-    grid->addWidget(left, row, 0);
-    grid->addWidget(new QLabel(what, dialog), row++, 1);
-  }
+  auto* across = new QHBoxLayout(dialog);
+  across->setContentsMargins(24, 18, 24, 20);
+  across->setSpacing(40);
+  across->addWidget(keyTable(tr("On the timeline"), timelineKeys(), dialog), 0, Qt::AlignTop);
+  across->addWidget(keyTable(tr("Everywhere, and on other pages"), otherKeys(), dialog), 0, Qt::AlignTop);
   dialog->show();
 }
 
 void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
   auto* dialog = new QDialog(parent, Qt::Popup);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAccessibleName(tr("Commands"));
   auto* down = new QVBoxLayout(dialog);
   down->setContentsMargins(8, 8, 8, 8);
   auto* input = new QLineEdit(dialog);
   input->setPlaceholderText(tr("Type a command"));
+  input->setAccessibleName(tr("Command"));
   auto* list = new QListWidget(dialog);
   list->setAccessibleName(tr("Commands"));
   down->addWidget(input);
   down->addWidget(list);
   for (QAction* action : actions) {
     if (action->isSeparator() || action->menu() || !action->isEnabled()) continue;
-    QString words = action->text().remove(QLatin1Char('&'));
+    QString words = action->text().remove(QLatin1Char('&')).replace(QLatin1Char('\t'), QStringLiteral("   "));
     if (!action->shortcut().isEmpty())
       words += QStringLiteral("   ") + action->shortcut().toString(QKeySequence::NativeText);
     auto* item = new QListWidgetItem(words, list);

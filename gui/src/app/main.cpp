@@ -5,19 +5,47 @@
 #include <QLocale>
 #include <QTextStream>
 #include <QTranslator>
+#include <algorithm>
 #include <optional>
 
 #include "app/main_window.h"
 #include "app/screenshot.h"
 
+namespace {
+
+/// Pictures are taken, and help is given, without a display.
+bool needsWindow(int argc, char** argv) {
+  return std::none_of(argv + 1, argv + argc, [](const char* argument) {
+    const QByteArray text(argument);
+    return text.startsWith("--screenshot") || text.startsWith("--help") || text == "-h" || text == "--version" ||
+           text == "-v";
+  });
+}
+
+/// Chooses where Qt draws, before it looks for itself: where it finds no display it ends the program with an abort.
+bool choosePlatform(int argc, char** argv) {
+  if (!qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) return true;
+  if (!needsWindow(argc, argv)) return qputenv("QT_QPA_PLATFORM", "offscreen");
+  return !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+}
+
+/// The offscreen platform says of each window that it keeps no size limits; nobody who takes a picture need know.
+QtMessageHandler printMessage = nullptr;
+void printButConfessions(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+  if (!message.startsWith(QLatin1String("This plugin does not support"))) printMessage(type, context, message);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace lacuna::gui;
-  // Pictures are taken without a display; the choice must be made before Qt looks for one.
-  for (int i = 1; i < argc; ++i) {
-    if (QByteArray(argv[i]).startsWith("--screenshot") && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
-      qputenv("QT_QPA_PLATFORM", "offscreen");
-    }
+  if (!choosePlatform(argc, argv)) {
+    QTextStream(stderr)
+        << "lacuna-gui: there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). Remedy: start "
+           "it in a desktop session or with ssh -X, or take a picture with --screenshot out.png\n";
+    return 1;
   }
+  printMessage = qInstallMessageHandler(printButConfessions);
   QApplication app(argc, argv);
   QCoreApplication::setOrganizationName(QStringLiteral("lacuna"));
   QCoreApplication::setApplicationName(QStringLiteral("lacuna-gui"));

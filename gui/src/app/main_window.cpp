@@ -4,31 +4,24 @@
 
 #include <QApplication>
 #include <QCheckBox>
-#include <QClipboard>
-#include <QCryptographicHash>
 #include <QDragEnterEvent>
-#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QFontMetrics>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMenuBar>
 #include <QMimeData>
-#include <QPainter>
 #include <QScreen>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
-#include <QSvgGenerator>
 #include <QTabBar>
 #include <QVBoxLayout>
 
-#include "app/dialogs.h"
 #include "app/live_follower.h"
 #include "app/loader.h"
 #include "app/query_runner.h"
+#include "app/session.h"
 #include "app/style.h"
 #include "models/analysis_tables.h"
 #include "timeline/text.h"
@@ -48,7 +41,6 @@ namespace lacuna::gui {
 namespace {
 constexpr int kRecentKept = 8;
 constexpr qint64 kAnalysisPause = 4;  // times as long as an analysis takes
-constexpr int kMessageMs = 5000;
 }  // namespace
 
 MainWindow::MainWindow(QWidget* parent)
@@ -83,7 +75,11 @@ MainWindow::MainWindow(QWidget* parent)
   }
   setCentralWidget(states_);
   makePages();
-  connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
+  connect(tabs_, &QTabBar::currentChanged, this, [this](int index) {
+    pages_->setCurrentIndex(index);
+    // Keys go to what the page is about, unless it is the tabs that are walked through.
+    if (!tabs_->hasFocus()) pages_->currentWidget()->setFocus();
+  });
 
   summary_ = new QLabel(this);
   warnings_ = new QLabel(this);
@@ -208,15 +204,6 @@ void MainWindow::playChange(const QString& change) {
   overview_->playChange(change);
 }
 
-void MainWindow::fillRecent() {
-  recentMenu_->clear();
-  for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
-    recentMenu_->addAction(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480), this,
-                           [this, path] { openFile(path); });
-  }
-  recentMenu_->setEnabled(!recentMenu_->isEmpty());
-}
-
 void MainWindow::findOnTimeline(const QString& name) {
   showPage(QStringLiteral("timeline"));
   timeline_->search()->setText(name);
@@ -226,60 +213,6 @@ void MainWindow::findOnTimeline(const QString& name) {
 void MainWindow::addPage(const QString& name, const QString& title, QWidget* page) {
   pages_->addWidget(page);
   tabs_->setTabData(tabs_->addTab(title), name);
-}
-
-void MainWindow::makeMenus() {
-  QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
-  recentMenu_ = file->addMenu(tr("Open &recent"));
-  connect(recentMenu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
-  fillRecent();
-  file->addAction(tr("&Compare with…"), this, [this] {
-    showPage(QStringLiteral("compare"));
-    compare_->choose();
-  });
-  file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this, &MainWindow::savePicture);
-  file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this, &MainWindow::copyPicture);
-  file->addAction(tr("Save &data of the page…"), QKeySequence(Qt::CTRL | Qt::Key_E), this, &MainWindow::saveData);
-  file->addSeparator();
-  file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
-  QMenu* view = menuBar()->addMenu(tr("&View"));
-  for (int i = 0; i < tabs_->count(); ++i) {
-    view->addAction(tabs_->tabText(i), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)), this,
-                    [this, i] { tabs_->setCurrentIndex(i); });
-  }
-  view->addSeparator();
-  view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
-                  [this] { setDark(!dark_); });
-  QMenu* go = menuBar()->addMenu(tr("&Go"));
-  TimelineView* timeline = timeline_->view();
-  go->addAction(tr("&Find events…"), QKeySequence::Find, this, [this] {
-    showPage(QStringLiteral("timeline"));
-    timeline_->search()->setFocus();
-    timeline_->search()->selectAll();
-  });
-  go->addAction(tr("&Whole trace"), timeline, &TimelineView::fit);
-  go->addAction(tr("&Zoom to the selection"), timeline, &TimelineView::zoomToSelection);
-  go->addAction(tr("&Back"), timeline, &TimelineView::back);
-  go->addAction(tr("F&orward"), timeline, &TimelineView::forward);
-  go->addAction(tr("Between &launch and kernel"), timeline_, &TimelinePage::followLink);
-  go->addAction(tr("Show or fold counters at &zero"), timeline, &TimelineView::toggleQuiet);
-  go->addAction(tr("Set or clear a book&mark"), timeline_, &TimelinePage::toggleBookmark);
-  go->addAction(tr("Write a &note on a bookmark…"), timeline_, &TimelinePage::askForNote);
-  go->addSeparator();
-  go->addAction(tr("To the memory &peak"), this, [this] {
-    if (!findings_.analysis || !findings_.analysis->memory.present) return;
-    showPage(QStringLiteral("memory"));
-    memory_->setCursorMark(findings_.analysis->memory.peakAtNs);
-  });
-  QMenu* help = menuBar()->addMenu(tr("&Help"));
-  help->addAction(tr("&Keys"), QKeySequence(Qt::Key_Question), this, [this] { showKeyHelp(this); });
-  help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::Key_P), this, [this] {
-    QList<QAction*> all;
-    for (QAction* menu : menuBar()->actions()) all += menu->menu()->actions();
-    all += recentMenu_->actions();
-    showCommandPalette(this, all);
-  });
 }
 
 void MainWindow::showOnTimeline(const std::vector<prof::TimeWindow>& windows, const QString& caption) {
@@ -305,133 +238,12 @@ void MainWindow::fillOperators() {
   if (operators_->model()->rows() > 0) operators_->showSourceRow(0);
 }
 
-bool MainWindow::savePictureTo(const QString& path) {
-  QWidget* page = pages_->currentWidget();
-  if (!path.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) return page->grab().save(path);
-  QSvgGenerator svg;
-  svg.setFileName(path);
-  svg.setSize(page->size());
-  svg.setViewBox(page->rect());
-  svg.setTitle(windowTitle());
-  QPainter painter;
-  if (!painter.begin(&svg)) return false;
-  page->render(&painter);
-  return painter.end();
-}
-
-void MainWindow::savePicture() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
-  if (!path.isEmpty() && !savePictureTo(path)) {
-    statusBar()->showMessage(tr("%1 cannot be written").arg(path), kMessageMs);
-  }
-}
-
-QString MainWindow::pageCsv() const {
-  const QWidget* page = pages_->currentWidget();
-  if (page == overview_ || page == steps_) return overview_->csv();
-  if (page == timeline_) return timeline_->csv();
-  if (page == memory_) return memory_->live()->model()->csv();
-  if (page == flame_) return flame_->csv();
-  if (page == compare_) return compare_->csv();
-  for (const TablePage* table : {kernels_, operators_}) {
-    if (page == table) return table->model()->csv();
-  }
-  return {};
-}
-
-void MainWindow::saveData() {
-  if (page() == QLatin1String("sql")) return sql_->chooseExport();
-  const QString csv = trace_ ? pageCsv() : QString();
-  if (csv.isEmpty()) return statusBar()->showMessage(tr("There is no data on this page yet"), kMessageMs);
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
-  if (path.isEmpty()) return;
-  QFile out(path);
-  const QByteArray bytes = csv.toUtf8();
-  const bool written = out.open(QIODevice::WriteOnly) && out.write(bytes) == bytes.size() && out.flush();
-  statusBar()->showMessage(
-      written ? tr("%1 is written").arg(path) : tr("%1 cannot be written: %2").arg(path, out.errorString()),
-      kMessageMs);
-}
-
-void MainWindow::copyPicture() {
-  QApplication::clipboard()->setPixmap(pages_->currentWidget()->grab());
-  statusBar()->showMessage(tr("The picture of the page is on the clipboard"), kMessageMs);
-}
-
-namespace {
-/// Which rows are collapsed or pinned, by their names: "group", "track" or "pin", and the labels.
-QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
-  QStringList out;
-  const auto add = [&](const char* what, std::size_t g, const std::string& track) {
-    out << QString::fromLatin1(what) << QString::fromStdString(tracks.groups[g].label) << QString::fromStdString(track);
-  };
-  for (const std::size_t g : options.collapsedGroups) add("group", g, {});
-  for (const std::size_t g : options.quietShown) add("quiet", g, {});
-  for (const TrackRef& ref : options.collapsedTracks) {
-    add("track", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
-  }
-  for (const TrackRef& ref : options.pinned) add("pin", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
-  return out;
-}
-
-RowOptions restoredRows(const analyzer::TrackSet& tracks, const QStringList& saved) {
-  RowOptions out;
-  for (qsizetype i = 0; i + 2 < saved.size(); i += 3) {
-    for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
-      if (QString::fromStdString(tracks.groups[g].label) != saved[i + 1]) continue;
-      if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(g);
-      if (saved[i] == QLatin1String("quiet")) out.quietShown.insert(g);
-      for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
-        if (QString::fromStdString(tracks.groups[g].tracks[t].label) != saved[i + 2]) continue;
-        if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert({g, t});
-        if (saved[i] == QLatin1String("pin")) out.pinned.insert({g, t});
-      }
-    }
-  }
-  return out;
-}
-
-QString sessionKey(const QString& path) {
-  const QByteArray hash =
-      QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(), QCryptographicHash::Sha1);
-  return QStringLiteral("session/") + QString::fromLatin1(hash.toHex());
-}
-}  // namespace
-
 void MainWindow::saveSession() {
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
   settings.setValue(QStringLiteral("geometry"), saveGeometry());
   settings.setValue(QStringLiteral("timelineSplit"), timeline_->saveLayout());
-  if (!trace_) return;
-  settings.beginGroup(sessionKey(trace_->path));
-  const Viewport& view = timeline_->view()->viewport();
-  const prof::TimeNs zero = trace_->tracks->span.startNs;
-  settings.setValue(QStringLiteral("start"), static_cast<qlonglong>(view.startNs() - zero));
-  settings.setValue(QStringLiteral("span"), static_cast<qlonglong>(view.spanNs()));
-  settings.setValue(QStringLiteral("page"), tabs_->tabData(tabs_->currentIndex()));
-  QStringList marks;
-  for (const Bookmark& mark : timeline_->view()->bookmarks())
-    marks << QStringLiteral("%1 %2").arg(mark.timeNs - zero).arg(mark.note);
-  settings.setValue(QStringLiteral("bookmarks"), marks);
-  settings.setValue(QStringLiteral("rows"), savedRows(*trace_->tracks, timeline_->view()->rowOptions()));
-}
-
-void MainWindow::restoreSession() {
-  QSettings settings;
-  settings.beginGroup(sessionKey(trace_->path));
-  const prof::TimeNs zero = trace_->tracks->span.startNs;
-  const auto start = settings.value(QStringLiteral("start")).toLongLong() + zero;
-  const auto span = settings.value(QStringLiteral("span")).toLongLong();
-  TimelineView* view = timeline_->view();
-  if (span > 0) view->setViewport(view->viewport().showing({start, start + span}), TimelineView::Move::Jump);
-  std::vector<Bookmark> marks;
-  for (const QString& mark : settings.value(QStringLiteral("bookmarks")).toStringList()) {
-    marks.push_back({mark.section(QLatin1Char(' '), 0, 0).toLongLong() + zero, mark.section(QLatin1Char(' '), 1)});
-  }
-  view->setBookmarks(std::move(marks));
-  view->setRowOptions(restoredRows(*trace_->tracks, settings.value(QStringLiteral("rows")).toStringList()));
-  showPage(settings.value(QStringLiteral("page"), QStringLiteral("overview")).toString());
+  if (trace_) saveTraceSession(*trace_, *timeline_->view(), page());
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
@@ -511,7 +323,7 @@ void MainWindow::showTrace(const TracePtr& trace) {
   showSummary();
   remember(trace->path);
   fillRecent();
-  restoreSession();
+  showPage(restoreTraceSession(*trace_, *timeline_->view()));
   live_->watch(trace->path);
   Q_EMIT traceShown();
 }

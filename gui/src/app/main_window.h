@@ -88,6 +88,12 @@ class MainWindow : public QMainWindow {
  private:
   void addPage(const QString& name, const QString& title, QWidget* page);
   void makeMenus();
+  void makeFileMenu();
+  void makeViewMenu();
+  void makeGoMenu();
+  void makeHelpMenu();
+  /// What pages offer as buttons and keys of their own, by name for the palette.
+  void makePageCommands();
   void chooseFile();
   void showTrace(const TracePtr& trace);
   void showGrown(const TracePtr& trace);
@@ -96,7 +102,6 @@ class MainWindow : public QMainWindow {
   void remember(const QString& path);
   void showFindings(const Findings& findings);
   void saveSession();
-  void restoreSession();
   void savePicture();
   void copyPicture();
   void saveData();
@@ -119,6 +124,7 @@ class MainWindow : public QMainWindow {
   QStackedWidget* pages_;
   QTabBar* tabs_;
   QMenu* recentMenu_ = nullptr;
+  QList<QAction*> pageCommands_;
   QLabel* summary_;
   QLabel* warnings_;
   QLabel* liveLabel_;

@@ -76,6 +76,7 @@ int savePicture(MainWindow& window, const StartRequest& request) {
     QCoreApplication::sendPostedEvents();
     QCoreApplication::processEvents();
   }
+  if (QWidget* focus = window.focusWidget()) focus->clearFocus();  // no cursor that blinks
   QImage picture(window.size() * request.scale, QImage::Format_RGB32);
   picture.setDevicePixelRatio(request.scale);
   window.render(&picture);

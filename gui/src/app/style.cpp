@@ -45,10 +45,12 @@ QToolButton:hover, QToolButton:focus { color: @text; border-color: @line; backgr
 QDockWidget { color: @text; font-weight: bold; }
 QDockWidget::title { background: @panel; padding: 7px 12px; border-bottom: 1px solid @line; border-left: 1px solid @line; }
 QMainWindow::separator { background: @line; width: 1px; height: 1px; }
-QTableView, QTreeView, QListView { background: @panel; alternate-background-color: @window; color: @text; border: none; gridline-color: @grid; selection-background-color: @select; selection-color: @text; outline: none; }
+QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel; color: @text; border: none; gridline-color: @grid; selection-background-color: @select; selection-color: @text; outline: none; }
+QFrame#card QTableView { background: @panel; alternate-background-color: @window; }
 QTableView::item, QTreeView::item { padding: 3px 9px; border: none; }
 QListView::item { padding: 6px 10px; }
-QHeaderView { background: @panel; }
+QHeaderView { background: @window; }
+QFrame#card QHeaderView { background: @panel; }
 QHeaderView::section { background: @panel; color: @dim; border: none; border-bottom: 1px solid @line; padding: 6px 11px; font-weight: normal; }
 QTableCornerButton::section { background: @panel; border: none; }
 QProgressBar { background: @raised; border: none; border-radius: 3px; height: 6px; max-height: 6px; text-align: center; }

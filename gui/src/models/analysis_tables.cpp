@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <cmath>
 
 #include "views/words.h"
 
@@ -33,6 +34,12 @@ TableColumn numbers(const char* title, Kind kind, const Rows& rows, Get&& get) {
   return column;
 }
 
+/// The same column, drawn as bars too.
+TableColumn asBars(TableColumn column) {
+  column.bar = true;
+  return column;
+}
+
 /// What recording may have added to a column's figures.
 template <class Rows, class Get>
 TableColumn withBands(TableColumn column, const Rows& rows, Get&& bandOf) {
@@ -51,8 +58,8 @@ TableData kernelTableOf(const analyzer::Analysis& analysis) {
   const auto& rows = analysis.kernels;
   return {texts("Kernel", rows, [](const auto& r) { return QString::fromStdString(r.name); }),
           numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          withBands(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
-                    [](const auto& r) { return r.recordingNs; }),
+          asBars(withBands(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
+                           [](const auto& r) { return r.recordingNs; })),
           numbers("Mean", Kind::Duration, rows, [](const auto& r) { return r.meanNs(); }),
           numbers("Shortest", Kind::Duration, rows, [](const auto& r) { return r.minNs; }),
           numbers("Longest", Kind::Duration, rows, [](const auto& r) { return r.maxNs; })};
@@ -71,6 +78,9 @@ TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
                             [](const auto& r) { return r.selfRecordingNs; }));
   table.push_back(withBands(numbers("Device", Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }), rows,
                             [](const auto& r) { return r.deviceRecordingNs; }));
+  // What an operator costs is the device's time where there is any.
+  const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
+  (device ? table.back() : table[table.size() - 3]).bar = true;
   table.push_back(numbers("Memory kept", Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
   return table;
 }
@@ -81,7 +91,7 @@ TableData causeTable(const analyzer::Analysis& analysis) {
                 [](const auto& r) { return r.name.empty() ? words(analyzer::causeLabel(r.cause)) : words(r.name); }),
           texts("Cause", rows, [](const auto& r) { return words(analyzer::causeLabel(r.cause)); }),
           numbers("Times", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.ns; })};
+          asBars(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.ns; }))};
 }
 
 TableData leakTable(const analyzer::Analysis& analysis) {
@@ -145,7 +155,7 @@ TableData areaTable(const Trace& trace, const analyzer::AreaStats& stats) {
   const auto& rows = stats.names;
   return {texts("Name", rows, [&](const auto& r) { return trace.name(r.name); }),
           numbers("Count", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }),
+          asBars(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; })),
           numbers("Longest", Kind::Duration, rows, [](const auto& r) { return r.longestNs; })};
 }
 
@@ -157,7 +167,7 @@ TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment) 
                 [](const auto& r) { return r.tensor.tensor.empty() ? tr("(unnamed)") : words(r.tensor.tensor); }),
           texts("Operator", rows, [](const auto& r) { return words(r.tensor.op); }),
           texts("Role", rows, [](const auto& r) { return words(analyzer::roleName(r.tensor.role)); }),
-          numbers("Size", Kind::Bytes, rows, [](const auto& r) { return r.tensor.bytes; }),
+          asBars(numbers("Size", Kind::Bytes, rows, [](const auto& r) { return r.tensor.bytes; })),
           numbers("Since", Kind::Duration, rows, [&](const auto& r) { return r.tensor.allocatedNs - zero; }),
           numbers("Lives", Kind::Duration, rows,
                   [&](const auto& r) { return r.freed ? r.lifetimeNs() : end - r.tensor.allocatedNs; })};
@@ -175,7 +185,7 @@ QString verdictWords(const analyzer::Comparison& row) {
 namespace {
 
 TableColumn verdicts(const std::vector<analyzer::Comparison>& rows) {
-  TableColumn column = texts("", rows, [](const auto& r) { return verdictWords(r); });
+  TableColumn column = texts("Verdict", rows, [](const auto& r) { return verdictWords(r); });
   for (const auto& row : rows) column.tones.push_back(row.worse() ? 1 : row.better() ? -1 : 0);
   return column;
 }
@@ -186,11 +196,34 @@ QString figure(const analyzer::Comparison& row, double value) {
   return QString::number(value, 'f', 1);
 }
 
+QString withSign(const QString& size, double value) {
+  return value > 0 ? QLatin1Char('+') + size : value < 0 ? QStringLiteral("−") + size : size;
+}
+
 template <class Rows, class Get>
 TableColumn figures(const char* title, const Rows& rows, Get&& get) {
   TableColumn column = texts(title, rows, get);
   column.right = true;
   return column;
+}
+
+/// Numbers that sort, shown with their sign.
+template <class Get, class Show>
+TableColumn changes(const char* title, Kind kind, const std::vector<analyzer::Comparison>& rows, Get&& get,
+                    Show&& show) {
+  TableColumn column = numbers(title, kind, rows, get);
+  for (const auto& row : rows) column.texts.push_back(withSign(show(row, std::abs(get(row))), get(row)));
+  return column;
+}
+
+double changeOf(const analyzer::Comparison& row) {
+  return static_cast<double>(row.change());
+}
+
+TableColumn changeShares(const std::vector<analyzer::Comparison>& rows) {
+  return changes(
+      "Change in %", Kind::Percent, rows, [](const auto& r) { return static_cast<double>(r.changeShare()); },
+      [](const auto&, double share) { return percentWords(share); });
 }
 
 }  // namespace
@@ -206,23 +239,26 @@ TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const Q
   }
   return {names,
           verdicts(rows),
-          numbers("Before", Kind::Duration, rows, [](const auto& r) { return r.before; }),
+          asBars(numbers("Before", Kind::Duration, rows, [](const auto& r) { return r.before; })),
           numbers("After", Kind::Duration, rows, [](const auto& r) { return r.after; }),
-          numbers("Change", Kind::Duration, rows, [](const auto& r) { return r.change(); }),
-          numbers("Change in %", Kind::Percent, rows, [](const auto& r) { return r.changeShare(); }),
-          numbers("Noise explains", Kind::Duration, rows, [](const auto& r) { return r.threshold; })};
+          changes("Change", Kind::Duration, rows, changeOf, figure),
+          changeShares(rows),
+          numbers("Noise up to", Kind::Duration, rows, [](const auto& r) { return r.threshold; })};
 }
 
-TableData mixedComparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what) {
+TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QString& what) {
+  // Times first, then bytes, then counts: what one asks first.
+  const auto rank = [](const analyzer::Comparison& row) { return row.unit == "ns" ? 0 : row.unit == "bytes" ? 1 : 2; };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   TableColumn names{what, Kind::Text};
   for (const auto& row : rows) names.texts.push_back(words(row.what));
   return {names,
           verdicts(rows),
           figures("Before", rows, [](const auto& r) { return figure(r, r.before); }),
           figures("After", rows, [](const auto& r) { return figure(r, r.after); }),
-          figures("Change", rows, [](const auto& r) { return figure(r, r.change()); }),
-          numbers("Change in %", Kind::Percent, rows, [](const auto& r) { return r.changeShare(); }),
-          figures("Noise explains", rows, [](const auto& r) { return figure(r, r.threshold); })};
+          figures("Change", rows, [](const auto& r) { return withSign(figure(r, std::abs(r.change())), r.change()); }),
+          changeShares(rows),
+          figures("Noise up to", rows, [](const auto& r) { return figure(r, r.threshold); })};
 }
 
 }  // namespace lacuna::gui

@@ -25,7 +25,7 @@ TableData allocatorTable(const analyzer::Analysis& analysis);
 /// Figures of one unit, such as kernels or the ledger's entries.
 TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what);
 /// Figures of several units, as texts.
-TableData mixedComparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what);
+TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QString& what);
 /// "new", "gone", "slower", "faster", "more", "fewer" or "same", by what noise explains.
 QString verdictWords(const analyzer::Comparison& row);
 TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment);

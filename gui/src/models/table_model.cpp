@@ -8,6 +8,7 @@
 #include <QPointer>
 #include <QThreadPool>
 #include <algorithm>
+#include <numeric>
 
 #include "timeline/palette.h"
 #include "timeline/text.h"
@@ -22,18 +23,14 @@ std::size_t rowsOf(const TableData& table) {
 }
 
 bool keeps(const TableData& table, std::size_t row, const QString& filter) {
-  if (filter.isEmpty()) return true;
   return std::any_of(table.begin(), table.end(), [&](const TableColumn& column) {
     return column.kind == TableColumn::Kind::Text && column.texts[row].contains(filter, Qt::CaseInsensitive);
   });
 }
 
-std::vector<std::uint32_t> inOrder(const TableData& table, const QString& filter, int column, Qt::SortOrder order) {
-  std::vector<std::uint32_t> rows;
-  for (std::uint32_t row = 0; row < rowsOf(table); ++row) {
-    if (keeps(table, row, filter)) rows.push_back(row);
-  }
-  if (column < 0) return rows;
+std::vector<std::uint32_t> sortedRows(const TableData& table, int column, Qt::SortOrder order) {
+  std::vector<std::uint32_t> rows(rowsOf(table));
+  std::iota(rows.begin(), rows.end(), std::uint32_t{0});
   const TableColumn& by = table[static_cast<std::size_t>(column)];
   const bool up = order == Qt::AscendingOrder;
   std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -46,6 +43,22 @@ std::vector<std::uint32_t> inOrder(const TableData& table, const QString& filter
   return rows;
 }
 
+/// The rows that pass the filter, in the order of `sorted`, or as given without one.
+std::vector<std::uint32_t> kept(const TableData& table, const std::vector<std::uint32_t>* sorted,
+                                const QString& filter) {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t n = 0; n < rowsOf(table); ++n) {
+    const std::uint32_t row = sorted != nullptr ? (*sorted)[n] : n;
+    if (keeps(table, row, filter)) rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Giving back the memory of a large table takes the system many milliseconds: not on the thread that draws.
+void letGo(std::shared_ptr<const void> what) {
+  if (what) QThreadPool::globalInstance()->start([gone = std::move(what)]() mutable { gone.reset(); });
+}
+
 }  // namespace
 
 QString csvCell(QString text) {
@@ -56,15 +69,28 @@ QString csvCell(QString text) {
 
 TableModel::TableModel(QObject* parent) : QAbstractTableModel(parent), table_(std::make_shared<TableData>()) {}
 
+TableModel::~TableModel() {
+  for (auto* order : {&order_, &sorted_}) letGo(std::move(*order));
+  letGo(std::move(table_));
+}
+
 void TableModel::setTable(TableData table) {
   beginResetModel();
-  table_ = std::make_shared<const TableData>(std::move(table));
-  order_ = {};
-  asGiven_ = true;
+  auto before = std::exchange(table_, std::make_shared<const TableData>(std::move(table)));
+  Order shown = std::exchange(order_, nullptr);
+  Order sorted = std::exchange(sorted_, nullptr);
   known_ = std::min(rows(), kStretch);
   ++generation_;
-  sortColumn_ = -1;
+  wanted_ = sortedBy_ = {};
+  const auto bars = std::find_if(table_->begin(), table_->end(), [](const TableColumn& column) { return column.bar; });
+  barColumn_ = bars == table_->end() ? -1 : static_cast<int>(bars - table_->begin());
+  longestBar_ = bars == table_->end() || bars->numbers.empty()
+                    ? 0
+                    : *std::max_element(bars->numbers.begin(), bars->numbers.end());
   endResetModel();
+  letGo(std::move(before));
+  letGo(std::move(shown));
+  letGo(std::move(sorted));
   if (!filter_.isEmpty()) arrange();
 }
 
@@ -74,37 +100,47 @@ void TableModel::setFilter(const QString& text) {
 }
 
 void TableModel::sort(int column, Qt::SortOrder order) {
-  sortColumn_ = column < columnCount() ? column : -1;
-  sortOrder_ = order;
+  wanted_ = {column < columnCount() ? column : -1, order};
   arrange();
 }
 
 void TableModel::arrange() {
   const int generation = ++generation_;
-  if (filter_.isEmpty() && sortColumn_ < 0) {  // as given: nothing to work out, and a selection stays where that is so
-    if (!asGiven_) {
-      beginResetModel();
-      order_ = {};
-      asGiven_ = true;
-      known_ = std::min(rows(), kStretch);
-      endResetModel();
-    }
-    Q_EMIT arranged();
-    return;
-  }
+  const bool asGiven = wanted_.column < 0;
+  const bool isSorted = asGiven || (sorted_ && sortedBy_ == wanted_);
+  if (filter_.isEmpty() && isSorted) return show(asGiven ? nullptr : sorted_);
   QThreadPool::globalInstance()->start([self = QPointer<TableModel>(this), table = table_, filter = filter_,
-                                        column = sortColumn_, order = sortOrder_, generation] {
-    auto rows = inOrder(*table, filter, column, order);
-    QMetaObject::invokeMethod(qApp, [self, generation, rows = std::move(rows)]() mutable {
-      if (!self || self->generation_ != generation) return;
-      self->beginResetModel();
-      self->order_ = std::move(rows);
-      self->asGiven_ = false;
-      self->known_ = std::min(self->rows(), kStretch);
-      self->endResetModel();
-      Q_EMIT self->arranged();
-    });
+                                        by = wanted_, sorted = isSorted && !asGiven ? sorted_ : nullptr,
+                                        generation]() mutable {
+    if (by.column >= 0 && !sorted) {
+      sorted = std::make_shared<const std::vector<std::uint32_t>>(sortedRows(*table, by.column, by.order));
+    }
+    Order rows = filter.isEmpty()
+                     ? sorted
+                     : std::make_shared<const std::vector<std::uint32_t>>(kept(*table, sorted.get(), filter));
+    table.reset();
+    QMetaObject::invokeMethod(qApp,
+                              [self, by, generation, sorted = std::move(sorted), rows = std::move(rows)]() mutable {
+                                if (self && self->generation_ == generation) {
+                                  if (by.column >= 0) std::swap(self->sorted_, sorted);
+                                  self->sortedBy_ = by;
+                                  self->show(std::move(rows));
+                                }
+                                letGo(std::move(sorted));
+                                letGo(std::move(rows));
+                              });
   });
+}
+
+void TableModel::show(Order order) {
+  if (order != order_) {  // the same rows in the same places: a selection stays
+    beginResetModel();
+    Order before = std::exchange(order_, std::move(order));
+    known_ = std::min(rows(), kStretch);
+    endResetModel();
+    letGo(std::move(before));
+  }
+  Q_EMIT arranged();
 }
 
 int TableModel::rowCount(const QModelIndex& parent) const {
@@ -112,13 +148,13 @@ int TableModel::rowCount(const QModelIndex& parent) const {
 }
 
 std::size_t TableModel::rows() const {
-  return asGiven_ ? rowsOf(*table_) : order_.size();
+  return order_ ? order_->size() : rowsOf(*table_);
 }
 
 std::optional<int> TableModel::viewRow(std::size_t sourceRow) const {
-  if (asGiven_) return sourceRow < rows() ? std::optional(static_cast<int>(sourceRow)) : std::nullopt;
-  const auto at = std::find(order_.begin(), order_.end(), sourceRow);
-  return at == order_.end() ? std::nullopt : std::optional(static_cast<int>(at - order_.begin()));
+  if (!order_) return sourceRow < rows() ? std::optional(static_cast<int>(sourceRow)) : std::nullopt;
+  const auto at = std::find(order_->begin(), order_->end(), sourceRow);
+  return at == order_->end() ? std::nullopt : std::optional(static_cast<int>(at - order_->begin()));
 }
 
 void TableModel::fetchUpTo(int row) {
@@ -167,6 +203,10 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole) {
     const auto& notes = (*table_)[static_cast<std::size_t>(index.column())].notes;
     return notes.empty() || notes[sourceRow(index.row())].isEmpty() ? QVariant() : notes[sourceRow(index.row())];
+  }
+  if (role == kShareRole && index.column() == 0 && longestBar_ > 0) {
+    const auto& numbers = (*table_)[static_cast<std::size_t>(barColumn_)].numbers;
+    return numbers[sourceRow(index.row())] / longestBar_;
   }
   const auto& tones = (*table_)[static_cast<std::size_t>(index.column())].tones;
   if (role == Qt::ForegroundRole && !tones.empty()) {

@@ -18,6 +18,7 @@ struct TableColumn {
   std::vector<double> numbers{};
   std::vector<QString> notes{};      ///< per row, where there are any: said when the mouse rests on the cell
   bool right = false;                ///< a text to be aligned as numbers are
+  bool bar = false;                  ///< these numbers are also drawn, as bars behind the first column
   std::vector<std::int8_t> tones{};  ///< per row, where there are any: 1 reads as bad, -1 as good, 0 plain
 };
 using TableData = std::vector<TableColumn>;
@@ -26,13 +27,15 @@ using TableData = std::vector<TableColumn>;
 QString csvCell(QString text);
 
 /// A finished table of any length. Rows are formatted as they are looked at; sorting and filtering run on the thread
-/// pool and the new order arrives when it is ready. A view is told of the first kStretch rows and of more as it comes
-/// to their end, since views spend time and memory on every row they know of.
+/// pool and the new order arrives when it is ready; what was sorted stays so, so that a filter changed or taken away
+/// sorts nothing. A view is told of the first kStretch rows and of more as it comes to their end, since views spend
+/// time and memory on every row they know of.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
   explicit TableModel(QObject* parent = nullptr);
+  ~TableModel() override;
 
   /// All columns have the same length. Shown in the order given until sorted.
   void setTable(TableData table);
@@ -41,7 +44,7 @@ class TableModel : public QAbstractTableModel {
   [[nodiscard]] QString csv() const;
   /// The row of the table behind a row of the view.
   [[nodiscard]] std::size_t sourceRow(int row) const {
-    return asGiven_ ? static_cast<std::size_t>(row) : order_[static_cast<std::size_t>(row)];
+    return order_ ? (*order_)[static_cast<std::size_t>(row)] : static_cast<std::size_t>(row);
   }
   /// Rows that pass the filter, whether a view knows of them yet or not.
   [[nodiscard]] std::size_t rows() const;
@@ -60,22 +63,34 @@ class TableModel : public QAbstractTableModel {
   void fetchMore(const QModelIndex& parent) override;
 
   static constexpr std::size_t kStretch = 500'000;
+  /// Of a cell of the first column: the row's share of the largest number in the column that is drawn as bars.
+  static constexpr int kShareRole = Qt::UserRole + 1;
 
  Q_SIGNALS:
   /// A sort or filter has arrived.
   void arranged();
 
  private:
+  using Order = std::shared_ptr<const std::vector<std::uint32_t>>;  ///< null: as given
+  struct Sorting {
+    int column = -1;
+    Qt::SortOrder order = Qt::DescendingOrder;
+    friend bool operator==(const Sorting&, const Sorting&) = default;
+  };
+
   void arrange();
+  void show(Order order);
   [[nodiscard]] QString shown(std::size_t row, int column) const;
 
   std::shared_ptr<const TableData> table_;
-  std::vector<std::uint32_t> order_;
-  bool asGiven_ = true;  ///< nothing is sorted or filtered, and order_ is empty
+  Order order_;
+  Order sorted_;  ///< the whole table by sortedBy_
+  Sorting sortedBy_;
+  Sorting wanted_;
   std::size_t known_ = 0;
   QString filter_;
-  int sortColumn_ = -1;
-  Qt::SortOrder sortOrder_ = Qt::DescendingOrder;
+  int barColumn_ = -1;
+  double longestBar_ = 0;
   int generation_ = 0;
 };
 

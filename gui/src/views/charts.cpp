@@ -25,22 +25,16 @@ constexpr int kLegendEntry = 285;
 constexpr int kRoleHeight = 14;
 constexpr int kRoleEntry = 190;
 constexpr int kAxisLeft = 64;
+constexpr double kStepLabel = 44;  // room for a step's number
 
-QString text(const std::string& s) {
-  return QString::fromStdString(s);
-}
-QString text(std::string_view s) {
-  return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size()));
-}
-
-/// The next number at or above v that is round, and round when divided by four.
-double roundUp(double v) {
-  if (v <= 0) return 1;
-  const double power = std::pow(10, std::floor(std::log10(v)));
-  for (const double f : {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0}) {
-    if (v <= f * power) return f * power;
+/// The next of 1, 2, 5, 10, 20, … at or above v.
+std::uint64_t roundCount(double v) {
+  std::uint64_t power = 1;
+  for (;; power *= 10) {
+    for (const std::uint64_t f : {1, 2, 5}) {
+      if (v <= static_cast<double>(f * power)) return f * power;
+    }
   }
-  return 10 * power;
 }
 
 void setPixelSize(QPainter& painter, int size) {
@@ -72,13 +66,21 @@ void paintScale(QPainter& painter, QRect plot, double top, bool dark, Format&& f
     painter.fillRect(plot.x(), y, plot.width(), 1, rgb(i == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
     if (i % 2 == 0) {
-      painter.drawText(QRect(0, y - 9, kAxisLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
-                       text(format(top * i / 4)));
+      painter.drawText(QRect(0, y - 9, kAxisLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, format(top * i / 4));
     }
   }
 }
 
 }  // namespace
+
+double roundUp(double v) {
+  if (v <= 0) return 1;
+  const double power = std::pow(10, std::floor(std::log10(v)));
+  for (const double f : {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0}) {
+    if (v <= f * power) return f * power;
+  }
+  return 10 * power;
+}
 
 LedgerBar::LedgerBar(QWidget* parent) : QWidget(parent) {
   QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Minimum);
@@ -87,7 +89,8 @@ LedgerBar::LedgerBar(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Where the device's time went"));
 }
 
-void LedgerBar::setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger& bands, bool dark) {
+void LedgerBar::setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger& bands, bool dark,
+                          const analyzer::Ledger* orderOf) {
   dark_ = dark;
   entries_.clear();
   total_ = ledger.totalNs();
@@ -96,12 +99,13 @@ void LedgerBar::setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger
     const auto cause = static_cast<Cause>(i);
     if (ledger[cause] == 0) continue;
     entries_.push_back({cause, ledger[cause], bands[cause]});
-    spoken << text(analyzer::causeLabel(cause)) + QLatin1Char(' ') +
-                  text(durationText(static_cast<double>(ledger[cause]))) + QLatin1Char(' ') +
+    spoken << words(analyzer::causeLabel(cause)) + QLatin1Char(' ') + durationWords(ledger[cause]) + QLatin1Char(' ') +
                   bandWords(bands[cause], ledger[cause]);
   }
-  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(!analyzer::isBusy(a.cause), -a.ns) < std::pair(!analyzer::isBusy(b.cause), -b.ns);
+  const analyzer::Ledger& sizes = orderOf != nullptr ? *orderOf : ledger;
+  std::stable_sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
+    return std::pair(!analyzer::isBusy(a.cause), -sizes[a.cause]) <
+           std::pair(!analyzer::isBusy(b.cause), -sizes[b.cause]);
   });
   setAccessibleDescription(spoken.join(QStringLiteral(", ")));
   updateGeometry();
@@ -135,7 +139,7 @@ void LedgerBar::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kBarHeight), rgb(colour));
     const double band = w * std::min(1.0, static_cast<double>(entry.bandNs) / static_cast<double>(entry.ns));
     if (band >= 1) painter.fillRect(QRectF(x + w - 1 - band, 0, band, kBarHeight), bandBrush(colour));
-    const QString share = text(percentText(static_cast<double>(entry.ns) / static_cast<double>(total_)));
+    const QString share = percentWords(static_cast<double>(entry.ns) / static_cast<double>(total_));
     if (w > painter.fontMetrics().horizontalAdvance(share) + 12) {
       painter.setPen(rgb(inkOn(colour)));
       painter.drawText(QRectF(x, 0, w, kBarHeight), Qt::AlignCenter, share);
@@ -148,9 +152,8 @@ void LedgerBar::paintEvent(QPaintEvent*) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto n = static_cast<int>(i);
     const QRect at(n % columns * columnWidth, kBarHeight + 10 + n / columns * kLegendLine, columnWidth, kLegendLine);
-    paintLegend(painter, at, causeColour(entries_[i].cause, dark_), text(analyzer::causeLabel(entries_[i].cause)),
-                text(durationText(static_cast<double>(entries_[i].ns))) + QStringLiteral("  ") +
-                    bandWords(entries_[i].bandNs, entries_[i].ns),
+    paintLegend(painter, at, causeColour(entries_[i].cause, dark_), words(analyzer::causeLabel(entries_[i].cause)),
+                durationWords(entries_[i].ns) + QStringLiteral("  ") + bandWords(entries_[i].bandNs, entries_[i].ns),
                 dark_);
   }
 }
@@ -197,7 +200,7 @@ void StepChart::paintEvent(QPaintEvent*) {
   const auto& steps = analysis_->steps.all;
   const QRect area = plot();
   const double top = roundUp(static_cast<double>(stepScale(analysis_->steps)));
-  paintScale(painter, area, top, dark_, [](double v) { return durationText(v); });
+  paintScale(painter, area, top, dark_, [](double v) { return durationWords(v); });
   const double pitch = static_cast<double>(area.width()) / static_cast<double>(steps.size());
   const double bar = std::min(pitch > 4 ? pitch - 2 : pitch, std::max(64.0, pitch * 0.6));
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -223,8 +226,7 @@ void StepChart::paintEvent(QPaintEvent*) {
       // A gap says that the column goes on, a figure how far.
       painter.fillRect(QRectF(x - 1, area.top() + 14, bar + 2, 3), rgb(theme(dark_).panel));
       painter.setPen(rgb(theme(dark_).dim));
-      painter.drawText(QPointF(x + bar + 4, area.top() + 11),
-                       text(durationText(static_cast<double>(steps[i].durNs()))));
+      painter.drawText(QPointF(x + bar + 4, area.top() + 11), durationWords(steps[i].durNs()));
     }
     if (static_cast<int>(i) == hovered_) {
       painter.setPen(QPen(rgb(theme(dark_).text), 1.5));
@@ -232,8 +234,9 @@ void StepChart::paintEvent(QPaintEvent*) {
     }
   }
   painter.setPen(rgb(theme(dark_).dim));
-  const int every = std::max(1, static_cast<int>(std::ceil(60 / pitch)));
-  for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(every)) {
+  const std::uint64_t every = roundCount(kStepLabel / pitch);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (static_cast<std::uint64_t>(steps[i].index) % every != 0) continue;
     const QRectF at(area.x() + static_cast<double>(i) * pitch + pitch / 2 - 40, area.bottom() + 6, 80, 16);
     painter.drawText(at, Qt::AlignCenter, QString::number(steps[i].index));
   }
@@ -260,7 +263,7 @@ bool StepChart::event(QEvent* event) {
   const int at = stepAt(help->pos().x());
   if (at < 0) return true;
   const auto& step = analysis_->steps.all[static_cast<std::size_t>(at)];
-  QString tip = tr("%1: %2").arg(text(step.name), text(durationText(static_cast<double>(step.durNs()))));
+  QString tip = tr("%1: %2").arg(words(step.name), durationWords(step.durNs()));
   const std::int64_t recordingNs = analysis_->stepBandNs(static_cast<std::size_t>(at));
   if (const QString band = bandWords(recordingNs, step.durNs()); !band.isEmpty()) {
     tip += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);
@@ -315,8 +318,8 @@ void RoleBar::paintEvent(QPaintEvent*) {
     x += w;
     const QRect at(shown % columns * (width() / columns), kRoleHeight + 8 + shown / columns * kLegendLine,
                    width() / columns, kLegendLine);
-    paintLegend(painter, at, colour, text(analyzer::roleName(static_cast<prof::MemoryRole>(role))),
-                text(bytesText(static_cast<double>(bytes))), dark_);
+    paintLegend(painter, at, colour, words(analyzer::roleName(static_cast<prof::MemoryRole>(role))), bytesWords(bytes),
+                dark_);
     ++shown;
   }
 }

@@ -117,7 +117,7 @@ QWidget* ComparePage::makeBody() {
   lines_ = new StepLines(body);
   charts->addLayout(bars, 3);
   charts->addWidget(lines_, 2);
-  down->addLayout(charts);
+  down->addLayout(charts, 1);
   tabs_ = new QTabBar(body);
   tabs_->setObjectName(QStringLiteral("pages"));
   tabs_->setExpanding(false);
@@ -133,7 +133,7 @@ QWidget* ComparePage::makeBody() {
     tabs_->addTab(titles[n]);
   }
   down->addWidget(tabs_);
-  down->addWidget(pages_, 1);
+  down->addWidget(pages_, 3);
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
   connect(swapButton, &QPushButton::clicked, this, &ComparePage::swap);
   connect(other, &QPushButton::clicked, this, &ComparePage::choose);
@@ -184,6 +184,7 @@ QString ComparePage::problem() const {
 void ComparePage::refresh() {
   const bool both = first_ && second_;
   states_->setCurrentIndex(both ? 1 : 0);
+  setFocusProxy(both ? static_cast<QWidget*>(tabs_) : choose_);
   cancel_->setVisible(!waitingFor_.isEmpty());
   choose_->setVisible(waitingFor_.isEmpty());
   hint_->setText(!waitingFor_.isEmpty() ? tr("Opening and analysing %1…").arg(waitingFor_)
@@ -194,11 +195,12 @@ void ComparePage::refresh() {
   const analyzer::Analysis& b = *after();
   const analyzer::Analysis* sides[] = {&a, &b};
   const QString roles[] = {tr("before"), tr("after")};
+  const analyzer::Ledger order = a.meanStepLedger();
   for (int side = 0; side < 2; ++side) {
     names_[side]->setText(
         tr("<b>%1</b> · %2 · %3 a step")
             .arg(roles[side], fileOf(*sides[side]).toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
-    bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_);
+    bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_, &order);
   }
   lines_->setRuns(before(), after(), dark_);
   const auto runs = analyzer::compareRuns(a, b);

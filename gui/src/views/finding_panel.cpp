@@ -8,19 +8,12 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/parts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
 
 namespace {
-
-QLabel* label(const char* role, QWidget* parent) {
-  auto* out = new QLabel(parent);
-  out->setObjectName(QLatin1String(role));
-  out->setWordWrap(true);
-  out->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  return out;
-}
 
 QToolButton* button(Qt::ArrowType arrow, const QString& what, QWidget* parent) {
   auto* out = new QToolButton(parent);
@@ -36,26 +29,26 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
   setObjectName(QStringLiteral("card"));
   setAccessibleName(tr("Finding"));
   auto* down = new QVBoxLayout(this);
-  down->setContentsMargins(12, 8, 8, 10);
+  down->setContentsMargins(12, 8, 12, 10);
   down->setSpacing(5);
   auto* top = new QHBoxLayout;
-  kind_ = label("kind", this);
+  kind_ = selectableLabel({}, "kind", this);
   auto* close = new QToolButton(this);
   close->setText(QStringLiteral("×"));
   close->setToolTip(tr("Close"));
   close->setAccessibleName(tr("Close the finding"));
   top->addWidget(kind_, 1);
   top->addWidget(close);
-  title_ = label("heading", this);
-  advice_ = label("dim", this);
-  gain_ = label("gain", this);
+  title_ = selectableLabel({}, "heading", this);
+  advice_ = selectableLabel({}, "dim", this);
+  gain_ = selectableLabel({}, "gain", this);
   down->addLayout(top);
   for (QWidget* part : {title_, advice_, gain_}) down->addWidget(part);
   auto* across = new QHBoxLayout;
   across->setSpacing(4);
   previous_ = button(Qt::LeftArrow, tr("The place before"), this);
   next_ = button(Qt::RightArrow, tr("The next place"), this);
-  where_ = label("dim", this);
+  where_ = selectableLabel({}, "dim", this);
   where_->setWordWrap(false);
   play_ = new QPushButton(tr("Play the fix"), this);
   for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) across->addWidget(part);

@@ -45,6 +45,7 @@ FlamePage::FlamePage(QWidget* parent) : QWidget(parent) {
   details_ = new QLabel(this);
   details_->setObjectName(QStringLiteral("dim"));
   details_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  setFocusProxy(view_);
   down->addLayout(across);
   down->addWidget(view_, 1);
   down->addWidget(details_);

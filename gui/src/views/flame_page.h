@@ -32,6 +32,8 @@ class FlamePage : public QWidget {
   /// Every stack with its count and times, as comma-separated values.
   [[nodiscard]] QString csv() const;
   [[nodiscard]] bool exportFolded(const QString& path) const;
+  /// Asks where to, and writes the stacks as flame graph scripts take them.
+  void chooseExport();
 
  Q_SIGNALS:
   void nameActivated(const QString& name);
@@ -45,7 +47,6 @@ class FlamePage : public QWidget {
   [[nodiscard]] QString stackOf(std::uint32_t node) const;
   void build();
   void showDetails();
-  void chooseExport();
 
   TracePtr trace_;
   std::optional<prof::TimeWindow> window_;

@@ -13,14 +13,16 @@
 namespace lacuna::gui {
 
 namespace {
-constexpr int kHeight = 168;
+constexpr int kLowest = 168;
+constexpr int kHighest = 420;
 constexpr int kTop = 44;
 constexpr int kBottom = 22;
 constexpr int kLabels = 6;
 }  // namespace
 
 HistogramView::HistogramView(analyzer::TrackKind kind, QWidget* parent) : QWidget(parent), kind_(kind) {
-  setFixedHeight(kHeight);
+  setMinimumHeight(kLowest);
+  setMaximumHeight(kHighest);
   setAccessibleName(tr("How long they take"));
 }
 
@@ -69,7 +71,8 @@ void HistogramView::paintEvent(QPaintEvent*) {
     return;
   }
   painter.drawText(QRect(0, 22, width(), 18), Qt::AlignVCenter,
-                   tr("%1 events · shortest %2 · median %3 · 95 % within %4 · longest %5")
+                   tr("%1 · %2 events · shortest %3 · median %4 (the line) · 95 % within %5 · longest %6")
+                       .arg(kind_ == analyzer::TrackKind::Work ? tr("device time") : tr("host time"))
                        .arg(histogram_.events)
                        .arg(durationWords(histogram_.shortestNs), durationWords(histogram_.medianNs),
                             durationWords(histogram_.p95Ns), durationWords(histogram_.longestNs)));

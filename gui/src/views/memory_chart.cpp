@@ -132,14 +132,15 @@ void MemoryChart::paintBands(QPainter& painter) {
 void MemoryChart::paintAxes(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect area = plot();
-  for (int i = 0; i <= 4; ++i) {
-    const int y = area.bottom() + 1 - i * area.height() / 4;
-    painter.fillRect(area.x(), y, area.width(), 1, rgb(i == 0 ? t.line : t.grid));
+  // Powers of two are round for bytes.
+  const double step = std::exp2(std::floor(std::log2(top() / 2)));
+  for (double bytes = 0; bytes <= top(); bytes += step) {
+    const int y = area.bottom() + 1 - static_cast<int>(std::lround(bytes / top() * area.height()));
+    painter.fillRect(area.x(), y, area.width(), 1, rgb(bytes == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
-    if (i % 2 == 0) {
-      painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, bytesWords(top() * i / 4));
-    }
+    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, bytesWords(bytes));
   }
+  painter.setPen(rgb(t.dim));
   for (const Tick& tick : ticks(view_, area.width(), kTickSpacing)) {
     painter.fillRect(QRectF(area.x() + tick.x, area.bottom() + 2, 1, 5), rgb(t.line));
     painter.drawText(QPointF(area.x() + tick.x + 5, area.bottom() + 19), words(tick.label));
@@ -160,9 +161,11 @@ void MemoryChart::paintForeseen(QPainter& painter) {
   const double y = area.bottom() + 1 - static_cast<double>(foreseen_->bytes) / top() * area.height();
   painter.setPen(QPen(rgb(t.good), 1.5, Qt::DashLine));
   painter.drawLine(QPointF(area.x(), y), QPointF(area.right(), y));
+  const QString label = tr("peak then %1").arg(bytesWords(foreseen_->bytes));
+  const QRectF plate(area.x() + 8, y + 5, painter.fontMetrics().horizontalAdvance(label) + 14, 18);
+  painter.fillRect(plate, rgb(t.window, 235));  // the curve may go up and down below it
   painter.setPen(rgb(t.good));
-  painter.drawText(QRectF(area.x() + 6, y + 2, area.width() - 12, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("peak then %1").arg(bytesWords(foreseen_->bytes)));
+  painter.drawText(plate, Qt::AlignCenter, label);
 }
 
 void MemoryChart::paintMarks(QPainter& painter) {

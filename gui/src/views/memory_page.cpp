@@ -14,6 +14,7 @@
 #include "models/analysis_tables.h"
 #include "views/charts.h"
 #include "views/memory_chart.h"
+#include "views/parts.h"
 #include "views/table_page.h"
 #include "views/treemap_view.h"
 #include "views/words.h"
@@ -21,13 +22,6 @@
 namespace lacuna::gui {
 
 namespace {
-
-QLabel* label(const QString& text, const char* role, QWidget* parent) {
-  auto* out = new QLabel(text, parent);
-  out->setObjectName(QLatin1String(role));
-  out->setWordWrap(true);
-  return out;
-}
 
 constexpr std::size_t kMostLifetimes = 64;
 constexpr int kWhyColumn = 6;
@@ -89,6 +83,7 @@ MemoryPage::MemoryPage(QWidget* parent) : QWidget(parent) {
     if (selectedEdit() != nullptr) return showLifetimes();
     if (moment_) Q_EMIT momentWanted(moment_->timeNs);
   });
+  setFocusProxy(chart_);
   setTrace(nullptr);
 }
 
@@ -142,7 +137,7 @@ QWidget* MemoryPage::makeLower() {
   });
   column->addWidget(tabs_);
   column->addWidget(pages_, 1);
-  split->setSizes({560, 840});
+  split->setSizes({480, 920});
   return split;
 }
 
@@ -184,7 +179,7 @@ void MemoryPage::showFacts() {
   QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
   if (m.peakReservedBytes > 0) parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
   parts << tr("%1 allocations and frees").arg(words(countText(static_cast<double>(m.allocations))));
-  if (m.segmentCalls > 0) parts << tr("%1 calls to the device behind the warm-up").arg(m.segmentCalls);
+  if (m.segmentCalls > 0) parts << tr("%1 calls to the device after the warm-up").arg(m.segmentCalls);
   parts << (m.leakBytesPerStep > 0 ? tr("grows by %1 a step").arg(bytesWords(m.leakBytesPerStep))
                                    : tr("does not grow from step to step"));
   facts_->setText(parts.join(tr(" · ")));
@@ -233,6 +228,11 @@ void MemoryPage::showMoment() {
   momentFacts_->setText(facts.join(tr(" · ")));
   live_->setTable(momentTable(*trace_, *moment_));
   showEdit();
+}
+
+QString MemoryPage::csv() const {
+  const auto* page = qobject_cast<const TablePage*>(pages_->currentWidget());
+  return (page != nullptr ? page : live_)->model()->csv();
 }
 
 bool MemoryPage::showTab(const QString& name) {

@@ -41,6 +41,8 @@ class MemoryPage : public QWidget {
   /// What would bring the peak down. The selected edit's blocks stand out in the areas and on the curve.
   [[nodiscard]] TablePage* edits() const { return edits_; }
   [[nodiscard]] TablePage* allocator() const { return allocator_; }
+  /// What the tab in front lists, as comma-separated values.
+  [[nodiscard]] QString csv() const;
   /// "alive", "edits", "allocator", "leaks" or "advice".
   bool showTab(const QString& name);
   [[nodiscard]] MemoryChart* chart() const { return chart_; }

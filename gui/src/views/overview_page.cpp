@@ -5,22 +5,21 @@
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPushButton>
+#include <QResizeEvent>
 #include <QScrollArea>
 #include <QSlider>
 #include <QTableView>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "lacuna/analyzer/summary.h"
 #include "models/analysis_tables.h"
 #include "models/table_model.h"
-#include "timeline/text.h"
 #include "views/charts.h"
+#include "views/finding_card.h"
+#include "views/parts.h"
 #include "views/step_drawing.h"
 #include "views/table_page.h"
 #include "views/words.h"
@@ -35,34 +34,14 @@ constexpr int kColumnWidth = 1120;
 constexpr int kBothWidth = 1880;
 /// From this width on the findings lie beside the charts.
 constexpr int kWideFrom = 1360;
-/// From this height on the costliest causes, kernels and operators follow.
+/// From this height on the costliest kernels and operators follow.
 constexpr int kTallFrom = 860;
 constexpr std::size_t kTopRows = 40;
-constexpr int kTopHeight = 130;
-constexpr int kFills = 1000;  // beside a stretch of 1
-
-QString text(const std::string& s) {
-  return QString::fromStdString(s);
-}
-
-QLabel* label(const QString& words, const char* role, QWidget* parent) {
-  auto* out = new QLabel(words, parent);
-  out->setObjectName(QLatin1String(role));
-  out->setWordWrap(true);
-  out->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  return out;
-}
-
-QFrame* card(const QString& title, QWidget* content, QWidget* parent) {
-  auto* frame = new QFrame(parent);
-  frame->setObjectName(QStringLiteral("card"));
-  auto* down = new QVBoxLayout(frame);
-  down->setContentsMargins(18, 14, 18, 16);
-  down->setSpacing(10);
-  if (!title.isEmpty()) down->addWidget(label(title, "heading", frame));
-  if (content) down->addWidget(content, 1);
-  return frame;
-}
+constexpr int kTopHeight = 112;
+constexpr int kGrows = 40;  // beside a stretch of 1
+constexpr int kFills = 1000;
+/// What else the right column holds, above and around the list of causes.
+constexpr int kAround = 300;
 
 }  // namespace
 
@@ -73,6 +52,7 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   auto* scroll = scroll_ = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   outer->addWidget(scroll);
+  setFocusProxy(scroll);
   auto* content = new QWidget(scroll);
   content->setObjectName(QStringLiteral("page"));
   content->setAttribute(Qt::WA_StyledBackground);
@@ -85,8 +65,8 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   auto* down = new QVBoxLayout(column);
   down->setContentsMargins(24, 22, 24, 24);
   down->setSpacing(14);
-  run_ = label({}, "dim", column);
-  verdict_ = label({}, "verdict", column);
+  run_ = selectableLabel({}, "dim", column);
+  verdict_ = selectableLabel({}, "verdict", column);
   ledger_ = new LedgerBar(column);
   steps_ = new StepChart(column);
   ledgerCard_ = card(tr("Where the device's time went"), ledger_, column);
@@ -107,7 +87,7 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   list_ = new QVBoxLayout;
   list_->setSpacing(10);
   findings->addLayout(list_);
-  findings->addWidget(whatIf_);
+  findings->addWidget(whatIf_, kGrows);
   topsRow_ = topsRow();
   findings->addWidget(tops_[0].card, kFills);
   findings->addStretch(1);
@@ -118,7 +98,7 @@ OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
   scroll->setWidget(content);
   steps_->clicked = [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];
-    Q_EMIT evidenceWanted({{step.startNs, step.endNs}}, text(step.name));
+    Q_EMIT evidenceWanted({{step.startNs, step.endNs}}, words(step.name));
   };
   setWaiting();
 }
@@ -130,8 +110,9 @@ void OverviewPage::resizeEvent(QResizeEvent* event) {
   steps_->setMinimumHeight(std::clamp(height() / 5, 180, 400));
   body_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
   const bool filled = std::any_of(tops_.begin() + 1, tops_.end(), [](const Top& top) { return top.model->rows() > 0; });
-  const bool room = wide && height() >= kTallFrom;
-  topsRow_->setVisible(room && filled);
+  topsRow_->setVisible(wide && height() >= kTallFrom && filled);
+  const int used = list_->sizeHint().height() + whatIf_->sizeHint().height() + kAround;
+  const bool room = wide && height() >= std::min(kTallFrom, used + kTopHeight);
   tops_[0].card->setVisible(room && tops_[0].model->rows() > 0);
 }
 
@@ -146,6 +127,7 @@ QWidget* OverviewPage::topsRow() {
     top.model = new TableModel(this);
     top.table = makeTable(top.model, titles[n], row);
     top.table->setMinimumHeight(kTopHeight);
+    top.table->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
     top.card = card(titles[n], top.table, row);
     if (n > 0) across->addWidget(top.card, 1);
     connect(top.table, &QTableView::activated, this, [this, n](const QModelIndex& index) {
@@ -206,12 +188,12 @@ QWidget* OverviewPage::whatIfCard() {
   other_->setAccessibleName(tr("Another change"));
   other_->setClearButtonEnabled(true);
   across->addStretch();
-  prediction_ = label({}, "dim", inside);
+  prediction_ = selectableLabel({}, "dim", inside);
   drawing_ = new StepDrawing(inside);
   down->addLayout(across);
   down->addWidget(other_);
   down->addSpacing(6);
-  down->addWidget(drawing_);
+  down->addWidget(drawing_, 1);
   down->addWidget(prediction_);
   connect(other_, &QLineEdit::textChanged, this, &OverviewPage::play);
   connect(workers_, &QSlider::valueChanged, this, &OverviewPage::play);
@@ -239,8 +221,8 @@ void OverviewPage::setFindings(const Findings& findings) {
   const bool again = findings_.analysis != nullptr;  // a recording has grown: what is being played stays
   findings_ = findings;
   const analyzer::Analysis& analysis = *findings_.analysis;
-  verdict_->setText(text(analyzer::verdict(analysis)));
-  run_->setText(text(analyzer::describeRun(analysis)));
+  verdict_->setText(words(analyzer::verdict(analysis)));
+  run_->setText(words(analyzer::describeRun(analysis)));
   ledger_->setLedger(analysis.ledger, analysis.bands.run, dark_);
   steps_->setSteps(findings_.analysis, dark_);
   ledgerCard_->setVisible(analysis.ledger.totalNs() > 0);
@@ -277,96 +259,17 @@ void OverviewPage::fillFindings() {
   if (!findings_.analysis) return;
   const std::size_t count = std::min(kMostFindings, findings_.analysis->findings.size());
   if (count == 0) list_->addWidget(label(tr("No rule found anything to improve."), "dim", this));
-  for (std::size_t n = 0; n < count; ++n) list_->addWidget(findingCard(n));
-}
-
-QWidget* OverviewPage::findingCard(std::size_t n) {
-  const analyzer::Finding& finding = findings_.analysis->findings[n];
-  const bool fault = finding.kind == analyzer::FindingKind::Fault;
-  auto* inside = new QWidget(this);
-  auto* across = new QHBoxLayout(inside);
-  across->setContentsMargins(0, 0, 0, 0);
-  across->setSpacing(16);
-  auto* left = new QVBoxLayout;
-  left->setSpacing(5);
-  auto* kind = label(fault ? tr("Fault") : tr("Opportunity"), "kind", inside);
-  const Theme& t = theme(dark_);
-  kind->setStyleSheet(QStringLiteral("color: %1; font-size: 11px; font-weight: bold;")
-                          .arg(QColor::fromRgb(fault ? t.warn : t.accent).name()));
-  left->addWidget(kind);
-  // A click anywhere on the card counts, so its words are not there to be selected.
-  const QString band = bandWords(finding.recordingNsPerStep, finding.costNsPerStep);
-  const QString title = band.isEmpty() ? text(finding.title) : tr("%1 (%2)").arg(text(finding.title), band);
-  for (const auto& [words, role] : {std::pair(title, "heading"), std::pair(text(finding.advice), "dim")}) {
-    auto* line = label(words, role, inside);
-    if (!band.isEmpty()) line->setToolTip(tr("%1 of its cost may be recording").arg(band));
-    line->setTextInteractionFlags(Qt::NoTextInteraction);
-    left->addWidget(line);
+  for (std::size_t n = 0; n < count; ++n) {
+    auto* found = new FindingCard(findings_.analysis->findings[n], findings_.simulator != nullptr, dark_, this);
+    found->setProperty("finding", static_cast<qulonglong>(n));
+    connect(found, &FindingCard::placesWanted, this, [this, n] { activateFinding(n); });
+    connect(found, &FindingCard::playWanted, this, &OverviewPage::playChange);
+    list_->addWidget(found);
   }
-  if (!finding.knob.empty()) {
-    auto* knob = label(text(finding.knob), "knob", inside);
-    knob->setWordWrap(false);
-    knob->setStyleSheet(QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; font-size: 12px;"));
-    auto* play = new QToolButton(inside);
-    play->setObjectName(QStringLiteral("small"));
-    play->setText(tr("Play"));
-    play->setToolTip(tr("See the step with this change"));
-    play->setEnabled(findings_.simulator != nullptr);
-    connect(play, &QToolButton::clicked, this, [this, n] { playChange(text(findings_.analysis->findings[n].knob)); });
-    auto* line = new QHBoxLayout;
-    line->setSpacing(8);
-    line->addWidget(knob);
-    line->addWidget(play);
-    line->addStretch();
-    left->addLayout(line);
-  }
-  left->addStretch();
-  across->addLayout(left, 1);
-  auto* right = new QVBoxLayout;
-  right->setSpacing(3);
-  if (finding.predictedGainNsPerStep > 0) {
-    auto* gain = label(QStringLiteral("−") + text(durationText(static_cast<double>(finding.predictedGainNsPerStep))),
-                       "title", inside);
-    gain->setAlignment(Qt::AlignRight);
-    gain->setWordWrap(false);
-    auto* per = label(tr("per step, predicted\n%1 sure").arg(text(percentText(finding.confidence))), "dim", inside);
-    per->setAlignment(Qt::AlignRight);
-    per->setWordWrap(false);
-    right->addWidget(gain);
-    right->addWidget(per);
-  }
-  if (!finding.evidence.empty()) {
-    auto* show = new QPushButton(tr("Show on the timeline"), inside);
-    connect(show, &QPushButton::clicked, this, [this, n] { activateFinding(n); });
-    right->addSpacing(4);
-    right->addWidget(show, 0, Qt::AlignRight);
-  }
-  right->addStretch();
-  across->addLayout(right);
-  QFrame* frame = card({}, inside, this);
-  if (finding.evidence.empty()) return frame;
-  frame->setProperty("finding", static_cast<qulonglong>(n));
-  frame->setProperty("clickable", true);
-  frame->setCursor(Qt::PointingHandCursor);
-  frame->setFocusPolicy(Qt::TabFocus);
-  frame->setAccessibleName(text(finding.title));
-  frame->setAccessibleDescription(text(finding.advice));
-  frame->installEventFilter(this);
-  return frame;
 }
 
 void OverviewPage::activateFinding(std::size_t n) {
   if (!findings_.analysis->findings[n].evidence.empty()) Q_EMIT findingWanted(n);
-}
-
-bool OverviewPage::eventFilter(QObject* watched, QEvent* event) {
-  const QVariant finding = watched->property("finding");
-  if (!finding.isValid()) return QWidget::eventFilter(watched, event);
-  const bool clicked = event->type() == QEvent::MouseButtonRelease;
-  const bool entered = event->type() == QEvent::KeyPress && (static_cast<QKeyEvent*>(event)->key() == Qt::Key_Return ||
-                                                             static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space);
-  if (clicked || entered) activateFinding(finding.toULongLong());
-  return clicked || entered;
 }
 
 void OverviewPage::playChange(const QString& change) {
@@ -409,8 +312,8 @@ void OverviewPage::play() {
   workersLabel_->setText(tr("loader workers: %1").arg(workers_->value()));
   if (!findings_.simulator) return;
   std::vector<analyzer::Change> changes;
-  const auto add = [&](const std::string& words) {
-    if (auto change = analyzer::parseChange(words)) changes.push_back(*change);
+  const auto add = [&](const std::string& wanted) {
+    if (auto change = analyzer::parseChange(wanted)) changes.push_back(*change);
   };
   if (workers_->value() != static_cast<int>(findings_.analysis->loader.workers)) {
     add("loader.workers=" + std::to_string(workers_->value()));
@@ -421,7 +324,7 @@ void OverviewPage::play() {
     auto change = analyzer::parseChange(other.toStdString());
     if (!change) {
       playing_.cancel();
-      prediction_->setText(text(change.error().message));
+      prediction_->setText(words(change.error().message));
       return prediction_->show();
     }
     changes.push_back(*change);
@@ -438,16 +341,15 @@ void OverviewPage::play() {
 
 void OverviewPage::showPlayed(const PlayedStep& step) {
   const analyzer::Prediction& p = step.prediction;
-  const auto duration = [](std::int64_t ns) { return text(durationText(static_cast<double>(ns))); };
-  QString words;
+  QString said;
   if (step.changed) {
-    words = tr("Predicted step: %1, measured %2 (%3 saved).")
-                .arg(duration(p.predictedNsPerStep), duration(p.measuredNsPerStep), duration(p.gainNs()));
+    said = tr("Predicted step: %1, measured %2 (%3 saved).")
+               .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
   }
   drawing_->setStep(step, dark_);
-  for (const std::string& note : p.notes) words += QLatin1Char('\n') + text(note);
-  prediction_->setText(words);
-  prediction_->setVisible(!words.isEmpty());
+  for (const std::string& note : p.notes) said += QLatin1Char('\n') + words(note);
+  prediction_->setText(said);
+  prediction_->setVisible(!said.isEmpty());
 }
 
 QString OverviewPage::prediction() const {

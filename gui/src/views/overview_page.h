@@ -59,10 +59,8 @@ class OverviewPage : public QWidget {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
-  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  QWidget* findingCard(std::size_t n);
   QWidget* whatIfCard();
   void fillFindings();
   QWidget* topsRow();

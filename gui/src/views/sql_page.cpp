@@ -27,7 +27,8 @@ namespace lacuna::gui {
 namespace {
 
 constexpr int kSideWidth = 270;
-constexpr int kEditorHeight = 116;
+constexpr int kEditorLowest = 116;
+constexpr int kEditorHighest = 320;
 constexpr int kWidestColumn = 420;
 
 struct Example {
@@ -129,6 +130,7 @@ SqlPage::SqlPage(QWidget* parent) : QWidget(parent), runner_(new QueryRunner(thi
     say(tr("%1 rows written to %2").arg(rows).arg(path));
     Q_EMIT settled();
   });
+  setFocusProxy(editor_);
   setBusy(false);
 }
 
@@ -163,7 +165,8 @@ QWidget* SqlPage::makeMain() {
   down->setContentsMargins(18, 18, 24, 14);
   down->setSpacing(10);
   editor_ = new QPlainTextEdit(main);
-  editor_->setFixedHeight(kEditorHeight);
+  editor_->setMinimumHeight(kEditorLowest);
+  editor_->setMaximumHeight(kEditorHighest);
   editor_->setTabChangesFocus(true);
   editor_->setAccessibleName(tr("SQL statement"));
   editor_->setPlainText(QString::fromLatin1(kExamples[0].sql));
@@ -193,10 +196,10 @@ QWidget* SqlPage::makeMain() {
   notice_->setTextFormat(Qt::PlainText);
   notice_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   notice_->hide();
-  down->addWidget(editor_);
+  down->addWidget(editor_, 1);
   down->addLayout(bar);
   down->addWidget(notice_);
-  down->addWidget(table_, 1);
+  down->addWidget(table_, 6);
   connect(runButton_, &QPushButton::clicked, this, &SqlPage::run);
   connect(cancelButton_, &QPushButton::clicked, runner_, &QueryRunner::cancel);
   connect(saveButton_, &QPushButton::clicked, this, &SqlPage::chooseExport);

@@ -11,6 +11,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/parts.h"
+
 namespace lacuna::gui {
 
 namespace {
@@ -18,13 +20,6 @@ namespace {
 constexpr int kColumnWidth = 600;
 constexpr int kRecentRow = 29;
 constexpr int kMostRecentHeight = 240;
-
-QLabel* label(const QString& text, const char* role, QWidget* parent) {
-  auto* out = new QLabel(text, parent);
-  out->setObjectName(QLatin1String(role));
-  out->setWordWrap(true);
-  return out;
-}
 
 /// A column of fixed width in the middle of the page, a third down.
 QVBoxLayout* centredColumn(QWidget* page) {

@@ -14,8 +14,9 @@ using analyzer::DrawnStep;
 
 namespace {
 
-constexpr int kLane = 16;
-constexpr int kPitch = 18;
+constexpr int kPitch = 18;  // from lane to lane, and at most where there is room
+constexpr int kHighestPitch = 34;
+constexpr int kGap = 2;
 constexpr int kBetween = 12;
 constexpr int kNames = 84;
 constexpr int kLanesLeft = 148;
@@ -62,7 +63,8 @@ std::size_t lanesOf(const DrawnStep& step) {
 
 StepDrawing::StepDrawing(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("The step as it is and as it would be"));
-  setFixedHeight(2 * (2 * kPitch + kBetween) + kInterval);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+  setMinimumHeight(2 * (2 * kPitch + kBetween) + kInterval);
 }
 
 void StepDrawing::setStep(PlayedStep step, bool dark) {
@@ -73,12 +75,22 @@ void StepDrawing::setStep(PlayedStep step, bool dark) {
                        step_.changed ? p.highNsPerStep : 0, std::int64_t{1}});
   setAccessibleDescription(
       tr("measured %1, predicted %2").arg(durationWords(p.measuredNsPerStep), durationWords(p.predictedNsPerStep)));
-  setFixedHeight(step_.changed ? 2 * blockHeight() + kBetween + kInterval : blockHeight() + kBetween + kPitch);
+  setMinimumHeight(heightWith(kPitch));
   update();
 }
 
-int StepDrawing::blockHeight() const {
-  return static_cast<int>(lanesOf(step_.before)) * kPitch;
+int StepDrawing::blockHeight(int pitch) const {
+  return static_cast<int>(lanesOf(step_.before)) * pitch;
+}
+
+int StepDrawing::heightWith(int pitch) const {
+  return step_.changed ? 2 * blockHeight(pitch) + kBetween + kInterval : blockHeight(pitch) + kBetween + kPitch;
+}
+
+int StepDrawing::pitch() const {
+  int pitch = kPitch;
+  while (pitch < kHighestPitch && heightWith(pitch + 1) <= height()) ++pitch;
+  return pitch;
 }
 
 double StepDrawing::xOf(std::int64_t ns) const {
@@ -88,17 +100,19 @@ double StepDrawing::xOf(std::int64_t ns) const {
 void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, const DrawnStep& step,
                              std::int64_t durNs) const {
   const Theme& t = theme(dark_);
+  const int pitch = this->pitch();
+  const int high = pitch - kGap;
   painter.setPen(rgb(t.dim));
-  painter.drawText(QRect(0, top, kNames, kPitch), Qt::AlignVCenter, name);
+  painter.drawText(QRect(0, top, kNames, high), Qt::AlignVCenter, name);
   painter.setPen(rgb(t.text));
-  painter.drawText(QRect(0, top + kPitch, kNames, kPitch), Qt::AlignVCenter, durationWords(durNs));
+  painter.drawText(QRect(0, top + pitch, kNames, high), Qt::AlignVCenter, durationWords(durNs));
   const std::size_t lanes = lanesOf(step);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
-    const int y = top + static_cast<int>(lane) * kPitch;
+    const int y = top + static_cast<int>(lane) * pitch;
     painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(kNames, y, kLanesLeft - kNames - 8, kLane), Qt::AlignVCenter,
+    painter.drawText(QRect(kNames, y, kLanesLeft - kNames - 8, high), Qt::AlignVCenter,
                      lane == 0 ? tr("host") : (lanes == 2 ? tr("device") : tr("queue %1").arg(lane)));
-    painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, kLane), rgb(t.raised));
+    painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, high), rgb(t.raised));
   }
   for (const DrawnStep::Stretch& stretch : step.stretches) {
     const bool work = stretch.kind == DrawnStep::Kind::Work;
@@ -106,7 +120,7 @@ void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, co
     const double left = xOf(stretch.startNs);
     // A sliver of a gap tells pieces of work apart where there is room for it.
     const double w = xOf(stretch.endNs) - left;
-    const QRectF at(left, top + lane * kPitch, work && w > 3 ? w - 0.7 : w, kLane);
+    const QRectF at(left, top + lane * pitch, work && w > 3 ? w - 0.7 : w, high);
     const Colour fill = causeColour(causeOf(stretch), dark_);
     painter.fillRect(at, rgb(fill));
     const QString label = labelOf(stretch);
@@ -132,8 +146,9 @@ void StepDrawing::paintEvent(QPaintEvent*) {
   font.setPixelSize(12);
   painter.setFont(font);
   const analyzer::Prediction& p = step_.prediction;
+  const int block = blockHeight(pitch());
   paintBlock(painter, 0, tr("measured"), step_.before, p.measuredNsPerStep);
-  const int second = blockHeight() + kBetween;
+  const int second = block + kBetween;
   if (!step_.changed) {
     painter.setPen(rgb(theme(dark_).dim));
     painter.drawText(QRect(0, second, width(), kPitch), Qt::AlignVCenter,
@@ -141,7 +156,7 @@ void StepDrawing::paintEvent(QPaintEvent*) {
     return;
   }
   paintBlock(painter, second, tr("predicted"), step_.after, p.predictedNsPerStep);
-  paintInterval(painter, second + blockHeight() + kInterval / 2 - 2);
+  paintInterval(painter, second + block + kInterval / 2 - 2);
 }
 
 }  // namespace lacuna::gui

@@ -31,7 +31,10 @@ class StepDrawing : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  [[nodiscard]] int blockHeight() const;
+  [[nodiscard]] int blockHeight(int pitch) const;
+  [[nodiscard]] int heightWith(int pitch) const;
+  /// From lane to lane: as much as there is room for, within bounds.
+  [[nodiscard]] int pitch() const;
   [[nodiscard]] double xOf(std::int64_t ns) const;
   void paintBlock(QPainter& painter, int top, const QString& name, const analyzer::DrawnStep& step,
                   std::int64_t durNs) const;

@@ -15,7 +15,6 @@ namespace {
 constexpr int kLeft = 64;
 constexpr int kTop = 26;
 constexpr int kBottom = 24;
-constexpr double kRoom = 1.08;  // above the longest step
 }  // namespace
 
 StepLines::StepLines(QWidget* parent) : QWidget(parent) {
@@ -61,7 +60,7 @@ void StepLines::paintEvent(QPaintEvent*) {
   painter.setFont(font);
   const std::int64_t longest = std::max(stepScale(before_->steps), stepScale(after_->steps));
   const std::size_t most = std::max(before_->steps.all.size(), after_->steps.all.size());
-  const double top = static_cast<double>(longest) * kRoom;
+  const double top = roundUp(static_cast<double>(longest));
   const QRect area = plot();
   for (int i = 0; i <= 2; ++i) {
     const int y = area.bottom() - i * area.height() / 2;
@@ -85,8 +84,10 @@ void StepLines::paintEvent(QPaintEvent*) {
     painter.setPen(rgb(t.text));
     painter.drawText(QRect(x + 32, 0, 200, 20), Qt::AlignVCenter, words);
   };
-  legend(area.x(), false, tr("before"));
-  legend(area.x() + 100, true, tr("after"));
+  const int names = painter.fontMetrics().horizontalAdvance(tr("step time")) + 24;
+  painter.drawText(QRect(area.x(), 0, names, 20), Qt::AlignVCenter, tr("step time"));
+  legend(area.x() + names, false, tr("before"));
+  legend(area.x() + names + 100, true, tr("after"));
 }
 
 }  // namespace lacuna::gui

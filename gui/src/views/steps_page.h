@@ -6,6 +6,7 @@
 
 #include "views/step_stack.h"
 
+class QCheckBox;
 class QLabel;
 
 namespace lacuna::gui {
@@ -18,18 +19,24 @@ class StepsPage : public QWidget {
   explicit StepsPage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
-  void setDark(bool dark) { stack_->setDark(dark); }
+  void setDark(bool dark);
   [[nodiscard]] StepStack* stack() const { return stack_; }
+  [[nodiscard]] QCheckBox* longestFirst() const { return longest_; }
 
  Q_SIGNALS:
   void stepActivated(std::size_t step);
 
  private:
   void showDetails();
+  /// What the colours of the causes stand for, as far as they take half a percent.
+  void showLegend();
 
   std::shared_ptr<const analyzer::Analysis> analysis_;
   StepStack* stack_;
   QLabel* facts_;
+  QLabel* legend_;
+  QCheckBox* longest_;
+  bool dark_ = true;
   QLabel* details_;
 };
 

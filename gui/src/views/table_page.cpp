@@ -11,10 +11,14 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPainter>
 #include <QPushButton>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -23,6 +27,26 @@ namespace {
 constexpr int kNarrowest = 64;
 constexpr int kWidest = 260;
 constexpr int kMeasuredRows = 50;
+constexpr int kTableStretch = 4;  // beside what lies below it
+
+/// Draws a row's share of the largest as a bar behind its name, so that a table reads at a glance, however wide.
+class ShareDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyledItemDelegate::paint(painter, option, index);
+    const double share = index.data(TableModel::kShareRole).toDouble();
+    if (share <= 0) return;
+    const QRectF room = QRectF(option.rect).adjusted(kBarInset, kBarInset, -kBarInset, -kBarInset);
+    QColor fill = option.palette.color(QPalette::Link);
+    fill.setAlpha(kBarAlpha);  // the name shines through
+    painter->fillRect(QRectF(room.x(), room.y(), std::max(1.0, room.width() * share), room.height()), fill);
+  }
+
+ private:
+  static constexpr double kBarInset = 3;
+  static constexpr int kBarAlpha = 44;
+};
 
 /// The selected rows, a tab between columns, as spreadsheets take them.
 QString selectedText(const QTableView& table) {
@@ -89,15 +113,17 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   filter_->setClearButtonEnabled(true);
   filter_->setFixedWidth(260);
   filter_->setAccessibleName(tr("Filter rows"));
-  auto* saveButton = new QPushButton(tr("Export CSV…"), this);
+  save_ = new QPushButton(tr("Export CSV…"), this);
   across->addWidget(heading);
   if (!title.isEmpty()) across->addSpacing(10);
   across->addWidget(count_);
   across->addStretch();
   across->addWidget(filter_);
-  across->addWidget(saveButton);
+  across->addWidget(save_);
   model_ = new TableModel(this);
   table_ = makeTable(model_, title, this);
+  table_->setItemDelegateForColumn(0, new ShareDelegate(table_));
+  setFocusProxy(table_);
   empty_ = new QLabel(empty, this);
   empty_->setObjectName(QStringLiteral("dim"));
   empty_->setAlignment(Qt::AlignCenter);
@@ -105,7 +131,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   down->addWidget(table_, 1);
   down->addWidget(empty_, 1);
   connect(filter_, &QLineEdit::textChanged, model_, &TableModel::setFilter);
-  connect(saveButton, &QPushButton::clicked, this, &TablePage::save);
+  connect(save_, &QPushButton::clicked, this, &TablePage::save);
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
     Q_EMIT nameActivated(model_->table()[0].texts[model_->sourceRow(index.row())]);
   });
@@ -120,7 +146,9 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
 void TablePage::setDetail(QWidget* detail) {
   detail_ = detail;
   detail->setVisible(model_->rowCount() > 0);
-  layout()->addWidget(detail);
+  auto* down = static_cast<QVBoxLayout*>(layout());
+  down->setStretchFactor(table_, kTableStretch);
+  down->addWidget(detail, 1);
 }
 
 void TablePage::addControl(QWidget* control) {
@@ -135,6 +163,8 @@ void TablePage::setTable(TableData table, int wide) {
   empty_->setVisible(!any);
   if (detail_) detail_->setVisible(any);
   count_->setVisible(any);
+  filter_->setVisible(any);
+  save_->setVisible(any);
   if (!any) return;
   QHeaderView* header = table_->horizontalHeader();
   header->setSectionResizeMode(QHeaderView::Interactive);

@@ -9,6 +9,7 @@
 class QHBoxLayout;
 class QLabel;
 class QLineEdit;
+class QPushButton;
 class QTableView;
 
 namespace lacuna::gui {
@@ -40,6 +41,7 @@ class TablePage : public QWidget {
   TableModel* model_;
   QTableView* table_;
   QLineEdit* filter_;
+  QPushButton* save_;
   QHBoxLayout* across_;
   QLabel* count_;
   QLabel* empty_;

@@ -21,6 +21,7 @@
 #include "timeline/text.h"
 #include "views/finding_panel.h"
 #include "views/minimap.h"
+#include "views/parts.h"
 #include "views/table_page.h"
 
 namespace lacuna::gui {
@@ -32,13 +33,6 @@ constexpr int kWidestSide = 380;
 /// What is around a place of a finding shows what is different there.
 constexpr double kFindingShare = 0.3;
 constexpr std::size_t kMostLinks = 64;
-
-QLabel* label(const QString& words, const char* role, QWidget* parent) {
-  auto* out = new QLabel(words, parent);
-  out->setObjectName(QLatin1String(role));
-  out->setWordWrap(true);
-  return out;
-}
 
 QLineEdit* input(const QString& what, QWidget* parent) {
   auto* out = new QLineEdit(parent);
@@ -99,6 +93,7 @@ TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   split->setSizes({1600, 320});
   split->setCollapsible(0, false);
   down->addWidget(split);
+  setFocusProxy(view_);
   areaTimer_.setSingleShot(true);
   areaTimer_.setInterval(kAreaDelayMs);
   connect(&areaTimer_, &QTimer::timeout, this, &TimelinePage::showArea);

@@ -35,6 +35,7 @@ class TimelinePage : public QWidget {
   [[nodiscard]] DetailsModel* details() const { return details_; }
   [[nodiscard]] TableModel* sums() const { return sums_; }
   [[nodiscard]] QLineEdit* search() const { return search_; }
+  [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
   [[nodiscard]] bool busy() const { return linkJob_.busy() || searchJob_.busy() || findJob_.busy(); }
 

@@ -8,6 +8,7 @@
 #include "timeline/text.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -20,16 +21,6 @@ constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
 constexpr std::size_t kMostBands = 400;
 constexpr std::size_t kMostArrows = 64;
-
-QColor colour(Colour c, int alpha = 255) {
-  QColor out = QColor::fromRgb(c);
-  out.setAlpha(alpha);
-  return out;
-}
-
-QString text(const std::string& s) {
-  return QString::fromStdString(s);
-}
 
 void paintTriangle(QPainter& painter, QPointF at, bool open, const QColor& fill) {
   QPainterPath path;
@@ -58,7 +49,7 @@ void TimelineView::renderNow() {
     QPainter painter(&base_);
     labelPainter_.paint(painter, labels_, scale);
   } else {
-    base_.fill(colour(theme(dark_).window));
+    base_.fill(rgb(theme(dark_).window));
   }
   base_.setDevicePixelRatio(scale);
   baseStale_ = false;
@@ -96,37 +87,37 @@ void TimelineView::paintEvent(QPaintEvent*) {
 void TimelineView::paintRuler(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect canvas = canvasRect();
-  painter.fillRect(0, 0, width(), kRulerHeight, colour(t.panel));
-  painter.fillRect(0, kRulerHeight - 1, width(), 1, colour(t.line));
+  painter.fillRect(0, 0, width(), kRulerHeight, rgb(t.panel));
+  painter.fillRect(0, kRulerHeight - 1, width(), 1, rgb(t.line));
   QFont font = painter.font();
   font.setPixelSize(11);
   painter.setFont(font);
-  painter.setPen(colour(t.dim));
+  painter.setPen(rgb(t.dim));
   painter.drawText(QRect(12, 0, headerWidth_ - 20, kRulerHeight), Qt::AlignVCenter,
-                   tr("%1 shown").arg(text(durationText(static_cast<double>(view_.spanNs())))));
+                   tr("%1 shown").arg(durationWords(view_.spanNs())));
   painter.setClipRect(canvas.x(), 0, canvas.width(), kRulerHeight);
   for (const Tick& tick : ticks(view_, canvas.width(), kTickSpacing)) {
     const double x = canvas.x() + tick.x;
-    painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), colour(t.line));
-    painter.drawText(QPointF(x + 5, 19), text(tick.label));
+    painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), rgb(t.line));
+    painter.drawText(QPointF(x + 5, 19), words(tick.label));
   }
   for (const Bookmark& mark : bookmarks_) {
     const double x = canvas.x() + view_.pixelAt(mark.timeNs, canvas.width());
     QPainterPath flag;
     flag.addPolygon(QPolygonF({QPointF(x, 4), QPointF(x + 10, 8), QPointF(x, 12)}));
-    painter.fillPath(flag, colour(t.warn));
-    painter.fillRect(QRectF(x - 1, 4, 1.5, kRulerHeight - 5), colour(t.warn));
-    painter.setPen(colour(t.warn));
+    painter.fillPath(flag, rgb(t.warn));
+    painter.fillRect(QRectF(x - 1, 4, 1.5, kRulerHeight - 5), rgb(t.warn));
+    painter.setPen(rgb(t.warn));
     painter.drawText(QPointF(x + 13, 12), mark.note);
   }
   if (mouse_ && canvas.contains(QPoint(static_cast<int>(mouse_->x()), canvas.y()))) {
     const auto at = view_.timeAt(mouse_->x() - canvas.x(), canvas.width());
     const auto fine = static_cast<prof::TimeNs>(view_.nsPerPixel(canvas.width())) + 1;
-    const QString label = text(momentText(at - view_.trace().startNs, fine));
+    const QString label = words(momentText(at - view_.trace().startNs, fine));
     const int w = painter.fontMetrics().horizontalAdvance(label) + 14;
     const int left = std::clamp(static_cast<int>(mouse_->x()) - w / 2, canvas.x(), canvas.right() - w + 1);
-    painter.fillRect(left, 4, w, 20, colour(t.accent));
-    painter.setPen(colour(inkOn(t.accent)));
+    painter.fillRect(left, 4, w, 20, rgb(t.accent));
+    painter.setPen(rgb(inkOn(t.accent)));
     painter.drawText(QRect(left, 4, w, 20), Qt::AlignCenter, label);
   }
   painter.setClipping(false);
@@ -136,14 +127,14 @@ void TimelineView::paintHeaders(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect canvas = canvasRect();
   painter.setClipRect(0, canvas.y(), width(), canvas.height());
-  painter.fillRect(0, canvas.y(), headerWidth_, canvas.height(), colour(t.panel));
+  painter.fillRect(0, canvas.y(), headerWidth_, canvas.height(), rgb(t.panel));
   for (const Row& row : rows_) {
     const QRect rect(0, row.y - scroll_->value() + canvas.y(), headerWidth_, row.height);
     if (rect.bottom() < canvas.y()) continue;
     if (rect.top() > height()) break;
     paintHeader(painter, row, rect);
   }
-  painter.fillRect(headerWidth_ - 1, canvas.y(), 1, canvas.height(), colour(t.line));
+  painter.fillRect(headerWidth_ - 1, canvas.y(), 1, canvas.height(), rgb(t.line));
   painter.setClipping(false);
 }
 
@@ -153,24 +144,24 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   font.setPixelSize(12);
   font.setBold(row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader);
   painter.setFont(font);
-  painter.setPen(colour(t.text));
+  painter.setPen(rgb(t.text));
   if (row.kind == Row::Kind::Ledger) {
     painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter, tr("where time goes"));
     return;
   }
   if (row.kind == Row::Kind::Quiet) {
-    painter.setPen(colour(t.dim));
-    paintTriangle(painter, QPointF(22, rect.center().y() + 1), !row.collapsed, colour(t.dim));
+    painter.setPen(rgb(t.dim));
+    paintTriangle(painter, QPointF(22, rect.center().y() + 1), !row.collapsed, rgb(t.dim));
     painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter,
                      tr("%1 counters at zero").arg(row.lanes));
-    painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, colour(t.grid));
+    painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, rgb(t.grid));
     return;
   }
   if (row.kind != Row::Kind::Track) {
-    painter.fillRect(rect, colour(t.raised));
+    painter.fillRect(rect, rgb(t.raised));
     const QString label =
-        row.kind == Row::Kind::PinHeader ? tr("Pinned") : text(trace_->tracks->groups[row.ref.group].label);
-    paintTriangle(painter, QPointF(14, rect.center().y() + 1), !row.collapsed, colour(t.dim));
+        row.kind == Row::Kind::PinHeader ? tr("Pinned") : words(trace_->tracks->groups[row.ref.group].label);
+    paintTriangle(painter, QPointF(14, rect.center().y() + 1), !row.collapsed, rgb(t.dim));
     const int room = row.collapsed ? headerWidth_ - 34 : width() - 40;
     painter.drawText(QRect(26, rect.y(), room, rect.height()), Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(label, Qt::ElideRight, room));
@@ -180,32 +171,37 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   const bool counter = track.kind == TrackKind::Counter;
   const int lineHeight = counter ? rect.height() : std::min(rect.height(), kLanePitch + 4);
   if (!counter && track.lanes.size() > 1) {
-    paintTriangle(painter, QPointF(22, rect.y() + lineHeight / 2.0), !row.collapsed, colour(t.dim));
+    paintTriangle(painter, QPointF(22, rect.y() + lineHeight / 2.0), !row.collapsed, rgb(t.dim));
   }
   const bool over = mouse_ && rect.contains(mouse_->toPoint());
   const int room = headerWidth_ - 34 - (row.pinned || over ? kPinWidth : 8);
-  const QString label = painter.fontMetrics().elidedText(text(track.label), Qt::ElideRight, room);
+  const QString label = painter.fontMetrics().elidedText(words(track.label), Qt::ElideRight, room);
   if (counter) {
     painter.drawText(QRect(34, rect.y() + 5, room, 16), Qt::AlignVCenter, label);
     font.setPixelSize(10);
     painter.setFont(font);
-    painter.setPen(colour(t.dim));
+    painter.setPen(rgb(t.dim));
     painter.drawText(QRect(34, rect.y() + 22, room, 14), Qt::AlignVCenter,
-                     tr("up to %1").arg(text(valueText(track.counter.highest(), track.unit))));
+                     tr("up to %1").arg(words(valueText(track.counter.highest(), track.unit))));
   } else {
     painter.drawText(QRect(34, rect.y(), room, lineHeight), Qt::AlignVCenter, label);
   }
   if (row.pinned || over) {
     const QPointF centre(headerWidth_ - kPinWidth / 2.0 - 1, rect.y() + std::min(lineHeight, 24) / 2.0);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setBrush(row.pinned ? QBrush(colour(t.accent)) : QBrush(Qt::NoBrush));
-    painter.setPen(QPen(colour(row.pinned ? t.accent : t.dim), 1.3));
+    painter.setBrush(row.pinned ? QBrush(rgb(t.accent)) : QBrush(Qt::NoBrush));
+    painter.setPen(QPen(rgb(row.pinned ? t.accent : t.dim), 1.3));
     painter.drawEllipse(centre + QPointF(0, -2.5), 3.5, 3.5);
     painter.drawLine(centre + QPointF(0, 1), centre + QPointF(0, 6));
     painter.setBrush(Qt::NoBrush);
     painter.setRenderHint(QPainter::Antialiasing, false);
   }
-  painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, colour(t.grid));
+  painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, rgb(t.grid));
+}
+
+int TimelineView::contentBottom() const {
+  const int rows = rows_.empty() ? 0 : rows_.back().y + rows_.back().height - scroll_->value();
+  return kRulerHeight + std::min(rows, height() - kRulerHeight);
 }
 
 QRectF TimelineView::eventRect(const EventPlace& place) const {
@@ -227,16 +223,19 @@ void TimelineView::paintBand(QPainter& painter, prof::TimeWindow window, Colour 
   const double left = std::max(view_.pixelAt(window.startNs, canvas.width()), -10.0);
   const double right = std::min(view_.pixelAt(window.endNs, canvas.width()), canvas.width() + 10.0);
   if (right < 0 || left > canvas.width()) return;
-  const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left), canvas.height());
-  painter.fillRect(band, colour(tint, 36));
-  painter.fillRect(QRectF(band.left(), band.top(), 1, band.height()), colour(tint, 200));
-  painter.fillRect(QRectF(band.right(), band.top(), 1, band.height()), colour(tint, 200));
+  const int bottom = contentBottom();
+  const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left), bottom - canvas.y());
+  painter.fillRect(band, rgb(tint, 36));
+  painter.fillRect(QRectF(band.left(), band.top(), 1, band.height()), rgb(tint, 200));
+  painter.fillRect(QRectF(band.right(), band.top(), 1, band.height()), rgb(tint, 200));
   if (caption.isEmpty()) return;
   const int w = painter.fontMetrics().horizontalAdvance(caption) + 14;
   if (band.width() < w) return;
-  const QRectF tag(band.center().x() - w / 2.0, band.bottom() - 26, w, 20);
-  painter.fillRect(tag, colour(tint));
-  painter.setPen(colour(inkOn(tint)));
+  // Below the tracks where there is room, or over the last of them.
+  const double top = std::min<double>(bottom + 6, canvas.bottom() - 26);
+  const QRectF tag(band.center().x() - w / 2.0, top, w, 20);
+  painter.fillRect(tag, rgb(tint));
+  painter.setPen(rgb(inkOn(tint)));
   painter.drawText(tag, Qt::AlignCenter, caption);
 }
 
@@ -245,7 +244,7 @@ void TimelineView::paintLinks(QPainter& painter) {
   const QRectF from = eventRect(*selected_);
   if (from.isNull()) return;
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(QPen(colour(theme(dark_).accent), 1.6));
+  painter.setPen(QPen(rgb(theme(dark_).accent), 1.6));
   for (std::size_t i = 0; i < std::min(links_.size(), kMostArrows); ++i) {
     const QRectF to = eventRect(links_[i]);
     if (to.isNull()) continue;
@@ -273,19 +272,19 @@ void TimelineView::paintOverlays(QPainter& painter) {
     paintBand(painter, highlights_[i], t.warn, highlightCaption_);
   }
   if (area_) {
-    paintBand(painter, *area_, t.accent, text(durationText(static_cast<double>(area_->endNs - area_->startNs))));
+    paintBand(painter, *area_, t.accent, durationWords(area_->endNs - area_->startNs));
   }
   if (cursorMark_) {
     const double x = canvas.x() + view_.pixelAt(*cursorMark_, canvas.width());
-    painter.fillRect(QRectF(x - 0.5, canvas.y(), 1, canvas.height()), colour(t.accent, 150));
+    painter.fillRect(QRectF(x - 0.5, canvas.y(), 1, canvas.height()), rgb(t.accent, 150));
   }
   for (const Bookmark& mark : bookmarks_) {
     painter.fillRect(
         QRectF(canvas.x() + view_.pixelAt(mark.timeNs, canvas.width()) - 1, canvas.y(), 1, canvas.height()),
-        colour(t.warn, 140));
+        rgb(t.warn, 140));
   }
   if (mouse_ && canvas.contains(mouse_->toPoint())) {
-    painter.fillRect(QRectF(std::floor(mouse_->x()), canvas.y(), 1, canvas.height()), colour(t.text, 60));
+    painter.fillRect(QRectF(std::floor(mouse_->x()), canvas.y(), 1, canvas.height()), rgb(t.text, 60));
   }
   const auto outline = [&](const EventPlace& place, const QColor& c, double w) {
     const QRectF rect = eventRect(place);
@@ -293,9 +292,9 @@ void TimelineView::paintOverlays(QPainter& painter) {
     painter.setPen(QPen(c, w));
     painter.drawRect(rect.adjusted(-1, -1, 0, 0));
   };
-  if (hovered_ && hovered_ != selected_) outline(*hovered_, colour(t.text, 170), 1);
+  if (hovered_ && hovered_ != selected_) outline(*hovered_, rgb(t.text, 170), 1);
   paintLinks(painter);
-  if (selected_) outline(*selected_, colour(t.text), 2);
+  if (selected_) outline(*selected_, rgb(t.text), 2);
 }
 
 QStringList TimelineView::hoverLines() const {
@@ -306,32 +305,30 @@ QStringList TimelineView::hoverLines() const {
     if (!strip || mouse_->x() < canvas.x()) return {};
     const auto at = analyzer::causeAt(*strip, view_.timeAt(mouse_->x() - canvas.x(), canvas.width()));
     if (!at.lane) return {};
-    QStringList lines{tr("%1, %2").arg(QString::fromUtf8(analyzer::causeLabel(at.lane->cause).data()),
-                                       text(durationText(static_cast<double>(at.lane->lane.durNs(at.event)))))};
+    QStringList lines{
+        tr("%1, %2").arg(words(analyzer::causeLabel(at.lane->cause)), durationWords(at.lane->lane.durNs(at.event)))};
     const QString what = trace_->name(at.lane->lane.name(at.event));
     if (!what.isEmpty()) lines << what;
-    return lines << text(trace_->tracks->groups[rows_[hit_.row].ref.group].label);
+    return lines << words(trace_->tracks->groups[rows_[hit_.row].ref.group].label);
   }
   if (!hit_.onTrack) return {};
   const analyzer::Track& track = trace_->track(hit_.track);
-  const QString where = text(trace_->tracks->groups[hit_.track.group].label + " › " + track.label);
+  const QString where = words(trace_->tracks->groups[hit_.track.group].label + " › " + track.label);
   if (track.kind == TrackKind::Counter) {
     if (hit_.event == Lane::kNone || hit_.event >= track.counter.size()) return {};
-    return {text(valueText(track.counter.value(hit_.event), track.unit)), where};
+    return {words(valueText(track.counter.value(hit_.event), track.unit)), where};
   }
   if (hit_.lane < 0) return {};
   if (hit_.event != Lane::kNone) {
     const Lane& lane = track.lanes[static_cast<std::size_t>(hit_.lane)];
     const auto since = lane.startNs(hit_.event) - view_.trace().startNs;
     return {trace_->name(lane.name(hit_.event)),
-            tr("%1, from %2")
-                .arg(text(durationText(static_cast<double>(lane.durNs(hit_.event)))), text(momentText(since, 1000))),
-            where};
+            tr("%1, from %2").arg(durationWords(lane.durNs(hit_.event)), words(momentText(since, 1000))), where};
   }
   if (!hit_.cell.occupied()) return {};
-  return {tr("about %1 events").arg(text(countText(std::round(hit_.cell.count)))),
-          tr("longest: %1, %2").arg(trace_->name(hit_.cell.name), text(durationText(hit_.cell.longestNs))),
-          tr("%1 of this stretch is covered").arg(text(percentText(hit_.cell.busy))), where};
+  return {tr("about %1 events").arg(words(countText(std::round(hit_.cell.count)))),
+          tr("longest: %1, %2").arg(trace_->name(hit_.cell.name), durationWords(hit_.cell.longestNs)),
+          tr("%1 of this stretch is covered").arg(percentWords(hit_.cell.busy)), where};
 }
 
 void TimelineView::paintHoverCard(QPainter& painter) {
@@ -356,14 +353,14 @@ void TimelineView::paintHoverCard(QPainter& painter) {
   const int x = std::clamp(static_cast<int>(mouse_->x()) + 14, 4, std::max(4, width() - size.width() - 8));
   const QRect card(QPoint(x, y), size);
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(QPen(colour(t.line), 1));
-  painter.setBrush(colour(t.raised, 245));
+  painter.setPen(QPen(rgb(t.line), 1));
+  painter.setBrush(rgb(t.raised, 245));
   painter.drawRoundedRect(QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
   painter.setBrush(Qt::NoBrush);
   painter.setRenderHint(QPainter::Antialiasing, false);
   for (int i = 0; i < lines.size(); ++i) {
     painter.setFont(i == 0 ? bold : font);
-    painter.setPen(colour(i == 0 ? t.text : t.dim));
+    painter.setPen(rgb(i == 0 ? t.text : t.dim));
     const QString shown = QFontMetrics(painter.font()).elidedText(lines[i], Qt::ElideMiddle, w);
     painter.drawText(QRect(card.x() + kCardPadding, card.y() + kCardPadding - 1 + i * lineHeight, w, lineHeight),
                      Qt::AlignVCenter, shown);

@@ -67,9 +67,14 @@ class TimelineView : public QWidget {
 
   [[nodiscard]] std::optional<prof::TimeWindow> area() const { return area_; }
   void setArea(std::optional<prof::TimeWindow> area);
-  /// Stretches shown as evidence, with the word that goes with them.
+  /// Collapses or pins the track of the selected event, or the other way round.
+  void toggleSelectedRow(bool pin);
+  void toEnd();
+  /// Forgets the selected event and stretch, and the evidence.
+  void clearSelection();
   /// Shows the counters that are always zero, or folds them away, in all groups.
   void toggleQuiet();
+  /// Stretches shown as evidence, with the word that goes with them.
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
   [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const { return highlights_; }
   [[nodiscard]] const QString& highlightCaption() const { return highlightCaption_; }
@@ -139,7 +144,6 @@ class TimelineView : public QWidget {
   void selectAcross(int step);
   /// The event in the middle of what is shown, for those who have selected none.
   void selectSomething();
-  void toggleSelectedRow(bool pin);
   void scrollToLane(const EventPlace& place);
   bool navigate(const QKeyEvent& event);
 
@@ -153,6 +157,8 @@ class TimelineView : public QWidget {
   [[nodiscard]] QStringList hoverLines() const;
   [[nodiscard]] const analyzer::LedgerStrip* stripOf(std::size_t group) const;
   void renderLedgers(const Canvas& canvas);
+  /// Where the last row ends, or the window does.
+  [[nodiscard]] int contentBottom() const;
 
   TracePtr trace_;
   bool dark_ = true;

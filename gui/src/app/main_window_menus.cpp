@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QFile>
+#include <QFileDialog>
+#include <QFontMetrics>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QPainter>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QSvgGenerator>
+#include <QTabBar>
+
+#include "app/dialogs.h"
+#include "app/main_window.h"
+#include "views/compare_page.h"
+#include "views/flame_page.h"
+#include "views/memory_page.h"
+#include "views/overview_page.h"
+#include "views/sql_page.h"
+#include "views/steps_page.h"
+#include "views/table_page.h"
+#include "views/timeline_page.h"
+
+/// The window's menus and commands, and what they save and copy.
+namespace lacuna::gui {
+
+namespace {
+constexpr int kMessageMs = 5000;
+}  // namespace
+
+void MainWindow::makeMenus() {
+  makeFileMenu();
+  makeViewMenu();
+  makeGoMenu();
+  makePageCommands();
+  makeHelpMenu();
+}
+
+void MainWindow::makeFileMenu() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
+  recentMenu_ = file->addMenu(tr("Open &recent"));
+  connect(recentMenu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
+  fillRecent();
+  file->addAction(tr("&Compare with…"), this, [this] {
+    showPage(QStringLiteral("compare"));
+    compare_->choose();
+  });
+  file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this, &MainWindow::savePicture);
+  file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this, &MainWindow::copyPicture);
+  file->addAction(tr("Save &data of the page…"), QKeySequence(Qt::CTRL | Qt::Key_E), this, &MainWindow::saveData);
+  file->addSeparator();
+  file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
+}
+
+void MainWindow::makeViewMenu() {
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  for (int i = 0; i < tabs_->count(); ++i) {
+    view->addAction(tabs_->tabText(i), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)), this,
+                    [this, i] { tabs_->setCurrentIndex(i); });
+  }
+  view->addSeparator();
+  view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
+                  [this] { setDark(!dark_); });
+}
+
+/// Keys that the timeline takes itself, with or without Ctrl, stand behind a tab: a menu shows them and claims none.
+void MainWindow::makeGoMenu() {
+  QMenu* go = menuBar()->addMenu(tr("&Go"));
+  TimelineView* timeline = timeline_->view();
+  go->addAction(tr("&Find events…"), QKeySequence::Find, this, [this] {
+    showPage(QStringLiteral("timeline"));
+    timeline_->search()->setFocus();
+    timeline_->search()->selectAll();
+  });
+  go->addAction(tr("&Whole trace\tHome"), timeline, &TimelineView::fit);
+  go->addAction(tr("&End of the trace\tEnd"), timeline, &TimelineView::toEnd);
+  go->addAction(tr("&Zoom to the selection\tF"), timeline, &TimelineView::zoomToSelection);
+  go->addAction(tr("&Back\tAlt+←"), timeline, &TimelineView::back);
+  go->addAction(tr("F&orward\tAlt+→"), timeline, &TimelineView::forward);
+  go->addAction(tr("Between &launch and kernel\tL"), timeline_, &TimelinePage::followLink);
+  go->addAction(tr("Show or fold counters at &zero"), timeline, &TimelineView::toggleQuiet);
+  go->addAction(tr("Set or clear a book&mark\tB"), timeline_, &TimelinePage::toggleBookmark);
+  go->addAction(tr("Write a &note on a bookmark…\tN"), timeline_, &TimelinePage::askForNote);
+  go->addSeparator();
+  go->addAction(tr("To the memory &peak"), this, [this] {
+    if (!findings_.analysis || !findings_.analysis->memory.present) return;
+    showPage(QStringLiteral("memory"));
+    memory_->setCursorMark(findings_.analysis->memory.peakAtNs);
+  });
+}
+
+void MainWindow::makePageCommands() {
+  TimelineView* timeline = timeline_->view();
+  const auto add = [this](const QString& text, const QString& page, auto&& act) {
+    auto* action = new QAction(text, this);
+    connect(action, &QAction::triggered, this, [this, page, act] {
+      showPage(page);
+      act();
+    });
+    pageCommands_ << action;
+  };
+  const QString onTimeline = QStringLiteral("timeline");
+  add(tr("Timeline: next event found\tEnter"), onTimeline, [this] { timeline_->findNext(true); });
+  add(tr("Timeline: previous event found\tShift+Enter"), onTimeline, [this] { timeline_->findNext(false); });
+  add(tr("Timeline: filter tracks…"), onTimeline, [this] { timeline_->filter()->setFocus(); });
+  add(tr("Timeline: collapse the track of the selected event\tC"), onTimeline,
+      [timeline] { timeline->toggleSelectedRow(false); });
+  add(tr("Timeline: pin the track of the selected event\tP"), onTimeline,
+      [timeline] { timeline->toggleSelectedRow(true); });
+  add(tr("Timeline: forget the selection\tEsc"), onTimeline, [timeline] { timeline->clearSelection(); });
+  add(tr("Steps: longest first, or in the order of the run"), QStringLiteral("steps"),
+      [this] { steps_->longestFirst()->toggle(); });
+  const std::pair<const char*, QString> lists[] = {{"alive", tr("Memory: what is alive")},
+                                                   {"edits", tr("Memory: lower the peak")},
+                                                   {"allocator", tr("Memory: allocator")},
+                                                   {"leaks", tr("Memory: leaks")},
+                                                   {"advice", tr("Memory: advice")}};
+  for (const auto& [tab, text] : lists) {
+    add(text, QStringLiteral("memory"), [this, name = QString::fromLatin1(tab)] { memory_->showTab(name); });
+  }
+  add(tr("Operators: by input shapes, or together"), QStringLiteral("operators"), [this] { byShapes_->toggle(); });
+  add(tr("Flame graph: export stacks…"), QStringLiteral("flame"), [this] { flame_->chooseExport(); });
+  add(tr("SQL: run the statement\tCtrl+Enter"), QStringLiteral("sql"), [this] { sql_->run(); });
+  add(tr("Compare: swap before and after"), QStringLiteral("compare"), [this] { compare_->swap(); });
+}
+
+void MainWindow::makeHelpMenu() {
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(tr("&Keys"), QKeySequence(Qt::Key_Question), this, [this] { showKeyHelp(this); });
+  help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::Key_P), this, [this] {
+    QList<QAction*> all;
+    for (QAction* menu : menuBar()->actions()) all += menu->menu()->actions();
+    all += recentMenu_->actions();
+    showCommandPalette(this, all + pageCommands_);
+  });
+}
+
+void MainWindow::fillRecent() {
+  recentMenu_->clear();
+  for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
+    recentMenu_->addAction(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480), this,
+                           [this, path] { openFile(path); });
+  }
+  recentMenu_->setEnabled(!recentMenu_->isEmpty());
+}
+
+bool MainWindow::savePictureTo(const QString& path) {
+  QWidget* page = pages_->currentWidget();
+  if (!path.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) return page->grab().save(path);
+  QSvgGenerator svg;
+  svg.setFileName(path);
+  svg.setSize(page->size());
+  svg.setViewBox(page->rect());
+  svg.setTitle(windowTitle());
+  QPainter painter;
+  if (!painter.begin(&svg)) return false;
+  page->render(&painter);
+  return painter.end();
+}
+
+void MainWindow::savePicture() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
+  if (!path.isEmpty() && !savePictureTo(path)) {
+    statusBar()->showMessage(tr("%1 cannot be written").arg(path), kMessageMs);
+  }
+}
+
+QString MainWindow::pageCsv() const {
+  const QWidget* page = pages_->currentWidget();
+  if (page == overview_ || page == steps_) return overview_->csv();
+  if (page == timeline_) return timeline_->csv();
+  if (page == memory_) return memory_->csv();
+  if (page == flame_) return flame_->csv();
+  if (page == compare_) return compare_->csv();
+  for (const TablePage* table : {kernels_, operators_}) {
+    if (page == table) return table->model()->csv();
+  }
+  return {};
+}
+
+void MainWindow::saveData() {
+  if (page() == QLatin1String("sql")) return sql_->chooseExport();
+  const QString csv = trace_ ? pageCsv() : QString();
+  if (csv.isEmpty()) return statusBar()->showMessage(tr("There is no data on this page yet"), kMessageMs);
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
+  if (path.isEmpty()) return;
+  QFile out(path);
+  const QByteArray bytes = csv.toUtf8();
+  const bool written = out.open(QIODevice::WriteOnly) && out.write(bytes) == bytes.size() && out.flush();
+  statusBar()->showMessage(
+      written ? tr("%1 is written").arg(path) : tr("%1 cannot be written: %2").arg(path, out.errorString()),
+      kMessageMs);
+}
+
+void MainWindow::copyPicture() {
+  QApplication::clipboard()->setPixmap(pages_->currentWidget()->grab());
+  statusBar()->showMessage(tr("The picture of the page is on the clipboard"), kMessageMs);
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session.h"
+
+#include <QCryptographicHash>
+#include <QFileInfo>
+#include <QSettings>
+
+#include "views/timeline_view.h"
+
+namespace lacuna::gui {
+
+namespace {
+
+/// Which rows are collapsed or pinned, by their names: "group", "track" or "pin", and the labels.
+QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
+  QStringList out;
+  const auto add = [&](const char* what, std::size_t g, const std::string& track) {
+    out << QString::fromLatin1(what) << QString::fromStdString(tracks.groups[g].label) << QString::fromStdString(track);
+  };
+  for (const std::size_t g : options.collapsedGroups) add("group", g, {});
+  for (const std::size_t g : options.quietShown) add("quiet", g, {});
+  for (const TrackRef& ref : options.collapsedTracks) {
+    add("track", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
+  }
+  for (const TrackRef& ref : options.pinned) add("pin", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
+  return out;
+}
+
+RowOptions restoredRows(const analyzer::TrackSet& tracks, const QStringList& saved) {
+  RowOptions out;
+  for (qsizetype i = 0; i + 2 < saved.size(); i += 3) {
+    for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+      if (QString::fromStdString(tracks.groups[g].label) != saved[i + 1]) continue;
+      if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(g);
+      if (saved[i] == QLatin1String("quiet")) out.quietShown.insert(g);
+      for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
+        if (QString::fromStdString(tracks.groups[g].tracks[t].label) != saved[i + 2]) continue;
+        if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert({g, t});
+        if (saved[i] == QLatin1String("pin")) out.pinned.insert({g, t});
+      }
+    }
+  }
+  return out;
+}
+
+QString sessionKey(const QString& path) {
+  const QByteArray hash =
+      QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(), QCryptographicHash::Sha1);
+  return QStringLiteral("session/") + QString::fromLatin1(hash.toHex());
+}
+}  // namespace
+
+void saveTraceSession(const Trace& trace, const TimelineView& view, const QString& page) {
+  QSettings settings;
+  settings.beginGroup(sessionKey(trace.path));
+  const prof::TimeNs zero = trace.tracks->span.startNs;
+  settings.setValue(QStringLiteral("start"), static_cast<qlonglong>(view.viewport().startNs() - zero));
+  settings.setValue(QStringLiteral("span"), static_cast<qlonglong>(view.viewport().spanNs()));
+  settings.setValue(QStringLiteral("page"), page);
+  QStringList marks;
+  for (const Bookmark& mark : view.bookmarks()) marks << QStringLiteral("%1 %2").arg(mark.timeNs - zero).arg(mark.note);
+  settings.setValue(QStringLiteral("bookmarks"), marks);
+  settings.setValue(QStringLiteral("rows"), savedRows(*trace.tracks, view.rowOptions()));
+}
+
+QString restoreTraceSession(const Trace& trace, TimelineView& view) {
+  QSettings settings;
+  settings.beginGroup(sessionKey(trace.path));
+  const prof::TimeNs zero = trace.tracks->span.startNs;
+  const auto start = settings.value(QStringLiteral("start")).toLongLong() + zero;
+  const auto span = settings.value(QStringLiteral("span")).toLongLong();
+  if (span > 0) view.setViewport(view.viewport().showing({start, start + span}), TimelineView::Move::Jump);
+  std::vector<Bookmark> marks;
+  for (const QString& mark : settings.value(QStringLiteral("bookmarks")).toStringList()) {
+    marks.push_back({mark.section(QLatin1Char(' '), 0, 0).toLongLong() + zero, mark.section(QLatin1Char(' '), 1)});
+  }
+  view.setBookmarks(std::move(marks));
+  view.setRowOptions(restoredRows(*trace.tracks, settings.value(QStringLiteral("rows")).toStringList()));
+  return settings.value(QStringLiteral("page"), QStringLiteral("overview")).toString();
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QString>
+
+#include "app/trace.h"
+
+namespace lacuna::gui {
+
+class TimelineView;
+
+/// What is remembered of a trace between two times that it is opened: the stretch that was shown, bookmarks and notes,
+/// which tracks were folded or pinned, and the page. Kept in the settings under the path of its file.
+void saveTraceSession(const Trace& trace, const TimelineView& view, const QString& page);
+/// Puts the view back as it was, and answers with the page; the first page for a trace that is new.
+QString restoreTraceSession(const Trace& trace, TimelineView& view);
+
+}  // namespace lacuna::gui

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QString>
+
+class QFrame;
+class QLabel;
+class QWidget;
+
+/// Small parts that pages are put together from.
+namespace lacuna::gui {
+
+/// A text that wraps, in the style sheet's role: "title", "heading", "dim", …
+QLabel* label(const QString& text, const char* role, QWidget* parent);
+/// The same, to be selected and copied with the mouse.
+QLabel* selectableLabel(const QString& text, const char* role, QWidget* parent);
+/// Gives a frame the look of a card and lays `content` out in it, below a heading if there is one.
+void fillCard(QFrame* frame, const QString& heading, QWidget* content);
+QFrame* card(const QString& heading, QWidget* content, QWidget* parent);
+
+}  // namespace lacuna::gui

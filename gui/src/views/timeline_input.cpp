@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QGuiApplication>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QWheelEvent>
+#include <cmath>
+#include <span>
+
+#include "views/timeline_metrics.h"
+#include "views/timeline_view.h"
+
+/// What keys, mouse and wheel do to the timeline.
+namespace lacuna::gui {
+
+using analyzer::Lane;
+using prof::TimeNs;
+
+namespace {
+
+constexpr double kKeyPan = 0.12;
+constexpr double kKeyZoom = 0.7;
+constexpr double kWheelZoom = 0.85;  // for each notch of 120
+constexpr int kDragFromPx = 4;
+
+/// The keys at the places of W, A, S and D, whatever letters the keyboard layout puts there.
+int placeOfKey(const QKeyEvent& event) {
+  const QString platform = QGuiApplication::platformName();
+  if (platform == QLatin1String("xcb") || platform.startsWith(QLatin1String("wayland"))) {
+    switch (event.nativeScanCode()) {
+      case 25:
+        return Qt::Key_W;
+      case 38:
+        return Qt::Key_A;
+      case 39:
+        return Qt::Key_S;
+      case 40:
+        return Qt::Key_D;
+      default:
+        break;
+    }
+  }
+  return event.key();
+}
+
+}  // namespace
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  const QPoint delta = event->angleDelta();
+  const double share = std::clamp((event->position().x() - headerWidth_) / canvasWidth(), 0.0, 1.0);
+  if (event->modifiers() & Qt::ControlModifier) {
+    setViewport(view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share));
+  } else if (event->modifiers() & Qt::ShiftModifier || std::abs(delta.x()) > std::abs(delta.y())) {
+    const int along = delta.x() != 0 ? delta.x() : delta.y();
+    setViewport(view_.panned(-along / 120.0 * kKeyPan));
+  } else if (scroll_->isVisibleTo(this)) {
+    scroll_->setValue(scroll_->value() - delta.y() * 3 * kLanePitch / 120);
+  } else {
+    setViewport(view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share));
+  }
+  event->accept();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  pressed_ = event->position();
+  pressedView_ = view_;
+  pressedScroll_ = scroll_->value();
+  if (event->button() == Qt::MiddleButton) {
+    drag_ = Drag::Pan;
+  } else if (event->button() == Qt::LeftButton) {
+    const bool ruler = pressed_.y() < kRulerHeight;
+    if (std::abs(pressed_.x() - headerWidth_) < 4) {
+      drag_ = Drag::HeaderWidth;
+    } else if (pressed_.x() < headerWidth_) {
+      clickHeader(pressed_);
+    } else if (ruler || event->modifiers() & Qt::ShiftModifier) {
+      drag_ = Drag::Area;
+    } else {
+      drag_ = Drag::Maybe;
+    }
+  }
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  const QPointF pos = event->position();
+  mouse_ = pos;
+  const QRect canvas = canvasRect();
+  if (drag_ == Drag::Maybe && (pos - pressed_).manhattanLength() >= kDragFromPx) drag_ = Drag::Pan;
+  if (drag_ == Drag::Pan) {
+    setCursor(Qt::ClosedHandCursor);
+    scroll_->setValue(pressedScroll_ - static_cast<int>(pos.y() - pressed_.y()));
+    setViewport(pressedView_.panned((pressed_.x() - pos.x()) / canvas.width()));
+  } else if (drag_ == Drag::Area) {
+    const TimeNs a = view_.timeAt(pressed_.x() - canvas.x(), canvas.width());
+    const TimeNs b = view_.timeAt(pos.x() - canvas.x(), canvas.width());
+    setArea(prof::TimeWindow{std::min(a, b), std::max(a, b)});
+  } else if (drag_ == Drag::HeaderWidth) {
+    headerWidth_ = std::clamp(static_cast<int>(pos.x()), 100, std::max(101, width() / 2));
+    invalidate();
+    Q_EMIT viewportChanged();
+  } else {
+    hit_ = hitAt(pos);
+    hovered_.reset();
+    if (hit_.lane >= 0 && hit_.event != Lane::kNone) hovered_ = EventPlace{hit_.track, hit_.lane, hit_.event};
+    setCursor(std::abs(pos.x() - headerWidth_) < 4 ? Qt::SplitHCursor
+              : hovered_                           ? Qt::PointingHandCursor
+                                                   : Qt::ArrowCursor);
+  }
+  if (canvas.contains(pos.toPoint())) Q_EMIT cursorMoved(view_.timeAt(pos.x() - canvas.x(), canvas.width()));
+  update();
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  if (drag_ == Drag::Maybe) {
+    hit_ = hitAt(event->position());
+    if (trace_) {
+      setCursorMark(view_.timeAt(event->position().x() - headerWidth_, canvasWidth()));
+      Q_EMIT momentPicked(*cursorMark_);
+    }
+    const bool onEvent = hit_.lane >= 0 && hit_.event != Lane::kNone;
+    const EventPlace clicked{hit_.track, hit_.lane, hit_.event};
+    if (onEvent && selected_ && event->modifiers() & Qt::ControlModifier) {
+      measureTo(clicked);
+    } else if (onEvent) {
+      select(clicked);
+    } else {
+      select(std::nullopt);
+      setArea(std::nullopt);
+    }
+  } else if (drag_ == Drag::Area && (event->position() - pressed_).manhattanLength() < kDragFromPx) {
+    setArea(std::nullopt);
+  }
+  drag_ = Drag::None;
+  unsetCursor();
+}
+
+void TimelineView::measureTo(const EventPlace& other) {
+  const auto windowOf = [&](const EventPlace& place) {
+    const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
+    return prof::TimeWindow{lane.startNs(place.event), lane.endNs(place.event)};
+  };
+  const prof::TimeWindow a = windowOf(*selected_);
+  const prof::TimeWindow b = windowOf(other);
+  setArea(prof::TimeWindow{std::min(a.startNs, b.startNs), std::max(a.endNs, b.endNs)});
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const Hit hit = hitAt(event->position());
+  if (hit.lane < 0 || hit.event == Lane::kNone) return;
+  select(EventPlace{hit.track, hit.lane, hit.event});
+  zoomToSelection();
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  mouse_.reset();
+  hovered_.reset();
+  hit_ = {};
+  update();
+}
+
+void TimelineView::clickHeader(QPointF pos) {
+  const std::size_t i = rowAt(rows_, static_cast<int>(pos.y()) - kRulerHeight + scroll_->value());
+  if (pos.y() < kRulerHeight || i >= rows_.size()) return;
+  RowOptions options = options_;
+  const Row& row = rows_[i];
+  const auto toggle = [](auto& set, const auto& value) {
+    if (!set.erase(value)) set.insert(value);
+  };
+  if (row.kind == Row::Kind::PinHeader) {
+    options.pinned.clear();
+  } else if (row.kind == Row::Kind::Group) {
+    toggle(options.collapsedGroups, row.ref.group);
+  } else if (row.kind == Row::Kind::Quiet) {
+    toggle(options.quietShown, row.ref.group);
+  } else if (row.kind == Row::Kind::Ledger) {
+    return;
+  } else if (pos.x() > headerWidth_ - kPinWidth) {
+    toggle(options.pinned, row.ref);
+  } else {
+    toggle(options.collapsedTracks, row.ref);
+  }
+  setRowOptions(options);
+}
+
+void TimelineView::selectNeighbour(int step) {
+  if (!selected_) return selectSomething();
+  const Lane& lane = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
+  const auto next = static_cast<std::ptrdiff_t>(selected_->event) + step;
+  if (next < 0 || next >= static_cast<std::ptrdiff_t>(lane.size())) return;
+  reveal({selected_->track, selected_->lane, static_cast<std::size_t>(next)});
+}
+
+void TimelineView::selectSomething() {
+  for (const Row& row : rows_) {
+    if (row.kind != Row::Kind::Track || row.y + row.height <= scroll_->value()) continue;
+    const analyzer::Track& track = trace_->track(row.ref);
+    for (int n = 0; n < row.lanes; ++n) {
+      const Lane& lane = track.lanes[static_cast<std::size_t>(n)];
+      std::size_t event = lane.at(view_.startNs() + view_.spanNs() / 2);
+      if (event == Lane::kNone) event = lane.lowerBound(view_.startNs());
+      if (event < lane.size() && lane.startNs(event) < view_.endNs()) return select(EventPlace{row.ref, n, event});
+    }
+  }
+}
+
+void TimelineView::selectAcross(int step) {
+  if (!selected_) return selectSomething();
+  const Lane& from = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
+  const TimeNs at = from.startNs(selected_->event) + from.durNs(selected_->event) / 2;
+  std::vector<std::pair<TrackRef, int>> lanes;
+  std::size_t here = 0;
+  // What is pinned is there twice; only its place in its group counts.
+  const auto first =
+      std::find_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.kind == Row::Kind::Group; });
+  for (const Row& row : std::span(first, rows_.end())) {
+    if (row.kind != Row::Kind::Track) continue;
+    for (int n = 0; n < row.lanes; ++n) {
+      if (row.ref == selected_->track && n == selected_->lane) here = lanes.size();
+      lanes.emplace_back(row.ref, n);
+    }
+  }
+  for (std::size_t i = here + static_cast<std::size_t>(step); i < lanes.size(); i += static_cast<std::size_t>(step)) {
+    const auto& [ref, n] = lanes[i];
+    const Lane& lane = trace_->track(ref).lanes[static_cast<std::size_t>(n)];
+    std::size_t event = lane.at(at);
+    if (event == Lane::kNone) event = lane.lowerBound(std::max(at, view_.startNs()));
+    if (event >= lane.size() || lane.startNs(event) >= view_.endNs()) continue;
+    // The view stays where it is: what lies in other tracks at the same time is to be seen together.
+    scrollToLane({ref, n, event});
+    return select(EventPlace{ref, n, event});
+  }
+}
+
+void TimelineView::toggleSelectedRow(bool pin) {
+  if (!selected_) return;
+  RowOptions options = options_;
+  auto& rows = pin ? options.pinned : options.collapsedTracks;
+  if (!rows.erase(selected_->track)) rows.insert(selected_->track);
+  setRowOptions(options);
+}
+
+void TimelineView::selectNested(int step) {
+  if (!selected_) return;
+  const auto& lanes = trace_->track(selected_->track).lanes;
+  const int to = selected_->lane + step;
+  if (to < 0 || to >= static_cast<int>(lanes.size())) return;
+  const Lane& from = lanes[static_cast<std::size_t>(selected_->lane)];
+  const Lane& lane = lanes[static_cast<std::size_t>(to)];
+  const std::size_t event = lane.lowerBound(from.startNs(selected_->event));
+  if (event < lane.size() && lane.startNs(event) < from.endNs(selected_->event)) reveal({selected_->track, to, event});
+}
+
+bool TimelineView::navigate(const QKeyEvent& event) {
+  switch (placeOfKey(event)) {
+    case Qt::Key_W:
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+    case Qt::Key_S:
+    case Qt::Key_Minus: {
+      const int key = placeOfKey(event);
+      const bool closer = key != Qt::Key_S && key != Qt::Key_Minus;
+      const double share = mouse_ ? std::clamp((mouse_->x() - headerWidth_) / canvasWidth(), 0.0, 1.0) : 0.5;
+      setViewport(view_.zoomed(closer ? kKeyZoom : 1 / kKeyZoom, share));
+      return true;
+    }
+    case Qt::Key_A:
+    case Qt::Key_Left:
+      setViewport(view_.panned(-kKeyPan));
+      return true;
+    case Qt::Key_D:
+    case Qt::Key_Right:
+      setViewport(view_.panned(kKeyPan));
+      return true;
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_Up ? -2 : 2) * kLanePitch);
+      return true;
+    case Qt::Key_PageUp:
+    case Qt::Key_PageDown:
+      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_PageUp ? -1 : 1) * scroll_->pageStep());
+      return true;
+    case Qt::Key_Home:
+      fit();
+      scroll_->setValue(0);
+      return true;
+    case Qt::Key_End:
+      toEnd();
+      return true;
+    default:
+      return false;
+  }
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+  if (!trace_ || event->modifiers() & Qt::ControlModifier) return QWidget::keyPressEvent(event);
+  const bool alt = event->modifiers() & Qt::AltModifier;
+  const bool shift = event->modifiers() & Qt::ShiftModifier;
+  if (shift && (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down))
+    return selectAcross(event->key() == Qt::Key_Up ? -1 : 1);
+  if (alt && event->key() == Qt::Key_Left) return back();
+  if (alt && event->key() == Qt::Key_Right) return forward();
+  switch (event->key()) {
+    case Qt::Key_F:
+      return selected_ || area_ ? zoomToSelection() : fit();
+    case Qt::Key_Period:
+      return selectNeighbour(1);
+    case Qt::Key_Comma:
+      return selectNeighbour(-1);
+    case Qt::Key_BracketRight:
+      return selectNested(1);
+    case Qt::Key_BracketLeft:
+      return selectNested(-1);
+    case Qt::Key_C:
+      return toggleSelectedRow(false);
+    case Qt::Key_P:
+      return toggleSelectedRow(true);
+    case Qt::Key_Backspace:
+      return back();
+    case Qt::Key_Escape:
+      return clearSelection();
+    default:
+      if (!navigate(*event)) QWidget::keyPressEvent(event);
+  }
+}
+
+}  // namespace lacuna::gui
