@@ -4,6 +4,7 @@
 /* Records ranges, computes for as many milliseconds as the second argument says, and ends in the way that the first
  * names. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -92,6 +93,16 @@ int main(int argc, char** argv) {
       _exit(0);
     }
     wait(NULL);
+    return 0;
+  }
+  if (strcmp(how, "background") == 0) {
+    if (fork() == 0) {
+      setsid();
+      for (int i = 0; i < 6000 && access("go", F_OK) != 0; ++i) usleep(10000);
+      ranges("background", 500);
+      close(creat("gone", 0600));
+      _exit(0);
+    }
     return 0;
   }
   if (strcmp(how, "children") == 0) {

@@ -172,6 +172,13 @@ static void wide(nvtxDomainHandle_t domain) {
   const uint64_t bare[2] = {1, 2};
   const nvtxPayloadData_t plain = {NVTX_PAYLOAD_ENTRY_TYPE_UINT128, sizeof bare, bare};
   nvtxMarkPayload(domain, &plain, 1);
+  nvtxCounterAttr_t attributes = {0};
+  attributes.structSize = sizeof attributes;
+  attributes.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT128;
+  attributes.name = "wide";
+  const uint64_t counter = nvtxCounterRegister(domain, &attributes);
+  const uint64_t below[2] = {0, UINT64_MAX - 2}; /* -3 times 2 to the 64th */
+  nvtxCounterSample(domain, counter, below, sizeof below);
 }
 
 static int64_t nowOf(clockid_t clock) {
@@ -209,7 +216,11 @@ static uint64_t lateSchema(nvtxDomainHandle_t domain, uint64_t timeDomain) {
 
 static void deferred(nvtxDomainHandle_t domain) {
   const uint32_t self = (uint32_t)syscall(SYS_gettid);
-  const int64_t begin = nowOf(CLOCK_MONOTONIC), realBegin = nowOf(CLOCK_REALTIME), ownBegin = ownClock();
+  int64_t begin, realBegin, ownBegin;
+  do {
+    /* One moment by three clocks, whoever else wants this core meanwhile. */
+    begin = nowOf(CLOCK_MONOTONIC), realBegin = nowOf(CLOCK_REALTIME), ownBegin = ownClock();
+  } while (nowOf(CLOCK_MONOTONIC) - begin > 1000000);
   nvtxTimeDomainAttr_t own = {0};
   own.timerResolution = 1000000;
   const uint64_t ownDomain = nvtxTimeDomainRegister(domain, &own);

@@ -47,6 +47,14 @@ class RunTest : public testing::Test {
   int shell(const std::string& command) {
     return std::system(("cd " + folder_.string() + "; export TMPDIR=" + temporary_.string() + "; " + command).c_str());
   }
+  /// In a shell: until the file has something in it (the place.txt of ending_program: its first ranges are recorded),
+  /// or the process is gone.
+  static std::string untilThere(const std::string& file, const std::string& process) {
+    return "until [ -s " + file + " ] || ! kill -0 " + process + " 2>/dev/null; do sleep 0.02; done; ";
+  }
+  static std::string untilGone(const std::string& process) {
+    return "for i in $(seq 600); do kill -0 " + process + " 2>/dev/null || break; sleep 0.05; done; ";
+  }
   int record(const std::string& words) { return lacuna("-o out.lcn -- " + words); }
 
   prof::Reader trace(const std::string& name = "out.lcn") {

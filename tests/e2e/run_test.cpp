@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -147,6 +148,8 @@ TEST_F(RunTest, NumbersOf128BitsAreWhole) {
             "least=-170141183460469231731687303715884105728 minus_one=-1 "
             "most=340282366920938463463374607431768211455 list=[18446744073709551616,0]");
   EXPECT_EQ(reader.text(texts[9]), "36893488147419103233") << "a payload of nothing else";
+  const auto values = *reader.column<&prof::CounterSample::value>();
+  EXPECT_EQ(std::count(values.begin(), values.end(), -3 * 0x1p64), 1) << "a counter";
 }
 
 /// "name text" of each mark of a category, and what it points to.
@@ -301,8 +304,8 @@ TEST_F(RunTest, PassesStandardInputOn) {
 }
 
 TEST_F(RunTest, HandsSignalsOn) {
-  const int status =
-      lacuna("-o out.lcn -- " + program("ending_program") + " wait & pid=$!; sleep 0.5; kill -TERM $pid; wait $pid");
+  const int status = lacuna("-o out.lcn -- " + program("ending_program") + " wait & pid=$!; " +
+                            untilThere("place.txt", "$pid") + "kill -TERM $pid; wait $pid");
   EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
 }
@@ -332,10 +335,8 @@ TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
 
 TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
   std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt\nexec " << program("ending_program") << " wait\n";
-  shell(program("lacuna") +
-        " run -q -o out.lcn -- sh program.sh & run=$!; until [ -s pid.txt ] || ! kill -0 $run; do sleep 0.05; done; "
-        "sleep 0.5; pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; "
-        "for i in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done");
+  shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
+        "pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
   EXPECT_NE(textOf("recovered.txt").find("from 1 process"), std::string::npos) << textOf("recovered.txt");

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Steps of a given length with ten ranges in each, of which one may be slow: step_program NAME STEPS MS [SLOW MS]. The
- * file `at-STEP` is made when a step begins that is named by the environment variable SAY. */
+/* Steps of a given length with ten ranges in each, of which one may be slow: step_program NAME STEPS MS [SLOW MS].
+ * Before each step that the environment variable HOLD lists (as 10,20) the file `at-STEP` is made, and `go-STEP` waited
+ * for, a minute at most. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -11,11 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static void say(int step) {
-  const char* wanted = getenv("SAY");
+static int isListed(int step) {
+  const char* list = getenv("HOLD");
+  while (list != NULL && *list != 0) {
+    char* end = NULL;
+    if (strtol(list, &end, 10) == step) return 1;
+    list = *end == ',' ? end + 1 : NULL;
+  }
+  return 0;
+}
+
+static void hold(int step) {
   char name[32];
   snprintf(name, sizeof name, "at-%d", step);
-  if (wanted != NULL && atoi(wanted) == step) close(open(name, O_CREAT | O_WRONLY, 0600));
+  close(open(name, O_CREAT | O_WRONLY, 0600));
+  snprintf(name, sizeof name, "go-%d", step);
+  for (int i = 0; i < 6000 && access(name, F_OK) != 0; ++i) usleep(10000);
 }
 
 int main(int argc, char** argv) {
@@ -26,7 +38,7 @@ int main(int argc, char** argv) {
   for (int step = 0; step < steps; ++step) {
     char text[64];
     snprintf(text, sizeof text, strchr(name, '#') != NULL ? "%s%d" : "%s", name, step);
-    say(step);
+    if (isListed(step)) hold(step);
     nvtxRangePushA(text);
     for (int i = 0; i < 10; ++i) {
       char inner[32];

@@ -64,6 +64,13 @@ class WatchTest : public RunTest {
     }
     return ns / 1e6;
   }
+  /// In a shell: until what the supervisor $run has seen by now is saved. It saves every two seconds; the first time
+  /// may have been under way.
+  static std::string untilSaved() {
+    return "saved() { stat -c %y out.lcn.recording/checkpoint 2>/dev/null; }; "
+           "for i in 1 2; do last=$(saved); for j in $(seq 100); do [ \"$(saved)\" != \"$last\" ] && break; sleep 0.1; "
+           "done; done; ";
+  }
   static double sampledMs(const Reader& reader) { return sampledMs(reader, {}); }
 };
 
@@ -161,14 +168,15 @@ TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
 TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
   const int status = shell("exec " + program("lacuna") +
                            " run --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
-                           program("spin_program") + " 200; exit 4' 2>stderr.txt");
+                           program("spin_program") + " 300; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4) << said();
   EXPECT_THAT(said(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
   EXPECT_THAT(said(), HasSubstr("CPU samples from timers in the programs\n"));
   const Reader reader = trace();
   EXPECT_EQ(environmentOf(reader).at("cpu_samples.source"), "timer");
-  EXPECT_GT(sampledMs(reader), 450);
-  EXPECT_LT(sampledMs(reader), 900);
+  // Three times 300 ms. What came after the last ring of a timer is not told: more where threads share a core.
+  EXPECT_GT(sampledMs(reader), 600);
+  EXPECT_LT(sampledMs(reader), 1350);
   const bool names = said().find("elfutils") == std::string::npos;
   if (names) {
     EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
@@ -210,7 +218,7 @@ TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
         WEXITSTATUS(lacuna("-o out.lcn --trace samples --sampler timer -- " + program("signal_program") + " " + spare)),
         0)
         << spare << ": " << said();
-    EXPECT_GT(sampledMs(trace()), 200) << spare << ": looking at /proc tells of the rest";
+    EXPECT_GT(sampledMs(trace()), 100) << spare << ": looking at /proc tells of the rest";
   }
   const int status = lacuna("-o out.lcn --trace samples --sampler timer -- " + program("signal_program") + " 0 rude");
   ASSERT_TRUE(WIFSIGNALED(status));
@@ -231,11 +239,8 @@ TEST_F(WatchTest, TheKernelsSamplesCanBeInsistedOn) {
 TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
   std::ofstream(folder_ / "program.sh") << program("spin_program") << " 30\n"
                                         << program("ending_program") << " wait & echo $! >pid.txt; wait\n";
-  // What it has seen is saved every two seconds.
-  shell(program("lacuna") +
-        " run -q -o out.lcn -- sh program.sh & run=$!; until [ -s pid.txt ] || ! kill -0 $run; do sleep 0.05; done; "
-        "sleep 3; kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; "
-        "for i in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done");
+  shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
+        untilSaved() + "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
   const auto families = familiesOf(trace());
@@ -245,11 +250,12 @@ TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
 
 TEST_F(WatchTest, StacksAndThreadNamesSurviveTheDeathOfTheSupervisor) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
-  // What it has seen is saved every two seconds.
+  // Field 14 of /proc/PID/stat is CPU time in hundredths of a second.
   shell(program("lacuna") + " run -q -o out.lcn --trace nvtx,samples -- " + program("spin_program") +
-        " 20000 & run=$!; for i in $(seq 200); do [ -s out.lcn.recording/checkpoint ] && break; sleep 0.05; done; "
-        "sleep 3; pid=$(cat /proc/$run/task/$run/children); kill -KILL $run; kill -KILL $pid; "
-        "for i in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done");
+        " 60000 & run=$!; until pid=$(echo $(cat /proc/$run/task/$run/children)); "
+        "[ \"$(cat /proc/$pid/comm 2>/dev/null)\" = spin_program ] || ! kill -0 $run; do sleep 0.05; done; "
+        "until [ $(cut -d' ' -f14 /proc/$pid/stat) -gt 100 ]; do sleep 0.1; done; " +
+        untilSaved() + "kill -KILL $run; kill -KILL $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt 2>&1")), 0)
       << textOf("recovered.txt");
@@ -282,7 +288,7 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   const auto& [ending, sampler] = GetParam();
   const bool samples = sampler == "timer" || kernelSamples();
   const int status = lacuna("-o out.lcn --trace nvtx,samples,counters --sampler " + (samples ? sampler : "auto") +
-                            " -- " + program("ending_program") + " " + ending.how + " 40");
+                            " -- " + program("ending_program") + " " + ending.how + " 120");
   if (ending.signal != 0) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), ending.signal);
@@ -295,7 +301,8 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   if (samples) {
     EXPECT_GE(reader.rows<prof::Process>(), static_cast<std::uint64_t>(ending.processes));
     EXPECT_GE(reader.rows<prof::ThreadSpan>(), 1u);
-    EXPECT_GT(sampledMs(reader), 25) << "it computed for 40 ms before it ended";
+    // Where threads share a core, timers ring seldom, and what came after the last ring is not told.
+    EXPECT_GT(sampledMs(reader), 25) << "it computed for 120 ms before it ended";
   }
   // A process that both recorder and kernel tell of is one row.
   std::set<std::pair<std::uint32_t, prof::TimeNs>> rows;

@@ -115,6 +115,12 @@ double settle(Series& series, double value) {
 
 double valueAt(const Series& series, const unsigned char* at) {
   const std::uint64_t bits = readNumber(series.type, at);
+  if (series.type == NVTX_PAYLOAD_ENTRY_TYPE_INT128 || series.type == NVTX_PAYLOAD_ENTRY_TYPE_UINT128) {
+    const bool isSigned = series.type == NVTX_PAYLOAD_ENTRY_TYPE_INT128;
+    const std::uint64_t high = readNumber(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, at + sizeof bits);
+    const double most = isSigned ? static_cast<double>(static_cast<std::int64_t>(high)) : static_cast<double>(high);
+    return most * 0x1p64 + static_cast<double>(bits);
+  }
   switch (kindOf(series.type)) {
     case NumberKind::Real: {
       double value = 0;
