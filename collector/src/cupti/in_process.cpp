@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cupti/in_process.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 
+#include "core/clock.h"
 #include "cupti/record_sink.h"
 #include "cupti/tracer.h"
 #include "lacuna/prof/prof.h"
@@ -20,6 +20,10 @@ namespace {
 Tracer* tracer = nullptr;
 RecordSink* sink = nullptr;
 
+void tell(bool warning, const std::string& text) {
+  lacunaLog(warning ? 2 : 1, lacunaName("lacuna"), lacunaNameN(text.data(), text.size()));
+}
+
 TracerOptions settings() {
   TracerOptions options;
   const char* text = std::getenv(kSettingsVariable);
@@ -27,29 +31,28 @@ TracerOptions settings() {
   while (!left.empty()) {
     const std::string_view word = left.substr(0, left.find(','));
     left.remove_prefix(std::min(left.size(), word.size() + 1));
-    if (word == "graph-launches") options.graphNodes = false;
-    if (word == "no-memory") options.memory = false;
-    if (word == "environment") options.environment = true;
-    if (word == "gpu-counters") options.hardwareInterval = std::chrono::milliseconds(10);
-    if (word.substr(0, 8) == "capture=") {
+    if (word == "graph-launches") {
+      options.graphNodes = false;
+    } else if (word == "no-memory") {
+      options.memory = false;
+    } else if (word == "environment") {
+      options.environment = true;
+    } else if (word == "gpu-counters") {
+      options.hardwareInterval = std::chrono::milliseconds(10);
+    } else if (word.substr(0, 8) == "capture=") {
       options.capturePath = std::string(word.substr(8)) + "/cupti-" + std::to_string(::getpid()) + ".raw";
+    } else if (!word.empty()) {
+      tell(true, std::string(kSettingsVariable) + " does not know '" + std::string(word) +
+                     "'. Known: graph-launches, no-memory, environment, gpu-counters, capture=DIR.");
     }
   }
   return options;
 }
 
-void tell(bool warning, const std::string& text) {
-  lacunaLog(warning ? 2 : 1, lacunaName("lacuna"), lacunaNameN(text.data(), text.size()));
-}
-
 void recordDrops(std::uint64_t count, const char* reason) {
   if (count == 0) return;
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  prof::record(prof::Drop{.timeNs = now.tv_sec * 1'000'000'000ll + now.tv_nsec,
-                          .process = prof::ProcessId(1),
-                          .count = count,
-                          .reason = prof::StringId(lacunaName(reason))});
+  prof::record(prof::Drop{
+      .timeNs = nowNs(), .process = prof::ProcessId(1), .count = count, .reason = prof::StringId(lacunaName(reason))});
 }
 
 void tellOddities(const DecodeStats& stats) {

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/clock.h"
 #include "cupti/buffer_pool.h"
 #include "cupti/capture.h"
 #include "cupti/pm_sampler.h"
@@ -48,12 +48,6 @@ void CUPTIAPI bufferCompleted(CUcontext /*context*/, std::uint32_t /*stream*/, s
 
 void CUPTIAPI noCallback(void* /*user*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
                          const void* /*data*/) {}
-
-std::int64_t nowNs(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return time.tv_sec * 1'000'000'000ll + time.tv_nsec;
-}
 
 /// Calls whose cost or effect matters to training; all others would only make the trace larger.
 bool interesting(std::string_view name) {
@@ -228,9 +222,9 @@ void Tracer::Impl::tearDown() {
 
 void Tracer::Impl::readClocks() {
   // The middle of two readings bounds the error by half the time between them.
-  const std::int64_t before = nowNs(CLOCK_MONOTONIC);
-  const std::int64_t realtime = nowNs(CLOCK_REALTIME);
-  const std::int64_t after = nowNs(CLOCK_MONOTONIC);
+  const std::int64_t before = nowNs();
+  const std::int64_t realtime = clockNs(CLOCK_REALTIME);
+  const std::int64_t after = nowNs();
   const prof::TimeNs monotonic = before + (after - before) / 2;
   clock.add(realtime, monotonic);
   if (capture) capture->clock(realtime, monotonic);
@@ -277,7 +271,7 @@ void Tracer::Impl::sampleHardware() {
 
 void Tracer::Impl::pollHardware() {
   for (const auto& [device, sampler] : hardware) {
-    sampler->poll(static_cast<std::uint64_t>(nowNs(CLOCK_REALTIME)),
+    sampler->poll(static_cast<std::uint64_t>(clockNs(CLOCK_REALTIME)),
                   [&, number = device](const HardwareMetric& metric, std::uint64_t endNs, double value) {
                     decoder->counter(number, metric.title, metric.unit, endNs, value);
                   });

@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <string>
 
 #include "lacuna/prof/trace.h"
@@ -47,12 +46,6 @@ thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec"))
 
 std::uint32_t threadId() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));
-}
-
-prof::TimeNs nowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
 }
 
 void recordRows(const prof::NvtxPlan& plan, const prof::NvtxEvent& event, const Payloads* payloads) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/clock.h"
 #include "nvtx/schema.h"
 
 namespace lacuna::collector::nvtx {
@@ -16,7 +17,6 @@ struct ThreadLevels {
 extern thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
 
 std::uint32_t threadId();
-prof::TimeNs nowNs();
 
 /// Hands the rows of a mark to the recording.
 void recordRows(const prof::NvtxPlan& plan, const prof::NvtxEvent& event, const Payloads* payloads);

@@ -69,12 +69,6 @@ Registered* find(TimeDomain id) {
   return nullptr;
 }
 
-std::int64_t readClock(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
-}
-
 std::int64_t readTsc() {
 #ifdef __x86_64__
   return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
@@ -107,7 +101,7 @@ std::int64_t fromClock(clockid_t clock, std::int64_t stamp) {
   static std::int64_t distances[16];
   constexpr std::int64_t kSetNs = 100'000;
   std::int64_t& distance = distances[clock];
-  const std::int64_t now = nowNs() - readClock(clock);
+  const std::int64_t now = nowNs() - clockNs(clock);
   if (now - distance > kSetNs || distance - now > kSetNs) distance = now;
   return stamp + distance;
 }

@@ -7,6 +7,7 @@
 
 #include <ctime>
 
+#include "core/clock.h"
 #include "proc/proc_file.h"
 
 namespace lacuna::collector::proc {
@@ -50,43 +51,45 @@ void Counters::put(Track& track, prof::TimeNs timeNs, double value, prof::Draine
   access.countRows(1);
 }
 
-void Counters::putRate(Track& track, prof::TimeNs nowNs, std::uint64_t total, double scale,
+void Counters::putRate(Track& track, prof::TimeNs timeNs, std::uint64_t total, double scale,
                        prof::Drainer::Access& access) {
-  if (track.lastNs != 0 && nowNs > track.lastNs && total >= track.total) {
-    const double seconds = static_cast<double>(nowNs - track.lastNs) / 1e9;
+  if (track.lastNs != 0 && timeNs > track.lastNs && total >= track.total) {
+    const double seconds = static_cast<double>(timeNs - track.lastNs) / 1e9;
     put(track, track.lastNs, static_cast<double>(total - track.total) / seconds * scale, access);
   }
-  track.lastNs = nowNs;
+  track.lastNs = timeNs;
   track.total = total;
 }
 
-void Counters::lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::TimeNs nowNs,
+void Counters::lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process,
                              prof::Drainer::Access& access) {
   static const auto kPage = static_cast<double>(sysconf(_SC_PAGESIZE));
   const auto track = [&](What what) -> Track& { return trackOf(what, process.id, {}, access); };
   Stat stat;
   std::uint64_t cpuNs = 0;
+  const prof::TimeNs timeNs = nowNs();
   if (!readStat(fmt::format("/proc/{}/stat", pid), stat) || !readCpuTime(pid, cpuNs)) return;
-  putRate(track(What::Cpu), nowNs, cpuNs, 1e-7, access);
-  put(track(What::Resident), nowNs, static_cast<double>(stat.residentPages) * kPage, access);
-  putRate(track(What::MinorFaults), nowNs, stat.minorFaults, 1, access);
-  putRate(track(What::MajorFaults), nowNs, stat.majorFaults, 1, access);
+  putRate(track(What::Cpu), timeNs, cpuNs, 1e-7, access);
+  put(track(What::Resident), timeNs, static_cast<double>(stat.residentPages) * kPage, access);
+  putRate(track(What::MinorFaults), timeNs, stat.minorFaults, 1, access);
+  putRate(track(What::MajorFaults), timeNs, stat.majorFaults, 1, access);
   std::uint64_t diskBytes = 0;
-  if (readDiskBytes(pid, diskBytes)) putRate(track(What::DiskReads), nowNs, diskBytes, 1, access);
+  if (readDiskBytes(pid, diskBytes)) putRate(track(What::DiskReads), timeNs, diskBytes, 1, access);
 }
 
-void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::TimeNs nowNs,
+void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread,
                             prof::Drainer::Access& access) {
   Schedule schedule;
   const auto process = prof::ProcessId{};
+  const prof::TimeNs timeNs = nowNs();
   if (!readSchedule(thread.pid, tid, schedule)) return;
-  putRate(trackOf(What::ThreadCpu, process, thread.id, access), nowNs, schedule.runNs, 1e-7, access);
-  putRate(trackOf(What::ThreadWait, process, thread.id, access), nowNs, schedule.waitNs, 1e-7, access);
+  putRate(trackOf(What::ThreadCpu, process, thread.id, access), timeNs, schedule.runNs, 1e-7, access);
+  putRate(trackOf(What::ThreadWait, process, thread.id, access), timeNs, schedule.waitNs, 1e-7, access);
 }
 
-void Counters::look(const sampler::ProcessTree& tree, prof::TimeNs nowNs, prof::Drainer::Access& access) {
-  for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, nowNs, access);
-  for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, nowNs, access);
+void Counters::look(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
+  for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, access);
+  for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, access);
 }
 
 }  // namespace lacuna::collector::proc

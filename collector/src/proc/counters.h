@@ -16,7 +16,7 @@ namespace lacuna::collector::proc {
 /// the time of the one before. A value is written when it changes.
 class Counters {
  public:
-  void look(const sampler::ProcessTree& tree, prof::TimeNs nowNs, prof::Drainer::Access& access);
+  void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
 
  private:
   enum class What : std::uint8_t { Cpu, Resident, MinorFaults, MajorFaults, DiskReads, ThreadCpu, ThreadWait };
@@ -28,14 +28,12 @@ class Counters {
   };
   using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread
 
-  void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::TimeNs nowNs,
-                     prof::Drainer::Access& access);
-  void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::TimeNs nowNs,
-                    prof::Drainer::Access& access);
+  void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
+  void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
   Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);
   static void put(Track& track, prof::TimeNs timeNs, double value, prof::Drainer::Access& access);
   /// A running total as what it gained in a second, times `scale`.
-  static void putRate(Track& track, prof::TimeNs nowNs, std::uint64_t total, double scale,
+  static void putRate(Track& track, prof::TimeNs timeNs, std::uint64_t total, double scale,
                       prof::Drainer::Access& access);
 
   std::map<Key, Track> tracks_;

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 
+#include "core/clock.h"
 #include "proc/proc_file.h"
 
 namespace lacuna::collector::proc {
@@ -30,15 +30,9 @@ PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeN
   return record;
 }
 
-prof::TimeNs clockNs(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * prof::TimeNs{1'000'000'000} + now.tv_nsec;
-}
-
 }  // namespace
 
-Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(clockNs(CLOCK_MONOTONIC)), samples_(samples) {
+Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), samples_(samples) {
   readClocks();
 }
 
@@ -62,7 +56,7 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
 
 void Scan::readClocks() {
   // It changes only when the machine sleeps; the reading's own jitter must not.
-  const prof::TimeNs ahead = clockNs(CLOCK_BOOTTIME) - clockNs(CLOCK_MONOTONIC);
+  const prof::TimeNs ahead = clockNs(CLOCK_BOOTTIME) - nowNs();
   if (bootNs_ == 0 || std::abs(ahead - bootNs_) > 10'000'000) bootNs_ = ahead;
 }
 

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 
+#include "core/clock.h"
 #include "symbols/symbolizer.h"
 
 namespace lacuna::collector::sampler {
@@ -23,12 +23,6 @@ constexpr std::int64_t kLookEveryNs = 100'000'000;
 /// where it is for the states alone it is done less often.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
 constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
-
-prof::TimeNs nowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * prof::TimeNs{1'000'000'000} + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -141,7 +135,7 @@ void Watcher::lookAround(prof::TimeNs now) {
   countedNs_ = now;
   if (control_.enabled.load(std::memory_order_relaxed) == 0) return;
   drainer_.with([&](prof::Drainer::Access& access) {
-    counters_.look(tree_, now, access);
+    counters_.look(tree_, access);
     if (gpus_) gpus_->look(now, access);
   });
   // Hundreds of threads must not cost a core.

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
+#include "core/clock.h"
 #include "lacuna/prof/recording.h"
 #include "supervise/live_line.h"
 
@@ -19,12 +19,6 @@ namespace fs = std::filesystem;
 /// A run whose steps are all slow in turn must not fill the disk.
 constexpr int kMostSlowDumps = 16;
 constexpr std::int64_t kTrimEvery = 200'000'000;
-
-std::int64_t nowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
-}
 
 }  // namespace
 

@@ -10,10 +10,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <optional>
 
+#include "core/clock.h"
 #include "sampler/choice.h"
 #include "sampler/watcher.h"
 #include "supervise/child.h"
@@ -31,12 +31,6 @@ namespace lacuna::collector {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::int64_t nowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
-}
 
 /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another.
 fs::path freeName(const std::string& program) {

@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 
+#include "core/clock.h"
 #include "lacuna/prof/recording.h"
 
 namespace lacuna::collector {
@@ -24,12 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr int kRounds = 31;
 constexpr int kEvents = 200;
-
-std::int64_t nowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 /// Three numbers of an operator or an allocation, as the runtime tells them.
 struct Payload {

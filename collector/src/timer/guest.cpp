@@ -21,8 +21,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
+#include "core/clock.h"
 #include "core/guest.h"
 #include "timer/ring.h"
 #include "timer/walk.h"
@@ -72,12 +72,6 @@ int setAction(int number, const struct sigaction* action, struct sigaction* old)
   return real(number, action, old);
 }
 
-std::int64_t nowNs(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
-
 int threadId() {
   return static_cast<int>(syscall(SYS_gettid));
 }
@@ -109,8 +103,8 @@ void sampleHere(Ring& ring, const ucontext_t& context) {
     }
   } while (!ring.head.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
   Sample& sample = ring.samples[number % kSamples];
-  sample.timeNs = nowNs(CLOCK_MONOTONIC);
-  sample.cpuNs = static_cast<std::uint64_t>(nowNs(CLOCK_THREAD_CPUTIME_ID));
+  sample.timeNs = nowNs();
+  sample.cpuNs = static_cast<std::uint64_t>(clockNs(CLOCK_THREAD_CPUTIME_ID));
   sample.tid = static_cast<std::uint32_t>(tTid);
   const Registers registers = registersOf(context);
   sample.depth = static_cast<std::uint32_t>(
@@ -266,7 +260,7 @@ void writeMaps(Ring& ring) {
 }
 
 Ring* makeRing() {
-  const std::int64_t startNs = nowNs(CLOCK_MONOTONIC);
+  const std::int64_t startNs = nowNs();
   char path[sizeof gFolder + 64];
   std::snprintf(path, sizeof path, "%s/%s%d-%lld", gFolder, kFilePrefix, static_cast<int>(getpid()),
                 static_cast<long long>(startNs));
