@@ -50,12 +50,14 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   std::array<int, 2> go{};
   std::array<int, 2> failure{};
   if (pipe2(go.data(), O_CLOEXEC) != 0 || pipe2(failure.data(), O_CLOEXEC) != 0) {
-    return prof::Error{fmt::format("cannot start a process: {}", std::strerror(errno))};
+    return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -n", std::strerror(errno))};
   }
   auto arguments = pointersTo(request.arguments);
   auto environment = pointersTo(request.environment);
   const pid_t pid = fork();
-  if (pid < 0) return prof::Error{fmt::format("cannot start a process: {}", std::strerror(errno))};
+  if (pid < 0) {
+    return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -u", std::strerror(errno))};
+  }
   if (pid == 0) {
     close(go[1]);
     becomeProgram(request.program.c_str(), arguments.data(), environment.data(), request.signalMask, go[0], failure[1]);
@@ -71,7 +73,9 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   close(failure[0]);
   if (got == sizeof(error)) {
     waitpid(pid, nullptr, 0);
-    return prof::Error{fmt::format("cannot run {}: {}", request.program.string(), std::strerror(error))};
+    // The program itself was found before.
+    const char* remedy = error == ENOENT ? " Its interpreter is missing, the one in its first line or its loader." : "";
+    return prof::Error{fmt::format("cannot run {}: {}.{}", request.program.string(), std::strerror(error), remedy)};
   }
   return pid;
 }

@@ -13,10 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "gpu/nvml.h"
+#include "proc/proc_file.h"
 #include "supervise/environment.h"
 #include "supervise/live_line.h"
 
@@ -25,20 +24,29 @@ namespace {
 
 using State = Finding::State;
 
-std::string contentOf(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+constexpr const char* kInstallDriver = "On a machine with an NVIDIA GPU, install its driver.";
 
 std::string firstLine(const char* path) {
-  const auto content = contentOf(path);
+  const auto content = proc::read(path);
   return content.substr(0, content.find('\n'));
 }
 
 bool inContainer() {
   std::error_code error;
   return std::filesystem::exists("/.dockerenv", error) || std::filesystem::exists("/run/.containerenv", error) ||
-         std::getenv("container") != nullptr || contentOf("/proc/1/cgroup").find("docker") != std::string::npos;
+         std::getenv("container") != nullptr || std::getenv("KUBERNETES_SERVICE_HOST") != nullptr ||
+         proc::read("/proc/1/cgroup").find("docker") != std::string::npos;
+}
+
+/// True, and the finding says so, where the user's environment names another library than ours.
+bool takenByAnother(const char* variable, Finding& finding) {
+  const char* users = std::getenv(variable);
+  const auto library = findInjection();
+  if (users == nullptr || (library && *library == users)) return false;
+  finding.state = State::Missing;
+  finding.detail = fmt::format("{} is set to {}, and lacuna never overrides that.", variable, users);
+  finding.remedy = fmt::format("unset {}", variable);
+  return true;
 }
 
 Finding nvtx() {
@@ -51,11 +59,7 @@ Finding nvtx() {
     return finding;
   }
   finding.detail = fmt::format("recorded through {}.", library->string());
-  if (const char* users = std::getenv("NVTX_INJECTION64_PATH"); users != nullptr && *library != users) {
-    finding.state = State::Missing;
-    finding.detail = fmt::format("NVTX_INJECTION64_PATH is set to {}, and lacuna never overrides that.", users);
-    finding.remedy = "unset NVTX_INJECTION64_PATH";
-  }
+  takenByAnother("NVTX_INJECTION64_PATH", finding);
   return finding;
 }
 
@@ -110,7 +114,7 @@ Finding cpuSamples() {
 
 Finding clocks() {
   Finding finding{"clock", "Time stamps", State::Works, {}, {}};
-  const std::string flags = contentOf("/proc/cpuinfo");
+  const std::string flags = proc::read("/proc/cpuinfo");
   const std::string source = firstLine("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   const bool invariant =
       flags.find("constant_tsc") != std::string::npos && flags.find("nonstop_tsc") != std::string::npos;
@@ -119,9 +123,7 @@ Finding clocks() {
   } else {
     finding.state = State::Limited;
     finding.detail = fmt::format(
-        "no invariant time stamp counter, so each event costs a clock call (the kernel's clock "
-        "is {}).",
-        source);
+        "no invariant time stamp counter, so each event costs a clock call (the kernel's clock is {}).", source);
   }
   return finding;
 }
@@ -132,6 +134,7 @@ Finding segments() {
   if (statvfs("/dev/shm", &room) != 0) {
     finding.state = State::Limited;
     finding.detail = "there is no /dev/shm: events in flight go through files beside the trace.";
+    finding.remedy = "sudo mount -t tmpfs tmpfs /dev/shm";
     return finding;
   }
   const std::uint64_t bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
@@ -155,8 +158,7 @@ Finding driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     finding.detail = "libcuda.so.1 cannot be loaded: there is no NVIDIA driver here, so there is no GPU to record.";
-    finding.remedy = inContainer() ? "Start the container with --gpus all (NVIDIA Container Toolkit)."
-                                   : "On a machine with an NVIDIA GPU, install its driver.";
+    finding.remedy = inContainer() ? "Start the container with --gpus all (NVIDIA Container Toolkit)." : kInstallDriver;
     return finding;
   }
   auto* initialise = symbol<int(unsigned)>(library, "cuInit");
@@ -212,6 +214,7 @@ Finding cupti() {
     if (unsubscribe != nullptr) unsubscribe(subscriber);
     finding.state = State::Works;
     finding.detail += " and can be used.";
+    takenByAnother("CUDA_INJECTION64_PATH", finding);
   } else if (code == kHeldByAnother) {
     finding.detail += ", but another profiler holds it.";
     finding.remedy = "End the other profiler (nsys, ncu, a framework's own profiler, DCGM) and try again.";
@@ -220,15 +223,17 @@ Finding cupti() {
     finding.remedy = "Record on a machine with an NVIDIA GPU and driver.";
   } else {
     finding.detail += fmt::format(", but refuses with code {}.", code);
+    finding.remedy = "Install the CUPTI that belongs to the driver's CUDA version; the line on the driver tells that.";
   }
   return finding;
 }
 
 Finding gpuCounters() {
   Finding finding{"gpu_counters", "GPU hardware counters", State::Missing, {}, {}};
-  const std::string parameters = contentOf("/proc/driver/nvidia/params");
+  const std::string parameters = proc::read("/proc/driver/nvidia/params");
   if (parameters.empty()) {
     finding.detail = "there is no NVIDIA kernel module.";
+    finding.remedy = kInstallDriver;
   } else if (geteuid() != 0 && parameters.find("RmProfilingAdminOnly: 1") != std::string::npos) {
     finding.state = State::Limited;
     finding.detail = "the driver keeps them for the administrator; tracing works without them.";
@@ -247,7 +252,7 @@ Finding gpuPower() {
   if (nvml.gpus().empty()) {
     finding.remedy = inContainer()
                          ? "Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES=utility,compute."
-                         : "On a machine with an NVIDIA GPU, install its driver.";
+                         : kInstallDriver;
     return finding;
   }
   finding.state = State::Works;

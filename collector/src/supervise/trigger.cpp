@@ -51,7 +51,10 @@ prof::Status trigger(int pid, Trigger what) {
   }
   auto control = ControlFile::open(*path);
   if (!control)
-    return prof::Error{fmt::format("the recording of process {} is over ({}).", pid, control.error().message)};
+    return prof::Error{
+        fmt::format("the recording of process {} is over ({}). Remedy: give the number of a process that is "
+                    "being recorded.",
+                    pid, control.error().message)};
   Control& page = *control->operator->();
   if (what == Trigger::Dump) {
     page.dumpsWanted.fetch_add(1);

@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace lacuna::collector {
 namespace {
 
@@ -45,6 +48,18 @@ TEST(Child, WhatCannotBeExecutedIsAnError) {
   const auto pid = spawn(request);
   ASSERT_FALSE(pid);
   EXPECT_NE(pid.error().message.find("/no/such/program"), std::string::npos);
+}
+
+TEST(Child, AScriptWhoseInterpreterIsMissingIsSaidSo) {
+  const auto script = std::filesystem::temp_directory_path() / ("lacuna-child-test-" + std::to_string(getpid()));
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  auto request = shell("");
+  request.program = script;
+  const auto pid = spawn(request);
+  std::filesystem::remove(script);
+  ASSERT_FALSE(pid);
+  EXPECT_NE(pid.error().message.find("interpreter is missing"), std::string::npos) << pid.error().message;
 }
 
 TEST(Child, WaitsUntilTheParentIsReady) {
