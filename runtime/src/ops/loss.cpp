@@ -52,8 +52,52 @@ Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) 
   return y;
 }
 
+const OpInfo kLogSoftmax{"log_softmax", logSoftmaxBackward};
+
+/// The log-probabilities that a cross entropy kept, as the logSoftmax of its scores: with the scores' edge, but without
+/// their memory. Of the cross entropy's age, so that it comes after all that use it and before what the scores are made
+/// of.
+Tensor differentiableLogs(const Node& n, const Tensor& held) {
+  const TensorImpl& impl = *held.impl();
+  Tensor logs = makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);
+  auto node = Ref<Node>::adopt(new Node);
+  node->info = &kLogSoftmax;
+  node->sequence = n.sequence;
+  node->module = n.module;
+  node->dtype = held.dtype();
+  node->device = held.device();
+  node->edges.push_back(n.edges[0]);
+  node->outputShapes.push_back(held.shape());
+  node->saveOutput(logs);
+  if (n.forwardSite) node->forwardSite = std::make_unique<std::string>(*n.forwardSite);
+  AutogradMeta& meta = logs.impl()->meta();
+  meta.requiresGrad = true;
+  meta.gradFn = std::move(node);
+  return logs;
+}
+
+/// (probabilities - wanted) · share of the row, from operators that have gradients themselves.
+Tensor differentiableGrad(Node& n, const Tensor& gradient) {
+  const Tensor logs = differentiableLogs(n, n.unpack(0));
+  const Tensor target = n.unpack(1);
+  const std::int64_t rows = logs.size(0);
+  const std::int64_t classes = logs.size(1);
+  const Options like{logs.dtype(), logs.device()};
+  const Tensor counts = notEqual(target, full({}, static_cast<double>(n.ints[0]), {DType::I64, logs.device()}));
+  Tensor share = counts.to(DType::F64);
+  if (n.ints[1] != 0) share = div(share, maximum(sum(share), ones({}, {DType::F64, logs.device()})));
+  const Tensor label = where(counts, target, zeros({}, {DType::I64, logs.device()})).view({rows, 1});
+  const double floor = n.doubles[0] / static_cast<double>(classes);
+  const Tensor wanted =
+      scatter(full({rows, classes}, floor, like), 1, label, full({rows, 1}, floor + 1 - n.doubles[0], like));
+  return mul(mul(sub(exp(logs), wanted), share.to(logs.dtype()).view({rows, 1})), gradient);
+}
+
 void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
-  if (recording()) fail("cross_entropy", "it has no double backward; use logSoftmax and gather");
+  if (recording()) {
+    out[0] = differentiableGrad(n, g[0]);
+    return;
+  }
   const Tensor held = n.unpack(0);
   const Tensor target = n.unpack(1);
   Op op(kCrossEntropyGrad, {&held});
@@ -82,8 +126,7 @@ Tensor softmax(const Tensor& x, int dim) {
 }
 
 Tensor logSoftmax(const Tensor& x, int dim) {
-  static const OpInfo kInfo{"log_softmax", logSoftmaxBackward};
-  return runSoftmax(kInfo, x, dim, true);
+  return runSoftmax(kLogSoftmax, x, dim, true);
 }
 
 Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,

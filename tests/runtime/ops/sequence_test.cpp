@@ -50,14 +50,12 @@ const GradientCase kCases[] = {
      [](const Inputs& in) {
        const RecurrentResult r = lstm(in[0], {in[1], in[2], in[3], in[4]}, in[5], in[6]);
        return sum(r.output) + sum(square(r.cell));
-     },
-     false},
+     }},
     {"gru",
      {{2, 3, 2}, {6, 2}, {6, 2}, {6}, {6}, {2, 2}},
      [](const Inputs& in) {
        return square(gru(in[0], {in[1], in[2], in[3], in[4]}, in[5]).output);
-     },
-     false},
+     }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operators, SequenceGradient, testing::ValuesIn(kCases), caseName);

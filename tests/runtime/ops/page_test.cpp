@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+/// The table of docs/runtime-operators.md next to the headers that declare operators and to the tests of gradients.
+namespace {
+
+const std::string kSources = LACUNA_SOURCES;
+
+std::string contents(const std::string& path) {
+  std::ifstream file(kSources + "/" + path);
+  EXPECT_TRUE(file.good()) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Operators of the page, and what their column "second" says.
+std::map<std::string, std::string> operatorsOfPage() {
+  std::map<std::string, std::string> operators;
+  std::istringstream page(contents("docs/runtime-operators.md"));
+  const std::regex row(R"(\| (.*`.*) \| .* \| .* \| (\w*) ?\|)");
+  const std::regex name("`(\\w+)`");
+  for (std::string line; std::getline(page, line);) {
+    std::smatch cells;
+    if (!std::regex_match(line, cells, row)) continue;
+    const std::string names = cells[1];
+    for (std::sregex_iterator at(names.begin(), names.end(), name), end; at != end; ++at)
+      operators[(*at)[1]] = cells[2];
+  }
+  return operators;
+}
+
+std::set<std::string> operatorsOfHeaders() {
+  std::set<std::string> operators;
+  const std::regex declared(R"((?:^|\n)(?:\[\[nodiscard\]\] )?(?:Tensor|std::vector<Tensor>|RecurrentResult) (\w+)\()");
+  for (const char* header : {"ops.h", "ops_image.h", "nn_sequence.h"}) {
+    const std::string text = contents(std::string("runtime/include/lacuna/runtime/") + header);
+    for (std::sregex_iterator at(text.begin(), text.end(), declared), end; at != end; ++at) operators.insert((*at)[1]);
+  }
+  return operators;
+}
+
+std::string snakeCase(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (std::isupper(static_cast<unsigned char>(c)) != 0) out += '_';
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+TEST(OperatorsPage, ListsWhatTheHeadersDeclare) {
+  std::set<std::string> listed;
+  for (const auto& [name, second] : operatorsOfPage()) listed.insert(name);
+  EXPECT_EQ(listed, operatorsOfHeaders());
+}
+
+// Each case of these files checks the second gradient too.
+TEST(OperatorsPage, OperatorsWithASecondGradientHaveItChecked) {
+  const std::string cases = contents("tests/runtime/autograd/gradient_test.cpp") +
+                            contents("tests/runtime/ops/image_gradient_test.cpp") +
+                            contents("tests/runtime/ops/sequence_test.cpp");
+  std::size_t checked = 0;
+  for (const auto& [name, second] : operatorsOfPage()) {
+    EXPECT_THAT(second, testing::AnyOf("yes", "no", "")) << name;
+    if (second != "yes") continue;
+    ++checked;
+    const bool called = std::regex_search(cases, std::regex("\\b" + name + "\\("));
+    EXPECT_TRUE(called || cases.find("{\"" + snakeCase(name)) != std::string::npos) << name << " has no case";
+  }
+  EXPECT_GT(checked, 50u);
+}
+
+}  // namespace
