@@ -16,7 +16,6 @@
 
 #include "bench/runtime/process.h"
 #include "bench/runtime/trainers.h"
-#include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory_plan.h"
 
 namespace {
@@ -75,26 +74,15 @@ void onMeta(const std::string& model) {
   print(model + "_reserved_over_active", ratio(stats.peakReserved, list.peak), "ratio");
 }
 
-/// The same with the iterations planned: a step is recorded, a step installs the arena, and then it is measured.
+/// The same with the iterations planned.
 void planned(const std::string& model) {
-  const bench::Trainer trainer = bench::makeTrainer(model, rt::kMeta);
-  trainer.step();
-  const std::size_t bound = rt::lastUseBound(rt::recordOperators([&] { trainer.step(); }, rt::kMeta));
-  rt::planMemory(true, rt::kMeta);
-  const auto step = [&] {
-    const rt::StepScope scope(0);
-    trainer.step();
-  };
-  step();
-  step();
-  rt::resetPeakMemory(rt::kMeta);
-  for (int i = 0; i < 3; ++i) step();
-  const rt::MemoryStats stats = rt::memoryStats(rt::kMeta);
-  const rt::MemoryPlanStats plan = rt::memoryPlanStats(rt::kMeta);
+  const bench::PlannedMemory measured = bench::measurePlanned(model);
+  const rt::MemoryPlanStats& plan = measured.plan;
   if (plan.fallbacks > 0) rt::fail("bench_memory", model + " left its plan: " + plan.lastFallback);
   print(model + "_arena_over_bound", ratio(plan.bytes, plan.bound), "ratio");
-  print(model + "_planned_reserved_over_static", ratio(stats.peakReserved, bound), "ratio");
-  print(model + "_planned_reserved_over_active", ratio(stats.peakReserved, stats.peakActive), "ratio");
+  print(model + "_planned_reserved_over_static", ratio(measured.memory.peakReserved, measured.bound), "ratio");
+  print(model + "_planned_reserved_over_active", ratio(measured.memory.peakReserved, measured.memory.peakActive),
+        "ratio");
 }
 
 void againstTorch(const std::string& model, const std::string& server) {

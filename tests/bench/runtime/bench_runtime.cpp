@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +25,8 @@ namespace {
 using bench::Process;
 
 bool gJson = false;
+/// How long each network's plain and profiled steps are compared.
+constexpr double kSecondsOfPairs = 32;
 
 void print(const std::string& name, double value, const char* unit) {
   if (gJson) {
@@ -47,33 +51,62 @@ struct Sides {
 /// Medians of nanoseconds per operator or step; NaN for a side that is not there.
 struct Times {
   double own, profiled, torch;
-  double profiledOverOwn;  ///< median of the rounds' ratios
 };
 
 double medianOf(const std::vector<double>& values) {
   return values.empty() ? __builtin_nan("") : median(values);
 }
 
-Times measure(Sides& sides, const std::string& name, int count, int rounds) {
+Times measure(const std::array<Process*, 3>& sides, const std::string& name, int count, int rounds) {
   std::array<std::vector<double>, 3> all;
-  std::array<Process*, 3> processes{&sides.own, sides.profiled ? &*sides.profiled : nullptr,
-                                    sides.torch ? &*sides.torch : nullptr};
   for (int round = -1; round < rounds; ++round) {
-    for (std::size_t i = 0; i < processes.size(); ++i) {
-      if (processes[i] == nullptr) continue;
-      const double took = processes[i]->ask(name, count) / count;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      if (sides[i] == nullptr) continue;
+      const double took = sides[i]->ask(name, count) / count;
       if (round >= 0) all[i].push_back(took);
     }
   }
+  return {medianOf(all[0]), medianOf(all[1]), medianOf(all[2])};
+}
+
+Process* orNull(std::optional<Process>& side) {
+  return side ? &*side : nullptr;
+}
+
+struct Ratio {
+  double median;
+  double halfWidth;  ///< of the interval that holds the true median with 95 %
+};
+
+Ratio ratioOf(std::vector<double> ratios) {
+  std::sort(ratios.begin(), ratios.end());
+  const auto count = static_cast<double>(ratios.size());
+  const auto at = [&](double rank) { return ratios[static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1))]; };
+  const double reach = 0.98 * std::sqrt(count);
+  return {at(count / 2), (at(std::ceil(count / 2 + reach)) - at(std::floor(count / 2 - reach) - 1)) / 2};
+}
+
+/// What recording adds to a step. Plain and profiled steps in the order A B B A, so that a machine that grows faster or
+/// slower favours neither; with nobody else in turn, whose threads would still spin when the next one begins.
+Ratio addedToStep(Process& plain, Process& profiled, const std::string& step, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < all[1].size(); ++i) ratios.push_back(all[1][i] / all[0][i]);
-  return {medianOf(all[0]), medianOf(all[1]), medianOf(all[2]), medianOf(ratios)};
+  plain.ask(step, 1);
+  profiled.ask(step, 1);
+  while (ratios.size() < 8 || Clock::now() < end) {
+    const double before = plain.ask(step, 1);
+    const double with = profiled.ask(step, 1) + profiled.ask(step, 1);
+    ratios.push_back(with / (before + plain.ask(step, 1)));
+  }
+  return ratioOf(std::move(ratios));
 }
 
 void dispatch(Sides& sides) {
   double hook = 0;
   for (const std::string name : {"plain", "grad", "fwdbwd"}) {
-    const Times times = measure(sides, "dispatch_" + name, 100000, 11);
+    const Times times =
+        measure({&sides.own, orNull(sides.profiled), orNull(sides.torch)}, "dispatch_" + name, 100000, 11);
     print("runtime.dispatch_" + name + "_ns", times.own, "ns");
     if (sides.torch) {
       print("runtime.dispatch_" + name + "_libtorch_ns", times.torch, "ns");
@@ -85,20 +118,22 @@ void dispatch(Sides& sides) {
   if (sides.profiled) print("runtime.hook_ns_per_op", hook, "ns");
 }
 
-/// Whole training steps. The profiled one is compared pair by pair, so that slow changes of the machine cancel out.
 void models(Sides& sides) {
   const std::array<std::pair<std::string, int>, 3> networks{{{"mlp", 40}, {"transformer", 1}, {"resnet18", 1}}};
   double worst = 0;
   for (const auto& [name, count] : networks) {
-    const Times times = measure(sides, "step_" + name, count, name == "resnet18" ? 9 : 15);
+    const std::string step = "step_" + name;
+    const Times times = measure({&sides.own, nullptr, orNull(sides.torch)}, step, count, name == "resnet18" ? 9 : 15);
     print("runtime." + name + "_step_ms", times.own / 1e6, "ms");
     if (sides.torch) {
       print("runtime." + name + "_libtorch_step_ms", times.torch / 1e6, "ms");
       print("runtime." + name + "_over_libtorch", times.own / times.torch, "ratio");
     }
     if (!sides.profiled || name == "mlp") continue;
-    print("runtime." + name + "_profiled_step_over_plain", times.profiledOverOwn, "ratio");
-    worst = std::max(worst, times.profiledOverOwn);
+    const Ratio ratio = addedToStep(sides.own, *sides.profiled, step, kSecondsOfPairs);
+    print("runtime." + name + "_profiled_step_over_plain", ratio.median, "ratio");
+    print("runtime." + name + "_profiled_step_uncertainty", ratio.halfWidth, "ratio");
+    worst = std::max(worst, ratio.median);
   }
   if (sides.profiled) print("runtime.profiled_step_over_plain", worst, "ratio");
 }

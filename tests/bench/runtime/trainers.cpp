@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/runtime/trainers.h"
 
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/memory_plan.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/random.h"
 #include "samples/models/resnet.h"
@@ -87,6 +89,24 @@ Trainer makeTrainer(const std::string& name, rt::Device device) {
     });
   }
   rt::fail("makeTrainer", "no trainer '" + name + "'");
+}
+
+PlannedMemory measurePlanned(const std::string& name) {
+  const Trainer trainer = makeTrainer(name, rt::kMeta);
+  trainer.step();
+  PlannedMemory out;
+  out.bound = rt::lastUseBound(rt::recordOperators([&] { trainer.step(); }, rt::kMeta));
+  rt::planMemory(true, rt::kMeta);
+  rt::recordMemoryPlan(rt::kMeta);
+  for (std::uint64_t number = 0; number < 5; ++number) {
+    if (number == 2) rt::resetPeakMemory(rt::kMeta);
+    const rt::StepScope scope(number);
+    trainer.step();
+  }
+  out.memory = rt::memoryStats(rt::kMeta);
+  out.plan = rt::memoryPlanStats(rt::kMeta);
+  rt::planMemory(false, rt::kMeta);
+  return out;
 }
 
 }  // namespace bench

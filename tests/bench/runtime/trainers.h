@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/optim.h"
 
@@ -24,5 +25,14 @@ struct Trainer {
 /// 16), all in f32 with SGD; resnet50 (3×224×224, batch 16, SGD), stylegan2 (the discriminator for 256×256, batch 4,
 /// Adam).
 Trainer makeTrainer(const std::string& name, lacuna::rt::Device device);
+
+/// Memory on meta while the iterations of a trainer follow a plan.
+struct PlannedMemory {
+  std::size_t bound = 0;  ///< what a static plan of the trainer's operators needs
+  lacuna::rt::MemoryStats memory;
+  lacuna::rt::MemoryPlanStats plan;
+};
+/// Records a step, lets one install the arena, and measures three that follow. Planning is off again afterwards.
+PlannedMemory measurePlanned(const std::string& name);
 
 }  // namespace bench

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "bench/runtime/trainers.h"
-#include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory_plan.h"
 
 /// Define-by-run training holds no more than a static plan of the same operators would: the claim of the benchmark
@@ -33,25 +32,11 @@ TEST(MemoryReserved, OfResNet50IsLittleMoreThanItsTensors) {
 }
 
 TEST_P(MemoryBound, APlannedArenaReservesLittleMoreThanAStaticPlan) {
-  const bench::Trainer trainer = bench::makeTrainer(GetParam(), rt::kMeta);
-  trainer.step();
-  const auto bound = static_cast<double>(rt::lastUseBound(rt::recordOperators([&] { trainer.step(); }, rt::kMeta)));
-  rt::planMemory(true, rt::kMeta);
-  rt::recordMemoryPlan(rt::kMeta);
-  const auto step = [&] {
-    const rt::StepScope scope(0);
-    trainer.step();
-  };
-  step();
-  step();
-  rt::resetPeakMemory(rt::kMeta);
-  for (int i = 0; i < 2; ++i) step();
-  const rt::MemoryPlanStats plan = rt::memoryPlanStats(rt::kMeta);
+  const auto [bound, memory, plan] = bench::measurePlanned(GetParam());
   EXPECT_EQ(plan.fallbacks, 0U) << plan.lastFallback;
   EXPECT_GE(plan.replays, 3U);
   EXPECT_LE(static_cast<double>(plan.bytes), 1.03 * static_cast<double>(plan.bound));
-  EXPECT_LE(static_cast<double>(rt::memoryStats(rt::kMeta).peakReserved), 1.03 * bound);
-  rt::planMemory(false, rt::kMeta);
+  EXPECT_LE(static_cast<double>(memory.peakReserved), 1.03 * static_cast<double>(bound));
   rt::releaseCachedMemory(rt::kMeta);
 }
 
