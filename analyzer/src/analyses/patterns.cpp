@@ -9,6 +9,7 @@
 
 #include "analyses/launch_index.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -204,9 +205,9 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWi
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
-    // Memory that the runtime gives back in the queue's order: no loop of the program.
-    const bool givesBack = store.text(span.name) == "release_host";
-    if (span.kind == DeviceSpanKind::Kernel && !givesBack)
+    // What the runtime does for itself is no loop of the program.
+    const bool upkeep = launch != nullptr && store.text(launch->name) == prof::kUpkeepCall;
+    if (span.kind == DeviceSpanKind::Kernel && !upkeep)
       repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
     if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;

@@ -258,6 +258,10 @@ void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs)) {
   watching = true;
 }
 
+bool watchesRanges() {
+  return watching;
+}
+
 int pushRange(Domain& domain, const Described& event) {
   const unsigned slot = slotOf(domain);
   const unsigned level = threadLevels.level[slot]++;

@@ -33,5 +33,7 @@ void captureOnly(const char* name, void (*onCapture)(bool open));
 /// Times pushed ranges of that name, outermost on each thread; with null those named "step", "train_step" or
 /// "ProfilerStep#…", as the tensor runtime and PyTorch call their steps.
 void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs));
+/// One of the two was asked for.
+bool watchesRanges();
 
 }  // namespace lacuna::collector::nvtx

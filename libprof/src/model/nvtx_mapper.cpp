@@ -10,7 +10,7 @@ using Kind = NvtxPlan::Kind;
 using Names = std::span<const std::string_view>;
 
 // The numbers and names of the runtime's schema; tests/libprof/model/nvtx_mapper_test.cpp ties them to its header.
-enum ExecutionKind : std::uint64_t { kCompute, kCopy, kFill, kCommunication };
+enum ExecutionKind : std::uint64_t { kCompute, kCopy, kFill, kCommunication, kUpkeep };
 enum SchemaDevice : std::uint64_t { kCpuDevice = 1, kCudaDevice = 2 };
 enum SchemaSync : std::uint64_t { kSyncQueue, kSyncItem, kSyncCopy };
 
@@ -179,7 +179,7 @@ void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink
   call.durNs = said.enqueueNs;
   call.thread = inPlace ? event.thread : ThreadId(said.enqueueThread);
   call.kind = ApiKind::Other;
-  call.name = sink.join("enqueue", StringId());
+  call.name = sink.join(said.kind == kUpkeep ? kUpkeepCall : kEnqueueCall, StringId());
   call.correlation = said.correlation;
   sink.take(call);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lacuna/prof/said.h"
+#include "lacuna/prof/said_whole.h"
 #include "lacuna/prof/trace.h"
 #include "record/guest.h"
 #include "record/guest_threads.h"
@@ -40,15 +41,89 @@ inline void commit(std::uint64_t* slot, std::uint64_t word) {
   if (active != nullptr) __atomic_store_n(slot, stamp(*active), __ATOMIC_RELEASE);
 }
 
+/// The slot of a record that is whole but for its word and stamp; nullptr when it was dropped.
 template <class... Words>
-inline void put(std::uint64_t word, Words... words) {
+inline std::uint64_t* fill(std::uint64_t word, Words... words) {
   constexpr std::size_t kSlots = 1 + sizeof...(Words) / 2;
   static_assert(sizeof...(Words) % 2 == 0);
   std::uint64_t* slot = reserve<kSlots>(word);
-  if (slot == nullptr) return;
+  if (slot == nullptr) return nullptr;
   std::uint64_t* to = slot + 2;
   ((*to++ = static_cast<std::uint64_t>(words)), ...);
-  commit(slot, word);
+  return slot;
+}
+
+template <class... Words>
+inline void put(std::uint64_t word, Words... words) {
+  if (std::uint64_t* slot = fill(word, words...)) commit(slot, word);
+}
+
+/// With a stamp that was taken before; later than those of the thread's other records all the same.
+template <class... Words>
+void putAt(std::uint64_t stamp, std::uint64_t word, Words... words) {
+  std::uint64_t* slot = fill(word, words...);
+  if (slot == nullptr) return;
+  slot[1] = word;
+  __atomic_store_n(slot, stamp, __ATOMIC_RELEASE);
+}
+
+constexpr std::uint64_t kNoClock = 1;
+constexpr std::uint64_t kNumberedLook = std::uint64_t{LacunaPayloadU64} << 32;
+
+std::uint64_t whatOf(const SaidMemory& said) {
+  return packWhat(said.op, said.action, static_cast<std::uint32_t>(said.role) << 16 | said.queue);
+}
+
+bool fits(const SaidWhole& said) {
+  const std::uint64_t length = said.endStamp - said.beginStamp;
+  const std::uint64_t behind = said.execution.sequence - said.memory.sequence;
+  return said.hasMemory && said.endStamp != 0 && length <= 0xffffffffu &&
+         said.startStamp - said.beginStamp <= said.stopStamp - said.beginStamp &&
+         said.stopStamp - said.beginStamp <= length && said.correlation == said.execution.correlation &&
+         said.execution.enqueueStartNs == 0 && said.execution.queue == said.memory.queue && behind <= 0xffff &&
+         said.memory.bytes >> 40 == 0 && said.execution.bytes >> 24 == 0;
+}
+
+void putWhole(const SaidWhole& said) {
+  const std::uint64_t head = word(Kind::Whole, said.domain, said.name);
+  std::uint64_t* slot = reserve<1 + sizeof(Whole) / kSlotBytes>(head);
+  if (slot == nullptr) return;
+  *reinterpret_cast<Whole*>(slot + 2) = {.start = static_cast<std::uint32_t>(said.startStamp - said.beginStamp),
+                                         .stop = static_cast<std::uint32_t>(said.stopStamp - said.beginStamp),
+                                         .end = static_cast<std::uint32_t>(said.endStamp - said.beginStamp),
+                                         .executionName = said.executionName,
+                                         .correlation = said.correlation,
+                                         .operatorSequence = said.sequence,
+                                         .sequence = said.execution.sequence,
+                                         .shapes = said.shapes,
+                                         .tensor = said.memory.tensor,
+                                         .address = said.memory.address,
+                                         .bytes = said.memory.bytes,
+                                         .executionBytes = said.execution.bytes,
+                                         .memoryWhat = whatOf(said.memory),
+                                         .kind = said.execution.kind,
+                                         .behind = said.execution.sequence - said.memory.sequence,
+                                         .unused = 0};
+  slot[1] = head;
+  __atomic_store_n(slot, said.beginStamp, __ATOMIC_RELEASE);
+}
+
+void putParts(const SaidWhole& said) {
+  const std::uint64_t pop = word(Kind::Pop, said.domain, 0);
+  putAt(said.beginStamp, word(Kind::PushEvent, said.domain, said.name), kNumberedLook, said.sequence, said.shapes,
+        said.correlation);
+  const std::uint64_t start = said.startStamp != 0 ? said.startStamp : said.beginStamp;
+  if (said.hasMemory) {
+    const SaidMemory& memory = said.memory;
+    putAt(start, word(Kind::Memory, 0, memory.tensor), memory.address, memory.bytes, memory.sequence, whatOf(memory));
+  }
+  if (said.startStamp != 0) {
+    const SaidExecution& run = said.execution;
+    putAt(start, word(Kind::Execution, said.domain, said.executionName), packWhat(0, run.kind, run.queue),
+          run.correlation, run.sequence, run.bytes, run.enqueueStartNs, packPair(run.enqueueNs, run.enqueueThread));
+  }
+  if (said.stopStamp != 0) putAt(said.stopStamp, pop);
+  if (said.endStamp != 0) putAt(said.endStamp, pop);
 }
 
 std::uint64_t lookOf(const LacunaEvent& event) {
@@ -170,8 +245,22 @@ extern "C" void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName c
 }
 
 extern "C" void lacunaMemory_(const SaidMemory* said) {
-  put(word(Kind::Memory, 0, said->tensor), said->address, said->bytes, said->sequence,
-      packWhat(said->op, said->action, static_cast<std::uint32_t>(said->role) << 16 | said->queue));
+  put(word(Kind::Memory, 0, said->tensor), said->address, said->bytes, said->sequence, whatOf(*said));
+}
+
+extern "C" std::uint64_t lacunaStamp_() {
+#ifdef __x86_64__
+  const std::uint64_t* gate = __atomic_load_n(&lacunaGate_, __ATOMIC_RELAXED);
+  // A thread that has recorded in this recording knows its clock without asking.
+  if (gate != nullptr && lacunaThread_.epoch == __atomic_load_n(gate, __ATOMIC_RELAXED)) return __builtin_ia32_rdtsc();
+#endif
+  const Mapping* active = mapping();
+  return active != nullptr ? stamp(*active) : kNoClock;
+}
+
+extern "C" void lacunaWhole_(const SaidWhole* said) {
+  if (said->beginStamp == kNoClock) return;  // nothing recorded when it began
+  fits(*said) ? putWhole(*said) : putParts(*said);
 }
 
 }  // namespace lacuna::prof

@@ -146,8 +146,8 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
 
 /// What a dropped record would have done to the nesting of ranges, so that later ends meet their own beginnings.
 void countDrop(ThreadEntry& entry, std::uint64_t word) {
-  entry.dropped.fetch_add(1, std::memory_order_relaxed);
-  ++entry.gapDropped;
+  entry.dropped.fetch_add(eventsOf(word), std::memory_order_relaxed);
+  entry.gapDropped += eventsOf(word);
   const Kind kind = kindOf(word);
   if (!opensRange(kind) && kind != Kind::Pop) return;
   std::uint32_t at = 0;
@@ -244,7 +244,7 @@ bool enterThread(Mapping& mapping) {
 
 std::uint64_t* reserveIn(Mapping& mapping, std::uint64_t word, std::size_t slots) {
   if (lacunaThread_.epoch != threadEpoch(mapping) && !enterThread(mapping)) {
-    mapping.view.header().dropped.fetch_add(1, std::memory_order_relaxed);
+    mapping.view.header().dropped.fetch_add(eventsOf(word), std::memory_order_relaxed);
     return nullptr;
   }
   const std::uintptr_t cursor = lacunaThread_.cursor;

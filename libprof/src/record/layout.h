@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSharedLink = "shm";
@@ -158,7 +158,26 @@ enum class Kind : std::uint8_t {
   Execution = 15,  ///< a push: {what, correlation} {sequence, bytes} {enqueueStart, enqueueNs << 32 | enqueueThread}
   Wait = 16,       ///< a push: {what, sequence}
   Memory = 17,     ///< name: tensor; {address, bytes} {sequence, what: of op, action and role << 16 | queue}
+  Whole = 18,      ///< an operator, its allocation and its execution: see Whole below
 };
+
+/// A record of Kind::Whole stands for PushEvent, Memory, Execution, Pop and Pop, with all their times. It is stamped
+/// with the first one and names the operator. What does not fit is recorded as those five.
+struct Whole {
+  std::uint32_t start, stop;  ///< stamps of the execution, from the record's
+  std::uint32_t end;          ///< of the operator
+  std::uint32_t executionName;
+  std::uint64_t correlation;
+  std::uint64_t operatorSequence;
+  std::uint64_t sequence;
+  std::uint32_t shapes;
+  std::uint32_t tensor;
+  std::uint64_t address;
+  std::uint64_t bytes : 40, executionBytes : 24;
+  std::uint64_t memoryWhat;                          ///< as in Memory
+  std::uint64_t kind : 8, behind : 16, unused : 40;  ///< of the execution; how far memory's sequence is behind
+};
+static_assert(sizeof(Whole) == 5 * kSlotBytes);
 
 constexpr bool opensRange(Kind kind) {
   return kind == Kind::Push || kind == Kind::PushEvent || kind == Kind::Execution || kind == Kind::Wait;
@@ -207,6 +226,8 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
     case Kind::Start:
     case Kind::Execution:
       return 4;
+    case Kind::Whole:
+      return 1 + sizeof(Whole) / kSlotBytes;
     case Kind::Row:
     case Kind::Gap: {
       const std::size_t slots = 1 + (domainOf(word) >> 16);
@@ -214,6 +235,11 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
     }
   }
   return 0;
+}
+
+/// How many records it counts for: those that it stands for.
+constexpr std::uint64_t eventsOf(std::uint64_t word) {
+  return kindOf(word) == Kind::Gap ? 0 : kindOf(word) == Kind::Whole ? 5 : 1;
 }
 
 /// Calls `visit` with the first slot of each record in a segment that its thread has left behind.
@@ -231,7 +257,7 @@ void forEachRecord(const unsigned char* segment, Visit&& visit) {
 /// Events in such a segment.
 inline std::uint64_t recordsIn(const unsigned char* segment) {
   std::uint64_t records = 0;
-  forEachRecord(segment, [&](const std::uint64_t* slot) { records += kindOf(slot[1]) != Kind::Gap ? 1 : 0; });
+  forEachRecord(segment, [&](const std::uint64_t* slot) { records += eventsOf(slot[1]); });
   return records;
 }
 

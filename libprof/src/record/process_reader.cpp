@@ -163,7 +163,11 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
     }
     const TimeNs timeNs = std::max(thread.lastNs, tsc ? clock.toMonotonic(stamp) : static_cast<TimeNs>(stamp));
     thread.lastNs = timeNs;
-    decode(thread, slot, word, timeNs);
+    if (kindOf(word) == Kind::Whole) {
+      decodeWhole(thread, slot, stamp, word, clock);
+    } else {
+      decode(thread, slot, word, timeNs);
+    }
     thread.offset += static_cast<std::uint32_t>(slots * kSlotBytes);
     any = true;
   }

@@ -90,6 +90,8 @@ class ProcessReader {
   void emptySegment(std::uint32_t segment);
 
   void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
+  void decodeWhole(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
+                   const ClockLine& clock);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
   /// Ends the innermost range of `open`.

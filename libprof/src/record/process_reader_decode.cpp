@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -133,6 +134,32 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
   }
 }
 
+/// As the records that it stands for.
+void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
+                                const ClockLine& clock) {
+  Whole whole;
+  std::memcpy(&whole, slot + 2, sizeof whole);
+  const bool tsc = header().clock == ClockKind::Tsc;
+  const auto put = [&](std::uint64_t after, const auto& part) {
+    const std::uint64_t at = stamp + after;
+    thread.lastNs = std::max(thread.lastNs, tsc ? clock.toMonotonic(at) : static_cast<TimeNs>(at));
+    decode(thread, part.data(), part[1], thread.lastNs);
+  };
+  using Words = std::uint64_t;
+  const std::uint32_t domain = domainOf(word);
+  const std::array<Words, 2> end{0, recording::word(Kind::Pop, domain, 0)};
+  put(0, std::array<Words, 6>{0, recording::word(Kind::PushEvent, domain, nameOf(word)), Words{LacunaPayloadU64} << 32,
+                              whole.operatorSequence, whole.shapes, whole.correlation});
+  put(whole.start, std::array<Words, 6>{0, recording::word(Kind::Memory, 0, whole.tensor), whole.address, whole.bytes,
+                                        whole.sequence - whole.behind, whole.memoryWhat});
+  const auto queue = static_cast<std::uint16_t>(whole.memoryWhat);
+  put(whole.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, whole.executionName),
+                                        packWhat(0, static_cast<std::uint8_t>(whole.kind), queue), whole.correlation,
+                                        whole.sequence, whole.executionBytes, 0, 0});
+  put(whole.stop, end);
+  put(whole.end, end);
+}
+
 void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
   const std::size_t bytes = domainOf(word) & 0xffff;
   const std::size_t room = std::min((slotsOf(word) - 1) * kSlotBytes, (kMaxSlots - 1) * kSlotBytes);
@@ -236,6 +263,8 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       break;
     case Kind::Gap:
       decodeGap(thread, slot, word, timeNs);
+      break;
+    case Kind::Whole:  // comes here as its parts
       break;
   }
 }

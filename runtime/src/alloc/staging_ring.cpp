@@ -168,7 +168,7 @@ void releaseStaged(Block* block) {
   slot.ring->toPending(slot);
   if (passed) return slot.ring->release(slot);
   static const Name kRelease{"release_host"};
-  queue.enqueue(kRelease, {}, [&slot] { slot.ring->release(slot); });
+  queue.enqueue(kRelease, {.kind = LACUNA_RT_EXECUTION_UPKEEP}, [&slot] { slot.ring->release(slot); });
 }
 
 StagingFill::StagingFill(std::shared_ptr<StagingRing> ring, bool consumer, std::uint32_t loader, int worker,

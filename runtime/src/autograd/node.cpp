@@ -89,7 +89,7 @@ Tensor Node::unpack(std::size_t slot) {
   return again;
 }
 
-Op::Op(const OpInfo& info, std::span<const Tensor* const> inputs) : info_(info) {
+Op::Op(const OpInfo& info, std::span<const Tensor* const> inputs, bool small) : info_(info) {
   context_.name = &info.name;
   context_.outer = instrument::tOp;
   instrument::tOp = &context_;
@@ -98,7 +98,7 @@ Op::Op(const OpInfo& info, std::span<const Tensor* const> inputs) : info_(info) 
     if (needsGrad_) context_.sequence = gSequence.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   if (instrument::sinks() != 0) [[unlikely]]
-    instrument::opBegin(context_, inputs);
+    instrument::opBegin(context_, inputs, small);
 }
 
 Op::~Op() {

@@ -88,9 +88,10 @@ inline bool recording() {
 
 class Op {
  public:
-  Op(const OpInfo& info, std::initializer_list<const Tensor*> inputs)
-      : Op(info, std::span<const Tensor* const>(inputs.begin(), inputs.size())) {}
-  Op(const OpInfo& info, std::span<const Tensor* const> inputs);
+  /// `small`: its work takes less time than handing it to the queue's thread.
+  Op(const OpInfo& info, std::initializer_list<const Tensor*> inputs, bool small = false)
+      : Op(info, std::span<const Tensor* const>(inputs.begin(), inputs.size()), small) {}
+  Op(const OpInfo& info, std::span<const Tensor* const> inputs, bool small = false);
   ~Op();
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;

@@ -93,7 +93,7 @@ void destroy(Storage* storage) {
       hostAllocator().free(block);
     } else {
       static const Name kRelease{"release_host"};
-      queue.enqueue(kRelease, {}, [block] { hostAllocator().free(block); });
+      queue.enqueue(kRelease, {.kind = LACUNA_RT_EXECUTION_UPKEEP}, [block] { hostAllocator().free(block); });
     }
   } else if (block != nullptr) {
     allocatorOf(storage->device).free(block);

@@ -11,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "instrument/observer.h"
 #include "instrument/operator_recorder.h"
 #include "instrument/profile_table.h"
+#include "instrument/whole.h"
 #include "lacuna/runtime/instrument.h"
 
 namespace lacuna::rt {
@@ -111,6 +111,7 @@ void attach(nvtxEventAttributes_t& event, nvtxPayloadData_t& data, const Payload
 
 template <class Payload>
 void push(nvtxStringHandle_t message, std::uint32_t category, const Payload& payload) {
+  instrument::tellBegun();
   nvtxEventAttributes_t event = attributesOf(message, category);
   nvtxPayloadData_t data;
   attach(event, data, payload);
@@ -119,6 +120,7 @@ void push(nvtxStringHandle_t message, std::uint32_t category, const Payload& pay
 
 template <class Payload>
 void mark(nvtxStringHandle_t message, std::uint32_t category, const Payload& payload) {
+  instrument::tellBegun();
   nvtxEventAttributes_t event = attributesOf(message, category);
   nvtxPayloadData_t data;
   attach(event, data, payload);
@@ -126,6 +128,7 @@ void mark(nvtxStringHandle_t message, std::uint32_t category, const Payload& pay
 }
 
 void push(nvtxStringHandle_t message, std::uint32_t category) {
+  instrument::tellBegun();
   const nvtxEventAttributes_t event = attributesOf(message, category);
   ::nvtxDomainRangePushEx(gDomain, &event);
 }
@@ -175,6 +178,7 @@ std::uint32_t attachTool() {
   const LacunaRtHello hello{LACUNA_RT_SCHEMA_VERSION, static_cast<std::uint32_t>(::getpid())};
   mark(registered(LACUNA_RT_MSG_HELLO), LACUNA_RT_CATEGORY_INFO, hello);
   registerCounter(LACUNA_RT_COUNTER_QUEUE_DEPTH, LACUNA_RT_COUNTER_QUEUE_DEPTH_ID);
+  instrument::openDoor(gDomain);
   return instrument::kNvtxSink;
 }
 
@@ -252,8 +256,8 @@ const Name* shapesOf(std::span<const Tensor* const> inputs) {
   }
   if (key.used == key.words.size()) return shapesByText(inputs);
   Slot& slot = slots[key.hash >> 56];
-  const bool same = slot.name != nullptr && slot.key.hash == key.hash && slot.key.used == key.used &&
-                    std::memcmp(slot.key.words.data(), key.words.data(), key.used * sizeof(std::int64_t)) == 0;
+  bool same = slot.name != nullptr && slot.key.hash == key.hash && slot.key.used == key.used;
+  for (std::size_t i = 0; same && i < key.used; ++i) same = slot.key.words[i] == key.words[i];
   if (!same) {
     slot.name = shapesByText(inputs);
     slot.key = key;
@@ -268,7 +272,7 @@ std::uint32_t directionOf(const OpContext& op) {
 
 }  // namespace
 
-void opBegin(OpContext& op, std::span<const Tensor* const> inputs) {
+void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small) {
   op.announced = true;
   if (recordingOperators()) recordOperator(op, inputs);
   op.correlation = op.composite ? 0 : nextCorrelation();
@@ -282,13 +286,17 @@ void opBegin(OpContext& op, std::span<const Tensor* const> inputs) {
                                    op.module != nullptr ? reinterpret_cast<std::uintptr_t>(handleOf(*op.module)) : 0,
                                    0,
                                    directionOf(op)};
-    push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, payload);
+    if (small && gDoor.whole != nullptr) {
+      beginWhole(op, payload, reinterpret_cast<std::uintptr_t>(handleOf(*op.name)));
+    } else {
+      push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, payload);
+    }
   }
   if ((sinks() & kTableSink) != 0) op.startNs = nowNs();
 }
 
 void opEnd(OpContext& op) {
-  if (nvtxOn()) ::nvtxDomainRangePop(gDomain);
+  if (nvtxOn() && !endWhole(op)) ::nvtxDomainRangePop(gDomain);
   if (op.startNs == 0) return;
   const std::int64_t total = nowNs() - op.startNs;
   tableOperator(op, total);
@@ -307,11 +315,13 @@ void executionBegin(Execution& execution) {
                                   execution.thread,         0,
                                   execution.kind,           0,
                                   execution.bytes,          execution.flops};
-  push(handleOf(*execution.name), LACUNA_RT_CATEGORY_EXECUTION, payload);
+  const nvtxStringHandle_t message = handleOf(*execution.name);
+  if (takeExecutionBegin(payload, reinterpret_cast<std::uintptr_t>(message))) return;
+  push(message, LACUNA_RT_CATEGORY_EXECUTION, payload);
 }
 
 void executionEnd(const Execution& execution, std::int64_t startNs) {
-  if (execution.announced) ::nvtxDomainRangePop(gDomain);
+  if (execution.announced && !takeExecutionEnd()) ::nvtxDomainRangePop(gDomain);
   if ((sinks() & kTableSink) != 0) tableExecution(execution, nowNs() - startNs);
 }
 
@@ -329,11 +339,14 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
                                static_cast<std::uint8_t>(action),
                                static_cast<std::uint8_t>(role),
                                0};
+  if (takeMemory(payload)) return;
+  if (gDoor.memory != nullptr) return gDoor.memory(gDomain, &payload);
   mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, payload);
 }
 
 void memoryMark(const char* message) {
   if (!nvtxOn()) return;
+  tellBegun();
   const nvtxEventAttributes_t event = attributesOf(registered(message), LACUNA_RT_CATEGORY_MEMORY);
   ::nvtxDomainMarkEx(gDomain, &event);
 }

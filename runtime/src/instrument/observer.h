@@ -76,7 +76,8 @@ std::int64_t nowNs();
 std::uint32_t threadId();
 std::uint64_t nextCorrelation();
 
-void opBegin(OpContext& op, std::span<const Tensor* const> inputs);
+/// `small`: it will most likely run on this thread, and be over soon.
+void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small = false);
 void opEnd(OpContext& op);
 void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);

@@ -78,10 +78,11 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
     const DType type = promote(a.dtype(), b.dtype());
     return runBinary(info, kind, a.to(type), b.to(type), keepA, keepB, alpha);
   }
-  Op op(info, {&a, &b});
   const bool comparison = kernel::isComparison(kind);
+  const bool row = !comparison && sameRow(*a.impl(), *b.impl());
+  Op op(info, {&a, &b}, row && a.numel() <= kSmallRow);
   Tensor out;
-  if (!comparison && sameRow(*a.impl(), *b.impl())) [[likely]] {
+  if (row) [[likely]] {
     out = emptyLikeFlat(*a.impl());
     BinaryRow{dataOf(*out.impl()), dataOf(*a.impl()), dataOf(*b.impl()), out.numel(), alpha, kind, a.dtype()}.launch(
         op, a.device());

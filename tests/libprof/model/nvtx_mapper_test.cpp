@@ -116,6 +116,14 @@ TEST(NvtxMapper, ExecutionInPlaceIsEnqueuedWhenItBegins) {
   EXPECT_EQ(rows.calls[0].correlation, 41u);
 }
 
+TEST(NvtxMapper, UpkeepIsAKernelWhoseLaunchCallSaysSo) {
+  const Rows program = mapped(execution(LACUNA_RT_EXECUTION_COMPUTE));
+  EXPECT_EQ(program.texts, std::vector<std::string>{"enqueue0"});
+  const Rows upkeep = mapped(execution(LACUNA_RT_EXECUTION_UPKEEP));
+  EXPECT_EQ(upkeep.kernels.size(), 1u);
+  EXPECT_EQ(upkeep.texts, std::vector<std::string>{"enqueue.upkeep0"});
+}
+
 TEST(NvtxMapper, EnumsOfHeaderAndModelHaveTheSameNumbers) {
   EXPECT_EQ(static_cast<int>(MemoryRole::Parameter), LACUNA_RT_ROLE_PARAMETER);
   EXPECT_EQ(static_cast<int>(MemoryRole::Activation), LACUNA_RT_ROLE_ACTIVATION);

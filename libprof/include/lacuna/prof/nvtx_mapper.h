@@ -135,6 +135,11 @@ SaidWait waitFrom(const Fields& values) {
           static_cast<std::uint8_t>(values[NvtxPlan::kWaitKind])};
 }
 
+/// Names of the launch calls of executions: of the program's, and of what the runtime does for itself, such as giving
+/// memory back in the queue's order.
+inline constexpr std::string_view kEnqueueCall = "enqueue";
+inline constexpr std::string_view kUpkeepCall = "enqueue.upkeep";
+
 /// The rows of what was said there and then; `event.values` are not looked at.
 void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink);
 Allocation mapMemory(const SaidMemory& said, const NvtxEvent& event);

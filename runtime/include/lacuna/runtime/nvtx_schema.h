@@ -97,7 +97,8 @@ enum LacunaRtExecutionKind {
   LACUNA_RT_EXECUTION_COMPUTE = 0,
   LACUNA_RT_EXECUTION_COPY = 1,
   LACUNA_RT_EXECUTION_FILL = 2,
-  LACUNA_RT_EXECUTION_COMMUNICATION = 3
+  LACUNA_RT_EXECUTION_COMMUNICATION = 3,
+  LACUNA_RT_EXECUTION_UPKEEP = 4 /* the runtime's own: memory given back in the queue's order */
 };
 
 enum LacunaRtSyncKind {
@@ -219,5 +220,33 @@ enum LacunaRtSyncKind {
     FIELDS(LACUNA_RT_DECLARE_FIELD)                                   \
   } Name;
 LACUNA_RT_PAYLOADS(LACUNA_RT_DECLARE_PAYLOAD)
+
+/* --- whole operators: an NVTX extension module -------------------------------------------------------------------- */
+
+/* NVTX offers this module to a tool as it offers its own extensions: through InitializeInjectionNvtxExtension. A tool
+ * that fills all slots hears of a small operator that runs on the thread that calls it by one call when it is over, in
+ * place of the operator's range, the execution's range and the mark of its allocation, and of other memory without the
+ * mark around it. A tool that does not know the module hears of everything by ranges and marks. */
+#define LACUNA_RT_MODULE_ID 0x4c52u
+#define LACUNA_RT_MODULE_COMPAT_ID 1u
+
+enum LacunaRtSlot {
+  LACUNA_RT_SLOT_STAMP = 0,  /* uint64_t (*)(void): the tool's clock, which rises and is never 0 */
+  LACUNA_RT_SLOT_WHOLE = 1,  /* void (*)(nvtxDomainHandle_t, const LacunaRtWhole*) */
+  LACUNA_RT_SLOT_MEMORY = 2, /* void (*)(nvtxDomainHandle_t, const LacunaRtMemory*) */
+  LACUNA_RT_SLOTS = 3
+};
+
+/* Times are the tool's stamps. What is 0 has not happened yet: then other events came in between, and the ends of the
+ * ranges that have begun follow as pops. An allocation belongs to the moment before `startStamp`. */
+typedef struct LacunaRtWhole {
+  uint64_t size;                                        /* of this structure; it may grow */
+  uint64_t beginStamp, startStamp, stopStamp, endStamp; /* the operator's, the execution's two, the operator's */
+  uint64_t name, executionName;                         /* STRING messages of the two ranges */
+  uint64_t hasMemory;                                   /* 1: `memory` says an allocation */
+  LacunaRtOperator op;
+  LacunaRtExecution execution;
+  LacunaRtMemory memory;
+} LacunaRtWhole;
 
 #endif

@@ -138,7 +138,8 @@ void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name,
                              std::uint64_t sequence) {
   const instrument::OpContext* op = instrument::tOp;
   execution.name = &name;
-  execution.correlation = op != nullptr && op->correlation != 0 ? op->correlation : instrument::nextCorrelation();
+  const bool ofOperator = op != nullptr && op->correlation != 0 && work.kind != LACUNA_RT_EXECUTION_UPKEEP;
+  execution.correlation = ofOperator ? op->correlation : instrument::nextCorrelation();
   execution.sequence = sequence;
   execution.bytes = work.bytes;
   execution.flops = work.flops;

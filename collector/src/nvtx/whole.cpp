@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <cstddef>
+
+#include "core/guest.h"
+#include "lacuna/prof/said_whole.h"
+#include "lacuna/prof/trace.h"
+#include "nvtx/events.h"
+#include "nvtx/install.h"
+#include "nvtx/thread.h"
+
+/// The extension module of the tensor runtime's schema: operators told when they are over, and memory without a mark.
+namespace lacuna::collector::nvtx {
+namespace {
+
+// As in the runtime's nvtx_schema.h, whose test holds the same sizes.
+using String = std::uint64_t;
+struct OperatorPayload {
+  std::uint64_t correlation, sequence;
+  String shapes, module;
+  std::uint32_t queue, direction;
+};
+struct ExecutionPayload {
+  std::uint64_t correlation, sequence;
+  std::int64_t enqueueStartNs, enqueueEndNs;
+  std::uint32_t enqueueThread, queue, kind, reserved;
+  std::uint64_t bytes, flops;
+};
+struct MemoryPayload {
+  std::uint64_t address, bytes, sequence;
+  String op, tensor;
+  std::uint32_t queue;
+  std::uint8_t action, role;
+  std::uint16_t reserved;
+};
+struct Whole {
+  std::uint64_t size;
+  std::uint64_t beginStamp, startStamp, stopStamp, endStamp;
+  String name, executionName;
+  std::uint64_t hasMemory;
+  OperatorPayload op;
+  ExecutionPayload execution;
+  MemoryPayload memory;
+};
+static_assert(sizeof(Whole) == 216 && offsetof(Whole, op) == 64 && offsetof(Whole, memory) == 168);
+enum Slot { kStamp, kWhole, kMemory, kSlots };
+constexpr std::uint32_t kOperatorCategory = 3;
+constexpr std::uint32_t kExecutionCategory = 6;
+
+RegisteredText* registered(String handle) {
+  return reinterpret_cast<RegisteredText*>(handle);
+}
+LacunaName textOf(String handle) {
+  return handle != 0 ? registered(handle)->text() : 0;
+}
+LacunaName siteOf(Domain& domain, String handle, std::uint32_t category) {
+  return handle != 0 ? registered(handle)->site(domain, category, 0) : 0;
+}
+
+prof::SaidMemory saidOf(const MemoryPayload& memory) {
+  return {.address = memory.address,
+          .bytes = memory.bytes,
+          .sequence = memory.sequence,
+          .op = textOf(memory.op),
+          .tensor = textOf(memory.tensor),
+          .queue = static_cast<std::uint16_t>(memory.queue),
+          .action = memory.action,
+          .role = memory.role};
+}
+
+prof::SaidExecution saidOf(const ExecutionPayload& execution) {
+  return {.correlation = execution.correlation,
+          .sequence = execution.sequence,
+          .bytes = execution.bytes,
+          .queue = execution.queue,
+          .kind = static_cast<std::uint8_t>(execution.kind)};
+}
+
+std::uint64_t NVTX_API stamp() {
+  return prof::lacunaStamp_();
+}
+
+void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
+  if (from->size < sizeof(Whole)) return;
+  Domain& domain = Domain::of(handle);
+  if (__builtin_expect(from->endStamp == 0, 0)) {
+    // What stays open ends with pops that count levels.
+    const int open = 1 + (from->startStamp != 0 ? 1 : 0) - (from->stopStamp != 0 ? 1 : 0);
+    const unsigned slot = domain.ordinal() < 7 ? domain.ordinal() : 7;
+    threadLevels.level[slot] = static_cast<std::uint16_t>(threadLevels.level[slot] + open);
+  }
+  if (!guest::on()) return;
+  prof::SaidWhole said;
+  said.beginStamp = from->beginStamp;
+  said.startStamp = from->startStamp;
+  said.stopStamp = from->stopStamp;
+  said.endStamp = from->endStamp;
+  said.domain = domain.name();
+  said.name = siteOf(domain, from->name, kOperatorCategory);
+  said.shapes = textOf(from->op.shapes);
+  said.correlation = from->op.correlation;
+  said.sequence = from->op.sequence;
+  if (from->startStamp != 0) {
+    said.executionName = siteOf(domain, from->executionName, kExecutionCategory);
+    said.execution = saidOf(from->execution);
+  }
+  said.hasMemory = from->hasMemory != 0;
+  if (said.hasMemory) said.memory = saidOf(from->memory);
+  prof::lacunaWhole_(&said);
+}
+
+void NVTX_API memory(nvtxDomainHandle_t, const MemoryPayload* from) {
+  if (!guest::on()) return;
+  const prof::SaidMemory said = saidOf(*from);
+  prof::lacunaMemory_(&said);
+}
+
+}  // namespace
+
+bool installWhole(std::intptr_t* slots, std::size_t count) {
+  // Ranges that somebody waits for have to be heard of when they begin.
+  if (count < kSlots || watchesRanges()) return false;
+  setSlot(slots, count, kStamp, stamp);
+  setSlot(slots, count, kWhole, whole);
+  setSlot(slots, count, kMemory, memory);
+  return true;
+}
+
+}  // namespace lacuna::collector::nvtx

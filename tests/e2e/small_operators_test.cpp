@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "e2e/run_fixture.h"
+
+namespace lacuna {
+namespace {
+
+using prof::Allocation;
+using prof::ApiCall;
+using prof::Kernel;
+using prof::Range;
+
+/// All but the times of the rows, in order of their text.
+std::vector<std::string> rowsOf(const prof::Reader& reader) {
+  std::vector<std::string> lines;
+  const auto add = [&](const auto&... values) {
+    std::ostringstream line;
+    ((line << values << ' '), ...);
+    lines.push_back(line.str());
+  };
+  const auto text = [&](prof::StringId id) { return reader.text(id); };
+  const auto each = [&]<class Row>(const Row&, const auto& write) {
+    const auto table = *reader.table<Row>();
+    for (std::size_t i = 0; i < reader.rows<Row>(); ++i) write(table.row(i));
+  };
+  each(Range{}, [&](const Range& row) {
+    add("range", text(row.name), text(row.domain), text(row.category), text(row.text), row.depth, int{row.flags},
+        row.payload, row.correlation);
+  });
+  each(Kernel{}, [&](const Kernel& row) { add("kernel", text(row.name), row.queue.value, row.correlation); });
+  each(ApiCall{}, [&](const ApiCall& row) { add("call", text(row.name), row.durNs, row.correlation); });
+  each(Allocation{}, [&](const Allocation& row) {
+    add("memory", row.bytes, static_cast<int>(row.action), static_cast<int>(row.role), text(row.op), text(row.tensor),
+        row.sequence, row.queue.value);
+  });
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// A recorder that waits for ranges hears of each when it begins; another one hears of small operators when they are
+// over. The traces say the same.
+TEST_F(RunTest, SmallOperatorsAreTheSameRowsWholeOrInParts) {
+  ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
+  const std::vector<std::string> whole = rowsOf(trace());
+  const std::string inParts = "-o parts.lcn -- env LACUNA_STEP_RANGE=none " + program("small_operators");
+  ASSERT_EQ(WEXITSTATUS(lacuna(inParts)), 0) << said();
+  EXPECT_EQ(whole, rowsOf(trace("parts.lcn")));
+  EXPECT_EQ(std::count_if(whole.begin(), whole.end(), [](const auto& row) { return row.starts_with("kernel mul"); }),
+            300);
+}
+
+TEST_F(RunTest, ExecutionsOfSmallOperatorsLieWithinTheirRanges) {
+  ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
+  const prof::Reader reader = trace();
+  const auto ranges = *reader.table<Range>();
+  std::map<std::uint64_t, std::pair<prof::TimeNs, prof::TimeNs>> operators;
+  for (std::size_t i = 0; i < reader.rows<Range>(); ++i) {
+    const Range row = ranges.row(i);
+    if (reader.text(row.category) == "operator") operators[row.correlation] = {row.startNs, row.startNs + row.durNs};
+  }
+  const auto kernels = *reader.table<Kernel>();
+  std::size_t within = 0;
+  for (std::size_t i = 0; i < reader.rows<Kernel>(); ++i) {
+    const Kernel row = kernels.row(i);
+    const auto [begin, end] = operators[row.correlation];
+    within += row.startNs >= begin && row.startNs + row.durNs <= end ? 1 : 0;
+  }
+  EXPECT_GE(within, 900u);
+}
+
+}  // namespace
+}  // namespace lacuna

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/instrument/tool.h"
+
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace tool {
+namespace {
+
+struct State {
+  std::mutex mutex;
+  std::vector<std::pair<std::thread::id, Event>> events;
+  std::size_t forgotten = 0;
+  std::vector<Schema> schemas;
+  std::map<std::uint64_t, std::size_t> sizes;  ///< of schemas by id
+  std::map<std::uint32_t, std::string> categories;
+  std::vector<std::string> domains;
+  std::deque<std::string> strings;  ///< handles point to them
+  std::map<std::uint64_t, std::string> counters;
+  std::vector<std::string> sampled;
+  std::uint64_t stamp = 0;
+};
+
+// The runtime attaches before main, and speaks until after it.
+State& state() {
+  static auto* state = new State;
+  return *state;
+}
+
+std::string textOf(const void* handle) {
+  return handle != nullptr ? *static_cast<const std::string*>(handle) : "";
+}
+
+void keep(Event event) {
+  state().events.emplace_back(std::this_thread::get_id(), std::move(event));
+}
+
+void keepDescribed(const char* form, const nvtxEventAttributes_t& attributes) {
+  const std::lock_guard lock(state().mutex);
+  Event event{.form = form};
+  event.message = attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED ? textOf(attributes.message.registered)
+                                                                         : "(not registered)";
+  event.category = state().categories[attributes.category];
+  if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
+    const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(attributes.payload.ullValue);
+    for (const Schema& schema : state().schemas) {
+      if (schema.id == data->schemaId) event.payload = schema.name;
+    }
+    event.fits = attributes.reserved0 == 1 && data->size == state().sizes[data->schemaId];
+  }
+  keep(std::move(event));
+}
+
+nvtxDomainHandle_t NVTX_API createDomain(const char* name) {
+  const std::lock_guard lock(state().mutex);
+  state().domains.emplace_back(name);
+  return reinterpret_cast<nvtxDomainHandle_t>(&state());
+}
+nvtxStringHandle_t NVTX_API registerString(nvtxDomainHandle_t, const char* text) {
+  const std::lock_guard lock(state().mutex);
+  return reinterpret_cast<nvtxStringHandle_t>(&state().strings.emplace_back(text));
+}
+void NVTX_API nameCategory(nvtxDomainHandle_t, std::uint32_t number, const char* name) {
+  const std::lock_guard lock(state().mutex);
+  state().categories[number] = name;
+}
+void NVTX_API mark(nvtxDomainHandle_t, const nvtxEventAttributes_t* attributes) {
+  keepDescribed("mark", *attributes);
+}
+int NVTX_API push(nvtxDomainHandle_t, const nvtxEventAttributes_t* attributes) {
+  keepDescribed("push", *attributes);
+  return 0;
+}
+int NVTX_API pop(nvtxDomainHandle_t) {
+  const std::lock_guard lock(state().mutex);
+  keep({.form = "pop"});
+  return 0;
+}
+
+std::uint64_t NVTX_API registerSchema(nvtxDomainHandle_t, const nvtxPayloadSchemaAttr_t* attributes) {
+  const std::lock_guard lock(state().mutex);
+  Schema schema{attributes->name, attributes->schemaId, {}};
+  for (std::size_t i = 0; i < attributes->numEntries; ++i)
+    schema.fields.push_back({attributes->entries[i].name, attributes->entries[i].type});
+  state().schemas.push_back(schema);
+  state().sizes[schema.id] = attributes->payloadStaticSize;
+  return schema.id;
+}
+std::uint64_t NVTX_API registerCounter(nvtxDomainHandle_t, const nvtxCounterAttr_t* attributes) {
+  const std::lock_guard lock(state().mutex);
+  state().counters[attributes->counterId] = attributes->name;
+  return attributes->counterId;
+}
+void NVTX_API sample(nvtxDomainHandle_t, std::uint64_t counter, std::int64_t) {
+  const std::lock_guard lock(state().mutex);
+  state().sampled.push_back(state().counters[counter]);
+}
+
+std::uint64_t stamp() {
+  const std::lock_guard lock(state().mutex);
+  return ++state().stamp;
+}
+void whole(nvtxDomainHandle_t, const LacunaRtWhole* said) {
+  const std::lock_guard lock(state().mutex);
+  keep({.form = "whole", .message = textOf(reinterpret_cast<const void*>(said->name)), .whole = *said});
+}
+void memory(nvtxDomainHandle_t, const LacunaRtMemory*) {
+  const std::lock_guard lock(state().mutex);
+  keep({.form = "mark", .message = LACUNA_RT_MSG_MEMORY, .category = "memory", .payload = LACUNA_RT_MEMORY_SCHEMA});
+}
+
+int NVTX_API attach(NvtxGetExportTableFunc_t exportTable) {
+  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(exportTable(NVTX_ETID_CALLBACKS));
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;
+  if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) == 0) return 0;
+  const auto set = [&](unsigned slot, auto* function) {
+    *table[slot] = reinterpret_cast<NvtxFunctionPointer>(function);
+  };
+  set(NVTX_CBID_CORE2_DomainCreateA, createDomain);
+  set(NVTX_CBID_CORE2_DomainRegisterStringA, registerString);
+  set(NVTX_CBID_CORE2_DomainNameCategoryA, nameCategory);
+  set(NVTX_CBID_CORE2_DomainMarkEx, mark);
+  set(NVTX_CBID_CORE2_DomainRangePushEx, push);
+  set(NVTX_CBID_CORE2_DomainRangePop, pop);
+  return 1;
+}
+
+int NVTX_API attachExtension(nvtxExtModuleInfo_t* module) {
+  std::intptr_t* slots = module->segments[0].functionSlots;
+  const auto set = [&](unsigned slot, auto* function) { slots[slot] = reinterpret_cast<std::intptr_t>(function); };
+  if (module->moduleId == NVTX_EXT_PAYLOAD_MODULEID) {
+    set(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, registerSchema);
+  } else if (module->moduleId == NVTX_EXT_COUNTERS_MODULEID) {
+    set(NVTX3EXT_CBID_nvtxCounterRegister, registerCounter);
+    set(NVTX3EXT_CBID_nvtxCounterSampleInt64, sample);
+  } else if (module->moduleId == LACUNA_RT_MODULE_ID && kTakesWhole) {
+    set(LACUNA_RT_SLOT_STAMP, stamp);
+    set(LACUNA_RT_SLOT_WHOLE, whole);
+    set(LACUNA_RT_SLOT_MEMORY, memory);
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
+template <class Value>
+Value copyOf(const Value& value) {
+  const std::lock_guard lock(state().mutex);
+  return value;
+}
+
+}  // namespace
+
+std::vector<Event> events() {
+  const std::lock_guard lock(state().mutex);
+  std::vector<Event> all;
+  for (const auto& [thread, event] : state().events) all.push_back(event);
+  return all;
+}
+std::vector<Event> mine() {
+  const std::lock_guard lock(state().mutex);
+  std::vector<Event> some;
+  for (std::size_t i = state().forgotten; i < state().events.size(); ++i) {
+    if (state().events[i].first == std::this_thread::get_id()) some.push_back(state().events[i].second);
+  }
+  return some;
+}
+void forget() {
+  const std::lock_guard lock(state().mutex);
+  state().forgotten = state().events.size();
+}
+std::vector<Schema> schemas() {
+  return copyOf(state().schemas);
+}
+std::map<std::uint32_t, std::string> categories() {
+  return copyOf(state().categories);
+}
+std::vector<std::string> domains() {
+  return copyOf(state().domains);
+}
+std::vector<std::string> sampledCounters() {
+  return copyOf(state().sampled);
+}
+std::vector<std::string> registeredCounters() {
+  const std::lock_guard lock(state().mutex);
+  std::vector<std::string> names;
+  for (const auto& [id, name] : state().counters) names.push_back(name);
+  return names;
+}
+
+}  // namespace tool
+
+// NVTX looks for these where no library is named in the environment.
+extern "C" {
+NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = tool::attach;
+NvtxExtInitializeInjectionFunc_t InitializeInjectionNvtxExtension_fnptr = tool::attachExtension;
+}

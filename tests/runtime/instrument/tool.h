@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lacuna/runtime/nvtx_schema.h"
+
+/// An NVTX tool of its own, linked into the test: it knows nothing of Lacuna, and keeps what the runtime says.
+namespace tool {
+
+/// Each test program defines it: whether the tool takes operators whole.
+extern const bool kTakesWhole;
+
+struct Event {
+  std::string form;  ///< "push", "pop", "mark", "whole"
+  std::string message = {};
+  std::string category = {};
+  std::string payload = {};  ///< name of its schema; empty for none
+  bool fits = true;          ///< the payload is as large as its schema
+  LacunaRtWhole whole{};
+};
+struct Field {
+  std::string name;
+  std::uint64_t type;
+};
+struct Schema {
+  std::string name;
+  std::uint64_t id;
+  std::vector<Field> fields;
+};
+
+/// What was said so far, by all threads, in order.
+std::vector<Event> events();
+/// What was said since the last call of forget(), by the calling thread.
+std::vector<Event> mine();
+void forget();
+std::vector<Schema> schemas();
+std::map<std::uint32_t, std::string> categories();
+std::vector<std::string> domains();
+/// Names of the counters that were sampled, and of those registered.
+std::vector<std::string> sampledCounters();
+std::vector<std::string> registeredCounters();
+
+}  // namespace tool
