@@ -27,6 +27,8 @@ namespace {
 constexpr int kNarrowest = 64;
 constexpr int kWidest = 260;
 constexpr int kMeasuredRows = 50;
+constexpr int kRowHeight = 26;
+constexpr std::size_t kFewRows = 200;
 constexpr int kTableStretch = 4;  // beside what lies below it
 
 /// Draws a row's share of the largest as a bar behind its name, so that a table reads at a glance, however wide.
@@ -77,6 +79,7 @@ int contentWidth(const TableModel& model, int column, const QFontMetrics& font) 
 QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* parent) {
   auto* table = new QTableView(parent);
   table->setModel(model);
+  table->setItemDelegateForColumn(0, new ShareDelegate(table));
   table->setAccessibleName(name);
   table->setShowGrid(false);
   table->setAlternatingRowColors(true);
@@ -84,7 +87,7 @@ QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* p
   table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   table->setWordWrap(false);
   table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(26);
+  table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   table->horizontalHeader()->setHighlightSections(false);
   table->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   auto* copy = new QAction(TablePage::tr("Copy rows"), table);
@@ -122,7 +125,6 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   across->addWidget(save_);
   model_ = new TableModel(this);
   table_ = makeTable(model_, title, this);
-  table_->setItemDelegateForColumn(0, new ShareDelegate(table_));
   setFocusProxy(table_);
   empty_ = new QLabel(empty, this);
   empty_->setObjectName(QStringLiteral("dim"));
@@ -149,6 +151,7 @@ void TablePage::setDetail(QWidget* detail) {
   auto* down = static_cast<QVBoxLayout*>(layout());
   down->setStretchFactor(table_, kTableStretch);
   down->addWidget(detail, 1);
+  down->addStretch(0);
 }
 
 void TablePage::addControl(QWidget* control) {
@@ -167,6 +170,10 @@ void TablePage::setTable(TableData table, int wide) {
   save_->setVisible(any);
   if (!any) return;
   QHeaderView* header = table_->horizontalHeader();
+  // What lies below a short table comes right below it, however tall the window.
+  const bool few = detail_ && model_->rows() <= kFewRows;
+  table_->setMaximumHeight(few ? header->sizeHint().height() + (static_cast<int>(model_->rows()) + 1) * kRowHeight
+                               : QWIDGETSIZE_MAX);
   header->setSectionResizeMode(QHeaderView::Interactive);
   header->setSortIndicator(-1, Qt::DescendingOrder);
   table_->setSortingEnabled(true);

@@ -166,7 +166,7 @@ class TimelineView : public QWidget {
   ViewHistory history_;
   RowOptions options_;
   std::vector<Row> rows_;
-  int headerWidth_ = 220;
+  int headerWidth_ = 240;
   QScrollBar* scroll_;
 
   StripRenderer renderer_;

@@ -124,6 +124,23 @@ TEST_F(LanesTest, TheMemoryCurveFollowsEveryAllocationOfADevice) {
   EXPECT_EQ(tracks[2].label, "memory · activations");
 }
 
+TEST_F(LanesTest, CountersAreNamedForPeopleAndThoseOfAThreadStandInItsProcess) {
+  const auto counter = [&](std::uint32_t id, std::string_view name, ThreadId thread, ProcessId process) {
+    trace_.append(
+        prof::CounterTrack{.id = prof::TrackId(id), .process = process, .thread = thread, .name = trace_.intern(name)});
+    trace_.append(prof::CounterSample{.timeNs = 5, .track = prof::TrackId(id), .value = 2e6});
+  };
+  counter(1, "thread CPU", ThreadId(1), ProcessId());
+  counter(2, "lacuna.rt.loader.cpu_time", ThreadId(), ProcessId(1));
+  build();
+  ASSERT_EQ(tracks_->groups.size(), 1u);
+  const auto& tracks = tracks_->groups[0].tracks;
+  ASSERT_EQ(tracks.size(), 2u);
+  EXPECT_EQ(tracks[0].label, "thread CPU · main");
+  EXPECT_EQ(tracks[1].label, "loader CPU time");
+  EXPECT_EQ(tracks[1].unit, "ns");
+}
+
 TEST_F(LanesTest, BuildingCanBeCancelled) {
   range(0, 100, "step");
   store_ = trace_.build();
