@@ -8,8 +8,8 @@
 
 namespace lacuna::analyzer {
 
-Query::Query(std::shared_ptr<const Store> store) : store_(std::move(store)) {
-  if (sqlite3_open(":memory:", &db_) == SQLITE_OK) registerTables(db_, *store_);
+Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows) : store_(std::move(store)) {
+  if (sqlite3_open(":memory:", &db_) == SQLITE_OK) registerTables(db_, *store_, mostKeptRows);
 }
 
 Query::~Query() {

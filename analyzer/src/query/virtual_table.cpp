@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@ namespace {
 struct Module {
   const Store* store = nullptr;
   std::size_t table = 0;
+  std::uint64_t mostKeptRows = 0;
 };
 
 struct Table : sqlite3_vtab {
@@ -24,13 +28,22 @@ struct Table : sqlite3_vtab {
   std::size_t number = 0;
   const prof::TableSpec* spec = nullptr;
   std::optional<std::size_t> time;
+  std::uint64_t mostKeptRows = 0;
 };
 
 struct Cursor : sqlite3_vtab_cursor {
   std::uint64_t row = 0;
   std::uint64_t end = 0;
   std::vector<ColumnView> columns;  ///< fetched when first asked for
+
+  std::unique_ptr<RowStream> stream;  ///< else null; then `row` is within `block`
+  RowBlock block;
+  std::vector<int> place;  ///< of each column in the stream's blocks, -1 for those that nobody mentioned
+  int filters = 0;
 };
+
+/// A join that comes back to a table so often is served from kept columns.
+constexpr int kMostStreams = 4;
 
 /// What best-index found, as a bit set in idxNum: which bounds filter() gets, in this order.
 enum Bound : int { kTimeAtLeast = 1, kTimeAbove = 2, kTimeAtMost = 4, kTimeBelow = 8, kTimeEqual = 16, kRowEqual = 32 };
@@ -42,6 +55,7 @@ int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** o
   table->store = module.store;
   table->number = module.table;
   table->spec = &prof::allTables()[module.table];
+  table->mostKeptRows = module.mostKeptRows;
   table->time = columnWithHint(*table->spec, prof::Hint::Time);
   std::string sql = "CREATE TABLE x(";
   for (std::size_t i = 0; i < table->spec->columnCount; ++i) {
@@ -100,6 +114,9 @@ int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
       info->aOrderBy[0].desc == 0) {
     info->orderByConsumed = 1;
   }
+  info->idxStr = sqlite3_mprintf("%llu", info->colUsed);
+  if (info->idxStr == nullptr) return SQLITE_NOMEM;
+  info->needToFreeIdxStr = 1;
   info->estimatedRows = static_cast<sqlite3_int64>(rows);
   info->estimatedCost = rows + (info->idxNum != 0 ? std::log2(rows + 1) : 0);
   if ((info->idxNum & kRowEqual) != 0) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
@@ -135,41 +152,87 @@ bool integerBound(sqlite3_value* value, bool roundUp, std::int64_t& out) {
   return true;
 }
 
-int filter(sqlite3_vtab_cursor* base, int index, const char*, int count, sqlite3_value** values) {
-  auto& cursor = *static_cast<Cursor*>(base);
-  const auto& table = *static_cast<const Table*>(cursor.pVtab);
-  cursor.row = 0;
-  cursor.end = table.store->rows(table.number);
+/// What is asked of a table: everything, one row, or the rows that begin in a window (both ends included).
+struct Wanted {
+  std::optional<std::int64_t> row;
+  std::int64_t fromNs = INT64_MIN;
+  std::int64_t toNs = INT64_MAX;
+  bool nothing = false;
+};
+
+/// SQLite tests every condition again, so too much may be answered, and a bound that is no number may be ignored.
+Wanted wantedBy(int index, int count, sqlite3_value** values) {
+  Wanted wanted;
   int argument = 0;
   for (const int bound : kBounds) {
     if ((index & bound) == 0 || argument >= count) continue;
     sqlite3_value* value = values[argument++];
     std::int64_t number = 0;
-    if (sqlite3_value_type(value) == SQLITE_NULL) {
-      cursor.end = 0;
-      continue;
-    }
-    // SQLite tests every condition again, so a bound that is no number may be ignored.
+    if (sqlite3_value_type(value) == SQLITE_NULL) wanted.nothing = true;
     if (!integerBound(value, bound == kTimeAtLeast || bound == kTimeAbove, number)) continue;
     if (bound == kRowEqual) {
-      cursor.row = number < 0 ? cursor.end : static_cast<std::uint64_t>(number);
-      cursor.end = std::min(cursor.end, cursor.row + 1);
+      wanted.row = number;
       continue;
     }
-    const auto* from = reinterpret_cast<const prof::TimeNs*>(columnOf(cursor, *table.time).data);
-    const auto* to = from + table.store->rows(table.number);
     if (bound == kTimeAtLeast || bound == kTimeAbove || bound == kTimeEqual) {
-      cursor.row = std::max(cursor.row, static_cast<std::uint64_t>(std::lower_bound(from, to, number) - from));
+      wanted.fromNs = std::max(wanted.fromNs, number);
     }
     if (bound == kTimeAtMost || bound == kTimeBelow || bound == kTimeEqual) {
-      cursor.end = std::min(cursor.end, static_cast<std::uint64_t>(std::upper_bound(from, to, number) - from));
+      wanted.toNs = std::min(wanted.toNs, number);
     }
   }
+  return wanted;
+}
+
+/// Goes on to the next block of the stream; its end is the cursor's.
+void pull(Cursor& cursor) {
+  const bool more = cursor.stream->next(cursor.block);
+  cursor.row = more ? cursor.block.firstRow : 0;
+  cursor.end = more ? cursor.block.firstRow + cursor.block.rows : 0;
+}
+
+/// Whether the rows come as a stream from here on. `used` has a bit for each column that the statement mentions.
+bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
+  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  cursor.stream = nullptr;
+  if (used == 0 || wanted.row || table.store->rows(table.number) <= table.mostKeptRows) return false;
+  if (++cursor.filters > kMostStreams) return false;
+  std::vector<std::size_t> columns;
+  cursor.place.assign(table.spec->columnCount, -1);
+  for (std::size_t i = 0; i < table.spec->columnCount; ++i) {
+    if ((used >> std::min<std::size_t>(i, 63) & 1) == 0) continue;
+    cursor.place[i] = static_cast<int>(columns.size());
+    columns.push_back(i);
+  }
+  const prof::TimeNs endNs = wanted.toNs == INT64_MAX ? INT64_MAX : wanted.toNs + 1;
+  cursor.stream = table.store->backend().stream(table.number, columns, {wanted.fromNs, endNs});
+  if (!cursor.stream) return false;
+  pull(cursor);
+  return true;
+}
+
+int filter(sqlite3_vtab_cursor* base, int index, const char* used, int count, sqlite3_value** values) {
+  auto& cursor = *static_cast<Cursor*>(base);
+  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  const Wanted wanted = wantedBy(index, count, values);
+  cursor.row = 0;
+  cursor.end = wanted.nothing ? 0 : table.store->rows(table.number);
+  if (wanted.nothing || startStream(cursor, wanted, std::strtoull(used, nullptr, 10))) return SQLITE_OK;
+  if (wanted.row) {
+    cursor.row = *wanted.row < 0 ? cursor.end : static_cast<std::uint64_t>(*wanted.row);
+    cursor.end = std::min(cursor.end, cursor.row + 1);
+  }
+  if (wanted.fromNs == INT64_MIN && wanted.toNs == INT64_MAX) return SQLITE_OK;
+  const auto* from = reinterpret_cast<const prof::TimeNs*>(columnOf(cursor, *table.time).data);
+  const auto* to = from + table.store->rows(table.number);
+  cursor.row = std::max(cursor.row, static_cast<std::uint64_t>(std::lower_bound(from, to, wanted.fromNs) - from));
+  cursor.end = std::min(cursor.end, static_cast<std::uint64_t>(std::upper_bound(from, to, wanted.toNs) - from));
   return SQLITE_OK;
 }
 
-int next(sqlite3_vtab_cursor* cursor) {
-  ++static_cast<Cursor*>(cursor)->row;
+int next(sqlite3_vtab_cursor* base) {
+  auto& cursor = *static_cast<Cursor*>(base);
+  if (++cursor.row == cursor.end && cursor.stream) pull(cursor);
   return SQLITE_OK;
 }
 
@@ -179,9 +242,9 @@ int eof(sqlite3_vtab_cursor* base) {
 }
 
 template <class T>
-T valueAt(const ColumnView& view, std::uint64_t row) {
+T valueAt(const std::byte* values, std::uint64_t row) {
   T value;
-  std::memcpy(&value, view.data + row * sizeof value, sizeof value);
+  std::memcpy(&value, values + row * sizeof value, sizeof value);
   return value;
 }
 
@@ -189,32 +252,36 @@ int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number) {
   auto& cursor = *static_cast<Cursor*>(base);
   const auto& table = *static_cast<const Table*>(cursor.pVtab);
   const prof::ColumnSpec& spec = table.spec->columns[number];
-  const ColumnView& view = columnOf(cursor, static_cast<std::size_t>(number));
+  const int place = cursor.stream ? cursor.place[static_cast<std::size_t>(number)] : -1;
+  const bool streamed = place >= 0;
+  const std::byte* values = streamed ? cursor.block.columns[static_cast<std::size_t>(place)]
+                                     : columnOf(cursor, static_cast<std::size_t>(number)).data;
+  const std::uint64_t row = cursor.row - (streamed ? cursor.block.firstRow : 0);
   if (spec.refers == prof::Refers::String) {
-    const std::string_view text = table.store->text(prof::StringId(valueAt<std::uint32_t>(view, cursor.row)));
+    const std::string_view text = table.store->text(prof::StringId(valueAt<std::uint32_t>(values, row)));
     sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()),
                         SQLITE_STATIC);
     return SQLITE_OK;
   }
   switch (spec.type) {
     case prof::ColumnType::F64:
-      sqlite3_result_double(context, valueAt<double>(view, cursor.row));
+      sqlite3_result_double(context, valueAt<double>(values, row));
       break;
     case prof::ColumnType::I64:
     case prof::ColumnType::U64:
-      sqlite3_result_int64(context, valueAt<sqlite3_int64>(view, cursor.row));
+      sqlite3_result_int64(context, valueAt<sqlite3_int64>(values, row));
       break;
     case prof::ColumnType::I32:
-      sqlite3_result_int64(context, valueAt<std::int32_t>(view, cursor.row));
+      sqlite3_result_int64(context, valueAt<std::int32_t>(values, row));
       break;
     case prof::ColumnType::U32:
-      sqlite3_result_int64(context, valueAt<std::uint32_t>(view, cursor.row));
+      sqlite3_result_int64(context, valueAt<std::uint32_t>(values, row));
       break;
     case prof::ColumnType::U16:
-      sqlite3_result_int64(context, valueAt<std::uint16_t>(view, cursor.row));
+      sqlite3_result_int64(context, valueAt<std::uint16_t>(values, row));
       break;
     case prof::ColumnType::U8:
-      sqlite3_result_int64(context, valueAt<std::uint8_t>(view, cursor.row));
+      sqlite3_result_int64(context, valueAt<std::uint8_t>(values, row));
       break;
   }
   return SQLITE_OK;
@@ -243,12 +310,12 @@ sqlite3_module makeModule() {
 
 }  // namespace
 
-void registerTables(sqlite3* db, const Store& store) {
+void registerTables(sqlite3* db, const Store& store, std::uint64_t mostKeptRows) {
   static const sqlite3_module kModule = makeModule();
   const auto tables = prof::allTables();
   for (std::size_t i = 0; i < tables.size(); ++i) {
     const std::string name(tables[i].name);
-    sqlite3_create_module_v2(db, name.c_str(), &kModule, new Module{&store, i},
+    sqlite3_create_module_v2(db, name.c_str(), &kModule, new Module{&store, i, mostKeptRows},
                              [](void* module) { delete static_cast<Module*>(module); });
   }
 }

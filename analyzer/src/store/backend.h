@@ -8,6 +8,14 @@
 
 namespace lacuna::analyzer {
 
+/// Rows of a table, pulled block by block in the order of the table.
+class RowStream {
+ public:
+  virtual ~RowStream() = default;
+  /// The next rows, valid until the next call; false at the end.
+  virtual bool next(RowBlock& out) = 0;
+};
+
 /// The contract behind Store: immutable, safe for many threads. Tables and columns are numbered as declared.
 class Store::Backend {
  public:
@@ -17,6 +25,12 @@ class Store::Backend {
   [[nodiscard]] virtual ColumnView column(std::size_t table, std::size_t column) const = 0;
   virtual prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                             const std::function<bool(const RowBlock&)>& visit) const = 0;
+  /// What scan() visits, for those who must ask instead of being called. Null where `column` costs nothing.
+  [[nodiscard]] virtual std::unique_ptr<RowStream> stream(std::size_t /*table*/,
+                                                          std::span<const std::size_t> /*columns*/,
+                                                          prof::TimeWindow /*window*/) const {
+    return nullptr;
+  }
   /// The values of one row; `out[i]` has room for one value of columns[i]. Reads no more than it must.
   virtual void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
                        std::span<std::byte* const> out) const = 0;

@@ -154,16 +154,21 @@ class LcnBackend::Scan {
   }
 
   void run() {
-    for (std::size_t i = 0; i < table_.blocks.size() && !stopped_ && firstRow_ <= lastWanted_; ++i) {
-      const prof::BlockInfo& block = table_.blocks[i];
-      if (table_.time && block.time.startNs >= window_.endNs) {
-        flush(block.time.startNs);
-        return;
-      }
-      const TimeNs horizon = i + 1 < table_.blocks.size() ? table_.blocks[i + 1].time.startNs : INT64_MAX;
-      step(i, horizon);
+    while (advance()) {
     }
-    flush(INT64_MAX);
+  }
+  /// Reads one block more; false once there are none.
+  bool advance() {
+    if (stopped_) return false;
+    const bool last = at_ >= table_.blocks.size() || firstRow_ > lastWanted_;
+    if (last || (table_.time && table_.blocks[at_].time.startNs >= window_.endNs)) {
+      flush(last ? INT64_MAX : table_.blocks[at_].time.startNs);
+      stopped_ = true;
+      return false;
+    }
+    const TimeNs horizon = at_ + 1 < table_.blocks.size() ? table_.blocks[at_ + 1].time.startNs : INT64_MAX;
+    step(at_++, horizon);
+    return true;
   }
 
  private:
@@ -321,6 +326,7 @@ class LcnBackend::Scan {
   prof::TimeWindow window_;
   const std::function<bool(const RowBlock&)>& visit_;
   Rows block_, pending_;
+  std::size_t at_ = 0;  ///< the next block
   std::uint64_t firstRow_ = 0;
   std::uint64_t firstWanted_ = 0;
   std::uint64_t lastWanted_ = UINT64_MAX;
@@ -331,6 +337,57 @@ prof::Status LcnBackend::scan(std::size_t table, std::span<const std::size_t> co
                               const std::function<bool(const RowBlock&)>& visit) const {
   Scan(*this, *tables_[table], columns, window, visit).run();
   return {};
+}
+
+class LcnBackend::Stream final : public RowStream {
+ public:
+  Stream(const LcnBackend& store, Table& table, std::span<const std::size_t> columns, prof::TimeWindow window)
+      : take_([this](const RowBlock& block) { return take(block); }), scan_(store, table, columns, window, take_) {
+    for (const std::size_t column : columns) widths_.push_back(widthOf(table.spec.columns[column].type));
+  }
+
+  bool next(RowBlock& out) override {
+    if (given_ < ready_.size()) ++given_;
+    while (given_ == ready_.size()) {
+      if (ended_) return false;
+      ready_.clear();
+      given_ = 0;
+      ended_ = !scan_.advance();
+    }
+    const Piece& piece = ready_[given_];
+    pointers_.clear();
+    for (const Bytes& values : piece.values) pointers_.push_back(values.data());
+    out = {piece.firstRow, piece.rows, pointers_};
+    return true;
+  }
+
+ private:
+  struct Piece {
+    std::uint64_t firstRow = 0;
+    std::uint64_t rows = 0;
+    std::vector<Bytes> values;
+  };
+
+  bool take(const RowBlock& block) {
+    Piece& piece = ready_.emplace_back(Piece{block.firstRow, block.rows, {}});
+    for (std::size_t i = 0; i < widths_.size(); ++i) {
+      piece.values.emplace_back(block.columns[i], block.columns[i] + block.rows * widths_[i]);
+    }
+    return true;
+  }
+
+  std::vector<std::size_t> widths_;
+  std::vector<Piece> ready_;  ///< of the block that was read last
+  std::size_t given_ = 0;     ///< the piece that next() gave last
+  bool ended_ = false;
+  std::vector<const std::byte*> pointers_;
+  std::function<bool(const RowBlock&)> take_;
+  Scan scan_;
+};
+
+std::unique_ptr<RowStream> LcnBackend::stream(std::size_t table, std::span<const std::size_t> columns,
+                                              prof::TimeWindow window) const {
+  return std::make_unique<Stream>(*this, *tables_[table], columns, window);
 }
 
 void LcnBackend::readRow(std::size_t number, std::uint64_t row, std::span<const std::size_t> columns,

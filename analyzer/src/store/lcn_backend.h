@@ -22,6 +22,8 @@ class LcnBackend final : public Store::Backend {
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const override;
   prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                     const std::function<bool(const RowBlock&)>& visit) const override;
+  [[nodiscard]] std::unique_ptr<RowStream> stream(std::size_t table, std::span<const std::size_t> columns,
+                                                  prof::TimeWindow window) const override;
   void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
                std::span<std::byte* const> out) const override;
   [[nodiscard]] std::string_view text(prof::StringId id) const override { return reader_.text(id); }
@@ -35,6 +37,7 @@ class LcnBackend final : public Store::Backend {
  private:
   struct Table;
   class Scan;
+  class Stream;
 
   [[nodiscard]] std::vector<std::byte> decode(std::size_t table, std::size_t column) const;
   void readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,

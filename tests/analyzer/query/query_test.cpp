@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/writer.h"
+#include "support/temp_dir.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -34,8 +37,9 @@ std::shared_ptr<const Store> trace() {
 }
 
 /// The rows as lines of values.
-std::string ask(std::string_view sql) {
-  Query query(trace());
+std::string ask(std::string_view sql, const std::shared_ptr<const Store>& store = trace(),
+                std::uint64_t mostKeptRows = kMostKeptRows) {
+  Query query(store, mostKeptRows);
   std::string out;
   const auto status = query.run(
       sql, [](const auto&) {},
@@ -69,6 +73,41 @@ TEST(Query, BoundsOnTimeGiveTheSameRowsAsAFullScan) {
   EXPECT_EQ(ask("SELECT startNs FROM kernel WHERE rowid = 7"), "70 \n");
   EXPECT_EQ(ask("SELECT startNs FROM kernel WHERE rowid = -1"), "");
   EXPECT_EQ(ask("SELECT startNs FROM kernel WHERE startNs > 70 ORDER BY startNs LIMIT 2"), "80 \n90 \n");
+}
+
+/// A file of several blocks whose rows overlap, as those of several threads do.
+std::shared_ptr<const Store> file(const test::TempDir& folder) {
+  const auto path = folder / "t.lcn";
+  auto writer = *prof::Writer::create(path);
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 200'000; ++i) {
+    writer.append(prof::Range{.startNs = i * 10 - static_cast<prof::TimeNs>(random() % 700'000),
+                              .durNs = static_cast<prof::TimeNs>(random() % 100),
+                              .thread = prof::ThreadId(1 + static_cast<std::uint32_t>(i % 3)),
+                              .name = writer.intern(i % 7 == 0 ? "seventh" : "other")});
+  }
+  EXPECT_TRUE(writer.finish());
+  return *Store::open(path);
+}
+
+TEST(Query, ALargeTableThatIsReadBlockByBlockGivesTheSameRows) {
+  const test::TempDir folder;
+  const auto store = file(folder);
+  for (const auto* sql :
+       {"SELECT name, count(*), sum(durNs), min(startNs), max(rowid) FROM range GROUP BY name",
+        "SELECT count(*) FROM range", "SELECT * FROM range ORDER BY startNs LIMIT 3",
+        "SELECT rowid, startNs FROM range WHERE startNs > 900000 LIMIT 5",
+        "SELECT count(*), sum(rowid) FROM range WHERE startNs BETWEEN 300000 AND 500000",
+        "SELECT count(*), sum(durNs) FROM range WHERE startNs <= -1000 OR startNs > 1900000",
+        "SELECT startNs, durNs FROM range WHERE rowid = 123456", "SELECT count(*) FROM range WHERE startNs < NULL",
+        "SELECT startNs FROM range WHERE startNs > 5000000",
+        "SELECT startNs, rowid FROM range ORDER BY durNs DESC, rowid LIMIT 4",
+        "SELECT count(*) FROM range a JOIN range b ON b.startNs = a.startNs + 1 WHERE a.startNs < 2000",
+        "SELECT sum(a.durNs - b.durNs) FROM range a JOIN range b ON b.rowid = a.rowid + 1 WHERE a.startNs > 1500000"}) {
+    const std::string kept = ask(sql, store);
+    EXPECT_EQ(ask(sql, store, 1000), kept) << sql;
+    EXPECT_THAT(kept, testing::Not(HasSubstr("error"))) << sql;
+  }
 }
 
 TEST(Query, ErrorsAreExplained) {

@@ -20,13 +20,17 @@ struct QueryValue {
   std::string_view text;
 };
 
+/// Tables of a file with more rows are read block by block, those columns only that a statement mentions.
+inline constexpr std::uint64_t kMostKeptRows = 4'000'000;
+
 /// SQL over a store. Every table is an SQLite virtual table of the same name that reads the store's columns in place:
 /// nothing is copied, and conditions on a table's time column (and on the row number, rowid) become a binary search.
+/// A file's large tables stay on disk, in bounded memory, unless a join asks for their rows again and again.
 /// Columns that refer to texts read as text; columns that refer to other rows are numbers. One thread at a time; keeps
 /// the store alive.
 class Query {
  public:
-  explicit Query(std::shared_ptr<const Store> store);
+  explicit Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows = kMostKeptRows);
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
