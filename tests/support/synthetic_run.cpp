@@ -46,7 +46,7 @@ class Rank {
                        .index = rank_,
                        .name = out_.intern("device"),
                        .memoryBytes = 1u << 30});
-    if (plan_.loaderComputes)
+    if (plan_.loaderComputes || plan_.loaderSleeps)
       out_.append(CounterTrack{.id = TrackId(rank_ + 1), .process = process_, .name = out_.intern("loader.cpu_time")});
     for (const QueueId queue : {compute_, network_})
       out_.append(Queue{.id = queue, .device = device_, .process = process_, .nativeId = queue.value});
@@ -118,7 +118,7 @@ class Rank {
   void waitForBatch(int step);
   Memcpy waitForCopy(const char* function, std::int64_t durNs);
   void copyBatch();
-  void forwardBackward();
+  void forwardBackward(int step);
   void optimizer();
   void useMemory(int step);
   void runStep(int step);
@@ -152,9 +152,9 @@ void Rank::waitForBatch(int step) {
     host_ = std::max(begin + 2'000, free);
   }
   range(thread_, begin, host_, "loader", "wait");
-  if (!plan_.loaderComputes) return;
-  out_.append(CounterSample{
-      .timeNs = host_, .track = TrackId(rank_ + 1), .value = static_cast<double>((step + 1) * plan_.batchNs)});
+  if (!plan_.loaderComputes && !plan_.loaderSleeps) return;
+  const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) : 0;
+  out_.append(CounterSample{.timeNs = host_, .track = TrackId(rank_ + 1), .value = computed});
 }
 
 /// The host waits until the device has copied; what was copied is for the caller to say.
@@ -181,14 +181,22 @@ void Rank::copyBatch() {
   out_.append(copy);
 }
 
-void Rank::forwardBackward() {
+void Rank::forwardBackward(int step) {
+  const bool cold = host_ - computeFree_ > 1'000'000 && step % 8 != 0;
+  const auto kernelNs =
+      static_cast<std::int64_t>(static_cast<double>(plan_.kernelNs) * (cold ? plan_.afterWaiting : 1));
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
     host_ += plan_.operatorNs - plan_.launchNs - 1'000;
-    launch(compute_, plan_.kernelNs, plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
+    launch(compute_, kernelNs, plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
     host_ += 1'000;
     range(thread_, begin, host_, "cpu_op", "aten::block");
     if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) synchronise("aten::item");
+  }
+  for (int i = 0; i < 10 && plan_.accumulateNs > 0; ++i) {
+    const TimeNs begin = host_;
+    launch(compute_, plan_.accumulateNs, "vectorized_add_kernel");
+    range(thread_, begin, host_, "cpu_op", "torch::autograd::AccumulateGrad");
   }
 }
 
@@ -282,7 +290,7 @@ void Rank::runStep(int step) {
   const TimeNs begin = host_;
   waitForBatch(step);
   copyBatch();
-  forwardBackward();
+  forwardBackward(step);
   habits();
   optimizer();
   useMemory(step);

@@ -47,6 +47,9 @@ struct RunPlan {
   std::int64_t startDelayNs = 0;  ///< from the first launch of a step, behind a synchronisation, to its start
   std::int64_t profilerNs = 0;    ///< a profiler's own overhead in each step, behind a synchronisation
   bool loaderComputes = false;    ///< a counter says that preparing batches is all computing
+  bool loaderSleeps = false;      ///< the counter says that it computes nothing
+  double afterWaiting = 1;        ///< kernels take so much longer in seven of eight steps that the device waited for
+  std::int64_t accumulateNs = 0;  ///< a kernel for each of ten gradients that adds it to the one that is there
 };
 
 /// Deterministic.

@@ -153,7 +153,7 @@ class Builder {
   prof::ProcessId process_;
   std::vector<Launched> work_;
   std::vector<Item> items_;
-  std::vector<Interval> optimizer_, zeroGrad_, driver_;
+  std::vector<Interval> optimizer_, zeroGrad_, accumulation_, driver_;
 };
 
 /// Work launched within the window, by launch; one launch of several pieces (a graph) gives several nodes.
@@ -184,6 +184,7 @@ void Builder::collectNodes(Simulator::Model& model) {
 
 void Builder::collectPhases() {
   std::unordered_map<prof::StringId, int> kinds;
+  std::vector<Interval> backward, additions;
   for (const HostSpan& span : timeline_.host) {
     if (span.activity == Activity::Driver && launches_.isLaunching(span.thread))
       driver_.push_back({span.startNs, span.endNs});
@@ -192,11 +193,26 @@ void Builder::collectPhases() {
     if (isNew) {
       const std::string_view name = analysis_.store->text(span.name);
       const bool zero = contains(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_";
-      kind->second = zero ? 1 : contains(name, "optimizer") ? 2 : 0;
+      const bool adds = contains(name, "accumulategrad");
+      kind->second = zero                          ? 1
+                     : contains(name, "optimizer") ? 2
+                     : adds                        ? 3
+                     : name == "backward"          ? 4
+                     : name == "add_"              ? 5
+                                                   : 0;
     }
     if (kind->second == 1) zeroGrad_.push_back({span.startNs, span.endNs});
     if (kind->second == 2) optimizer_.push_back({span.startNs, span.endNs});
+    if (kind->second == 3) accumulation_.push_back({span.startNs, span.endNs});
+    if (kind->second == 4) backward.push_back({span.startNs, span.endNs});
+    if (kind->second == 5) additions.push_back({span.startNs, span.endNs});
   }
+  joinOverlaps(backward);
+  // In place, and in the backward pass: the runtime's way to accumulate.
+  for (const Interval& addition : additions) {
+    if (covers(backward, addition.startNs)) accumulation_.push_back(addition);
+  }
+  joinOverlaps(accumulation_);
   joinOverlaps(optimizer_);
   joinOverlaps(zeroGrad_);
   joinOverlaps(driver_);
@@ -316,6 +332,7 @@ void Builder::fillItems(Simulator::Model& model) {
     item.driverNs = overlap(driver_, now, start);
     item.inOptimizer = covers(optimizer_, from.span->startNs);
     item.inZeroGrad = covers(zeroGrad_, from.span->startNs);
+    item.accumulates = item.kind == HostItemKind::Launch && covers(accumulation_, from.span->startNs);
     item.durNs = end - start;
     if (item.kind == HostItemKind::Launch) {
       if (item.durNs > std::max<std::int64_t>(50'000, 20 * usualCall) && !blocks(work_[from.node])) {

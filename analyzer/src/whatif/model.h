@@ -20,6 +20,7 @@ struct DeviceNode {
   std::int64_t launchDelayNs = 0;  ///< from the end of its launch call
   std::int64_t queueGapNs = 0;     ///< from the end of the work before it
   std::int64_t afterGapNs = 0;     ///< from the end of `after`
+  double warmShare = 1;            ///< of its time, when the device has not been left waiting before; see warmUp
   prof::TimeNs measuredEndNs = 0;
   prof::StringId name;
   Work work = Work::Compute;
@@ -42,6 +43,7 @@ struct HostItem {
   bool blocks = false;          ///< a launch that returns when its work is done
   bool inOptimizer = false;
   bool inZeroGrad = false;
+  bool accumulates = false;  ///< a launch that adds a gradient to the one that is there
 };
 
 /// How batches are prepared, as far as the trace says.

@@ -12,6 +12,8 @@ namespace {
 /// Fewer steps of one kind have no typical one.
 constexpr std::size_t kAlike = 5;
 constexpr std::size_t kRun = 4;
+/// One in so many is as quick as the quickest that are no accident.
+constexpr std::size_t kQuickest = 10;
 /// Steps that nothing stalls still take a little more than the medians of their pieces add up to.
 constexpr double kMostDisturbed = 1.04;
 
@@ -79,6 +81,21 @@ class Alike {
       for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
     }
   }
+  /// What share of its typical time a node takes where its like is quickest. Before its time is levelled.
+  void learnWarmShares() {
+    std::vector<std::int64_t> values(steps_.size());
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (model_.items[begins_[steps_.front()] + i].kind != HostItemKind::Launch) continue;
+      const auto nodeOf = [&](std::size_t step) -> DeviceNode& {
+        return model_.nodes[model_.items[begins_[step] + i].node];
+      };
+      for (std::size_t s = 0; s < steps_.size(); ++s) values[s] = nodeOf(steps_[s]).durNs;
+      std::sort(values.begin(), values.end());
+      const auto typical = static_cast<double>(std::max<std::int64_t>(1, values[values.size() / 2]));
+      const double share = static_cast<double>(values[values.size() / kQuickest]) / typical;
+      for (const std::size_t step : steps_) nodeOf(step).warmShare = share;
+    }
+  }
   void levelItems(HostItemKind kind, std::int64_t HostItem::*field) {
     level(kind, [&](std::size_t i) -> std::int64_t& { return model_.items[i].*field; });
   }
@@ -100,6 +117,7 @@ void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, co
     for (const auto field : {&HostItem::gapNs, &HostItem::driverNs, &HostItem::durNs, &HostItem::periodNs})
       alike.levelItems(kind, field);
   }
+  alike.learnWarmShares();
   for (const auto field :
        {&DeviceNode::durNs, &DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
     alike.levelNodes(field);

@@ -115,6 +115,37 @@ TEST(WhatIf, DebugChecksGoWithTheSynchronisationThatLooksAtThem) {
               0.08 * measured(plain));
 }
 
+TEST(WhatIf, ACpuThatNoLongerWaitsComputesAsInItsQuickestSteps) {
+  const RunPlan slow{.steps = 80,
+                     .batchNs = 12'000'000,
+                     .workers = 0,
+                     .syncEachStep = true,
+                     .hostCores = 8,
+                     .cpuDevice = true,
+                     .loaderSleeps = true,
+                     .afterWaiting = 1.2};
+  RunPlan fixed = slow;
+  fixed.workers = 6;
+  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=6").predictedNsPerStep), measured(fixed),
+              0.05 * measured(fixed));
+  // Where batches are computed nothing sleeps.
+  RunPlan computing = slow;
+  computing.loaderSleeps = false;
+  computing.loaderComputes = true;
+  EXPECT_GT(static_cast<double>(play(computing, "loader.workers=6").predictedNsPerStep), 1.1 * measured(fixed));
+}
+
+TEST(WhatIf, GradientsThatAreNotFilledWithZerosAreNotAddedToEither) {
+  const RunPlan slow{.steps = 30, .syncEachStep = true, .zeroGradNs = 2'000'000, .accumulateNs = 100'000};
+  RunPlan fixed = slow;
+  fixed.zeroGradNs = fixed.accumulateNs = 0;
+  EXPECT_NEAR(static_cast<double>(play(slow, "zero_grad=none").predictedNsPerStep), measured(fixed),
+              0.05 * measured(fixed));
+  // Additions that nothing was filled with zeros for are of another sort.
+  const RunPlan kept{.steps = 30, .syncEachStep = true, .accumulateNs = 100'000};
+  EXPECT_EQ(play(kept, "zero_grad=none").gainNs(), 0);
+}
+
 StepPath pathOf(const RunPlan& plan) {
   const auto analysis = analyse(test::makeRun(plan));
   EXPECT_TRUE(analysis);
