@@ -25,8 +25,6 @@ namespace {
 using bench::Process;
 
 bool gJson = false;
-/// How long each network's plain and profiled steps are compared.
-constexpr double kSecondsOfPairs = 32;
 
 void print(const std::string& name, double value, const char* unit) {
   if (gJson) {
@@ -87,7 +85,8 @@ Ratio ratioOf(std::vector<double> ratios) {
 }
 
 /// What recording adds to a step. Plain and profiled steps in the order A B B A, so that a machine that grows faster or
-/// slower favours neither; with nobody else in turn, whose threads would still spin when the next one begins.
+/// slower favours neither; each step next to its neighbour alone, because slow spells are short; with nobody else in
+/// turn, whose threads would still spin when the next one begins.
 Ratio addedToStep(Process& plain, Process& profiled, const std::string& step, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
@@ -96,8 +95,9 @@ Ratio addedToStep(Process& plain, Process& profiled, const std::string& step, do
   profiled.ask(step, 1);
   while (ratios.size() < 8 || Clock::now() < end) {
     const double before = plain.ask(step, 1);
-    const double with = profiled.ask(step, 1) + profiled.ask(step, 1);
-    ratios.push_back(with / (before + plain.ask(step, 1)));
+    ratios.push_back(profiled.ask(step, 1) / before);
+    const double with = profiled.ask(step, 1);
+    ratios.push_back(with / plain.ask(step, 1));
   }
   return ratioOf(std::move(ratios));
 }
@@ -130,7 +130,7 @@ void models(Sides& sides) {
       print("runtime." + name + "_over_libtorch", times.own / times.torch, "ratio");
     }
     if (!sides.profiled || name == "mlp") continue;
-    const Ratio ratio = addedToStep(sides.own, *sides.profiled, step, kSecondsOfPairs);
+    const Ratio ratio = addedToStep(sides.own, *sides.profiled, step, name == "resnet18" ? 40 : 24);
     print("runtime." + name + "_profiled_step_over_plain", ratio.median, "ratio");
     print("runtime." + name + "_profiled_step_uncertainty", ratio.halfWidth, "ratio");
     worst = std::max(worst, ratio.median);
