@@ -313,11 +313,10 @@ prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, con
   return buildTracks(store, progress);
 }
 
-prof::Status keepTracks(const Store& store, const TrackSet& tracks) {
+prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents) {
   const prof::Reader* own = store.backend().reader();
   const auto folder = trackCacheFolder();
-  if (own == nullptr || folder.empty() || tracks.kept || tracks.events < kTracksWorthKeeping || !own->complete())
-    return {};
+  if (own == nullptr || folder.empty() || tracks.kept || tracks.events < leastEvents || !own->complete()) return {};
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return prof::Error{fmt::format("cannot create {}: {}", folder.string(), error.message())};
@@ -354,18 +353,18 @@ std::uint64_t availableBytes() {
 
 }  // namespace
 
-prof::Status addTracks(const std::filesystem::path& path, const Progress& progress) {
+prof::Status addTracks(const std::filesystem::path& path, const Progress& progress, std::uint64_t leastEvents) {
   auto store = Store::open(path);
   if (!store) return store.error();
   const prof::Reader* reader = (*store)->backend().reader();
   if (reader == nullptr) return prof::Error{fmt::format("{} is no .lcn file", path.string())};
   std::uint64_t rows = 0;
   for (const prof::TableInfo& table : reader->tables()) rows += table.rows;
-  if (rows < kTracksWorthKeeping || rows * kBytesPerRow > std::min(kMostBuildBytes, availableBytes() / 4)) return {};
+  if (rows < leastEvents || rows * kBytesPerRow > std::min(kMostBuildBytes, availableBytes() / 4)) return {};
   if (loadTracks(**store)) return {};
   auto tracks = buildTracks(**store, progress);
   if (!tracks) return tracks.error();
-  if ((*tracks)->events < kTracksWorthKeeping) return {};
+  if ((*tracks)->events < leastEvents) return {};
   const std::uint64_t content = reader->contentKey();
   auto writer = prof::Writer::extend(path);
   if (!writer) return writer.status();

@@ -15,13 +15,16 @@ namespace {
 
 using prof::DeviceId, prof::QueueId, prof::ThreadId, prof::TimeNs;
 
+/// Enough for chunks and pyramids of several levels.
+constexpr std::uint64_t kWorthKeeping = 200'000;
+
 /// A trace just large enough to be worth keeping, written once for all tests.
 class TrackFileTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<test::TempDir>();
     ASSERT_EQ(::setenv("XDG_CACHE_HOME", (*folder_ / "cache").c_str(), 1), 0);
-    write(*folder_ / "master.lcn", kTracksWorthKeeping + 1000);
+    write(*folder_ / "master.lcn", kWorthKeeping + 1000);
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
@@ -117,28 +120,28 @@ std::unique_ptr<test::TempDir> TrackFileTest::folder_;
 TEST_F(TrackFileTest, TracksThatWereAppendedAreTheOnesThatWereBuilt) {
   const auto built = *buildTracks(*open());
   ASSERT_EQ(loadTracks(*open()), nullptr);
-  ASSERT_TRUE(addTracks(path()));
+  ASSERT_TRUE(addTracks(path(), {}, kWorthKeeping));
   const auto loaded = loadTracks(*open());
   ASSERT_NE(loaded, nullptr);
   expectSame(*built, *loaded);
   const auto size = std::filesystem::file_size(path());
-  ASSERT_TRUE(addTracks(path()));
+  ASSERT_TRUE(addTracks(path(), {}, kWorthKeeping));
   EXPECT_EQ(std::filesystem::file_size(path()), size) << "they are there already";
 }
 
 TEST_F(TrackFileTest, TracksAreKeptInTheCacheFolderUntilTheFileChanges) {
   const auto store = open();
   const auto built = *buildTracks(*store);
-  ASSERT_TRUE(keepTracks(*store, *built));
+  ASSERT_TRUE(keepTracks(*store, *built, kWorthKeeping));
   const auto loaded = loadTracks(*open());
   ASSERT_NE(loaded, nullptr);
   expectSame(*built, *loaded);
-  write(path(), kTracksWorthKeeping + 3000);
+  write(path(), kWorthKeeping + 3000);
   EXPECT_EQ(loadTracks(*open()), nullptr);
 }
 
 TEST_F(TrackFileTest, TracksAreStaleOnceRowsWereAdded) {
-  ASSERT_TRUE(addTracks(path()));
+  ASSERT_TRUE(addTracks(path(), {}, kWorthKeeping));
   auto writer = *prof::Writer::extend(path());
   writer.append(prof::Range{.startNs = 5, .durNs = 1, .thread = ThreadId(1)});
   ASSERT_TRUE(writer.finish());
@@ -149,7 +152,7 @@ TEST_F(TrackFileTest, TracksAreStaleOnceRowsWereAdded) {
 TEST_F(TrackFileTest, ADamagedPyramidIsBuiltAnew) {
   const auto store = open();
   const auto built = *buildTracks(*store);
-  ASSERT_TRUE(keepTracks(*store, *built));
+  ASSERT_TRUE(keepTracks(*store, *built, kWorthKeeping));
   flip(cacheFile(), 64 + 4096);  // within the head of the first lane
   EXPECT_EQ(loadTracks(*store), nullptr);
   const auto opened = openTracks(*store);
@@ -159,7 +162,7 @@ TEST_F(TrackFileTest, ADamagedPyramidIsBuiltAnew) {
 
 TEST_F(TrackFileTest, ADamagedChunkShowsInstantsAndSaysSo) {
   const auto store = open();
-  ASSERT_TRUE(keepTracks(*store, **buildTracks(*store)));
+  ASSERT_TRUE(keepTracks(*store, **buildTracks(*store), kWorthKeeping));
   const auto reader = *prof::Reader::open(cacheFile());
   const auto sections = *reader.derivedSections(reader.derivedBlocks()[0], "tracks");
   ASSERT_GT(sections.size(), 3u);
@@ -180,7 +183,7 @@ TEST_F(TrackFileTest, ADamagedChunkShowsInstantsAndSaysSo) {
 
 TEST_F(TrackFileTest, ACutCacheFileIsNoTracks) {
   const auto store = open();
-  ASSERT_TRUE(keepTracks(*store, **buildTracks(*store)));
+  ASSERT_TRUE(keepTracks(*store, **buildTracks(*store), kWorthKeeping));
   const auto whole = std::filesystem::file_size(cacheFile());
   for (const std::uint64_t size : {whole / 2, std::uint64_t{70}, std::uint64_t{0}}) {
     std::filesystem::resize_file(cacheFile(), size);

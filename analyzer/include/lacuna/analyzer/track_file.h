@@ -24,9 +24,10 @@ prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, con
 std::filesystem::path trackCacheFolder();
 /// Keeps tracks in the cache folder for the next opening, where it is worth it; the folder holds at most 8 GiB, what
 /// was not used for longest goes first. Nothing to do is no error; a file still being written is not kept.
-prof::Status keepTracks(const Store& store, const TrackSet& tracks);
+prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents = kTracksWorthKeeping);
 
 /// Appends the tracks of a finished .lcn file to it, where that is worth it. On failure the file is as it was.
-prof::Status addTracks(const std::filesystem::path& path, const Progress& progress = {});
+prof::Status addTracks(const std::filesystem::path& path, const Progress& progress = {},
+                       std::uint64_t leastEvents = kTracksWorthKeeping);
 
 }  // namespace lacuna::analyzer
