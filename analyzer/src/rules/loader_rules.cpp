@@ -63,6 +63,12 @@ void loaderRules(RuleContext& context) {
   finding.confidence = analysis.loader.busyNs > 0 ? 0.9 : 0.7;
   finding.count = analysis.loader.batches;
   finding.evidence = context.evidenceOf(Cause::LoaderWait);
+  if (gain && gain->gainNs() <= 0) {
+    finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}",
+                                 slowStage(analysis.loader), computes ? ": the host's cores are busy as it is" : "");
+    context.add(std::move(finding));
+    return;
+  }
   const std::string have = analysis.loader.workers > 0 ? fmt::format("{} now", analysis.loader.workers)
                                                        : std::string("the training thread prepares batches itself now");
   finding.advice =

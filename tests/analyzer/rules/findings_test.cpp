@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
@@ -25,6 +26,33 @@ std::vector<std::string> faults(const RunPlan& plan) {
     if (finding.kind == FindingKind::Fault) ids.push_back(finding.id);
   }
   return ids;
+}
+
+TEST(Findings, ProposeNoWorkersThatTheReplayCallsSlower) {
+  int without = 0;
+  for (const std::uint32_t cores : {1u, 2u, 4u}) {
+    for (const int workers : {0, 1, 2}) {
+      for (const std::int64_t batchNs : {3'000'000, 12'000'000}) {
+        const Analysis analysis = analysed({.steps = 30,
+                                            .batchNs = batchNs,
+                                            .workers = workers,
+                                            .syncEachStep = true,
+                                            .hostCores = cores,
+                                            .cpuDevice = true,
+                                            .loaderComputes = true});
+        for (const Finding& finding : analysis.findings) {
+          if (finding.id != "loader-wait") continue;
+          if (finding.knob.empty()) {
+            EXPECT_THAT(finding.advice, testing::HasSubstr("more workers would not help"));
+            ++without;
+          } else {
+            EXPECT_GT(Simulator::create(analysis)->play(finding.knob).gainNs(), 0) << finding.knob;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(without, 0);
 }
 
 struct Planted {
