@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "core/guest.h"
+#include "core/runtime_payloads.h"
 #include "lacuna/prof/said_whole.h"
 #include "lacuna/prof/trace.h"
 #include "nvtx/events.h"
@@ -15,30 +16,11 @@
 namespace lacuna::collector::nvtx {
 namespace {
 
-// As in the runtime's nvtx_schema.h, whose test holds the same sizes.
-using String = std::uint64_t;
-struct OperatorPayload {
-  std::uint64_t correlation, sequence;
-  String shapes, module;
-  std::uint32_t queue, direction;
-};
-struct ExecutionPayload {
-  std::uint64_t correlation, sequence;
-  std::int64_t enqueueStartNs, enqueueEndNs;
-  std::uint32_t enqueueThread, queue, kind, reserved;
-  std::uint64_t bytes, flops;
-};
-struct MemoryPayload {
-  std::uint64_t address, bytes, sequence;
-  String op, tensor;
-  std::uint32_t queue;
-  std::uint8_t action, role;
-  std::uint16_t reserved;
-};
+// As in the runtime's nvtx_schema.h, whose test holds the same size.
 struct Whole {
   std::uint64_t size;
   std::uint64_t beginStamp, startStamp, stopStamp, endStamp;
-  String name, executionName;
+  StringHandle name, executionName;
   std::uint64_t hasMemory;
   OperatorPayload op;
   ExecutionPayload execution;
@@ -49,13 +31,13 @@ enum Slot { kStamp, kWhole, kMemory, kSlots };
 constexpr std::uint32_t kOperatorCategory = 3;
 constexpr std::uint32_t kExecutionCategory = 6;
 
-RegisteredText* registered(String handle) {
+RegisteredText* registered(StringHandle handle) {
   return reinterpret_cast<RegisteredText*>(handle);
 }
-LacunaName textOf(String handle) {
+LacunaName textOf(StringHandle handle) {
   return handle != 0 ? registered(handle)->text() : 0;
 }
-LacunaName siteOf(Domain& domain, String handle, std::uint32_t category) {
+LacunaName siteOf(Domain& domain, StringHandle handle, std::uint32_t category) {
   return handle != 0 ? registered(handle)->site(domain, category, 0) : 0;
 }
 

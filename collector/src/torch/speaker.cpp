@@ -16,29 +16,12 @@
 #include <string_view>
 #include <thread>
 
+#include "core/runtime_payloads.h"
+
 namespace lacuna::collector::torch {
 namespace {
 
-// The payloads of the schema that PyTorch has something to say for; the mapper takes fields by name.
-using String = std::uint64_t;
-struct OperatorPayload {
-  std::uint64_t correlation, sequence;
-  String shapes, module;
-  std::uint32_t queue, direction;
-};
-struct ExecutionPayload {
-  std::uint64_t correlation, sequence;
-  std::int64_t enqueueStartNs, enqueueEndNs;
-  std::uint32_t enqueueThread, queue, kind, reserved;
-  std::uint64_t bytes, flops;
-};
-struct MemoryPayload {
-  std::uint64_t address, bytes, sequence;
-  String op, tensor;
-  std::uint32_t queue;
-  std::uint8_t action, role;
-  std::uint16_t reserved;
-};
+// The other payloads of the schema that PyTorch has something to say for; the mapper takes fields by name.
 struct StepPayload {
   std::uint64_t index, samples;
 };
@@ -51,12 +34,12 @@ struct HelloPayload {
   std::uint32_t version, pid;
 };
 struct QueuePayload {
-  String name;
+  StringHandle name;
   std::uint64_t memoryBytes;
   std::uint32_t queue, device, deviceKind, thread, cores, reserved;
 };
 struct KnobPayload {
-  String name, value;
+  StringHandle name, value;
 };
 
 template <class Payload>

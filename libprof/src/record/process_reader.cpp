@@ -18,8 +18,6 @@
 namespace lacuna::prof::recording {
 namespace {
 
-constexpr std::uint32_t kReserve = 32;
-
 std::uint64_t loadWord(const std::uint64_t* at) {
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
