@@ -436,7 +436,7 @@ std::int64_t replay(const Scenario& scenario) {
 }
 
 /// A CPU that was left waiting computes slower when its work comes: it was asleep, and its caches hold other things.
-/// Measured: 10 to 20 % after 10 ms. As far as a change takes the waiting away, work takes what its like took in the
+/// Measured: 5 to 23 % after 10 ms. As far as a change takes the waiting away, work takes what its like took in the
 /// quickest steps. Not where batches are computed on the same cores, which keeps them awake.
 void warmUp(Scenario& scenario) {
   const Simulator::Model& base = *scenario.base;

@@ -53,11 +53,12 @@ class Family {
   pid_t child_ = 0;
 };
 
-/// Who begins, in order, and whose child each is.
+/// The processes that begin, in order, and whose child each is. A sanitizer may give them threads of its own.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> beginningsIn(const std::vector<PerfRecord>& records) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> beginnings;
   for (const PerfRecord& record : records) {
-    if (record.kind == PerfRecord::Kind::Fork) beginnings.emplace_back(record.pid, record.parentPid);
+    const bool begins = record.kind == PerfRecord::Kind::Fork && record.tid == record.pid;
+    if (begins) beginnings.emplace_back(record.pid, record.parentPid);
   }
   return beginnings;
 }
