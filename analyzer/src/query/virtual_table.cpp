@@ -36,7 +36,7 @@ struct Cursor : sqlite3_vtab_cursor {
   std::uint64_t end = 0;
   std::vector<ColumnView> columns;  ///< fetched when first asked for
 
-  std::unique_ptr<RowStream> stream;  ///< else null; then `row` is within `block`
+  std::unique_ptr<RowStream> stream;  ///< null where columns are read in place; else `row` is in `block`
   RowBlock block;
   std::vector<int> place;  ///< of each column in the stream's blocks, -1 for those that nobody mentioned
   int filters = 0;

@@ -183,29 +183,44 @@ void Builder::collectNodes(Simulator::Model& model) {
 }
 
 void Builder::collectPhases() {
-  std::unordered_map<prof::StringId, int> kinds;
+  enum class Phase : std::uint8_t { None, ZeroGrad, Optimizer, Accumulation, Backward, Addition };
+  const auto phaseOf = [](std::string_view name) {
+    if (contains(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_") {
+      return Phase::ZeroGrad;
+    }
+    if (contains(name, "optimizer")) return Phase::Optimizer;
+    if (contains(name, "accumulategrad")) return Phase::Accumulation;
+    if (name == "backward") return Phase::Backward;
+    return name == "add_" ? Phase::Addition : Phase::None;
+  };
+  std::unordered_map<prof::StringId, Phase> phases;
   std::vector<Interval> backward, additions;
   for (const HostSpan& span : timeline_.host) {
     if (span.activity == Activity::Driver && launches_.isLaunching(span.thread))
       driver_.push_back({span.startNs, span.endNs});
     if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
-    const auto [kind, isNew] = kinds.try_emplace(span.name, 0);
-    if (isNew) {
-      const std::string_view name = analysis_.store->text(span.name);
-      const bool zero = contains(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_";
-      const bool adds = contains(name, "accumulategrad");
-      kind->second = zero                          ? 1
-                     : contains(name, "optimizer") ? 2
-                     : adds                        ? 3
-                     : name == "backward"          ? 4
-                     : name == "add_"              ? 5
-                                                   : 0;
+    const auto [phase, isNew] = phases.try_emplace(span.name, Phase::None);
+    if (isNew) phase->second = phaseOf(analysis_.store->text(span.name));
+    const Interval interval{span.startNs, span.endNs};
+    switch (phase->second) {
+      case Phase::None:
+        break;
+      case Phase::ZeroGrad:
+        zeroGrad_.push_back(interval);
+        break;
+      case Phase::Optimizer:
+        optimizer_.push_back(interval);
+        break;
+      case Phase::Accumulation:
+        accumulation_.push_back(interval);
+        break;
+      case Phase::Backward:
+        backward.push_back(interval);
+        break;
+      case Phase::Addition:
+        additions.push_back(interval);
+        break;
     }
-    if (kind->second == 1) zeroGrad_.push_back({span.startNs, span.endNs});
-    if (kind->second == 2) optimizer_.push_back({span.startNs, span.endNs});
-    if (kind->second == 3) accumulation_.push_back({span.startNs, span.endNs});
-    if (kind->second == 4) backward.push_back({span.startNs, span.endNs});
-    if (kind->second == 5) additions.push_back({span.startNs, span.endNs});
   }
   joinOverlaps(backward);
   // In place, and in the backward pass: the runtime's way to accumulate.

@@ -8,18 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <ctime>
+#include "core/clock.h"
 
 namespace lacuna::collector::proc {
 namespace {
 
 using sampler::PerfRecord;
-
-prof::TimeNs nowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * prof::TimeNs{1'000'000'000} + now.tv_nsec;
-}
 
 /// A child that has a child; both wait until this goes.
 class Family {
