@@ -143,9 +143,10 @@ extern "C" LACUNA_PROF_API void lacunaMemory_(const SaidMemory* said);
 #define LACUNA_PROF_JOIN2(a, b) a##b
 #define LACUNA_PROF_JOIN(a, b) LACUNA_PROF_JOIN2(a, b)
 /// LACUNA_RANGE(name [, domain [, category [, colour]]]): a range from here to the end of the scope. Constant texts.
+/// Its variable is not const: GCC keeps a const object with a constructor in memory, which costs more than the test.
 #define LACUNA_RANGE(...)                                                                      \
   static constinit ::lacuna::prof::Site LACUNA_PROF_JOIN(lacunaSiteAt, __LINE__)(__VA_ARGS__); \
-  const ::lacuna::prof::ScopedRange LACUNA_PROF_JOIN(lacunaRangeAt, __LINE__)(LACUNA_PROF_JOIN(lacunaSiteAt, __LINE__))
+  ::lacuna::prof::ScopedRange LACUNA_PROF_JOIN(lacunaRangeAt, __LINE__)(LACUNA_PROF_JOIN(lacunaSiteAt, __LINE__))
 /// LACUNA_MARK(name): a moment. A constant text.
 #define LACUNA_MARK(name)                                           \
   do {                                                              \
