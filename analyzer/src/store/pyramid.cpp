@@ -21,6 +21,10 @@ constexpr std::size_t kEventsPerBucket = 8;
 /// Splitting a bucket in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a tenth of a pixel keeps
 /// the covered share within 0.05.
 constexpr double kBucketsPerPixel = 10;
+/// From so many buckets a pixel on, no bucket reaches over two edges of pixels, and only buckets at edges are divided.
+constexpr double kBucketsToDivide = 1.25;
+/// Each of those lies in lines of memory of its own, which are asked for so many pixels ahead.
+constexpr int kAhead = 6;
 
 /// Four codes an octave: 0 for 0, exact up to 7, within an eighth above.
 std::uint8_t logCode(std::uint64_t value) {
@@ -47,19 +51,22 @@ const std::array<float, 256> kDecoded = decodeTable();
 struct CellSum {
   double busyNs = 0;
   double count = 0;
-  double longestNs = -1;
-  std::uint32_t name = 0;
-  bool touched = false;
+  double longestNs = -1;            // negative while nothing touches the pixel
+  std::size_t event = Lane::kNone;  // the longest, or else the bucket that has it
+  std::uint32_t bucketName = 0;
 
-  void offer(double lengthNs, std::uint32_t candidate) {
-    touched = true;
-    if (lengthNs <= longestNs) return;
-    longestNs = lengthNs;
-    name = candidate;
+  void add(const CellSum& other) {
+    busyNs += other.busyNs;
+    count += other.count;
+    if (other.longestNs <= longestNs) return;
+    longestNs = other.longestNs;
+    event = other.event;
+    bucketName = other.bucketName;
   }
-  [[nodiscard]] Cell cell(double pixelNs) const {
-    if (!touched) return {};
+  [[nodiscard]] Cell cell(double pixelNs, const EventChunks& events) const {
+    if (longestNs < 0) return {};
     const double share = std::clamp(busyNs / pixelNs, 1.0 / 255, 1.0);
+    const std::uint32_t name = event != Lane::kNone ? events.name(event) : bucketName;
     return {StringId(name), static_cast<float>(share), static_cast<float>(longestNs), static_cast<float>(count)};
   }
 };
@@ -226,10 +233,11 @@ std::size_t Lane::at(TimeNs t) const {
 
 /// Adds what lies between two moments, from an event on that is not behind the first one; answers where the stretch
 /// behind the second one begins.
-std::size_t Lane::addEvents(std::size_t first, double fromNs, double toNs, TimeNs base, CellSum& sum) const {
+std::size_t Lane::addEvents(EventChunks::Reader& reader, std::size_t first, double fromNs, double toNs, TimeNs base,
+                            CellSum& sum) const {
   std::size_t next = first;
   for (std::size_t i = first; i < size(); ++i) {
-    const EventChunks::Times times = events_.times(i);
+    const EventChunks::Times times = reader.times(i);
     const auto start = static_cast<double>(times.startNs - base);
     if (start >= toNs) return next;
     const auto length = static_cast<double>(times.durNs);
@@ -237,47 +245,110 @@ std::size_t Lane::addEvents(std::size_t first, double fromNs, double toNs, TimeN
     next = end > toNs ? i : i + 1;
     if (end <= fromNs && start < fromNs) continue;
     sum.busyNs += std::min(end, toNs) - std::max(start, fromNs);
-    sum.count += start >= fromNs;
-    if (!sum.touched || length > sum.longestNs) sum.offer(length, name(i).value);
+    sum.count += start >= fromNs ? 1 : 0;
+    if (length > sum.longestNs) {
+      sum.longestNs = length;
+      sum.event = i;
+    }
+    if (end >= toNs) return next;  // the next one begins behind it
   }
   return next;
 }
 
+/// No branch depends on what a bucket holds: a picture asks a million of them, and no branch among them is foreseeable.
 void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum) {
+  std::uint64_t shares = 0;
+  double count = 0;
+  unsigned best = 0;
+  std::size_t where = from;
   for (std::size_t i = from; i < to; ++i) {
-    if (level.busy[i] == 0) continue;
-    sum.busyNs += weight * level.shareNs * level.busy[i];
-    sum.count += weight * kDecoded[level.count[i]];
-    sum.offer(kDecoded[level.longest[i]], level.name[i]);
+    const unsigned share = level.busy[i];
+    const unsigned longest = share == 0 ? 0 : level.longest[i] + 1U;
+    shares += share;
+    count += kDecoded[level.count[i]];
+    where = longest > best ? i : where;
+    best = std::max(best, longest);
   }
+  if (best == 0) return;
+  sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
+  sum.count += weight * count;
+  const double length = kDecoded[best - 1];
+  if (length <= sum.longestNs) return;
+  sum.longestNs = length;
+  sum.event = kNone;
+  sum.bucketName = level.name[where];
 }
 
 void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
-  const Level& finest = levels_[0];
-  const double width = std::ldexp(1.0, shift_);
-  const auto offset = static_cast<double>(grid.startNs - origin_);
-  const auto last = static_cast<double>(finest.busy.size());
   // Pixels follow one another, so each begins where the one before ended; only the first one has to be searched for.
   std::size_t next = lowerBound(grid.startNs);
-  for (int x = 0; x < grid.width; ++x) {
-    const double from = x * grid.nsPerPixel;
-    const double to = (x + 1) * grid.nsPerPixel;
-    if ((from + offset) / width >= last) return;
-    const double begin = std::max(0.0, std::floor((from + offset) / width));
-    const double end = std::min(last, std::floor((to + offset) / width));
+  EventChunks::Reader reader(events_);
+  for (int x = 0; x < grid.width && next < size(); ++x) {
     CellSum sum;
-    if (end - begin <= 1) {
-      next = addEvents(next, from, to, grid.startNs, sum);
-    } else {
-      const auto first = static_cast<std::size_t>(begin) + 1;
-      const auto final = static_cast<std::size_t>(end);
-      addEvents(next, from, static_cast<double>(bucketStart(first) - grid.startNs), grid.startNs, sum);
-      addBuckets(finest, first, final, 1, sum);
-      if (final < finest.busy.size()) {
-        next = addEvents(first_[final], static_cast<double>(bucketStart(final) - grid.startNs), to, grid.startNs, sum);
-      }
-    }
-    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel);
+    next = addEvents(reader, next, x * grid.nsPerPixel, (x + 1) * grid.nsPerPixel, grid.startNs, sum);
+    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel, events_);
+  }
+}
+
+/// Divides a finest bucket at a moment within it. What it holds as a whole is known, so only the events before the
+/// moment are looked at.
+void Lane::divide(EventChunks::Reader& reader, std::size_t bucket, double atNs, TimeNs base, CellSum& before,
+                  CellSum& after) const {
+  if (levels_[0].busy[bucket] == 0) return;
+  CellSum whole;
+  addBuckets(levels_[0], bucket, bucket + 1, 1, whole);
+  const auto begin = static_cast<double>(bucketStart(bucket) - base);
+  const std::size_t next = addEvents(reader, first_[bucket], begin, atNs, base, before);
+  if (next >= size()) return;
+  const EventChunks::Times times = reader.times(next);
+  if (times.startNs >= bucketStart(bucket + 1)) return;
+  after.busyNs = std::max(0.0, whole.busyNs - before.busyNs);
+  after.count = std::max(0.0, whole.count - before.count);
+  // The longest of all is behind the moment when it is longer than every one before it.
+  if (before.longestNs < 0 || logCode(static_cast<std::uint64_t>(before.longestNs)) < levels_[0].longest[bucket]) {
+    after.longestNs = whole.longestNs;
+    after.bucketName = whole.bucketName;
+  } else {
+    after.longestNs = static_cast<double>(times.durNs);
+    after.event = next;
+  }
+}
+
+void Lane::queryDivided(const PixelGrid& grid, std::span<Cell> cells) const {
+  const Level& finest = levels_[0];
+  const double width = std::ldexp(1.0, shift_);
+  const double origin = static_cast<double>(grid.startNs - origin_) / width;
+  const double perPixel = grid.nsPerPixel / width;
+  const auto count = static_cast<double>(finest.busy.size());
+  EventChunks::Reader reader(events_);
+  const auto edge = [&](int x) { return origin + x * perPixel; };  // in buckets
+  const auto eventAhead = [&](int x) {
+    const double at = edge(x);
+    return at < 0 || at >= count ? 0 : std::size_t{first_[static_cast<std::size_t>(at)]};
+  };
+  CellSum carried;
+  std::size_t next = 0;  // the first bucket of which nothing has been taken
+  const auto cross = [&](int x, CellSum& before) {
+    const double at = edge(x);
+    if (at < 0) return;
+    const std::size_t bucket = static_cast<std::size_t>(std::min(at, count));
+    if (x > 0) addBuckets(finest, next, bucket, 1, before);
+    CellSum part;
+    carried = {};
+    next = bucket;
+    if (at >= count) return;
+    divide(reader, bucket, x * grid.nsPerPixel, grid.startNs, part, carried);
+    before.add(part);
+    next = bucket + 1;
+  };
+  CellSum none;
+  cross(0, none);
+  for (int x = 0; x < grid.width && edge(x) < count; ++x) {
+    if (const std::size_t i = eventAhead(x + 2 * kAhead); i < size()) events_.foresee(i);
+    if (const std::size_t i = eventAhead(x + kAhead); i < size()) events_.prefetch(i);
+    CellSum sum = carried;
+    cross(x + 1, sum);
+    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel, events_);
   }
 }
 
@@ -302,7 +373,7 @@ void Lane::queryLevel(const PixelGrid& grid, std::size_t index, std::span<Cell> 
       const double rest = to - static_cast<double>(final);
       if (rest > 0 && final < level.busy.size()) addBuckets(level, final, final + 1, rest, sum);
     }
-    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel);
+    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel, events_);
   }
 }
 
@@ -310,7 +381,8 @@ void Lane::query(const PixelGrid& grid, std::span<Cell> cells) const {
   std::fill(cells.begin(), cells.end(), Cell{});
   if (size() == 0) return;
   const double finest = std::ldexp(1.0, shift_);
-  if (grid.nsPerPixel < kBucketsPerPixel * finest) return queryExact(grid, cells);
+  if (grid.nsPerPixel < kBucketsToDivide * finest) return queryExact(grid, cells);
+  if (grid.nsPerPixel < kBucketsPerPixel * finest) return queryDivided(grid, cells);
   const auto wanted = static_cast<std::size_t>(std::log2(grid.nsPerPixel / kBucketsPerPixel / finest));
   queryLevel(grid, std::min(wanted, levels_.size() - 1), cells);
 }

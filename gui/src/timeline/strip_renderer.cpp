@@ -64,12 +64,17 @@ void StripRenderer::render(const Scene& scene, const NameStyles& styles, const C
   }
   cells_.resize(width);
   counterCells_.resize(width);
-  copyLine(ground_, 0, canvas.height, canvas);
+  int drawn = 0;  // every pixel is written about once: writing them is a good part of a frame
   for (const Row& row : scene.rows) {
     const double top = (row.y - scene.scrollY) * scale_;
     if (top >= canvas.height) break;
-    if (top + row.height * scale_ > 0) drawRow(scene, styles, row, canvas, labels);
+    if (top + row.height * scale_ <= 0) continue;
+    const auto first = static_cast<int>(std::lround(top));
+    copyLine(ground_, drawn, first - drawn, canvas);
+    drawRow(scene, styles, row, canvas, labels);
+    drawn = static_cast<int>(std::lround((row.y + row.height - scene.scrollY) * scale_));
   }
+  copyLine(ground_, drawn, canvas.height - drawn, canvas);
 }
 
 void StripRenderer::copyLine(const std::vector<Colour>& line, int top, int height, const Canvas& canvas) const {
@@ -84,10 +89,15 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
                             std::vector<Label>& labels) {
   const auto device = [&](int y) { return static_cast<int>(std::lround((y - scene.scrollY) * scale_)); };
   const Theme& colours = theme(styles.dark());
-  if (row.kind == Row::Kind::Ledger || row.kind == Row::Kind::Quiet) return;
+  int drawn = device(row.y);
+  const int bottom = device(row.y + row.height);
+  if (row.kind == Row::Kind::Ledger || row.kind == Row::Kind::Quiet) {
+    copyLine(ground_, drawn, bottom - drawn, canvas);
+    return;
+  }
   if (row.kind != Row::Kind::Track) {
     line_.assign(ground_.size(), colours.raised);
-    copyLine(line_, device(row.y), device(row.y + row.height) - device(row.y), canvas);
+    copyLine(line_, drawn, bottom - drawn, canvas);
     if (row.kind == Row::Kind::Group && row.collapsed) {
       const auto& tracks = scene.tracks->groups[row.ref.group].tracks;
       if (!tracks.empty() && !tracks[0].lanes.empty()) {
@@ -99,6 +109,8 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
   }
   const analyzer::Track& track = scene.tracks->groups[row.ref.group].tracks[row.ref.track];
   if (track.kind == TrackKind::Counter) {
+    copyLine(ground_, drawn, bottom - drawn, canvas);
+    drawn = bottom;
     drawCounter(track.counter, styles, counterColour(track.label, row.ref.track, styles.dark()), device(row.y + 4),
                 device(row.y + row.height - 4) - device(row.y + 4), canvas);
   }
@@ -107,10 +119,13 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
     const int top = device(y);
     const int height = device(y + kLaneHeight) - top;
     if (top + height <= 0 || top >= canvas.height) continue;
+    copyLine(ground_, drawn, top - drawn, canvas);
+    drawn = top + height;
     drawLane(track.lanes[static_cast<std::size_t>(lane)], track.kind, styles, top, height, canvas, &labels);
   }
+  copyLine(ground_, drawn, bottom - drawn, canvas);
   line_.assign(ground_.size(), colours.grid);
-  copyLine(line_, device(row.y + row.height) - 1, 1, canvas);
+  copyLine(line_, bottom - 1, 1, canvas);
 }
 
 void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles& styles, int top, int height,

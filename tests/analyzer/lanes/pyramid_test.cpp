@@ -92,6 +92,29 @@ TEST(Pyramid, EqualsALinearScanOnRandomDataAtEveryZoom) {
   RecordProperty("worst_busy_error", std::to_string(worst));
 }
 
+TEST(Pyramid, ShowsWhichPixelsAreTouchedExactlyWhereBucketsAreDividedAtTheirEdges) {
+  std::mt19937_64 random(21);
+  std::uint64_t blank = 0;
+  for (int round = 0; round < 60; ++round) {
+    const auto events = randomEvents(random, 800 + random() % 3000);
+    const Lane lane = laneOf(events);
+    const TimeNs first = events.front().start;
+    // About eight events a bucket, a few buckets a pixel.
+    const double npp = 8.0 * static_cast<double>(lane.endNs(lane.size() - 1) - first) /
+                       static_cast<double>(events.size()) * (2.6 + 0.01 * round);
+    const PixelGrid grid{first - 100, npp, 300};
+    std::vector<Cell> cells(300);
+    lane.query(grid, cells);
+    const auto expected = linear(events, grid);
+    for (std::size_t x = 0; x < cells.size(); ++x) {
+      ASSERT_EQ(cells[x].occupied(), expected[x].count > 0) << "pixel " << x << " in round " << round;
+      ASSERT_NEAR(cells[x].busy, expected[x].busy, 0.01) << "pixel " << x << " in round " << round;
+      blank += cells[x].occupied() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(blank, 0U);
+}
+
 TEST(Pyramid, LeavesPixelsFarFromEveryEventEmpty) {
   const Lane lane = laneOf({{0, 10, 1}, {900'000, 10, 2}});
   std::vector<Cell> cells(100);

@@ -101,7 +101,11 @@ class Lane {
   void emit(std::size_t level);
   void queryLevel(const PixelGrid& grid, std::size_t level, std::span<Cell> cells) const;
   void queryExact(const PixelGrid& grid, std::span<Cell> cells) const;
-  std::size_t addEvents(std::size_t first, double fromNs, double toNs, prof::TimeNs base, CellSum& sum) const;
+  void queryDivided(const PixelGrid& grid, std::span<Cell> cells) const;
+  void divide(EventChunks::Reader& reader, std::size_t bucket, double atNs, prof::TimeNs base, CellSum& before,
+              CellSum& after) const;
+  std::size_t addEvents(EventChunks::Reader& reader, std::size_t first, double fromNs, double toNs, prof::TimeNs base,
+                        CellSum& sum) const;
   static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum);
   [[nodiscard]] prof::TimeNs bucketStart(std::size_t bucket) const;
 
