@@ -3,9 +3,12 @@
 
 /// What `lacuna run` costs the program it records. This program is measured itself: alone, and under `lacuna run`, in
 /// pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside one
-/// recorded run, next to the floor.
+/// recorded run, next to the floor. What the kernel takes for samples that nobody reads is the floor of the sampler.
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 #include <nvtx3/nvToolsExt.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,6 +106,28 @@ int runThreads(long units, long loops) {
   return 0;
 }
 
+/// The kernel's samples of this process and of threads to come, without call chains, into a buffer that nobody reads:
+/// each still takes its interrupt. Whether the kernel permits it.
+bool sampleForNobody(std::uint64_t periodNs) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.sample_period = periodNs;
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attributes.inherit = 1;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.watermark = 1;
+  attributes.wakeup_watermark = 1u << 31;
+  const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) * 2;
+  for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu) {
+    const auto fd = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+    if (fd < 0 || mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) return false;
+  }
+  return true;
+}
+
 // --- measuring it ----------------------------------------------------------------------------------------------------
 
 [[noreturn]] void fail(const std::string& what) {
@@ -145,12 +170,15 @@ class Measurement {
     double error = 0;  ///< its standard error, from the spread of the middle half
   };
   Slowdown slowdown(const std::string& role, const char* runOptions, int pairs) {
+    return slowdown(role, role, runOptions, pairs);
+  }
+  Slowdown slowdown(const std::string& role, const std::string& recordedRole, const char* runOptions, int pairs) {
     std::vector<double> ratios;
-    seconds(role, runOptions);
+    seconds(recordedRole, runOptions);
     for (int pair = 0; pair < pairs; ++pair) {
       double plain = 0;
       if (pair % 2 == 0) plain = seconds(role, nullptr);
-      const double recorded = seconds(role, runOptions);
+      const double recorded = seconds(recordedRole, runOptions);
       if (pair % 2 != 0) plain = seconds(role, nullptr);
       ratios.push_back(recorded / plain);
     }
@@ -186,6 +214,13 @@ int main(int argc, char** argv) {
   if (role == "measure-ranges") return measureRanges();
   if (role == "run-ranges" && argc == 4) return runRanges(std::atol(argv[2]), std::atol(argv[3]));
   if (role == "run-threads" && argc == 4) return runThreads(std::atol(argv[2]), std::atol(argv[3]));
+  if (role == "run-sampled" && argc == 4) {
+    return sampleForNobody(1'000'000) ? runThreads(std::atol(argv[2]), std::atol(argv[3])) : 1;
+  }
+  if (role == "may-sample") {
+    fmt::print("{}\n", sampleForNobody(1'000'000) ? 1 : 0);
+    return 0;
+  }
   const bool json = role == "--json";
   if (argc > 2 || (argc > 1 && !json)) {
     fmt::print(stderr, "usage: {} [--json]\n", argv[0]);
@@ -199,11 +234,16 @@ int main(int argc, char** argv) {
   const auto units = static_cast<long>(kRangePairs.seconds * 1e6);
   const auto ranges = measurement.slowdown(fmt::format("run-ranges {} {}", units, loops), "", kRangePairs.count);
   const double bytes = measurement.bytes() / static_cast<double>(units);
-  const std::string threads = fmt::format("run-threads {} {}", static_cast<long>(kSamplerPairs.seconds * 1e6), loops);
+  const std::string work = fmt::format("{} {}", static_cast<long>(kSamplerPairs.seconds * 1e6), loops);
+  const std::string threads = "run-threads " + work;
   const auto sampled =
       measurement.slowdown(threads, "--trace samples --sampler auto --sample-rate 1000", kSamplerPairs.count);
   const auto timed =
       measurement.slowdown(threads, "--trace samples --sampler timer --sample-rate 1000", kSamplerPairs.count);
+
+  const bool maySample = measurement.ask("may-sample", nullptr).starts_with("1");
+  Measurement::Slowdown kernel{1, 0};
+  if (maySample) kernel = measurement.slowdown(threads, "run-sampled " + work, nullptr, kSamplerPairs.count);
 
   const auto print = [&](const char* name, double value, const char* unit, const std::string& note) {
     if (json) {
@@ -222,6 +262,10 @@ int main(int argc, char** argv) {
   print("bytes_per_range", bytes, "bytes", "in the trace, counters included");
   print("sampler_slowdown", sampled.ratio, "ratio",
         within(sampled, "a program on every core, 1000 samples a second each; at most 1.02"));
+  if (maySample) {
+    print("kernel_slowdown", kernel.ratio, "ratio", within(kernel, "the kernel's samples alone, which nobody reads"));
+    print("sampler_over_kernel", sampled.ratio / kernel.ratio, "ratio", "what recording them adds");
+  }
   print("timer_slowdown", timed.ratio, "ratio", within(timed, "the same with timers instead of the kernel's samples"));
   return 0;
 }
