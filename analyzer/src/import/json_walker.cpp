@@ -11,12 +11,32 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// Of a bare word, in a message.
+constexpr std::size_t kShownBytes = 40;
+
 bool isSpace(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 constexpr std::array<std::string_view, 14> kEventKeys = {"ph",   "name", "cat", "pid", "tid",   "ts",  "dur",
                                                          "args", "id",   "s",   "bp",  "cname", "tts", "tdur"};
+
+constexpr auto kInNumbers = [] {
+  std::array<bool, 256> is{};
+  for (const char c : std::string_view("0123456789+-.eE")) is[static_cast<unsigned char>(c)] = true;
+  return is;
+}();
+
+/// A number or one of JSON's words, or of those that writers put in place of numbers that JSON does not have.
+bool isNumberOrWord(std::string_view token) {
+  if (std::all_of(token.begin(), token.end(), [](char c) { return kInNumbers[static_cast<unsigned char>(c)]; }))
+    return token.find_first_of("0123456789") != std::string_view::npos;
+  if (token.starts_with('-')) token.remove_prefix(1);
+  for (const std::string_view word : {"true", "false", "null", "NaN", "Infinity", "nan", "inf"}) {
+    if (token == word) return true;
+  }
+  return false;
+}
 
 /// True when `text` at `at` reads `{ "key"` with a key that events have. A list of objects inside args seldom looks so.
 bool looksLikeEvent(std::string_view text, std::size_t at) {
@@ -88,12 +108,20 @@ bool JsonWalker::skipValue(std::string_view text, std::string_view& token) {
   if (first != '{' && first != '[') {
     if (first == ',' || first == ':' || first == '}' || first == ']') return false;
     token = scalar(text, next_++);
-    return first != '"' || (token.size() >= 2 && token.back() == '"');
+    if (first == '"') return token.size() >= 2 && token.back() == '"';
+    if (isNumberOrWord(token)) return true;
+    bare_ = token;
+    return false;
   }
   int depth = 0;
   for (; next_ < count_; ++next_) {
     const char c = text[structure_[next_]];
     depth += static_cast<int>(c == '{' || c == '[') - static_cast<int>(c == '}' || c == ']');
+    const bool isMark = c == '"' || c == ',' || c == ':' || c == '{' || c == '[' || c == '}' || c == ']';
+    if (!isMark && !isNumberOrWord(scalar(text, next_))) {
+      bare_ = scalar(text, next_);
+      return false;
+    }
     if (depth == 0) {
       token = text.substr(from, structure_[next_++] + 1 - from);
       return true;
@@ -141,7 +169,7 @@ bool JsonWalker::readMembers(std::string_view text, bool top, RawEvent& event) {
       std::string_view* field = top ? fieldOf(event, key) : nullptr;
       if (field != nullptr) {
         *field = token;
-      } else if (top && key == "ph" && token.size() == 3) {
+      } else if (top && key == "ph" && token.size() == 3 && token[0] == '"') {
         event.phase = token[1];
       } else {
         (top ? event.fields : event.args).push_back({key, token});
@@ -161,6 +189,7 @@ JsonWalker::Read JsonWalker::readEvent(std::string_view text, RawEvent& event) {
   if (text[from] == ']') return Read::ListEnd;
   if (text[from] != '{') return Read::Malformed;
   event.clear();
+  bare_ = {};
   if (!readMembers(text, true, event)) return next_ >= count_ ? Read::TextEnd : Read::Malformed;
   event.text = text.substr(from, structure_[next_ - 1] + 1 - from);
   return Read::Event;
@@ -213,7 +242,14 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
       }
       return outcome;
     }
-    if (!lost) outcome.problems.push_back({fileOffset + from, "an event that is not well-formed JSON was left out"});
+    if (!lost && !bare_.empty()) {
+      const auto at = static_cast<std::size_t>(bare_.data() - whole.data());
+      outcome.problems.push_back(
+          {fileOffset + at,
+           fmt::format("'{}' is neither a string nor a number: its event was left out", bare_.substr(0, kShownBytes))});
+    } else if (!lost) {
+      outcome.problems.push_back({fileOffset + from, "an event that is not well-formed JSON was left out"});
+    }
     lost = true;
     std::size_t gap = 0;
     const std::size_t start = nextEventStart(whole, from, gap);

@@ -72,6 +72,7 @@ class JsonWalker {
   const std::uint32_t* structure_ = nullptr;
   std::size_t count_ = 0;
   std::size_t next_ = 0;
+  std::string_view bare_;  ///< what stood where a value must, of the event read last
 };
 
 /// The position of the last place in `text` where an event seems to begin right after another one; npos when there is

@@ -55,6 +55,36 @@ const char* const kKineto = R"JSON({
   {"ph": "M", "name": "process_name", "pid": 10, "tid": 0, "ts": 0, "args": {"name": "python"}}
   ], "traceName": "x.json", "baseTimeNanoseconds": 1711964646000000000 })JSON";
 
+TEST(ChromeImport, LeavesOutEventsWithBareWordsAndNamesTheByte) {
+  const std::pair<std::string_view, std::size_t> bad[] = {
+      {"foo", 0}, {"truely", 0}, {"1x", 0}, {"-", 0}, {"0x10", 0}, {"[1, foo]", 4}, {R"({"deep": [bar]})", 10}};
+  for (const auto& [value, at] : bad) {
+    for (const char* place : {"name", "pid", "ts", "dur", "other", "ph"}) {
+      const std::string head = fmt::format(R"({{"traceEvents": [
+  {{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}},
+  {{"tid": 1, "cat": "cpu_op", "{}": )",
+                                           place);
+      const auto store = import(head + std::string(value) + R"(},
+  {"ph": "X", "name": "b", "pid": 1, "tid": 1, "ts": 3, "dur": 1}]})");
+      ASSERT_NE(store, nullptr);
+      EXPECT_EQ(store->rows<Range>(), 2U) << value << " as " << place;
+      const auto warnings = store->warnings();
+      ASSERT_EQ(warnings.size(), 1U) << value << " as " << place;
+      EXPECT_NE(warnings[0].find(fmt::format("byte {}: '", head.size() + at)), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find("neither a string nor a number"), std::string::npos) << warnings[0];
+    }
+  }
+}
+
+TEST(ChromeImport, TakesWordsThatStandForNumbersInArguments) {
+  const auto store = import(R"({"traceEvents": [
+  {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
+   "args": {"a": NaN, "b": -Infinity, "c": nan, "d": null, "e": true, "f": [false, -1.5e+3, inf]}}]})");
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->rows<Range>(), 1U);
+  EXPECT_TRUE(store->warnings().empty());
+}
+
 TEST(ChromeImport, FillsATableForEachKind) {
   const auto store = import(kKineto);
   ASSERT_EQ(store->rows<Range>(), 3U);
