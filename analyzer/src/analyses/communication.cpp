@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "analyses/collectives.h"
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -46,7 +48,8 @@ std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs
 
 }  // namespace
 
-CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window) {
+CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window,
+                                      const RecordedCosts* costs) {
   CommunicationStats stats;
   const auto busy = computing(timeline);
   std::map<std::pair<prof::QueueId, TimeNs>, Collective> told;
@@ -67,6 +70,11 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     row.exposedNs += dur - hidden;
     stats.totalNs += dur;
     stats.exposedNs += dur - hidden;
+    if (costs == nullptr) continue;
+    const double own = costs->ofExecutions(deviceOf(timeline, span.queue), span.startNs, span.startNs + 1);
+    const auto band = std::min<std::int64_t>(dur, std::llround(own));
+    row.recordingNs += band;
+    stats.recordingNs += band;
   }
   for (auto& [id, row] : rows) {
     row.name = store.text(id.first);
@@ -91,9 +99,14 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window) {
   using prof::Memcpy;
   using prof::Memset;
   CopyStats stats;
-  auto status = store.scan<&Memcpy::startNs, &Memcpy::durNs, &Memcpy::bytes, &Memcpy::sourceKind, &Memcpy::targetKind,
-                           &Memcpy::copyKind>(
-      window, [&](std::uint64_t, auto start, auto dur, auto bytes, auto source, auto target, auto kind) {
+  const auto told = cpuDevices(store);
+  const double rangeNs = eventCosts(store).rangeNs;
+  const auto bandOf = [&](prof::DeviceId device, std::int64_t dur) {
+    return told.contains(device) ? std::min<std::int64_t>(dur, std::llround(rangeNs)) : 0;
+  };
+  auto status = store.scan<&Memcpy::startNs, &Memcpy::durNs, &Memcpy::device, &Memcpy::bytes, &Memcpy::sourceKind,
+                           &Memcpy::targetKind, &Memcpy::copyKind>(
+      window, [&](std::uint64_t, auto start, auto dur, auto device, auto bytes, auto source, auto target, auto kind) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (start[i] < window.startNs || start[i] >= window.endNs) continue;
           ++stats.count;
@@ -102,20 +115,24 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window) {
           ++row.count;
           row.bytes += bytes[i];
           row.ns += dur[i];
+          row.recordingNs += bandOf(device[i], dur[i]);
           if (source[i] != prof::MemoryKind::Pageable && target[i] != prof::MemoryKind::Pageable) continue;
           ++stats.pageableCount;
           stats.pageableBytes += bytes[i];
           stats.pageableNs += dur[i];
+          stats.pageableRecordingNs += bandOf(device[i], dur[i]);
         }
       });
   if (!status) return status.error();
-  status = store.scan<&Memset::startNs, &Memset::durNs>(window, [&](std::uint64_t, auto start, auto dur) {
-    for (std::size_t i = 0; i < start.size(); ++i) {
-      if (start[i] < window.startNs || start[i] >= window.endNs) continue;
-      ++stats.memsetCount;
-      stats.memsetNs += dur[i];
-    }
-  });
+  status = store.scan<&Memset::startNs, &Memset::durNs, &Memset::device>(
+      window, [&](std::uint64_t, auto start, auto dur, auto device) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (start[i] < window.startNs || start[i] >= window.endNs) continue;
+          ++stats.memsetCount;
+          stats.memsetNs += dur[i];
+          stats.memsetRecordingNs += bandOf(device[i], dur[i]);
+        }
+      });
   if (!status) return status.error();
   return stats;
 }

@@ -355,6 +355,7 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
     if (demand.number == Number::Unknown || (demand.number == Number::F32 && usual == Number::Tf32))
       demand.number = usual;
     RooflineRow row{op.name, op.shapes, op.count, op.deviceNs, demand};
+    row.recordingNs = op.deviceRecordingNs;
     const double peak = stats.peaks.flops[static_cast<std::size_t>(demand.number)];
     const double bandwidth = stats.peaks.bytesPerSecond;
     if (bandwidth > 0 && (demand.flops == 0 || peak > 0)) {

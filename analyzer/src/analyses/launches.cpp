@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyses/launch_index.h"
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -16,11 +17,12 @@ struct Launched {
 
 }  // namespace
 
-LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window) {
+LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs) {
   const LaunchIndex index(timeline);
   LaunchStats stats;
   std::vector<std::int64_t> calls;
   std::vector<std::int64_t> delays;
+  std::vector<std::int64_t> leanCalls, leanDelays;  // as if recording had cost nothing
   std::unordered_map<prof::QueueId, std::vector<Launched>> queues;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
@@ -33,6 +35,13 @@ LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window) {
     const std::int64_t callNs = launch->endNs - launch->startNs;
     calls.push_back(callNs);
     delays.push_back(std::max<std::int64_t>(0, span.startNs - launch->endNs));
+    if (costs != nullptr) {
+      leanCalls.push_back(callNs - costs->within(*launch));
+      HostSpan delay = *launch;
+      delay.startNs = launch->endNs;
+      delay.endNs = launch->endNs + delays.back();
+      leanDelays.push_back(delays.back() - costs->within(delay));
+    }
     if (span.endNs - span.startNs < callNs) ++stats.shorterThanCall;
     queues[span.queue].push_back({span.queue, launch->startNs, span.endNs});
   }
@@ -51,6 +60,10 @@ LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window) {
   }
   stats.medianCallNs = medianOf(std::move(calls));
   stats.medianDelayNs = medianOf(std::move(delays));
+  if (costs != nullptr) {
+    stats.callRecordingNs = stats.medianCallNs - medianOf(std::move(leanCalls));
+    stats.delayRecordingNs = stats.medianDelayNs - medianOf(std::move(leanDelays));
+  }
   if (stats.launches > 0) stats.meanQueueDepth = static_cast<double>(depthSum) / static_cast<double>(stats.launches);
   return stats;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyses/launch_index.h"
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
 
@@ -195,7 +196,8 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
   return rows.take(store);
 }
 
-std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window) {
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window,
+                               const RecordedCosts* costs) {
   const auto isCall = [](const HostSpan& span) {
     return span.activity == Activity::Launch || span.activity == Activity::Driver || span.activity == Activity::Sync;
   };
@@ -212,6 +214,7 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
     row.activity = span.activity;
     ++row.count;
     row.totalNs += span.endNs - span.startNs;
+    if (costs != nullptr) row.recordingNs += costs->within(span);
     const auto spans = around.find(span.thread);
     if (span.activity != Activity::Sync || spans == around.end()) continue;
     const HostSpan* caller = operatorAt(spans->second, parents[span.thread], span.startNs);

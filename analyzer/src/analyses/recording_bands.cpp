@@ -52,6 +52,7 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
   RecordedCosts out;
   if (!costs.known()) return out;
   const Topology& topology = timeline.topology;
+  out.processOf_ = topology.processOfThread;
   const auto add = [&](Series& series, TimeNs at, double cost) {
     if (at >= window.startNs && at < window.endNs) series.sums.emplace_back(at, cost);
   };
@@ -99,6 +100,11 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
 double RecordedCosts::ofHost(prof::ProcessId process, TimeNs from, TimeNs to) const {
   const auto found = host_.find(process);
   return found == host_.end() ? 0 : found->second.between(from, to);
+}
+
+std::int64_t RecordedCosts::within(const HostSpan& span) const {
+  const double cost = ofHost(valueOf(processOf_, span.thread), span.startNs, span.endNs + 1);
+  return std::min<std::int64_t>(span.endNs - span.startNs, std::llround(cost));
 }
 
 double RecordedCosts::ofExecutions(prof::DeviceId device, TimeNs from, TimeNs to) const {

@@ -18,6 +18,8 @@ class RecordedCosts {
                                           prof::TimeWindow window);
 
   [[nodiscard]] double ofHost(prof::ProcessId process, prof::TimeNs from, prof::TimeNs to) const;
+  /// Of the process with the thread that did `span`, from its first moment to its last.
+  [[nodiscard]] std::int64_t within(const HostSpan& span) const;
   [[nodiscard]] double ofExecutions(prof::DeviceId device, prof::TimeNs from, prof::TimeNs to) const;
 
  private:
@@ -28,6 +30,7 @@ class RecordedCosts {
     [[nodiscard]] double between(prof::TimeNs from, prof::TimeNs to) const;
   };
   std::unordered_map<prof::ProcessId, Series> host_;
+  std::unordered_map<prof::ThreadId, prof::ProcessId> processOf_;
   std::unordered_map<prof::DeviceId, Series> executions_;
 };
 

@@ -115,7 +115,7 @@ void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
   }
 }
 
-void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window) {
+void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window, const RecordedCosts& costs) {
   const Store& store = *analysis.store;
   const auto addOperator = [](OperatorRow& a, const OperatorRow& b) {
     a.count += b.count;
@@ -130,22 +130,25 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
   };
   mergeByName(analysis.operators, operatorTable(store, timeline, window), addOperator);
   mergeByName(analysis.operatorShapes, operatorTable(store, timeline, window, GroupBy::NameAndShapes), addOperator);
-  mergeByName(analysis.calls, callTable(store, timeline, window), [](CallRow& a, const CallRow& b) {
+  mergeByName(analysis.calls, callTable(store, timeline, window, &costs), [](CallRow& a, const CallRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
+    a.recordingNs += b.recordingNs;
     if (a.caller.empty()) a.caller = b.caller;
   });
-  const CommunicationStats comm = communicationStats(store, timeline, window);
+  const CommunicationStats comm = communicationStats(store, timeline, window, &costs);
   analysis.communication.totalNs += comm.totalNs;
   analysis.communication.exposedNs += comm.exposedNs;
+  analysis.communication.recordingNs += comm.recordingNs;
   mergeByName(analysis.communication.collectives, comm.collectives, [](CollectiveRow& a, const CollectiveRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
     a.exposedNs += b.exposedNs;
+    a.recordingNs += b.recordingNs;
     a.bytes += b.bytes;
   });
   mergePatterns(analysis.patterns, launchPatterns(store, timeline, window));
-  const LaunchStats more = launchStats(timeline, window);
+  const LaunchStats more = launchStats(timeline, window, &costs);
   LaunchStats& launches = analysis.launches;
   const auto sum = static_cast<double>(launches.launches + more.launches);
   if (sum > 0) {
@@ -157,6 +160,8 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
   if (more.launches > launches.launches) {
     launches.medianCallNs = more.medianCallNs;
     launches.medianDelayNs = more.medianDelayNs;
+    launches.callRecordingNs = more.callRecordingNs;
+    launches.delayRecordingNs = more.delayRecordingNs;
   }
   launches.launches += more.launches;
   launches.shorterThanCall += more.shorterThanCall;
@@ -241,7 +246,7 @@ prof::Status accountDevices(Analysis& analysis) {
         for (DeviceBooks& book : books) book.add(accountant, window, *costs, collector);
         const TimeWindow tables{std::max(window.startNs, analysis.window.startNs),
                                 std::min(window.endNs, analysis.window.endNs)};
-        mergeTables(analysis, timeline, tables);
+        mergeTables(analysis, timeline, tables, *costs);
         return {};
       });
   collector.finish();
@@ -269,6 +274,24 @@ prof::ProcessId processOfRank(const Store& store, std::int32_t rank) {
   return {};
 }
 
+/// What recording cost a rank is on its devices' books. A rank waits for another, so for what recording cost that one.
+void bandRanks(Analysis& analysis) {
+  std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>> costs;  // of all, of computing
+  for (const DeviceAccount& device : analysis.devices) {
+    costs[device.rank].first += device.bands.totalNs();
+    costs[device.rank].second += device.bands[Cause::Compute];
+  }
+  for (RankRow& row : analysis.ranks.rows) {
+    std::int64_t others = 0;
+    for (const auto& [rank, cost] : costs) {
+      if (rank != row.rank) others = std::max(others, cost.first);
+    }
+    row.waitRecordingNs = std::min(row.waitNs, others);
+    row.heldUpRecordingNs = std::min(row.heldUpNs, costs[row.rank].first);
+    row.computeRecordingNs = std::min(row.computeNs, costs[row.rank].second);
+  }
+}
+
 prof::Status fillTables(Analysis& analysis) {
   const Store& store = *analysis.store;
   const auto take = [](auto& into, auto result) -> prof::Status {
@@ -289,6 +312,7 @@ prof::Status fillTables(Analysis& analysis) {
              efficiencyStats(store, analysis.window, analysis.devices, analysis.operatorShapes, analysis.kernels))}) {
     if (!status) return status;
   }
+  bandRanks(analysis);
   analysis.peakEdits = peakEdits(analysis.memory, analysis.steps, analysis.operators);
   if (auto status = foreseePeaks(store, analysis.window, analysis.steps, analysis.peakEdits); !status) return status;
   const Ledger step = analysis.meanStepLedger();

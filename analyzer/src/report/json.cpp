@@ -197,12 +197,44 @@ void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
       .beginObject()
       .field("count", launches.launches)
       .field("median_call_ns", launches.medianCallNs)
+      .field("call_recording_ns", launches.callRecordingNs)
       .field("median_delay_ns", launches.medianDelayNs)
+      .field("delay_recording_ns", launches.delayRecordingNs)
       .field("shorter_than_call", launches.shorterThanCall)
       .field("found_queue_empty", launches.foundQueueEmpty)
       .field("mean_queue_depth", launches.meanQueueDepth)
       .field("unmatched", launches.unmatched)
       .endObject();
+}
+
+void writeCalls(JsonWriter& json, const std::vector<CallRow>& calls) {
+  json.key("calls").beginArray();
+  for (const CallRow& row : calls) {
+    json.beginObject()
+        .field("name", row.name)
+        .field("count", row.count)
+        .field("total_ns", row.totalNs)
+        .field("recording_ns", row.recordingNs)
+        .field("caller", row.caller)
+        .endObject();
+  }
+  json.endArray();
+}
+
+void writeCopies(JsonWriter& json, const CopyStats& copies) {
+  json.key("copies").beginArray();
+  for (std::size_t i = 0; i < kCopyKindCount; ++i) {
+    const CopyRow& row = copies.byKind[i];
+    if (row.count == 0) continue;
+    json.beginObject()
+        .field("kind", copyKindName(i))
+        .field("count", row.count)
+        .field("bytes", row.bytes)
+        .field("total_ns", row.ns)
+        .field("recording_ns", row.recordingNs)
+        .endObject();
+  }
+  json.endArray();
 }
 
 void writeCommunication(JsonWriter& json, const Analysis& analysis) {
@@ -211,6 +243,7 @@ void writeCommunication(JsonWriter& json, const Analysis& analysis) {
       .beginObject()
       .field("total_ns", comm.totalNs)
       .field("exposed_ns", comm.exposedNs)
+      .field("recording_ns", comm.recordingNs)
       .key("collectives")
       .beginArray();
   for (const CollectiveRow& row : comm.collectives) {
@@ -220,6 +253,7 @@ void writeCommunication(JsonWriter& json, const Analysis& analysis) {
         .field("count", row.count)
         .field("total_ns", row.totalNs)
         .field("exposed_ns", row.exposedNs)
+        .field("recording_ns", row.recordingNs)
         .field("bytes", row.bytes)
         .endObject();
   }
@@ -230,10 +264,13 @@ void writeCommunication(JsonWriter& json, const Analysis& analysis) {
         .field("device", row.device)
         .field("collectives", row.collectives)
         .field("wait_ns", row.waitNs)
+        .field("wait_recording_ns", row.waitRecordingNs)
         .field("transfer_ns", row.transferNs)
         .field("last", row.last)
         .field("behind_ns", row.heldUpNs)
+        .field("behind_recording_ns", row.heldUpRecordingNs)
         .field("compute_ns", row.computeNs)
+        .field("compute_recording_ns", row.computeRecordingNs)
         .endObject();
   }
   json.endArray()
@@ -261,6 +298,7 @@ void writeEfficiency(JsonWriter& json, const EfficiencyStats& stats) {
         .field("shapes", row.shapes)
         .field("count", row.count)
         .field("device_ns", row.deviceNs)
+        .field("recording_ns", row.recordingNs)
         .field("flops", row.demand.flops)
         .field("bytes", row.demand.bytes)
         .field("number", numberName(row.demand.number))
@@ -376,6 +414,8 @@ std::string renderJson(const Analysis& analysis) {
   writeMemoryUse(json, analysis);
   writeLoader(json, analysis);
   writeLaunches(json, analysis.launches);
+  writeCalls(json, analysis.calls);
+  writeCopies(json, analysis.copies);
   writeCommunication(json, analysis);
   writeEfficiency(json, analysis.efficiency);
   writeOverhead(json, analysis.overhead);

@@ -296,11 +296,12 @@ void TextReport::operatorsSection(int rows) {
 void TextReport::callsSection(int rows) {
   title("Calls");
   if (analysis_.calls.empty()) line(" no driver or synchronising calls were recorded");
-  const int nameWidth = (width_ - 28) * 6 / 10;
+  const int nameWidth = (width_ - 28 - bandWidth()) * 6 / 10;
   for (std::size_t i = 0; i < analysis_.calls.size() && static_cast<int>(i) < rows; ++i) {
     const CallRow& row = analysis_.calls[i];
-    line(fmt::format(" {} {:>8} {:>11}  {}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
-                     row.caller.empty() ? "" : shortened("from " + row.caller, width_ - 25 - nameWidth)));
+    line(fmt::format(" {} {:>8} {:>11} {} {}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
+                     bandCell(row.recordingNs, row.totalNs),
+                     row.caller.empty() ? "" : shortened("from " + row.caller, width_ - 25 - nameWidth - bandWidth())));
   }
 }
 

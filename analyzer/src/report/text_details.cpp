@@ -72,9 +72,12 @@ void addRanks(const Analysis& analysis, Lines& out) {
       ranks.matched, ranks.rows.size(), ranks.unmatched > 0 ? fmt::format(" ({} calls not)", ranks.unmatched) : "",
       humanShare(ranks.waitShare()), humanShare(ranks.imbalance)));
   for (const RankRow& row : ranks.rows) {
-    out.push_back(fmt::format(" {:>5} {} waits {:>11}  transfers {:>11}  last {:>5}×  behind {:>11}  computes {:>11}",
-                              row.rank, padded(row.device, 8), humanTime(row.waitNs), humanTime(row.transferNs),
-                              row.last, humanTime(row.heldUpNs), humanTime(row.computeNs)));
+    out.push_back(
+        fmt::format(" {:>5} {} waits {:>11}{}  transfers {:>11}  last {:>5}×  behind {:>11}{}  computes {:>11}{}",
+                    row.rank, padded(row.device, 8), humanTime(row.waitNs),
+                    inBrackets(humanBand(row.waitRecordingNs, row.waitNs)), humanTime(row.transferNs), row.last,
+                    humanTime(row.heldUpNs), inBrackets(humanBand(row.heldUpRecordingNs, row.heldUpNs)),
+                    humanTime(row.computeNs), inBrackets(humanBand(row.computeRecordingNs, row.computeNs))));
   }
 }
 
@@ -154,9 +157,10 @@ Lines launchLines(const Analysis& analysis) {
   const auto share = [&](std::uint64_t count) { return humanShare(ratio(double(count), double(stats.launches))); };
   const Ledger step = analysis.meanStepLedger();
   return {
-      fmt::format(" {} launches, {} a step; call {} (median), from its end to the start {}", stats.launches,
+      fmt::format(" {} launches, {} a step; call {}{} (median), from its end to the start {}{}", stats.launches,
                   stats.launches / static_cast<std::uint64_t>(analysis.stepCount()), humanTime(stats.medianCallNs),
-                  humanTime(stats.medianDelayNs)),
+                  inBrackets(humanBand(stats.callRecordingNs, stats.medianCallNs)), humanTime(stats.medianDelayNs),
+                  inBrackets(humanBand(stats.delayRecordingNs, stats.medianDelayNs))),
       fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
       fmt::format(" launch-bound: the device waits {} a step{} for launches ({} of it)", humanTime(step[Cause::Launch]),
@@ -190,7 +194,8 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
   const CommunicationStats& comm = analysis.communication;
   Lines out;
   if (comm.totalNs == 0) return out;
-  out.push_back(fmt::format(" {} in all, {} of it exposed", humanTime(comm.totalNs),
+  out.push_back(fmt::format(" {} in all{}, {} of it exposed", humanTime(comm.totalNs),
+                            inBrackets(humanBand(comm.recordingNs, comm.totalNs)),
                             humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
   const int nameWidth = std::max(10, width - 58);
   for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
@@ -198,8 +203,9 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
     const std::string kernel = plainName(row.name);
     const std::string name = row.communicator.empty() ? kernel : row.communicator + ": " + kernel;
     const std::string speed = row.bytes == 0 ? "" : rate(ratio(double(row.bytes) * 1e9, double(row.totalNs)), "B/s");
-    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} exposed {:>12}", padded(name, nameWidth), row.count,
-                              humanTime(row.totalNs), humanTime(row.exposedNs), speed));
+    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} exposed {:>12}{}", padded(name, nameWidth), row.count,
+                              humanTime(row.totalNs), humanTime(row.exposedNs), speed,
+                              inBrackets(humanBand(row.recordingNs, row.totalNs))));
   }
   addRanks(analysis, out);
   return out;
@@ -211,8 +217,9 @@ Lines copyLines(const Analysis& analysis) {
     const CopyRow& row = analysis.copies.byKind[i];
     if (row.count == 0) continue;
     const std::string speed = row.ns <= 0 ? "" : rate(double(row.bytes) * 1e9 / double(row.ns), "B/s");
-    out.push_back(fmt::format(" {} {:>8} {:>11} {:>11} {:>12}", padded(copyKindName(i), 18), row.count,
-                              humanBytes(row.bytes), humanTime(row.ns), speed));
+    out.push_back(fmt::format(" {} {:>8} {:>11} {:>11} {:>12}{}", padded(copyKindName(i), 18), row.count,
+                              humanBytes(row.bytes), humanTime(row.ns), speed,
+                              inBrackets(humanBand(row.recordingNs, row.ns))));
   }
   if (analysis.copies.pageableCount > 0)
     out.push_back(fmt::format(" {} of them from or to pageable memory, {}", analysis.copies.pageableCount,
@@ -242,9 +249,10 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
     const RooflineRow& row = stats.rows[i];
     const std::string roof =
         row.ofRoof < 0 ? "" : fmt::format("{} {}", humanShare(row.ofRoof), row.memoryBound ? "memory" : "compute");
-    out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
+    out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}{}", padded(row.name + " " + row.shapes, nameWidth),
                               humanTime(row.deviceNs), row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
-                              rate(row.bytesPerSecond(), "B/s"), roof));
+                              rate(row.bytesPerSecond(), "B/s"), roof,
+                              inBrackets(humanBand(row.recordingNs, row.deviceNs))));
   }
   return out;
 }

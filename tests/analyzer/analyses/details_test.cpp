@@ -5,6 +5,7 @@
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/ranks.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/store_builder.h"
@@ -311,6 +312,52 @@ TEST_F(BandsTest, OperatorsHoldWhatWasRecordedWithinThem) {
   EXPECT_EQ(row("linear").deviceRecordingNs, 10);
   EXPECT_EQ(row("addmm").recordingNs, 10 + 4);
   EXPECT_EQ(row("addmm").selfRecordingNs, 10 + 4);
+}
+
+TEST_F(BandsTest, CallsAndLaunchesHoldWhatWasRecordedMeanwhile) {
+  builder_.append(ApiCall{.startNs = 1000,
+                          .durNs = 100,
+                          .thread = ThreadId(1),
+                          .name = builder_.intern("cudaLaunchKernel"),
+                          .correlation = 7});
+  for (const TimeNs at : {1050, 1300, 1400}) builder_.append(Allocation{.timeNs = at, .thread = ThreadId(1)});
+  kernel(1500, 1000, 7);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.launches.medianCallNs, 100);
+  EXPECT_EQ(analysis.launches.callRecordingNs, 4);
+  EXPECT_EQ(analysis.launches.medianDelayNs, 400);
+  EXPECT_EQ(analysis.launches.delayRecordingNs, 4 + 4);
+  ASSERT_EQ(analysis.calls.size(), 1U);
+  EXPECT_EQ(analysis.calls[0].recordingNs, 4);
+  const std::string json = renderJson(analysis);
+  for (const char* part : {"\"call_recording_ns\":4", "\"delay_recording_ns\":8"}) {
+    std::string plain;
+    std::copy_if(json.begin(), json.end(), std::back_inserter(plain), [](char c) { return c != ' ' && c != '\n'; });
+    EXPECT_NE(plain.find(part), std::string::npos) << part;
+  }
+}
+
+TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreToldAsRanges) {
+  for (const std::int64_t dur : {100, 5}) {
+    builder_.append(Memcpy{.startNs = 1000 + dur,
+                           .durNs = dur,
+                           .queue = QueueId(1),
+                           .device = DeviceId(1),
+                           .bytes = 8,
+                           .copyKind = CopyKind::HostToDevice});
+  }
+  builder_.append(Memset{.startNs = 1500, .durNs = 100, .queue = QueueId(1), .device = DeviceId(1)});
+  builder_.append(Kernel{.startNs = 2000,
+                         .durNs = 300,
+                         .queue = QueueId(1),
+                         .device = DeviceId(1),
+                         .name = builder_.intern("ncclDevKernel_AllReduce")});
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.copies.byKind[static_cast<std::size_t>(CopyKind::HostToDevice)].recordingNs, 10 + 5);
+  EXPECT_EQ(analysis.copies.memsetRecordingNs, 10);
+  EXPECT_EQ(analysis.communication.recordingNs, 10);
+  ASSERT_EQ(analysis.communication.collectives.size(), 1U);
+  EXPECT_EQ(analysis.communication.collectives[0].recordingNs, 10);
 }
 
 TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {

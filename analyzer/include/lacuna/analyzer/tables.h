@@ -57,21 +57,28 @@ struct CallRow {
   std::string name;
   std::uint64_t count = 0;
   std::int64_t totalNs = 0;
+  std::int64_t recordingNs = 0;  ///< of totalNs, what recording may have added at most
   Activity activity = Activity::None;
   std::string caller;  ///< for synchronisation: the operator or range around most of its time
 };
-std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+class RecordedCosts;
+/// Without `costs` no row has a band.
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
+                               const RecordedCosts* costs = nullptr);
 
 struct LaunchStats {
   std::uint64_t launches = 0;
   std::int64_t medianCallNs = 0;
-  std::int64_t medianDelayNs = 0;     ///< end of the launch call to start of the work
+  std::int64_t medianDelayNs = 0;  ///< end of the launch call to start of the work
+  /// By how much recording may have moved the medians, at most.
+  std::int64_t callRecordingNs = 0;
+  std::int64_t delayRecordingNs = 0;
   std::uint64_t shorterThanCall = 0;  ///< device work that is shorter than its launch call
   std::uint64_t foundQueueEmpty = 0;  ///< launched when nothing was running or waiting on its queue
   double meanQueueDepth = 0;          ///< work launched and not finished, seen by each launch
   std::uint64_t unmatched = 0;        ///< device work without a recorded launch
 };
-LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window);
+LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs = nullptr);
 
 struct LoaderStats {
   bool present = false;
@@ -174,18 +181,22 @@ struct CollectiveRow {
   std::uint64_t count = 0;
   std::int64_t totalNs = 0;
   std::int64_t exposedNs = 0;
+  std::int64_t recordingNs = 0;  ///< of totalNs, and of exposedNs, what recording may have added at most
 };
 struct CommunicationStats {
   std::int64_t totalNs = 0;
   std::int64_t exposedNs = 0;
+  std::int64_t recordingNs = 0;
   std::vector<CollectiveRow> collectives;
 };
-CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window,
+                                      const RecordedCosts* costs = nullptr);
 
 struct CopyRow {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::int64_t ns = 0;
+  std::int64_t recordingNs = 0;  ///< of ns, what recording may have added at most: to copies of CPU devices
 };
 inline constexpr std::size_t kCopyKindCount = 11;
 std::string_view copyKindName(std::size_t kind);
@@ -198,6 +209,8 @@ struct CopyStats {
   std::int64_t pageableNs = 0;
   std::uint64_t memsetCount = 0;
   std::int64_t memsetNs = 0;
+  std::int64_t pageableRecordingNs = 0;
+  std::int64_t memsetRecordingNs = 0;
 };
 prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window);
 
