@@ -30,9 +30,11 @@ void printText(const analyzer::Prediction& prediction) {
   fmt::print("{}predicted  {:>12}{} a step, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep),
              s.reset, prediction.gainNs() >= 0 ? "faster by" : "slower by", std::abs(percent(prediction.gainNs())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
-    fmt::print("between    {:>12} and {} in 19 of 20 runs; {:.0f} % sure of half the gain at least\n",
-               humanDuration(prediction.lowNsPerStep), humanDuration(prediction.highNsPerStep),
-               100 * prediction.confidence);
+    fmt::print("between    {:>12} and {} in 19 of 20 runs{}\n", humanDuration(prediction.lowNsPerStep),
+               humanDuration(prediction.highNsPerStep),
+               prediction.gainNs() <= 0
+                   ? std::string()
+                   : fmt::format("; {:.0f} % sure of half the gain at least", 100 * prediction.confidence));
   }
   for (const std::string& note : prediction.notes) fmt::print("{}note       {}{}\n", s.dim, note, s.reset);
 }

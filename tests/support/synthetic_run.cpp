@@ -242,6 +242,11 @@ void Rank::habits() {
     hostOperator("aten::linear", "[[8, 4], [2, 4], [2]]");
     hostOperator("aten::batch_norm");
   }
+  if (plan_.biasGradientNs > 0) {
+    for (const char* kernel : {"batch_norm_backward_kernel", "gemm_kernel"}) launch(compute_, 10'000, kernel);
+    launch(compute_, plan_.biasGradientNs, "reduce_kernel");
+    launch(compute_, 10'000, "reduce_kernel");
+  }
   for (int i = 0; i < plan_.roundTrips; ++i) {
     hostOperator("aten::to");
     hostOperator("aten::to");

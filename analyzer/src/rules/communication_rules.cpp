@@ -25,7 +25,6 @@ void exposed(RuleContext& context) {
   finding.title = fmt::format("communication that no compute hides takes {} a step ({} of it)", humanTime(cost),
                               humanShare(context.shareOfStep(cost)));
   finding.confidence = 0.7;
-  finding.knob = "overlap=on";
   finding.advice =
       "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half "
       "precision";
@@ -34,7 +33,7 @@ void exposed(RuleContext& context) {
       finding.evidence.push_back({0, 0, fmt::format("{}: {} exposed", row.name, humanTime(row.exposedNs))});
     finding.count += row.count;
   }
-  context.add(std::move(finding), "communication*0");
+  context.add(std::move(finding), "overlap=on");
 }
 
 bool mentions(const Analysis& analysis, std::string_view text) {

@@ -104,7 +104,7 @@ std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
 
 void RuleContext::add(Finding finding, std::string_view change) {
   finding.recordingNsPerStep = recordingIn(analysis, finding);
-  if (const auto prediction = play(change)) {
+  if (const auto prediction = play(change); prediction && prediction->touched) {
     finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
     finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
     finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);

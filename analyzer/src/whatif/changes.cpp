@@ -12,9 +12,25 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr std::array<std::string_view, 13> kKnobs{
-    "loader.workers", "loader.prefetch", "loader.pin",      "amp",  "static_graph", "fuse", "autotune",
-    "zero_grad",      "conv_bias",       "optimizer.fused", "sync", "allocator",    "debug"};
+constexpr std::array<std::string_view, 14> kKnobs{
+    "loader.workers", "loader.prefetch", "loader.pin",      "amp",  "static_graph", "fuse",  "autotune",
+    "zero_grad",      "conv_bias",       "optimizer.fused", "sync", "allocator",    "debug", "overlap"};
+
+/// Knobs whose effect no recorded run tells, with what to do instead.
+struct Untold {
+  std::string_view knob, why, instead;
+};
+constexpr std::array<Untold, 4> kUntold{{
+    {"batch", "how long every kernel takes with other shapes is not in the trace",
+     "record a short run with the other batch and compare samples per second (lacuna diff)"},
+    {"checkpoint", "which activations are recomputed is the program's choice",
+     "lacuna report FILE --section memory lists what could be recomputed, with the bytes it frees and the time it "
+     "costs"},
+    {"workspace", "which algorithms a larger workspace allows is the library's choice",
+     "record a short run with it and compare (lacuna diff); kernel:NAME*FACTOR plays a speed-up that you know"},
+    {"backend", "how fast another backend moves the same bytes is not in the trace",
+     "record a short run with it and compare (lacuna diff); communication*FACTOR plays a speed-up that you know"},
+}};
 constexpr std::array<std::string_view, 4> kParts{"kernel", "host", "copy", "communication"};
 
 std::optional<double> number(std::string_view text) {
@@ -59,6 +75,10 @@ std::string Change::text() const {
 
 prof::Result<Change> parseChange(std::string_view text) {
   const std::size_t equals = text.find('=');
+  for (const Untold& untold : kUntold) {
+    if (text.substr(0, equals) == untold.knob)
+      return prof::Error{fmt::format("'{}' cannot be replayed: {}; {}", text, untold.why, untold.instead)};
+  }
   if (equals == std::string_view::npos) {
     const std::size_t star = text.rfind('*');
     if (star != std::string_view::npos) return parseFactor(text, star);

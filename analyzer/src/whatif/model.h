@@ -26,6 +26,7 @@ struct DeviceNode {
   Work work = Work::Compute;
   bool isMemset = false;
   bool isPageable = false;
+  bool operator==(const DeviceNode&) const = default;
 };
 
 enum class HostItemKind : std::uint8_t { Launch, Sync, LoaderWait };
@@ -44,6 +45,7 @@ struct HostItem {
   bool inOptimizer = false;
   bool inZeroGrad = false;
   bool accumulates = false;  ///< a launch that adds a gradient to the one that is there
+  bool operator==(const HostItem&) const = default;
 };
 
 /// How batches are prepared, as far as the trace says.

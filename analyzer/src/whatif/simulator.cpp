@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 
 #include "lacuna/analyzer/tables.h"
 #include "whatif/model.h"
@@ -64,14 +65,16 @@ struct Scenario {
   std::vector<char> removed;  ///< by node
   LoaderModel loader;
   bool pipelined = false;  ///< batches are prepared by workers of the model, not at the recorded pace
+  bool touched = false;    ///< a change altered something
 };
 
 /// The interval is this many standard deviations wide on each side: about nineteen of twenty runs.
 constexpr double kSigmas = 2;
 
-bool isCalibrated(const Change& change) {
-  return change.target == "amp" || change.target == "autotune" || change.target == "fuse" ||
-         change.target == "loader.pin";
+/// Changes of which a low and a high bound can be played.
+bool hasBounds(const Change& change) {
+  return change.target == "overlap" || change.target == "amp" || change.target == "autotune" ||
+         change.target == "fuse" || change.target == "loader.pin";
 }
 
 /// Relative standard deviation of predicted step times from measured ones, by kind of change: what scripts/bench
@@ -193,20 +196,80 @@ void applyZeroGrad(Scenario& scenario) {
   }
 }
 
+/// In each step one launch for all parameters that kernels of one name update: it computes what they did.
 void applyFusedOptimizer(Scenario& scenario) {
-  // A multi-tensor update launches a handful of kernels in place of one or more per parameter.
+  std::map<std::pair<std::size_t, prof::StringId>, DeviceNode*> heads;  // by queue and kernel, of one step
+  std::size_t step = kNowhere;
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch || !item.inOptimizer || item.inZeroGrad) continue;
-    item.gapNs /= 10;
+    if (item.step != step) heads.clear();
+    step = item.step;
+    item.gapNs /= 10;  // every parameter is still listed
     item.driverNs /= 10;
     item.durNs /= 10;
+    DeviceNode& node = scenario.nodes[item.node];
+    if (node.work != Work::Compute || node.isMemset || item.blocks) continue;
+    const auto [head, isFirst] = heads.try_emplace({node.queue, node.name}, &node);
+    if (isFirst) continue;
+    head->second->durNs += node.durNs;
+    const std::int64_t gapNs = item.gapNs;
+    removeLaunch(scenario, item);
+    item.gapNs = gapNs;
   }
 }
 
+bool isReduction(std::string_view name) {
+  return name == "sum" || matches(name, "reduce_kernel") || matches(name, "bias");
+}
+
+/// A layer's bias has a gradient, the sum of the layer's: a reduction among the products that come next to the norm's
+/// own gradient, which is computed just before.
 void applyConvBias(Scenario& scenario) {
+  bool behindNorm = false;
   for (HostItem& item : scenario.items) {
-    if (item.kind == HostItemKind::Launch && matches(scenario.base->names[item.node], "bias"))
+    if (item.kind != HostItemKind::Launch) continue;
+    const std::string& name = scenario.base->names[item.node];
+    const bool isNorm = matches(name, "batch_norm") || matches(name, "batchnorm") || matches(name, "bn_");
+    const bool goesBack = matches(name, "grad") || matches(name, "backward") || matches(name, "_bw_");
+    if (isNorm) {
+      behindNorm = goesBack;
+    } else if (matches(name, "bias") || (behindNorm && isReduction(name))) {
       removeLaunch(scenario, item);
+      behindNorm = false;
+    } else if (behindNorm && !isMatrixWork(name) && !scenario.nodes[item.node].isMemset) {
+      behindNorm = false;
+    }
+  }
+}
+
+/// Collectives get a queue of their own, on which each waits for the work launched before it, and of the step's work
+/// only the optimizer waits for them, or where there is none the next step.
+void applyOverlap(Scenario& scenario) {
+  const std::size_t own = scenario.base->queues;
+  std::vector<std::size_t> lastOn(own, kNowhere);
+  std::size_t pending = kNowhere, pendingStep = 0;
+  for (HostItem& item : scenario.items) {
+    if (item.kind != HostItemKind::Launch) continue;
+    DeviceNode& node = scenario.nodes[item.node];
+    if (node.work == Work::Communication) {
+      item.blocks = false;
+      if (node.after == kNowhere && lastOn[node.queue] != kNowhere) {
+        node.after = lastOn[node.queue];
+        node.afterGapNs = node.queueGapNs;
+      }
+      node.queue = own;
+      pending = item.node;
+      pendingStep = item.step;
+      continue;
+    }
+    lastOn[node.queue] = item.node;
+    if (node.after != kNowhere && scenario.nodes[node.after].work == Work::Communication) {
+      node.after = kNowhere;
+      node.afterGapNs = 0;
+    }
+    if (pending == kNowhere || (item.step == pendingStep && (!item.inOptimizer || item.inZeroGrad))) continue;
+    node.after = pending;
+    pending = kNowhere;
   }
 }
 
@@ -272,6 +335,13 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
   } else if (isOn(change) || change.value == "bf16" || change.value == "fp16") {
     if (knob == "static_graph") applyGraph(scenario);
     if (knob == "fuse") applyFusion(scenario, bound);
+    if (knob == "overlap" && bound == Bound::Likely) applyOverlap(scenario);
+    if (knob == "overlap" && bound == Bound::Low) {
+      Change hidden;
+      hidden.target = "communication";
+      hidden.factor = 0;
+      scaleNodes(scenario, hidden);
+    }
     if (knob == "loader.pin") applyPinning(scenario, bound);
     if (knob == "optimizer.fused") applyFusedOptimizer(scenario);
     if (knob == "amp") scaleMatching(scenario, pick(kAmpMatrix, bound), pick(kAmpOther, bound));
@@ -321,7 +391,7 @@ class Replay {
         base_(*scenario.base),
         loader_(scenario),
         end_(scenario.nodes.size(), 0),
-        queueEnd_(base_.queues, INT64_MIN / 2) {}
+        queueEnd_(base_.queues + 1, INT64_MIN / 2) {}
 
   /// Cuts everything that the next passes do to this window of the replay's time and hands it out.
   void draw(std::int64_t fromNs, std::int64_t toNs, std::vector<DrawnStep::Stretch>* into) {
@@ -478,8 +548,9 @@ std::pair<std::int64_t, std::int64_t> typicalWindow(const Completions& completio
 }
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
-  const bool unstalls = std::any_of(changes.begin(), changes.end(),
-                                    [](const Change& change) { return change.target.starts_with("loader."); });
+  const bool unstalls = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.target.starts_with("loader.") || change.target == "debug" || change.target == "sync";
+  });
   Scenario scenario{&model,
                     unstalls ? model.steady.nodes : model.nodes,
                     unstalls ? model.steady.items : model.items,
@@ -487,6 +558,8 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
                     model.loader,
                     false};
   for (const Change& change : changes) apply(scenario, change, bound);
+  scenario.touched = scenario.pipelined || scenario.nodes != (unstalls ? model.steady.nodes : model.nodes) ||
+                     scenario.items != (unstalls ? model.steady.items : model.items);
   warmUp(scenario);
   return scenario;
 }
@@ -515,19 +588,31 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   out.measuredNsPerStep = model_->measured.typicalNs();
   out.baseNsPerStep = replay(scenarioOf(*model_, {}, Bound::Likely));
   const auto played = [&](Bound bound) { return replay(scenarioOf(*model_, changes, bound)); };
-  out.predictedNsPerStep = changes.empty() ? out.baseNsPerStep : played(Bound::Likely);
+  const Scenario likely = scenarioOf(*model_, changes, Bound::Likely);
+  out.touched = likely.touched;
+  out.predictedNsPerStep = out.touched ? replay(likely) : out.baseNsPerStep;
   double doubt = 0;
-  bool calibrated = false;
+  bool bounded = false;
   for (const Change& change : changes) {
     doubt = std::max(doubt, knownError(change));
-    calibrated = calibrated || isCalibrated(change);
-    if (isCalibrated(change))
+    bounded = bounded || hasBounds(change);
+    if (change.target == "overlap") {
+      out.notes.push_back(change.text() +
+                          " leaves collectives where they are launched, and only the optimizer waits for them; the "
+                          "interval reaches from no gain to all of them hidden");
+    } else if (hasBounds(change)) {
       out.notes.push_back(change.text() + " rests on a calibration of kernel durations; see the interval");
+    }
     if (change.target == "loader.workers" && (model_->hostCores == 0 || model_->loader.cpuShare < 0))
       out.notes.push_back(change.text() + " assumes that the host has the cores to run the workers");
   }
-  out.lowNsPerStep = calibrated ? std::min(out.predictedNsPerStep, played(Bound::Low)) : out.predictedNsPerStep;
-  out.highNsPerStep = calibrated ? std::max(out.predictedNsPerStep, played(Bound::High)) : out.predictedNsPerStep;
+  if (!changes.empty() && !out.touched) {
+    out.notes.push_back(
+        "nothing that was recorded would change, so the replay cannot tell what this brings: record a run with it and "
+        "compare (lacuna diff)");
+  }
+  out.lowNsPerStep = bounded ? std::min(out.predictedNsPerStep, played(Bound::Low)) : out.predictedNsPerStep;
+  out.highNsPerStep = bounded ? std::max(out.predictedNsPerStep, played(Bound::High)) : out.predictedNsPerStep;
   const auto step = static_cast<double>(std::max<std::int64_t>(1, out.predictedNsPerStep));
   if (coresBind(changes)) {
     // Cores may be threads of one core, or lent out: two of them computed 1.1 times what one did on a machine we
@@ -539,7 +624,7 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   const double miss = (static_cast<double>(out.baseNsPerStep) - measured) / measured;
   const double sigma = std::sqrt(doubt * doubt + miss * miss + model_->stepNoise * model_->stepNoise);
   const auto widen = static_cast<std::int64_t>(kSigmas * sigma * step);
-  if (!changes.empty() && out.predictedNsPerStep != out.baseNsPerStep) {
+  if (!changes.empty()) {
     out.lowNsPerStep -= std::min(out.lowNsPerStep, widen);
     out.highNsPerStep += widen;
   }
@@ -561,6 +646,8 @@ DrawnStep Simulator::draw(std::span<const Change> changes) const {
   Replay second = warm();
   second.draw(from, to, &out.stretches);
   second.pass();
+  // A change may give work a queue that was not recorded.
+  for (const DrawnStep::Stretch& stretch : out.stretches) out.queues = std::max(out.queues, stretch.queue + 1);
   return out;
 }
 

@@ -146,6 +146,59 @@ TEST(WhatIf, GradientsThatAreNotFilledWithZerosAreNotAddedToEither) {
   EXPECT_EQ(play(kept, "zero_grad=none").gainNs(), 0);
 }
 
+TEST(WhatIf, AFusedOptimizerLaunchesOncePerKernelAndStep) {
+  const RunPlan slow{
+      .steps = 30, .operators = 10, .kernelNs = 2'000, .batchNs = 10'000, .syncEachStep = true, .optimizerKernels = 60};
+  RunPlan fixed = slow;
+  fixed.optimizerKernels = 0;
+  // What the updates compute remains; the launches and the gaps between them go.
+  const double expected = measured(fixed) + 60 * 2'000.0;
+  EXPECT_NEAR(static_cast<double>(play(slow, "optimizer.fused=on").predictedNsPerStep), expected, 0.15 * expected);
+  EXPECT_LT(expected, 0.9 * measured(slow));
+}
+
+TEST(WhatIf, ABiasBeforeANormGoesWithItsGradient) {
+  const RunPlan slow{.steps = 30, .syncEachStep = true, .biasGradientNs = 1'500'000};
+  RunPlan fixed = slow;
+  fixed.biasGradientNs = 1;  // the other kernels stay
+  EXPECT_NEAR(static_cast<double>(play(slow, "conv_bias=off").predictedNsPerStep), measured(fixed),
+              0.02 * measured(fixed));
+}
+
+TEST(WhatIf, OverlappedCollectivesHoldUpTheOptimizerAlone) {
+  const RunPlan slow{.steps = 30, .syncEachStep = true, .collectiveNs = 2'000'000};
+  const Prediction prediction = play(slow, "overlap=on");
+  RunPlan hidden = slow;
+  hidden.collectiveNs = 0;
+  EXPECT_TRUE(prediction.touched);
+  EXPECT_LE(static_cast<double>(prediction.lowNsPerStep), measured(hidden));
+  EXPECT_GE(prediction.highNsPerStep, prediction.baseNsPerStep);
+}
+
+TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
+  const RunPlan plan{.steps = 30, .syncEachStep = true};
+  for (const char* change : {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {
+    const Prediction prediction = play(plan, change);
+    EXPECT_FALSE(prediction.touched) << change;
+    EXPECT_EQ(prediction.gainNs(), 0) << change;
+    EXPECT_EQ(prediction.confidence, 0) << change;
+    // Knowing nothing is no certainty.
+    EXPECT_LT(prediction.lowNsPerStep, prediction.predictedNsPerStep) << change;
+    EXPECT_GT(prediction.highNsPerStep, prediction.predictedNsPerStep) << change;
+    ASSERT_EQ(prediction.notes.size(), change == std::string_view("overlap=on") ? 2U : 1U) << change;
+    EXPECT_THAT(prediction.notes.back(), testing::HasSubstr("lacuna diff")) << change;
+  }
+}
+
+TEST(WhatIf, KnobsThatNoRunTellsAreRefusedWithWhatToDo) {
+  for (const char* text : {"batch", "batch=64", "checkpoint=on", "workspace=4096", "backend=nccl"}) {
+    const auto change = parseChange(text);
+    ASSERT_FALSE(change) << text;
+    EXPECT_THAT(change.error().message, testing::StartsWith("'" + std::string(text) + "' cannot be replayed: "));
+    EXPECT_THAT(change.error().message, testing::HasSubstr("lacuna ")) << text;
+  }
+}
+
 StepPath pathOf(const RunPlan& plan) {
   const auto analysis = analyse(test::makeRun(plan));
   EXPECT_TRUE(analysis);

@@ -28,7 +28,7 @@ struct Change {
 
   [[nodiscard]] std::string text() const;
 };
-/// Names the knobs there are when the text is none of them.
+/// Names the knobs there are when the text is none of them, and says why a knob of a finding cannot be played.
 prof::Result<Change> parseChange(std::string_view text);
 
 struct Prediction {
@@ -39,6 +39,7 @@ struct Prediction {
   /// unchanged replay is off, what is known of the model's error and, where a change rests on one, its calibration.
   std::int64_t lowNsPerStep = 0;
   std::int64_t highNsPerStep = 0;
+  bool touched = false;            ///< something that was recorded would change; else the replay knows nothing of it
   double confidence = 0;           ///< that at least half of the gain comes true
   std::vector<std::string> notes;  ///< assumptions, in words for people
 
