@@ -66,6 +66,13 @@ class PagesTest : public QObject {
     window_->sql()->run();
     QVERIFY(settled.wait());
   }
+  /// Whether it takes keys or clicks: the menus and the inside of other widgets apart.
+  static bool forPeople(const QWidget& widget) {
+    if (widget.inherits("QTabBar") || widget.inherits("QAbstractItemView")) return widget.focusPolicy() != Qt::NoFocus;
+    if (widget.inherits("QAbstractButton")) return !widget.inherits("QTableCornerButton");
+    return (widget.focusPolicy() & Qt::TabFocus) != 0 && !widget.inherits("QScrollArea") &&
+           !widget.inherits("QMenuBar");
+  }
   static QString text(const QAbstractItemModel& model, int row, int column) {
     return model.index(row, column).data().toString();
   }
@@ -380,6 +387,33 @@ class PagesTest : public QObject {
       QVERIFY(row->text(QAccessible::Value).contains(QStringLiteral("500 µs")));
     }
     QVERIFY(found);
+  }
+
+  void everythingOnEveryPageHasAName() {
+    QStringList wrong;
+    for (const QString& page : window_->pageNames()) {
+      show(page.toLatin1().constData());
+      const auto widgets = window_->findChildren<QWidget*>();
+      for (QWidget* widget : widgets) {
+        if (!widget->isVisible() || !widget->isEnabled() || widget->focusProxy() || !forPeople(*widget)) continue;
+        const QString what =
+            QStringLiteral("%1: %2 %3")
+                .arg(page, QString::fromLatin1(widget->metaObject()->className()), widget->objectName());
+        QAccessibleInterface* spoken = QAccessible::queryAccessibleInterface(widget);
+        if (!spoken || spoken->text(QAccessible::Name).trimmed().isEmpty())
+          wrong << what + QStringLiteral(" has no name");
+      }
+    }
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
+  }
+
+  void tabLeavesATable() {
+    show("kernels");
+    QTableView* table = window_->kernels()->table();
+    table->setFocus();
+    table->selectRow(0);
+    QTest::keyClick(table, Qt::Key_Tab);
+    QVERIFY(!table->hasFocus());
   }
 
   void pagesAreSavedAsPictures() {

@@ -121,6 +121,7 @@ QWidget* MemoryPage::makeLower() {
     tabs_->setTabData(tabs_->addTab(title), QString::fromLatin1(name));
     pages_->addWidget(page);
     page->setAccessibleName(title);
+    if (auto* table = page->findChild<QTableView*>()) table->setAccessibleName(title);
   }
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
   connect(tabs_, &QTabBar::currentChanged, this, &MemoryPage::showEdit);

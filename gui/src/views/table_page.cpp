@@ -86,6 +86,7 @@ QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* p
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
   table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   table->setWordWrap(false);
+  table->setTabKeyNavigation(false);  // arrows walk the cells; Tab goes on to what is beside the table
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   table->horizontalHeader()->setHighlightSections(false);
