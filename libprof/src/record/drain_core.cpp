@@ -127,7 +127,6 @@ bool DrainCore::drainAll(bool last) {
     // A flight recorder is only read when nobody overwrites it any more.
     if (reader->flightRecorder() && !last && reader->alive()) continue;
     any |= reader->drain(clock_, tick_, last);
-    if (place_.live) reader->growAhead();
   }
   batches_.flush();
   return any;

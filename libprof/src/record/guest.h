@@ -55,7 +55,7 @@ struct Mapping {
   std::atomic<std::uint64_t> lastTuple = 0;
   std::uint64_t growFailedAt = 0;
   std::uint32_t stringsBacked = 0;
-  std::uint32_t populated = 0;  ///< segments that are in the page table already
+  std::atomic<std::uint64_t> inPageTable[kMaxSegments / 64] = {};  ///< a bit for each segment that needs no fault
 };
 /// The mapping of this process, or nullptr. It stays mapped after a detach, for threads that are still writing.
 Mapping* mapping();

@@ -177,8 +177,10 @@ void fillHeader(Mapping& out, std::uint64_t pool) {
   describeProcess(header);
   const auto count = static_cast<std::uint32_t>(pool / kSegmentBytes);
   header.segmentCount.store(count);
-  out.populated = count;
-  for (std::uint32_t i = count; i > 0; --i) out.view.pushFree(i);
+  for (std::uint32_t i = count; i > 0; --i) {
+    out.inPageTable[(i - 1) / 64].fetch_or(1ull << (i - 1) % 64, std::memory_order_relaxed);
+    out.view.pushFree(i);
+  }
   addTuple(out);
   header.magic = kMagic;
 }

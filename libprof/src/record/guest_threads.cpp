@@ -110,6 +110,15 @@ std::uint32_t stealOldest(Mapping& mapping) {
   return segment;
 }
 
+/// One system call instead of a fault for each page, and that once: segments come back.
+void enterPageTable(Mapping& mapping, std::uint32_t segment) {
+  std::atomic<std::uint64_t>& bits = mapping.inPageTable[(segment - 1) / 64];
+  const std::uint64_t bit = 1ull << (segment - 1) % 64;
+  if ((bits.load(std::memory_order_relaxed) & bit) != 0) return;
+  madvise(mapping.view.segmentBase(segment), kSegmentBytes, MADV_POPULATE_WRITE);
+  bits.fetch_or(bit, std::memory_order_relaxed);
+}
+
 std::uint32_t takeSegment(Mapping& mapping) {
   std::uint32_t segment = mapping.view.popFree(mapping.maxSegments);
   // Each failure means that somebody else added segments, until none can be added.
@@ -121,7 +130,7 @@ std::uint32_t takeSegment(Mapping& mapping) {
   if (segment == 0) segment = grow(mapping);
   if (segment == 0) segment = mapping.view.popFree(mapping.maxSegments);
   if (segment == 0 && mapping.flight) segment = stealOldest(mapping);
-  if (segment > mapping.populated) madvise(mapping.view.segmentBase(segment), kSegmentBytes, MADV_POPULATE_WRITE);
+  if (segment != 0) enterPageTable(mapping, segment);
   return segment;
 }
 

@@ -65,7 +65,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
       mmap(nullptr, offsets.end, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
   ::close(fd);
   if (at == MAP_FAILED) return Error{fmt::format("{}: cannot be mapped: {}", path.string(), std::strerror(errno))};
-  return MappedFile(View{static_cast<unsigned char*>(at), offsets});
+  return MappedFile(View{static_cast<unsigned char*>(at), offsets}, shared);
 }
 
 MappedFile::~MappedFile() {
@@ -93,6 +93,7 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
   const std::uint64_t now = header().clock == ClockKind::Tsc ? tick.tsc : static_cast<std::uint64_t>(tick.monotonicNs);
   const std::uint64_t limit = all ? ~0ull : now;
   bool any = false;
+  growing_ = file_.shared() && !all && !flightRecorder();
   for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
     ThreadEntry& entry = view().thread(index);
     const EntryState state = entry.state.load(std::memory_order_acquire);
@@ -118,6 +119,7 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
     book_.drop(tick.monotonicNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
     headerDropped_ = dropped;
   }
+  growAhead();
   return any;
 }
 
@@ -192,6 +194,7 @@ bool ProcessReader::moveOn(Thread& thread) {
   toRecycle_.push_back(thread.segment);
   thread.segment = next;
   thread.offset = kSegmentHead;
+  growAhead();
   return true;
 }
 

@@ -21,17 +21,20 @@ class MappedFile {
   /// Checks everything that later accesses rely on. `shared` false gives a private copy that can be written without
   /// effect.
   static Result<MappedFile> open(const std::filesystem::path& path, bool shared);
-  MappedFile(MappedFile&& other) noexcept : view_(std::exchange(other.view_, View{})) {}
+  MappedFile(MappedFile&& other) noexcept : view_(std::exchange(other.view_, View{})), shared_(other.shared_) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(view_, other.view_);
+    std::swap(shared_, other.shared_);
     return *this;
   }
   ~MappedFile();
   [[nodiscard]] const View& view() const { return view_; }
+  [[nodiscard]] bool shared() const { return shared_; }
 
  private:
-  explicit MappedFile(View view) : view_(view) {}
+  MappedFile(View view, bool shared) : view_(view), shared_(shared) {}
   View view_;
+  bool shared_;
 };
 
 /// Reads one recorder's segments in order and appends what they say to the trace. Emptied segments go back to the
@@ -40,14 +43,13 @@ class ProcessReader {
  public:
   ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches);
 
-  /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something.
+  /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something. Gives the
+  /// recorder more segments when it runs short of them meanwhile, unless this is the end.
   bool drain(const ClockLine& clock, const Tick& tick, bool all);
   /// The recorder is gone (or cut off): closes open ranges and threads. After this nothing may be read.
   void close(TimeNs endNs);
   /// Gives drained segments and threads back. What they held must be in the file, and the state saved, before.
   void recycle();
-  /// Keeps some segments in reserve, so that the recorder does not have to ask for them itself.
-  void growAhead();
   void cutOff();
 
   [[nodiscard]] bool alive() const;
@@ -87,6 +89,8 @@ class ProcessReader {
   void saveThread(Saver& saver, Thread& thread);
   std::unique_ptr<Thread> loadThread(Loader& loader, std::uint32_t index);
   void emptyInPlace(Thread& thread);
+  /// Keeps some segments in reserve, so that the recorder does not have to ask for them itself.
+  void growAhead();
   void emptySegment(std::uint32_t segment);
 
   void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
@@ -113,6 +117,7 @@ class ProcessReader {
   std::uint32_t maxSegments_;
   std::uint64_t headerDropped_ = 0;
   bool closed_ = false;
+  bool growing_ = false;  ///< the recorder goes on while this reads
   TimeNs lastNs_ = 0;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<bool> drained_;  ///< segments that are read but not given back

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,10 @@
 
 #include "record/process_reader.h"
 #include "record/saver.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 namespace lacuna::prof::recording {
 namespace {
@@ -74,6 +79,7 @@ void ProcessReader::emptyInPlace(Thread& thread) {
 }
 
 void ProcessReader::growAhead() {
+  if (!growing_) return;
   Header& header = view().header();
   std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
   if (header.freeCount.load(std::memory_order_relaxed) >= kReserve || count >= maxSegments_) return;
@@ -83,6 +89,8 @@ void ProcessReader::growAhead() {
   const auto offset = static_cast<off_t>(view().offsets.segments + count * kSegmentBytes);
   const bool backed = fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0;
   ::close(fd);
+  // Here, so that the program need not wait until the pages are found and cleared: to it they are there already.
+  if (backed) madvise(view().segmentBase(count + 1), step * kSegmentBytes, MADV_POPULATE_WRITE);
   // The recorder adds segments too; whoever counts them first owns them.
   const std::uint32_t first = count + 1;
   if (!backed || !header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return;
