@@ -15,6 +15,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "alloc/allocator.h"
@@ -42,6 +43,10 @@ nvtxStringHandle_t handleOf(const Name& name) {
     name.handle.store(handle, std::memory_order_release);
   }
   return static_cast<nvtxStringHandle_t>(handle);
+}
+
+std::uint64_t fieldOf(const Name& name) {
+  return reinterpret_cast<std::uintptr_t>(handleOf(name));
 }
 
 /// The handle of a text that lives for good; a small table per thread saves looking the text up again.
@@ -211,8 +216,12 @@ std::uint32_t threadId() {
 }
 
 std::uint64_t nextCorrelation() {
-  static std::atomic<std::uint64_t> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed) + 1;
+  // In blocks, so that an operator need not take a counter from all other threads.
+  constexpr std::uint64_t kBlock = 1024;
+  static std::atomic<std::uint64_t> blocks{0};
+  thread_local constinit std::uint64_t last = 0;
+  if (last % kBlock == 0) last = blocks.fetch_add(kBlock, std::memory_order_relaxed);
+  return ++last;
 }
 
 namespace {
@@ -280,17 +289,16 @@ void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small) {
   op.shapes = shapes != nullptr ? shapes->text : "";
   if (op.module == nullptr) op.module = tState.module;
   if (nvtxOn()) {
-    const LacunaRtOperator payload{op.correlation,
-                                   op.sequence,
-                                   shapes != nullptr ? reinterpret_cast<std::uintptr_t>(handleOf(*shapes)) : 0,
-                                   op.module != nullptr ? reinterpret_cast<std::uintptr_t>(handleOf(*op.module)) : 0,
-                                   0,
-                                   directionOf(op)};
-    if (small && gDoor.whole != nullptr) {
-      beginWhole(op, payload, reinterpret_cast<std::uintptr_t>(handleOf(*op.name)));
-    } else {
-      push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, payload);
-    }
+    const bool whole = small && gDoor.whole != nullptr;
+    LacunaRtOperator own;
+    const auto* payload = new (whole ? beginWhole(op, fieldOf(*op.name)) : &own)
+        LacunaRtOperator{op.correlation,
+                         op.sequence,
+                         shapes != nullptr ? fieldOf(*shapes) : 0,
+                         op.module != nullptr ? fieldOf(*op.module) : 0,
+                         0,
+                         directionOf(op)};
+    if (!whole) push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, *payload);
   }
   if ((sinks() & kTableSink) != 0) op.startNs = nowNs();
 }
@@ -310,14 +318,15 @@ void opEnd(OpContext& op) {
 void executionBegin(Execution& execution) {
   execution.announced = nvtxOn();
   if (!execution.announced) return;
-  const LacunaRtExecution payload{execution.correlation,    execution.sequence,
-                                  execution.enqueueStartNs, execution.enqueueEndNs,
-                                  execution.thread,         0,
-                                  execution.kind,           0,
-                                  execution.bytes,          execution.flops};
-  const nvtxStringHandle_t message = handleOf(*execution.name);
-  if (takeExecutionBegin(payload, reinterpret_cast<std::uintptr_t>(message))) return;
-  push(message, LACUNA_RT_CATEGORY_EXECUTION, payload);
+  LacunaRtExecution own;
+  LacunaRtExecution* taken = takeExecutionBegin(execution.correlation, fieldOf(*execution.name));
+  const auto* payload =
+      new (taken != nullptr ? taken : &own) LacunaRtExecution{execution.correlation,    execution.sequence,
+                                                              execution.enqueueStartNs, execution.enqueueEndNs,
+                                                              execution.thread,         0,
+                                                              execution.kind,           0,
+                                                              execution.bytes,          execution.flops};
+  if (taken == nullptr) push(handleOf(*execution.name), LACUNA_RT_CATEGORY_EXECUTION, *payload);
 }
 
 void executionEnd(const Execution& execution, std::int64_t startNs) {
@@ -330,18 +339,20 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
   if (tOp != nullptr && action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
   if (tOp != nullptr && action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
   if (!nvtxOn()) return;
-  const LacunaRtMemory payload{address,
-                               bytes,
-                               sequence,
-                               fieldOf(op),
-                               fieldOf(tensor),
-                               0,
-                               static_cast<std::uint8_t>(action),
-                               static_cast<std::uint8_t>(role),
-                               0};
-  if (takeMemory(payload)) return;
-  if (gDoor.memory != nullptr) return gDoor.memory(gDomain, &payload);
-  mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, payload);
+  LacunaRtMemory own;
+  LacunaRtMemory* taken = takeMemory(action);
+  const auto* payload = new (taken != nullptr ? taken : &own) LacunaRtMemory{address,
+                                                                             bytes,
+                                                                             sequence,
+                                                                             fieldOf(op),
+                                                                             fieldOf(tensor),
+                                                                             0,
+                                                                             static_cast<std::uint8_t>(action),
+                                                                             static_cast<std::uint8_t>(role),
+                                                                             0};
+  if (taken != nullptr) return;
+  if (gDoor.memory != nullptr) return gDoor.memory(gDomain, payload);
+  mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, *payload);
 }
 
 void memoryMark(const char* message) {

@@ -40,50 +40,6 @@ void tellBegunSlow() {
   gDoor.whole(gDomain, &tPending.said);
 }
 
-void beginWhole(const OpContext& op, const LacunaRtOperator& payload, std::uint64_t name) {
-  tellBegun();
-  LacunaRtWhole& said = tPending.said;
-  tPending.op = &op;
-  said.size = sizeof said;
-  said.startStamp = said.stopStamp = said.endStamp = 0;
-  said.name = name;
-  said.hasMemory = 0;
-  said.op = payload;
-  said.beginStamp = gDoor.stamp();
-}
-
-bool takeMemory(const LacunaRtMemory& payload) {
-  LacunaRtWhole& said = tPending.said;
-  if (tPending.op == nullptr) return false;
-  if (payload.action != LACUNA_RT_MEMORY_ALLOCATE || said.hasMemory != 0 || said.startStamp != 0) {
-    tellBegunSlow();
-    return false;
-  }
-  said.hasMemory = 1;
-  said.memory = payload;
-  return true;
-}
-
-bool takeExecutionBegin(const LacunaRtExecution& payload, std::uint64_t name) {
-  LacunaRtWhole& said = tPending.said;
-  if (tPending.op == nullptr) return false;
-  if (payload.correlation != said.op.correlation || said.startStamp != 0) {
-    tellBegunSlow();
-    return false;
-  }
-  said.execution = payload;
-  said.executionName = name;
-  said.startStamp = gDoor.stamp();
-  return true;
-}
-
-bool takeExecutionEnd() {
-  LacunaRtWhole& said = tPending.said;
-  if (tPending.op == nullptr || said.startStamp == 0 || said.stopStamp != 0) return false;
-  said.stopStamp = gDoor.stamp();
-  return true;
-}
-
 bool endWhole(const OpContext& op) {
   LacunaRtWhole& said = tPending.said;
   if (tPending.op != &op) return false;

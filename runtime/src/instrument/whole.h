@@ -37,11 +37,51 @@ inline void tellBegun() {
     tellBegunSlow();
 }
 
-void beginWhole(const OpContext& op, const LacunaRtOperator& payload, std::uint64_t name);
-/// True when the operator that is yet to be told has taken it.
-bool takeMemory(const LacunaRtMemory& payload);
-bool takeExecutionBegin(const LacunaRtExecution& payload, std::uint64_t name);
-bool takeExecutionEnd();
+/// Keeps `op` back; what is told of it goes where this points.
+inline LacunaRtOperator* beginWhole(const OpContext& op, std::uint64_t name) {
+  tellBegun();
+  LacunaRtWhole& said = tPending.said;
+  tPending.op = &op;
+  said.size = sizeof said;
+  said.startStamp = said.stopStamp = said.endStamp = 0;
+  said.name = name;
+  said.hasMemory = 0;
+  said.beginStamp = gDoor.stamp();
+  return &said.op;
+}
+
+/// Where the operator that is yet to be told takes what is told of its memory; null when it is to be told by itself.
+inline LacunaRtMemory* takeMemory(LacunaRtMemoryAction action) {
+  LacunaRtWhole& said = tPending.said;
+  if (tPending.op == nullptr) return nullptr;
+  if (action != LACUNA_RT_MEMORY_ALLOCATE || said.hasMemory != 0 || said.startStamp != 0) {
+    tellBegunSlow();
+    return nullptr;
+  }
+  said.hasMemory = 1;
+  return &said.memory;
+}
+
+/// The same for its execution, which begins here.
+inline LacunaRtExecution* takeExecutionBegin(std::uint64_t correlation, std::uint64_t name) {
+  LacunaRtWhole& said = tPending.said;
+  if (tPending.op == nullptr) return nullptr;
+  if (correlation != said.op.correlation || said.startStamp != 0) {
+    tellBegunSlow();
+    return nullptr;
+  }
+  said.executionName = name;
+  said.startStamp = gDoor.stamp();
+  return &said.execution;
+}
+
+inline bool takeExecutionEnd() {
+  LacunaRtWhole& said = tPending.said;
+  if (tPending.op == nullptr || said.startStamp == 0 || said.stopStamp != 0) return false;
+  said.stopStamp = gDoor.stamp();
+  return true;
+}
+
 /// True when the operator was told whole; otherwise its range is open.
 bool endWhole(const OpContext& op);
 

@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "backend/rows.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 
@@ -13,9 +14,6 @@ using kernel::Binary;
 using kernel::Unary;
 
 namespace {
-
-/// Up to here a row takes less time than a hand-over to the queue's thread.
-constexpr std::int64_t kSmallRow = 64;
 
 /// Elementwise work on memory that is one row for all operands: a task of few bytes, whatever the rank.
 struct BinaryRow {
@@ -27,16 +25,13 @@ struct BinaryRow {
   Binary kind;
   DType dtype;
 
-  void operator()() const {
-    kernel::binary(kind, rowOf(to, kernel::isComparison(kind) ? DType::Bool : dtype), rowOf(x, dtype), rowOf(y, dtype),
-                   alpha);
-  }
+  void operator()() const { kernel::binaryRow(kind, dtype, to, x, y, count, alpha); }
   void launch(const Op& op, Device device) const {
     const auto bytes = static_cast<std::uint64_t>(count) * itemSize(dtype);
-    op.launch(device, {3 * bytes, static_cast<std::uint64_t>(count), LACUNA_RT_EXECUTION_COMPUTE, count <= kSmallRow},
+    op.launch(device,
+              {3 * bytes, static_cast<std::uint64_t>(count), LACUNA_RT_EXECUTION_COMPUTE, count <= kernel::kSmallRow},
               *this);
   }
-  [[nodiscard]] View rowOf(void* data, DType type) const { return {data, {count}, {1}, type}; }
 };
 
 enum class Keep : std::uint8_t { Nothing, Input, Output };
@@ -80,7 +75,7 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
   }
   const bool comparison = kernel::isComparison(kind);
   const bool row = !comparison && sameRow(*a.impl(), *b.impl());
-  Op op(info, {&a, &b}, row && a.numel() <= kSmallRow);
+  Op op(info, {&a, &b}, row && a.numel() <= kernel::kSmallRow);
   Tensor out;
   if (row) [[likely]] {
     out = emptyLikeFlat(*a.impl());

@@ -1,15 +1,21 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "backend/rows.h"
+
 #include "backend/cpu/elementwise.h"
 
 namespace lacuna::rt {
 
 namespace {
 
+bool isArithmetic(kernel::Binary op) {
+  return op != kernel::Binary::Pow && op <= kernel::Binary::ReluGrad;
+}
+
 void sameShape(kernel::Binary op, const View& out, const View& a, const View& b, double alpha) {
   using enum kernel::Binary;
   if (op >= Equal) return cpu::compare(op, out, a, b);
-  if (op == Pow || op > ReluGrad) return cpu::floatingBinary(op, out, a, b, alpha);
+  if (!isArithmetic(op)) return cpu::floatingBinary(op, out, a, b, alpha);
   cpu::arithmetic(op, out, a, b, alpha);
 }
 
@@ -18,6 +24,12 @@ void sameShape(kernel::Binary op, const View& out, const View& a, const View& b,
 void kernel::binary(Binary op, const View& out, const View& a, const View& b, double alpha) {
   if (a.shape == out.shape && b.shape == out.shape) return sameShape(op, out, a, b, alpha);
   sameShape(op, out, cpu::stretched(a, out.shape), cpu::stretched(b, out.shape), alpha);
+}
+
+void kernel::binaryRow(Binary op, DType dtype, void* out, void* a, void* b, std::int64_t count, double alpha) {
+  if (count <= kSmallRow && isArithmetic(op)) return cpu::arithmetic(op, dtype, {out, a, b, count}, alpha);
+  const auto rowOf = [count](void* data, DType type) { return View{data, {count}, {1}, type}; };
+  sameShape(op, rowOf(out, isComparison(op) ? DType::Bool : dtype), rowOf(a, dtype), rowOf(b, dtype), alpha);
 }
 
 void kernel::where(const View& out, const View& condition, const View& a, const View& b) {

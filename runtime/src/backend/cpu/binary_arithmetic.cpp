@@ -6,38 +6,59 @@ namespace lacuna::rt::cpu {
 
 namespace {
 
+/// Operands as views, or, where `out` is null, as rows.
+struct Operands {
+  const View* out;
+  const View* a;
+  const View* b;
+  Row row;
+};
+
 template <class T>
-void arithmeticOf(kernel::Binary op, const View& out, const View& a, const View& b, double alpha) {
+void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alpha) {
   using W = WideT<T>;
   using enum kernel::Binary;
+  const auto run = [&](auto f) {
+    if (of.out != nullptr) return zip<T, T>(*of.out, *of.a, *of.b, f);
+    zipRow(static_cast<T*>(of.row.out), static_cast<const T*>(of.row.a), static_cast<const T*>(of.row.b), of.row.count,
+           f);
+  };
   const W s = static_cast<W>(alpha);
   switch (op) {
     case Add:
-      if (alpha == 1) return zip<T, T>(out, a, b, [](W x, W y) { return W(x + y); });
-      return zip<T, T>(out, a, b, [s](W x, W y) { return W(x + s * y); });
+      if (alpha == 1) return run([](W x, W y) { return W(x + y); });
+      return run([s](W x, W y) { return W(x + s * y); });
     case Sub:
-      return zip<T, T>(out, a, b, [](W x, W y) { return W(x - y); });
+      return run([](W x, W y) { return W(x - y); });
     case Mul:
-      return zip<T, T>(out, a, b, [](W x, W y) { return W(x * y); });
+      return run([](W x, W y) { return W(x * y); });
     case Div:
-      if constexpr (std::is_floating_point_v<W>) return zip<T, T>(out, a, b, [](W x, W y) { return W(x / y); });
+      if constexpr (std::is_floating_point_v<W>) return run([](W x, W y) { return W(x / y); });
       break;
     case Maximum:
-      return zip<T, T>(out, a, b, [](W x, W y) { return x > y || x != x ? x : y; });
+      return run([](W x, W y) { return x > y || x != x ? x : y; });
     case Minimum:
-      return zip<T, T>(out, a, b, [](W x, W y) { return x < y || x != x ? x : y; });
+      return run([](W x, W y) { return x < y || x != x ? x : y; });
     case ReluGrad:
-      return zip<T, T>(out, a, b, [](W g, W y) { return y > W(0) ? g : W(0); });
+      return run([](W g, W y) { return y > W(0) ? g : W(0); });
     default:
       break;
   }
-  throw Error(std::string("needs a floating type, not ") + name(a.dtype));
+  throw Error(std::string("needs a floating type, not ") + name(dtype));
+}
+
+void arithmeticOn(kernel::Binary op, DType dtype, const Operands& of, double alpha) {
+  dispatch(dtype, [&](auto tag) { arithmeticOf<decltype(tag)>(op, dtype, of, alpha); });
 }
 
 }  // namespace
 
 void arithmetic(kernel::Binary op, const View& out, const View& a, const View& b, double alpha) {
-  dispatch(a.dtype, [&](auto tag) { arithmeticOf<decltype(tag)>(op, out, a, b, alpha); });
+  arithmeticOn(op, a.dtype, {&out, &a, &b, {}}, alpha);
+}
+
+void arithmetic(kernel::Binary op, DType dtype, const Row& row, double alpha) {
+  arithmeticOn(op, dtype, {nullptr, nullptr, nullptr, row}, alpha);
 }
 
 }  // namespace lacuna::rt::cpu

@@ -8,6 +8,14 @@
 /// of operator and type is a loop to compile.
 namespace lacuna::rt::cpu {
 
+/// Operands that are one short row of memory each.
+struct Row {
+  void* out;
+  const void* a;
+  const void* b;
+  std::int64_t count;
+};
+
 inline bool isRow(const View& view) {
   return view.shape.rank() == 1 && view.strides[0] == 1;
 }
@@ -65,6 +73,7 @@ void map(const View& out, const View& x, F f) {
 
 /// The families; each throws for an operator that is not its own.
 void arithmetic(kernel::Binary op, const View& out, const View& a, const View& b, double alpha);
+void arithmetic(kernel::Binary op, DType dtype, const Row& row, double alpha);
 void compare(kernel::Binary op, const View& out, const View& a, const View& b);
 void floatingBinary(kernel::Binary op, const View& out, const View& a, const View& b, double alpha);
 void floatingUnary(kernel::Unary op, const View& out, const View& x, double p);
