@@ -39,6 +39,7 @@ Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), s
 void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& into) {
   recording_ = recording;
   readClocks();
+  goneNs_.clear();
   for (auto& [tid, thread] : threads_) thread.there = false;
   lookAtProcess(root_, 0, nowNs, into);
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
@@ -50,6 +51,7 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
       continue;
     }
     into.push_back(recordOf(Kind::Exit, at->second.pid, at->first, nowNs));
+    if (at->first == at->second.pid) goneNs_[at->first] = nowNs;
     at = threads_.erase(at);
   }
 }
@@ -134,6 +136,8 @@ bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfReco
 
 void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
                 std::vector<PerfRecord>& into) {
+  // It ended as it was about to tell of itself, and we have told all that there is but its samples.
+  if (const auto gone = goneNs_.find(pid); gone != goneNs_.end() && startNs <= gone->second) return;
   themselves_.insert(pid);
   // A parent that does not tell of itself (a static shell) may not have been looked at yet.
   if (!threads_.contains(pid)) introduce(parent, startNs, into);

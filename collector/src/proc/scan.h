@@ -60,7 +60,8 @@ class Scan {
   bool samples_;
   bool recording_ = true;
   std::map<std::uint32_t, Thread> threads_;
-  std::set<std::uint32_t> themselves_;  ///< processes that sample themselves
+  std::map<std::uint32_t, prof::TimeNs> goneNs_;  ///< processes that the last look found ended
+  std::set<std::uint32_t> themselves_;            ///< processes that sample themselves
 };
 
 }  // namespace lacuna::collector::proc

@@ -39,6 +39,12 @@ class Family {
   }
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
+  /// The child ends, and its parent does not ask for its status.
+  void endChild() const {
+    ::kill(child_, SIGKILL);
+    Stat stat;
+    while (readStat("/proc/" + std::to_string(child_) + "/stat", stat) && stat.state != 'Z') usleep(1000);
+  }
   [[nodiscard]] std::uint32_t parent() const { return static_cast<std::uint32_t>(parent_); }
   [[nodiscard]] std::uint32_t child() const { return static_cast<std::uint32_t>(child_); }
 
@@ -79,6 +85,22 @@ TEST(Scan, PutsNobodyBeforeItsParent) {
   scan.meet(family.parent(), 0, "parent", parentNs, records);
   scan.meet(family.child(), family.parent(), "child", parentNs - 9'000'000, records);
   for (const PerfRecord& record : records) EXPECT_GE(record.timeNs, parentNs) << record.pid;
+}
+
+TEST(Scan, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
+  const Family family;
+  ASSERT_GT(family.child(), 0u);
+  Scan scan(family.parent(), true);
+  std::vector<PerfRecord> records;
+  const prof::TimeNs begunNs = nowNs();
+  scan.look(nowNs(), true, records);
+  family.endChild();
+  scan.look(nowNs(), true, records);
+  scan.meet(family.child(), family.parent(), "child", begunNs, records);
+  EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.parent(), 0u), Pair(family.child(), family.parent())));
+  // A number that comes again is another process.
+  scan.meet(family.child(), family.parent(), "another", nowNs(), records);
+  EXPECT_EQ(beginningsIn(records).size(), 3u);
 }
 
 TEST(Scan, LeavesOutWhatIsNotOfTheProgram) {
