@@ -15,6 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The leak sanitizer looks from a process of its own at the end, which is one more than the test expects. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) {
+  return 1;
+}
+
 static void ranges(const char* name, int count) {
   for (int i = 0; i < count; ++i) {
     nvtxRangePushA(name);
