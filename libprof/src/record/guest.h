@@ -56,6 +56,13 @@ struct Mapping {
   std::uint64_t growFailedAt = 0;
   std::uint32_t stringsBacked = 0;
   std::atomic<std::uint64_t> inPageTable[kMaxSegments / 64] = {};  ///< a bit for each segment that needs no fault
+
+  [[nodiscard]] bool isInPageTable(std::uint32_t segment) const {
+    return (inPageTable[(segment - 1) / 64].load(std::memory_order_relaxed) >> (segment - 1) % 64 & 1) != 0;
+  }
+  void noteInPageTable(std::uint32_t segment) {
+    inPageTable[(segment - 1) / 64].fetch_or(1ull << (segment - 1) % 64, std::memory_order_relaxed);
+  }
 };
 /// The mapping of this process, or nullptr. It stays mapped after a detach, for threads that are still writing.
 Mapping* mapping();

@@ -19,10 +19,7 @@
 #include <ctime>
 
 #include "record/guest.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "record/populate.h"
 
 namespace lacuna::prof::recording {
 namespace {
@@ -178,7 +175,7 @@ void fillHeader(Mapping& out, std::uint64_t pool) {
   const auto count = static_cast<std::uint32_t>(pool / kSegmentBytes);
   header.segmentCount.store(count);
   for (std::uint32_t i = count; i > 0; --i) {
-    out.inPageTable[(i - 1) / 64].fetch_or(1ull << (i - 1) % 64, std::memory_order_relaxed);
+    out.noteInPageTable(i);
     out.view.pushFree(i);
   }
   addTuple(out);
@@ -205,8 +202,8 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
   int error = out.view.base == nullptr ? -ENOMEM : 0;
   if (error == 0) {
     // Not every kernel knows it, and not every file system; then the first use of each page is a little slower.
-    madvise(out.view.base, offsets.strings + kStringsStep, MADV_POPULATE_WRITE);
-    madvise(out.view.base + offsets.segments, pool, MADV_POPULATE_WRITE);
+    populate(out.view.base, offsets.strings + kStringsStep);
+    populate(out.view.base + offsets.segments, pool);
     out.stringsBacked = kStringsStep;
     fillHeader(out, pool);
     if (rename(temporary, out.path) != 0) error = -errno;

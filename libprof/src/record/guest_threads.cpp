@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,10 +10,7 @@
 
 #include "record/guest.h"
 #include "record/guest_threads.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "record/populate.h"
 
 // A segment goes from thread to thread through a drainer that sees the memory at other addresses, or from another
 // process. The thread sanitizer cannot follow it there, so the ends of that path are told to it.
@@ -112,11 +108,9 @@ std::uint32_t stealOldest(Mapping& mapping) {
 
 /// One system call instead of a fault for each page, and that once: segments come back.
 void enterPageTable(Mapping& mapping, std::uint32_t segment) {
-  std::atomic<std::uint64_t>& bits = mapping.inPageTable[(segment - 1) / 64];
-  const std::uint64_t bit = 1ull << (segment - 1) % 64;
-  if ((bits.load(std::memory_order_relaxed) & bit) != 0) return;
-  madvise(mapping.view.segmentBase(segment), kSegmentBytes, MADV_POPULATE_WRITE);
-  bits.fetch_or(bit, std::memory_order_relaxed);
+  if (mapping.isInPageTable(segment)) return;
+  populate(mapping.view.segmentBase(segment), kSegmentBytes);
+  mapping.noteInPageTable(segment);
 }
 
 std::uint32_t takeSegment(Mapping& mapping) {

@@ -1,18 +1,14 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "record/populate.h"
 #include "record/process_reader.h"
 #include "record/saver.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 namespace lacuna::prof::recording {
 namespace {
@@ -90,7 +86,7 @@ void ProcessReader::growAhead() {
   const bool backed = fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0;
   ::close(fd);
   // Here, so that the program need not wait until the pages are found and cleared: to it they are there already.
-  if (backed) madvise(view().segmentBase(count + 1), step * kSegmentBytes, MADV_POPULATE_WRITE);
+  if (backed) populate(view().segmentBase(count + 1), step * kSegmentBytes);
   // The recorder adds segments too; whoever counts them first owns them.
   const std::uint32_t first = count + 1;
   if (!backed || !header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return;
