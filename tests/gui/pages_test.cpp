@@ -12,6 +12,8 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
+#include <QSet>
+#include <QTabBar>
 #include <QTableView>
 #include <QTemporaryDir>
 
@@ -72,6 +74,18 @@ class PagesTest : public QObject {
     if (widget.inherits("QAbstractButton")) return !widget.inherits("QTableCornerButton");
     return (widget.focusPolicy() & Qt::TabFocus) != 0 && !widget.inherits("QScrollArea") &&
            !widget.inherits("QMenuBar");
+  }
+  /// Each widget that can be seen and used now.
+  [[nodiscard]] QList<QWidget*> inUse() const {
+    QList<QWidget*> widgets = window_->findChildren<QWidget*>();
+    widgets.removeIf([](const QWidget* widget) {
+      return !widget->isVisible() || !widget->isEnabled() || widget->focusProxy() || !forPeople(*widget);
+    });
+    return widgets;
+  }
+  static QString called(const QString& page, const QWidget& widget) {
+    return QStringLiteral("%1: %2 %3")
+        .arg(page, QString::fromLatin1(widget.metaObject()->className()), widget.objectName());
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
     return model.index(row, column).data().toString();
@@ -393,15 +407,33 @@ class PagesTest : public QObject {
     QStringList wrong;
     for (const QString& page : window_->pageNames()) {
       show(page.toLatin1().constData());
-      const auto widgets = window_->findChildren<QWidget*>();
-      for (QWidget* widget : widgets) {
-        if (!widget->isVisible() || !widget->isEnabled() || widget->focusProxy() || !forPeople(*widget)) continue;
-        const QString what =
-            QStringLiteral("%1: %2 %3")
-                .arg(page, QString::fromLatin1(widget->metaObject()->className()), widget->objectName());
+      for (QWidget* widget : inUse()) {
         QAccessibleInterface* spoken = QAccessible::queryAccessibleInterface(widget);
-        if (!spoken || spoken->text(QAccessible::Name).trimmed().isEmpty())
-          wrong << what + QStringLiteral(" has no name");
+        if (!spoken || spoken->text(QAccessible::Name).trimmed().isEmpty()) {
+          wrong << called(page, *widget) + QStringLiteral(" has no name");
+        }
+      }
+    }
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
+  }
+
+  void tabComesToEverythingOnAPage() {
+    QStringList wrong;
+    for (const QString& page : window_->pageNames()) {
+      show(page.toLatin1().constData());
+      const QList<QWidget*> widgets = inUse();
+      auto* bar = window_->findChild<QTabBar*>(QStringLiteral("pages"));
+      bar->setFocus();
+      QSet<QWidget*> reached;
+      for (qsizetype n = 0; n < 4 * widgets.size(); ++n) {
+        reached.insert(QApplication::focusWidget());
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+        if (bar->hasFocus()) break;
+      }
+      if (!bar->hasFocus()) wrong << page + QStringLiteral(": Tab does not come round");
+      for (QWidget* widget : widgets) {
+        const bool byTab = (widget->focusPolicy() & Qt::TabFocus) != 0;
+        if (byTab && !reached.contains(widget)) wrong << called(page, *widget);
       }
     }
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));

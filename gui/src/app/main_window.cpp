@@ -30,6 +30,7 @@
 #include "views/histogram_view.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
+#include "views/page.h"
 #include "views/sql_page.h"
 #include "views/start_pages.h"
 #include "views/steps_page.h"
@@ -78,7 +79,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(tabs_, &QTabBar::currentChanged, this, [this](int index) {
     pages_->setCurrentIndex(index);
     // Keys go to what the page is about, unless it is the tabs that are walked through.
-    if (!tabs_->hasFocus()) pages_->currentWidget()->setFocus();
+    if (!tabs_->hasFocus()) static_cast<Page*>(pages_->currentWidget())->subject()->setFocus();
   });
 
   summary_ = new QLabel(this);
@@ -210,7 +211,7 @@ void MainWindow::findOnTimeline(const QString& name) {
   timeline_->findNext(true);
 }
 
-void MainWindow::addPage(const QString& name, const QString& title, QWidget* page) {
+void MainWindow::addPage(const QString& name, const QString& title, Page* page) {
   pages_->addWidget(page);
   tabs_->setTabData(tabs_->addTab(title), name);
 }

@@ -25,6 +25,7 @@ class Loader;
 class LoadingPage;
 class MemoryPage;
 class OverviewPage;
+class Page;
 class SqlPage;
 class StepsPage;
 class TablePage;
@@ -86,7 +87,7 @@ class MainWindow : public QMainWindow {
   void closeEvent(QCloseEvent* event) override;
 
  private:
-  void addPage(const QString& name, const QString& title, QWidget* page);
+  void addPage(const QString& name, const QString& title, Page* page);
   void makeMenus();
   void makeFileMenu();
   void makeViewMenu();

@@ -48,7 +48,7 @@ QString fileOf(const analyzer::Analysis& analysis) {
 
 }  // namespace
 
-ComparePage::ComparePage(QWidget* parent) : QWidget(parent) {
+ComparePage::ComparePage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   setAcceptDrops(true);
   auto* down = new QVBoxLayout(this);
@@ -184,7 +184,7 @@ QString ComparePage::problem() const {
 void ComparePage::refresh() {
   const bool both = first_ && second_;
   states_->setCurrentIndex(both ? 1 : 0);
-  setFocusProxy(both ? static_cast<QWidget*>(tabs_) : choose_);
+  setSubject(both ? static_cast<QWidget*>(tabs_) : choose_);
   cancel_->setVisible(!waitingFor_.isEmpty());
   choose_->setVisible(waitingFor_.isEmpty());
   hint_->setText(!waitingFor_.isEmpty() ? tr("Opening and analysing %1…").arg(waitingFor_)

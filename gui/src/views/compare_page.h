@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
 #include <memory>
 
 #include "app/job.h"
 #include "lacuna/analyzer/analysis.h"
+#include "views/page.h"
 
 class QLabel;
 class QPushButton;
@@ -21,7 +21,7 @@ class TablePage;
 
 /// The open trace beside a second one: step times, the ledger, operators and kernels, and which differences are more
 /// than noise. The comparison is the analyzer's, as in `lacuna check`.
-class ComparePage : public QWidget {
+class ComparePage : public Page {
   Q_OBJECT
 
  public:

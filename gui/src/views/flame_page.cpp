@@ -19,7 +19,7 @@ namespace lacuna::gui {
 
 using GraphPtr = std::shared_ptr<const analyzer::FlameGraph>;
 
-FlamePage::FlamePage(QWidget* parent) : QWidget(parent) {
+FlamePage::FlamePage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(24, 18, 24, 14);
@@ -45,7 +45,7 @@ FlamePage::FlamePage(QWidget* parent) : QWidget(parent) {
   details_ = new QLabel(this);
   details_->setObjectName(QStringLiteral("dim"));
   details_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  setFocusProxy(view_);
+  setSubject(view_);
   down->addLayout(across);
   down->addWidget(view_, 1);
   down->addWidget(details_);

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
-
 #include "app/job.h"
 #include "app/trace.h"
 #include "lacuna/analyzer/flame.h"
+#include "views/page.h"
 
 class QLabel;
 class QLineEdit;
@@ -17,7 +16,7 @@ class FlameView;
 
 /// Where the host's time goes by stacks of ranges: the whole trace, or the stretch selected on the timeline. Built off
 /// the GUI's thread, the first time that the page is looked at.
-class FlamePage : public QWidget {
+class FlamePage : public Page {
   Q_OBJECT
 
  public:

@@ -36,7 +36,7 @@ bool isAboutMemory(const analyzer::Finding& finding) {
 
 }  // namespace
 
-MemoryPage::MemoryPage(QWidget* parent) : QWidget(parent) {
+MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(24, 18, 24, 14);
@@ -83,7 +83,7 @@ MemoryPage::MemoryPage(QWidget* parent) : QWidget(parent) {
     if (selectedEdit() != nullptr) return showLifetimes();
     if (moment_) Q_EMIT momentWanted(moment_->timeNs);
   });
-  setFocusProxy(chart_);
+  setSubject(chart_);
   setTrace(nullptr);
 }
 

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
 #include <memory>
 
 #include "app/job.h"
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/memory_at.h"
+#include "views/page.h"
 
 class QLabel;
 class QPushButton;
@@ -24,7 +24,7 @@ class TablePage;
 class TreemapView;
 
 /// Memory over time and what is alive at the cursor (at the peak until one is set), what leaks, and what would help.
-class MemoryPage : public QWidget {
+class MemoryPage : public Page {
   Q_OBJECT
 
  public:

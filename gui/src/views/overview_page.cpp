@@ -45,14 +45,14 @@ constexpr int kAround = 300;
 
 }  // namespace
 
-OverviewPage::OverviewPage(QWidget* parent) : QWidget(parent) {
+OverviewPage::OverviewPage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   auto* scroll = scroll_ = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   outer->addWidget(scroll);
-  setFocusProxy(scroll);
+  setSubject(scroll);
   auto* content = new QWidget(scroll);
   content->setObjectName(QStringLiteral("page"));
   content->setAttribute(Qt::WA_StyledBackground);

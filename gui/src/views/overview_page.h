@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
 #include <array>
 
 #include "app/analysis_runner.h"
 #include "app/job.h"
+#include "views/page.h"
 
 class QCheckBox;
 class QLabel;
@@ -26,7 +26,7 @@ class StepDrawing;
 class TableModel;
 
 /// The first page: the verdict, where the time went, the steps, the findings, and changes to play.
-class OverviewPage : public QWidget {
+class OverviewPage : public Page {
   Q_OBJECT
 
  public:

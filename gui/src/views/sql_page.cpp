@@ -85,7 +85,7 @@ class SqlColours : public QSyntaxHighlighter {
   bool dark_ = true;
 };
 
-SqlPage::SqlPage(QWidget* parent) : QWidget(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
+SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
   setObjectName(QStringLiteral("page"));
   auto* across = new QHBoxLayout(this);
   across->setContentsMargins(0, 0, 0, 0);
@@ -130,7 +130,7 @@ SqlPage::SqlPage(QWidget* parent) : QWidget(parent), runner_(new QueryRunner(thi
     say(tr("%1 rows written to %2").arg(rows).arg(path));
     Q_EMIT settled();
   });
-  setFocusProxy(editor_);
+  setSubject(editor_);
   setBusy(false);
 }
 

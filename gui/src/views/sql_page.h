@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
-
 #include "app/trace.h"
+#include "views/page.h"
 
 class QLabel;
 class QPlainTextEdit;
@@ -18,7 +17,7 @@ class QueryRunner;
 class SqlModel;
 
 /// SQL over the trace: the tables there are, a statement, its answer.
-class SqlPage : public QWidget {
+class SqlPage : public Page {
   Q_OBJECT
 
  public:

@@ -11,7 +11,7 @@
 
 namespace lacuna::gui {
 
-StepsPage::StepsPage(QWidget* parent) : QWidget(parent) {
+StepsPage::StepsPage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(24, 18, 24, 14);
@@ -32,7 +32,7 @@ StepsPage::StepsPage(QWidget* parent) : QWidget(parent) {
   across->addSpacing(18);
   across->addWidget(longest_);
   stack_ = new StepStack(this);
-  setFocusProxy(stack_);
+  setSubject(stack_);
   details_ = new QLabel(this);
   details_->setObjectName(QStringLiteral("dim"));
   details_->setWordWrap(true);

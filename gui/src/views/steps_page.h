@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
-
+#include "views/page.h"
 #include "views/step_stack.h"
 
 class QCheckBox;
@@ -12,7 +11,7 @@ class QLabel;
 namespace lacuna::gui {
 
 /// Every step of the run, one below the other.
-class StepsPage : public QWidget {
+class StepsPage : public Page {
   Q_OBJECT
 
  public:

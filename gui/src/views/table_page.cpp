@@ -101,7 +101,7 @@ QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* p
   return table;
 }
 
-TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent) : QWidget(parent) {
+TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(24, 18, 24, 18);
@@ -126,7 +126,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   across->addWidget(save_);
   model_ = new TableModel(this);
   table_ = makeTable(model_, title, this);
-  setFocusProxy(table_);
+  setSubject(table_);
   empty_ = new QLabel(empty, this);
   empty_->setObjectName(QStringLiteral("dim"));
   empty_->setAlignment(Qt::AlignCenter);

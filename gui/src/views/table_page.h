@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QWidget>
-
 #include "models/table_model.h"
+#include "views/page.h"
 
 class QHBoxLayout;
 class QLabel;
@@ -15,7 +14,7 @@ class QTableView;
 namespace lacuna::gui {
 
 /// A table with a title, a filter and an export. Double-click or Enter on a row names it to whoever listens.
-class TablePage : public QWidget {
+class TablePage : public Page {
   Q_OBJECT
 
  public:

@@ -72,7 +72,7 @@ std::optional<EventPlace> movedTo(const Trace& from, const EventPlace& place, co
 
 }  // namespace
 
-TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
+TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(0, 0, 0, 0);
@@ -93,7 +93,7 @@ TimelinePage::TimelinePage(QWidget* parent) : QWidget(parent) {
   split->setSizes({1600, 320});
   split->setCollapsible(0, false);
   down->addWidget(split);
-  setFocusProxy(view_);
+  setSubject(view_);
   areaTimer_.setSingleShot(true);
   areaTimer_.setInterval(kAreaDelayMs);
   connect(&areaTimer_, &QTimer::timeout, this, &TimelinePage::showArea);

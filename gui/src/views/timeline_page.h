@@ -3,11 +3,11 @@
 #pragma once
 
 #include <QTimer>
-#include <QWidget>
 
 #include "app/job.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/track_queries.h"
+#include "views/page.h"
 #include "views/timeline_view.h"
 
 class QLabel;
@@ -22,7 +22,7 @@ class FindingPanel;
 class TableModel;
 
 /// The timeline with its filter above and the details of the selected event beside it.
-class TimelinePage : public QWidget {
+class TimelinePage : public Page {
   Q_OBJECT
 
  public:

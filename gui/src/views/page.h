@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+namespace lacuna::gui {
+
+/// What the window's page bar turns to. Then the keys go to the page's subject. It is no focus proxy of the page: that
+/// would take every Tab which comes in from the page bar, and what stands before it would be out of Tab's reach.
+class Page : public QWidget {
+ public:
+  using QWidget::QWidget;
+  [[nodiscard]] QWidget* subject() const { return subject_; }
+
+ protected:
+  void setSubject(QWidget* subject) { subject_ = subject; }
+
+ private:
+  QWidget* subject_ = nullptr;
+};
+
+}  // namespace lacuna::gui
