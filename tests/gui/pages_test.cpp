@@ -1,19 +1,14 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
-#include <QAccessible>
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
-#include <QDialog>
 #include <QFile>
 #include <QFileInfo>
 #include <QImage>
-#include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
-#include <QSet>
-#include <QTabBar>
 #include <QTableView>
 #include <QTemporaryDir>
 
@@ -67,25 +62,6 @@ class PagesTest : public QObject {
     window_->sql()->editor()->setPlainText(sql);
     window_->sql()->run();
     QVERIFY(settled.wait());
-  }
-  /// Whether it takes keys or clicks: the menus and the inside of other widgets apart.
-  static bool forPeople(const QWidget& widget) {
-    if (widget.inherits("QTabBar") || widget.inherits("QAbstractItemView")) return widget.focusPolicy() != Qt::NoFocus;
-    if (widget.inherits("QAbstractButton")) return !widget.inherits("QTableCornerButton");
-    return (widget.focusPolicy() & Qt::TabFocus) != 0 && !widget.inherits("QScrollArea") &&
-           !widget.inherits("QMenuBar");
-  }
-  /// Each widget that can be seen and used now.
-  [[nodiscard]] QList<QWidget*> inUse() const {
-    QList<QWidget*> widgets = window_->findChildren<QWidget*>();
-    widgets.removeIf([](const QWidget* widget) {
-      return !widget->isVisible() || !widget->isEnabled() || widget->focusProxy() || !forPeople(*widget);
-    });
-    return widgets;
-  }
-  static QString called(const QString& page, const QWidget& widget) {
-    return QStringLiteral("%1: %2 %3")
-        .arg(page, QString::fromLatin1(widget.metaObject()->className()), widget.objectName());
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
     return model.index(row, column).data().toString();
@@ -382,72 +358,6 @@ class PagesTest : public QObject {
     QCOMPARE(view()->links().size(), std::size_t{8});
   }
 
-  void screenReadersWalkTheTracks() {
-    show("timeline");
-    QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());
-    QVERIFY(timeline != nullptr);
-    QCOMPARE(timeline->childCount(), static_cast<int>(view()->rows().size()));
-    const auto& groups = window_->trace()->tracks->groups;
-    view()->reveal({{1, 0}, 0, 0});
-    bool found = false;
-    for (int i = 0; i < timeline->childCount(); ++i) {
-      QAccessibleInterface* row = timeline->child(i);
-      QVERIFY(row->isValid() && !row->text(QAccessible::Name).isEmpty());
-      QCOMPARE(row->parent()->object(), view());
-      QCOMPARE(timeline->indexOfChild(row), i);
-      if (!row->state().selected) continue;
-      found = true;
-      QCOMPARE(row->text(QAccessible::Name), QString::fromStdString(groups[1].tracks[0].label));
-      QVERIFY(row->text(QAccessible::Value).contains(QStringLiteral("500 µs")));
-    }
-    QVERIFY(found);
-  }
-
-  void everythingOnEveryPageHasAName() {
-    QStringList wrong;
-    for (const QString& page : window_->pageNames()) {
-      show(page.toLatin1().constData());
-      for (QWidget* widget : inUse()) {
-        QAccessibleInterface* spoken = QAccessible::queryAccessibleInterface(widget);
-        if (!spoken || spoken->text(QAccessible::Name).trimmed().isEmpty()) {
-          wrong << called(page, *widget) + QStringLiteral(" has no name");
-        }
-      }
-    }
-    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
-  }
-
-  void tabComesToEverythingOnAPage() {
-    QStringList wrong;
-    for (const QString& page : window_->pageNames()) {
-      show(page.toLatin1().constData());
-      const QList<QWidget*> widgets = inUse();
-      auto* bar = window_->findChild<QTabBar*>(QStringLiteral("pages"));
-      bar->setFocus();
-      QSet<QWidget*> reached;
-      for (qsizetype n = 0; n < 4 * widgets.size(); ++n) {
-        reached.insert(QApplication::focusWidget());
-        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
-        if (bar->hasFocus()) break;
-      }
-      if (!bar->hasFocus()) wrong << page + QStringLiteral(": Tab does not come round");
-      for (QWidget* widget : widgets) {
-        const bool byTab = (widget->focusPolicy() & Qt::TabFocus) != 0;
-        if (byTab && !reached.contains(widget)) wrong << called(page, *widget);
-      }
-    }
-    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
-  }
-
-  void tabLeavesATable() {
-    show("kernels");
-    QTableView* table = window_->kernels()->table();
-    table->setFocus();
-    table->selectRow(0);
-    QTest::keyClick(table, Qt::Key_Tab);
-    QVERIFY(!table->hasFocus());
-  }
-
   void pagesAreSavedAsPictures() {
     for (const char* name : {"page.png", "page.svg"}) {
       const QString path = folder_.filePath(QString::fromLatin1(name));
@@ -483,56 +393,12 @@ class PagesTest : public QObject {
     QCOMPARE(times->histogram().longestNs, rows[1].maxNs);
   }
 
-  void commandsAreFoundByName() {
-    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
-    QWidget* palette = QApplication::activePopupWidget();
-    QVERIFY(palette != nullptr);
-    auto* input = palette->findChild<QLineEdit*>();
-    QTest::keyClicks(input, QStringLiteral("memory peak"));
-    QTest::keyClick(input, Qt::Key_Return);
-    QTRY_VERIFY(window_->memory()->isVisible());
-    QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
-                 std::optional(window_->findings().analysis->memory.peakAtNs));
-  }
-
-  void whatPagesOfferIsACommandToo() {
-    const bool before = window_->steps()->longestFirst()->isChecked();
-    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
-    QWidget* palette = QApplication::activePopupWidget();
-    QVERIFY(palette != nullptr);
-    auto* input = palette->findChild<QLineEdit*>();
-    QTest::keyClicks(input, QStringLiteral("longest first"));
-    QTest::keyClick(input, Qt::Key_Return);
-    QTRY_COMPARE(window_->page(), QStringLiteral("steps"));
-    QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
-    window_->steps()->longestFirst()->setChecked(before);
-  }
-
-  void theKeysFitASmallScreen() {
-    QTest::keyClick(window_.get(), Qt::Key_Question);
-    QDialog* help = nullptr;
-    QTRY_VERIFY((help = window_->findChild<QDialog*>()) != nullptr);
-    QVERIFY(help->sizeHint().height() <= 640);
-    QVERIFY(help->sizeHint().width() <= 1240);
-    help->close();
-  }
-
   void memoryDataIsThatOfTheListInFront() {
     show("memory");
     QVERIFY(window_->memory()->showTab(QStringLiteral("edits")));
     QVERIFY(window_->pageCsv().startsWith(QStringLiteral("Held by,")));
     QVERIFY(window_->memory()->showTab(QStringLiteral("alive")));
     QVERIFY(window_->pageCsv().startsWith(QStringLiteral("Tensor,")));
-  }
-
-  void everyPageHasAKey() {
-    const QStringList names = window_->pageNames();
-    QCOMPARE(names.size(), 9);
-    for (int i = 0; i < names.size(); ++i) {
-      QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)));
-      QTRY_COMPARE(window_->page(), names[i]);
-    }
-    QTRY_VERIFY(!window_->busy());
   }
 
   void stretchesAreMeasuredBetweenEvents() {

@@ -74,6 +74,8 @@ class TimelinePage : public Page {
   void findLinks(const analyzer::EventRef& event);
   void showSums(const analyzer::AreaStats& stats);
   QWidget* makeSide(QWidget* parent);
+  /// The mark that a hand pointing at `at` means, or the end.
+  std::vector<Bookmark>::iterator near(std::vector<Bookmark>& marks, prof::TimeNs at) const;
 
   QSplitter* split_;
   TimelineView* view_;

@@ -22,12 +22,12 @@ constexpr qint64 kNewMoveAfterMs = 800;
 }  // namespace
 
 TimelineView::TimelineView(QWidget* parent) : QWidget(parent), scroll_(new QScrollBar(Qt::Vertical, this)) {
+  installTimelineAccessibility();  // first: whoever asks for the view's tree before gets, and keeps, one without tracks
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setMinimumSize(480, 160);
   setAccessibleName(tr("Timeline"));
-  installTimelineAccessibility();
   connect(scroll_, &QScrollBar::valueChanged, this, &TimelineView::invalidate);
   sinceMove_.start();
 }

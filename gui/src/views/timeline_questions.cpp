@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QCoreApplication>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPointer>
+#include <QTableView>
+#include <QThreadPool>
+
+#include "lacuna/analyzer/links.h"
+#include "models/analysis_tables.h"
+#include "timeline/text.h"
+#include "views/timeline_page.h"
+
+// What the page asks of the trace, off the GUI's thread: links, names that match, sums of a stretch.
+
+namespace lacuna::gui {
+
+namespace {
+
+constexpr std::size_t kMostLinks = 64;
+
+EventPlace placeOf(const analyzer::TrackEvent& e) {
+  return {{e.group, e.track}, static_cast<int>(e.lane), e.event};
+}
+
+}  // namespace
+
+void TimelinePage::findLinks(const analyzer::EventRef& event) {
+  using Table = analyzer::EventRef::Table;
+  linkJob_.start(
+      this,
+      [trace = view_->trace(), event](const Job::Wanted& wanted) {
+        const analyzer::Links& links = trace->store->links();
+        std::vector<analyzer::EventRef> others;
+        const bool work = event.table == Table::Kernel || event.table == Table::Memcpy || event.table == Table::Memset;
+        if (work) {
+          if (const auto launch = links.launchOf(event)) others.push_back(launch);
+          const std::uint32_t op = links.operatorOf(event);
+          const analyzer::EventRef around{Table::Range, op};
+          if (op != analyzer::Links::kNone && (others.empty() || others[0] != around)) others.push_back(around);
+        } else if (event.table == Table::Range || event.table == Table::ApiCall) {
+          others = links.launchedBy(event, kMostLinks);
+          if (others.empty() && event.table == Table::Range && wanted()) {
+            links.workUnder(event.row, [&](const analyzer::EventRef& under) {
+              if (others.size() < kMostLinks) others.push_back(under);
+            });
+          }
+        }
+        std::vector<EventPlace> places;
+        for (const analyzer::EventRef& other : others) {
+          if (!wanted()) break;
+          if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other)) places.push_back(placeOf(*at));
+        }
+        return places;
+      },
+      [this](const std::vector<EventPlace>& places) {
+        view_->setLinks(places);
+        Q_EMIT linksReady();
+      });
+}
+
+void TimelinePage::followLink() {
+  if (!view_->links().empty()) view_->reveal(EventPlace(view_->links().front()));
+}
+
+void TimelinePage::searchFor(const QString& text) {
+  found_->setVisible(!text.isEmpty());
+  matches_ = nullptr;
+  wantedNext_.reset();
+  searchJob_.cancel();
+  findJob_.cancel();
+  if (text.isEmpty() || !view_->trace()) return;
+  found_->setText(tr("Searching…"));
+  using Found = std::pair<Matches, std::uint64_t>;
+  searchJob_.start(
+      this,
+      [trace = view_->trace(), part = text.toStdString()](const Job::Wanted&) -> Found {
+        auto names = std::make_shared<const std::vector<bool>>(analyzer::matchNames(*trace->store, part));
+        return {names, analyzer::countMatches(*trace->tracks, *names)};
+      },
+      [this](const Found& found) {
+        const auto& [names, count] = found;
+        if (count > 0) matches_ = names;
+        found_->setText(count == 0 ? tr("No event has such a name")
+                                   : tr("%1 events, Enter for the next")
+                                         .arg(QString::fromStdString(countText(static_cast<double>(count)))));
+        if (wantedNext_) findNext(*wantedNext_);
+        Q_EMIT searched();
+      });
+}
+
+void TimelinePage::findNext(bool forward) {
+  if (searchJob_.busy()) {
+    wantedNext_ = forward;  // as soon as it is known what matches
+    return;
+  }
+  wantedNext_.reset();
+  if (!matches_) return;
+  prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
+  if (const auto place = view_->selection()) {
+    from = view_->trace()->track(place->track).lanes[static_cast<std::size_t>(place->lane)].startNs(place->event);
+  }
+  findJob_.start(
+      this,
+      [trace = view_->trace(), names = matches_, from, forward](const Job::Wanted&) {
+        return analyzer::nextMatch(*trace->tracks, *names, from, forward);
+      },
+      [this](const std::optional<analyzer::TrackEvent>& hit) {
+        if (hit) view_->reveal(placeOf(*hit));
+      });
+}
+
+void TimelinePage::showArea() {
+  const auto area = view_->area();
+  areaTitle_->setVisible(area.has_value());
+  sumsTable_->setVisible(area.has_value());
+  hint_->setVisible(!view_->selection() && !area);
+  const int generation = ++areaGeneration_;
+  if (!area || !view_->trace()) return;
+  areaTitle_->setText(tr("Summing up…"));
+  QThreadPool::globalInstance()->start(
+      [self = QPointer<TimelinePage>(this), trace = view_->trace(), window = *area, generation] {
+        analyzer::AreaStats stats = analyzer::areaStats(*trace->tracks, window);
+        QMetaObject::invokeMethod(qApp, [self, generation, stats = std::move(stats)] {
+          if (self && self->areaGeneration_ == generation) self->showSums(stats);
+        });
+      });
+}
+
+void TimelinePage::showSums(const analyzer::AreaStats& stats) {
+  const auto duration = [](std::int64_t ns) { return QString::fromStdString(durationText(static_cast<double>(ns))); };
+  QStringList lines{tr("<b>%1 selected</b>").arg(duration(stats.window.endNs - stats.window.startNs))};
+  for (const analyzer::BusySum& sum : stats.busy) {
+    if (sum.device) {
+      lines << tr("%1: busy %2, idle %3")
+                   .arg(QString::fromStdString(sum.label).toHtmlEscaped(), duration(sum.busyNs), duration(sum.idleNs));
+    }
+  }
+  if (stats.overlapNs > 0) lines << tr("queues overlap for %1").arg(duration(stats.overlapNs));
+  areaTitle_->setText(lines.join(QStringLiteral("<br>")));
+  sumsTable_->setSortingEnabled(false);
+  sums_->setTable(areaTable(*view_->trace(), stats));
+  sumsTable_->horizontalHeader()->setSortIndicator(-1, Qt::DescendingOrder);
+  sumsTable_->setSortingEnabled(true);
+  sumsTable_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+  for (int column = 1; column < 4; ++column) sumsTable_->setColumnWidth(column, 74);
+  Q_EMIT sumsReady();
+}
+
+}  // namespace lacuna::gui

@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractButton>
+#include <QAccessible>
+#include <QApplication>
+#include <QCheckBox>
+#include <QDialog>
+#include <QDir>
+#include <QGroupBox>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPlainTextEdit>
+#include <QRegularExpression>
+#include <QSet>
+#include <QTabBar>
+#include <QTableView>
+#include <QTextDocumentFragment>
+#include <QTranslator>
+
+#include "gui/window_fixture.h"
+#include "lacuna/analyzer/summary.h"
+#include "views/memory_chart.h"
+#include "views/memory_page.h"
+#include "views/sql_page.h"
+#include "views/steps_page.h"
+#include "views/table_page.h"
+#include "views/timeline_page.h"
+
+using namespace lacuna;       // NOLINT
+using namespace lacuna::gui;  // NOLINT
+
+/// A language in which every text begins with a mark.
+class MarkedLanguage : public QTranslator {
+ public:
+  static constexpr QChar kMark = QChar(0x2021);
+  [[nodiscard]] bool isEmpty() const override { return false; }
+  [[nodiscard]] QString translate(const char* /*context*/, const char* text, const char* /*about*/,
+                                  int /*n*/) const override {
+    return kMark + QString::fromUtf8(text);
+  }
+};
+
+/// The window for those who use no mouse, see no picture, or read no English.
+class AccessTest : public QObject {
+  Q_OBJECT
+
+ private:
+  std::unique_ptr<MainWindow> window_;
+  [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
+
+  void show(const char* page) {
+    QVERIFY(window_->showPage(QString::fromLatin1(page)));
+    QTest::qWait(20);  // layouts settle
+    QTRY_VERIFY(!window_->busy());
+  }
+  /// Whether it takes keys or clicks: the menus and the inside of other widgets apart.
+  static bool forPeople(const QWidget& widget) {
+    if (widget.inherits("QTabBar") || widget.inherits("QAbstractItemView")) return widget.focusPolicy() != Qt::NoFocus;
+    if (widget.inherits("QAbstractButton")) return !widget.inherits("QTableCornerButton");
+    return (widget.focusPolicy() & Qt::TabFocus) != 0 && !widget.inherits("QScrollArea") &&
+           !widget.inherits("QMenuBar");
+  }
+  /// Each widget that can be seen and used now.
+  [[nodiscard]] QList<QWidget*> inUse() const {
+    QList<QWidget*> widgets = window_->findChildren<QWidget*>();
+    widgets.removeIf([](const QWidget* widget) {
+      return !widget->isVisible() || !widget->isEnabled() || widget->focusProxy() || !forPeople(*widget);
+    });
+    return widgets;
+  }
+  /// The texts of a widget that people read or hear.
+  static QStringList textsOf(const QWidget& widget) {
+    QStringList texts{widget.toolTip(), widget.accessibleName()};
+    if (const auto* label = qobject_cast<const QLabel*>(&widget)) texts << label->text();
+    if (const auto* button = qobject_cast<const QAbstractButton*>(&widget)) texts << button->text();
+    if (const auto* line = qobject_cast<const QLineEdit*>(&widget)) texts << line->placeholderText();
+    if (const auto* group = qobject_cast<const QGroupBox*>(&widget)) texts << group->title();
+    if (const auto* tabs = qobject_cast<const QTabBar*>(&widget)) {
+      for (int i = 0; i < tabs->count(); ++i) texts << tabs->tabText(i) << tabs->tabToolTip(i);
+    }
+    if (const auto* table = qobject_cast<const QTableView*>(&widget); table && table->model()) {
+      for (int i = 0; i < table->model()->columnCount(); ++i) {
+        texts << table->model()->headerData(i, Qt::Horizontal).toString();
+      }
+    }
+    return texts;
+  }
+  /// The words that are the trace's, or the analyzer's, which speaks English.
+  [[nodiscard]] QSet<QString> givenWords() const {
+    const analyzer::Analysis& analysis = *window_->findings().analysis;
+    std::string said = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
+    for (const analyzer::Finding& finding : analysis.findings) said += ' ' + finding.title + ' ' + finding.advice;
+    for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
+      said += ' ' + std::string(analyzer::causeLabel(static_cast<analyzer::Cause>(i)));
+    }
+    const QStringList words = wordsOf(QString::fromStdString(said)) + wordsOf(window_->sql()->editor()->toPlainText()) +
+                              wordsOf(QDir::currentPath());
+    return {words.begin(), words.end()};
+  }
+  static QStringList wordsOf(const QString& text) {
+    static const QRegularExpression kNoLetters(QStringLiteral("[^A-Za-z]+"));
+    QStringList words = QTextDocumentFragment::fromHtml(text).toPlainText().split(kNoLetters);
+    words.removeIf([](const QString& word) { return word.size() < 3; });
+    return words;
+  }
+  static QString called(const QString& page, const QWidget& widget) {
+    return QStringLiteral("%1: %2 %3")
+        .arg(page, QString::fromLatin1(widget.metaObject()->className()), widget.objectName());
+  }
+
+ private Q_SLOTS:
+  void init() {
+    gui::testing::failOnWarnings();
+    window_ = gui::testing::makeWindow();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(gui::testing::openSample(*window_));
+  }
+  void cleanup() { window_.reset(); }
+
+  void screenReadersWalkTheTracks() {
+    show("timeline");
+    QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());
+    QVERIFY(timeline != nullptr);
+    QCOMPARE(timeline->childCount(), static_cast<int>(view()->rows().size()));
+    const auto& groups = window_->trace()->tracks->groups;
+    view()->reveal({{1, 0}, 0, 0});
+    bool found = false;
+    for (int i = 0; i < timeline->childCount(); ++i) {
+      QAccessibleInterface* row = timeline->child(i);
+      QVERIFY(row->isValid() && !row->text(QAccessible::Name).isEmpty());
+      QCOMPARE(row->parent()->object(), view());
+      QCOMPARE(timeline->indexOfChild(row), i);
+      if (!row->state().selected) continue;
+      found = true;
+      QCOMPARE(row->text(QAccessible::Name), QString::fromStdString(groups[1].tracks[0].label));
+      QVERIFY(row->text(QAccessible::Value).contains(QStringLiteral("500 µs")));
+    }
+    QVERIFY(found);
+  }
+
+  void everythingOnEveryPageHasAName() {
+    QStringList wrong;
+    for (const QString& page : window_->pageNames()) {
+      show(page.toLatin1().constData());
+      for (QWidget* widget : inUse()) {
+        QAccessibleInterface* spoken = QAccessible::queryAccessibleInterface(widget);
+        if (!spoken || spoken->text(QAccessible::Name).trimmed().isEmpty()) {
+          wrong << called(page, *widget) + QStringLiteral(" has no name");
+        }
+      }
+    }
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
+  }
+
+  void tabComesToEverythingOnAPage() {
+    QStringList wrong;
+    for (const QString& page : window_->pageNames()) {
+      show(page.toLatin1().constData());
+      const QList<QWidget*> widgets = inUse();
+      auto* bar = window_->findChild<QTabBar*>(QStringLiteral("pages"));
+      bar->setFocus();
+      QSet<QWidget*> reached;
+      for (qsizetype n = 0; n < 4 * widgets.size(); ++n) {
+        reached.insert(QApplication::focusWidget());
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+        if (bar->hasFocus()) break;
+      }
+      if (!bar->hasFocus()) wrong << page + QStringLiteral(": Tab does not come round");
+      for (QWidget* widget : widgets) {
+        const bool byTab = (widget->focusPolicy() & Qt::TabFocus) != 0;
+        if (byTab && !reached.contains(widget)) wrong << called(page, *widget);
+      }
+    }
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
+  }
+
+  void tabLeavesATable() {
+    show("kernels");
+    QTableView* table = window_->kernels()->table();
+    table->setFocus();
+    table->selectRow(0);
+    QTest::keyClick(table, Qt::Key_Tab);
+    QVERIFY(!table->hasFocus());
+  }
+
+  void commandsAreFoundByName() {
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    auto* input = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(input, QStringLiteral("memory peak"));
+    QTest::keyClick(input, Qt::Key_Return);
+    QTRY_VERIFY(window_->memory()->isVisible());
+    QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
+                 std::optional(window_->findings().analysis->memory.peakAtNs));
+  }
+
+  void whatPagesOfferIsACommandToo() {
+    const bool before = window_->steps()->longestFirst()->isChecked();
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    auto* input = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(input, QStringLiteral("longest first"));
+    QTest::keyClick(input, Qt::Key_Return);
+    QTRY_COMPARE(window_->page(), QStringLiteral("steps"));
+    QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
+    window_->steps()->longestFirst()->setChecked(before);
+  }
+
+  void theKeysFitASmallScreen() {
+    QTest::keyClick(window_.get(), Qt::Key_Question);
+    QDialog* help = nullptr;
+    QTRY_VERIFY((help = window_->findChild<QDialog*>()) != nullptr);
+    QVERIFY(help->sizeHint().height() <= 640);
+    QVERIFY(help->sizeHint().width() <= 1240);
+    help->close();
+  }
+
+  void everyTextCanBeTranslated() {
+    MarkedLanguage marked;
+    QCoreApplication::installTranslator(&marked);
+    window_ = gui::testing::makeWindow();
+    QVERIFY(gui::testing::openSample(*window_));
+    const QSet<QString> given = givenWords();
+    QSet<QString> plain;
+    const auto look = [&](const QString& where, const QStringList& texts) {
+      for (const QString& text : texts) {
+        if (text.contains(MarkedLanguage::kMark)) continue;
+        for (const QString& word : wordsOf(text)) {
+          if (!given.contains(word)) plain.insert(where + QStringLiteral(": ") + text);
+        }
+      }
+    };
+    for (const QString& page : window_->pageNames()) {
+      show(page.toLatin1().constData());
+      for (const QWidget* widget : window_->findChildren<QWidget*>()) {
+        if (widget->isVisible()) look(page, textsOf(*widget));
+      }
+    }
+    for (const QAction* action : window_->findChildren<QAction*>()) look(QStringLiteral("menu"), {action->text()});
+    window_.reset();
+    QCoreApplication::removeTranslator(&marked);
+    QVERIFY2(plain.isEmpty(), qPrintable(plain.values().join(QLatin1Char('\n'))));
+  }
+
+  void everyPageHasAKey() {
+    const QStringList names = window_->pageNames();
+    QCOMPARE(names.size(), 9);
+    for (int i = 0; i < names.size(); ++i) {
+      QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)));
+      QTRY_COMPARE(window_->page(), names[i]);
+    }
+    QTRY_VERIFY(!window_->busy());
+  }
+};
+
+int main(int argc, char** argv) {
+  return lacuna::gui::testing::run<AccessTest>(argc, argv);
+}
+
+#include "access_test.moc"
