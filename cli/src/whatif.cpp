@@ -68,6 +68,9 @@ int run(const Options& options) {
                     "replayed; record the device and the calls (lacuna doctor says what is missing)",
                     options.file));
   }
+  for (const analyzer::Change& change : changes) {
+    if (const auto fits = simulator->check(change); !fits) return printError(fits.error().message);
+  }
   const analyzer::Prediction prediction = simulator->play(changes);
   options.json ? printJson(prediction) : printText(prediction);
   return kOk;

@@ -112,6 +112,14 @@ TEST_F(TraceFiles, AFullDiskIsAnError) {
   EXPECT_THAT(said(), HasSubstr("No space left"));
 }
 
+TEST_F(TraceFiles, AChangeOfKernelsThatAreNotThereIsAnError) {
+  generate();
+  EXPECT_EQ(lacuna("whatif run.lcn 'kernel:*0.5'"), 0) << said();
+  EXPECT_EQ(lacuna("whatif run.lcn 'kernel:gmem*0.5'"), 1);
+  EXPECT_THAT(said(), testing::AllOf(HasSubstr("'gmem'"), HasSubstr("the costliest are: ")));
+  EXPECT_THAT(printed(), IsEmpty());
+}
+
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);

@@ -168,9 +168,13 @@ TEST_F(RunTest, RegionsOfCudaArraysAreMarks) {
   ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
   const std::vector<std::pair<std::string, std::uint64_t>> expected{{"register offset=0,0,0 extent=64,32,1", 0x1000},
                                                                     {"register offset=8,0,0 extent=16,1,1", 0x2000},
+                                                                    {"resize offset=8,0,0 extent=24,1,1", 0x2000},
                                                                     {"unregister offset=0,0,0 extent=64,32,1", 0x1000},
-                                                                    {"unregister offset=8,0,0 extent=16,1,1", 0x2000}};
+                                                                    {"unregister offset=8,0,0 extent=24,1,1", 0x2000}};
   EXPECT_EQ(marksOf(trace(), "memory array"), expected);
+  const auto names = marksOf(trace(), "memory name");
+  EXPECT_EQ(std::count(names.begin(), names.end(), std::pair<std::string, std::uint64_t>("table of sines ", 0x2000)),
+            1);
 }
 
 TEST_F(RunTest, MemoryPermissionsAreMarks) {

@@ -276,19 +276,18 @@ prof::ProcessId processOfRank(const Store& store, std::int32_t rank) {
 
 /// What recording cost a rank is on its devices' books. A rank waits for another, so for what recording cost that one.
 void bandRanks(Analysis& analysis) {
-  std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>> costs;  // of all, of computing
-  for (const DeviceAccount& device : analysis.devices) {
-    costs[device.rank].first += device.bands.totalNs();
-    costs[device.rank].second += device.bands[Cause::Compute];
-  }
+  std::unordered_map<std::int32_t, Ledger> costs;
+  for (const DeviceAccount& device : analysis.devices) costs[device.rank] += device.bands;
   for (RankRow& row : analysis.ranks.rows) {
     std::int64_t others = 0;
     for (const auto& [rank, cost] : costs) {
-      if (rank != row.rank) others = std::max(others, cost.first);
+      if (rank != row.rank) others = std::max(others, cost.totalNs());
     }
+    const Ledger& own = costs[row.rank];
     row.waitRecordingNs = std::min(row.waitNs, others);
-    row.heldUpRecordingNs = std::min(row.heldUpNs, costs[row.rank].first);
-    row.computeRecordingNs = std::min(row.computeNs, costs[row.rank].second);
+    row.transferRecordingNs = std::min(row.transferNs, own[Cause::ExposedCommunication]);
+    row.heldUpRecordingNs = std::min(row.heldUpNs, own.totalNs());
+    row.computeRecordingNs = std::min(row.computeNs, own[Cause::Compute]);
   }
 }
 

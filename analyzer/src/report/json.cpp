@@ -266,6 +266,7 @@ void writeCommunication(JsonWriter& json, const Analysis& analysis) {
         .field("wait_ns", row.waitNs)
         .field("wait_recording_ns", row.waitRecordingNs)
         .field("transfer_ns", row.transferNs)
+        .field("transfer_recording_ns", row.transferRecordingNs)
         .field("last", row.last)
         .field("behind_ns", row.heldUpNs)
         .field("behind_recording_ns", row.heldUpRecordingNs)

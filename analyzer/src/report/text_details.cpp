@@ -72,12 +72,12 @@ void addRanks(const Analysis& analysis, Lines& out) {
       ranks.matched, ranks.rows.size(), ranks.unmatched > 0 ? fmt::format(" ({} calls not)", ranks.unmatched) : "",
       humanShare(ranks.waitShare()), humanShare(ranks.imbalance)));
   for (const RankRow& row : ranks.rows) {
-    out.push_back(
-        fmt::format(" {:>5} {} waits {:>11}{}  transfers {:>11}  last {:>5}×  behind {:>11}{}  computes {:>11}{}",
-                    row.rank, padded(row.device, 8), humanTime(row.waitNs),
-                    inBrackets(humanBand(row.waitRecordingNs, row.waitNs)), humanTime(row.transferNs), row.last,
-                    humanTime(row.heldUpNs), inBrackets(humanBand(row.heldUpRecordingNs, row.heldUpNs)),
-                    humanTime(row.computeNs), inBrackets(humanBand(row.computeRecordingNs, row.computeNs))));
+    out.push_back(fmt::format(
+        " {:>5} {} waits {:>11}{}  transfers {:>11}{}  last {:>5}×  behind {:>11}{}  computes {:>11}{}", row.rank,
+        padded(row.device, 8), humanTime(row.waitNs), inBrackets(humanBand(row.waitRecordingNs, row.waitNs)),
+        humanTime(row.transferNs), inBrackets(humanBand(row.transferRecordingNs, row.transferNs)), row.last,
+        humanTime(row.heldUpNs), inBrackets(humanBand(row.heldUpRecordingNs, row.heldUpNs)), humanTime(row.computeNs),
+        inBrackets(humanBand(row.computeRecordingNs, row.computeNs))));
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 #include <map>
-#include <set>
+#include <memory>
 #include <string>
 
 #include "core/guest.h"
@@ -65,9 +65,9 @@ void freeRegionsOf(std::uint64_t heap) {
   }
 }
 
-/// Regions of arrays: each handle is the address of one of these. Guarded by the registry's lock.
-std::set<const MemoryPiece*>& arrayRegions() {
-  static auto* regions = new std::set<const MemoryPiece*>;
+/// Regions of arrays by their handles, which are the addresses of what is kept. Guarded by the registry's lock.
+auto& arrayRegions() {
+  static auto* regions = new std::map<const void*, std::unique_ptr<MemoryPiece>>;
   return *regions;
 }
 
@@ -78,18 +78,28 @@ void tellArray(nvtxDomainHandle_t domain, const char* what, const MemoryPiece& p
 
 nvtxMemRegionHandle_t enterArray(const MemoryPiece& piece) {
   const RegistryLock lock;
-  auto* kept = new MemoryPiece(piece);
-  arrayRegions().insert(kept);
-  return reinterpret_cast<nvtxMemRegionHandle_t>(kept);
+  auto kept = std::make_unique<MemoryPiece>(piece);
+  MemoryPiece* const handle = kept.get();
+  arrayRegions().emplace(handle, std::move(kept));
+  return reinterpret_cast<nvtxMemRegionHandle_t>(handle);
+}
+
+/// A region is known by its array and where it begins there.
+void resizeArray(nvtxDomainHandle_t domain, const MemoryPiece& piece) {
+  const RegistryLock lock;
+  const auto beginning = [](const MemoryPiece& of) { return of.place.substr(0, of.place.find(' ')); };
+  for (auto& [handle, kept] : arrayRegions()) {
+    if (kept->address == piece.address && beginning(*kept) == beginning(piece)) *kept = piece;
+  }
+  tellArray(domain, "resize", piece);
 }
 
 /// False when it is no region of an array.
 bool leaveArray(nvtxDomainHandle_t domain, const void* handle) {
   const RegistryLock lock;
-  const auto at = arrayRegions().find(static_cast<const MemoryPiece*>(handle));
+  const auto at = arrayRegions().find(handle);
   if (at == arrayRegions().end()) return false;
-  tellArray(domain, "unregister", **at);
-  delete *at;
+  tellArray(domain, "unregister", *at->second);
   arrayRegions().erase(at);
   return true;
 }
@@ -97,8 +107,8 @@ bool leaveArray(nvtxDomainHandle_t domain, const void* handle) {
 /// As a name tells it: the array's handle, or the address.
 std::uint64_t addressOfRegion(const void* handle) {
   const RegistryLock lock;
-  const auto at = arrayRegions().find(static_cast<const MemoryPiece*>(handle));
-  return at != arrayRegions().end() ? (*at)->address : addressOf(handle);
+  const auto at = arrayRegions().find(handle);
+  return at != arrayRegions().end() ? at->second->address : addressOf(handle);
 }
 
 nvtxMemHeapHandle_t NVTX_API heapRegister(nvtxDomainHandle_t, const nvtxMemHeapDesc_t* heap) {
@@ -144,7 +154,7 @@ void NVTX_API regionsResize(nvtxDomainHandle_t domain, const nvtxMemRegionsResiz
   for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
     if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
     if (isArray(batch->regionType)) {
-      tellArray(domain, "resize", piece);
+      resizeArray(domain, piece);
       continue;
     }
     put(prof::MemoryAction::Free, piece.address, 0, 0);

@@ -360,6 +360,30 @@ TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreToldAsRanges) {
   EXPECT_EQ(analysis.communication.collectives[0].recordingNs, 10);
 }
 
+TEST_F(BandsTest, RanksHoldWhatWasRecordedOnTheirDevices) {
+  for (const std::int32_t rank : {0, 1}) {
+    const auto id = static_cast<std::uint32_t>(2 + rank);
+    builder_.append(Process{.id = ProcessId(id), .osPid = id, .rank = rank});
+    builder_.append(Thread{.id = ThreadId(id), .process = ProcessId(id)});
+    builder_.append(Device{.id = DeviceId(id), .kind = DeviceKind::Cpu});
+    builder_.append(Queue{.id = QueueId(id), .device = DeviceId(id), .process = ProcessId(id)});
+    builder_.append(Kernel{.startNs = 1000 + 40 * rank,
+                           .durNs = 300 - 40 * rank,
+                           .queue = QueueId(id),
+                           .device = DeviceId(id),
+                           .name = builder_.intern("ncclDevKernel_AllReduce")});
+  }
+  const Analysis analysis = analysed();
+  ASSERT_EQ(analysis.ranks.rows.size(), 2U);
+  const RankRow& first = analysis.ranks.rows[0];
+  EXPECT_EQ(first.waitNs, 40);
+  EXPECT_EQ(first.waitRecordingNs, 10);
+  EXPECT_EQ(first.transferNs, 260);
+  EXPECT_EQ(first.transferRecordingNs, 10);
+  EXPECT_EQ(first.computeRecordingNs, 0);
+  EXPECT_EQ(analysis.ranks.rows[1].heldUpRecordingNs, 10);
+}
+
 TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
   builder_.append(Device{.id = DeviceId(2), .kind = DeviceKind::Cuda});
   builder_.append(Queue{.id = QueueId(2), .device = DeviceId(2), .process = ProcessId(1)});

@@ -256,6 +256,20 @@ TEST(WhatIf, ADrawnStepIsTheTypicalOne) {
   EXPECT_LE(host, after.durNs);
 }
 
+TEST(WhatIf, KernelsThatTheRunHasNotAreAnErrorThatNamesThoseItHas) {
+  const auto analysis = analyse(test::makeRun({}));
+  ASSERT_TRUE(analysis);
+  const auto simulator = Simulator::create(*analysis);
+  ASSERT_TRUE(simulator);
+  for (const char* text : {"kernel:BLOCK*kernel*0.5", "kernel*0.5", "host*0.5", "copy*0.5", "sync=off"}) {
+    EXPECT_TRUE(simulator->check(*parseChange(text))) << text;
+  }
+  const auto typo = simulator->check(*parseChange("kernel:blcok*0.5"));
+  ASSERT_FALSE(typo);
+  EXPECT_THAT(typo.error().message, testing::AllOf(testing::HasSubstr("'kernel:blcok*0.5'"),
+                                                   testing::HasSubstr("'blcok'"), testing::HasSubstr("block")));
+}
+
 TEST(WhatIf, BadChangesAreNamed) {
   for (const char* text :
        {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x", "sky*0.5", "amp="}) {

@@ -34,9 +34,10 @@ struct RankRow {
   std::uint64_t last = 0;         ///< how often it entered last
   std::int64_t heldUpNs = 0;      ///< by how much it then came behind the middle rank
   std::int64_t computeNs = 0;     ///< of its device, in the window
-  /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to heldUpNs and
-  /// computeNs by what it cost this one.
+  /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to the others by
+  /// what it cost this one.
   std::int64_t waitRecordingNs = 0;
+  std::int64_t transferRecordingNs = 0;
   std::int64_t heldUpRecordingNs = 0;
   std::int64_t computeRecordingNs = 0;
 };

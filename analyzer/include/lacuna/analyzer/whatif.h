@@ -86,6 +86,8 @@ class Simulator {
   ~Simulator();
   Simulator(Simulator&&) noexcept;
 
+  /// An error, with the costliest kernels, where a change names kernels of which the run has none.
+  [[nodiscard]] prof::Status check(const Change& change) const;
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
   [[nodiscard]] Prediction play(std::string_view change) const;
   [[nodiscard]] DrawnStep draw(std::span<const Change> changes) const;
