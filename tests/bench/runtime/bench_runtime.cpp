@@ -76,30 +76,45 @@ struct Ratio {
   double halfWidth;  ///< of the interval that holds the true median with 95 %
 };
 
-Ratio ratioOf(std::vector<double> ratios) {
-  std::sort(ratios.begin(), ratios.end());
-  const auto count = static_cast<double>(ratios.size());
-  const auto at = [&](double rank) { return ratios[static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1))]; };
-  const double reach = 0.98 * std::sqrt(count);
-  return {at(count / 2), (at(std::ceil(count / 2 + reach)) - at(std::floor(count / 2 - reach) - 1)) / 2};
+/// What each round came to. A process keeps what its addresses and the places of its threads cost it, so rounds differ
+/// by more than their steps do, and the interval is that of rounds.
+Ratio ratioOf(const std::vector<std::vector<double>>& rounds) {
+  std::vector<double> all, medians;
+  for (const std::vector<double>& round : rounds) {
+    all.insert(all.end(), round.begin(), round.end());
+    medians.push_back(median(round));
+  }
+  const auto count = static_cast<double>(medians.size());
+  double mean = 0, squares = 0;
+  for (const double one : medians) mean += one / count;
+  for (const double one : medians) squares += (one - mean) * (one - mean);
+  return {median(std::move(all)), 2 * std::sqrt(squares / (count - 1) / count)};
 }
 
-/// What recording adds to a step. Plain and profiled steps in the order A B B A, so that a machine that grows faster or
-/// slower favours neither; each step next to its neighbour alone, because slow spells are short; with nobody else in
-/// turn, whose threads would still spin when the next one begins.
-Ratio addedToStep(Process& plain, Process& profiled, const std::string& step, double seconds) {
+constexpr int kRounds = 12;
+
+/// What recording adds to a step, in rounds with processes of their own. In each, plain and profiled steps in the order
+/// A B B A, so that a machine that grows faster or slower favours neither; each step next to its neighbour alone,
+/// because slow spells are short; with nobody else in turn, whose threads would still spin when the next one begins.
+Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vector<std::string>& profiledCommand,
+                  const std::string& step, double seconds) {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  std::vector<double> ratios;
-  plain.ask(step, 1);
-  profiled.ask(step, 1);
-  while (ratios.size() < 8 || Clock::now() < end) {
-    const double before = plain.ask(step, 1);
-    ratios.push_back(profiled.ask(step, 1) / before);
-    const double with = profiled.ask(step, 1);
-    ratios.push_back(with / plain.ask(step, 1));
+  std::vector<std::vector<double>> rounds(kRounds);
+  for (std::vector<double>& ratios : rounds) {
+    Process plain(plainCommand), profiled(profiledCommand);
+    for (int warmUp = 0; warmUp < 2; ++warmUp) {
+      plain.ask(step, 1);
+      profiled.ask(step, 1);
+    }
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds / kRounds);
+    while (ratios.size() < 6 || Clock::now() < end) {
+      const double before = plain.ask(step, 1);
+      ratios.push_back(profiled.ask(step, 1) / before);
+      const double with = profiled.ask(step, 1);
+      ratios.push_back(with / plain.ask(step, 1));
+    }
   }
-  return ratioOf(std::move(ratios));
+  return ratioOf(rounds);
 }
 
 void dispatch(Sides& sides) {
@@ -118,7 +133,7 @@ void dispatch(Sides& sides) {
   if (sides.profiled) print("runtime.hook_ns_per_op", hook, "ns");
 }
 
-void models(Sides& sides) {
+void models(Sides& sides, const std::vector<std::string>& plain, const std::vector<std::string>& profiled) {
   const std::array<std::pair<std::string, int>, 3> networks{{{"mlp", 40}, {"transformer", 1}, {"resnet18", 1}}};
   double worst = 0;
   for (const auto& [name, count] : networks) {
@@ -129,13 +144,13 @@ void models(Sides& sides) {
       print("runtime." + name + "_libtorch_step_ms", times.torch / 1e6, "ms");
       print("runtime." + name + "_over_libtorch", times.own / times.torch, "ratio");
     }
-    if (!sides.profiled || name == "mlp") continue;
-    const Ratio ratio = addedToStep(sides.own, *sides.profiled, step, name == "resnet18" ? 40 : 24);
+    if (profiled.empty() || name == "mlp") continue;
+    const Ratio ratio = addedToStep(plain, profiled, step, name == "resnet18" ? 90 : 45);
     print("runtime." + name + "_profiled_step_over_plain", ratio.median, "ratio");
     print("runtime." + name + "_profiled_step_uncertainty", ratio.halfWidth, "ratio");
     worst = std::max(worst, ratio.median);
   }
-  if (sides.profiled) print("runtime.profiled_step_over_plain", worst, "ratio");
+  if (!profiled.empty()) print("runtime.profiled_step_over_plain", worst, "ratio");
 }
 
 int usage(int code) {
@@ -166,15 +181,19 @@ int main(int argc, char** argv) {
   // All sides compute with the same number of threads.
   ::setenv("OMP_NUM_THREADS", std::to_string(std::thread::hardware_concurrency()).c_str(), 0);
   const std::filesystem::path bin = LACUNA_BIN_DIR;
-  const std::string server = bin / "runtime_server";
   const bench::TempFolder folder;
-  Sides sides{Process({server}), {}, {}};
+  const std::vector<std::string> plain{bin / "runtime_server"};
+  std::vector<std::string> profiled;
   if (exists(bin / "lacuna")) {
-    sides.profiled.emplace(
-        std::vector<std::string>{bin / "lacuna", "run", "-q", "-o", folder.path() / "bench.lcn", "--", server});
+    profiled = {bin / "lacuna", "run", "-q", "-o", folder.path() / "bench.lcn", "--", plain[0]};
   }
+  Sides sides{Process(plain), {}, {}};
   if (exists(bin / "torch_server")) sides.torch.emplace(std::vector<std::string>{bin / "torch_server"});
-  if (part != "models") dispatch(sides);
-  if (part != "dispatch") models(sides);
+  if (part != "models") {
+    if (!profiled.empty()) sides.profiled.emplace(profiled);
+    dispatch(sides);
+    sides.profiled.reset();
+  }
+  if (part != "dispatch") models(sides, plain, profiled);
   return 0;
 }
