@@ -308,7 +308,8 @@ class Loader:
     def wait(self, iterator, original_next):
         voice = self.voice
         number = getattr(iterator, "_lacuna_loader", 0)
-        if not self.used_up(iterator):
+        # Without gradients it is a validation, whose batches are no part of the training step that follows.
+        if self.torch.is_grad_enabled() and not self.used_up(iterator):
             self.steps.begin()
         self.say_depth(iterator, number)
         self.batch = iterator._lacuna_batch

@@ -21,8 +21,10 @@
 
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/summary.h"
+#include "views/charts.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
+#include "views/overview_page.h"
 #include "views/sql_page.h"
 #include "views/steps_page.h"
 #include "views/table_page.h"
@@ -174,6 +176,24 @@ class AccessTest : public QObject {
       }
     }
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
+  }
+
+  void theOverviewsStepsAreWalkedByKeys() {
+    show("overview");
+    const QList<QWidget*> widgets = window_->overview()->findChildren<QWidget*>();
+    const auto chart =
+        std::find_if(widgets.begin(), widgets.end(), [](QWidget* w) { return dynamic_cast<StepChart*>(w) != nullptr; });
+    QVERIFY(chart != widgets.end());
+    (*chart)->setFocus(Qt::TabFocusReason);
+    QTest::keyClick(*chart, Qt::Key_Right);
+    QTest::keyClick(*chart, Qt::Key_Right);
+    QTest::keyClick(*chart, Qt::Key_Left);
+    const analyzer::Step& second = window_->findings().analysis->steps.all[1];
+    QVERIFY((*chart)->accessibleDescription().startsWith(QString::fromStdString(second.name)));
+    QTest::keyClick(*chart, Qt::Key_Return);
+    QTRY_COMPARE(window_->page(), QStringLiteral("timeline"));
+    QCOMPARE(view()->highlights().size(), std::size_t{1});
+    QCOMPARE(view()->highlights()[0].startNs, second.startNs);
   }
 
   void tabLeavesATable() {

@@ -3,6 +3,7 @@
 #include "views/charts.h"
 
 #include <QHelpEvent>
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
@@ -172,11 +173,13 @@ StepChart::StepChart(QWidget* parent) : QWidget(parent) {
   setMinimumHeight(180);
   setMouseTracking(true);
   setCursor(Qt::PointingHandCursor);
+  setFocusPolicy(Qt::TabFocus);
   setAccessibleName(tr("Time of each step"));
 }
 
 void StepChart::setSteps(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
   analysis_ = std::move(analysis);
+  hovered_ = -1;
   dark_ = dark;
   update();
 }
@@ -257,19 +260,59 @@ void StepChart::mouseReleaseEvent(QMouseEvent* event) {
   if (step >= 0 && clicked) clicked(static_cast<std::size_t>(step));
 }
 
+void StepChart::keyPressEvent(QKeyEvent* event) {
+  const int last = analysis_ ? static_cast<int>(analysis_->steps.all.size()) - 1 : -1;
+  const int key = event->key();
+  if (last < 0) return QWidget::keyPressEvent(event);
+  if (key == Qt::Key_Left || key == Qt::Key_Right) {
+    return goTo(static_cast<std::size_t>(std::clamp(hovered_ + (key == Qt::Key_Left ? -1 : 1), 0, last)));
+  }
+  if (key == Qt::Key_Home || key == Qt::Key_End) return goTo(static_cast<std::size_t>(key == Qt::Key_Home ? 0 : last));
+  if ((key == Qt::Key_Return || key == Qt::Key_Enter) && hovered_ >= 0 && clicked) {
+    return clicked(static_cast<std::size_t>(hovered_));
+  }
+  QWidget::keyPressEvent(event);
+}
+
+void StepChart::focusInEvent(QFocusEvent* event) {
+  QWidget::focusInEvent(event);
+  if (analysis_ && !analysis_->steps.all.empty()) goTo(0);  // or nobody would see where the keys go
+}
+
+void StepChart::focusOutEvent(QFocusEvent* event) {
+  hovered_ = -1;
+  QToolTip::hideText();
+  update();
+  QWidget::focusOutEvent(event);
+}
+
+void StepChart::goTo(std::size_t step) {
+  hovered_ = static_cast<int>(step);
+  const QString about = describe(step);
+  setAccessibleDescription(about);
+  const QRect area = plot();
+  const double share = (static_cast<double>(step) + 0.5) / static_cast<double>(analysis_->steps.all.size());
+  QToolTip::showText(mapToGlobal(QPoint(area.x() + static_cast<int>(share * area.width()), area.top())), about, this);
+  update();
+}
+
+QString StepChart::describe(std::size_t step) const {
+  const analyzer::Step& one = analysis_->steps.all[step];
+  QString about = tr("%1: %2").arg(words(one.name), durationWords(one.durNs()));
+  const std::int64_t recordingNs = analysis_->stepBandNs(step);
+  if (const QString band = bandWords(recordingNs, one.durNs()); !band.isEmpty()) {
+    about += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);
+  }
+  if (one.warmUp) about += tr(" (warm-up)");
+  return about;
+}
+
 bool StepChart::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   auto* help = static_cast<QHelpEvent*>(event);
-  const int at = stepAt(help->pos().x());
-  if (at < 0) return true;
-  const auto& step = analysis_->steps.all[static_cast<std::size_t>(at)];
-  QString tip = tr("%1: %2").arg(words(step.name), durationWords(step.durNs()));
-  const std::int64_t recordingNs = analysis_->stepBandNs(static_cast<std::size_t>(at));
-  if (const QString band = bandWords(recordingNs, step.durNs()); !band.isEmpty()) {
-    tip += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);
+  if (const int at = stepAt(help->pos().x()); at >= 0) {
+    QToolTip::showText(help->globalPos(), describe(static_cast<std::size_t>(at)), this);
   }
-  if (step.warmUp) tip += tr(" (warm-up)");
-  QToolTip::showText(help->globalPos(), tip, this);
   return true;
 }
 

@@ -45,7 +45,8 @@ std::int64_t stepScale(const analyzer::Steps& steps);
 /// The next number at or above v that is round, and round when divided by four.
 double roundUp(double v);
 
-/// A column for each step, as high as the step is long, coloured by the device's ledger. A click names the step.
+/// A column for each step, as high as the step is long, coloured by the device's ledger. A click names the step, and so
+/// does Enter on the one that the arrows went to.
 class StepChart : public QWidget {
  public:
   explicit StepChart(QWidget* parent = nullptr);
@@ -57,10 +58,15 @@ class StepChart : public QWidget {
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
   [[nodiscard]] int stepAt(double x) const;
+  [[nodiscard]] QString describe(std::size_t step) const;
+  void goTo(std::size_t step);
   [[nodiscard]] QRect plot() const;
   std::shared_ptr<const analyzer::Analysis> analysis_;
   bool dark_ = true;

@@ -36,16 +36,24 @@ class TorchRun(unittest.TestCase):
     def counts(self, category):
         return dict(self.query(f"select name, count(*) from range where category = '{category}' group by name"))
 
-    def train(self, workers, method, **variables):
-        return self.record(os.path.join(HERE, "train.py"), str(workers), method, **variables)
+    def train(self, workers, method, *more, **variables):
+        return self.record(os.path.join(HERE, "train.py"), str(workers), method, *more, **variables)
+
+    def phases_inside_steps(self):
+        return self.query("select count(*) from range s join range p on p.thread = s.thread and p.startNs >= s.startNs and "
+                          "p.startNs + p.durNs <= s.startNs + s.durNs where s.name = 'step' and p.category = 'phase'")[0][0]
 
     def test_steps_have_their_phases(self):
         self.assertEqual(self.train(0, "fork").stdout, "saw [0, 1, 4]\n")
         self.assertEqual(self.counts("step"), {"step": 3})
         self.assertEqual(self.counts("phase"), {"load": 4, "forward": 3, "backward": 3, "optimizer": 3})
-        inside = self.query("select count(*) from range s join range p on p.thread = s.thread and p.startNs >= s.startNs and "
-                            "p.startNs + p.durNs <= s.startNs + s.durNs where s.name = 'step' and p.category = 'phase'")
-        self.assertEqual(inside, [(12,)])
+        self.assertEqual(self.phases_inside_steps(), 12)
+
+    def test_a_validation_is_no_part_of_the_next_step(self):
+        self.train(0, "fork", "validate")
+        self.assertEqual(self.counts("step"), {"step": 3})
+        self.assertEqual(self.counts("phase"), {"load": 7, "forward": 3, "backward": 3, "optimizer": 3})
+        self.assertEqual(self.phases_inside_steps(), 12)
 
     def test_modules_are_named_by_their_path(self):
         self.train(0, "fork")

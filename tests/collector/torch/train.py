@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD."""
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate]."""
 
 import sys
 
@@ -29,9 +29,13 @@ class Net(torch.nn.Module):
         return self.first(x)
 
 
-def main(workers, method):
+def main(workers, method, validates):
     net, optimizer = Net(), torch.optim.Optimizer()
     seen = []
+    if validates:
+        with torch.no_grad():
+            for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
+                net(batch)
     for batch in DataLoader(Squares(), batches=3, num_workers=workers, context=method):
         seen += batch
         net(batch).neg().backward()
@@ -43,4 +47,4 @@ def main(workers, method):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"])
