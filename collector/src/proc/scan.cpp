@@ -45,13 +45,15 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
     if (adopted != root_) lookAtProcess(adopted, 0, nowNs, into);
   }
+  // What has ended may have done so, and may have sampled itself, since the look began.
+  const prof::TimeNs endNs = std::max(nowNs, collector::nowNs());
   for (auto at = threads_.begin(); at != threads_.end();) {
     if (at->second.there) {
       ++at;
       continue;
     }
-    into.push_back(recordOf(Kind::Exit, at->second.pid, at->first, nowNs));
-    if (at->first == at->second.pid) goneNs_[at->first] = nowNs;
+    into.push_back(recordOf(Kind::Exit, at->second.pid, at->first, endNs));
+    if (at->first == at->second.pid) goneNs_[at->first] = endNs;
     at = threads_.erase(at);
   }
 }

@@ -103,6 +103,21 @@ TEST(Scan, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
   EXPECT_EQ(beginningsIn(records).size(), 3u);
 }
 
+TEST(Scan, EndsNobodyBeforeItsLastSample) {
+  const Family family;
+  ASSERT_GT(family.child(), 0u);
+  Scan scan(family.parent(), true);
+  std::vector<PerfRecord> records;
+  scan.look(nowNs(), true, records);
+  const prof::TimeNs begunNs = nowNs();  // of a look that takes its time
+  family.endChild();
+  const prof::TimeNs lastNs = nowNs();
+  scan.look(begunNs, true, records);
+  EXPECT_EQ(records.back().kind, PerfRecord::Kind::Exit);
+  EXPECT_EQ(records.back().pid, family.child());
+  EXPECT_GE(records.back().timeNs, lastNs);
+}
+
 TEST(Scan, LeavesOutWhatIsNotOfTheProgram) {
   const Family family;
   ASSERT_GT(family.child(), 0u);
