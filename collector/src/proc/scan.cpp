@@ -78,14 +78,10 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
   thread.there = true;
   if (fresh) begin(thread, pid, tid, parent, startOf(stat, pid, tid, nowNs), into);
   std::string name = nameOf(pid, tid);
-  if (name != thread.name) {
+  if (!name.empty() && name != thread.name) {  // empty: it has just ended
     into.push_back(recordOf(Kind::Comm, pid, tid, nowNs));
     into.back().text = name;
-    if (pid == tid) {
-      std::string program = programOf(pid);
-      into.back().exec = program != thread.program;
-      thread.program = std::move(program);
-    }
+    into.back().exec = pid == tid && runsAnother(pid, thread);
     thread.name = std::move(name);
   }
   Schedule schedule;
@@ -101,6 +97,15 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
   into.push_back(recordOf(Kind::Switch, pid, tid, nowNs));
   into.back().out = stat.state != 'R';
   into.back().cpu = stat.cpu;
+}
+
+/// Whether a process runs another program than it did, which `thread` knows from here on. Where /proc no longer says,
+/// for it is ending, it does not.
+bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
+  std::string program = programOf(pid);
+  if (program.empty() || program == thread.program) return false;
+  thread.program = std::move(program);
+  return true;
 }
 
 void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
@@ -146,15 +151,14 @@ void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name
   const auto [at, fresh] = threads_.try_emplace(pid);
   Thread& thread = at->second;
   thread.there = true;
-  std::string program = programOf(pid);
   if (fresh) begin(thread, pid, pid, parent, startNs, into);
-  if (fresh || name != thread.name || program != thread.program) {
+  const bool another = runsAnother(pid, thread);
+  if (fresh || another || name != thread.name) {
     into.push_back(recordOf(Kind::Comm, pid, pid, std::max(startNs, thread.startNs)));
     into.back().text = name;
-    into.back().exec = program != thread.program;
+    into.back().exec = another;
   }
   thread.name = name;
-  thread.program = std::move(program);
 }
 
 std::uint64_t Scan::account(std::uint32_t pid, std::uint32_t tid, std::uint64_t cpuNs) {

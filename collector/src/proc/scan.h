@@ -52,6 +52,7 @@ class Scan {
   void lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
                     std::vector<sampler::PerfRecord>& into);
 
+  static bool runsAnother(std::uint32_t pid, Thread& thread);
   [[nodiscard]] prof::TimeNs startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const;
 
   std::uint32_t root_;

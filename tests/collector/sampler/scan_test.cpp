@@ -118,6 +118,18 @@ TEST(Scan, EndsNobodyBeforeItsLastSample) {
   EXPECT_GE(records.back().timeNs, lastNs);
 }
 
+TEST(Scan, AnEndingProcessRunsNoOtherProgram) {
+  const Family family;
+  ASSERT_GT(family.child(), 0u);
+  Scan scan(family.parent(), true);
+  std::vector<PerfRecord> records;
+  scan.look(nowNs(), true, records);
+  family.endChild();  // nobody can read its program any more
+  records.clear();
+  scan.meet(family.child(), family.parent(), "child", nowNs(), records);
+  for (const PerfRecord& record : records) EXPECT_FALSE(record.exec);
+}
+
 TEST(Scan, LeavesOutWhatIsNotOfTheProgram) {
   const Family family;
   ASSERT_GT(family.child(), 0u);
