@@ -255,6 +255,33 @@ static void deferred(nvtxDomainHandle_t domain) {
   nvtxCounterBatchSubmit(domain, &samples);
 }
 
+static void nameRegion(nvtxDomainHandle_t domain, uint32_t refType, nvtxMemRegionRef_t region, const char* text) {
+  nvtxMemRegionNameDesc_t name = {0};
+  name.regionRefType = refType;
+  name.nameType = NVTX_MESSAGE_TYPE_ASCII;
+  name.region = region;
+  name.name.ascii = text;
+  nvtxMemRegionsNameBatch_t names = {0};
+  names.extCompatID = NVTX_EXT_COMPATID_MEM;
+  names.structSize = sizeof names;
+  names.regionCount = 1;
+  names.regionElementSize = sizeof name;
+  names.regionElements = &name;
+  nvtxMemRegionsName(domain, &names);
+}
+
+static void unregisterRegions(nvtxDomainHandle_t domain, uint32_t refType, const nvtxMemRegionRef_t* regions,
+                              size_t count) {
+  nvtxMemRegionsUnregisterBatch_t ended = {0};
+  ended.extCompatID = NVTX_EXT_COMPATID_MEM;
+  ended.structSize = sizeof ended;
+  ended.refType = refType;
+  ended.refCount = count;
+  ended.refElementSize = sizeof regions[0];
+  ended.refElements = regions;
+  nvtxMemRegionsUnregister(domain, &ended);
+}
+
 static void memory(nvtxDomainHandle_t domain, char* room) {
   nvtxMemVirtualRangeDesc_t whole = {4096, room};
   nvtxMemHeapDesc_t heap = {0};
@@ -281,18 +308,8 @@ static void memory(nvtxDomainHandle_t domain, char* room) {
   batch.regionHandleElementsOut = handles;
   nvtxMemRegionsRegister(domain, &batch);
 
-  nvtxMemRegionNameDesc_t name = {0};
-  name.regionRefType = NVTX_MEM_REGION_REF_TYPE_POINTER;
-  name.nameType = NVTX_MESSAGE_TYPE_ASCII;
-  name.region.pointer = room;
-  name.name.ascii = "weights";
-  nvtxMemRegionsNameBatch_t names = {0};
-  names.extCompatID = NVTX_EXT_COMPATID_MEM;
-  names.structSize = sizeof names;
-  names.regionCount = 1;
-  names.regionElementSize = sizeof name;
-  names.regionElements = &name;
-  nvtxMemRegionsName(domain, &names);
+  const nvtxMemRegionRef_t first = {.pointer = room};
+  nameRegion(domain, NVTX_MEM_REGION_REF_TYPE_POINTER, first, "weights");
 
   const nvtxMemPermissionsHandle_t mine =
       nvtxMemPermissionsCreate(domain, NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE);
@@ -320,14 +337,7 @@ static void memory(nvtxDomainHandle_t domain, char* room) {
   nvtxMemRegionRef_t gone[2];
   gone[0].pointer = room;
   gone[1].handle = handles[1];
-  nvtxMemRegionsUnregisterBatch_t ended = {0};
-  ended.extCompatID = NVTX_EXT_COMPATID_MEM;
-  ended.structSize = sizeof ended;
-  ended.refType = NVTX_MEM_REGION_REF_TYPE_POINTER;
-  ended.refCount = 2;
-  ended.refElementSize = sizeof gone[0];
-  ended.refElements = gone;
-  nvtxMemRegionsUnregister(domain, &ended);
+  unregisterRegions(domain, NVTX_MEM_REGION_REF_TYPE_POINTER, gone, 2);
   nvtxMemRegionsRegister(domain, &batch);
   nvtxMemHeapReset(domain, pool);
   nvtxMemHeapUnregister(domain, pool);
@@ -375,18 +385,8 @@ static void cudaArrays(nvtxDomainHandle_t domain) {
   initialized.regionDescElementSize = sizeof ranges[0];
   initialized.regionDescElements = &ranges[1];
   nvtxMemCudaMarkInitialized(domain, NULL, 0, &initialized);
-  nvtxMemRegionNameDesc_t name = {0};
-  name.regionRefType = NVTX_MEM_REGION_REF_TYPE_HANDLE;
-  name.nameType = NVTX_MESSAGE_TYPE_ASCII;
-  name.region.handle = handles[1];
-  name.name.ascii = "table of sines";
-  nvtxMemRegionsNameBatch_t names = {0};
-  names.extCompatID = NVTX_EXT_COMPATID_MEM;
-  names.structSize = sizeof names;
-  names.regionCount = 1;
-  names.regionElementSize = sizeof name;
-  names.regionElements = &name;
-  nvtxMemRegionsName(domain, &names);
+  const nvtxMemRegionRef_t second = {.handle = handles[1]};
+  nameRegion(domain, NVTX_MEM_REGION_REF_TYPE_HANDLE, second, "table of sines");
   nvtxMemCudaArrayRangeDesc_t longer = ranges[1];
   longer.extent[0] = 24;
   nvtxMemRegionsResizeBatch_t resized = {0};
@@ -400,14 +400,7 @@ static void cudaArrays(nvtxDomainHandle_t domain) {
   nvtxMemRegionRef_t gone[2];
   gone[0].handle = handles[0];
   gone[1].handle = handles[1];
-  nvtxMemRegionsUnregisterBatch_t ended = {0};
-  ended.extCompatID = NVTX_EXT_COMPATID_MEM;
-  ended.structSize = sizeof ended;
-  ended.refType = NVTX_MEM_REGION_REF_TYPE_HANDLE;
-  ended.refCount = 2;
-  ended.refElementSize = sizeof gone[0];
-  ended.refElements = gone;
-  nvtxMemRegionsUnregister(domain, &ended);
+  unregisterRegions(domain, NVTX_MEM_REGION_REF_TYPE_HANDLE, gone, 2);
 }
 
 int main(void) {

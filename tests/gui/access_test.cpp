@@ -52,10 +52,15 @@ class AccessTest : public QObject {
   std::unique_ptr<MainWindow> window_;
   [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
 
-  void show(const char* page) {
-    QVERIFY(window_->showPage(QString::fromLatin1(page)));
-    QTest::qWait(20);  // layouts settle
-    QTRY_VERIFY(!window_->busy());
+  void show(const char* page) { QVERIFY(gui::testing::showSettled(*window_, page)); }
+  /// Types the words into the command palette and takes what it finds first.
+  void command(const char* words) {
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    auto* input = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(input, QString::fromLatin1(words));
+    QTest::keyClick(input, Qt::Key_Return);
   }
   /// Whether it takes keys or clicks: the menus and the inside of other widgets apart.
   static bool forPeople(const QWidget& widget) {
@@ -206,12 +211,7 @@ class AccessTest : public QObject {
   }
 
   void commandsAreFoundByName() {
-    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
-    QWidget* palette = QApplication::activePopupWidget();
-    QVERIFY(palette != nullptr);
-    auto* input = palette->findChild<QLineEdit*>();
-    QTest::keyClicks(input, QStringLiteral("memory peak"));
-    QTest::keyClick(input, Qt::Key_Return);
+    command("memory peak");
     QTRY_VERIFY(window_->memory()->isVisible());
     QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
                  std::optional(window_->findings().analysis->memory.peakAtNs));
@@ -219,12 +219,7 @@ class AccessTest : public QObject {
 
   void whatPagesOfferIsACommandToo() {
     const bool before = window_->steps()->longestFirst()->isChecked();
-    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
-    QWidget* palette = QApplication::activePopupWidget();
-    QVERIFY(palette != nullptr);
-    auto* input = palette->findChild<QLineEdit*>();
-    QTest::keyClicks(input, QStringLiteral("longest first"));
-    QTest::keyClick(input, Qt::Key_Return);
+    command("longest first");
     QTRY_COMPARE(window_->page(), QStringLiteral("steps"));
     QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
     window_->steps()->longestFirst()->setChecked(before);

@@ -48,11 +48,7 @@ class PagesTest : public QObject {
   QTemporaryDir folder_;
   [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
 
-  void show(const char* page) {
-    QVERIFY(window_->showPage(QString::fromLatin1(page)));
-    QTest::qWait(20);  // layouts settle
-    QTRY_VERIFY(!window_->busy());
-  }
+  void show(const char* page) { QVERIFY(gui::testing::showSettled(*window_, page)); }
   QString saved(const std::shared_ptr<const analyzer::Store>& store, const char* name) {
     const QString path = folder_.filePath(QString::fromLatin1(name));
     return analyzer::exportTrace(*store, path.toStdString(), analyzer::Format::Lcn) ? path : QString();

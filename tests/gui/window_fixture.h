@@ -24,6 +24,13 @@ inline std::unique_ptr<MainWindow> makeWindow() {
   return window;
 }
 
+/// Shows a page and waits until nothing is being worked out for it.
+inline bool showSettled(MainWindow& window, const char* page) {
+  if (!window.showPage(QString::fromLatin1(page))) return false;
+  QTest::qWait(20);  // layouts settle
+  return QTest::qWaitFor([&] { return !window.busy(); });
+}
+
 /// Opens a file and waits until nothing is being worked out; false when it could not be opened.
 inline bool openAnalysed(MainWindow& window, const QString& path) {
   QSignalSpy analysed(&window, &MainWindow::analysisShown);

@@ -18,6 +18,9 @@ double ratio(double part, double whole) {
 std::string inBrackets(std::string_view band) {
   return band.empty() ? "" : fmt::format(" ({})", band);
 }
+std::string bandInBrackets(std::int64_t bandNs, std::int64_t ns) {
+  return inBrackets(humanBand(bandNs, ns));
+}
 
 /// "12.3 TFLOP/s", "456 GB/s"
 std::string rate(double perSecond, std::string_view unit) {
@@ -74,10 +77,10 @@ void addRanks(const Analysis& analysis, Lines& out) {
   for (const RankRow& row : ranks.rows) {
     out.push_back(fmt::format(
         " {:>5} {} waits {:>11}{}  transfers {:>11}{}  last {:>5}×  behind {:>11}{}  computes {:>11}{}", row.rank,
-        padded(row.device, 8), humanTime(row.waitNs), inBrackets(humanBand(row.waitRecordingNs, row.waitNs)),
-        humanTime(row.transferNs), inBrackets(humanBand(row.transferRecordingNs, row.transferNs)), row.last,
-        humanTime(row.heldUpNs), inBrackets(humanBand(row.heldUpRecordingNs, row.heldUpNs)), humanTime(row.computeNs),
-        inBrackets(humanBand(row.computeRecordingNs, row.computeNs))));
+        padded(row.device, 8), humanTime(row.waitNs), bandInBrackets(row.waitRecordingNs, row.waitNs),
+        humanTime(row.transferNs), bandInBrackets(row.transferRecordingNs, row.transferNs), row.last,
+        humanTime(row.heldUpNs), bandInBrackets(row.heldUpRecordingNs, row.heldUpNs), humanTime(row.computeNs),
+        bandInBrackets(row.computeRecordingNs, row.computeNs)));
   }
 }
 
@@ -159,12 +162,12 @@ Lines launchLines(const Analysis& analysis) {
   return {
       fmt::format(" {} launches, {} a step; call {}{} (median), from its end to the start {}{}", stats.launches,
                   stats.launches / static_cast<std::uint64_t>(analysis.stepCount()), humanTime(stats.medianCallNs),
-                  inBrackets(humanBand(stats.callRecordingNs, stats.medianCallNs)), humanTime(stats.medianDelayNs),
-                  inBrackets(humanBand(stats.delayRecordingNs, stats.medianDelayNs))),
+                  bandInBrackets(stats.callRecordingNs, stats.medianCallNs), humanTime(stats.medianDelayNs),
+                  bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
       fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
       fmt::format(" launch-bound: the device waits {} a step{} for launches ({} of it)", humanTime(step[Cause::Launch]),
-                  inBrackets(humanBand(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch])),
+                  bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
                   humanShare(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
 }
 
@@ -195,7 +198,7 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
   Lines out;
   if (comm.totalNs == 0) return out;
   out.push_back(fmt::format(" {} in all{}, {} of it exposed", humanTime(comm.totalNs),
-                            inBrackets(humanBand(comm.recordingNs, comm.totalNs)),
+                            bandInBrackets(comm.recordingNs, comm.totalNs),
                             humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
   const int nameWidth = std::max(10, width - 58);
   for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
@@ -205,7 +208,7 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
     const std::string speed = row.bytes == 0 ? "" : rate(ratio(double(row.bytes) * 1e9, double(row.totalNs)), "B/s");
     out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} exposed {:>12}{}", padded(name, nameWidth), row.count,
                               humanTime(row.totalNs), humanTime(row.exposedNs), speed,
-                              inBrackets(humanBand(row.recordingNs, row.totalNs))));
+                              bandInBrackets(row.recordingNs, row.totalNs)));
   }
   addRanks(analysis, out);
   return out;
@@ -219,7 +222,7 @@ Lines copyLines(const Analysis& analysis) {
     const std::string speed = row.ns <= 0 ? "" : rate(double(row.bytes) * 1e9 / double(row.ns), "B/s");
     out.push_back(fmt::format(" {} {:>8} {:>11} {:>11} {:>12}{}", padded(copyKindName(i), 18), row.count,
                               humanBytes(row.bytes), humanTime(row.ns), speed,
-                              inBrackets(humanBand(row.recordingNs, row.ns))));
+                              bandInBrackets(row.recordingNs, row.ns)));
   }
   if (analysis.copies.pageableCount > 0)
     out.push_back(fmt::format(" {} of them from or to pageable memory, {}", analysis.copies.pageableCount,
@@ -251,8 +254,7 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
         row.ofRoof < 0 ? "" : fmt::format("{} {}", humanShare(row.ofRoof), row.memoryBound ? "memory" : "compute");
     out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}{}", padded(row.name + " " + row.shapes, nameWidth),
                               humanTime(row.deviceNs), row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
-                              rate(row.bytesPerSecond(), "B/s"), roof,
-                              inBrackets(humanBand(row.recordingNs, row.deviceNs))));
+                              rate(row.bytesPerSecond(), "B/s"), roof, bandInBrackets(row.recordingNs, row.deviceNs)));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <string_view>
 
 #include "lacuna/analyzer/tables.h"
 #include "whatif/replay.h"
@@ -37,16 +38,29 @@ bool isOn(const Change& change) {
   return change.value == "on" || change.value == "1" || change.value == "true" || change.value == "yes";
 }
 
+/// Whether a name holds the pattern, in which '*' stands for anything; letters match in either case.
+bool matches(std::string_view name, std::string_view pattern) {
+  std::size_t at = 0;
+  while (!pattern.empty()) {
+    const std::size_t star = std::min(pattern.find('*'), pattern.size());
+    const std::string_view part = pattern.substr(0, star);
+    const auto same = [](char a, char b) {
+      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    };
+    const auto found =
+        std::search(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), part.begin(), part.end(), same);
+    if (found == name.end() && !part.empty()) return false;
+    at = static_cast<std::size_t>(found - name.begin()) + part.size();
+    pattern.remove_prefix(std::min(star + 1, pattern.size()));
+  }
+  return true;
+}
+
 void scaleNodes(Scenario& scenario, const Change& change) {
-  const auto& names = scenario.base->names;
   for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
-    DeviceNode& node = scenario.nodes[i];
-    const bool isKernel = node.work != Work::Copy;
-    const bool hit = change.target == "kernel"          ? isKernel && matches(names[i], change.pattern)
-                     : change.target == "copy"          ? node.work == Work::Copy
-                     : change.target == "communication" ? node.work == Work::Communication
-                                                        : false;
-    if (hit) node.durNs = static_cast<std::int64_t>(static_cast<double>(node.durNs) * change.factor);
+    std::int64_t& durNs = scenario.nodes[i].durNs;
+    if (scales(change, *scenario.base, i))
+      durNs = static_cast<std::int64_t>(static_cast<double>(durNs) * change.factor);
   }
 }
 
@@ -317,21 +331,11 @@ void warmUp(Scenario& scenario) {
 
 }  // namespace
 
-bool matches(std::string_view name, std::string_view pattern) {
-  std::size_t at = 0;
-  while (!pattern.empty()) {
-    const std::size_t star = std::min(pattern.find('*'), pattern.size());
-    const std::string_view part = pattern.substr(0, star);
-    const auto same = [](char a, char b) {
-      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-    };
-    const auto found =
-        std::search(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), part.begin(), part.end(), same);
-    if (found == name.end() && !part.empty()) return false;
-    at = static_cast<std::size_t>(found - name.begin()) + part.size();
-    pattern.remove_prefix(std::min(star + 1, pattern.size()));
-  }
-  return true;
+bool scales(const Change& change, const Simulator::Model& model, std::size_t node) {
+  const Work work = model.nodes[node].work;
+  if (change.target == "kernel") return work != Work::Copy && matches(model.names[node], change.pattern);
+  return (change.target == "copy" && work == Work::Copy) ||
+         (change.target == "communication" && work == Work::Communication);
 }
 
 bool hasBounds(const Change& change) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "whatif/model.h"
@@ -29,7 +29,7 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
 /// Changes of which a low and a high bound can be played.
 bool hasBounds(const Change& change);
 
-/// Whether a name holds the pattern, in which '*' stands for anything; letters match in either case.
-bool matches(std::string_view name, std::string_view pattern);
+/// Whether the change makes this node longer or shorter by its factor.
+bool scales(const Change& change, const Simulator::Model& model, std::size_t node);
 
 }  // namespace lacuna::analyzer

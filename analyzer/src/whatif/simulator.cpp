@@ -89,7 +89,7 @@ bool Simulator::coresBind(std::span<const Change> changes) const {
 prof::Status Simulator::check(const Change& change) const {
   if (change.target != "kernel") return {};
   for (std::size_t i = 0; i < model_->nodes.size(); ++i) {
-    if (model_->nodes[i].work != Work::Copy && matches(model_->names[i], change.pattern)) return {};
+    if (scales(change, *model_, i)) return {};
   }
   return prof::Error{
       fmt::format("'{}': no kernel of the steps replayed has a name with '{}' in it; the costliest are: {}",

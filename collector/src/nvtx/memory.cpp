@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nvtx3/nvToolsExtMem.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -87,9 +88,8 @@ nvtxMemRegionHandle_t enterArray(const MemoryPiece& piece) {
 /// A region is known by its array and where it begins there.
 void resizeArray(nvtxDomainHandle_t domain, const MemoryPiece& piece) {
   const RegistryLock lock;
-  const auto beginning = [](const MemoryPiece& of) { return of.place.substr(0, of.place.find(' ')); };
   for (auto& [handle, kept] : arrayRegions()) {
-    if (kept->address == piece.address && beginning(*kept) == beginning(piece)) *kept = piece;
+    if (kept->address == piece.address && std::ranges::equal(kept->offset, piece.offset)) *kept = piece;
   }
   tellArray(domain, "resize", piece);
 }
@@ -223,12 +223,13 @@ bool isArray(std::uint32_t type) {
 bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece) {
   ArrayRange part{};
   if (isArray(type) && loadAt(elements, stride, index, part)) {
-    piece = {addressOf(part.array), 0, "offset=" + tripleOf(part.offset) + " extent=" + tripleOf(part.extent)};
+    piece = {addressOf(part.array), 0, {}, "offset=" + tripleOf(part.offset) + " extent=" + tripleOf(part.extent)};
+    std::ranges::copy(part.offset, piece.offset);
     return true;
   }
   nvtxMemVirtualRangeDesc_t range{};
   if (type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || !loadAt(elements, stride, index, range)) return false;
-  piece = {addressOf(range.ptr), range.size, {}};
+  piece = {addressOf(range.ptr), range.size, {}, {}};
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <nvtx3/nvToolsExtMem.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -29,7 +30,8 @@ void tell(const Declaration& declared);
 struct MemoryPiece {
   std::uint64_t address = 0;  ///< or the array's handle
   std::uint64_t bytes = 0;
-  std::string place;  ///< of an array: where in it, and how much
+  std::size_t offset[3] = {};  ///< in an array
+  std::string place;           ///< of an array: where in it, and how much
 };
 /// Element `index` of a batch. False when the type is unknown, or the element too small for it.
 bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece);

@@ -63,80 +63,67 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> beginningsIn(const std::vec
   return beginnings;
 }
 
+/// Looks for the family's parent and those below it.
+class ScanTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_GT(family_.child(), 0u); }
+
+  const Family family_;
+  Scan scan_{family_.parent(), true};
+  std::vector<PerfRecord> records_;
+};
+
 using testing::ElementsAre;
 using testing::Pair;
 
-TEST(Scan, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
-  const Family family;
-  ASSERT_GT(family.child(), 0u);
-  Scan scan(family.parent(), true);
-  std::vector<PerfRecord> records;
-  scan.meet(family.child(), family.parent(), "child", nowNs(), records);
-  scan.look(nowNs(), true, records);
-  EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.parent(), 0u), Pair(family.child(), family.parent())));
+TEST_F(ScanTest, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
+  scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);
+  scan_.look(nowNs(), true, records_);
+  EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
 }
 
-TEST(Scan, PutsNobodyBeforeItsParent) {
-  const Family family;
-  ASSERT_GT(family.child(), 0u);
-  Scan scan(family.parent(), true);
-  std::vector<PerfRecord> records;
+TEST_F(ScanTest, PutsNobodyBeforeItsParent) {
   const prof::TimeNs parentNs = nowNs();
-  scan.meet(family.parent(), 0, "parent", parentNs, records);
-  scan.meet(family.child(), family.parent(), "child", parentNs - 9'000'000, records);
-  for (const PerfRecord& record : records) EXPECT_GE(record.timeNs, parentNs) << record.pid;
+  scan_.meet(family_.parent(), 0, "parent", parentNs, records_);
+  scan_.meet(family_.child(), family_.parent(), "child", parentNs - 9'000'000, records_);
+  for (const PerfRecord& record : records_) EXPECT_GE(record.timeNs, parentNs) << record.pid;
 }
 
-TEST(Scan, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
-  const Family family;
-  ASSERT_GT(family.child(), 0u);
-  Scan scan(family.parent(), true);
-  std::vector<PerfRecord> records;
+TEST_F(ScanTest, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
   const prof::TimeNs begunNs = nowNs();
-  scan.look(nowNs(), true, records);
-  family.endChild();
-  scan.look(nowNs(), true, records);
-  scan.meet(family.child(), family.parent(), "child", begunNs, records);
-  EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.parent(), 0u), Pair(family.child(), family.parent())));
+  scan_.look(nowNs(), true, records_);
+  family_.endChild();
+  scan_.look(nowNs(), true, records_);
+  scan_.meet(family_.child(), family_.parent(), "child", begunNs, records_);
+  EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
   // A number that comes again is another process.
-  scan.meet(family.child(), family.parent(), "another", nowNs(), records);
-  EXPECT_EQ(beginningsIn(records).size(), 3u);
+  scan_.meet(family_.child(), family_.parent(), "another", nowNs(), records_);
+  EXPECT_EQ(beginningsIn(records_).size(), 3u);
 }
 
-TEST(Scan, EndsNobodyBeforeItsLastSample) {
-  const Family family;
-  ASSERT_GT(family.child(), 0u);
-  Scan scan(family.parent(), true);
-  std::vector<PerfRecord> records;
-  scan.look(nowNs(), true, records);
+TEST_F(ScanTest, EndsNobodyBeforeItsLastSample) {
+  scan_.look(nowNs(), true, records_);
   const prof::TimeNs begunNs = nowNs();  // of a look that takes its time
-  family.endChild();
+  family_.endChild();
   const prof::TimeNs lastNs = nowNs();
-  scan.look(begunNs, true, records);
-  EXPECT_EQ(records.back().kind, PerfRecord::Kind::Exit);
-  EXPECT_EQ(records.back().pid, family.child());
-  EXPECT_GE(records.back().timeNs, lastNs);
+  scan_.look(begunNs, true, records_);
+  EXPECT_EQ(records_.back().kind, PerfRecord::Kind::Exit);
+  EXPECT_EQ(records_.back().pid, family_.child());
+  EXPECT_GE(records_.back().timeNs, lastNs);
 }
 
-TEST(Scan, AnEndingProcessRunsNoOtherProgram) {
-  const Family family;
-  ASSERT_GT(family.child(), 0u);
-  Scan scan(family.parent(), true);
-  std::vector<PerfRecord> records;
-  scan.look(nowNs(), true, records);
-  family.endChild();  // nobody can read its program any more
-  records.clear();
-  scan.meet(family.child(), family.parent(), "child", nowNs(), records);
-  for (const PerfRecord& record : records) EXPECT_FALSE(record.exec);
+TEST_F(ScanTest, AnEndingProcessRunsNoOtherProgram) {
+  scan_.look(nowNs(), true, records_);
+  family_.endChild();  // nobody can read its program any more
+  records_.clear();
+  scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);
+  for (const PerfRecord& record : records_) EXPECT_FALSE(record.exec);
 }
 
-TEST(Scan, LeavesOutWhatIsNotOfTheProgram) {
-  const Family family;
-  ASSERT_GT(family.child(), 0u);
-  Scan scan(family.child(), true);
-  std::vector<PerfRecord> records;
-  scan.meet(family.child(), 1, "child", nowNs(), records);
-  EXPECT_THAT(beginningsIn(records), ElementsAre(Pair(family.child(), 1u)));
+TEST_F(ScanTest, LeavesOutWhatIsNotOfTheProgram) {
+  Scan ofChild(family_.child(), true);
+  ofChild.meet(family_.child(), 1, "child", nowNs(), records_);
+  EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.child(), 1u)));
 }
 
 }  // namespace
