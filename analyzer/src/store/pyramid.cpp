@@ -18,13 +18,16 @@ using prof::TimeNs;
 namespace {
 
 constexpr std::size_t kEventsPerBucket = 8;
-/// Splitting a bucket in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a tenth of a pixel keeps
-/// the covered share within 0.05.
+/// Taking parts of buckets in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a tenth of a pixel
+/// keeps the covered share within 0.05.
 constexpr double kBucketsPerPixel = 10;
-/// From so many buckets a pixel on, no bucket reaches over two edges of pixels, and only buckets at edges are divided.
-constexpr double kBucketsToDivide = 1.25;
-/// Each of those lies in lines of memory of its own, which are asked for so many pixels ahead.
-constexpr int kAhead = 6;
+/// Of the finest buckets the sixteenths are known; these may be so much larger.
+constexpr double kFinestPerPixel = 0.75;
+constexpr unsigned kParts = 16;
+/// A sixteenth's code is 0 for nothing, 1 for next to nothing, and 1 more for each step of covered share.
+constexpr unsigned kPartBits = 4;
+constexpr double kPartSteps = 14;
+constexpr std::uint64_t kPartMask = 0xF;
 
 /// Four codes an octave: 0 for 0, exact up to 7, within an eighth above.
 std::uint8_t logCode(std::uint64_t value) {
@@ -34,17 +37,34 @@ std::uint8_t logCode(std::uint64_t value) {
   return static_cast<std::uint8_t>(1 + 4 * octave + static_cast<int>(quarter));
 }
 
-std::array<float, 256> decodeTable() {
-  std::array<float, 256> table{};
+template <class T>
+std::array<T, 256> decodeTable() {
+  std::array<T, 256> table{};
   for (int code = 1; code < 256; ++code) {
-    const int octave = (code - 1) / 4;
+    const int octave = std::min((code - 1) / 4, 62);
     const double middle = octave > 2 ? 0.5 : 0.0;
-    table[static_cast<std::size_t>(code)] = static_cast<float>(std::ldexp(1 + ((code - 1) % 4 + middle) / 4, octave));
+    table[static_cast<std::size_t>(code)] = static_cast<T>(std::ldexp(1 + ((code - 1) % 4 + middle) / 4, octave));
   }
   return table;
 }
 
-const std::array<float, 256> kDecoded = decodeTable();
+const std::array<float, 256> kLengths = decodeTable<float>();
+const std::array<std::uint64_t, 256> kCounts = decodeTable<std::uint64_t>();
+
+/// The codes of the first `count` sixteenths, and the others 0.
+std::uint64_t firstParts(std::uint64_t codes, unsigned count) {
+  return count == kParts ? codes : codes & ((std::uint64_t{1} << (kPartBits * count)) - 1);
+}
+
+/// Steps of covered share in sixteenths with these codes.
+unsigned stepsIn(std::uint64_t codes) {
+  constexpr std::uint64_t kEven = 0x0F0F0F0F0F0F0F0F;
+  constexpr std::uint64_t kBytes = 0x0101010101010101;
+  const std::uint64_t any = (codes | codes >> 1 | codes >> 2 | codes >> 3) & 0x1111111111111111;
+  const std::uint64_t pairs = (codes & kEven) + (codes >> 4 & kEven);
+  const std::uint64_t touched = (any & kEven) + (any >> 4 & kEven);
+  return static_cast<unsigned>((pairs * kBytes) >> 56) - static_cast<unsigned>((touched * kBytes) >> 56);
+}
 
 }  // namespace
 
@@ -94,6 +114,40 @@ TimeNs Lane::bucketStart(std::size_t bucket) const {
   return origin_ + (static_cast<TimeNs>(bucket) << shift_);
 }
 
+/// Adds a stretch within the current bucket. Where that is narrower than sixteen nanoseconds, parts of one are counted.
+void Lane::takeSixteenths(TimeNs fromNs, TimeNs toNs) {
+  const int finer = std::max(0, 4 - shift_);
+  const int shift = shift_ + finer - 4;
+  const TimeNs begin = bucketStart(builder_->current);
+  auto at = static_cast<std::uint64_t>(fromNs - begin) << finer;
+  const auto to = static_cast<std::uint64_t>(toNs - begin) << finer;
+  auto part = static_cast<unsigned>(std::min<std::uint64_t>(at >> shift, kParts - 1));
+  do {
+    const std::uint64_t end = std::min(to, std::uint64_t{part + 1} << shift);
+    builder_->covered[part] += end - at;
+    builder_->touched |= 1U << part;
+    at = end;
+    ++part;
+  } while (at < to);
+}
+
+/// Sums from the first sixteenth on are rounded, not the sixteenths, so that errors do not add up.
+std::uint64_t Lane::emitSixteenths() {
+  const double whole = std::ldexp(1.0, std::max(0, shift_ - 4));
+  std::uint64_t sum = 0;
+  std::uint64_t before = 0;
+  std::uint64_t out = 0;
+  for (unsigned i = 0; i < kParts; ++i) {
+    sum += builder_->covered[i];
+    const auto steps = static_cast<std::uint64_t>(kPartSteps * static_cast<double>(sum) / whole + 0.5);
+    if ((builder_->touched >> i & 1) != 0) out |= (1 + steps - before) << (kPartBits * i);
+    before = steps;
+  }
+  builder_->covered = {};
+  builder_->touched = 0;
+  return out;
+}
+
 void Lane::emit(std::size_t level) {
   std::vector<Bucket>& open = builder_->open;
   if (levels_.size() <= level) levels_.emplace_back().shareNs = std::ldexp(1.0, shift_ + static_cast<int>(level)) / 255;
@@ -106,6 +160,7 @@ void Lane::emit(std::size_t level) {
   out.longest.push(logCode(closed.longestNs));
   out.count.push(logCode(closed.count));
   out.name.push(closed.name);
+  if (level == 0) sixteenths_.push(emitSixteenths());
   open[level + 1].merge(closed);
   if (out.busy.size() % 2 == 0) emit(level + 1);
 }
@@ -123,6 +178,7 @@ void Lane::take(std::size_t event, TimeNs start, TimeNs length, std::uint32_t na
   const auto put = [&](TimeNs from, TimeNs to, std::uint64_t begins) {
     build.open[0].merge(
         {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name, true});
+    takeSixteenths(from, to);
   };
   TimeNs from = start;
   while (end > bucketStart(build.current + 1)) {
@@ -146,6 +202,7 @@ void Lane::close() {
     level.name.shrink();
   }
   first_.shrink();
+  sixteenths_.shrink();
 }
 
 int Lane::wantedShift(TimeNs lastEnd) const {
@@ -159,6 +216,7 @@ int Lane::wantedShift(TimeNs lastEnd) const {
 void Lane::buildFrom(const EventChunks& events) {
   levels_.clear();
   first_.clear();
+  sixteenths_.clear();
   first_.push(0);
   builder_ = std::make_unique<Builder>();
   builder_->open.resize(1);
@@ -197,6 +255,7 @@ Lane Lane::copy() const {
   if (!builder_) return out;
   out.builder_ = std::make_unique<Builder>(*builder_);
   out.first_ = first_.copy();
+  out.sixteenths_ = sixteenths_.copy();
   for (const Level& level : levels_) {
     Level& to = out.levels_.emplace_back();
     to.busy = level.busy.copy();
@@ -231,123 +290,141 @@ std::size_t Lane::at(TimeNs t) const {
   return i < size() && startNs(i) <= t ? i : kNone;
 }
 
-/// Adds what lies between two moments, from an event on that is not behind the first one; answers where the stretch
-/// behind the second one begins.
-std::size_t Lane::addEvents(EventChunks::Reader& reader, std::size_t first, double fromNs, double toNs, TimeNs base,
-                            CellSum& sum) const {
-  std::size_t next = first;
-  for (std::size_t i = first; i < size(); ++i) {
-    const EventChunks::Times times = reader.times(i);
-    const auto start = static_cast<double>(times.startNs - base);
-    if (start >= toNs) return next;
-    const auto length = static_cast<double>(times.durNs);
-    const double end = start + length;
-    next = end > toNs ? i : i + 1;
-    if (end <= fromNs && start < fromNs) continue;
-    sum.busyNs += std::min(end, toNs) - std::max(start, fromNs);
-    sum.count += start >= fromNs ? 1 : 0;
-    if (length > sum.longestNs) {
-      sum.longestNs = length;
-      sum.event = i;
-    }
-    if (end >= toNs) return next;  // the next one begins behind it
-  }
-  return next;
-}
-
 /// No branch depends on what a bucket holds: a picture asks a million of them, and no branch among them is foreseeable.
 void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum) {
   std::uint64_t shares = 0;
-  double count = 0;
+  std::uint64_t count = 0;
   unsigned best = 0;
   std::size_t where = from;
   for (std::size_t i = from; i < to; ++i) {
-    const unsigned share = level.busy[i];
-    const unsigned longest = share == 0 ? 0 : level.longest[i] + 1U;
-    shares += share;
-    count += kDecoded[level.count[i]];
+    const unsigned longest = level.longest[i];  // 0 where nothing is
+    shares += level.busy[i];
+    count += kCounts[level.count[i]];
     where = longest > best ? i : where;
     best = std::max(best, longest);
   }
-  if (best == 0) return;
+  if (shares == 0) return;
+  while (level.busy[where] == 0) ++where;  // instants only, behind buckets of nothing
   sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
-  sum.count += weight * count;
-  const double length = kDecoded[best - 1];
+  sum.count += weight * static_cast<double>(count);
+  const double length = kLengths[best];
   if (length <= sum.longestNs) return;
   sum.longestNs = length;
   sum.event = kNone;
   sum.bucketName = level.name[where];
 }
 
+/// Event after event, each in the pixels that it touches.
 void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
-  // Pixels follow one another, so each begins where the one before ended; only the first one has to be searched for.
-  std::size_t next = lowerBound(grid.startNs);
   EventChunks::Reader reader(events_);
-  for (int x = 0; x < grid.width && next < size(); ++x) {
-    CellSum sum;
-    next = addEvents(reader, next, x * grid.nsPerPixel, (x + 1) * grid.nsPerPixel, grid.startNs, sum);
-    cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel, events_);
+  const double npp = grid.nsPerPixel;
+  const double perNs = 1 / npp;
+  const double shown = npp * grid.width;
+  CellSum sum;
+  int x = 0;
+  double toNs = npp;  // where pixel x ends
+  const auto moveTo = [&](int next) {
+    cells[static_cast<std::size_t>(x)] = sum.cell(npp, events_);
+    sum = {};
+    x = next;
+    toNs = (next + 1) * npp;
+  };
+  for (std::size_t i = lowerBound(grid.startNs); i < size(); ++i) {
+    const EventChunks::Times times = reader.times(i);
+    auto start = static_cast<double>(times.startNs - grid.startNs);
+    const auto length = static_cast<double>(times.durNs);
+    const double end = start + length;
+    if (start >= shown) break;
+    if (start >= toNs) moveTo(std::clamp(static_cast<int>(start * perNs), x + 1, grid.width - 1));
+    sum.count += start >= 0 ? 1 : 0;
+    start = std::max(start, 0.0);
+    const bool longest = length > sum.longestNs;
+    sum.longestNs = longest ? length : sum.longestNs;
+    sum.event = longest ? i : sum.event;
+    sum.busyNs += std::min(end, toNs) - std::max(start, toNs - npp);
+    while (end > toNs && x + 1 < grid.width) {
+      moveTo(x + 1);
+      sum.longestNs = length;
+      sum.event = i;
+      sum.busyNs = std::min(end, toNs) - (toNs - npp);
+    }
   }
+  moveTo(x);
 }
 
-/// Divides a finest bucket at a moment within it. What it holds as a whole is known, so only the events before the
-/// moment are looked at.
-void Lane::divide(EventChunks::Reader& reader, std::size_t bucket, double atNs, TimeNs base, CellSum& before,
-                  CellSum& after) const {
-  if (levels_[0].busy[bucket] == 0) return;
+/// A finest bucket that is taken in parts: from and to so many of its sixteenths. Where anything is in a sixteenth, all
+/// of that is touched.
+struct Lane::Parts {
+  std::uint64_t codes = 0;
+  double widthNs = 0;
   CellSum whole;
-  addBuckets(levels_[0], bucket, bucket + 1, 1, whole);
-  const auto begin = static_cast<double>(bucketStart(bucket) - base);
-  const std::size_t next = addEvents(reader, first_[bucket], begin, atNs, base, before);
-  if (next >= size()) return;
-  const EventChunks::Times times = reader.times(next);
-  if (times.startNs >= bucketStart(bucket + 1)) return;
-  after.busyNs = std::max(0.0, whole.busyNs - before.busyNs);
-  after.count = std::max(0.0, whole.count - before.count);
-  // The longest of all is behind the moment when it is longer than every one before it.
-  if (before.longestNs < 0 || logCode(static_cast<std::uint64_t>(before.longestNs)) < levels_[0].longest[bucket]) {
-    after.longestNs = whole.longestNs;
-    after.bucketName = whole.bucketName;
-  } else {
-    after.longestNs = static_cast<double>(times.durNs);
-    after.event = next;
+
+  [[nodiscard]] double stepsTo(double at) const {
+    const auto part = std::min(kParts - 1, static_cast<unsigned>(at));
+    const auto code = static_cast<unsigned>(codes >> (kPartBits * part) & kPartMask);
+    return stepsIn(firstParts(codes, part)) + (at - part) * (code == 0 ? 0 : code - 1);
   }
+  /// `steps` are those between the two.
+  [[nodiscard]] CellSum part(double from, double to, double steps) const {
+    const auto first = static_cast<unsigned>(from);
+    const auto floor = static_cast<unsigned>(to);
+    const unsigned end = to > floor ? floor + 1 : floor;
+    if (from >= to || firstParts(codes, end) >> (kPartBits * first) == 0) return {};
+    // An event longer than a bucket reaches beyond it, through sixteenths that it fills.
+    const bool fromBefore = firstParts(~codes, first + 1) == 0;
+    const bool toBehind = ~codes >> (kPartBits * (end - 1)) == 0;
+    const bool elsewhere = whole.longestNs > widthNs && !fromBefore && !toBehind;
+    const double busyNs = steps * widthNs / (kParts * kPartSteps);
+    const double share = whole.busyNs > 0 ? std::min(1.0, busyNs / whole.busyNs) : 1;
+    return {busyNs, whole.count * share, elsewhere ? 0 : whole.longestNs, kNone, whole.bucketName};
+  }
+};
+
+Lane::Parts Lane::partsOf(std::size_t bucket) const {
+  const Level& finest = levels_[0];
+  Parts parts{sixteenths_[bucket], finest.shareNs * 255, {}};
+  addBuckets(finest, bucket, bucket + 1, 1, parts.whole);
+  return parts;
 }
 
-void Lane::queryDivided(const PixelGrid& grid, std::span<Cell> cells) const {
+/// Of the finest buckets, those that an edge of pixels lies in are split there.
+void Lane::querySplit(const PixelGrid& grid, std::span<Cell> cells) const {
   const Level& finest = levels_[0];
   const double width = std::ldexp(1.0, shift_);
-  const double origin = static_cast<double>(grid.startNs - origin_) / width;
   const double perPixel = grid.nsPerPixel / width;
+  const double origin = static_cast<double>(grid.startNs - origin_) / width;
   const auto count = static_cast<double>(finest.busy.size());
-  EventChunks::Reader reader(events_);
-  const auto edge = [&](int x) { return origin + x * perPixel; };  // in buckets
-  const auto eventAhead = [&](int x) {
-    const double at = edge(x);
-    return at < 0 || at >= count ? 0 : std::size_t{first_[static_cast<std::size_t>(at)]};
-  };
-  CellSum carried;
   std::size_t next = 0;  // the first bucket of which nothing has been taken
-  const auto cross = [&](int x, CellSum& before) {
-    const double at = edge(x);
-    if (at < 0) return;
-    const std::size_t bucket = static_cast<std::size_t>(std::min(at, count));
-    if (x > 0) addBuckets(finest, next, bucket, 1, before);
-    CellSum part;
-    carried = {};
-    next = bucket;
-    if (at >= count) return;
-    divide(reader, bucket, x * grid.nsPerPixel, grid.startNs, part, carried);
-    before.add(part);
-    next = bucket + 1;
+  Parts split;           // the one before it, of which what is behind `at` has not been taken
+  double at = kParts;
+  double steps = 0;  // up to there
+  const auto rest = [&] { return split.part(at, kParts, stepsIn(split.codes) - steps); };
+  const auto splitAt = [&](double edge) {
+    next = static_cast<std::size_t>(edge);
+    at = (edge - static_cast<double>(next)) * kParts;
+    split = partsOf(next++);
+    steps = split.stepsTo(at);
   };
-  CellSum none;
-  cross(0, none);
-  for (int x = 0; x < grid.width && edge(x) < count; ++x) {
-    if (const std::size_t i = eventAhead(x + 2 * kAhead); i < size()) events_.foresee(i);
-    if (const std::size_t i = eventAhead(x + kAhead); i < size()) events_.prefetch(i);
-    CellSum sum = carried;
-    cross(x + 1, sum);
+  if (origin >= count) return;
+  if (origin >= 0) splitAt(origin);
+  for (int x = 0; x < grid.width && origin + x * perPixel < count; ++x) {
+    const double edge = std::min(origin + (x + 1) * perPixel, count);
+    if (edge <= 0) continue;
+    CellSum sum;
+    if (const auto bucket = static_cast<std::size_t>(edge); bucket < next) {  // still in the one that is split
+      const double to = (edge - static_cast<double>(bucket)) * kParts;
+      const double until = split.stepsTo(to);
+      sum = split.part(at, to, until - steps);
+      at = to;
+      steps = until;
+    } else {
+      sum = rest();
+      addBuckets(finest, next, bucket, 1, sum);
+      if (edge < count) {
+        splitAt(edge);
+        sum.add(split.part(0, at, steps));
+      }
+    }
     cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel, events_);
   }
 }
@@ -381,14 +458,16 @@ void Lane::query(const PixelGrid& grid, std::span<Cell> cells) const {
   std::fill(cells.begin(), cells.end(), Cell{});
   if (size() == 0) return;
   const double finest = std::ldexp(1.0, shift_);
-  if (grid.nsPerPixel < kBucketsToDivide * finest) return queryExact(grid, cells);
-  if (grid.nsPerPixel < kBucketsPerPixel * finest) return queryDivided(grid, cells);
+  // One pixel alone is asked by somebody who wants to know, and takes no time.
+  const double fewest = grid.width == 1 ? kBucketsPerPixel : kFinestPerPixel;
+  if (grid.nsPerPixel < fewest * finest) return queryExact(grid, cells);
+  if (grid.nsPerPixel < kBucketsPerPixel * finest) return querySplit(grid, cells);
   const auto wanted = static_cast<std::size_t>(std::log2(grid.nsPerPixel / kBucketsPerPixel / finest));
   queryLevel(grid, std::min(wanted, levels_.size() - 1), cells);
 }
 
 std::uint64_t Lane::bytes() const {
-  std::uint64_t total = events_.bytes() + first_.bytes();
+  std::uint64_t total = events_.bytes() + first_.bytes() + sixteenths_.bytes();
   for (const Level& level : levels_) {
     total += level.busy.bytes() + level.longest.bytes() + level.count.bytes() + level.name.bytes();
   }
@@ -403,6 +482,7 @@ void Lane::write(ByteOutput& out) const {
   out.put(static_cast<std::uint32_t>(first_.size()));
   for (std::size_t i = 0; i < events_.chunkCount(); ++i) out.put(events_.chunkStart(i));
   out.putAll(first_);
+  out.putAll(sixteenths_);
   for (const Level& level : levels_) {
     out.put(static_cast<std::uint32_t>(level.busy.size()));
     out.putAll(level.name);
@@ -425,7 +505,7 @@ bool Lane::read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunk
   }
   std::vector<TimeNs> starts;
   for (std::uint32_t i = 0; i < chunks && in.ok(); ++i) starts.push_back(in.take<TimeNs>());
-  if (!in.takeAll(first_, buckets)) return false;
+  if (!in.takeAll(first_, buckets) || !in.takeAll(sixteenths_, buckets)) return false;
   if (!std::ranges::is_sorted(first_.view()) || (buckets > 0 && first_.back() > events)) return false;
   for (std::uint32_t i = 0; i < levels; ++i) {
     Level& level = levels_.emplace_back();

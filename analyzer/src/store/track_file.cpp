@@ -60,7 +60,7 @@ namespace {
 
 constexpr std::string_view kProduct = "tracks";
 constexpr std::uint32_t kMagic = 0x544E434C;  // "LCNT"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint32_t kMemory = 6;  // beside the numbers of TrackKind
 /// What a block of chunks may hold; the format's limits are a little higher.
 constexpr std::size_t kMostChunks = 900;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -92,27 +93,64 @@ TEST(Pyramid, EqualsALinearScanOnRandomDataAtEveryZoom) {
   RecordProperty("worst_busy_error", std::to_string(worst));
 }
 
-TEST(Pyramid, ShowsWhichPixelsAreTouchedExactlyWhereBucketsAreDividedAtTheirEdges) {
+/// Whether an event touches the pixel or comes as close to it.
+bool touches(const std::vector<Event>& events, const PixelGrid& grid, std::size_t x, double marginNs) {
+  const double from = static_cast<double>(x) * grid.nsPerPixel - marginNs;
+  const double to = static_cast<double>(x + 1) * grid.nsPerPixel + marginNs;
+  return std::ranges::any_of(events, [&](const Event& e) {
+    const auto start = static_cast<double>(e.start - grid.startNs);
+    return start <= to && start + static_cast<double>(e.dur) >= from;
+  });
+}
+
+TEST(Pyramid, ShowsWhichPixelsAreTouchedWithinATenthOfOneWhereBucketsAreSplitAtTheirEdges) {
   std::mt19937_64 random(21);
   std::uint64_t blank = 0;
+  double total = 0;
+  std::size_t pixels = 0;
   for (int round = 0; round < 60; ++round) {
     const auto events = randomEvents(random, 800 + random() % 3000);
     const Lane lane = laneOf(events);
     const TimeNs first = events.front().start;
-    // About eight events a bucket, a few buckets a pixel.
+    // At most eight events a bucket, so these are at least as many buckets a pixel.
     const double npp = 8.0 * static_cast<double>(lane.endNs(lane.size() - 1) - first) /
-                       static_cast<double>(events.size()) * (2.6 + 0.01 * round);
+                       static_cast<double>(events.size()) * (1.6 + 0.1 * round);
     const PixelGrid grid{first - 100, npp, 300};
     std::vector<Cell> cells(300);
     lane.query(grid, cells);
     const auto expected = linear(events, grid);
     for (std::size_t x = 0; x < cells.size(); ++x) {
-      ASSERT_EQ(cells[x].occupied(), expected[x].count > 0) << "pixel " << x << " in round " << round;
-      ASSERT_NEAR(cells[x].busy, expected[x].busy, 0.01) << "pixel " << x << " in round " << round;
+      if (cells[x].occupied() != (expected[x].count > 0)) {
+        ASSERT_TRUE(cells[x].occupied()) << "pixel " << x << " in round " << round;
+        ASSERT_TRUE(touches(events, grid, x, npp / 10)) << "pixel " << x << " in round " << round;
+      }
+      ASSERT_NEAR(cells[x].busy, expected[x].busy, 0.06) << "pixel " << x << " in round " << round;
+      total += std::abs(static_cast<double>(cells[x].busy) - expected[x].busy);
+      ++pixels;
       blank += cells[x].occupied() ? 0 : 1;
     }
   }
   EXPECT_GT(blank, 0U);
+  EXPECT_LT(total / static_cast<double>(pixels), 0.005);
+}
+
+TEST(Pyramid, GivesALongEventToThePixelsThatItTouchesWhereBucketsAreSplit) {
+  // Short events but for one that fills pixels 40 to 59 and begins in the middle of a bucket.
+  std::vector<Event> events;
+  constexpr TimeNs kPixel = 1600;
+  for (TimeNs i = 0; i < 100 * kPixel / 100; ++i) {
+    const TimeNs start = i * 100;
+    if (start < 40 * kPixel || start >= 60 * kPixel) events.push_back({start, 60, 6});
+    if (start == 40 * kPixel) events.push_back({start, 20 * kPixel, 5});
+  }
+  const Lane lane = laneOf(events);
+  std::vector<Cell> cells(100);
+  lane.query({0, kPixel, 100}, cells);
+  for (std::size_t x = 0; x < cells.size(); ++x) {
+    const bool inside = x >= 40 && x < 60;
+    EXPECT_EQ(cells[x].longestNs >= kPixel, inside) << x;
+    EXPECT_EQ(cells[x].name, StringId(inside ? 5 : 6)) << x;
+  }
 }
 
 TEST(Pyramid, LeavesPixelsFarFromEveryEventEmpty) {

@@ -102,25 +102,6 @@ class EventChunks {
     return group.name + static_cast<std::uint32_t>(bits(group, group.nameBits, before, i % kGroup));
   }
 
-  /// Asks the processor's caches for what is needed before event i is read, and then, a little later, for the event.
-  /// Nothing happens where its chunk has not been read yet.
-  void foresee(std::size_t i) const {
-    const std::byte* chunk = ready_[i / kChunk].load(std::memory_order_acquire);
-    if (chunk != nullptr) __builtin_prefetch(reinterpret_cast<const Group*>(chunk) + i % kChunk / kGroup);
-  }
-  void prefetch(std::size_t i) const {
-    if (ready_[i / kChunk].load(std::memory_order_acquire) == nullptr) return;
-    const Group& group = groupOf(i);
-    const std::byte* words = wordsOf(group);
-    const std::size_t at = i % kGroup;
-    const std::size_t count = countOf(i);
-    const std::size_t durations = std::size_t{group.startBits} * count;
-    const std::size_t names = durations + std::size_t{group.durBits} * count;
-    __builtin_prefetch(words + at * group.startBits / 8);
-    __builtin_prefetch(words + (durations + at * group.durBits) / 8);
-    __builtin_prefetch(words + (names + at * group.nameBits) / 8);
-  }
-
   [[nodiscard]] std::size_t chunkCount() const { return starts_.size(); }
   [[nodiscard]] prof::TimeNs chunkStart(std::size_t chunk) const { return starts_[chunk]; }
   /// The bytes of a chunk as they go to a file; reads them if need be.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -36,9 +37,9 @@ struct Cell {
 class ByteInput;
 class ByteOutput;
 
-/// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 1.7 for
+/// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 2.8 for
 /// the pyramid: power-of-two time buckets, each with its covered share, longest event and count, halved in number per
-/// level.
+/// level. The finest ones also tell the covered share of each of their sixteenths.
 class Lane {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;
@@ -91,28 +92,31 @@ class Lane {
     void merge(const Bucket& other);
   };
   struct Builder {
-    std::vector<Bucket> open;  ///< one a level, still being filled
-    std::size_t current = 0;   ///< the finest one's number
+    std::vector<Bucket> open;                 ///< one a level, still being filled
+    std::size_t current = 0;                  ///< the finest one's number
+    std::array<std::uint64_t, 16> covered{};  ///< of the sixteenths of the finest one, in parts of a nanosecond
+    std::uint32_t touched = 0;                ///< a bit for each of them
   };
   [[nodiscard]] int wantedShift(prof::TimeNs lastEnd) const;
   void buildFrom(const EventChunks& events);
   void take(std::size_t event, prof::TimeNs startNs, prof::TimeNs durNs, std::uint32_t name);
   void close();
+  void takeSixteenths(prof::TimeNs fromNs, prof::TimeNs toNs);
+  std::uint64_t emitSixteenths();
   void emit(std::size_t level);
   void queryLevel(const PixelGrid& grid, std::size_t level, std::span<Cell> cells) const;
   void queryExact(const PixelGrid& grid, std::span<Cell> cells) const;
-  void queryDivided(const PixelGrid& grid, std::span<Cell> cells) const;
-  void divide(EventChunks::Reader& reader, std::size_t bucket, double atNs, prof::TimeNs base, CellSum& before,
-              CellSum& after) const;
-  std::size_t addEvents(EventChunks::Reader& reader, std::size_t first, double fromNs, double toNs, prof::TimeNs base,
-                        CellSum& sum) const;
+  void querySplit(const PixelGrid& grid, std::span<Cell> cells) const;
+  struct Parts;
+  [[nodiscard]] Parts partsOf(std::size_t bucket) const;
   static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum);
   [[nodiscard]] prof::TimeNs bucketStart(std::size_t bucket) const;
 
   EventChunks events_;
   prof::TimeNs origin_ = 0;
-  prof::TimeNs lastEnd_ = INT64_MIN;  // while building
-  PodArray<std::uint32_t> first_;     // lowerBound() of each finest bucket's start
+  prof::TimeNs lastEnd_ = INT64_MIN;    // while building
+  PodArray<std::uint32_t> first_;       // lowerBound() of each finest bucket's start
+  PodArray<std::uint64_t> sixteenths_;  // of each finest bucket, four bits each: 0 untouched, else 1 + share × 14
   std::vector<Level> levels_;
   std::unique_ptr<Builder> builder_;  // while the pyramid is being built
   int shift_ = 0;                     // log2 of the finest bucket's width in ns
