@@ -18,9 +18,9 @@ using prof::TimeNs;
 namespace {
 
 constexpr std::size_t kEventsPerBucket = 8;
-/// Taking parts of buckets in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a tenth of a pixel
-/// keeps the covered share within 0.05.
-constexpr double kBucketsPerPixel = 10;
+/// Taking parts of buckets in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a ninth of a pixel
+/// keeps the covered share within 0.06.
+constexpr double kBucketsPerPixel = 9;
 /// Of the finest buckets the sixteenths are known; these may be so much larger.
 constexpr double kFinestPerPixel = 0.75;
 constexpr unsigned kParts = 16;

@@ -157,13 +157,6 @@ Colour roleColour(prof::MemoryRole role, bool dark) {
   return chartColour(7, dark);
 }
 
-Colour mix(Colour under, Colour over, double share) {
-  const auto weight = static_cast<Colour>(std::clamp(share, 0.0, 1.0) * 256);
-  const Colour redBlue = (((under & 0xFF00FF) * (256 - weight) + (over & 0xFF00FF) * weight) >> 8) & 0xFF00FF;
-  const Colour green = (((under & 0x00FF00) * (256 - weight) + (over & 0x00FF00) * weight) >> 8) & 0x00FF00;
-  return 0xFF000000 | redBlue | green;
-}
-
 Colour inkOn(Colour background) {
   // Where contrast with black and with white is equal: (1.05 / (L + 0.05)) = ((L + 0.05) / 0.05).
   return luminance(background) > 0.179 ? 0xFF10141A : 0xFFFFFFFF;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -31,7 +32,12 @@ Colour counterColour(std::string_view label, std::size_t place, bool dark);
 /// The n-th colour of a chart.
 Colour chartColour(std::size_t n, bool dark);
 /// share 0 gives `under`, 1 gives `over`.
-Colour mix(Colour under, Colour over, double share);
+inline Colour mix(Colour under, Colour over, double share) {
+  const auto weight = static_cast<Colour>(std::clamp(share, 0.0, 1.0) * 256);
+  const Colour redBlue = (((under & 0xFF00FF) * (256 - weight) + (over & 0xFF00FF) * weight) >> 8) & 0xFF00FF;
+  const Colour green = (((under & 0x00FF00) * (256 - weight) + (over & 0x00FF00) * weight) >> 8) & 0x00FF00;
+  return 0xFF000000 | redBlue | green;
+}
 /// Black or white, whichever reads better on it.
 Colour inkOn(Colour background);
 

@@ -29,12 +29,15 @@ NameStyles::NameStyles(const analyzer::Store& store, bool dark) : dark_(dark) {
   const std::uint32_t count = store.stringCount();
   names_.reserve(count);
   for (auto* kinds : {&hostKinds_, &callKinds_, &workKinds_}) kinds->reserve(count);
+  const auto colourIn = [&](TrackKind track, std::string_view name) {
+    return kindColour(analyzer::workKind(track, name), dark);
+  };
   for (std::uint32_t id = 0; id < count; ++id) {
     const std::string_view name = store.text(prof::StringId(id));
     names_.push_back(nameColour(name, dark));
-    hostKinds_.push_back(static_cast<std::uint8_t>(analyzer::workKind(TrackKind::Ranges, name)));
-    callKinds_.push_back(static_cast<std::uint8_t>(analyzer::workKind(TrackKind::Calls, name)));
-    workKinds_.push_back(static_cast<std::uint8_t>(analyzer::workKind(TrackKind::Work, name)));
+    hostKinds_.push_back(colourIn(TrackKind::Ranges, name));
+    callKinds_.push_back(colourIn(TrackKind::Calls, name));
+    workKinds_.push_back(colourIn(TrackKind::Work, name));
   }
 }
 
@@ -46,7 +49,7 @@ Colour NameStyles::byName(prof::StringId id) const {
 Colour NameStyles::byKind(TrackKind track, prof::StringId id) const {
   if (id.value >= names_.size()) return kindColour(WorkKind::Copy, dark_);
   const auto& kinds = track == TrackKind::Work ? workKinds_ : track == TrackKind::Calls ? callKinds_ : hostKinds_;
-  return kindColour(static_cast<WorkKind>(kinds[id.value]), dark_);
+  return kinds[id.value];
 }
 
 void StripRenderer::render(const Scene& scene, const NameStyles& styles, const Canvas& canvas,

@@ -23,7 +23,7 @@ class NameStyles {
  private:
   bool dark_;
   std::vector<Colour> names_;
-  std::vector<std::uint8_t> hostKinds_, callKinds_, workKinds_;
+  std::vector<Colour> hostKinds_, callKinds_, workKinds_;
 };
 
 /// 32-bit pixels, in device pixels.
