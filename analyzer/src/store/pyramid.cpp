@@ -23,7 +23,6 @@ constexpr std::size_t kEventsPerBucket = 8;
 constexpr double kBucketsPerPixel = 9;
 /// Of the finest buckets the sixteenths are known; these may be so much larger.
 constexpr double kFinestPerPixel = 0.75;
-constexpr unsigned kParts = 16;
 /// A sixteenth's code is 0 for nothing, 1 for next to nothing, and 1 more for each step of covered share.
 constexpr unsigned kPartBits = 4;
 constexpr double kPartSteps = 14;
@@ -53,7 +52,7 @@ const std::array<std::uint64_t, 256> kCounts = decodeTable<std::uint64_t>();
 
 /// The codes of the first `count` sixteenths, and the others 0.
 std::uint64_t firstParts(std::uint64_t codes, unsigned count) {
-  return count == kParts ? codes : codes & ((std::uint64_t{1} << (kPartBits * count)) - 1);
+  return kPartBits * count == 64 ? codes : codes & ((std::uint64_t{1} << (kPartBits * count)) - 1);
 }
 
 /// Steps of covered share in sixteenths with these codes.
@@ -398,7 +397,6 @@ void Lane::querySplit(const PixelGrid& grid, std::span<Cell> cells) const {
   Parts split;           // the one before it, of which what is behind `at` has not been taken
   double at = kParts;
   double steps = 0;  // up to there
-  const auto rest = [&] { return split.part(at, kParts, stepsIn(split.codes) - steps); };
   const auto splitAt = [&](double edge) {
     next = static_cast<std::size_t>(edge);
     at = (edge - static_cast<double>(next)) * kParts;
@@ -418,7 +416,7 @@ void Lane::querySplit(const PixelGrid& grid, std::span<Cell> cells) const {
       at = to;
       steps = until;
     } else {
-      sum = rest();
+      sum = split.part(at, kParts, stepsIn(split.codes) - steps);
       addBuckets(finest, next, bucket, 1, sum);
       if (edge < count) {
         splitAt(edge);

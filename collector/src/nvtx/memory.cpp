@@ -74,7 +74,7 @@ auto& arrayRegions() {
 
 /// No allocations: they would have neither an address nor a size.
 void tellArray(nvtxDomainHandle_t domain, const char* what, const MemoryPiece& piece) {
-  tell({domain, "memory array", what, piece.place, piece.address});
+  tell({domain, "memory array", what, placeOf(piece), piece.address});
 }
 
 nvtxMemRegionHandle_t enterArray(const MemoryPiece& piece) {
@@ -220,16 +220,21 @@ bool isArray(std::uint32_t type) {
   return type == kCudaArray || type == kCuArray;
 }
 
+std::string placeOf(const MemoryPiece& piece) {
+  return "offset=" + tripleOf(piece.offset) + " extent=" + tripleOf(piece.extent);
+}
+
 bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece) {
   ArrayRange part{};
   if (isArray(type) && loadAt(elements, stride, index, part)) {
-    piece = {addressOf(part.array), 0, {}, "offset=" + tripleOf(part.offset) + " extent=" + tripleOf(part.extent)};
+    piece = {addressOf(part.array)};
     std::ranges::copy(part.offset, piece.offset);
+    std::ranges::copy(part.extent, piece.extent);
     return true;
   }
   nvtxMemVirtualRangeDesc_t range{};
   if (type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || !loadAt(elements, stride, index, range)) return false;
-  piece = {addressOf(range.ptr), range.size, {}, {}};
+  piece = {addressOf(range.ptr), range.size};
   return true;
 }
 

@@ -31,8 +31,10 @@ struct MemoryPiece {
   std::uint64_t address = 0;  ///< or the array's handle
   std::uint64_t bytes = 0;
   std::size_t offset[3] = {};  ///< in an array
-  std::string place;           ///< of an array: where in it, and how much
+  std::size_t extent[3] = {};
 };
+/// Of an array: where in it, and how much.
+std::string placeOf(const MemoryPiece& piece);
 /// Element `index` of a batch. False when the type is unknown, or the element too small for it.
 bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece);
 /// Of CUDA's arrays, runtime's or driver's.

@@ -128,7 +128,7 @@ void NVTX_API cudaMarkInitialized(nvtxDomainHandle_t domain, void* stream, std::
   MemoryPiece piece;
   for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
     if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
-    const std::string what = isArray(batch->regionType) ? piece.place : "bytes=" + std::to_string(piece.bytes);
+    const std::string what = isArray(batch->regionType) ? placeOf(piece) : "bytes=" + std::to_string(piece.bytes);
     tell({domain, kPermissions, "initialized", what + on, piece.address});
   }
 }

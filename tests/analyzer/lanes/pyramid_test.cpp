@@ -112,7 +112,7 @@ TEST(Pyramid, ShowsWhichPixelsAreTouchedWithinATenthOfOneWhereBucketsAreSplitAtT
     const auto events = randomEvents(random, 800 + random() % 3000);
     const Lane lane = laneOf(events);
     const TimeNs first = events.front().start;
-    // At most eight events a bucket, so these are at least as many buckets a pixel.
+    // Eight to sixteen events a bucket: from 0.8 buckets a pixel to 7.5, all of which are split at edges.
     const double npp = 8.0 * static_cast<double>(lane.endNs(lane.size() - 1) - first) /
                        static_cast<double>(events.size()) * (1.6 + 0.1 * round);
     const PixelGrid grid{first - 100, npp, 300};

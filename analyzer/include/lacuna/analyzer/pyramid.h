@@ -37,7 +37,7 @@ struct Cell {
 class ByteInput;
 class ByteOutput;
 
-/// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 2.8 for
+/// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 2.6 for
 /// the pyramid: power-of-two time buckets, each with its covered share, longest event and count, halved in number per
 /// level. The finest ones also tell the covered share of each of their sixteenths.
 class Lane {
@@ -91,11 +91,12 @@ class Lane {
 
     void merge(const Bucket& other);
   };
+  static constexpr unsigned kParts = 16;  ///< of a finest bucket
   struct Builder {
-    std::vector<Bucket> open;                 ///< one a level, still being filled
-    std::size_t current = 0;                  ///< the finest one's number
-    std::array<std::uint64_t, 16> covered{};  ///< of the sixteenths of the finest one, in parts of a nanosecond
-    std::uint32_t touched = 0;                ///< a bit for each of them
+    std::vector<Bucket> open;                     ///< one a level, still being filled
+    std::size_t current = 0;                      ///< the finest one's number
+    std::array<std::uint64_t, kParts> covered{};  ///< of the sixteenths of the finest one, in parts of a nanosecond
+    std::uint32_t touched = 0;                    ///< a bit for each of them
   };
   [[nodiscard]] int wantedShift(prof::TimeNs lastEnd) const;
   void buildFrom(const EventChunks& events);
