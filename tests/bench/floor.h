@@ -26,6 +26,13 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// The median of what each was to its floor at the time: a machine shared with others changes its speed meanwhile.
+inline double medianRatio(const std::vector<double>& values, const std::vector<double>& floors) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < values.size(); ++i) ratios.push_back(values[i] / floors[i]);
+  return median(ratios);
+}
+
 template <class Work>
 double nsPerCall(int calls, Work&& work) {
   const double start = nowNs();
@@ -58,6 +65,14 @@ __attribute__((noinline)) inline double floorRound(int ranges = kRanges) {
     appendToRing(1);
     appendToRing(2);
   });
+}
+
+/// The floor and `work`, in turns in who comes first: whoever is second has the drainer of the first beside it.
+template <class Work>
+void inTurns(int round, std::vector<double>& floors, std::vector<double>& times, Work&& work) {
+  if (round % 2 == 0) floors.push_back(floorRound());
+  times.push_back(work());
+  if (round % 2 != 0) floors.push_back(floorRound());
 }
 
 }  // namespace lacuna::bench

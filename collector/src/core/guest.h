@@ -50,7 +50,7 @@ static_assert(sizeof(Control) <= 4096);
 namespace guest {
 
 /// The `enabled` of the control page, or one that says "record" where there is none. Never null.
-extern const std::atomic<std::uint32_t>* enabled;
+extern const std::atomic<std::uint32_t>* enabled __attribute__((visibility("hidden")));
 inline bool on() {
   return __builtin_expect(enabled->load(std::memory_order_relaxed) != 0, 1);
 }

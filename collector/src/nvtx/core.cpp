@@ -25,12 +25,6 @@ std::string textOf(const wchar_t* text) {
 
 // --- events ---------------------------------------------------------------------------------------------------------
 
-int NVTX_API domainPush(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
-  return attributes != nullptr ? pushRange(Domain::of(domain), {.attributes = attributes}) : NVTX_NO_PUSH_POP_TRACKING;
-}
-int NVTX_API domainPop(nvtxDomainHandle_t domain) {
-  return popRange(Domain::of(domain));
-}
 nvtxRangeId_t NVTX_API domainStart(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
   return attributes != nullptr ? startRange(Domain::of(domain), {.attributes = attributes}) : 0;
 }
@@ -51,7 +45,7 @@ int NVTX_API pushW(const wchar_t* message) {
   return pushRange(Domain::standard(), {.wideMessage = message != nullptr ? message : L""});
 }
 int NVTX_API pop() {
-  return popRange(Domain::standard());
+  return domainPop(nullptr);
 }
 nvtxRangeId_t NVTX_API start(const nvtxEventAttributes_t* attributes) {
   return domainStart(nullptr, attributes);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "lacuna/prof/trace.h"
@@ -14,7 +15,6 @@ namespace {
 pthread_mutex_t registryMutex = PTHREAD_MUTEX_INITIALIZER;
 Domain* domains = nullptr;
 unsigned domainCount = 0;
-std::atomic<Domain*> standardDomain{nullptr};
 
 void appendUtf8(std::string& out, std::uint32_t c) {
   if (c < 0x80) {
@@ -51,7 +51,13 @@ std::string narrow(const wchar_t* text) {
   return out;
 }
 
-Domain::Domain(std::string_view name, unsigned ordinal) : text_(name), name_(prof::name(name)), ordinal_(ordinal) {}
+Domain::Domain(std::string_view name, unsigned ordinal)
+    : text_(name),
+      name_(prof::name(name)),
+      ordinal_(ordinal),
+      levelSlot_(std::min(ordinal, kLevels - 1)),
+      pushWord_(lacunaWord_(LacunaRecordPush, name_, 0)),
+      popWord_(lacunaWord_(LacunaRecordPop, name_, 0)) {}
 
 Domain* Domain::named(std::string_view name) {
   const RegistryLock lock;
@@ -64,11 +70,13 @@ Domain* Domain::named(std::string_view name) {
   return domain;
 }
 
+constinit std::atomic<Domain*> Domain::standard_{nullptr};
+
 Domain& Domain::standard() {
-  Domain* domain = standardDomain.load(std::memory_order_acquire);
+  Domain* domain = standard_.load(std::memory_order_acquire);
   if (domain == nullptr) {
     domain = named("");
-    standardDomain.store(domain, std::memory_order_release);
+    standard_.store(domain, std::memory_order_release);
   }
   return *domain;
 }

@@ -51,12 +51,21 @@ class Domain {
   static Domain& of(nvtxDomainHandle_t handle) {
     return handle == nullptr ? standard() : *reinterpret_cast<Domain*>(handle);
   }
+  /// The same in a load or two; nullptr while nobody has used the default domain.
+  static Domain* known(nvtxDomainHandle_t handle) {
+    return handle == nullptr ? standard_.load(std::memory_order_acquire) : reinterpret_cast<Domain*>(handle);
+  }
   [[nodiscard]] nvtxDomainHandle_t handle() { return reinterpret_cast<nvtxDomainHandle_t>(this); }
 
   [[nodiscard]] LacunaName name() const { return name_; }
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Which of the thread's nesting depths this domain counts in.
   [[nodiscard]] unsigned ordinal() const { return ordinal_; }
+  /// Which of the thread's nesting depths this domain counts in: those from the eighth on share one.
+  static constexpr unsigned kLevels = 8;
+  [[nodiscard]] unsigned levelSlot() const { return levelSlot_; }
+  /// The words of records that open the range of a text here, and that close it.
+  [[nodiscard]] std::uint64_t pushWord(LacunaName text) const { return pushWord_ | text; }
+  [[nodiscard]] std::uint64_t popWord() const { return popWord_; }
   /// Rises when a category gets a name, which makes older sites stale.
   [[nodiscard]] std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
@@ -71,11 +80,15 @@ class Domain {
     Category* next;
   };
   Domain(std::string_view name, unsigned ordinal);
+  static constinit std::atomic<Domain*> standard_;
   Category* findCategory(std::uint32_t id) const;
 
   std::string text_;
   LacunaName name_;
   unsigned ordinal_;
+  unsigned levelSlot_;
+  std::uint64_t pushWord_;
+  std::uint64_t popWord_;
   std::atomic<std::uint32_t> generation_{1};
   std::atomic<Category*> categories_{nullptr};
   Domain* next_ = nullptr;

@@ -28,10 +28,6 @@ struct Resolved {
   Payloads payloads;
 };
 
-unsigned slotOf(const Domain& domain) {
-  return domain.ordinal() < 7 ? domain.ordinal() : 7;
-}
-
 LacunaName messageName(const nvtxEventAttributes_t& attributes) {
   switch (attributes.messageType) {
     case NVTX_MESSAGE_TYPE_ASCII:
@@ -242,6 +238,43 @@ __attribute__((noinline)) void watchPop(Place place) {
   }
 }
 
+/// What most ranges are: a registered name, and nothing besides.
+inline bool isOnlyName(const nvtxEventAttributes_t& event) {
+  static_assert(NVTX_PAYLOAD_UNKNOWN == 0 && NVTX_COLOR_UNKNOWN == 0);
+  const auto besides =
+      static_cast<std::uint32_t>(event.payloadType) | event.category | static_cast<std::uint32_t>(event.colorType);
+  return besides == 0 && event.messageType == NVTX_MESSAGE_TYPE_REGISTERED && event.message.registered != nullptr;
+}
+
+/// Open while ranges are recorded and none of them means anything to us.
+inline const std::uint64_t* quickGate() {
+  return __builtin_expect(!watching && guest::on(), 1) ? lacunaOpenGate_() : nullptr;
+}
+
+__attribute__((noinline, cold)) int putSlow(std::uint64_t word, unsigned level) {
+  lacunaPutSlow_(word);
+  return static_cast<int>(level);
+}
+
+/// Records, and returns `level`: a last call, so that its callers need no stack.
+inline int put(const std::uint64_t* gate, std::uint64_t word, unsigned level) {
+  return __builtin_expect(lacunaTryPut_(gate, word), 1) ? static_cast<int>(level) : putSlow(word, level);
+}
+
+__attribute__((noinline)) int pushSlow(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* attributes) {
+  return attributes != nullptr ? pushRange(Domain::of(handle), {.attributes = attributes}) : NVTX_NO_PUSH_POP_TRACKING;
+}
+
+__attribute__((noinline)) int popSlow(nvtxDomainHandle_t handle) {
+  const Domain& domain = Domain::of(handle);
+  const unsigned slot = domain.levelSlot();
+  if (threadLevels.level[slot] == 0) return NVTX_NO_PUSH_POP_TRACKING;
+  const unsigned level = --threadLevels.level[slot];
+  if (guest::on()) lacunaDomainRangePop(domain.name());
+  if (watching) watchPop((level + 1) << 8 | slot);
+  return static_cast<int>(level);
+}
+
 }  // namespace
 
 void captureOnly(const char* name, void (*onCapture)(bool open)) {
@@ -262,8 +295,19 @@ bool watchesRanges() {
   return watching;
 }
 
+int domainPush(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* attributes) {
+  if (__builtin_expect(attributes == nullptr || !isOnlyName(*attributes), 0)) return pushSlow(handle, attributes);
+  const std::uint64_t* gate = quickGate();
+  if (__builtin_expect(gate == nullptr, 0)) return pushSlow(handle, attributes);
+  const Domain* domain = Domain::known(handle);
+  if (__builtin_expect(domain == nullptr, 0)) return pushSlow(handle, attributes);
+  const auto* text = reinterpret_cast<const RegisteredText*>(attributes->message.registered);
+  const unsigned level = threadLevels.level[domain->levelSlot()]++;
+  return put(gate, domain->pushWord(text->text()), level);
+}
+
 int pushRange(Domain& domain, const Described& event) {
-  const unsigned slot = slotOf(domain);
+  const unsigned slot = domain.levelSlot();
   const unsigned level = threadLevels.level[slot]++;
   if (__builtin_expect(watching, 0)) watchPush((level + 1) << 8 | slot, event);
   if (!guest::on()) return static_cast<int>(level);
@@ -277,13 +321,14 @@ int pushRange(Domain& domain, const Described& event) {
   return static_cast<int>(level);
 }
 
-int popRange(Domain& domain) {
-  const unsigned slot = slotOf(domain);
-  if (__builtin_expect(threadLevels.level[slot] == 0, 0)) return NVTX_NO_PUSH_POP_TRACKING;
-  const unsigned level = --threadLevels.level[slot];
-  if (guest::on()) lacunaDomainRangePop(domain.name());
-  if (__builtin_expect(watching, 0)) watchPop((level + 1) << 8 | slot);
-  return static_cast<int>(level);
+int domainPop(nvtxDomainHandle_t handle) {
+  const std::uint64_t* gate = quickGate();
+  if (__builtin_expect(gate == nullptr, 0)) return popSlow(handle);
+  const Domain* domain = Domain::known(handle);
+  if (__builtin_expect(domain == nullptr, 0)) return popSlow(handle);
+  std::uint16_t& level = threadLevels.level[domain->levelSlot()];
+  if (__builtin_expect(level == 0, 0)) return NVTX_NO_PUSH_POP_TRACKING;
+  return put(gate, domain->popWord(), --level);
 }
 
 nvtxRangeId_t startRange(Domain& domain, const Described& event) {

@@ -21,9 +21,11 @@ struct Described {
   std::size_t payloadCount = 0;
 };
 
+/// As NVTX calls them, for nearly all ranges: without a stop on the way.
+int NVTX_API domainPush(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes);
+int NVTX_API domainPop(nvtxDomainHandle_t domain);
 /// The nesting level of the range, from 0, within its domain and thread.
 int pushRange(Domain& domain, const Described& event);
-int popRange(Domain& domain);
 nvtxRangeId_t startRange(Domain& domain, const Described& event);
 void endRange(nvtxRangeId_t id);
 void mark(Domain& domain, const Described& event);

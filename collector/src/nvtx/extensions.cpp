@@ -31,7 +31,7 @@ void closingPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads
 }
 int NVTX_API popPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
   closingPayload(domain, payloads, count);
-  return popRange(Domain::of(domain));
+  return domainPop(domain);
 }
 nvtxRangeId_t NVTX_API startPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
   return startRange(Domain::of(domain), {.payloads = payloads, .payloadCount = count});

@@ -42,7 +42,7 @@ class Recorder final : public prof::NvtxRowSink {
 
 }  // namespace
 
-thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
 
 std::uint32_t threadId() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));

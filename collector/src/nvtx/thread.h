@@ -5,16 +5,16 @@
 #include <cstdint>
 
 #include "core/clock.h"
+#include "nvtx/domain.h"
 #include "nvtx/schema.h"
 
 namespace lacuna::collector::nvtx {
 
-/// What a thread keeps between calls: nesting levels (domains from the eighth on share one). In initial-exec TLS, so
-/// that a range costs no call.
+/// What a thread keeps between calls: nesting levels. In initial-exec TLS, so that a range costs no call.
 struct ThreadLevels {
-  std::uint16_t level[8];
+  std::uint16_t level[Domain::kLevels];
 };
-extern thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
 
 std::uint32_t threadId();
 

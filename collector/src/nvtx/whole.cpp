@@ -70,8 +70,8 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
   if (__builtin_expect(from->endStamp == 0, 0)) {
     // What stays open ends with pops that count levels.
     const int open = 1 + (from->startStamp != 0 ? 1 : 0) - (from->stopStamp != 0 ? 1 : 0);
-    const unsigned slot = domain.ordinal() < 7 ? domain.ordinal() : 7;
-    threadLevels.level[slot] = static_cast<std::uint16_t>(threadLevels.level[slot] + open);
+    std::uint16_t& level = threadLevels.level[domain.levelSlot()];
+    level = static_cast<std::uint16_t>(level + open);
   }
   if (!guest::on()) return;
   prof::SaidWhole said;

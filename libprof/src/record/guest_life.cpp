@@ -145,7 +145,11 @@ extern "C" void lacunaDetach(void) {
   Mapping* last = gMapping.exchange(nullptr);
   const bool ours = __atomic_load_n(&page->epoch, __ATOMIC_ACQUIRE) != 0;  // not so in a child that recorded nothing
   if (last == nullptr) return;
-  if (ours) last->view.header().detached.store(1, std::memory_order_release);
+  if (ours) {
+    last->view.header().detached.store(1, std::memory_order_release);
+    // So that a scope which began before does not write its end into memory that nobody reads.
+    __atomic_store_n(&page->epoch, ++gEpochs, __ATOMIC_RELEASE);
+  }
   abandon(*last);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <thread>
 
 #include "lacuna/prof/said.h"
@@ -265,6 +266,32 @@ TEST_F(SessionTest, SessionsMayFollowOneAnother) {
     EXPECT_EQ(file.rows<Mark>().size(), 1u);
     EXPECT_EQ(file.rows<Range>().size(), 1u);
   }
+}
+
+TEST_F(SessionTest, ScopesOverTheEdgesOfRecordingsKeepTheHalfThatWasOn) {
+  std::optional<ScopedRange> before(std::in_place, "before");
+  auto first = Session::start(home_ / "first.lcn");
+  ASSERT_OK(first);
+  before.reset();
+  std::optional<ScopedRange> over(std::in_place, "over two");
+  std::optional<ScopedRange> cut(std::in_place, "cut");
+  ASSERT_OK((*first).stop());
+  cut.reset();
+  auto second = Session::start(home_ / "second.lcn");
+  ASSERT_OK(second);
+  over.reset();
+  ASSERT_OK((*second).stop());
+
+  Trace early(home_ / "first.lcn");
+  const auto begun = early.rows<Range>();
+  ASSERT_EQ(begun.size(), 2u);
+  EXPECT_EQ(begun[0].flags, kUnfinished);
+  EXPECT_EQ(begun[1].flags, kUnfinished);
+  EXPECT_EQ((*first).stats().dropped, 0u);
+  Trace late(home_ / "second.lcn");
+  const auto ended = late.rows<Range>();
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].flags, kNoStart);
 }
 
 TEST_F(SessionTest, SecondSessionAtATimeIsRefused) {

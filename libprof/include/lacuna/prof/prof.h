@@ -137,13 +137,13 @@ struct LacunaThread {
 #define LACUNA_SEGMENT_BYTES ((uintptr_t)65536)
 
 extern LACUNA_PROF_API __thread struct LacunaThread lacunaThread_ __attribute__((tls_model("initial-exec")));
-/* NULL while nothing records; otherwise the number of the recording, on a page that a fork wipes. */
+/* NULL while nothing records; otherwise the number of the recording, on a page that a fork wipes and that stays. */
 extern LACUNA_PROF_API const uint64_t* lacunaGate_;
 LACUNA_PROF_API void lacunaPutSlow_(uint64_t word);
 
-static inline void lacunaPut_(uint64_t word) {
-  const uint64_t* gate = __atomic_load_n(&lacunaGate_, __ATOMIC_RELAXED);
-  if (__builtin_expect(gate == NULL, 1)) return;
+/* Writes a record of one slot where the thread's segment has room for it, behind an open gate. 0: it is for
+ * lacunaPutSlow_. */
+static inline int lacunaTryPut_(const uint64_t* gate, uint64_t word) {
 #ifdef __x86_64__
   uintptr_t cursor = lacunaThread_.cursor;
   if (__builtin_expect(lacunaThread_.epoch == __atomic_load_n(gate, __ATOMIC_RELAXED), 1) &&
@@ -153,10 +153,22 @@ static inline void lacunaPut_(uint64_t word) {
     slot[1] = word;
     /* The stamp commits the record: a reader that sees it sees the word before it. */
     __atomic_store_n(slot, __builtin_ia32_rdtsc(), __ATOMIC_RELEASE);
-    return;
+    return 1;
   }
+#else
+  (void)gate;
+  (void)word;
 #endif
-  lacunaPutSlow_(word);
+  return 0;
+}
+
+static inline void lacunaPut_(const uint64_t* gate, uint64_t word) {
+  if (gate == NULL) return;
+  if (!lacunaTryPut_(gate, word)) lacunaPutSlow_(word);
+}
+
+static inline const uint64_t* lacunaOpenGate_(void) {
+  return __atomic_load_n(&lacunaGate_, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t lacunaWord_(uint64_t kind, uint64_t domain, uint64_t name) {
@@ -164,19 +176,19 @@ static inline uint64_t lacunaWord_(uint64_t kind, uint64_t domain, uint64_t name
 }
 
 static inline void lacunaRangePush(LacunaName name) {
-  lacunaPut_(lacunaWord_(LacunaRecordPush, 0, name));
+  lacunaPut_(lacunaOpenGate_(), lacunaWord_(LacunaRecordPush, 0, name));
 }
 static inline void lacunaRangePop(void) {
-  lacunaPut_(lacunaWord_(LacunaRecordPop, 0, 0));
+  lacunaPut_(lacunaOpenGate_(), lacunaWord_(LacunaRecordPop, 0, 0));
 }
 static inline void lacunaDomainRangePush(LacunaName domain, LacunaName name) {
-  lacunaPut_(lacunaWord_(LacunaRecordPush, domain, name));
+  lacunaPut_(lacunaOpenGate_(), lacunaWord_(LacunaRecordPush, domain, name));
 }
 static inline void lacunaDomainRangePop(LacunaName domain) {
-  lacunaPut_(lacunaWord_(LacunaRecordPop, domain, 0));
+  lacunaPut_(lacunaOpenGate_(), lacunaWord_(LacunaRecordPop, domain, 0));
 }
 static inline void lacunaMark(LacunaName name) {
-  lacunaPut_(lacunaWord_(LacunaRecordMark, 0, name));
+  lacunaPut_(lacunaOpenGate_(), lacunaWord_(LacunaRecordMark, 0, name));
 }
 
 #ifdef __cplusplus

@@ -55,36 +55,37 @@ class Site {
 };
 
 inline bool isRecording() {
-  return __atomic_load_n(&lacunaGate_, __ATOMIC_RELAXED) != nullptr;
+  return lacunaOpenGate_() != nullptr;
 }
 
 /// A range as long as the scope. When recording begins or ends inside the scope, the half that was on is recorded.
 class ScopedRange {
  public:
   explicit ScopedRange(Site& site) {
-    if (!isRecording()) return;
+    if (gate_ == nullptr) return;
     const std::uint64_t word = site.push();
     pop_ = site.pop();
-    lacunaPut_(word);
+    lacunaPut_(gate_, word);
   }
   /// A text that is not known beforehand; it is interned, which costs a hash.
   explicit ScopedRange(std::string_view text) {
-    if (!isRecording()) return;
+    if (gate_ == nullptr) return;
     pop_ = lacunaWord_(LacunaRecordPop, 0, 0);
     lacunaRangePush(prof::name(text));
   }
   explicit ScopedRange(const LacunaEvent& event) {
-    if (!isRecording()) return;
+    if (gate_ == nullptr) return;
     pop_ = lacunaWord_(LacunaRecordPop, event.domain, 0);
     lacunaRangePushEvent(&event);
   }
-  ~ScopedRange() {
-    if (pop_ != 0) lacunaPut_(pop_);
-  }
+  ~ScopedRange() { lacunaPut_(gate_, pop_); }
   ScopedRange(const ScopedRange&) = delete;
   ScopedRange& operator=(const ScopedRange&) = delete;
 
  private:
+  /// As it was when the scope began. What lies behind it is kept up to date: when the recording ends meanwhile, or
+  /// another begins, the scope's end takes the slow way, which looks again.
+  const std::uint64_t* const gate_ = lacunaOpenGate_();
   std::uint64_t pop_ = 0;
 };
 
