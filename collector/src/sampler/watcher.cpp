@@ -19,6 +19,8 @@ namespace {
 constexpr prof::TimeNs kSettleNs = 5'000'000;
 constexpr prof::TimeNs kForever = INT64_MAX;
 constexpr std::int64_t kLookEveryNs = 100'000'000;
+/// A full buffer wakes earlier. Each time takes a core from the program where it computes on all of them.
+constexpr int kReadEveryMs = 100;
 /// Looking at /proc for thread states, where the kernel's account cannot be had: a look costs some 0.1 ms of a core, so
 /// where it is for the states alone it is done less often.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
@@ -113,7 +115,7 @@ void Watcher::work() {
   }
   while (!stopping_) {
     if (rings_.isOpen()) {
-      rings_.wait(40);
+      rings_.wait(kReadEveryMs);
     } else {
       usleep(timers_ ? 20'000 : options_.sources.samples ? 10'000 : 50'000);
     }

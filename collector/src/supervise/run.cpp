@@ -32,6 +32,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// How often it is looked what the clock or somebody outside wants; signals and ended children wake at once.
+constexpr int kLookEveryMs = 100;
+constexpr int kLookOftenEveryMs = 50;
+
 /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another.
 fs::path freeName(const std::string& program) {
   const std::string stem = fs::path(program).stem().string();
@@ -216,10 +220,11 @@ class Supervisor {
   }
 
   void supervise() {
+    const bool timed = flight_ != nullptr || options_.delayNs > 0 || options_.durationNs > 0;
     bool over = false;
     while (!over) {
       pollfd wake{signals_.fd(), POLLIN, 0};
-      poll(&wake, 1, 50);
+      poll(&wake, 1, timed ? kLookOftenEveryMs : kLookEveryMs);
       const auto seen = signals_.relay(running_ ? child_ : 0, options_.dumpOn.signal ? SIGUSR2 : 0);
       const auto reaped = reap(child_);
       for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);

@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -19,6 +22,19 @@ namespace fs = std::filesystem;
 namespace lacuna::prof {
 namespace recording {
 namespace {
+
+constexpr std::int64_t kListAtLeastEveryNs = 500'000'000;
+constexpr std::int64_t kFolderTickNs = 50'000'000;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+std::int64_t realtimeNs() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now);
+}
 
 void collect(const fs::path& directory, RecordingFiles& files) {
   std::error_code error;
@@ -47,6 +63,31 @@ RecordingFiles listRecording(const fs::path& directory) {
   collect(directory, files);
   collect(directory / kSharedLink, files);
   return files;
+}
+
+RecordingFolder::RecordingFolder(const fs::path& directory)
+    : folders_{directory.string(), (directory / kSharedLink).string()} {}
+
+RecordingFolder::Times RecordingFolder::times() const {
+  Times times{};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    struct stat now {};
+    if (stat(folders_[i].c_str(), &now) == 0) times[i] = nanoseconds(now.st_mtim);
+  }
+  return times;
+}
+
+void RecordingFolder::noteListing() {
+  listedNs_ = realtimeNs();
+  seen_ = times();
+}
+
+bool RecordingFolder::mayHaveChanged() const {
+  const std::int64_t since = realtimeNs() - listedNs_;
+  if (since < 0 || since > kListAtLeastEveryNs) return true;
+  const Times now = times();
+  // What comes within the same tick of the system's clock does not change the folder's time again.
+  return now != seen_ || listedNs_ - *std::ranges::max_element(now) < kFolderTickNs;
 }
 
 Result<Settings> readSettings(const fs::path& directory) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,6 +19,26 @@ struct RecordingFiles {
   std::vector<std::filesystem::path> failures;   ///< notes of processes that could not record
 };
 RecordingFiles listRecording(const std::filesystem::path& directory);
+
+/// Tells by the folders' times whether files may have come to a recording. To list it costs more than all else that an
+/// idle drainer does.
+class RecordingFolder {
+ public:
+  explicit RecordingFolder(const std::filesystem::path& directory);
+  /// Call it before listing.
+  void noteListing();
+  /// Says yes too often rather than too rarely: where a folder's time may be too coarse, and now and then.
+  [[nodiscard]] bool mayHaveChanged() const;
+
+ private:
+  using Times = std::array<std::int64_t, 2>;
+  [[nodiscard]] Times times() const;
+
+  std::array<std::string, 2> folders_;
+  std::int64_t listedNs_ = 0;
+  Times seen_{};
+};
+
 Result<Settings> readSettings(const std::filesystem::path& directory);
 
 std::filesystem::path checkpointPath(const std::filesystem::path& directory);

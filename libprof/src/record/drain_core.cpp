@@ -35,10 +35,15 @@ std::string thisBoot() {
 }  // namespace
 
 DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
-    : place_(std::move(place)), options_(options), book_(std::move(writer)), batches_(book_) {}
+    : place_(std::move(place)),
+      folder_(place_.directory),
+      options_(options),
+      book_(std::move(writer)),
+      batches_(book_) {}
 
 void DrainCore::lookForRecorders() {
   lastLook_ = Steady::now();
+  folder_.noteListing();
   const RecordingFiles files = listRecording(place_.directory);
   for (const fs::path& path : files.recorders) openRecorder(path);
   noteFailures(files.failures);
@@ -145,7 +150,7 @@ void DrainCore::closeTheDead() {
 
 Result<bool> DrainCore::drain() {
   const auto now = Steady::now();
-  if (now - lastLook_ >= kLookEvery) lookForRecorders();
+  if (now - lastLook_ >= kLookEvery && folder_.mayHaveChanged()) lookForRecorders();
   const bool any = drainAll(false);
   if (now - lastLifeCheck_ >= kLifeCheckEvery) closeTheDead();
   if (checkpointIsDue()) {

@@ -32,6 +32,7 @@ class DrainCore {
   Status flush();
   Status finish();
   [[nodiscard]] DrainStats stats();
+  [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
   TraceBook& book() { return book_; }
 
   /// Takes up where a checkpoint left off. The trace must hold what it held then.
@@ -57,6 +58,7 @@ class DrainCore {
   void writeEnvironment();
 
   Place place_;
+  RecordingFolder folder_;
   DrainOptions options_;
   TraceBook book_;
   RowBatches batches_;

@@ -23,6 +23,8 @@ namespace {
 
 constexpr auto kShortPause = std::chrono::milliseconds(2);
 constexpr auto kLongPause = std::chrono::milliseconds(20);
+/// While nobody records. A program that starts meanwhile has its pool of segments.
+constexpr auto kIdlePause = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -46,7 +48,7 @@ struct Drainer::Impl {
     while (!stopping) {
       const Result<bool> any = core.drain();
       if (!any.ok() && failure.ok()) failure = any.status();
-      pause = any.ok() && *any ? kShortPause : std::min(pause * 2, kLongPause);
+      pause = any.ok() && *any ? kShortPause : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
       wake.wait_for(guard, pause, [&] { return stopping; });
     }
   }

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/directory.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "libprof/record/recorded.h"
+
+namespace lacuna::prof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RecordingFolderTest : public RecordingTest {
+ protected:
+  void SetUp() override {
+    RecordingTest::SetUp();
+    fs::create_directories(home_ / "shared");
+    fs::create_directories(home_ / "recording");
+    fs::create_directory_symlink(home_ / "shared", home_ / "recording" / kSharedLink);
+    folder_.emplace(home_ / "recording");
+  }
+  void makeOld() {
+    const auto longAgo = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    fs::last_write_time(home_ / "shared", longAgo);
+    fs::last_write_time(home_ / "recording", longAgo);
+  }
+  static void make(const fs::path& path) { std::ofstream(path) << "x"; }
+
+  std::optional<RecordingFolder> folder_;
+};
+
+TEST_F(RecordingFolderTest, IsListedOnceWhileNothingComes) {
+  makeOld();
+  EXPECT_TRUE(folder_->mayHaveChanged());
+  folder_->noteListing();
+  EXPECT_FALSE(folder_->mayHaveChanged());
+}
+
+TEST_F(RecordingFolderTest, IsListedAgainWhenAFileComesToEitherFolder) {
+  for (const char* folder : {"shared", "recording"}) {
+    makeOld();
+    folder_->noteListing();
+    make(home_ / folder / "new");
+    EXPECT_TRUE(folder_->mayHaveChanged()) << folder;
+  }
+}
+
+TEST_F(RecordingFolderTest, MissesNoFileThatComesRightAfterAListing) {
+  for (int i = 0; i < 500; ++i) {
+    make(home_ / "shared" / std::to_string(2 * i));
+    folder_->noteListing();
+    make(home_ / "shared" / std::to_string(2 * i + 1));
+    ASSERT_TRUE(folder_->mayHaveChanged()) << i;
+  }
+}
+
+TEST_F(RecordingFolderTest, IsListedWhereAFolderIsYoungerThanTheClock) {
+  fs::last_write_time(home_ / "shared", fs::file_time_type::clock::now() + std::chrono::hours(1));
+  folder_->noteListing();
+  EXPECT_TRUE(folder_->mayHaveChanged());
+}
+
+}  // namespace
+}  // namespace lacuna::prof::recording
