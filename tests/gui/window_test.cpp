@@ -7,7 +7,9 @@
 #include <QImage>
 #include <QLineEdit>
 #include <QMenuBar>
+#include <QPaintEvent>
 #include <QPushButton>
+#include <QScreen>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSlider>
@@ -35,6 +37,22 @@
 
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
+
+/// How much of a widget is painted at once.
+class PaintedArea : public QObject {
+ public:
+  bool counting = true;
+  int paints = 0;
+  int largest = 0;
+  bool eventFilter(QObject*, QEvent* event) override {
+    if (!counting || event->type() != QEvent::Paint) return false;
+    int area = 0;
+    for (const QRect& part : static_cast<QPaintEvent*>(event)->region()) area += part.width() * part.height();
+    largest = std::max(largest, area);
+    ++paints;
+    return false;
+  }
+};
 
 /// The whole window on a trace made by hand.
 class WindowTest : public QObject {
@@ -304,6 +322,29 @@ class WindowTest : public QObject {
     QTest::keyClick(view(), Qt::Key_W);
     view()->repaint();
     QCOMPARE(view()->picturesDrawn(), drawn + 1);
+  }
+
+  void hoveringPaintsLittleAndLeavesNothingBehind() {
+    openAnalysed();
+    view()->repaint();
+    PaintedArea painted;
+    view()->installEventFilter(&painted);
+    const QPoint kernel = view()->eventRect(firstKernel()).center().toPoint();
+    for (const QPoint at :
+         {QPoint(40, 60), QPoint(100, 140), kernel, kernel + QPoint(3, 40), QPoint(700, 300), QPoint(60, 90)}) {
+      painted.counting = true;
+      QTest::mouseMove(view(), at);
+      QCoreApplication::processEvents();
+      painted.counting = false;
+      const QImage shown = window_->screen()->grabWindow(window_->winId()).toImage();
+      const QRect place(view()->mapTo(window_.get(), QPoint()), view()->size());
+      const QImage part = shown.copy(place).convertToFormat(QImage::Format_RGB32);
+      QVERIFY2(part == view()->grab().toImage().convertToFormat(QImage::Format_RGB32),
+               qPrintable(QString::number(at.x())));
+    }
+    view()->removeEventFilter(&painted);
+    QVERIFY(painted.paints > 0);
+    QVERIFY2(painted.largest < view()->width() * view()->height() / 4, qPrintable(QString::number(painted.largest)));
   }
 
   void modelsKeepTheirPromises() {

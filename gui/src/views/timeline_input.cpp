@@ -84,6 +84,7 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPointF pos = event->position();
+  const QRegion before = hoverRegion();
   mouse_ = pos;
   const QRect canvas = canvasRect();
   if (drag_ == Drag::Maybe && (pos - pressed_).manhattanLength() >= kDragFromPx) drag_ = Drag::Pan;
@@ -108,7 +109,11 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
                                                    : Qt::ArrowCursor);
   }
   if (canvas.contains(pos.toPoint())) Q_EMIT cursorMoved(view_.timeAt(pos.x() - canvas.x(), canvas.width()));
-  update();
+  if (drag_ == Drag::None) {
+    update(before + hoverRegion());
+  } else {
+    update();
+  }
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {

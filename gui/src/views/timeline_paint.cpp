@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <QPaintEvent>
 #include <QPainter>
 #include <QPainterPath>
 #include <QScrollBar>
@@ -21,6 +22,20 @@ constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
 constexpr std::size_t kMostBands = 400;
 constexpr std::size_t kMostArrows = 64;
+
+/// A narrow and high rectangle, piece by piece: Qt wakes its threads for more than 95 rows, which costs many times what
+/// it takes to paint a line.
+template <class Paint>
+void inShortPieces(const QRectF& rect, Paint&& paint) {
+  constexpr double kRows = 64;
+  for (double top = rect.top(); top < rect.bottom(); top += kRows) {
+    paint(QRectF(rect.left(), top, rect.width(), std::min(kRows, rect.bottom() - top)));
+  }
+}
+
+void paintUpright(QPainter& painter, const QRectF& line, const QColor& colour) {
+  inShortPieces(line, [&](const QRectF& piece) { painter.fillRect(piece, colour); });
+}
 
 void paintTriangle(QPainter& painter, QPointF at, bool open, const QColor& fill) {
   QPainterPath path;
@@ -70,18 +85,25 @@ void TimelineView::renderLedgers(const Canvas& canvas) {
   }
 }
 
-void TimelineView::paintEvent(QPaintEvent*) {
+void TimelineView::paintEvent(QPaintEvent* event) {
   if (baseStale_) renderNow();
   QPainter painter(this);
   const QRect canvas = canvasRect();
-  painter.drawImage(canvas.topLeft(), base_);
+  for (const QRect& part : event->region()) {
+    const double scale = base_.devicePixelRatio();
+    const auto copy = [&](const QRectF& shown) {
+      painter.drawImage(shown, base_, QRectF((shown.topLeft() - canvas.topLeft()) * scale, shown.size() * scale));
+    };
+    const QRectF shown = part & canvas;
+    part == rect() ? copy(shown) : inShortPieces(shown, copy);
+  }
   painter.save();
   painter.setClipRect(canvas);
   paintOverlays(painter);
   painter.restore();
-  paintHeaders(painter);
+  paintHeaders(painter, event->region());
   paintRuler(painter);
-  if (drag_ == Drag::None) paintHoverCard(painter);
+  if (const HoverCard card = hoverCard(); !card.lines.isEmpty()) paintHoverCard(painter, card);
 }
 
 void TimelineView::paintRuler(QPainter& painter) {
@@ -123,7 +145,7 @@ void TimelineView::paintRuler(QPainter& painter) {
   painter.setClipping(false);
 }
 
-void TimelineView::paintHeaders(QPainter& painter) {
+void TimelineView::paintHeaders(QPainter& painter, const QRegion& stale) {
   const Theme& t = theme(dark_);
   const QRect canvas = canvasRect();
   painter.setClipRect(0, canvas.y(), width(), canvas.height());
@@ -132,7 +154,10 @@ void TimelineView::paintHeaders(QPainter& painter) {
     const QRect rect(0, row.y - scroll_->value() + canvas.y(), headerWidth_, row.height);
     if (rect.bottom() < canvas.y()) continue;
     if (rect.top() > height()) break;
-    paintHeader(painter, row, rect);
+    // The label of a group that is open may reach over the tracks.
+    const bool wide = row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader;
+    const QRect reached(0, rect.y(), wide ? width() : headerWidth_, rect.height());
+    if (stale.intersects(reached)) paintHeader(painter, row, rect);
   }
   painter.fillRect(headerWidth_ - 1, canvas.y(), 1, canvas.height(), rgb(t.line));
   painter.setClipping(false);
@@ -226,8 +251,8 @@ void TimelineView::paintBand(QPainter& painter, prof::TimeWindow window, Colour 
   const int bottom = contentBottom();
   const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left), bottom - canvas.y());
   painter.fillRect(band, rgb(tint, 36));
-  painter.fillRect(QRectF(band.left(), band.top(), 1, band.height()), rgb(tint, 200));
-  painter.fillRect(QRectF(band.right(), band.top(), 1, band.height()), rgb(tint, 200));
+  paintUpright(painter, QRectF(band.left(), band.top(), 1, band.height()), rgb(tint, 200));
+  paintUpright(painter, QRectF(band.right(), band.top(), 1, band.height()), rgb(tint, 200));
   if (caption.isEmpty()) return;
   const int w = painter.fontMetrics().horizontalAdvance(caption) + 14;
   if (band.width() < w) return;
@@ -276,15 +301,15 @@ void TimelineView::paintOverlays(QPainter& painter) {
   }
   if (cursorMark_) {
     const double x = canvas.x() + view_.pixelAt(*cursorMark_, canvas.width());
-    painter.fillRect(QRectF(x - 0.5, canvas.y(), 1, canvas.height()), rgb(t.accent, 150));
+    paintUpright(painter, QRectF(x - 0.5, canvas.y(), 1, canvas.height()), rgb(t.accent, 150));
   }
   for (const Bookmark& mark : bookmarks_) {
-    painter.fillRect(
-        QRectF(canvas.x() + view_.pixelAt(mark.timeNs, canvas.width()) - 1, canvas.y(), 1, canvas.height()),
-        rgb(t.warn, 140));
+    paintUpright(painter,
+                 QRectF(canvas.x() + view_.pixelAt(mark.timeNs, canvas.width()) - 1, canvas.y(), 1, canvas.height()),
+                 rgb(t.warn, 140));
   }
   if (mouse_ && canvas.contains(mouse_->toPoint())) {
-    painter.fillRect(QRectF(std::floor(mouse_->x()), canvas.y(), 1, canvas.height()), rgb(t.text, 60));
+    paintUpright(painter, QRectF(std::floor(mouse_->x()), canvas.y(), 1, canvas.height()), rgb(t.text, 60));
   }
   const auto outline = [&](const EventPlace& place, const QColor& c, double w) {
     const QRectF rect = eventRect(place);
@@ -331,40 +356,66 @@ QStringList TimelineView::hoverLines() const {
           tr("%1 of this stretch is covered").arg(percentWords(hit_.cell.busy)), where};
 }
 
-void TimelineView::paintHoverCard(QPainter& painter) {
-  const QStringList lines = mouse_ ? hoverLines() : QStringList();
-  if (lines.isEmpty()) return;
-  const Theme& t = theme(dark_);
-  QFont font = painter.font();
+QFont TimelineView::cardFont(bool bold) const {
+  QFont font = this->font();
   font.setPixelSize(12);
-  font.setBold(false);
-  QFont bold = font;
-  bold.setBold(true);
-  const QFontMetrics metrics(bold);
+  font.setBold(bold);
+  return font;
+}
+
+TimelineView::HoverCard TimelineView::hoverCard() const {
+  HoverCard card;
+  if (mouse_ && drag_ == Drag::None) card.lines = hoverLines();
+  if (card.lines.isEmpty()) return card;
+  const QFontMetrics metrics(cardFont(true));
   const int most = std::min(460, width() - 40);
   int w = 0;
-  for (const QString& line : lines) w = std::max(w, std::min(most, metrics.horizontalAdvance(line)));
-  const int lineHeight = metrics.height() + 3;
-  const QSize size(w + 2 * kCardPadding, static_cast<int>(lines.size()) * lineHeight + 2 * kCardPadding - 3);
+  for (const QString& line : card.lines) w = std::max(w, std::min(most, metrics.horizontalAdvance(line)));
+  card.lineHeight = metrics.height() + 3;
+  const int lineCount = static_cast<int>(card.lines.size());
+  const QSize size(w + 2 * kCardPadding, lineCount * card.lineHeight + 2 * kCardPadding - 3);
   const QRectF event = hovered_ ? eventRect(*hovered_) : QRectF(*mouse_ - QPointF(2, 10), QSizeF(4, 20));
   // Below the event, or above it where the window ends: never on it.
   int y = static_cast<int>(event.bottom()) + 12;
   if (y + size.height() > height() - 4) y = static_cast<int>(event.top()) - size.height() - 12;
   const int x = std::clamp(static_cast<int>(mouse_->x()) + 14, 4, std::max(4, width() - size.width() - 8));
-  const QRect card(QPoint(x, y), size);
+  card.rect = QRect(QPoint(x, y), size);
+  return card;
+}
+
+void TimelineView::paintHoverCard(QPainter& painter, const HoverCard& card) {
+  const Theme& t = theme(dark_);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(rgb(t.line), 1));
   painter.setBrush(rgb(t.raised, 245));
-  painter.drawRoundedRect(QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
+  painter.drawRoundedRect(QRectF(card.rect).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
   painter.setBrush(Qt::NoBrush);
   painter.setRenderHint(QPainter::Antialiasing, false);
-  for (int i = 0; i < lines.size(); ++i) {
-    painter.setFont(i == 0 ? bold : font);
-    painter.setPen(rgb(i == 0 ? t.text : t.dim));
-    const QString shown = QFontMetrics(painter.font()).elidedText(lines[i], Qt::ElideMiddle, w);
-    painter.drawText(QRect(card.x() + kCardPadding, card.y() + kCardPadding - 1 + i * lineHeight, w, lineHeight),
-                     Qt::AlignVCenter, shown);
+  QRect line = card.rect.adjusted(kCardPadding, kCardPadding - 1, -kCardPadding, 0);
+  line.setHeight(card.lineHeight);
+  for (const QString& text : card.lines) {
+    const bool first = &text == &card.lines.front();
+    painter.setFont(cardFont(first));
+    painter.setPen(rgb(first ? t.text : t.dim));
+    painter.drawText(line, Qt::AlignVCenter,
+                     QFontMetrics(painter.font()).elidedText(text, Qt::ElideMiddle, line.width()));
+    line.translate(0, card.lineHeight);
   }
+}
+
+QRegion TimelineView::hoverRegion() const {
+  if (!mouse_) return {};
+  const QRect canvas = canvasRect();
+  const QPoint at = mouse_->toPoint();
+  QRegion region(0, 0, width(), kRulerHeight);
+  region += QRect(at.x() - 2, canvas.y(), 5, canvas.height());
+  if (hovered_) region += eventRect(*hovered_).toAlignedRect().adjusted(-3, -3, 3, 3);
+  region += hoverCard().rect;
+  // The pin of the track that the mouse is on the name of.
+  if (const std::size_t row = rowAt(rows_, at.y() - canvas.y() + scroll_->value()); row < rows_.size()) {
+    region += rowRect(row) & QRect(0, canvas.y(), headerWidth_, canvas.height());
+  }
+  return region;
 }
 
 }  // namespace lacuna::gui

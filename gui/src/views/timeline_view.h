@@ -148,12 +148,21 @@ class TimelineView : public QWidget {
   bool navigate(const QKeyEvent& event);
 
   void paintRuler(QPainter& painter);
-  void paintHeaders(QPainter& painter);
+  void paintHeaders(QPainter& painter, const QRegion& stale);
   void paintHeader(QPainter& painter, const Row& row, const QRect& rect);
   void paintOverlays(QPainter& painter);
   void paintBand(QPainter& painter, prof::TimeWindow window, Colour colour, const QString& caption);
   void paintLinks(QPainter& painter);
-  void paintHoverCard(QPainter& painter);
+  struct HoverCard {
+    QStringList lines;
+    QRect rect;
+    int lineHeight = 0;
+  };
+  [[nodiscard]] HoverCard hoverCard() const;
+  [[nodiscard]] QFont cardFont(bool bold) const;
+  void paintHoverCard(QPainter& painter, const HoverCard& card);
+  /// What is drawn because the mouse is where it is.
+  [[nodiscard]] QRegion hoverRegion() const;
   [[nodiscard]] QStringList hoverLines() const;
   [[nodiscard]] const analyzer::LedgerStrip* stripOf(std::size_t group) const;
   void renderLedgers(const Canvas& canvas);
