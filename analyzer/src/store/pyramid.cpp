@@ -69,14 +69,13 @@ unsigned stepsIn(std::uint64_t codes) {
 
 struct CellSum {
   double busyNs = 0;
-  double count = 0;
+  double count = 0;                 // only where one pixel alone is asked
   double longestNs = -1;            // negative while nothing touches the pixel
   std::size_t event = Lane::kNone;  // the longest, or else the bucket that has it
   std::uint32_t bucketName = 0;
 
   void add(const CellSum& other) {
     busyNs += other.busyNs;
-    count += other.count;
     if (other.longestNs <= longestNs) return;
     longestNs = other.longestNs;
     event = other.event;
@@ -292,25 +291,33 @@ std::size_t Lane::at(TimeNs t) const {
 /// No branch depends on what a bucket holds: a picture asks a million of them, and no branch among them is foreseeable.
 void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum) {
   std::uint64_t shares = 0;
-  std::uint64_t count = 0;
   unsigned best = 0;
   std::size_t where = from;
   for (std::size_t i = from; i < to; ++i) {
     const unsigned longest = level.longest[i];  // 0 where nothing is
     shares += level.busy[i];
-    count += kCounts[level.count[i]];
     where = longest > best ? i : where;
     best = std::max(best, longest);
   }
   if (shares == 0) return;
   while (level.busy[where] == 0) ++where;  // instants only, behind buckets of nothing
   sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
-  sum.count += weight * static_cast<double>(count);
   const double length = kLengths[best];
   if (length <= sum.longestNs) return;
   sum.longestNs = length;
   sum.event = kNone;
   sum.bucketName = level.name[where];
+}
+
+/// Events that begin between two places of a level, which are in buckets.
+double Lane::countIn(const Level& level, double from, double to) {
+  double count = 0;
+  for (auto i = static_cast<std::size_t>(from); i < level.count.size() && static_cast<double>(i) < to; ++i) {
+    const auto begin = static_cast<double>(i);
+    const double part = std::min(to, begin + 1) - std::max(from, begin);
+    count += part * static_cast<double>(kCounts[level.count[i]]);
+  }
+  return count;
 }
 
 /// Event after event, each in the pixels that it touches.
@@ -319,6 +326,7 @@ void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
   const double npp = grid.nsPerPixel;
   const double perNs = 1 / npp;
   const double shown = npp * grid.width;
+  const bool counting = grid.width == 1;
   CellSum sum;
   int x = 0;
   double toNs = npp;  // where pixel x ends
@@ -335,7 +343,7 @@ void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
     const double end = start + length;
     if (start >= shown) break;
     if (start >= toNs) moveTo(std::clamp(static_cast<int>(start * perNs), x + 1, grid.width - 1));
-    sum.count += start >= 0 ? 1 : 0;
+    if (counting) sum.count += start >= 0 ? 1 : 0;
     start = std::max(start, 0.0);
     const bool longest = length > sum.longestNs;
     sum.longestNs = longest ? length : sum.longestNs;
@@ -374,8 +382,7 @@ struct Lane::Parts {
     const bool toBehind = ~codes >> (kPartBits * (end - 1)) == 0;
     const bool elsewhere = whole.longestNs > widthNs && !fromBefore && !toBehind;
     const double busyNs = steps * widthNs / (kParts * kPartSteps);
-    const double share = whole.busyNs > 0 ? std::min(1.0, busyNs / whole.busyNs) : 1;
-    return {busyNs, whole.count * share, elsewhere ? 0 : whole.longestNs, kNone, whole.bucketName};
+    return {busyNs, 0, elsewhere ? 0 : whole.longestNs, kNone, whole.bucketName};
   }
 };
 
@@ -448,6 +455,7 @@ void Lane::queryLevel(const PixelGrid& grid, std::size_t index, std::span<Cell> 
       const double rest = to - static_cast<double>(final);
       if (rest > 0 && final < level.busy.size()) addBuckets(level, final, final + 1, rest, sum);
     }
+    if (grid.width == 1) sum.count = countIn(level, from, to);
     cells[static_cast<std::size_t>(x)] = sum.cell(grid.nsPerPixel, events_);
   }
 }

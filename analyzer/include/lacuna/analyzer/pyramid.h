@@ -30,7 +30,7 @@ struct Cell {
   prof::StringId name;  ///< of the longest event that touches it
   float busy = 0;       ///< covered share of its time; more than 0 where anything touches it, even an instant
   float longestNs = 0;  ///< length of that event, within 10 %
-  float count = 0;      ///< events that begin in it, within 20 % where they are many
+  float count = 0;      ///< events that begin in it, within 20 % where they are many; only where it alone is asked for
   [[nodiscard]] bool occupied() const { return busy > 0; }
 };
 
@@ -110,6 +110,7 @@ class Lane {
   void querySplit(const PixelGrid& grid, std::span<Cell> cells) const;
   struct Parts;
   [[nodiscard]] Parts partsOf(std::size_t bucket) const;
+  static double countIn(const Level& level, double from, double to);
   static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum);
   [[nodiscard]] prof::TimeNs bucketStart(std::size_t bucket) const;
 
