@@ -109,7 +109,9 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
                                                    : Qt::ArrowCursor);
   }
   if (canvas.contains(pos.toPoint())) Q_EMIT cursorMoved(view_.timeAt(pos.x() - canvas.x(), canvas.width()));
-  if (drag_ == Drag::None) {
+  // Where a point has no whole number of pixels, the edges of a region lie between pixels.
+  const double scale = devicePixelRatioF();
+  if (drag_ == Drag::None && scale == std::floor(scale)) {
     update(before + hoverRegion());
   } else {
     update();

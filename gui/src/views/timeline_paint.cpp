@@ -89,14 +89,7 @@ void TimelineView::paintEvent(QPaintEvent* event) {
   if (baseStale_) renderNow();
   QPainter painter(this);
   const QRect canvas = canvasRect();
-  for (const QRect& part : event->region()) {
-    const double scale = base_.devicePixelRatio();
-    const auto copy = [&](const QRectF& shown) {
-      painter.drawImage(shown, base_, QRectF((shown.topLeft() - canvas.topLeft()) * scale, shown.size() * scale));
-    };
-    const QRectF shown = part & canvas;
-    part == rect() ? copy(shown) : inShortPieces(shown, copy);
-  }
+  paintBase(painter, event->region());
   painter.save();
   painter.setClipRect(canvas);
   paintOverlays(painter);
@@ -104,6 +97,19 @@ void TimelineView::paintEvent(QPaintEvent* event) {
   paintHeaders(painter, event->region());
   paintRuler(painter);
   if (const HoverCard card = hoverCard(); !card.lines.isEmpty()) paintHoverCard(painter, card);
+}
+
+void TimelineView::paintBase(QPainter& painter, const QRegion& stale) {
+  const QRect canvas = canvasRect();
+  const double scale = base_.devicePixelRatio();
+  // A piece of a picture begins at a whole pixel of it only where a point has whole pixels.
+  const bool whole = stale == QRegion(rect());
+  if (whole || scale != std::floor(scale)) return painter.drawImage(canvas.topLeft(), base_);
+  for (const QRect& part : stale) {
+    inShortPieces(part & canvas, [&](const QRectF& shown) {
+      painter.drawImage(shown, base_, QRectF((shown.topLeft() - canvas.topLeft()) * scale, shown.size() * scale));
+    });
+  }
 }
 
 void TimelineView::paintRuler(QPainter& painter) {

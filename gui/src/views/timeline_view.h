@@ -147,6 +147,7 @@ class TimelineView : public QWidget {
   void scrollToLane(const EventPlace& place);
   bool navigate(const QKeyEvent& event);
 
+  void paintBase(QPainter& painter, const QRegion& stale);
   void paintRuler(QPainter& painter);
   void paintHeaders(QPainter& painter, const QRegion& stale);
   void paintHeader(QPainter& painter, const Row& row, const QRect& rect);
