@@ -12,7 +12,7 @@ namespace lacuna::collector::nvtx {
 
 /// What a thread keeps between calls: nesting levels. In initial-exec TLS, so that a range costs no call.
 struct ThreadLevels {
-  std::uint16_t level[Domain::kLevels];
+  std::uint16_t level[Domain::kLevels] = {};
 };
 extern constinit thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
 
