@@ -14,12 +14,6 @@ __extension__ using Wide = __int128;
 
 constexpr TimeNs kKeepEvery = 100'000'000;
 
-TimeNs clockNs(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 std::uint64_t readTsc() {
 #ifdef __x86_64__
   return __builtin_ia32_rdtsc();
@@ -29,6 +23,12 @@ std::uint64_t readTsc() {
 }
 
 }  // namespace
+
+TimeNs clockNs(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return nanoseconds(now);
+}
 
 Tick readClocks() {
   Tick best;

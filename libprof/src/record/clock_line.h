@@ -3,11 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <vector>
 
 #include "lacuna/prof/ids.h"
 
 namespace lacuna::prof::recording {
+
+inline TimeNs nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+TimeNs clockNs(clockid_t clock);
 
 /// The clocks of this machine at one moment.
 struct Tick {

@@ -13,9 +13,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <iterator>
+
+#include "record/clock_line.h"
 
 namespace fs = std::filesystem;
 
@@ -23,18 +24,8 @@ namespace lacuna::prof {
 namespace recording {
 namespace {
 
-constexpr std::int64_t kListAtLeastEveryNs = 500'000'000;
-constexpr std::int64_t kFolderTickNs = 50'000'000;
-
-std::int64_t nanoseconds(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-std::int64_t realtimeNs() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return nanoseconds(now);
-}
+constexpr TimeNs kListAtLeastEveryNs = 500'000'000;
+constexpr TimeNs kFolderTickNs = 50'000'000;
 
 void collect(const fs::path& directory, RecordingFiles& files) {
   std::error_code error;
@@ -78,12 +69,12 @@ RecordingFolder::Times RecordingFolder::times() const {
 }
 
 void RecordingFolder::noteListing() {
-  listedNs_ = realtimeNs();
+  listedNs_ = clockNs(CLOCK_REALTIME);
   seen_ = times();
 }
 
 bool RecordingFolder::mayHaveChanged() const {
-  const std::int64_t since = realtimeNs() - listedNs_;
+  const TimeNs since = clockNs(CLOCK_REALTIME) - listedNs_;
   if (since < 0 || since > kListAtLeastEveryNs) return true;
   const Times now = times();
   // What comes within the same tick of the system's clock does not change the folder's time again.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -31,11 +30,11 @@ class RecordingFolder {
   [[nodiscard]] bool mayHaveChanged() const;
 
  private:
-  using Times = std::array<std::int64_t, 2>;
+  using Times = std::array<TimeNs, 2>;
   [[nodiscard]] Times times() const;
 
   std::array<std::string, 2> folders_;
-  std::int64_t listedNs_ = 0;
+  TimeNs listedNs_ = 0;
   Times seen_{};
 };
 
