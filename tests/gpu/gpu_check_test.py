@@ -132,5 +132,77 @@ class Host(unittest.TestCase):
         self.assertIn("scripts/gpu-check --build", done.stderr)
 
 
+CMAKE = """#!/bin/sh
+case "$*" in
+  --install*) shift 3
+    mkdir -p "$1/bin" "$1/lib/lacuna" && cp "$(command -v cat)" "$1/bin/lacuna" && echo new > "$1/lib/lacuna/plugin" ;;
+esac
+"""
+NVCC = """#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+echo program > "$2"
+"""
+
+
+class Build(unittest.TestCase):
+    """With a cmake and an nvcc that only leave files where the real ones would."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = pathlib.Path(place.name)
+        self.root = self.place / "root"
+        (self.root / "tests" / "gpu").mkdir(parents=True)
+        (self.root / "tests" / "gpu" / "torch_program.py").write_text("")
+        self.folder = self.place / "folder"
+        stubs = self.place / "stubs"
+        stubs.mkdir()
+        for name, text in (("cmake", CMAKE), ("nvcc", NVCC)):
+            (stubs / name).write_text(text)
+            (stubs / name).chmod(0o755)
+        path = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        os.environ["PATH"] = f"{stubs}:{path}"
+
+    def build(self, folder=None):
+        with contextlib.redirect_stdout(io.StringIO()):
+            gpu_check.build(folder or self.folder, self.root)
+
+    def test_a_folder_is_made_and_made_anew_with_its_results_kept(self):
+        self.folder.mkdir()
+        self.build()
+        (self.folder / "results").mkdir()
+        (self.folder / "results" / "summary.json").write_text("precious")
+        (self.folder / "lib" / "lacuna" / "plugin").write_text("old")
+        (self.folder / "bin" / "stale").write_text("")
+        self.build()
+        self.assertEqual((self.folder / "results" / "summary.json").read_text(), "precious")
+        self.assertEqual((self.folder / "lib" / "lacuna" / "plugin").read_text(), "new\n")
+        self.assertEqual(sorted(path.name for path in (self.folder / "bin").iterdir()), ["known_program", "lacuna"])
+
+    def test_a_folder_that_holds_something_else_is_left_as_it_is(self):
+        for name in ("thesis.tex", "bin/tool", "lib/tool", "gpu-check"):
+            folder = self.place / name.replace("/", "-")
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_text("precious")
+            with self.assertRaises(SystemExit) as refused:
+                self.build(folder)
+            self.assertIn(f"{folder} holds something else", str(refused.exception))
+            self.assertEqual([str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()], [name])
+        (self.place / "file").write_text("precious")
+        with self.assertRaises(SystemExit) as refused:
+            self.build(self.place / "file")
+        self.assertIn("is not a folder", str(refused.exception))
+
+    def test_a_folder_whose_making_failed_is_made_again(self):
+        nvcc = self.place / "stubs" / "nvcc"
+        nvcc.write_text("#!/bin/sh\nexit 1\n")
+        with self.assertRaises(subprocess.CalledProcessError):
+            self.build()
+        nvcc.write_text(NVCC)
+        self.build()
+        self.assertTrue((self.folder / "bin" / "known_program").exists())
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=0)
