@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts_test.py SCRIPTS: format, lint and setup, copied beside a few files of their own, with programs that stand in for
+clang-format, clang-tidy and apt. What they cannot look at must not pass."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(sys.argv[1]).resolve()
+
+# Lays a file out by writing "tidy" into it; has a complaint about files with "bad" in them.
+CLANG_FORMAT = """#!/bin/sh
+case $1 in
+  --version) echo "clang-format version 14.0" ;;
+  -i) shift; for file; do echo tidy > "$file"; done ;;
+  *) echo tidy ;;
+esac
+"""
+CLANG_TIDY = """#!/bin/sh
+for file; do :; done
+if grep -q bad "$file"; then echo "$file: bad"; exit 1; fi
+"""
+# A server that does not answer: a warning, and an error only for who asks for one.
+APT_GET = """#!/bin/sh
+echo "W: Failed to fetch http://127.0.0.1:1/debian/dists/bookworm/InRelease  Could not connect" >&2
+case "$*" in *Error-Mode=any*) exit 100 ;; esac
+"""
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.root = pathlib.Path(place.name).resolve() / "root"
+        for name in ("format", "lint", "setup"):
+            self.write(f"scripts/{name}", (SCRIPTS / name).read_text(), program=True)
+        stubs = {"clang-format-14": CLANG_FORMAT, "clang-tidy-14": CLANG_TIDY, "apt-get": APT_GET, "dpkg-query": "#!/bin/sh\nexit 1\n",
+                 "apt-cache": "#!/bin/sh\n", "sudo": '#!/bin/sh\nexec "$@"\n'}
+        for name, text in stubs.items():
+            self.write(f"../stubs/{name}", text, program=True)
+        self.environment = dict(os.environ, PATH=f"{self.root.parent}/stubs:{os.environ['PATH']}", GIT_CONFIG_GLOBAL="/dev/null",
+                                GIT_CEILING_DIRECTORIES=str(self.root.parent), LC_ALL="C")
+        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):  # set where git itself runs this
+            self.environment.pop(name, None)
+        self.write("part/good.cpp", "tidy\n")
+        self.write("part/bad.cpp", "bad\n")
+        self.write("build/dev/compile_commands.json", f'[{{"file": "{self.root}/part/good.cpp"}}, {{"file": "{self.root}/part/bad.cpp"}}]')
+
+    def write(self, name, text, program=False):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755 if program else 0o644)
+
+    def make_repository(self):
+        (self.root / ".gitignore").write_text("build\n")
+        git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(self.root)]
+        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
+            subprocess.run(git + words, check=True, env=self.environment)
+
+    def run_script(self, *words, where="."):
+        done = subprocess.run([self.root / "scripts" / words[0], *words[1:]], cwd=self.root / where, env=self.environment,
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Format(Scripts):
+    def check(self, *files, where="."):
+        return self.run_script("format", "--check", *files, where=where)
+
+    def test_names_are_seen_from_where_one_is(self):
+        self.assertEqual(self.check("good.cpp", where="part")[0], 0)
+        code, text = self.check("good.cpp", "bad.cpp", where="part")
+        self.assertEqual(code, 1)
+        self.assertIn("part/bad.cpp\n", text)
+        self.assertEqual(self.check(str(self.root / "part/bad.cpp"), where="..")[0], 1)
+        self.assertEqual(self.run_script("format", "bad.cpp", where="part")[0], 0)
+        self.assertEqual((self.root / "part/bad.cpp").read_text(), "tidy\n")
+
+    def test_a_name_that_is_no_file_is_a_wrong_call(self):
+        code, text = self.check("part/good.cpp", "part/missing.cpp")
+        self.assertEqual(code, 2)
+        self.assertIn("part/missing.cpp is not a file", text)
+
+    def test_without_git_nothing_passes(self):
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("git does not say which files are ours", text)
+
+    def test_every_file_of_ours_is_looked_at(self):
+        self.make_repository()
+        self.assertIn("1 of 2 files", self.check()[1])
+        (self.root / "part/bad.cpp").unlink()
+        self.assertEqual(self.check()[0], 0)
+
+    def test_a_tree_without_files_does_not_pass(self):
+        shutil.rmtree(self.root / "part")
+        self.make_repository()
+        self.assertEqual(self.check()[0], 1)
+
+
+class Lint(Scripts):
+    def test_names_are_seen_from_where_one_is(self):
+        self.assertEqual(self.run_script("lint", "good.cpp", where="part")[0], 0)
+        self.assertEqual(self.run_script("lint", "bad.cpp", "--build", "../build/dev", where="part")[0], 1)
+
+    def test_what_cannot_be_checked_does_not_pass(self):
+        self.write("part/left_out.cpp", "")
+        self.assertEqual(self.run_script("lint", "part/missing.cpp")[0], 2)
+        code, text = self.run_script("lint", "part/left_out.cpp")
+        self.assertEqual(code, 1)
+        self.assertIn("does not compile part/left_out.cpp", text)
+
+    def test_without_git_nothing_passes(self):
+        for words in ([], ["--all"]):
+            code, text = self.run_script("lint", *words)
+            self.assertEqual(code, 1, words)
+            self.assertIn("git does not say which files to check", text)
+
+    def test_a_revision_that_is_none_does_not_pass(self):
+        self.make_repository()
+        self.assertEqual(self.run_script("lint", "--since", "nonsense")[0], 1)
+        self.assertEqual(self.run_script("lint"), (0, "scripts/lint: nothing to check\n"))
+        self.assertEqual(self.run_script("lint", "--all")[0], 1)
+
+
+class Setup(Scripts):
+    def test_lists_that_cannot_be_fetched_are_named_as_the_reason(self):
+        code, text = self.run_script("setup")
+        self.assertEqual(code, 1)
+        self.assertIn("the lists of packages could not be fetched", text)
+        self.assertIn("nothing is known of: g++", text)
+        self.assertIn("Failed to fetch", text)
+
+    def test_a_package_that_is_nowhere_is_named(self):
+        self.write("../stubs/apt-get", "#!/bin/sh\n", program=True)
+        code, text = self.run_script("setup")
+        self.assertEqual(code, 1)
+        self.assertIn("this system's packages have none of: g++", text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)
