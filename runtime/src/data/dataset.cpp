@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "data/host_copy.h"
 #include "lacuna/runtime/data.h"
 
 namespace lacuna::rt {
@@ -154,7 +155,7 @@ Batch stackExamples(std::vector<Example> examples) {
                             " in example " + std::to_string(i) +
                             "; make them equal in the dataset or give the loader a collate function");
       }
-      copyRow(one, 0, first.sizeBytes(), batch.back(), i);
+      copyElements(one, static_cast<std::byte*>(batch.back().data()) + i * first.sizeBytes());
     }
   }
   return batch;

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "data/host_copy.h"
+
 namespace lacuna::rt {
 namespace {
 
@@ -205,7 +207,7 @@ bool OutcomeSender::send(const LoaderOutcome& outcome) {
   std::size_t offset = 0;
   for (const Tensor& tensor : outcome.batch) {
     const TensorHeader described = describe(tensor);
-    if (tensor.sizeBytes() > 0) std::memcpy(slots_[slot].data() + offset, tensor.data(), tensor.sizeBytes());
+    if (tensor.sizeBytes() > 0) copyElements(tensor, slots_[slot].data() + offset);
     offset += aligned(tensor.sizeBytes());
     if (!sendAll(socket_, &described, sizeof described)) return false;
   }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 
@@ -212,6 +213,47 @@ TEST_P(Loader, DeliversTensorsOfEveryShapeAndSize) {
     ++i;
   }
   EXPECT_EQ(i, 6);
+}
+
+/// A matrix of two rows, {0, 1, 2} and {3, 4, 5}, with 10 times the index added.
+Tensor matrixOf(std::size_t index) {
+  Tensor matrix = emptyHost({2, 3}, DType::I64);
+  auto* at = static_cast<std::int64_t*>(matrix.data());
+  std::iota(at, at + 6, static_cast<std::int64_t>(10 * index));
+  return matrix;
+}
+
+TEST_P(Loader, StacksViewsByTheirElements) {
+  const auto views = std::make_shared<FunctionDataset>(2, [](std::size_t i, WorkerContext&) {
+    const Tensor matrix = matrixOf(i);
+    const Tensor one = matrix.slice(0, 1, 2).slice(1, 2, 3);
+    return Example{matrix.transpose(0, 1), matrix.slice(1, 1, 3), matrix.slice(1, 0, 3, 2), one.expand({2, 3}),
+                   one.squeeze(0).expand({1 << 20})};
+  });
+  DataLoader loader(views, options(2));
+  loader.start();
+  const Batch batch = *loader.next();
+  EXPECT_EQ(batch[0].shape(), Shape({2, 3, 2}));
+  EXPECT_THAT(batch[0].toVector<std::int64_t>(), ElementsAre(0, 3, 1, 4, 2, 5, 10, 13, 11, 14, 12, 15));
+  EXPECT_THAT(batch[1].toVector<std::int64_t>(), ElementsAre(1, 2, 4, 5, 11, 12, 14, 15));
+  EXPECT_THAT(batch[2].toVector<std::int64_t>(), ElementsAre(0, 2, 3, 5, 10, 12, 13, 15));
+  EXPECT_THAT(batch[3].toVector<std::int64_t>(), ElementsAre(5, 5, 5, 5, 5, 5, 15, 15, 15, 15, 15, 15));
+  EXPECT_THAT(batch[4].select(0, 1).toVector<std::int64_t>(), testing::Each(15));
+}
+
+TEST_P(Loader, DeliversABatchThatIsAView) {
+  LoaderOptions chosen = options(2);
+  chosen.collate = [](const std::vector<Example>& examples) {
+    return Batch{examples[0][0].permute({1, 0}), examples[1][0].slice(1, 2, 3)};
+  };
+  const auto matrices =
+      std::make_shared<FunctionDataset>(2, [](std::size_t i, WorkerContext&) { return Example{matrixOf(i)}; });
+  DataLoader loader(matrices, chosen);
+  loader.start();
+  const Batch batch = *loader.next();
+  EXPECT_EQ(batch[0].shape(), Shape({3, 2}));
+  EXPECT_THAT(batch[0].toVector<std::int64_t>(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(batch[1].toVector<std::int64_t>(), ElementsAre(12, 15));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -20,7 +20,7 @@
 namespace lacuna::rt {
 
 /// One example: its tensors in a fixed order, such as input and label. Host memory, filled without the queue
-/// (emptyHost).
+/// (emptyHost), or views of it (transpose, slice, expand).
 using Example = std::vector<Tensor>;
 /// The tensors of several examples, stacked along a new first dimension.
 using Batch = std::vector<Tensor>;
