@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "alloc/planned_arena.h"
+#include "backend/common/fork.h"
 #include "backend/common/queue.h"
 #include "core/spin_lock.h"
 #include "instrument/operator_recorder.h"
@@ -187,6 +188,9 @@ class RangeAllocator : public Allocator {
     const std::lock_guard lock(lock_);
     plan_.finish(std::move(packed));
   }
+
+  void lockForFork() { lock_.lock(); }
+  void unlockAfterFork() { lock_.unlock(); }
 
  private:
   Block* takePlanned(std::size_t bytes) {
@@ -445,25 +449,59 @@ class RangeAllocator : public Allocator {
   PlannedArena plan_;
 };
 
-}  // namespace
-
-Allocator& allocatorOf(Device device) {
+RangeAllocator& cpuAllocator() {
   static auto* cpu = new RangeAllocator(true, true, limitFromEnvironment(), planFromEnvironment());
-  static auto* meta = new RangeAllocator(false, true, 0);
-  if (device.type == DeviceType::Cuda) fail("device", "this build has no CUDA backend");
-  return device.type == DeviceType::Meta ? *meta : *cpu;
+  return *cpu;
 }
 
-Allocator& hostAllocator() {
+RangeAllocator& metaAllocator() {
+  static auto* meta = new RangeAllocator(false, true, 0);
+  return *meta;
+}
+
+RangeAllocator& ownHostAllocator() {
   static auto* host = new RangeAllocator(true, false, 0);
   return *host;
 }
 
+struct Texts {
+  std::mutex mutex;
+  std::unordered_set<std::string> all;
+};
+Texts& texts() {
+  static auto* one = new Texts;
+  return *one;
+}
+
+}  // namespace
+
+Allocator& allocatorOf(Device device) {
+  if (device.type == DeviceType::Cuda) fail("device", "this build has no CUDA backend");
+  if (device.type == DeviceType::Meta) return metaAllocator();
+  return cpuAllocator();
+}
+
+Allocator& hostAllocator() {
+  return ownHostAllocator();
+}
+
 const char* internText(std::string_view text) {
-  static auto* mutex = new std::mutex;
-  static auto* texts = new std::unordered_set<std::string>;
-  const std::lock_guard lock(*mutex);
-  return texts->emplace(text).first->c_str();
+  const std::lock_guard lock(texts().mutex);
+  return texts().all.emplace(text).first->c_str();
+}
+
+void lockAllocatorsForFork() {
+  cpuAllocator().lockForFork();
+  metaAllocator().lockForFork();
+  ownHostAllocator().lockForFork();
+  texts().mutex.lock();
+}
+
+void unlockAllocatorsAfterFork() {
+  texts().mutex.unlock();
+  ownHostAllocator().unlockAfterFork();
+  metaAllocator().unlockAfterFork();
+  cpuAllocator().unlockAfterFork();
 }
 
 MemoryStats memoryStats(Device device) {

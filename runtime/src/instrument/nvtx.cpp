@@ -19,6 +19,7 @@
 #include <unordered_map>
 
 #include "alloc/allocator.h"
+#include "backend/common/fork.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/operator_recorder.h"
@@ -187,18 +188,32 @@ std::uint32_t attachTool() {
   return instrument::kNvtxSink;
 }
 
+struct Names {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Name>> all;
+};
+Names& names() {
+  static auto* one = new Names;
+  return *one;
+}
+
 }  // namespace
 
 const Name* internName(std::string_view text) {
-  static auto* mutex = new std::mutex;
-  static auto* names = new std::unordered_map<std::string, std::unique_ptr<Name>>;
-  const std::lock_guard lock(*mutex);
-  const auto [at, fresh] = names->try_emplace(std::string(text));
+  const std::lock_guard lock(names().mutex);
+  const auto [at, fresh] = names().all.try_emplace(std::string(text));
   if (fresh) at->second.reset(new Name{at->first.c_str()});
   return at->second.get();
 }
 
 namespace instrument {
+
+void lockNamesForFork() {
+  names().mutex.lock();
+}
+void unlockNamesAfterFork() {
+  names().mutex.unlock();
+}
 
 std::atomic<std::uint32_t> gSinks{attachTool()};
 thread_local constinit OpContext* tOp = nullptr;

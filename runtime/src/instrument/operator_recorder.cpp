@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/node.h"
+#include "backend/common/fork.h"
 #include "lacuna/runtime/memory_plan.h"
 
 namespace lacuna::rt {
@@ -82,6 +83,13 @@ std::uint64_t endByLastUse(const RecordedBuffer& buffer) {
 }
 
 }  // namespace
+
+void instrument::lockRecorderForFork() {
+  recorder().mutex.lock();
+}
+void instrument::unlockRecorderAfterFork() {
+  recorder().mutex.unlock();
+}
 
 void instrument::recordOperator(const OpContext& op, std::span<const Tensor* const> inputs) {
   Recorder& own = recorder();

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/common/fork.h"
 #include "instrument/profile_table.h"
 #include "lacuna/runtime/tensor.h"
 
@@ -63,6 +64,13 @@ struct Running {
 };
 
 }  // namespace
+
+void instrument::lockProfileTableForFork() {
+  collected().mutex.lock();
+}
+void instrument::unlockProfileTableAfterFork() {
+  collected().mutex.unlock();
+}
 
 void instrument::tableOperator(const OpContext& op, std::int64_t totalNs) {
   Collected& table = collected();

@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "lacuna/runtime/nn.h"
@@ -55,6 +58,62 @@ TEST(Queue, AForkedChildGoesOnByItself) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(sum(y).item(), 2000);
+}
+
+/// True if a child of fork() that runs `body` ends well; one that hangs is ended by its alarm.
+bool endsWellInAChild(const std::function<bool()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(100);
+    ::_exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status == 0;
+}
+
+TEST(Queue, AForkedChildRunsWhatTheParentRanOnSeveralThreads) {
+  const auto both = [] {
+    const Tensor x = ones({600, 600});
+    const double elementwise = sum(x + x).item();
+    return elementwise == 2 * 360000 && sum(linear(x, x)).item() == 600.0 * 360000;
+  };
+  EXPECT_TRUE(both());
+  EXPECT_TRUE(endsWellInAChild(both));
+}
+
+TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.emplace_back([&] {
+      for (std::int64_t n = 1; !stop; n = n % 1000 + 1) {
+        (void)emptyHost({n}, DType::F32).setName("host");
+        (void)(ones({n}) + zeros({n}));
+        (void)zeros({n}, {DType::F32, kMeta});
+      }
+    });
+  }
+  bool well = true;
+  (void)profile(
+      [&] {
+        for (int i = 0; well && i < 100; ++i) {
+          well = endsWellInAChild([] {
+            (void)zeros({3}, {DType::F32, kMeta}).setName("of the child");
+            (void)emptyHost({3}, DType::F32);
+            return sum(ones({7, 11, 13}) + ones({13})).item() == 2002;
+          });
+        }
+      },
+      {.groupByShape = true});
+  EXPECT_TRUE(well);
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+}
+
+TEST(Queue, ForksAsWellWithoutItsThread) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  EXPECT_EQ(std::system(("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter='Queue.AFork*'").c_str()), 0);
 }
 
 TEST(Profile, ListsOperatorsWithMemoryAndCalls) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <stdexcept>
@@ -330,6 +331,41 @@ TEST(LoaderProcesses, EndWhenTheTrainingProcessIsKilled) {
   char byte = 0;
   EXPECT_EQ(::read(ends[0], &byte, 1), 0);
   ::close(ends[0]);
+}
+
+LoaderOptions processes(unsigned workers, milliseconds timeout = milliseconds(0)) {
+  LoaderOptions options;
+  options.workers = workers;
+  options.kind = WorkerKind::Process;
+  options.timeout = timeout;
+  return options;
+}
+
+/// The exit status of another process of this program that runs one of its tests with LACUNA_SYNC=1.
+int withoutTheQueue(const std::string& test) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  return std::system(("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter=" + test).c_str());
+}
+
+TEST(LoaderProcesses, StartWhileOtherThreadsUseTheRuntime) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> busy;
+  busy.emplace_back([&] {
+    while (!stop) (void)emptyHost({256}, DType::F32);
+  });
+  busy.emplace_back([&] {
+    while (!stop) (void)zeros({16}, {DType::F32, kMeta}).setName("a");
+  });
+  for (int i = 0; i < 30; ++i) {
+    DataLoader loader(numbers(2), processes(2, milliseconds(100'000)));
+    EXPECT_EQ(drain(loader).size(), 2u);
+  }
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+}
+
+TEST(LoaderProcesses, StartWhileOtherThreadsUseTheRuntimeWithoutItsQueue) {
+  EXPECT_EQ(withoutTheQueue("LoaderProcesses.StartWhileOtherThreadsUseTheRuntime"), 0);
 }
 
 TEST(LoaderWorkers, WorkAtTheSameTime) {

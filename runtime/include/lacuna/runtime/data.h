@@ -214,8 +214,8 @@ class WorkerPool;
 ///     for (Batch& batch : loader) { … }   // one epoch
 ///
 /// Workers start with the first epoch and live as long as the loader. A worker process is forked from the calling
-/// process: start the first epoch before other threads hold locks that a dataset needs. Leaving an epoch early, by
-/// break or by an exception, is fine in every mode; so is a new epoch after an error. One consumer at a time.
+/// process: start the first epoch before other threads hold locks that a dataset needs (the runtime sees to its own).
+/// Leaving an epoch early, by break or by an exception, is fine in every mode; so is a new epoch after an error. One consumer at a time.
 class DataLoader {
  public:
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);

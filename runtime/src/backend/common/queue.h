@@ -162,7 +162,9 @@ class CpuQueue {
   void fillExecution(instrument::Execution& execution, const Name& name, const Work& work, std::uint64_t sequence);
   void keepError(const Name& name, const char* text);
   void stop();
-  void installForkHandlers();
+  static void installForkHandlers();
+  void lockForFork();
+  void unlockAfterFork();
 
   static std::atomic<CpuQueue*> made_;
   static thread_local constinit bool tDrainsAtEnd_;

@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "backend/common/fork.h"
 #include "backend/cpu/parallel.h"
 #include "lacuna/runtime/instrument.h"
 
@@ -62,6 +63,7 @@ CpuQueue::CpuQueue() : state_(new State) {
   if (syncFromEnvironment()) {
     synchronous_ = true;
     instrument::queueCreated("cpu:0 queue", 0, static_cast<std::uint32_t>(threadCount()));
+    installForkHandlers();
     return;
   }
   void* memory = ::mmap(nullptr, kUnits * kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -75,23 +77,37 @@ CpuQueue::CpuQueue() : state_(new State) {
   std::atexit([] { instance().stop(); });
 }
 
-// A child of fork() has no queue thread, so it goes on synchronously; parent and child continue with nothing in flight.
+// A child of fork() has no queue thread, so it goes on synchronously, and with no OpenMP team; parent and child
+// continue with nothing in flight and no lock held. A thread may hold the queue's lock while it takes an allocator's,
+// and either while it tells a sink or asks for a name.
 void CpuQueue::installForkHandlers() {
-  ::pthread_atfork(
-      [] {
-        CpuQueue& queue = instance();
-        queue.lock_.lock();
-        while (queue.tail_.load(std::memory_order_acquire) != queue.head_.load(std::memory_order_relaxed)) {
-          std::this_thread::yield();
-        }
-      },
-      [] { instance().lock_.unlock(); },
-      [] {
-        CpuQueue& queue = instance();
-        queue.synchronous_.store(true);
-        queue.lock_.unlock();
-        useOneThread();
-      });
+  ::pthread_atfork([] { instance().lockForFork(); }, [] { instance().unlockAfterFork(); },
+                   [] {
+                     instance().synchronous_.store(true);
+                     instance().unlockAfterFork();
+                     useOneThread();
+                   });
+}
+
+void CpuQueue::lockForFork() {
+  lock_.lock();
+  while (tail_.load(std::memory_order_acquire) != head_.load(std::memory_order_relaxed)) std::this_thread::yield();
+  state_->runMutex.lock();
+  state_->errorMutex.lock();
+  lockAllocatorsForFork();
+  instrument::lockProfileTableForFork();
+  instrument::lockRecorderForFork();
+  instrument::lockNamesForFork();
+}
+
+void CpuQueue::unlockAfterFork() {
+  instrument::unlockNamesAfterFork();
+  instrument::unlockRecorderAfterFork();
+  instrument::unlockProfileTableAfterFork();
+  unlockAllocatorsAfterFork();
+  state_->errorMutex.unlock();
+  state_->runMutex.unlock();
+  lock_.unlock();
 }
 
 // exit() ends the objects of its thread before any static one. What is enqueued must not run later than that: libraries
@@ -164,6 +180,7 @@ void CpuQueue::sleepBarrier() const {
 
 void CpuQueue::runNow(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::lock_guard lock(state_->runMutex);
+  threadCount();  // tells oneDNN too: in a forked child it would else wait for the OpenMP team of the parent
   runSeen(name, work, run, task);
 }
 
