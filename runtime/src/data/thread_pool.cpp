@@ -67,22 +67,21 @@ class ThreadPool : public WorkerPool {
   ThreadPool(LoaderJob job, unsigned workers) : shared_(std::make_shared<Shared>()) {
     shared_->job = std::move(job);
     shared_->running = workers;
-    for (unsigned i = 0; i < workers; ++i) threads_.emplace_back(work, shared_, static_cast<int>(i));
+    try {
+      for (unsigned i = 0; i < workers; ++i) threads_.emplace_back(work, shared_, static_cast<int>(i));
+    } catch (const std::exception& error) {
+      const auto started = static_cast<unsigned>(threads_.size());
+      {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->running -= workers - started;
+      }
+      end();
+      fail("DataLoader", "only " + std::to_string(started) + " of " + std::to_string(workers) +
+                             " worker threads could be started: " + error.what());
+    }
   }
 
-  ~ThreadPool() override {
-    std::unique_lock lock(shared_->mutex);
-    shared_->stop = true;
-    shared_->taskAdded.notify_all();
-    const bool ended = shared_->workerEnded.wait_for(lock, kGrace, [&] { return shared_->running == 0; });
-    lock.unlock();
-    if (!ended) {
-      std::fprintf(stderr,
-                   "lacuna: a data loader ended, but a worker thread still hangs in its dataset and is left behind; "
-                   "datasets should look at WorkerContext::stopping()\n");
-    }
-    for (std::thread& thread : threads_) ended ? thread.join() : thread.detach();
-  }
+  ~ThreadPool() override { end(); }
 
   void submit(LoaderTask task) override {
     std::lock_guard lock(shared_->mutex);
@@ -115,6 +114,20 @@ class ThreadPool : public WorkerPool {
   }
 
  private:
+  void end() {
+    std::unique_lock lock(shared_->mutex);
+    shared_->stop = true;
+    shared_->taskAdded.notify_all();
+    const bool ended = shared_->workerEnded.wait_for(lock, kGrace, [&] { return shared_->running == 0; });
+    lock.unlock();
+    if (!ended) {
+      std::fprintf(stderr,
+                   "lacuna: a data loader ended, but a worker thread still hangs in its dataset and is left behind; "
+                   "datasets should look at WorkerContext::stopping()\n");
+    }
+    for (std::thread& thread : threads_) ended ? thread.join() : thread.detach();
+  }
+
   std::shared_ptr<Shared> shared_;
   std::vector<std::thread> threads_;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -367,6 +369,34 @@ TEST(LoaderProcesses, StartWhileOtherThreadsUseTheRuntime) {
 TEST(LoaderProcesses, StartWhileOtherThreadsUseTheRuntimeWithoutItsQueue) {
   EXPECT_EQ(withoutTheQueue("LoaderProcesses.StartWhileOtherThreadsUseTheRuntime"), 0);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+std::size_t addressSpace() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(LoaderThreads, ThatCannotAllBeStartedAreAnError) {
+  startQueue();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlim_t most = addressSpace() + (rlim_t{512} << 20);  // of which each stack takes 8 MiB
+    const rlimit limit{most, most};
+    ::setrlimit(RLIMIT_AS, &limit);
+    LoaderOptions options;
+    options.workers = 10'000;
+    DataLoader loader(numbers(1), options);
+    const std::string message = messageOf([&] { loader.start(); });
+    std::fprintf(stderr, "%s\n", message.c_str());
+    ::_exit(message.find("of 10000 worker threads could be started: ") != std::string::npos && onlyThreadsLeft(1) ? 0
+                                                                                                                  : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+#endif
 
 TEST(LoaderWorkers, WorkAtTheSameTime) {
   for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
