@@ -42,6 +42,8 @@ namespace {
 
 /// The batch that the consumer works on, and the one before it, which the queue may still read.
 constexpr std::size_t kForConsumer = 2;
+/// Longer time-outs count as this: adding them to the time of day would overflow.
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
 
 class ConsumerWaits {
  public:
@@ -71,6 +73,8 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
   if (options_.workers > 0 && options_.prefetch == 0) {
     fail("DataLoader", "prefetch must be at least 1 when there are workers (or set workers to 0)");
   }
+  if (options_.timeout.count() < 0) fail("DataLoader", "the time-out must not be negative (0 waits for ever)");
+  options_.timeout = std::min(options_.timeout, kLongestTimeout);
   options_.sampler = samplerFor(options_);
   if (!options_.collate) options_.collate = stackExamples;
 }
@@ -110,9 +114,14 @@ std::size_t DataLoader::aheadLimit() const {
 }
 
 void DataLoader::submitAhead() {
-  while (epoch_->outstanding < aheadLimit() && !epoch_->exhausted()) {
-    ++epoch_->outstanding;
-    pool_->submit(epoch_->cut(ticket_++, options_));
+  try {
+    while (epoch_->outstanding < aheadLimit() && !epoch_->exhausted()) {
+      ++epoch_->outstanding;
+      pool_->submit(epoch_->cut(ticket_++, options_));
+    }
+  } catch (...) {
+    abandon();
+    throw;
   }
 }
 

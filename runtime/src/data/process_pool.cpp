@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <deque>
+#include <mutex>
 #include <thread>
 
 #include "alloc/staging_ring.h"
@@ -24,9 +26,26 @@ constexpr std::chrono::milliseconds kGrace{200};
 
 struct Worker {
   pid_t pid = -1;
-  Descriptor socket;
+  int socket = -1;  ///< one of LoaderSockets
+  TaskSender sender;
   OutcomeReceiver receiver;
   unsigned outstanding = 0;
+};
+
+/// The ends of all loaders' sockets that this process reads. A new worker closes those that it inherits: while it held
+/// one, the worker at the other end would not see its loader go.
+struct LoaderSockets {
+  std::mutex mutex;  ///< held over the fork of a worker, so that it inherits just these
+  std::vector<int> numbers;
+  static LoaderSockets& all() {
+    static auto* const one = new LoaderSockets;
+    return *one;
+  }
+  void close(int number) {
+    const std::lock_guard lock(mutex);
+    std::erase(numbers, number);
+    ::close(number);
+  }
 };
 
 /// The life of a worker process; it ends when the parent's end of the socket closes, however the parent went. (Not
@@ -62,9 +81,26 @@ struct Worker {
   ::_exit(0);
 }
 
-std::string howItEnded(pid_t pid) {
+/// The exit status of a child, which is killed if it has not ended when the grace is over. None when somebody else has
+/// waited for it.
+std::optional<int> reap(pid_t pid, std::chrono::steady_clock::time_point deadline) {
   int status = 0;
-  if (::waitpid(pid, &status, 0) != pid) return "ended";
+  pid_t ended = 0;
+  while ((ended = ::waitpid(pid, &status, WNOHANG)) == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (ended == 0) {
+    ::kill(pid, SIGKILL);
+    do ended = ::waitpid(pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+  }
+  return ended == pid ? std::optional(status) : std::nullopt;
+}
+
+std::string howItEnded(pid_t pid) {
+  const std::optional<int> ended = reap(pid, std::chrono::steady_clock::now() + kGrace);
+  if (!ended) return "ended";
+  const int status = *ended;
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const char* hint = signal == SIGKILL ? " (the system does this when memory runs out)" : "";
@@ -76,7 +112,8 @@ std::string howItEnded(pid_t pid) {
 class ProcessPool : public WorkerPool {
  public:
   ProcessPool(LoaderJob job, unsigned workers, unsigned prefetch) : job_(std::move(job)), prefetch_(prefetch) {
-    synchronize();  // nothing may be half done in the queue when its memory is copied
+    synchronize();              // nothing may be half done in the queue when its memory is copied
+    workers_.reserve(workers);  // a worker that runs is never lost for want of memory
     try {
       for (unsigned i = 0; i < workers; ++i) start(static_cast<int>(i));
     } catch (...) {
@@ -93,8 +130,12 @@ class ProcessPool : public WorkerPool {
   }
 
   std::optional<LoaderOutcome> take(std::chrono::milliseconds timeout) override {
-    if (outcomes_.empty()) receiveSome(timeout.count() == 0 ? -1 : static_cast<int>(timeout.count()));
-    if (outcomes_.empty()) return std::nullopt;
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    while (outcomes_.empty()) {  // a signal ends a wait early, and so does a worker that takes more of its tasks
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      if (timeout.count() > 0 && left.count() <= 0) return std::nullopt;
+      receiveSome(timeout.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count(), INT_MAX)) : -1);
+    }
     LoaderOutcome outcome = std::move(outcomes_.front());
     outcomes_.pop_front();
     return outcome;
@@ -109,20 +150,29 @@ class ProcessPool : public WorkerPool {
 
  private:
   void start(int number) {
+    LoaderSockets& inherited = LoaderSockets::all();
+    std::unique_lock lock(inherited.mutex);
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       fail("DataLoader", std::string("cannot make a socket for a worker process: ") + std::strerror(errno));
     }
+    const Descriptor theirs(ends[1]);
+    inherited.numbers.push_back(ends[0]);
     const unsigned slots = prefetch_ + 1;
     const pid_t pid = ::fork();
-    if (pid < 0) fail("DataLoader", std::string("cannot start a worker process: ") + std::strerror(errno));
     if (pid == 0) {
-      ::close(ends[0]);
-      for (Worker& other : workers_) other.socket = Descriptor();  // or their end would never be seen
+      for (const int socket : inherited.numbers) ::close(socket);
+      inherited.numbers.clear();
+      lock.unlock();
       workerMain(job_, number, ends[1], slots);
     }
-    ::close(ends[1]);
-    workers_.push_back({pid, Descriptor(ends[0]), OutcomeReceiver(ends[0], slots), 0});
+    const int error = errno;
+    lock.unlock();
+    if (pid < 0) {
+      inherited.close(ends[0]);
+      fail("DataLoader", std::string("cannot start a worker process: ") + std::strerror(error));
+    }
+    workers_.push_back({pid, ends[0], TaskSender(ends[0]), OutcomeReceiver(ends[0], slots), 0});
   }
 
   /// Gives waiting tasks to the workers that have the fewest.
@@ -131,19 +181,28 @@ class ProcessPool : public WorkerPool {
       auto free = std::min_element(workers_.begin(), workers_.end(),
                                    [](const Worker& a, const Worker& b) { return a.outstanding < b.outstanding; });
       if (free->outstanding >= prefetch_) return;
-      if (!sendTask(free->socket.get(), waiting_.front())) died(*free);
+      free->sender.add(waiting_.front());
       ++free->outstanding;
       waiting_.pop_front();
+      flush(*free);
     }
+  }
+
+  void flush(Worker& worker) {
+    if (!worker.sender.flush()) died(worker);
   }
 
   void receiveSome(int timeoutMs) {
     std::vector<pollfd> polled;
-    for (const Worker& worker : workers_) polled.push_back({worker.socket.get(), POLLIN, 0});
+    for (const Worker& worker : workers_) {
+      const int wanted = worker.sender.pending() ? POLLIN | POLLOUT : POLLIN;
+      polled.push_back({worker.socket, static_cast<short>(wanted), 0});
+    }
     const int answered = ::poll(polled.data(), polled.size(), timeoutMs);
     if (answered < 0 && errno != EINTR) fail("DataLoader", std::string("poll failed: ") + std::strerror(errno));
     for (std::size_t i = 0; answered > 0 && i < polled.size(); ++i) {
-      if (polled[i].revents != 0) receiveFrom(workers_[i]);
+      if ((polled[i].revents & POLLOUT) != 0) flush(workers_[i]);
+      if ((polled[i].revents & ~POLLOUT) != 0) receiveFrom(workers_[i]);
     }
     if (answered > 0) loaderQueueDepth(job_.loader, static_cast<std::int64_t>(outcomes_.size()));
     hand();
@@ -160,28 +219,19 @@ class ProcessPool : public WorkerPool {
     outcomes_.push_back(std::move(*outcome));
   }
 
+  /// The pool is of no use after that: its owner ends it.
   [[noreturn]] void died(Worker& worker) {
     const auto number = &worker - workers_.data();
     const pid_t pid = std::exchange(worker.pid, -1);
-    fail("DataLoader",
-         "worker process " + std::to_string(number) + " (pid " + std::to_string(pid) + ") " + howItEnded(pid));
+    const std::string how = pid < 0 ? "ended before" : howItEnded(pid);
+    fail("DataLoader", "worker process " + std::to_string(number) + " (pid " + std::to_string(pid) + ") " + how);
   }
 
   void endAll() {
-    for (Worker& worker : workers_) worker.socket = Descriptor();
+    for (const Worker& worker : workers_) LoaderSockets::all().close(worker.socket);
     const auto deadline = std::chrono::steady_clock::now() + kGrace;
-    for (Worker& worker : workers_) end(worker, deadline);
-  }
-
-  static void end(Worker& worker, std::chrono::steady_clock::time_point deadline) {
-    if (worker.pid < 0) return;
-    while (::waitpid(worker.pid, nullptr, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() >= deadline) {
-        ::kill(worker.pid, SIGKILL);
-        ::waitpid(worker.pid, nullptr, 0);
-        return;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (const Worker& worker : workers_) {
+      if (worker.pid > 0) reap(worker.pid, deadline);
     }
   }
 

@@ -175,10 +175,27 @@ SharedBuffer SharedBuffer::adopt(Descriptor file) {
   return buffer;
 }
 
-bool sendTask(int socket, const LoaderTask& task) {
+void TaskSender::add(const LoaderTask& task) {
   const TaskHeader header{task.ticket, task.seed, task.indices.size()};
-  return sendAll(socket, &header, sizeof header) &&
-         sendAll(socket, task.indices.data(), task.indices.size() * sizeof task.indices[0]);
+  const auto append = [this](const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const std::byte*>(data);
+    unsent_.insert(unsent_.end(), at, at + bytes);
+  };
+  append(&header, sizeof header);
+  append(task.indices.data(), task.indices.size() * sizeof task.indices[0]);
+}
+
+bool TaskSender::flush() {
+  while (pending()) {
+    const ssize_t sent = ::send(socket_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return true;
+    if (sent <= 0) return false;
+    sent_ += static_cast<std::size_t>(sent);
+  }
+  unsent_.clear();
+  sent_ = 0;
+  return true;
 }
 
 bool receiveTask(int socket, LoaderTask& task) {

@@ -48,8 +48,24 @@ class SharedBuffer {
   std::size_t size_ = 0;
 };
 
-/// Both return false when the other side is gone.
-bool sendTask(int socket, const LoaderTask& task);
+/// The loader's way to a worker. Never waits for it: the worker may hang, and a long list of examples is more than a
+/// socket takes at once. What the socket does not take is kept.
+class TaskSender {
+ public:
+  explicit TaskSender(int socket) : socket_(socket) {}
+  void add(const LoaderTask& task);
+  /// Sends what the socket takes now; false when the worker is gone.
+  bool flush();
+  /// True when flush() has something left, for when the socket takes more.
+  [[nodiscard]] bool pending() const { return sent_ < unsent_.size(); }
+
+ private:
+  int socket_;
+  std::vector<std::byte> unsent_;
+  std::size_t sent_ = 0;
+};
+
+/// False when the loader is gone.
 bool receiveTask(int socket, LoaderTask& task);
 
 /// The worker's end: `slots` buffers used in turn, so that a batch stays valid until `slots` - 1 further ones were

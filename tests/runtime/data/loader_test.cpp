@@ -343,6 +343,94 @@ LoaderOptions processes(unsigned workers, milliseconds timeout = milliseconds(0)
   return options;
 }
 
+/// Examples are a number that the worker finds out about itself.
+std::shared_ptr<Dataset> fromTheWorker(std::size_t size, std::function<std::int64_t()> find) {
+  return std::make_shared<FunctionDataset>(size, [find](std::size_t, WorkerContext&) {
+    Tensor value = emptyHost({}, DType::I64);
+    *static_cast<std::int64_t*>(value.data()) = find();
+    return Example{value};
+  });
+}
+
+TEST(LoaderProcesses, AreReplacedWhenOneDiesBetweenEpochs) {
+  for (const unsigned workers : {1u, 2u}) {
+    DataLoader loader(fromTheWorker(8, [] { return ::getpid(); }), processes(workers));
+    const auto pid = static_cast<pid_t>(drain(loader).back());
+    ::kill(pid, SIGKILL);
+    siginfo_t ended{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("was killed by signal 9")) << workers << " workers";
+    for (int epoch = 0; epoch < 2; ++epoch) EXPECT_EQ(drain(loader).size(), 8u) << workers << " workers";
+  }
+  EXPECT_FALSE(hasChildren());
+}
+
+TEST(LoaderProcesses, AreWaitedForAcrossSignals) {
+  struct sigaction ignored {};
+  struct sigaction before {};
+  ignored.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &ignored, &before), 0);
+  const auto interrupting = numbers(2, [](std::size_t, WorkerContext&) {
+    for (int i = 0; i < 5; ++i) {
+      std::this_thread::sleep_for(milliseconds(10));  // while the consumer waits
+      ::kill(::getppid(), SIGUSR1);
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+  });
+  for (const milliseconds timeout : {milliseconds(0), milliseconds(100'000), milliseconds::max()}) {
+    DataLoader loader(interrupting, processes(1, timeout));
+    EXPECT_EQ(drain(loader).size(), 2u) << timeout.count();
+  }
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+/// More than a socket holds.
+constexpr std::size_t kHugeBatch = 100'000;
+
+TEST(LoaderProcesses, TakeBatchesOfMoreExamplesThanASocketHolds) {
+  LoaderOptions options = processes(2);
+  options.batch = kHugeBatch;
+  DataLoader loader(numbers(4 * kHugeBatch), options);
+  const auto all = drain(loader);
+  ASSERT_EQ(all.size(), 4 * kHugeBatch);
+  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<std::int64_t>(i));
+}
+
+TEST(LoaderTimeout, HoldsForAHungWorkerThatDoesNotTakeItsTasks) {
+  LoaderOptions options = processes(1, milliseconds(100));
+  options.batch = kHugeBatch;
+  DataLoader loader(numbers(4 * kHugeBatch,
+                            [](std::size_t i, WorkerContext&) {
+                              while (i == 0) std::this_thread::sleep_for(milliseconds(1));
+                            }),
+                    options);
+  EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("waiting for batch 0"));
+  EXPECT_FALSE(hasChildren());
+}
+
+std::int64_t openSockets() {
+  namespace fs = std::filesystem;
+  std::int64_t count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    count += fs::read_symlink(entry.path(), error).string().starts_with("socket:") ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(LoaderProcesses, HoldNoSocketOfAnotherLoader) {
+  const auto sockets = fromTheWorker(4, openSockets);
+  std::int64_t alone = 0;
+  {
+    DataLoader first(sockets, processes(1));
+    alone = drain(first).front();
+  }
+  DataLoader older(sockets, processes(3));
+  drain(older);
+  DataLoader younger(sockets, processes(2));
+  EXPECT_THAT(drain(younger), testing::Each(alone));
+}
+
 /// The exit status of another process of this program that runs one of its tests with LACUNA_SYNC=1.
 int withoutTheQueue(const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
@@ -430,6 +518,7 @@ TEST(LoaderMisuse, IsRefusedWithAReason) {
   EXPECT_THAT(refusal(0, 0, 2), HasSubstr("at least 1"));
   EXPECT_THAT(refusal(1, 2, 0), HasSubstr("prefetch"));
   EXPECT_THAT(messageOf([] { (void)DataLoader(numbers(1), {}).next(); }), HasSubstr("without start()"));
+  EXPECT_THAT(messageOf([] { DataLoader(numbers(1), processes(1, milliseconds(-1))); }), HasSubstr("negative"));
 }
 
 }  // namespace

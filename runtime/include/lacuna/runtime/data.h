@@ -185,7 +185,8 @@ struct LoaderOptions {
   unsigned prefetch = 2;  ///< batches in the making or ready, per worker
   WorkerKind kind = WorkerKind::Thread;
   std::uint64_t seed = 0;
-  /// How long to wait for a batch before giving up with an Error; 0: for ever.
+  /// How long to wait for a batch before giving up with an Error; 0: for ever. Without workers there is nobody to wait
+  /// for.
   std::chrono::milliseconds timeout{0};
   /// Batches lie in a ring of staging buffers that is used again and again, one for each batch ahead and two for the
   /// consumer: page-locked memory for a device that copies from it, whole pages on the CPU. A buffer is filled again
@@ -215,7 +216,8 @@ class WorkerPool;
 ///
 /// Workers start with the first epoch and live as long as the loader. A worker process is forked from the calling
 /// process: start the first epoch before other threads hold locks that a dataset needs (the runtime sees to its own).
-/// Leaving an epoch early, by break or by an exception, is fine in every mode; so is a new epoch after an error. One consumer at a time.
+/// Leaving an epoch early, by break or by an exception, is fine in every mode; so is a new epoch after an error, with
+/// new workers where one was lost. One consumer at a time.
 class DataLoader {
  public:
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
