@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/runtime/data_folder.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 
 namespace lacuna::rt {
 
@@ -12,15 +17,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> sortedEntries(const fs::path& folder) {
+std::vector<fs::directory_entry> sortedEntries(const fs::path& folder) {
   std::error_code error;
-  std::vector<fs::path> entries;
+  std::vector<fs::directory_entry> entries;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (!at->path().filename().string().starts_with('.')) entries.push_back(at->path());
+    if (!at->path().filename().string().starts_with('.')) entries.push_back(*at);
   }
   if (error) fail("FolderDataset", "cannot list " + folder.string() + ": " + error.message());
   std::sort(entries.begin(), entries.end());
   return entries;
+}
+
+/// What an entry is, through links; not_found where a link leads nowhere.
+fs::file_type typeOf(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::file_type type = entry.status(error).type();
+  if (type == fs::file_type::none || type == fs::file_type::unknown) {
+    fail("FolderDataset", "cannot look at " + entry.path().string() + ": " + error.message());
+  }
+  return type;
+}
+
+/// Folders within a class are skipped, as files of other kinds are; whatever else is not a file is an error at once.
+bool isFile(const fs::directory_entry& entry) {
+  const fs::file_type type = typeOf(entry);
+  if (type == fs::file_type::regular) return true;
+  if (type == fs::file_type::directory) return false;
+  const bool gone = type == fs::file_type::not_found;
+  fail("FolderDataset",
+       entry.path().string() + (gone ? " is a link that leads nowhere" : " is neither a file nor a folder"));
 }
 
 std::string extensionOf(const fs::path& path) {
@@ -29,14 +54,30 @@ std::string extensionOf(const fs::path& path) {
   return text;
 }
 
+/// An open file, closed at the end of the scope.
+struct OpenFile {
+  int number;
+  ~OpenFile() {
+    if (number >= 0) ::close(number);
+  }
+};
+
 std::vector<std::uint8_t> readAll(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
-  if (size < 0) fail("FolderDataset", "cannot open " + path.string());
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
-  in.seekg(0);
-  in.read(reinterpret_cast<char*>(bytes.data()), size);
-  if (in.gcount() != size) fail("FolderDataset", "cannot read " + path.string());
+  const auto refuse = [&](const char* what, const char* why) {
+    fail("FolderDataset", std::string("cannot ") + what + " " + path.string() + ": " + why);
+  };
+  // O_NONBLOCK, because opening a FIFO would wait for somebody to write into it.
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status {};
+  if (file.number < 0 || ::fstat(file.number, &status) != 0) refuse("open", std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) refuse("read", "it is not a file");
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t got = ::read(file.number, bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) refuse("read", got < 0 ? std::strerror(errno) : "it became shorter meanwhile");
+    at += static_cast<std::size_t>(got);
+  }
   return bytes;
 }
 
@@ -44,12 +85,14 @@ std::vector<std::uint8_t> readAll(const fs::path& path) {
 
 FolderDataset::FolderDataset(const fs::path& root, std::vector<std::string> extensions, Decode decode)
     : decode_(std::move(decode)) {
-  for (const fs::path& folder : sortedEntries(root)) {
-    if (!fs::is_directory(folder)) continue;
+  for (const fs::directory_entry& entry : sortedEntries(root)) {
+    if (typeOf(entry) != fs::file_type::directory) continue;
+    const fs::path& folder = entry.path();
     const std::size_t before = items_.size();
-    for (const fs::path& file : sortedEntries(folder)) {
-      if (std::find(extensions.begin(), extensions.end(), extensionOf(file)) == extensions.end()) continue;
-      items_.push_back({file, static_cast<std::int64_t>(classes_.size())});
+    for (const fs::directory_entry& file : sortedEntries(folder)) {
+      const std::string extension = extensionOf(file.path());
+      if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end() || !isFile(file)) continue;
+      items_.push_back({file.path(), static_cast<std::int64_t>(classes_.size())});
     }
     if (items_.size() == before) {
       std::string wanted;

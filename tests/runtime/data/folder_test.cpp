@@ -3,6 +3,7 @@
 #include "lacuna/runtime/data_folder.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -71,6 +72,42 @@ TEST_F(Folder, NamesAFileThatIsGone) {
   std::filesystem::remove(folder_ / "cat/a.txt");
   WorkerContext context(0, -1, 0, 1, nullptr);
   EXPECT_THAT([&] { (void)dataset.get(0, context); }, ThrowsMessage<Error>(HasSubstr("cat/a.txt")));
+}
+
+TEST_F(Folder, SkipsFoldersWithinAClassWhateverTheyAreCalled) {
+  write("cat/a.txt", "a");
+  write("cat/b.txt/c.txt", "deeper");
+  std::filesystem::create_symlink(folder_ / "cat/a.txt", folder_ / "cat/link.txt");
+  const FolderDataset dataset = open();
+  EXPECT_EQ(dataset.size(), 2U);
+  EXPECT_EQ(dataset.items()[1].path.filename(), "link.txt");
+}
+
+TEST_F(Folder, NamesWhatCannotBeReadAsAFile) {
+  write("cat/a.txt", "a");
+  const auto path = folder_ / "cat/b.txt";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cat/b.txt is neither a file nor a folder")));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("nowhere", path);
+  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cat/b.txt is a link that leads nowhere")));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("dog", folder_ / "dog");
+  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("/dog: Too many levels of symbolic links")));
+}
+
+TEST_F(Folder, NamesAFileThatBecameSomethingElse) {
+  write("cat/a.txt", "a");
+  const FolderDataset dataset = open();
+  const auto path = folder_ / "cat/a.txt";
+  WorkerContext context(0, -1, 0, 1, nullptr);
+  const auto get = [&] { (void)dataset.get(0, context); };
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(get, ThrowsMessage<Error>(HasSubstr("cat/a.txt: it is not a file")));
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_THAT(get, ThrowsMessage<Error>(HasSubstr("cat/a.txt: it is not a file")));
 }
 
 }  // namespace
