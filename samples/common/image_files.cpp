@@ -40,6 +40,15 @@ void leaveJpeg(j_common_ptr info) {
   std::longjmp(errors->out, 1);
 }
 
+/// From cyan, magenta, yellow and black, of which Adobe's programs write how much is left of the light, others how much
+/// ink there is.
+void inksToColours(const std::uint8_t* inks, bool inverted, std::int64_t pixels, std::uint8_t* to) {
+  const auto light = [inverted](std::uint8_t value) { return inverted ? value : 255 - value; };
+  for (std::int64_t i = 0; i < pixels; ++i, inks += 4) {
+    for (int c = 0; c < 3; ++c) *to++ = static_cast<std::uint8_t>((light(inks[c]) * light(inks[3]) + 127) / 255);
+  }
+}
+
 /// False, with the reason in `errors`, when it is damaged.
 bool readJpeg(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::uint8_t> bytes, Picture& out) {
   info.err = jpeg_std_error(&errors.base);
@@ -52,7 +61,8 @@ bool readJpeg(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const 
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, bytes.data(), static_cast<unsigned long>(bytes.size()));
   jpeg_read_header(&info, TRUE);
-  info.out_color_space = JCS_RGB;
+  const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  info.out_color_space = inks ? JCS_CMYK : JCS_RGB;
   jpeg_start_decompress(&info);
   out.width = info.output_width;
   out.height = info.output_height;
@@ -61,9 +71,13 @@ bool readJpeg(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const 
     return false;
   }
   out.bytes.resize(static_cast<std::size_t>(3 * out.width * out.height));
+  JSAMPARRAY line =
+      inks ? info.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info), JPOOL_IMAGE, 4 * info.output_width, 1)
+           : nullptr;
   while (info.output_scanline < info.output_height) {
     JSAMPROW row = out.bytes.data() + static_cast<std::size_t>(3 * out.width) * info.output_scanline;
-    jpeg_read_scanlines(&info, &row, 1);
+    jpeg_read_scanlines(&info, inks ? line : &row, 1);
+    if (inks) inksToColours(line[0], info.saw_Adobe_marker != 0, out.width, row);
   }
   jpeg_finish_decompress(&info);
   return true;
@@ -95,6 +109,7 @@ Picture decodePng(const std::string& file, std::span<const std::uint8_t> bytes) 
   };
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) damaged();
   image.format = PNG_FORMAT_RGB;
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // without a gamma of its own: as 8 bits, and as everybody reads it
   Picture out{image.width, image.height, {}};
   if (out.width * out.height > kMostPixels) {
     png_image_free(&image);

@@ -19,8 +19,8 @@ struct Picture {
   std::vector<std::uint8_t> bytes;
 };
 
-/// Decodes a JPEG or a PNG, told by its first bytes; grey ones too, transparency over black. Throws rt::Error, naming
-/// `file`, when it is neither, is damaged, or this build lacks the library for it.
+/// Decodes a JPEG or a PNG, told by its first bytes; grey ones too, and JPEGs in inks (CMYK); transparency over black.
+/// Throws rt::Error, naming `file`, when it is neither, is damaged, or this build lacks the library for it.
 Picture decodePicture(const std::string& file, std::span<const std::uint8_t> bytes);
 
 /// Scales to another size, blending the two nearest pixels of either direction. Meant for up to about half the size.

@@ -35,8 +35,42 @@ Bytes pngOf(const Bytes& rgb, std::uint32_t width, std::uint32_t height) {
   return out;
 }
 
-/// All pixels of one colour, or of one grey where `grey`.
-Bytes jpegOf(std::array<std::uint8_t, 3> colour, std::uint32_t width, std::uint32_t height, bool grey = false) {
+/// Of 16 bits a channel, with nothing said about their gamma.
+Bytes deepPngOf(std::array<std::uint16_t, 3> pixel) {
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  Bytes out;
+  png_set_write_fn(
+      png, &out,
+      [](png_structp to, png_bytep data, png_size_t size) {
+        auto& bytes = *static_cast<Bytes*>(png_get_io_ptr(to));
+        bytes.insert(bytes.end(), data, data + size);
+      },
+      nullptr);
+  png_set_IHDR(png, info, 1, 1, 16, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
+               PNG_FILTER_TYPE_BASE);
+  png_write_info(png, info);
+  Bytes row;
+  for (const std::uint16_t value : pixel) {
+    row.push_back(static_cast<std::uint8_t>(value >> 8));
+    row.push_back(static_cast<std::uint8_t>(value & 255));
+  }
+  png_write_row(png, row.data());
+  png_write_end(png, nullptr);
+  png_destroy_write_struct(&png, &info);
+  return out;
+}
+
+/// How the colours of a JPEG are given, how they are stored, and whether Adobe's marker says so.
+struct JpegKind {
+  J_COLOR_SPACE given, stored;
+  bool adobe = false;
+};
+constexpr JpegKind kColour{JCS_RGB, JCS_YCbCr};
+constexpr JpegKind kGrey{JCS_GRAYSCALE, JCS_GRAYSCALE};
+
+/// All pixels of one colour.
+Bytes jpegOf(const Bytes& pixel, std::uint32_t width, std::uint32_t height, JpegKind kind = kColour) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -46,12 +80,14 @@ Bytes jpegOf(std::array<std::uint8_t, 3> colour, std::uint32_t width, std::uint3
   jpeg_mem_dest(&info, &buffer, &size);
   info.image_width = width;
   info.image_height = height;
-  info.input_components = grey ? 1 : 3;
-  info.in_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
+  info.input_components = static_cast<int>(pixel.size());
+  info.in_color_space = kind.given;
   jpeg_set_defaults(&info);
+  jpeg_set_colorspace(&info, kind.stored);
+  info.write_Adobe_marker = kind.adobe ? TRUE : FALSE;
   jpeg_start_compress(&info, TRUE);
   Bytes row;
-  for (std::uint32_t x = 0; x < width; ++x) row.insert(row.end(), colour.begin(), colour.begin() + (grey ? 1 : 3));
+  for (std::uint32_t x = 0; x < width; ++x) row.insert(row.end(), pixel.begin(), pixel.end());
   JSAMPROW at = row.data();
   while (info.next_scanline < height) jpeg_write_scanlines(&info, &at, 1);
   jpeg_finish_compress(&info);
@@ -83,9 +119,29 @@ TEST(DecodePicture, GivesThePixelsOfAJpegInColourAndInGrey) {
     ASSERT_NEAR(colour.bytes[i + 1], 40, 4);
     ASSERT_NEAR(colour.bytes[i + 2], 90, 4);
   }
-  const Picture grey = decodePicture("a.jpg", jpegOf({128, 0, 0}, 8, 8, true));
+  const Picture grey = decodePicture("a.jpg", jpegOf({128}, 8, 8, kGrey));
   ASSERT_EQ(grey.bytes.size(), 3U * 64);
   for (const std::uint8_t value : grey.bytes) ASSERT_NEAR(value, 128, 2);
+}
+
+TEST(DecodePicture, ReadsPngsOf16BitsAsThoseOf8) {
+  EXPECT_EQ(decodePicture("a.png", deepPngOf({0x8080, 0xffff, 0x1010})).bytes, (Bytes{0x80, 0xff, 0x10}));
+}
+
+TEST(DecodePicture, TurnsTheInksOfAJpegIntoColours) {
+  const Bytes ink{255, 51, 0, 102};
+  const Bytes light{0, 204, 255, 153};
+  for (const auto& [pixel, kind] :
+       {std::pair(ink, JpegKind{JCS_CMYK, JCS_CMYK, false}), std::pair(light, JpegKind{JCS_CMYK, JCS_CMYK, true}),
+        std::pair(light, JpegKind{JCS_CMYK, JCS_YCCK, true})}) {
+    const Picture picture = decodePicture("a.jpg", jpegOf(pixel, 9, 8, kind));
+    ASSERT_EQ(picture.bytes.size(), 3U * 72);
+    for (std::size_t i = 0; i < picture.bytes.size(); i += 3) {
+      ASSERT_NEAR(picture.bytes[i], 0, 4);
+      ASSERT_NEAR(picture.bytes[i + 1], 204 * 153 / 255, 4);
+      ASSERT_NEAR(picture.bytes[i + 2], 153, 4);
+    }
+  }
 }
 
 TEST(DecodePicture, NamesAFileThatIsDamagedOrSomethingElse) {
