@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 #include <random>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 
 namespace lacuna::samples {
 
@@ -82,28 +85,37 @@ Digits syntheticDigits(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
+namespace {
+
+/// The numbers of a line, which are that many and nothing else.
+bool readNumbers(std::string_view line, std::span<double> values) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0 && (at == end || *at++ != ',')) return false;
+    const auto [next, error] = std::from_chars(at, end, values[i]);
+    if (error != std::errc() || !std::isfinite(values[i])) return false;
+    at = next;
+  }
+  return at == end;
+}
+
+}  // namespace
+
 Digits readDigits(const std::string& file) {
   Digits out;
   const auto lines = linesOf(file);
   for (std::size_t n = 0; n < lines.size(); ++n) {
-    const std::string& line = lines[n];
-    const char* at = line.data();
-    const char* end = at + line.size();
+    const auto refuse = [&](const char* why) {
+      throw std::runtime_error(file + ", line " + std::to_string(n + 1) + ": " + why);
+    };
     std::array<double, kDigitPixels + 1> values{};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto [next, error] = std::from_chars(at, end, values[i]);
-      const bool last = i + 1 == values.size();
-      if (error != std::errc() || (!last && (next == end || *next != ','))) {
-        throw std::runtime_error(file + ", line " + std::to_string(n + 1) +
-                                 ": expected 64 pixels and a label, separated by commas");
-      }
-      at = next + 1;
-    }
-    if (values[kDigitPixels] < 0 || values[kDigitPixels] > 9) {
-      throw std::runtime_error(file + ", line " + std::to_string(n + 1) + ": the label is not 0 to 9");
-    }
+    if (!readNumbers(lines[n], values)) refuse("expected 64 pixels and a label, separated by commas");
+    const double label = values[kDigitPixels];
+    if (label < 0 || label > 9 || label != std::floor(label)) refuse("the label is not 0 to 9");
     for (std::size_t i = 0; i < kDigitPixels; ++i) out.pixels.push_back(static_cast<float>(values[i]));
-    out.labels.push_back(static_cast<std::int64_t>(values[kDigitPixels]));
+    out.labels.push_back(static_cast<std::int64_t>(label));
   }
   if (out.size() == 0) throw std::runtime_error(file + ": holds no pictures");
   return out;

@@ -7,11 +7,14 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 struct Outcome {
   int status;
@@ -89,13 +92,21 @@ TEST_F(Samples, EqualSeedsGiveEqualLosses) {
 
 TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
   const auto file = std::filesystem::temp_directory_path() / ("lacuna-digits-" + std::to_string(::getpid()));
-  FILE* out = std::fopen(file.c_str(), "w");
-  std::fputs("1,2,3\n", out);
-  std::fclose(out);
-  const Outcome outcome = run("mlp_digits --data " + file.string());
+  std::string pixels;
+  for (int i = 0; i < 64; ++i) pixels += "1,";
+  const auto reading = [&](const std::string& second) {
+    std::ofstream(file) << pixels << "3\r\n" << second << "\n";
+    const Outcome outcome = run("mlp_digits --steps 1 --batch 1 --data " + file.string());
+    return std::to_string(outcome.status) + " " + outcome.text;
+  };
+  EXPECT_THAT(reading(pixels + "3"), StartsWith("0 step 0 loss")) << "two good lines, one as Windows ends it";
+  for (const std::string& bad :
+       {std::string("1,2,3"), pixels + "1,3", pixels + "3x", pixels + "3,", pixels, "," + pixels}) {
+    EXPECT_THAT(reading(bad), AllOf(StartsWith("1 "), HasSubstr("line 2: expected 64 pixels and a label"))) << bad;
+  }
+  for (const char* label : {"10", "-1", "2.5"})
+    EXPECT_THAT(reading(pixels + label), HasSubstr("line 2: the label is not"));
   std::filesystem::remove(file);
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.text, HasSubstr("line 1: expected 64 pixels and a label"));
 }
 
 TEST_F(Samples, EveryFaultTrains) {
