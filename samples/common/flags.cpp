@@ -17,6 +17,17 @@ void usageError(const std::string& message) {
   std::exit(2);
 }
 
+std::int64_t wholeNumber(std::string_view name, const std::string& value, std::int64_t least, std::int64_t most) {
+  std::int64_t out = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+  if (error != std::errc() || end != value.data() + value.size() || out < least || out > most) {
+    const std::string bounds = most == kMost ? ", at least " + std::to_string(least)
+                                             : " from " + std::to_string(least) + " to " + std::to_string(most);
+    usageError("--" + std::string(name) + " " + value + ": expected a whole number" + bounds);
+  }
+  return out;
+}
+
 Flags& Flags::add(std::string name, std::string value, std::string help, std::string choices, bool knob) {
   flags_.push_back({std::move(name), std::move(value), std::move(help), std::move(choices), knob});
   return *this;
@@ -72,14 +83,8 @@ const std::string& Flags::text(std::string_view name) const {
   return find(name).value;
 }
 
-std::int64_t Flags::integer(std::string_view name, std::int64_t least) const {
-  const std::string& value = text(name);
-  std::int64_t out = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
-  if (error != std::errc() || end != value.data() + value.size() || out < least) {
-    usageError("--" + std::string(name) + " " + value + ": expected a whole number, at least " + std::to_string(least));
-  }
-  return out;
+std::int64_t Flags::integer(std::string_view name, std::int64_t least, std::int64_t most) const {
+  return wholeNumber(name, text(name), least, most);
 }
 
 double Flags::number(std::string_view name) const {

@@ -3,11 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lacuna::samples {
+
+inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+// Far beyond what helps, and far below what brings a machine down.
+inline constexpr std::int64_t kMostWorkers = 1024;
+inline constexpr std::int64_t kMostPrefetch = 1024;
+// Their product still fits.
+inline constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 
 /// Command line of a sample: `--name value` or `--name=value`. Flags that are knobs are told to the profiler under the
 /// same name. Flags in the variable LACUNA_SAMPLE_FLAGS come first, so that the command line wins; with
@@ -25,7 +34,7 @@ class Flags {
   static void announce(const std::string& name, const std::string& value);
 
   [[nodiscard]] const std::string& text(std::string_view name) const;
-  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t least = 0) const;
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t least = 0, std::int64_t most = kMost) const;
   [[nodiscard]] double number(std::string_view name) const;
   [[nodiscard]] bool on(std::string_view name) const { return text(name) == "on"; }
 
@@ -43,5 +52,9 @@ class Flags {
 
 /// Prints the message and what to do, and ends the program with status 2.
 [[noreturn]] void usageError(const std::string& message);
+/// The whole number that `value` says for the flag `name`; a usageError names the flag where it is none in these
+/// bounds.
+[[nodiscard]] std::int64_t wholeNumber(std::string_view name, const std::string& value, std::int64_t least,
+                                       std::int64_t most = kMost);
 
 }  // namespace lacuna::samples

@@ -26,11 +26,11 @@ Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, cons
 
 rt::LoaderOptions loaderOptions(const Flags& flags) {
   rt::LoaderOptions options;
-  options.batch = static_cast<std::size_t>(flags.integer("batch", 1));
+  options.batch = static_cast<std::size_t>(flags.integer("batch", 1, kMostBatch));
   options.shuffle = true;
   options.dropLast = true;
-  options.workers = static_cast<unsigned>(flags.integer("loader.workers"));
-  options.prefetch = static_cast<unsigned>(flags.integer("loader.prefetch", 1));
+  options.workers = static_cast<unsigned>(flags.integer("loader.workers", 0, kMostWorkers));
+  options.prefetch = static_cast<unsigned>(flags.integer("loader.prefetch", 1, kMostPrefetch));
   options.seed = static_cast<std::uint64_t>(flags.integer("seed"));
   return options;
 }
@@ -40,7 +40,7 @@ void Training::run() {
     throw rt::Error("the data has " + std::to_string(dataset->size()) + " examples, fewer than one batch of " +
                     flags.text("batch"));
   }
-  const std::int64_t steps = flags.integer("steps", 1);
+  const std::int64_t steps = flags.integer("steps", 1, kMostSteps);
   rt::LoaderOptions options = loaderOptions(flags);
   options.sampler = std::make_shared<RepeatSampler>(static_cast<std::size_t>(steps) * options.batch, options.seed);
   rt::DataLoader loader(dataset, options);

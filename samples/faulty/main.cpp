@@ -123,15 +123,15 @@ class Run {
  private:
   rt::LoaderOptions loaderOptions() const {
     rt::LoaderOptions options;
-    options.batch = static_cast<std::size_t>(flags_.integer("batch", 2));
-    options.prefetch = static_cast<unsigned>(flags_.integer("loader.prefetch", 1));
+    options.batch = static_cast<std::size_t>(flags_.integer("batch", 2, samples::kMostBatch));
+    options.prefetch = static_cast<unsigned>(flags_.integer("loader.prefetch", 1, samples::kMostPrefetch));
     options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
-    const auto steps = static_cast<std::size_t>(flags_.integer("steps", 1));
+    const auto steps = static_cast<std::size_t>(flags_.integer("steps", 1, samples::kMostSteps));
     options.sampler = std::make_shared<samples::RepeatSampler>(steps * options.batch, options.seed);
     const bool starved = fault_ == "starved-workers";
     const char* const fault = starved ? "starved-workers" : fault_ == "heavy-decode" ? "heavy-decode" : "slow-loader";
-    options.workers =
-        static_cast<unsigned>(std::stoul(chosen(flags_, "loader.workers", fault, starved ? "1" : "0", "2")));
+    const std::string workers = chosen(flags_, "loader.workers", fault, starved ? "1" : "0", "2");
+    options.workers = static_cast<unsigned>(samples::wholeNumber("loader.workers", workers, 0, samples::kMostWorkers));
     return options;
   }
 

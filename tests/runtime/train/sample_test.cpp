@@ -123,6 +123,15 @@ TEST_F(Samples, BadFlagsAreExplained) {
   EXPECT_EQ(run("faulty --fault nonsense").status, 2);
   EXPECT_THAT(run("faulty --fault nonsense").text, HasSubstr("choose one of none|slow-loader"));
   EXPECT_THAT(run("mlp_digits --steps x").text, HasSubstr("expected a whole number"));
+  for (const char* sample : {"faulty", "mlp_digits"}) {
+    for (const char* flag : {"--loader.workers", "--loader.prefetch"}) {
+      for (const char* value : {"abc", "4x", "1.5", "-1", "4294967296", "5000000000", "99999999999999999999"}) {
+        const Outcome out = run(std::string(sample) + " --steps 1 " + flag + " " + value);
+        EXPECT_EQ(out.status, 2) << out.text;
+        EXPECT_THAT(out.text, HasSubstr(std::string(flag) + " " + value + ": expected a whole number"));
+      }
+    }
+  }
 }
 
 }  // namespace
