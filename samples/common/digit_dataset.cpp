@@ -33,16 +33,4 @@ std::optional<rt::Batch> DigitDataset::getBatch(std::span<const std::size_t> ind
   return out;
 }
 
-std::vector<std::size_t> RepeatSampler::order(std::size_t datasetSize, std::uint64_t epoch) const {
-  std::vector<std::size_t> out;
-  if (datasetSize == 0) return out;
-  const std::uint64_t each = (examples_ + datasetSize - 1) / datasetSize;
-  for (std::uint64_t i = 0; out.size() < examples_; ++i) {
-    const auto next = shuffle_.order(datasetSize, epoch * each + i);
-    out.insert(out.end(), next.begin(), next.end());
-  }
-  out.resize(examples_);
-  return out;
-}
-
 }  // namespace lacuna::samples

@@ -27,15 +27,4 @@ class DigitDataset : public rt::Dataset {
   Hooks hooks_;
 };
 
-/// Shuffled epochs one after the other, as one long epoch of `examples`: no worker pauses where one ends.
-class RepeatSampler : public rt::Sampler {
- public:
-  RepeatSampler(std::size_t examples, std::uint64_t seed) : examples_(examples), shuffle_(seed) {}
-  [[nodiscard]] std::vector<std::size_t> order(std::size_t datasetSize, std::uint64_t epoch) const override;
-
- private:
-  std::size_t examples_;
-  rt::ShuffleSampler shuffle_;
-};
-
 }  // namespace lacuna::samples

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <exception>
 
-#include "common/digit_dataset.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 
@@ -42,7 +41,7 @@ void Training::run() {
   }
   const std::int64_t steps = flags.integer("steps", 1, kMostSteps);
   rt::LoaderOptions options = loaderOptions(flags);
-  options.sampler = std::make_shared<RepeatSampler>(static_cast<std::size_t>(steps) * options.batch, options.seed);
+  options.examples = static_cast<std::size_t>(steps) * options.batch;
   rt::DataLoader loader(dataset, options);
   const std::int64_t log = flags.integer("log", 1);
   loader.start();

@@ -126,8 +126,8 @@ class Run {
     options.batch = static_cast<std::size_t>(flags_.integer("batch", 2, samples::kMostBatch));
     options.prefetch = static_cast<unsigned>(flags_.integer("loader.prefetch", 1, samples::kMostPrefetch));
     options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
-    const auto steps = static_cast<std::size_t>(flags_.integer("steps", 1, samples::kMostSteps));
-    options.sampler = std::make_shared<samples::RepeatSampler>(steps * options.batch, options.seed);
+    options.shuffle = true;
+    options.examples = static_cast<std::size_t>(flags_.integer("steps", 1, samples::kMostSteps)) * options.batch;
     const bool starved = fault_ == "starved-workers";
     const char* const fault = starved ? "starved-workers" : fault_ == "heavy-decode" ? "heavy-decode" : "slow-loader";
     const std::string workers = chosen(flags_, "loader.workers", fault, starved ? "1" : "0", "2");

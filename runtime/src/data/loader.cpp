@@ -9,32 +9,60 @@
 
 namespace lacuna::rt {
 
-/// The state of one pass over the dataset.
+/// The state of one epoch.
 struct DataLoader::Epoch {
   std::uint64_t number = 0;
-  std::vector<std::size_t> order;
+  std::size_t examples = 0;              ///< in all of it
   std::size_t submitted = 0;             ///< examples handed to workers
+  std::uint64_t pass = 0;                ///< over the dataset, by the sampler's count
+  std::vector<std::size_t> order;        ///< of that pass
+  std::size_t taken = 0;                 ///< of that order
   std::uint64_t firstTicket = 0;         ///< outcomes of earlier epochs have smaller ones
   std::uint64_t nextTicket = 0;          ///< to deliver, when the order is kept
   std::size_t outstanding = 0;           ///< batches submitted and not delivered
   std::map<std::uint64_t, Batch> early;  ///< finished before their turn
 
-  [[nodiscard]] bool exhausted() const { return submitted == order.size(); }
+  void begin(const LoaderOptions& options, std::size_t datasetSize) {
+    pass = number;
+    order = options.sampler->order(datasetSize, pass);
+    examples = order.size();
+    if (options.examples > 0 && examples > 0) {
+      examples = options.examples;
+      pass = number * ((examples + order.size() - 1) / order.size());
+      if (pass != number) order = options.sampler->order(datasetSize, pass);
+    }
+    if (options.dropLast) examples = examples / options.batch * options.batch;
+  }
+
+  [[nodiscard]] bool exhausted() const { return submitted == examples; }
 
   /// Nothing more comes from it.
   void end() {
-    order.clear();
-    submitted = outstanding = 0;
+    examples = submitted = outstanding = 0;
     early.clear();
   }
 
   /// The task of the next batch.
-  LoaderTask cut(std::uint64_t ticket, const LoaderOptions& options) {
-    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(submitted);
-    const std::size_t count = std::min(options.batch, order.size() - submitted);
+  LoaderTask cut(std::uint64_t ticket, const LoaderOptions& options, std::size_t datasetSize) {
+    LoaderTask task{ticket, options.seed + number * 0x9e3779b97f4a7c15u, {}};
+    const std::size_t count = std::min(options.batch, examples - submitted);
+    while (task.indices.size() < count) {
+      if (taken == order.size()) nextPass(options, datasetSize);
+      const auto at = order.begin() + static_cast<std::ptrdiff_t>(taken);
+      const std::size_t some = std::min(count - task.indices.size(), order.size() - taken);
+      task.indices.insert(task.indices.end(), at, at + static_cast<std::ptrdiff_t>(some));
+      taken += some;
+    }
     submitted += count;
-    const std::uint64_t seed = options.seed + number * 0x9e3779b97f4a7c15u;
-    return {ticket, seed, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+    return task;
+  }
+
+ private:
+  void nextPass(const LoaderOptions& options, std::size_t datasetSize) {
+    order = options.sampler->order(datasetSize, ++pass);
+    taken = 0;
+    if (order.empty())
+      fail("DataLoader", "the sampler gave examples before, but none for pass " + std::to_string(pass));
   }
 };
 
@@ -88,7 +116,8 @@ StagingStats DataLoader::stagingStats() const {
 }
 
 std::size_t DataLoader::size() const {
-  const std::size_t examples = options_.sampler->order(dataset_->size(), epochs_).size();
+  std::size_t examples = options_.sampler->order(dataset_->size(), epochs_).size();
+  if (options_.examples > 0 && examples > 0) examples = options_.examples;
   return options_.dropLast ? examples / options_.batch : (examples + options_.batch - 1) / options_.batch;
 }
 
@@ -102,8 +131,7 @@ void DataLoader::start() {
   if (pool_) pool_->forget();
   epoch_ = std::make_unique<Epoch>();
   epoch_->number = epochs_++;
-  epoch_->order = options_.sampler->order(dataset_->size(), epoch_->number);
-  if (options_.dropLast) epoch_->order.resize(epoch_->order.size() / options_.batch * options_.batch);
+  epoch_->begin(options_, dataset_->size());
   epoch_->firstTicket = ticket_;
   epoch_->nextTicket = ticket_;
   if (pool_) submitAhead();
@@ -117,7 +145,7 @@ void DataLoader::submitAhead() {
   try {
     while (epoch_->outstanding < aheadLimit() && !epoch_->exhausted()) {
       ++epoch_->outstanding;
-      pool_->submit(epoch_->cut(ticket_++, options_));
+      pool_->submit(epoch_->cut(ticket_++, options_, dataset_->size()));
     }
   } catch (...) {
     abandon();
@@ -131,7 +159,7 @@ std::optional<Batch> DataLoader::next() {
   if (options_.workers > 0) return nextFromWorkers();
   if (epoch_->exhausted()) return std::nullopt;
   const LoaderScope scope(LoaderStage::Wait, number_, -1, ticket_);
-  const LoaderTask task = epoch_->cut(ticket_++, options_);
+  const LoaderTask task = epoch_->cut(ticket_++, options_, dataset_->size());
   LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_}, task, -1, {});
   if (!outcome.error.empty()) throw Error(outcome.error);
   return std::move(outcome.batch);

@@ -259,6 +259,36 @@ TEST_P(Loader, DeliversABatchThatIsAView) {
   EXPECT_THAT(batch[1].toVector<std::int64_t>(), ElementsAre(12, 15));
 }
 
+TEST_P(Loader, MakesAnEpochOfSeveralPasses) {
+  LoaderOptions chosen = options(4);
+  chosen.examples = 10;
+  DataLoader loader(numbers(4), chosen);
+  EXPECT_EQ(loader.size(), 3u);
+  EXPECT_THAT(drain(loader), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3, 0, 1));
+  chosen.examples = 3;
+  DataLoader part(numbers(4), chosen);
+  EXPECT_THAT(drain(part), ElementsAre(0, 1, 2));
+  DataLoader nothing(numbers(0), chosen);
+  EXPECT_TRUE(drain(nothing).empty());
+}
+
+TEST_P(Loader, GivesEachOfSeveralPassesAnOrderOfItsOwn) {
+  LoaderOptions chosen = options(3);
+  chosen.examples = 16;
+  chosen.shuffle = true;
+  chosen.seed = 5;
+  DataLoader loader(numbers(8), chosen);
+  for (std::uint64_t pass = 0; pass < 4; pass += 2) {
+    std::vector<std::int64_t> wanted;
+    for (const std::uint64_t one : {pass, pass + 1}) {
+      for (const std::size_t index : ShuffleSampler(5).order(8, one)) {
+        wanted.push_back(static_cast<std::int64_t>(index));
+      }
+    }
+    EXPECT_EQ(drain(loader), wanted);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Modes, Loader, testing::Values(Mode::Serial, Mode::Threads, Mode::Processes), [](const auto& info) {
       return std::string(info.param == Mode::Serial ? "Serial" : info.param == Mode::Threads ? "Threads" : "Processes");

@@ -109,6 +109,16 @@ TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
   std::filesystem::remove(file);
 }
 
+TEST_F(Samples, ALongRunNeedsNoListOfItsExamples) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const char* const limit = "";
+#else
+  const char* const limit = "ulimit -d 4194304; ";
+#endif
+  // Of 6.4 million million numbers. The run ends when nobody reads on.
+  EXPECT_THAT(run("mlp_digits --steps 100000000000 --log 1 | grep -m1 loss", limit).text, HasSubstr("step 0 loss"));
+}
+
 TEST_F(Samples, EveryFaultTrains) {
   for (const char* fault :
        {"none", "slow-loader", "starved-workers", "heavy-decode", "sync-each-step", "tiny-ops", "alloc-churn", "leak",

@@ -134,7 +134,8 @@ class RecordFileDataset : public Dataset {
   int file_ = -1;
 };
 
-/// The order in which an epoch visits a dataset.
+/// The order in which a pass visits a dataset. An epoch is one pass, unless LoaderOptions::examples makes it several,
+/// which then count on: with three passes an epoch, the second epoch has the orders 3, 4 and 5.
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -180,6 +181,9 @@ struct LoaderOptions {
   std::size_t batch = 1;
   bool shuffle = false;   ///< ignored when a sampler is given
   bool dropLast = false;  ///< leave out a last batch that is not full
+  /// Examples in an epoch, of as many passes over the dataset as that takes, so that no worker pauses between two of
+  /// them; 0: of one pass. Each pass has an order of its own from the sampler.
+  std::size_t examples = 0;
   bool keepOrder = true;  ///< batches come in the sampler's order, however fast each worker is
   unsigned workers = 0;   ///< 0: the consumer makes each batch itself when it asks for it
   unsigned prefetch = 2;  ///< batches in the making or ready, per worker
