@@ -16,6 +16,18 @@ std::atomic<bool> gAnomaly{false};
 std::atomic<std::uint64_t> gSequence{0};
 const OpInfo kAccumulate{"accumulate"};
 
+/// True when a tensor beside this one has its memory. What its own maker saved does not count: its version is checked.
+bool othersSee(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  std::uint32_t own = 1;
+  if (impl.autograd && impl.autograd->gradFn) {
+    for (const SavedTensor& slot : impl.autograd->gradFn->saved) {
+      if (slot.output && slot.tensor.impl()->storage == impl.storage) ++own;
+    }
+  }
+  return impl.storage->useCount() > own;
+}
+
 }  // namespace
 
 void destroy(Node* node) {
@@ -190,11 +202,32 @@ Tensor sumTo(const Tensor& gradient, const Shape& shape) {
   return summed.view(shape);
 }
 
-void beginInPlace(const char* op, const Tensor& target) {
+void beginInPlace(const Op& op, const Tensor& target) {
   if (recording() && target.requiresGrad() && target.isLeaf()) {
-    fail(op, "a leaf that requires a gradient cannot be changed in place while gradients are recorded; use NoGrad");
+    op.fail("a leaf that requires a gradient cannot be changed in place while gradients are recorded; use NoGrad");
+  }
+  if (op.needsGrad() && othersSee(target)) {
+    op.fail(
+        "in place where other tensors see the same memory (a view and what it views), whose gradients would not "
+        "know of it; use where(), add(), mul() or clone(), or NoGrad");
   }
   bumpVersion(target);
+}
+
+void overwriteBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs) {
+  if (node.needs(0)) gradInputs[0] = zeros(node.outputShapes[0], {node.dtype, node.device});
+}
+
+void clearGrad(const Tensor& parameter, bool toNone) {
+  Tensor gradient = parameter.grad();
+  if (!gradient.defined()) return;
+  if (toNone) return parameter.setGrad({});
+  const NoGrad guard;
+  if (gradient.requiresGrad()) {  // made with createGraph: zeros have no history
+    gradient = gradient.detach();
+    parameter.setGrad(gradient);
+  }
+  gradient.zero_();
 }
 
 bool Tensor::requiresGrad() const {

@@ -136,7 +136,12 @@ class CompositeOp {
 Edge edgeOf(const Tensor& tensor);
 /// Sums `gradient` over the dimensions that were broadcast from `shape`.
 Tensor sumTo(const Tensor& gradient, const Shape& shape);
-/// For an in-place operator: throws on a leaf that needs a gradient (while recording) and raises the version.
-void beginInPlace(const char* op, const Tensor& target);
+/// For an in-place operator: raises the version. Throws on a leaf that needs a gradient (while recording), and where
+/// the operator records but other tensors see the target's memory: their histories would not know of the change.
+void beginInPlace(const Op& op, const Tensor& target);
+/// The gradient of values that were overwritten: zero.
+void overwriteBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
+/// Drops the gradient, or fills it with zeros.
+void clearGrad(const Tensor& parameter, bool toNone);
 
 }  // namespace lacuna::rt

@@ -22,8 +22,8 @@ RandomState nextDraw() {
   return draw;
 }
 
-const OpInfo kRand{"rand"};
-const OpInfo kRandn{"randn"};
+const OpInfo kRand{"rand", overwriteBackward};
+const OpInfo kRandn{"randn", overwriteBackward};
 const OpInfo kRandint{"randint"};
 
 }  // namespace
@@ -41,20 +41,22 @@ void setRandomState(RandomState state) {
 }
 
 Tensor& uniform_(Tensor& tensor, double low, double high) {
-  const Op op(kRand, {});
+  Op op(kRand, {&tensor});
   if (!tensor.isContiguous()) op.fail("the tensor must be contiguous");
-  beginInPlace(op.name(), tensor);
+  beginInPlace(op, tensor);
   op.launch(tensor.device(), {tensor.sizeBytes()},
             [to = viewOf(tensor), draw = nextDraw(), low, high] { kernel::uniform(to, draw, low, high); });
+  op.record({&tensor}, {&tensor});
   return tensor;
 }
 
 Tensor& normal_(Tensor& tensor, double mean, double deviation) {
-  const Op op(kRandn, {});
+  Op op(kRandn, {&tensor});
   if (!tensor.isContiguous()) op.fail("the tensor must be contiguous");
-  beginInPlace(op.name(), tensor);
+  beginInPlace(op, tensor);
   op.launch(tensor.device(), {tensor.sizeBytes()},
             [to = viewOf(tensor), draw = nextDraw(), mean, deviation] { kernel::normal(to, draw, mean, deviation); });
+  op.record({&tensor}, {&tensor});
   return tensor;
 }
 

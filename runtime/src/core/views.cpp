@@ -65,6 +65,11 @@ void copyBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = g[0].to(static_cast<DType>(n.ints[0]));
 }
 
+void copyInPlaceBackward(Node& n, const Tensor* g, Tensor* out) {
+  overwriteBackward(n, g, out);
+  if (n.needs(1)) out[1] = sumTo(g[0], n.shapes[0]).to(static_cast<DType>(n.ints[0]));
+}
+
 Tensor copyOf(const OpInfo& info, const Tensor& x, DType dtype) {
   Op op(info, {&x});
   Tensor out = empty(x.shape(), {dtype, x.device()});
@@ -268,25 +273,30 @@ Tensor Tensor::to(Device wanted) const {
 }
 
 Tensor& Tensor::fill_(double value) {
-  static const OpInfo kInfo{"fill_"};
-  const Op op(kInfo, {});
-  beginInPlace(op.name(), *this);
+  static const OpInfo kInfo{"fill_", overwriteBackward};
+  Op op(kInfo, {this});
+  beginInPlace(op, *this);
   op.launch(device(), {sizeBytes(), 0, LACUNA_RT_EXECUTION_FILL},
             [to = viewOf(*this), value] { kernel::fill(to, value); });
+  op.record({this}, {this});
   return *this;
 }
 
 Tensor& Tensor::copy_(const Tensor& source) {
-  static const OpInfo kInfo{"copy_"};
-  const Op op(kInfo, {&source});
-  if (op.needsGrad()) op.fail("it records no gradient; use clone() or NoGrad");
+  static const OpInfo kInfo{"copy_", copyInPlaceBackward};
+  if (!isFloating(dtype()) && source.requiresGrad()) return copy_(source.detach());
+  Op op(kInfo, {this, &source});
   if (device() != source.device()) op.fail("from " + rt::toString(source.device()) + " to " + rt::toString(device()));
   if (broadcast(op.name(), shape(), source.shape()) != shape()) {
     op.fail("the source " + source.shape().toString() + " does not fit into " + shape().toString());
   }
-  beginInPlace(op.name(), *this);
+  beginInPlace(op, *this);
   op.launch(device(), {sizeBytes() + source.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
             [to = viewOf(*this), from = viewOf(source)] { kernel::copy(to, from); });
+  if (Node* node = op.record({this, &source}, {this})) {
+    node->shapes = {source.shape()};
+    node->ints[0] = static_cast<std::int64_t>(source.dtype());
+  }
   return *this;
 }
 

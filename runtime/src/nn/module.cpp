@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "lacuna/runtime/autograd.h"
@@ -48,13 +49,7 @@ void Module::train(bool on) {
 }
 
 void Module::zeroGrad(bool toNone) {
-  for (const Tensor& parameter : parameters()) {
-    if (toNone) {
-      parameter.setGrad({});
-    } else if (Tensor gradient = parameter.grad(); gradient.defined()) {
-      gradient.zero_();
-    }
-  }
+  for (const Tensor& parameter : parameters()) clearGrad(parameter, toNone);
 }
 
 void Module::nameTree(const std::string& root) {

@@ -393,20 +393,19 @@ Tensor clamp(Tensor x, double low, double high) {
 
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
   static const OpInfo kInfo{"add_", addBackward};
+  if (other.dtype() != dtype()) return add_(other.to(dtype()), alpha);
   Op op(kInfo, {this, &other});
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
-  const Tensor right = other.dtype() == dtype() ? other : other.to(dtype());
-  beginInPlace(op.name(), *this);
-  if (sameRow(*impl_, *right.impl())) {
+  beginInPlace(op, *this);
+  if (sameRow(*impl_, *other.impl())) {
     void* to = dataOf(*impl_);
-    BinaryRow{to, to, dataOf(*right.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
+    BinaryRow{to, to, dataOf(*other.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
   } else {
-    op.launch(device(), {sizeBytes() * 2 + right.sizeBytes()},
-              [to = viewOf(*this), y = viewOf(right), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });
+    op.launch(device(), {sizeBytes() * 2 + other.sizeBytes()},
+              [to = viewOf(*this), y = viewOf(other), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });
   }
-  if (op.needsGrad() && impl_->isView && !impl_->autograd) op.fail("in place on a view without history; use add()");
   if (Node* node = op.record({this, &other}, {this})) {
     node->shapes = {shape(), other.shape()};
     node->doubles[0] = alpha;
@@ -416,22 +415,22 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
 
 Tensor& Tensor::mul_(const Tensor& other) {
   static const OpInfo kInfo{"mul_"};
-  Op op(kInfo, {this, &other});
+  if (other.dtype() != dtype()) return mul_(other.to(dtype()));
+  const Op op(kInfo, {this, &other});
   if (op.needsGrad()) op.fail("it records no gradient; use mul()");
   if (broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
-  const Tensor right = other.dtype() == dtype() ? other : other.to(dtype());
-  beginInPlace(op.name(), *this);
-  op.launch(device(), {sizeBytes() * 2 + right.sizeBytes()},
-            [to = viewOf(*this), y = viewOf(right)] { kernel::binary(Binary::Mul, to, to, y, 1); });
+  beginInPlace(op, *this);
+  op.launch(device(), {sizeBytes() * 2 + other.sizeBytes()},
+            [to = viewOf(*this), y = viewOf(other)] { kernel::binary(Binary::Mul, to, to, y, 1); });
   return *this;
 }
 
 Tensor& Tensor::mul_(double factor) {
   static const OpInfo kInfo{"mul_", mulScalarBackward};
   Op op(kInfo, {this});
-  beginInPlace(op.name(), *this);
+  beginInPlace(op, *this);
   op.launch(device(), {sizeBytes() * 2},
             [to = viewOf(*this), factor] { kernel::unary(Unary::MulScalar, to, to, factor, 0); });
   if (Node* node = op.record({this}, {this})) node->doubles[0] = factor;

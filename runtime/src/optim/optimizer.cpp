@@ -127,13 +127,7 @@ void Optimizer::step() {
 }
 
 void Optimizer::zeroGrad(bool toNone) {
-  for (const Tensor& parameter : parameters_) {
-    if (toNone) {
-      parameter.setGrad({});
-    } else if (Tensor gradient = parameter.grad(); gradient.defined()) {
-      gradient.zero_();
-    }
-  }
+  for (const Tensor& parameter : parameters_) clearGrad(parameter, toNone);
 }
 
 Tensor& Optimizer::stateOf(std::vector<Tensor>& states, std::size_t index, const char* name) {

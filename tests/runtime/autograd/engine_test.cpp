@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
 
 namespace lacuna::rt {
 namespace {
@@ -64,6 +67,66 @@ TEST(Autograd, InPlaceOnAnInnerTensorKeepsTheHistory) {
   y.mul_(10.0);
   y.backward();
   EXPECT_EQ(x.grad().item(), 30);
+}
+
+TEST(Autograd, WhatIsOverwrittenInPlaceHasNoGradient) {
+  const std::function<void(Tensor&)> overwrites[] = {
+      [](Tensor& y) { y.zero_(); }, [](Tensor& y) { y.fill_(3); }, [](Tensor& y) { y.copy_(zeros({2})); },
+      [](Tensor& y) { uniform_(y, 0, 1); }, [](Tensor& y) { normal_(y, 0, 1); }};
+  for (const auto& overwrite : overwrites) {
+    const Tensor x = leaf({1, 2});
+    Tensor y = x * 2.0;
+    overwrite(y);
+    sum(y).backward();
+    EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(0, 0));
+  }
+}
+
+TEST(Autograd, CopyingInPlaceHasTheGradientOfItsSource) {
+  const Tensor source = fromVector<float>({3}, {1}).setRequiresGrad();
+  Tensor y = zeros({2}, {DType::F64});
+  y.copy_(source);
+  y.mul_(5.0);
+  sum(y).backward();
+  EXPECT_THAT(source.grad().toVector<float>(), ElementsAre(10));
+}
+
+TEST(Autograd, InPlaceWhereOthersSeeTheMemoryIsRefused) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor u = leaf({1});
+  Tensor y = x * 2.0;
+  const auto refused = [](const auto& change) {
+    EXPECT_THAT(change, ThrowsMessage<Error>(HasSubstr("other tensors")));
+  };
+  refused([&] { y.slice(0, 0, 1).zero_(); });
+  refused([&] { y.slice(0, 0, 1).mul_(3.0); });
+  refused([&] { y.slice(0, 0, 1).add_(u); });
+  refused([&] { y.slice(0, 0, 1).copy_(u); });
+  Tensor plain = zeros({3}, {DType::F64});
+  refused([&] { plain.slice(0, 0, 1).add_(u); });
+  {
+    const Tensor view = y.select(0, 1);
+    refused([&] { y.mul_(3.0); });
+  }
+  y.mul_(3.0);
+  const NoGrad guard;
+  EXPECT_NO_THROW(y.slice(0, 0, 1).zero_());
+}
+
+TEST(Autograd, WithTheBaseGoneAViewMayBeChangedInPlace) {
+  const Tensor x = leaf({1, 2, 3});
+  Tensor y = (x * 2.0).slice(0, 0, 2);
+  y.mul_(3.0);
+  sum(y).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(6, 6, 0));
+}
+
+TEST(Autograd, AddingInPlaceGivesTheGradientTheTypeOfItsLeaf) {
+  const Tensor x = ones({2}).setRequiresGrad();
+  Tensor total = zeros({2}, {DType::F64});
+  total.add_(x);
+  sum(total).backward();
+  EXPECT_EQ(x.grad().dtype(), DType::F32);
 }
 
 TEST(Autograd, NoGradAndDetachCutTheGraph) {

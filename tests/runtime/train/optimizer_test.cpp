@@ -125,6 +125,15 @@ TEST(Optimizer, FusedAndUnfusedAgree) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+TEST(Optimizer, FillsGradientsThatHaveAHistoryWithZeros) {
+  const Tensor a = parameter(2);
+  Sgd sgd({a}, {});
+  sum(square(a)).backward({}, false, true);
+  sgd.zeroGrad(false);
+  EXPECT_EQ(a.grad().item(), 0);
+  EXPECT_FALSE(a.grad().requiresGrad());
+}
+
 TEST(Optimizer, ClipsTheCommonNorm) {
   const Tensor a = parameter(0);
   const Tensor b = parameter(0);

@@ -109,7 +109,9 @@ class Tensor {
   [[nodiscard]] Tensor to(DType dtype) const;
   [[nodiscard]] Tensor to(Device device) const;
 
-  // In place. The version of the memory rises, so that a backward that saved the old values throws.
+  // In place. The version of the memory rises, so that a backward that saved the old values throws. While gradients are
+  // recorded, a change that matters to them is recorded too (mul_ by a tensor throws), and throws where other tensors
+  // see the same memory: a view of a tensor, or a tensor with views, that have a history.
   Tensor& fill_(double value);
   Tensor& zero_() { return fill_(0); }
   Tensor& copy_(const Tensor& source);  ///< converts and broadcasts
