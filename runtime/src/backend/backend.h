@@ -51,6 +51,7 @@ enum class Unary : std::uint8_t {
   PowScalar,
   AddScalar,
   MulScalar,
+  DivScalar,
   LogicalNot,
   IsFinite
 };
@@ -93,6 +94,7 @@ void unary(Unary op, const View& out, const View& x, double p, double q);
 void binary(Binary op, const View& out, const View& a, const View& b, double alpha);
 void where(const View& out, const View& condition, const View& a, const View& b);
 /// out has x's rank, with size 1 where it was reduced.
+/// The sum of integers is i64, their mean f32; else out has x's type.
 void reduce(Reduce op, const View& out, const View& x);
 void argReduce(bool max, const View& out, const View& x, int dim);
 /// Batched: [.., m, k] × [.., k, n] of any strides; out contiguous. Adds to out when `accumulate`.

@@ -36,13 +36,62 @@ struct BinaryRow {
 
 enum class Keep : std::uint8_t { Nothing, Input, Output };
 
+bool takesIntegers(Unary kind) {
+  switch (kind) {
+    case Unary::Neg:
+    case Unary::Abs:
+    case Unary::Square:
+    case Unary::Relu:
+    case Unary::Sign:
+    case Unary::Clamp:
+    case Unary::PowScalar:
+    case Unary::AddScalar:
+    case Unary::MulScalar:
+    case Unary::LogicalNot:
+    case Unary::IsFinite:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool isWhole(double number) {
+  return std::trunc(number) == number && std::isfinite(number);
+}
+
+/// Fails where `number` has no place among the integers of `type`; a negative one wraps, also where there is no sign.
+void checkFits(const char* op, double number, DType type) {
+  const double limit = type == DType::U8 ? 0x1p8 : type == DType::I32 ? 0x1p31 : 0x1p63;
+  if (!(std::abs(number) < limit)) fail(op, std::to_string(number) + " does not fit into " + name(type));
+}
+
+/// `x` in a type in which it can be put together with `number`; the type of the result.
+Tensor meeting(const char* op, const Tensor& x, double number) {
+  if (isFloating(x.dtype())) return x;
+  if (!isWhole(number)) return x.to(DType::F32);
+  checkFits(op, number, x.dtype() == DType::Bool ? DType::I64 : x.dtype());
+  return x.dtype() == DType::Bool ? x.to(DType::I64) : x;
+}
+
+/// For an operator in place on `x`, whose type cannot change.
+void checkMeets(const Op& op, const Tensor& x, double number) {
+  if (isFloating(x.dtype())) return;
+  if (!isWhole(number) || x.dtype() == DType::Bool)
+    op.fail(std::to_string(number) + " in place on " + name(x.dtype()) + " would be cut off; convert it first");
+  checkFits(op.name(), number, x.dtype());
+}
+
+void checkKeepsFraction(const char* op, const Tensor& x, const Tensor& other) {
+  if (isFloating(other.dtype()) && !isFloating(x.dtype()))
+    fail(op,
+         std::string(name(other.dtype())) + " in place on " + name(x.dtype()) + " would be cut off; convert it first");
+}
+
 Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 0, double q = 0) {
   Op op(info, {&x});
   const bool test = kind == Unary::LogicalNot || kind == Unary::IsFinite;
-  if (kind != Unary::LogicalNot && isInteger(x.dtype()) && kind >= Unary::Exp && kind <= Unary::Softplus &&
-      kind != Unary::Square && kind != Unary::Relu) {
+  if (isInteger(x.dtype()) && !takesIntegers(kind))
     op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
-  }
   const bool keepsInput = op.needsGrad() && keep == Keep::Input;
   Tensor y = test ? empty(x.shape(), {DType::Bool, x.device()}) : keepsInput ? emptyLike(x) : op.donateOrEmptyLike(x);
   op.launch(x.device(), {x.sizeBytes() + y.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
@@ -150,6 +199,9 @@ LACUNA_RT_BACKWARD(addScalarBackward) {
 }
 LACUNA_RT_BACKWARD(mulScalarBackward) {
   out[0] = mul(g[0], n.doubles[0]);
+}
+LACUNA_RT_BACKWARD(divScalarBackward) {
+  out[0] = div(g[0], n.doubles[0]);
 }
 LACUNA_RT_BACKWARD(powScalarBackward) {
   const double e = n.doubles[0];
@@ -264,6 +316,11 @@ LACUNA_RT_BACKWARD(zeroBackward) {
 
 Tensor add(const Tensor& a, const Tensor& b, double alpha) {
   static const OpInfo kInfo{"add", addBackward};
+  if (alpha != 1 && isInteger(promote(a.dtype(), b.dtype()))) {
+    if (!isWhole(alpha))
+      fail("add", "integers times " + std::to_string(alpha) + " would be cut off; convert them first");
+    checkFits("add", alpha, promote(a.dtype(), b.dtype()));
+  }
   return runBinary(kInfo, Binary::Add, a, b, false, false, alpha);
 }
 Tensor sub(const Tensor& a, const Tensor& b) {
@@ -282,6 +339,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
 }
 Tensor pow(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"pow", powBackward};
+  if (promote(a.dtype(), b.dtype()) == DType::Bool) fail("pow", "needs numbers, not bool");
   return runBinary(kInfo, Binary::Pow, a, b, true, true);
 }
 Tensor maximum(const Tensor& a, const Tensor& b) {
@@ -366,15 +424,23 @@ Tensor isFinite(const Tensor& x) {
 }
 Tensor add(const Tensor& a, double b) {
   static const OpInfo kInfo{"add_scalar", addScalarBackward};
-  return runUnary(kInfo, Unary::AddScalar, a, Keep::Nothing, b);
+  return runUnary(kInfo, Unary::AddScalar, meeting("add_scalar", a, b), Keep::Nothing, b);
 }
 Tensor mul(const Tensor& a, double b) {
   static const OpInfo kInfo{"mul_scalar", mulScalarBackward};
-  return runUnary(kInfo, Unary::MulScalar, a, Keep::Nothing, b);
+  return runUnary(kInfo, Unary::MulScalar, meeting("mul_scalar", a, b), Keep::Nothing, b);
+}
+Tensor div(const Tensor& a, double b) {
+  static const OpInfo kInfo{"div_scalar", divScalarBackward};
+  return runUnary(kInfo, Unary::DivScalar, isFloating(a.dtype()) ? a : a.to(DType::F32), Keep::Nothing, b);
 }
 Tensor pow(const Tensor& a, double exponent) {
   static const OpInfo kInfo{"pow_scalar", powScalarBackward};
-  return runUnary(kInfo, Unary::PowScalar, a, Keep::Input, exponent);
+  Tensor x = isFloating(a.dtype()) || isWhole(exponent) ? meeting("pow_scalar", a, 1) : a.to(DType::F32);
+  if (isInteger(x.dtype()) && (exponent < 0 || exponent >= 0x1p63))
+    fail("pow_scalar", std::string(name(x.dtype())) + " to the power of " + std::to_string(exponent) +
+                           "; convert it to a floating type first");
+  return runUnary(kInfo, Unary::PowScalar, std::move(x), Keep::Input, exponent);
 }
 Tensor elu(Tensor x, double alpha) {
   static const OpInfo kInfo{"elu", eluBackward};
@@ -388,13 +454,21 @@ Tensor gelu(Tensor x, bool tanhApproximation) {
 }
 Tensor clamp(Tensor x, double low, double high) {
   static const OpInfo kInfo{"clamp", clampBackward};
+  if (isInteger(x.dtype())) {
+    const bool whole = std::trunc(low) == low && std::trunc(high) == high;
+    if (x.dtype() == DType::Bool || !whole) x = x.to(whole ? DType::I64 : DType::F32);
+  }
   return runUnary(kInfo, Unary::Clamp, std::move(x), Keep::Input, low, high);
 }
 
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
   static const OpInfo kInfo{"add_", addBackward};
-  if (other.dtype() != dtype()) return add_(other.to(dtype()), alpha);
+  if (other.dtype() != dtype()) {
+    checkKeepsFraction("add_", *this, other);
+    return add_(other.to(dtype()), alpha);
+  }
   Op op(kInfo, {this, &other});
+  if (alpha != 1) checkMeets(op, *this, alpha);
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
@@ -415,7 +489,10 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
 
 Tensor& Tensor::mul_(const Tensor& other) {
   static const OpInfo kInfo{"mul_"};
-  if (other.dtype() != dtype()) return mul_(other.to(dtype()));
+  if (other.dtype() != dtype()) {
+    checkKeepsFraction("mul_", *this, other);
+    return mul_(other.to(dtype()));
+  }
   const Op op(kInfo, {this, &other});
   if (op.needsGrad()) op.fail("it records no gradient; use mul()");
   if (broadcast(op.name(), shape(), other.shape()) != shape()) {
@@ -430,6 +507,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
 Tensor& Tensor::mul_(double factor) {
   static const OpInfo kInfo{"mul_", mulScalarBackward};
   Op op(kInfo, {this});
+  checkMeets(op, *this, factor);
   beginInPlace(op, *this);
   op.launch(device(), {sizeBytes() * 2},
             [to = viewOf(*this), factor] { kernel::unary(Unary::MulScalar, to, to, factor, 0); });

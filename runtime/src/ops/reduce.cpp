@@ -27,16 +27,19 @@ Reduced plan(const char* op, const Tensor& x, const std::vector<int>& dims, bool
   return out;
 }
 
+DType resultType(kernel::Reduce kind, DType type) {
+  if (isFloating(type)) return type;
+  return kind == kernel::Reduce::Sum ? DType::I64 : kind == kernel::Reduce::Mean ? DType::F32 : type;
+}
+
 Tensor run(const OpInfo& info, kernel::Reduce kind, const Tensor& x, const std::vector<int>& dims, bool keepDims,
            bool keepValues) {
-  if (x.dtype() == DType::Bool) return run(info, kind, x.to(DType::I64), dims, keepDims, keepValues);
+  const bool needsValues = kind == kernel::Reduce::Max || kind == kernel::Reduce::Min;
+  if (needsValues && x.dtype() == DType::Bool) return run(info, kind, x.to(DType::I64), dims, keepDims, keepValues);
   Op op(info, {&x});
   const Reduced to = plan(op.name(), x, dims, keepDims);
-  const bool needsValues = kind == kernel::Reduce::Max || kind == kernel::Reduce::Min;
   if (needsValues && to.each == 0) op.fail("of no elements: " + x.shape().toString());
-  if (kind == kernel::Reduce::Mean && !isFloating(x.dtype()))
-    op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
-  Tensor out = empty(to.result, {x.dtype(), x.device()});
+  Tensor out = empty(to.result, {resultType(kind, x.dtype()), x.device()});
   View view = viewOf(out);
   view.shape = to.kept;
   view.strides = to.kept.contiguousStrides();

@@ -56,6 +56,7 @@ const Case kCases[] = {
     {"div", {{3, 4}, {4}}, [](const Inputs& in) { return in[0] / in[1]; }, 0.5, 2},
     {"pow", {{4}, {4}}, [](const Inputs& in) { return pow(in[0], in[1]); }, 0.5, 2},
     {"pow_scalar", {{4}}, [](const Inputs& in) { return pow(in[0], 2.5); }, 0.5, 2},
+    {"div_scalar", {{4}}, [](const Inputs& in) { return square(in[0] / 1.5); }},
     {"maximum", {{6}, {6}}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
     {"minimum", {{6}, {1}}, [](const Inputs& in) { return minimum(in[0], in[1]); }},
     {"where", {{2, 3}, {3}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0] * 2.0, in[1]); }},

@@ -16,8 +16,8 @@ namespace lacuna::rt {
 [[nodiscard]] Tensor add(const Tensor& a, const Tensor& b, double alpha = 1);
 [[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);  ///< integers are divided as f32
-[[nodiscard]] Tensor pow(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);      ///< integers are divided as f32
+[[nodiscard]] Tensor pow(const Tensor& a, const Tensor& b);      ///< integers to negative powers: 1/a, cut off
 [[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);  ///< gradient of ties goes to a
 [[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
@@ -32,10 +32,11 @@ namespace lacuna::rt {
 [[nodiscard]] Tensor logicalNot(const Tensor& x);
 [[nodiscard]] Tensor isFinite(const Tensor& x);
 
-// A tensor and a number; the type stays.
+// A tensor and a number. The type stays, but integers with a fraction give f32, and bool counts as i64.
 [[nodiscard]] Tensor add(const Tensor& a, double b);
 [[nodiscard]] Tensor mul(const Tensor& a, double b);
-[[nodiscard]] Tensor pow(const Tensor& a, double exponent);
+[[nodiscard]] Tensor div(const Tensor& a, double b);         ///< integers are divided as f32
+[[nodiscard]] Tensor pow(const Tensor& a, double exponent);  ///< integers have no negative powers
 inline Tensor operator+(const Tensor& a, const Tensor& b) {
   return add(a, b);
 }
@@ -61,7 +62,7 @@ inline Tensor operator*(double a, const Tensor& b) {
   return mul(b, a);
 }
 inline Tensor operator/(const Tensor& a, double b) {
-  return mul(a, 1 / b);
+  return div(a, b);
 }
 inline Tensor operator-(const Tensor& a) {
   return mul(a, -1);
@@ -89,6 +90,7 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor gelu(Tensor x, bool tanhApproximation = false);
 [[nodiscard]] Tensor silu(Tensor x);
 [[nodiscard]] Tensor softplus(Tensor x);
+/// Integers stay what they are between bounds that are whole or infinite, and become f32 with others.
 [[nodiscard]] Tensor clamp(Tensor x, double low, double high);
 [[nodiscard]] Tensor sign(Tensor x);
 [[nodiscard]] Tensor floor(Tensor x);
@@ -96,8 +98,8 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor round(Tensor x);
 
 // Reductions. No dimensions given means all of them. bool is counted as i64.
-[[nodiscard]] Tensor sum(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);
-[[nodiscard]] Tensor mean(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);
+[[nodiscard]] Tensor sum(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);   ///< of integers: i64
+[[nodiscard]] Tensor mean(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);  ///< of integers: f32
 [[nodiscard]] Tensor max(const Tensor& x, std::vector<int> dims = {},
                          bool keepDims = false);  ///< ties share the gradient
 [[nodiscard]] Tensor min(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);

@@ -8,14 +8,14 @@ namespace lacuna::rt {
 
 namespace {
 
-bool isArithmetic(kernel::Binary op) {
-  return op != kernel::Binary::Pow && op <= kernel::Binary::ReluGrad;
+bool isArithmetic(kernel::Binary op, DType dtype) {
+  return op <= kernel::Binary::ReluGrad && (op != kernel::Binary::Pow || isInteger(dtype));
 }
 
 void sameShape(kernel::Binary op, const View& out, const View& a, const View& b, double alpha) {
   using enum kernel::Binary;
   if (op >= Equal) return cpu::compare(op, out, a, b);
-  if (!isArithmetic(op)) return cpu::floatingBinary(op, out, a, b, alpha);
+  if (!isArithmetic(op, a.dtype)) return cpu::floatingBinary(op, out, a, b, alpha);
   cpu::arithmetic(op, out, a, b, alpha);
 }
 
@@ -27,7 +27,7 @@ void kernel::binary(Binary op, const View& out, const View& a, const View& b, do
 }
 
 void kernel::binaryRow(Binary op, DType dtype, void* out, void* a, void* b, std::int64_t count, double alpha) {
-  if (count <= kSmallRow && isArithmetic(op)) return cpu::arithmetic(op, dtype, {out, a, b, count}, alpha);
+  if (count <= kSmallRow && isArithmetic(op, dtype)) return cpu::arithmetic(op, dtype, {out, a, b, count}, alpha);
   const auto rowOf = [count](void* data, DType type) { return View{data, {count}, {1}, type}; };
   sameShape(op, rowOf(out, isComparison(op) ? DType::Bool : dtype), rowOf(a, dtype), rowOf(b, dtype), alpha);
 }

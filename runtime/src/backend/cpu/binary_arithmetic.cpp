@@ -23,7 +23,7 @@ void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alp
     zipRow(static_cast<T*>(of.row.out), static_cast<const T*>(of.row.a), static_cast<const T*>(of.row.b), of.row.count,
            f);
   };
-  const W s = static_cast<W>(alpha);
+  const W s = std::is_integral_v<W> ? static_cast<W>(static_cast<std::int64_t>(alpha)) : static_cast<W>(alpha);
   switch (op) {
     case Add:
       if (alpha == 1) return run([](W x, W y) { return W(x + y); });
@@ -34,6 +34,10 @@ void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alp
       return run([](W x, W y) { return W(x * y); });
     case Div:
       if constexpr (std::is_floating_point_v<W>) return run([](W x, W y) { return W(x / y); });
+      break;
+    case Pow:
+      if constexpr (std::is_integral_v<W> && !std::is_same_v<W, bool>)
+        return run([](W x, W y) { return integerPower(x, static_cast<std::int64_t>(y)); });
       break;
     case Maximum:
       return run([](W x, W y) { return x > y || x != x ? x : y; });

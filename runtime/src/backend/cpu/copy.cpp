@@ -5,12 +5,13 @@
 namespace lacuna::rt {
 
 using cpu::dispatch;
+using cpu::nearest;
 using cpu::WideT;
 
 void kernel::fill(const View& out, double value) {
   dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    const T v = T(static_cast<WideT<T>>(value));
+    const T v = T(nearest<WideT<T>>(value));
     const auto loop = cpu::makeLoop<1>({&out});
     auto* to = static_cast<T*>(out.data);
     cpu::runLoop(loop, [&](const auto& at, std::int64_t n) {

@@ -71,6 +71,19 @@ void map(const View& out, const View& x, F f) {
   });
 }
 
+/// base^exponent; overflow wraps, and of negative powers what is below one is cut off.
+template <class T>
+T integerPower(T base, std::int64_t exponent) {
+  static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>);
+  using U = std::make_unsigned_t<T>;
+  if (exponent < 0) return base == T(1) || (base == T(-1) && exponent % 2 == 0) ? T(1) : base == T(-1) ? T(-1) : T(0);
+  std::uint64_t result = 1;
+  for (std::uint64_t square = static_cast<U>(base); exponent != 0; exponent >>= 1, square *= square) {
+    if ((exponent & 1) != 0) result *= square;
+  }
+  return static_cast<T>(result);
+}
+
 /// The families; each throws for an operator that is not its own.
 void arithmetic(kernel::Binary op, const View& out, const View& a, const View& b, double alpha);
 void arithmetic(kernel::Binary op, DType dtype, const Row& row, double alpha);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <type_traits>
 
 #include "backend/backend.h"
 #include "backend/cpu/parallel.h"
@@ -28,6 +30,19 @@ struct Wide<Float16> {
 };
 template <class T>
 using WideT = typename Wide<T>::Type;
+
+/// `value` as T; what an integer cannot hold becomes its nearest.
+template <class T>
+T nearest(double value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value != 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
+      return value == value ? std::numeric_limits<T>::min() : T(0);
+    if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  }
+  return static_cast<T>(value);
+}
 
 /// Calls f(T{}) with the C++ type of `type`.
 template <class F>

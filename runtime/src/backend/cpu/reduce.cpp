@@ -16,6 +16,10 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<std::is_floating_point_v<WideT<T>>, double, std::int64_t>;
 
+/// What a reduction of T gives: `Whole` for integers, T for the others.
+template <class T, class Whole>
+using Result = std::conditional_t<std::is_floating_point_v<WideT<T>>, T, Whole>;
+
 /// The dimensions of x split into kept and reduced ones, with x's strides.
 struct Split {
   Shape kept, keptStrides, outStrides, reduced, reducedStrides;
@@ -62,10 +66,10 @@ A foldOne(const T* base, const Split& parts, A value, const Step& step) {
   return value;
 }
 
-template <class T, class A, class Step, class Finish>
+template <class T, class O = T, class A, class Step, class Finish>
 void fold(const View& out, const View& x, A start, const Step& step, const Finish& finish) {
   const Split parts = split(out, x);
-  auto* to = static_cast<T*>(out.data);
+  auto* to = static_cast<O*>(out.data);
   const auto* from = static_cast<const T*>(x.data);
   const std::int64_t each = std::max<std::int64_t>(parts.reduced.numel(), 1);
   parallelFor(parts.kept.numel(), std::max<std::int64_t>(1, cpu::kGrain / each),
@@ -73,7 +77,7 @@ void fold(const View& out, const View& x, A start, const Step& step, const Finis
                 for (std::int64_t i = begin; i < end; ++i) {
                   const T* base = from + offsetOf(i, parts.kept, parts.keptStrides);
                   to[offsetOf(i, parts.kept, parts.outStrides)] =
-                      T(static_cast<WideT<T>>(finish(foldOne(base, parts, start, step))));
+                      O(static_cast<WideT<O>>(finish(foldOne(base, parts, start, step))));
                 }
               });
 }
@@ -112,11 +116,11 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
   switch (op) {
     case kernel::Reduce::Sum:
       if (sumColumns<T>(out, x, 1)) return;
-      return fold<T>(
+      return fold<T, Result<T, std::int64_t>>(
           out, x, S(0), [](S a, S b) { return a + b; }, [](S a) { return a; });
     case kernel::Reduce::Mean:
       if (sumColumns<T>(out, x, 1 / n)) return;
-      return fold<T>(
+      return fold<T, Result<T, float>>(
           out, x, 0.0, [](double a, double b) { return a + b; }, [n](double a) { return a / n; });
     case kernel::Reduce::Prod:
       return fold<T>(

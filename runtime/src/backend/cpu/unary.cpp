@@ -9,12 +9,22 @@ using cpu::WideT;
 
 namespace {
 
+template <class W>
+inline constexpr bool isWhole = std::is_integral_v<W> && !std::is_same_v<W, bool>;
+
+/// A whole number for arithmetic that wraps, as that of unsigned numbers does.
+template <class W, class V>
+std::uint64_t modulo(V value) {
+  static_assert(isWhole<W>);
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+}
+
 template <class T>
 void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q) {
   using W = WideT<T>;
   using enum kernel::Unary;
-  const W a = static_cast<W>(p);
-  const W b = static_cast<W>(q);
+  const W a = cpu::nearest<W>(p);
+  const W b = cpu::nearest<W>(q);
   switch (op) {
     case Neg:
       return cpu::map<T>(out, x, [](W v) { return W(W(0) - v); });
@@ -29,9 +39,15 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
     case Clamp:
       return cpu::map<T>(out, x, [a, b](W v) { return v < a ? a : (v > b ? b : v); });
     case AddScalar:
+      if constexpr (isWhole<W>) return cpu::map<T>(out, x, [c = modulo<W>(p)](W v) { return W(modulo<W>(v) + c); });
       return cpu::map<T>(out, x, [a](W v) { return W(v + a); });
     case MulScalar:
+      if constexpr (isWhole<W>) return cpu::map<T>(out, x, [c = modulo<W>(p)](W v) { return W(modulo<W>(v) * c); });
       return cpu::map<T>(out, x, [a](W v) { return W(v * a); });
+    case PowScalar:
+      if constexpr (isWhole<W>)
+        return cpu::map<T>(out, x, [e = static_cast<std::int64_t>(p)](W v) { return cpu::integerPower(v, e); });
+      return cpu::floatingUnary(op, out, x, p);
     default:
       return cpu::floatingUnary(op, out, x, p);
   }

@@ -58,6 +58,8 @@ void floating(kernel::Unary op, const View& out, const View& x, double p) {
       return map<T>(out, x, [](W v) { return std::nearbyint(v); });
     case Elu:
       return map<T>(out, x, [a](W v) { return v > W(0) ? v : a * std::expm1(v); });
+    case DivScalar:
+      return map<T>(out, x, [a](W v) { return v / a; });
     case PowScalar:
       return map<T>(out, x, [a](W v) { return std::pow(v, a); });
     default:
