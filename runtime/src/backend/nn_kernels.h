@@ -49,7 +49,8 @@ void layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBi
                    const View& mean, const View& rstd, const View& weight, const NormRows& rows);
 
 /// Four dimensions each, [batch, heads, time, features]; mask may be empty or broadcast by zero strides. `sums` is
-/// [batch, heads, time]: the logarithm of each row's sum of exponentials, f64 for f64 and f32 for all others.
+/// [batch, heads, time, 2]: of each row the largest score and one over the sum of exponentials of the scores less that,
+/// f64 for f64 and f32 for all others. (The logarithm of the sum, added to a large score, would be rounded away.)
 struct AttentionArguments {
   double scale;
   bool causal;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <limits>
 
 #include "autograd/node.h"
 #include "backend/nn_kernels.h"
@@ -13,6 +14,8 @@ namespace lacuna::rt {
 namespace {
 
 using kernel::AttentionArguments;
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 /// [.., time, features] as [batch, heads, time, features]; without history. `lead` is what stands before time.
 View fourDimensions(const Tensor& x, const Shape& lead) {
@@ -58,7 +61,23 @@ Tensor hideLater(const Tensor& scores) {
   const Options options{DType::I64, scores.device()};
   const Tensor later =
       less(arange(scores.size(-2), options).unsqueeze(1), arange(scores.size(-1), options).unsqueeze(0));
-  return where(later, full({}, -1e30, {scores.dtype(), scores.device()}), scores);
+  return where(later, full({}, kHidden, {scores.dtype(), scores.device()}), scores);
+}
+
+/// softmax over keys, and zeros for a query from which all of them are hidden.
+Tensor probabilitiesOf(const Tensor& scores) {
+  if (scores.size(-1) == 0) return scores;
+  const Options like{scores.dtype(), scores.device()};
+  const Tensor blind = equal(max(scores.detach(), {-1}, true), full({}, kHidden, like));
+  const Tensor none = zeros({}, like);
+  return where(blind, none, softmax(where(blind, none, scores), -1));
+}
+
+/// What a mask adds to the scores, in the queries' type: false hides.
+Tensor addedBy(const Tensor& mask, DType type) {
+  if (mask.dtype() != DType::Bool) return mask.detach().to(type);
+  const Options like{type, mask.device()};
+  return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
 /// The gradients as differentiable operators, for gradients of gradients.
@@ -70,7 +89,7 @@ void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
   Tensor scores = matmul(q, k.t()) * scale;
   if (n.saved.size() > 5) scores = add(scores, n.unpack(5));
   if (n.ints[0] != 0) scores = hideLater(scores);
-  const Tensor p = softmax(scores, -1);
+  const Tensor p = probabilitiesOf(scores);
   const Tensor slope = matmul(g, v.t());
   const Tensor inner = mul(p, slope - sum(mul(slope, p), {-1}, true)) * scale;
   if (n.needs(0)) out[0] = matmul(inner, k);
@@ -118,7 +137,12 @@ void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& v
   if (query.device() != key.device() || key.device() != value.device())
     op.fail("query is on " + toString(query.device()) + ", key on " + toString(key.device()) + ", value on " +
             toString(value.device()));
-  if (mask.defined() && mask.requiresGrad() && recording()) op.fail("the mask has no gradient; detach it");
+  if (!mask.defined()) return;
+  if (mask.device() != query.device())
+    op.fail("query is on " + toString(query.device()) + ", the mask on " + toString(mask.device()));
+  if (mask.dtype() != DType::Bool && !isFloating(mask.dtype()))
+    op.fail(std::string("the mask is ") + name(mask.dtype()) + "; it must be bool (true is seen) or floating (added)");
+  if (mask.requiresGrad() && recording()) op.fail("the mask has no gradient; detach it");
 }
 
 }  // namespace
@@ -136,10 +160,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   Op op(kInfo, {&query, &key, &value});
   check(op, query, key, value, mask);
   const Shape lead = leadOf(query);
-  const Tensor added = mask.defined() ? mask.detach().to(query.dtype()) : Tensor();
+  const Tensor added = mask.defined() ? addedBy(mask, query.dtype()) : Tensor();
   const DType type = query.dtype() == DType::F64 ? DType::F64 : DType::F32;
   Shape shape = query.shape();
-  Tensor sums = empty({lead.numel(), query.size(-2)}, {type, query.device()});
+  Tensor sums = empty({lead.numel(), query.size(-2), 2}, {type, query.device()});
   shape[shape.rank() - 1] = value.size(-1);
   Tensor out = emptyLikeHeads(shape, query);
   const auto width = static_cast<double>(std::max<std::int64_t>(1, query.size(-1)));

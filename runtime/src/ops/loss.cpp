@@ -170,7 +170,11 @@ Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction) {
 
 Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction) {
   sameShapes("bce_with_logits", x, target);
-  return reduced(sub(softplus(x), mul(x, target)), reduction);
+  // log(1 + e^-|x|) + ((x ≥ 0) - t) · x: no large numbers that cancel, on either side. Where x is 0 the two kinks have
+  // the same sign, and the gradient is right there too.
+  const Tensor positive = greaterEqual(x, zeros({}, {x.dtype(), x.device()})).to(x.dtype());
+  const Tensor small = softplus(mul(x, add(mul(positive, -2), 1)));
+  return reduced(add(small, mul(x, sub(positive, target))), reduction);
 }
 
 }  // namespace lacuna::rt

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "lacuna/runtime/nn_sequence.h"
 #include "runtime/ops/gradient_case.h"
@@ -86,6 +87,94 @@ TEST(Attention, OverManyBlocksEqualsThePlainFormula) {
 TEST(Attention, WhereEverythingIsHiddenGivesZeros) {
   const Tensor mask = full({1, 2}, -std::numeric_limits<double>::infinity());
   EXPECT_THAT(attention(ones({1, 2}), ones({2, 2}), ones({2, 1}), mask).toVector<float>(), testing::ElementsAre(0));
+}
+
+/// A case of masks: what hides, and whether later keys are hidden too.
+struct MaskCase {
+  const char* name;
+  std::vector<float> mask;
+  Shape shape;
+  bool causal;
+};
+
+/// The gradients of attention by its kernel, or by the operators that are recorded for gradients of gradients.
+std::vector<std::vector<float>> maskedGradients(const MaskCase& test, bool recorded) {
+  manualSeed(2);
+  std::vector<Tensor> inputs;
+  for (const std::int64_t width : {3, 3, 2}) inputs.push_back(randn({2, 4, width}).setRequiresGrad());
+  const Tensor weights = randn({2, 4, 2});
+  const Tensor y = attention(inputs[0], inputs[1], inputs[2], fromVector(test.mask, test.shape), test.causal);
+  std::vector<std::vector<float>> gradients;
+  for (const Tensor& gradient : grad({y}, inputs, {weights}, {false, recorded, false}))
+    gradients.push_back(gradient.toVector<float>());
+  return gradients;
+}
+
+TEST(Attention, TheRecordedGradientEqualsTheOtherUnderEveryMask) {
+  const float hidden = -std::numeric_limits<float>::infinity();
+  const float lowest = std::numeric_limits<float>::lowest();
+  std::vector<MaskCase> cases;
+  for (const bool causal : {false, true}) {
+    cases.push_back({"left padding", {hidden, 0, 0, 0}, {1, 4}, causal});
+    cases.push_back({"left padding by the lowest number", {lowest, 0, 0, 0}, {1, 4}, causal});
+    cases.push_back({"everything hidden", {hidden}, {1, 1}, causal});
+    cases.push_back({"everything at the lowest number", {lowest}, {1, 1}, causal});
+    cases.push_back({"everything at -1e9", {-1e9F}, {1, 1}, causal});
+    cases.push_back({"one query hidden", {0, hidden, 0, 0}, {4, 1}, causal});
+  }
+  for (const MaskCase& test : cases) {
+    const auto plain = maskedGradients(test, false);
+    const auto recorded = maskedGradients(test, true);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      for (std::size_t k = 0; k < plain[i].size(); ++k)
+        EXPECT_NEAR(plain[i][k], recorded[i][k], 1e-5) << test.name << ", causal " << test.causal << ", input " << i;
+    }
+  }
+}
+
+TEST(Attention, ScoresOfAnyMagnitudeHaveProbabilitiesThatSumToOne) {
+  for (const double mask : {-1e9, 0.0}) {
+    const Tensor value = ones({1, 8, 1}).setRequiresGrad();
+    sum(attention(full({1, 2, 4}, 200), full({1, 8, 4}, 200), value, full({2, 8}, mask))).backward();
+    EXPECT_THAT(value.grad().toVector<float>(), testing::Each(testing::FloatNear(0.25F, 1e-6F)));
+  }
+}
+
+TEST(Attention, AMaskOfBoolHidesWhereItIsFalse) {
+  const Tensor value = fromVector<float>({1, 2, 4}, {3, 1});
+  const auto seen = [&](std::vector<bool> mask) {
+    return attention(zeros({1, 2}), zeros({3, 2}), value, fromVector(mask, {1, 3})).item();
+  };
+  EXPECT_FLOAT_EQ(static_cast<float>(seen({true, true, false})), 1.5F);
+  EXPECT_EQ(seen({false, false, true}), 4);
+  EXPECT_EQ(seen({false, false, false}), 0);
+}
+
+TEST(Attention, OfNoKeysIsZero) {
+  const Tensor query = ones({1, 2, 3}).setRequiresGrad();
+  (void)attention(query.detach(), ones({1, 4, 3}), ones({1, 4, 2})).toVector<float>();  // memory that was used before
+  const Tensor y = attention(query, ones({1, 0, 3}), ones({1, 0, 2}));
+  EXPECT_THAT(y.toVector<float>(), testing::ElementsAre(0, 0, 0, 0));
+  for (const bool recorded : {false, true}) {
+    const Tensor gradient = grad({sum(y)}, {query}, {}, {true, recorded, false})[0];
+    EXPECT_THAT(gradient.toVector<float>(), testing::Each(0));
+  }
+  EXPECT_THAT(attention(ones({1, 0}), ones({2, 0}), fromVector<float>({1, 3}, {2, 1})).toVector<float>(),
+              testing::ElementsAre(2))
+      << "without features all keys count alike";
+}
+
+TEST(Attention, RefusesAMaskOfNumbersThatAreNoScores) {
+  EXPECT_THAT(
+      [] {
+        (void)attention(ones({1, 2}), ones({3, 2}), ones({3, 2}), zeros({1, 3}, {DType::I64}));
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("the mask is i64")));
+  EXPECT_THAT(
+      [] {
+        (void)attention(ones({1, 2}), ones({3, 2}), ones({3, 2}), zeros({1, 3}, {DType::F32, kMeta}));
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("the mask on meta")));
 }
 
 TEST(Attention, HasShapesOnMetaAndNamesWhatDoesNotFit) {

@@ -137,7 +137,8 @@ enum class Reduction : std::uint8_t { Mean, Sum };
 /// Views of x at each index of a dimension, without it.
 [[nodiscard]] std::vector<Tensor> unbind(const Tensor& x, int dim);
 [[nodiscard]] Tensor dropout(const Tensor& x, double probability, bool training);
-/// softmax(q kᵀ · scale + mask) v over [.., time, features]; scale 0 means 1/√features. `causal` hides later keys. The
+/// softmax(q kᵀ · scale + mask) v over [.., time, features]; scale 0 means 1/√features. `causal` hides later keys, and
+/// so does a mask of bool where it is false, or -infinity in one of numbers; a query that sees no key gives zeros. The
 /// matrix of scores is never kept: the gradient makes it again. No gradient for the mask, which is broadcast.
 [[nodiscard]] Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {},
                                bool causal = false, double scale = 0);

@@ -23,7 +23,14 @@ constexpr std::int64_t kBlock = 64;  ///< rows of scores at a time
 /// c [m, n] = alpha · a · b (+ c), row-major; a or b transposed.
 void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
              const float* b, bool add, float* c) {
-  dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, ta ? m : k, b, tb ? k : n, add ? 1.0F : 0.0F, c, n);
+  if (m == 0 || n == 0) return;
+  if (k == 0) {  // the library refuses it
+    if (!add) std::fill(c, c + m * n, 0.0F);
+    return;
+  }
+  const dnnl_status_t status =
+      dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, ta ? m : k, b, tb ? k : n, add ? 1.0F : 0.0F, c, n);
+  if (status != dnnl_success) throw Error("oneDNN's product failed with status " + std::to_string(status));
 }
 
 void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* a,
@@ -83,25 +90,32 @@ void scoresOf(std::vector<WideT<T>>& scores, const Head<T>& head, const std::vec
   }
 }
 
-/// exp(row - shift) in place; the caller knows the shift to be at least the largest.
+/// What makes probabilities of a row of scores: exp(score - top) · share.
 template <class W>
-void exponentials(W* row, std::int64_t count, W shift) {
-  for (std::int64_t i = 0; i < count; ++i) row[i] = cpu::fastExp(row[i] - shift);
-}
+struct Normaliser {
+  W top, share;
+};
 
 template <class W>
-W softmaxRow(W* row, std::int64_t keys) {
+Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
   W top = -std::numeric_limits<W>::infinity();
   for (std::int64_t i = 0; i < keys; ++i) top = std::max(top, row[i]);
   if (top == -std::numeric_limits<W>::infinity()) {  // everything is hidden: nothing to look at
     std::fill(row, row + keys, W(0));
-    return std::numeric_limits<W>::infinity();
+    return {0, 0};
   }
-  exponentials(row, keys, top);
+  for (std::int64_t i = 0; i < keys; ++i) row[i] = cpu::fastExp(row[i] - top);
   W sum = 0;
   for (std::int64_t i = 0; i < keys; ++i) sum += row[i];
-  for (std::int64_t i = 0; i < keys; ++i) row[i] /= sum;
-  return top + std::log(sum);
+  const W share = 1 / sum;
+  for (std::int64_t i = 0; i < keys; ++i) row[i] *= share;
+  return {top, share};
+}
+
+/// The same, from what the forward found.
+template <class W>
+void softmaxAgain(W* row, std::int64_t keys, Normaliser<W> n) {
+  for (std::int64_t i = 0; i < keys; ++i) row[i] = cpu::fastExp(row[i] - n.top) * n.share;
 }
 
 template <class T>
@@ -113,13 +127,17 @@ void forwardHead(const Head<T>& head, const View& out, const View& sums, const V
   thread_local std::vector<W> q, k, v, scores, result;
   head.load(k, key, 0, keys);
   head.load(v, value, 0, keys);
-  W* sum = static_cast<W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries;
+  W* sum = static_cast<W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
     const std::int64_t seen = a.causal ? std::min(keys, end) : keys;  // later keys are hidden from all of these rows
     head.load(q, query, begin, end);
     scoresOf<T>(scores, head, q, k, mask, begin, end, seen, query.shape[3], a);
-    for (std::int64_t r = begin; r < end; ++r) sum[r] = softmaxRow(scores.data() + (r - begin) * seen, seen);
+    for (std::int64_t r = begin; r < end; ++r) {
+      const Normaliser<W> found = softmaxRow(scores.data() + (r - begin) * seen, seen);
+      sum[r * 2] = found.top;
+      sum[r * 2 + 1] = found.share;
+    }
     result.resize(static_cast<std::size_t>((end - begin) * value.shape[3]));
     product(false, false, end - begin, value.shape[3], seen, W(1), scores.data(), v.data(), false, result.data());
     head.store(out, result, begin, end);
@@ -140,7 +158,7 @@ void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradien
   head.load(v, value, 0, keys);
   gradK.assign(k.size(), W(0));
   gradV.assign(v.size(), W(0));
-  const W* sum = static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries;
+  const W* sum = static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
     const std::int64_t rows = end - begin;
@@ -149,7 +167,10 @@ void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradien
     head.load(g, gradOut, begin, end);
     head.load(o, out, begin, end);
     scoresOf<T>(scores, head, q, k, mask, begin, end, seen, features, a);
-    for (std::int64_t r = 0; r < rows; ++r) exponentials(scores.data() + r * seen, seen, sum[begin + r]);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const W* found = sum + (begin + r) * 2;
+      softmaxAgain(scores.data() + r * seen, seen, Normaliser<W>{found[0], found[1]});
+    }
     product(true, false, seen, width, rows, W(1), scores.data(), g.data(), true, gradV.data());
     slopes.resize(scores.size());
     product(false, true, rows, seen, width, W(1), g.data(), v.data(), false, slopes.data());

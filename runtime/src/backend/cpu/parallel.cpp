@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 
 namespace lacuna::rt {
 
@@ -54,10 +55,17 @@ void detail::parallelRun(std::int64_t count, std::int64_t grain, void (*body)(vo
     body(context, 0, count);
     return;
   }
+  std::exception_ptr error;  // none may leave the region
 #pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static, 1)
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    body(context, count * piece / pieces, count * (piece + 1) / pieces);
+    try {
+      body(context, count * piece / pieces, count * (piece + 1) / pieces);
+    } catch (...) {
+#pragma omp critical(lacuna_error)
+      if (!error) error = std::current_exception();
+    }
   }
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace lacuna::rt

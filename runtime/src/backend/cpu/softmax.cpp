@@ -27,10 +27,11 @@ void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
   for (std::int64_t i = 0; i < width; ++i) top = std::max(top, static_cast<W>(x[i]));
   W sum = 0;
   for (std::int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<W>(x[i]) - top);
-  const W shift = top + std::log(sum);
+  // The sum's logarithm, added to a large score, would be rounded away.
+  const W logarithmOfSum = std::log(sum);
   for (std::int64_t i = 0; i < width; ++i) {
-    const W value = static_cast<W>(x[i]) - shift;
-    y[i] = T(logarithm ? value : std::exp(value));
+    const W value = static_cast<W>(x[i]) - top;
+    y[i] = T(logarithm ? value - logarithmOfSum : std::exp(value) / sum);
   }
 }
 

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "lacuna/runtime/ops.h"
+
+namespace lacuna::rt {
+namespace {
+
+using testing::Each;
+using testing::FloatNear;
+
+TEST(Softmax, OfEqualScoresIsUniformAtEveryMagnitude) {
+  for (const double score : {-1e9, -3e4, 1e7, 3e38}) {
+    EXPECT_THAT(softmax(full({1, 8}, score), -1).toVector<float>(), Each(FloatNear(0.125F, 1e-6F))) << score;
+    EXPECT_THAT(logSoftmax(full({1, 8}, score), -1).toVector<float>(), Each(FloatNear(-std::log(8.0F), 1e-6F)))
+        << score;
+  }
+}
+
+TEST(CrossEntropy, KeepsItsLossAndGradientAtEveryMagnitude) {
+  for (const double score : {3e4, 1e7}) {
+    const Tensor scores = full({1, 4}, score).setRequiresGrad();
+    const Tensor loss = crossEntropy(scores, zeros({1}, {DType::I64}));
+    EXPECT_NEAR(loss.item(), std::log(4.0), 1e-6);
+    loss.backward();
+    EXPECT_THAT(scores.grad().toVector<float>(), testing::ElementsAre(-0.75F, 0.25F, 0.25F, 0.25F));
+  }
+}
+
+TEST(BceWithLogits, IsExactFarFromZeroOnBothSides) {
+  for (const double magnitude : {0.0, 5.0, 12.0, 18.0, 25.0, 60.0}) {
+    const double exact = std::log1p(std::exp(-magnitude));
+    for (const double target : {0.0, 1.0}) {
+      const Tensor x = full({1}, target == 1 ? magnitude : -magnitude).setRequiresGrad();
+      const Tensor loss = bceWithLogits(x, full({1}, target));
+      EXPECT_NEAR(loss.item(), exact, exact * 1e-6) << magnitude << " for " << target;
+      loss.backward();
+      const double slope = (target == 1 ? -1 : 1) / (1 + std::exp(magnitude));
+      EXPECT_NEAR(x.grad().item(), slope, std::abs(slope) * 1e-6) << magnitude << " for " << target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::rt
