@@ -21,6 +21,8 @@ constexpr const char* kSave = "saveTensors";
 constexpr const char* kLoad = "loadTensors";
 
 std::string jsonText(std::string_view text) {
+  if (!simdjson::validate_utf8(text))
+    fail(kSave, "'" + std::string(text) + "' is not UTF-8, which names and metadata must be");
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -55,11 +57,16 @@ std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
   std::uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     if (name == "__metadata__") fail(kSave, "a tensor cannot be called __metadata__");
+    if (tensor.isMeta()) fail(kSave, "'" + name + "' is on meta, so it has no values");
     header += "," + entryJson(name, tensor, offset);
     offset += tensor.sizeBytes();
   }
   header += "}";
   header.resize((header.size() + 7) / 8 * 8, ' ');  // the data begins aligned
+  if (header.size() > kMaxHeaderBytes) {
+    fail(kSave, "names and metadata take " + std::to_string(header.size()) + " bytes, and no reader takes more than " +
+                    std::to_string(kMaxHeaderBytes));
+  }
   return header;
 }
 

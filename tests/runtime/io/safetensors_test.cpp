@@ -114,5 +114,22 @@ TEST_F(Safetensors, KeepsTheOldFileWhenTheNewOneCannotBeWritten) {
   EXPECT_THAT(loadTensors(path_).tensors.at("a").toVector<float>(), ElementsAre(1));
 }
 
+TEST_F(Safetensors, KeepsTheOldFileWhenNobodyCouldReadTheNewOne) {
+  saveTensors(path_, {{"a", ones({1})}});
+  const auto refused = [this](const TensorMap& tensors, const Metadata& metadata) -> std::string {
+    try {
+      saveTensors(path_, tensors, metadata);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "(saved)";
+  };
+  EXPECT_THAT(refused({{"b", ones({1})}}, {{"author", "J\xf6rg"}}), HasSubstr("not UTF-8"));
+  EXPECT_THAT(refused({{"b\xff", ones({1})}}, {}), HasSubstr("not UTF-8"));
+  EXPECT_THAT(refused({{"b", ones({1})}}, {{"log", std::string(100'000'001, 'x')}}), HasSubstr("no reader takes more"));
+  EXPECT_THAT(refused({{"b", ones({1}, {DType::F32, kMeta})}}, {}), HasSubstr("is on meta"));
+  EXPECT_THAT(loadTensors(path_).tensors.at("a").toVector<float>(), ElementsAre(1));
+}
+
 }  // namespace
 }  // namespace lacuna::rt
