@@ -56,6 +56,7 @@ class Engine {
     if (gradient.defined() && gradient.shape() != root.shape()) {
       fail("backward", "gradient " + gradient.shape().toString() + " for a tensor " + root.shape().toString());
     }
+    sameDevice("backward", {&root, &gradient});
     kept_.push_back(edge.node);
     seeds_.emplace_back(edge, gradient.defined() ? gradient : ones(root.shape(), {root.dtype(), root.device()}));
   }

@@ -202,7 +202,18 @@ Tensor sumTo(const Tensor& gradient, const Shape& shape) {
   return summed.view(shape);
 }
 
+void sameDevice(const char* op, std::span<const Tensor* const> tensors) {
+  const Tensor* first = nullptr;
+  for (const Tensor* tensor : tensors) {
+    if (!tensor->defined()) continue;
+    if (first == nullptr) first = tensor;
+    if (tensor->device() != first->device())
+      fail(op, "one tensor is on " + toString(first->device()) + ", the other on " + toString(tensor->device()));
+  }
+}
+
 void beginInPlace(const Op& op, const Tensor& target) {
+  (void)checked(target);
   if (recording() && target.requiresGrad() && target.isLeaf()) {
     op.fail("a leaf that requires a gradient cannot be changed in place while gradients are recorded; use NoGrad");
   }
@@ -234,7 +245,8 @@ bool Tensor::requiresGrad() const {
   return impl_ && impl_->autograd && impl_->autograd->requiresGrad;
 }
 bool Tensor::isLeaf() const {
-  return !impl_->autograd || !impl_->autograd->gradFn;
+  const TensorImpl& impl = *checked(*this);
+  return !impl.autograd || !impl.autograd->gradFn;
 }
 
 Tensor& Tensor::setRequiresGrad(bool on) {
@@ -248,22 +260,25 @@ Tensor& Tensor::setRequiresGrad(bool on) {
 }
 
 Tensor Tensor::grad() const {
-  return impl_->autograd ? impl_->autograd->grad : Tensor();
+  const TensorImpl& impl = *checked(*this);
+  return impl.autograd ? impl.autograd->grad : Tensor();
 }
 
 void Tensor::setGrad(Tensor grad) const {
   if (grad.defined() && grad.shape() != shape()) {
     fail("setGrad", "gradient " + grad.shape().toString() + " for a tensor " + shape().toString());
   }
-  impl_->meta().grad = std::move(grad);
+  if (grad.defined()) sameDevice("setGrad", {this, &grad});
+  checked(*this)->meta().grad = std::move(grad);
 }
 
 Tensor Tensor::detach() const {
-  const TensorImpl& impl = *impl_;
+  const TensorImpl& impl = *checked(*this);
   return makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);
 }
 
 void Tensor::registerHook(std::function<Tensor(const Tensor&)> hook) const {
+  (void)checked(*this);
   if (!requiresGrad()) fail("registerHook", "the tensor does not require a gradient");
   AutogradMeta& meta = *impl_->autograd;
   if (meta.gradFn) {

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/common/queue.h"
@@ -136,6 +137,11 @@ class CompositeOp {
 Edge edgeOf(const Tensor& tensor);
 /// Sums `gradient` over the dimensions that were broadcast from `shape`.
 Tensor sumTo(const Tensor& gradient, const Shape& shape);
+/// Throws unless all of these, the undefined ones aside, are on one device.
+void sameDevice(const char* op, std::span<const Tensor* const> tensors);
+inline void sameDevice(const char* op, std::initializer_list<const Tensor*> tensors) {
+  sameDevice(op, std::span<const Tensor* const>(tensors.begin(), tensors.size()));
+}
 /// For an in-place operator: raises the version. Throws on a leaf that needs a gradient (while recording), and where
 /// the operator records but other tensors see the target's memory: their histories would not know of the change.
 void beginInPlace(const Op& op, const Tensor& target);

@@ -32,12 +32,6 @@ Role roleFromContext(Role wanted) {
   }
 }
 
-TensorImpl* checked(const Tensor& tensor) {
-  if (!tensor.defined())
-    fail("tensor", "it is not defined (default-constructed, or a gradient that was never computed)");
-  return tensor.impl();
-}
-
 Ref<Storage> storageOver(Block* block, std::size_t bytes, Device device, Role role) {
   auto* storage = new Storage;
   auto owner = Ref<Storage>::adopt(storage);
@@ -74,6 +68,12 @@ std::size_t bytesOf(const char* op, const Shape& shape, DType dtype) {
 }
 
 }  // namespace
+
+TensorImpl* checked(const Tensor& tensor) {
+  if (!tensor.defined())
+    fail("tensor", "it is not defined (default-constructed, or a gradient that was never computed)");
+  return tensor.impl();
+}
 
 void retainObject(TensorImpl* impl) {
   impl->retain();

@@ -52,6 +52,8 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   }
 };
 
+/// The implementation of a tensor that must be defined; throws where it is not.
+TensorImpl* checked(const Tensor& tensor);
 /// A tensor over existing storage, without history.
 Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides, std::int64_t offset,
                 DType dtype);

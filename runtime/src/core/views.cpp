@@ -128,7 +128,7 @@ Shape resolve(const Tensor& x, Shape shape, const char* op) {
 View viewOf(const Tensor& tensor) {
   if (instrument::recordingOperators()) [[unlikely]]
     instrument::recordUse(tensor);
-  const TensorImpl& impl = *tensor.impl();
+  const TensorImpl& impl = *checked(tensor);
   return {tensor.data(), impl.shape, impl.strides, impl.dtype};
 }
 
@@ -286,7 +286,7 @@ Tensor& Tensor::copy_(const Tensor& source) {
   static const OpInfo kInfo{"copy_", copyInPlaceBackward};
   if (!isFloating(dtype()) && source.requiresGrad()) return copy_(source.detach());
   Op op(kInfo, {this, &source});
-  if (device() != source.device()) op.fail("from " + rt::toString(source.device()) + " to " + rt::toString(device()));
+  sameDevice(op.name(), {this, &source});
   if (broadcast(op.name(), shape(), source.shape()) != shape()) {
     op.fail("the source " + source.shape().toString() + " does not fit into " + shape().toString());
   }

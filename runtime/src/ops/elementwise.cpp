@@ -107,8 +107,7 @@ Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 
 
 /// The general case: memory in any order, operands stretched to a common shape.
 Tensor launchBroadcast(const Op& op, Binary kind, const Tensor& a, const Tensor& b, double alpha) {
-  if (a.device() != b.device())
-    op.fail("one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
+  sameDevice(op.name(), {&a, &b});
   const Shape shape = broadcast(op.name(), a.shape(), b.shape());
   Tensor out = emptyInOrderOf(shape, kernel::isComparison(kind) ? DType::Bool : a.dtype(), a, b);
   op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
@@ -362,6 +361,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   Op op(kInfo, {&condition, &a, &b});
   if (condition.dtype() != DType::Bool)
     op.fail(std::string("the condition must be bool, not ") + name(condition.dtype()));
+  sameDevice(op.name(), {&condition, &a, &b});
   const Shape shape = broadcast(op.name(), condition.shape(), broadcast(op.name(), a.shape(), b.shape()));
   Tensor out = emptyInOrderOf(shape, a.dtype(), a, b);
   op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes()},
@@ -469,6 +469,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   }
   Op op(kInfo, {this, &other});
   if (alpha != 1) checkMeets(op, *this, alpha);
+  if (device() != other.device()) sameDevice(op.name(), {this, &other});
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
@@ -495,6 +496,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
   }
   const Op op(kInfo, {this, &other});
   if (op.needsGrad()) op.fail("it records no gradient; use mul()");
+  sameDevice(op.name(), {this, &other});
   if (broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }

@@ -23,6 +23,7 @@ const OpInfo kEmbedding{"embedding", indexSelectBackward};
 
 Tensor select(const OpInfo& info, const Tensor& source, int dim, const Tensor& at) {
   checkIndex(info.name.text, at);
+  sameDevice(info.name.text, {&source, &at});
   const Tensor x = source.contiguous();
   const Tensor index = at.contiguous();
   Op op(info, {&x, &index});
@@ -97,6 +98,7 @@ Tensor place(const OpInfo& info, bool adds, const Tensor& x, int dim, const Tens
     op.fail("values " + values.shape().toString() + " for an index " + index.shape().toString() +
             ", or of another type");
   }
+  sameDevice(op.name(), {&x, &index, &values});
   Tensor out = emptyLike(x);
   op.launch(x.device(), {x.sizeBytes() * 2 + values.sizeBytes()},
             [to = viewOf(out), base = viewOf(x), where = viewOf(index), from = viewOf(values), at, adds] {
@@ -145,6 +147,7 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   Op op(kInfo, {&x, &index});
   const int at = normalizeDim(op.name(), dim, x.rank());
   checkIndexed(op, x, at, index);
+  sameDevice(op.name(), {&x, &index});
   Tensor out = empty(index.shape(), {x.dtype(), x.device()});
   op.launch(x.device(), {out.sizeBytes() * 2 + index.sizeBytes()},
             [to = viewOf(out), from = viewOf(x), where = viewOf(index), at] { kernel::gather(to, from, where, at); });
@@ -183,6 +186,7 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
               ", part 0 " + name(parts[0].dtype()) + parts[0].shape().toString());
     }
   }
+  sameDevice(op.name(), inputs);
   Tensor out = empty(shape, {parts[0].dtype(), parts[0].device()});
   std::vector<std::pair<View, View>> copies;
   std::int64_t begin = 0;

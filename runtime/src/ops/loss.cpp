@@ -140,6 +140,7 @@ Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduct
     fail("cross_entropy", std::string("targets must be i64, not ") + name(target.dtype()));
   if (!isFloating(scores.dtype()))
     fail("cross_entropy", std::string("scores must be floating, not ") + name(scores.dtype()));
+  sameDevice("cross_entropy", {&scores, &target});
   const Tensor x = scores.contiguous();
   const Tensor labels = target.contiguous();
   Op op(kInfo, {&x, &labels});

@@ -66,8 +66,7 @@ void linearBackward(Node& n, const Tensor* g, Tensor* out) {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0) fail("matmul", "a tensor without dimensions");
-  if (a.device() != b.device())
-    fail("matmul", "one tensor is on " + toString(a.device()) + ", the other on " + toString(b.device()));
+  sameDevice("matmul", {&a, &b});
   if (a.dtype() != b.dtype()) {
     const DType type = promote(a.dtype(), b.dtype());
     return matmul(a.to(type), b.to(type));
@@ -94,8 +93,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     op.fail(std::string("input is ") + name(x.dtype()) + ", weight " + name(weight.dtype()) +
             "; they must be the same floating type");
   }
-  if (x.device() != weight.device())
-    op.fail("input is on " + toString(x.device()) + ", weight on " + toString(weight.device()));
+  sameDevice(op.name(), {&x, &weight, &bias});
   Shape shape = x.shape();
   shape[shape.rank() - 1] = weight.size(0);
   Tensor out = empty(shape, {x.dtype(), x.device()});

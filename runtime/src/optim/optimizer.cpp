@@ -33,7 +33,8 @@ void* dataOf(const Tensor& tensor) {
 
 void needsGradients(const char* op, const std::vector<Tensor>& parameters) {
   for (const Tensor& parameter : parameters) {
-    if (parameter.impl()->autograd && parameter.impl()->autograd->afterAccumulate)
+    const TensorImpl& impl = *checked(parameter);
+    if (impl.autograd && impl.autograd->afterAccumulate)
       fail(op, "an optimizer updates these parameters within the backward (stepInBackward), so there are no gradients");
   }
 }

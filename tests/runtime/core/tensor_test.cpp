@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/random.h"
 
 namespace lacuna::rt {
@@ -90,6 +92,57 @@ TEST(Tensor, MisuseNamesTheOperatorAndTheShapes) {
   EXPECT_THAT([] { (void)exp(arange(3)); }, ThrowsMessage<Error>(HasSubstr("exp: needs a floating type, not i64")));
   EXPECT_THAT([] { (void)Tensor().shape(); }, ThrowsMessage<Error>(HasSubstr("not defined")));
   EXPECT_THAT([] { (void)zeros({2}).item(); }, ThrowsMessage<Error>(HasSubstr("item: the tensor [2]")));
+}
+
+TEST(Tensor, EveryUseOfAnUndefinedOneThrows) {
+  const Tensor none = ones({2}).setRequiresGrad().grad();
+  Tensor changed;
+  const std::function<void()> uses[] = {[&] { (void)none.toVector<float>(); },
+                                        [&] { (void)none.grad(); },
+                                        [&] { (void)none.detach(); },
+                                        [&] { (void)none.isLeaf(); },
+                                        [&] { none.setGrad({}); },
+                                        [&] { none.registerHook({}); },
+                                        [&] { (void)none.clone(); },
+                                        [&] { (void)(none + ones({2})); },
+                                        [&] {
+                                          (void)concat({ones({2}), none}, 0);
+                                        },
+                                        [&] { changed.zero_(); },
+                                        [&] { changed.mul_(2.0); },
+                                        [&] { optim::Sgd({none}, {}); },
+                                        [&] { (void)optim::clipGradNorm({none}, 1); }};
+  for (const auto& use : uses) EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("not defined")));
+}
+
+TEST(Tensor, DevicesAreNotMixed) {
+  const Options meta{DType::F32, kMeta};
+  const Tensor x = ones({2, 2});
+  const Tensor far = ones({2, 2}, meta);
+  const Tensor index = zeros({2, 2}, {DType::I64});
+  const Tensor farIndex = zeros({2, 2}, {DType::I64, kMeta});
+  const Tensor yes = equal(x, x);
+  Tensor changed = ones({2, 2});
+  const std::function<void()> uses[] = {[&] {
+                                          (void)concat({x, far}, 0);
+                                        },
+                                        [&] { (void)where(yes, x, far); },
+                                        [&] { (void)where(equal(far, far), x, x); },
+                                        [&] { changed.add_(far); },
+                                        [&] { changed.mul_(far); },
+                                        [&] { changed.copy_(far); },
+                                        [&] { (void)embedding(x, farIndex); },
+                                        [&] { (void)gather(x, 0, farIndex); },
+                                        [&] { (void)scatter(x, 0, farIndex, x); },
+                                        [&] { (void)scatterAdd(x, 0, index, far); },
+                                        [&] { (void)crossEntropy(x, farIndex.select(0, 0)); },
+                                        [&] { (void)linear(x, x, far.select(0, 0)); },
+                                        [&] { x.setGrad(far); },
+                                        [&] {
+                                          ones({2, 2}).setRequiresGrad().backward(far);
+                                        }};
+  for (const auto& use : uses)
+    EXPECT_THAT(use, ThrowsMessage<Error>(testing::AllOf(HasSubstr("is on "), HasSubstr("meta"), HasSubstr("cpu"))));
 }
 
 TEST(Tensor, RandomNumbersFollowTheSeedAlone) {
