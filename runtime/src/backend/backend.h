@@ -125,13 +125,14 @@ struct UpdateItem {
   void* first;   ///< momentum, or Adam's first moment
   void* second;  ///< Adam's second moment
   std::int64_t count;
+  double correction1 = 1, correction2 = 1;  ///< of Adam's moments, for how often this parameter was updated
 };
 struct SgdArguments {
   double rate, momentum, dampening, decay;
   bool nesterov, firstStep;
 };
 struct AdamArguments {
-  double rate, beta1, beta2, epsilon, decay, correction1, correction2;
+  double rate, beta1, beta2, epsilon, decay;
   bool decoupled;
 };
 void sgd(const UpdateItem* items, std::size_t count, DType dtype, const SgdArguments& arguments);

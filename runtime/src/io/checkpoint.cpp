@@ -16,9 +16,19 @@ constexpr const char* kKind = "lacuna.optimizer";
 constexpr const char* kParameters = "lacuna.parameters";
 constexpr const char* kSteps = "lacuna.steps";
 constexpr const char* kRate = "lacuna.rate";
+constexpr const char* kUpdates = "lacuna.updates";  ///< of each parameter, with commas between
 
 std::string described(const Tensor& tensor) {
   return name(tensor.dtype()) + tensor.shape().toString();
+}
+
+template <class T>
+T parsed(const std::filesystem::path& path, const char* key, std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    fail("loadOptimizer", path.string() + ": " + key + " '" + std::string(text) + "' is no number");
+  return value;
 }
 
 template <class T>
@@ -26,12 +36,27 @@ T numberOf(const std::filesystem::path& path, const Metadata& metadata, const ch
   const auto found = metadata.find(key);
   if (found == metadata.end())
     fail("loadOptimizer", path.string() + " holds no " + key + ": it is no optimizer's state");
-  const std::string& text = found->second;
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    fail("loadOptimizer", path.string() + ": " + key + " '" + text + "' is no number");
-  return value;
+  return parsed<T>(path, key, found->second);
+}
+
+std::string joined(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+/// None in a file of a version that did not count them.
+std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Metadata& metadata) {
+  std::vector<std::int64_t> updates;
+  const auto found = metadata.find(kUpdates);
+  if (found == metadata.end() || found->second.empty()) return updates;
+  std::string_view rest = found->second;
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    updates.push_back(parsed<std::int64_t>(path, kUpdates, rest.substr(0, comma)));
+    if (comma == rest.npos) return updates;
+    rest.remove_prefix(comma + 1);
+  }
 }
 
 }  // namespace
@@ -81,6 +106,7 @@ void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& op
               {{kKind, optimizer.kind()},
                {kParameters, std::to_string(optimizer.parameters().size())},
                {kSteps, std::to_string(optimizer.steps())},
+               {kUpdates, joined(optimizer.updates())},
                {kRate, rate}});
 }
 
@@ -100,7 +126,7 @@ void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimize
   }
   if (!std::isfinite(rate)) fail("loadOptimizer", path.string() + ": the rate is not finite");
   std::vector<std::pair<std::string, Tensor>> state(loaded.tensors.begin(), loaded.tensors.end());
-  optimizer.setState(state, steps);
+  optimizer.setState(state, steps, updatesOf(path, loaded.metadata));
   optimizer.setRate(rate);
 }
 

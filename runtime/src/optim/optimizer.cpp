@@ -42,7 +42,10 @@ void needsGradients(const char* op, const std::vector<Tensor>& parameters) {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Tensor> parameters)
-    : first_(parameters.size()), second_(parameters.size()), parameters_(std::move(parameters)) {
+    : first_(parameters.size()),
+      second_(parameters.size()),
+      updates_(parameters.size()),
+      parameters_(std::move(parameters)) {
   for (const Tensor& parameter : parameters_) {
     if (!parameter.isLeaf() || !parameter.requiresGrad())
       fail("optimizer", "a parameter is no leaf that requires a gradient");
@@ -94,6 +97,7 @@ void Optimizer::updateOne(std::size_t index) {
 }
 
 void Optimizer::updateNow(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) ++updates_[entry.index];
   update(entries);
   for (const Entry& entry : entries) {
     bumpVersion(entry.parameter);
@@ -150,7 +154,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   return out;
 }
 
-void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps) {
+void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps,
+                         const std::vector<std::int64_t>& updates) {
   const auto placeOf = [this](const std::string& name) {
     std::size_t index = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
@@ -160,6 +165,12 @@ void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& stat
     return std::pair(index, part == ".first");
   };
   if (steps < 0) fail(kind(), "a state after " + std::to_string(steps) + " steps");
+  if (!updates.empty() && updates.size() != parameters_.size())
+    fail(kind(), std::to_string(updates.size()) + " counts of updates for " + std::to_string(parameters_.size()) +
+                     " parameters");
+  for (const std::int64_t count : updates) {
+    if (count < 0) fail(kind(), "a parameter after " + std::to_string(count) + " updates");
+  }
   for (const auto& [name, tensor] : state) {
     const Tensor& parameter = parameters_[placeOf(name).first];
     if (tensor.defined() && (tensor.shape() != parameter.shape() || tensor.dtype() != parameter.dtype())) {
@@ -175,6 +186,11 @@ void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& stat
     stateOf(first ? first_ : second_, index, first ? "first" : "second").copy_(tensor);
   }
   steps_ = steps;
+  updates_ = updates;
+  updates_.resize(parameters_.size());
+  for (std::size_t i = 0; updates.empty() && i < parameters_.size(); ++i) {
+    if (first_[i].defined() || second_[i].defined()) updates_[i] = steps;
+  }
 }
 
 Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options) : Optimizer(std::move(parameters)), options_(options) {
@@ -221,20 +237,22 @@ void Adam::update(const std::vector<Entry>& entries) {
   const bool lamb = variant_ == Variant::Lamb;
   std::vector<kernel::UpdateItem> items;
   std::size_t bytes = 0;
+  std::int64_t count = 0;  // of updates; nearly always the same for all parameters
+  double correction1 = 1;
+  double correction2 = 1;
   for (const Entry& entry : entries) {
+    if (const std::int64_t own = updates_[entry.index]; own != count) {
+      count = own;
+      correction1 = 1 - std::pow(options_.beta1, static_cast<double>(own));
+      correction2 = 1 - std::pow(options_.beta2, static_cast<double>(own));
+    }
     items.push_back({entry.parameter.data(), entry.gradient.data(), dataOf(stateOf(first_, entry.index, "exp_avg")),
-                     dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel()});
+                     dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel(), correction1,
+                     correction2});
     bytes += entry.parameter.sizeBytes() * (lamb ? 10 : 7);
   }
-  const auto step = static_cast<double>(steps_);
-  const kernel::AdamArguments arguments{rate_,
-                                        options_.beta1,
-                                        options_.beta2,
-                                        options_.epsilon,
-                                        options_.weightDecay,
-                                        1 - std::pow(options_.beta1, step),
-                                        1 - std::pow(options_.beta2, step),
-                                        variant_ != Variant::AddedDecay};
+  const kernel::AdamArguments arguments{
+      rate_, options_.beta1, options_.beta2, options_.epsilon, options_.weightDecay, variant_ != Variant::AddedDecay};
   op.launch(entries[0].parameter.device(), {bytes},
             [items = std::move(items), arguments, lamb, type = entries[0].parameter.dtype()] {
               (lamb ? kernel::lamb : kernel::adam)(items.data(), items.size(), type, arguments);

@@ -75,6 +75,40 @@ TEST_F(Checkpoint, ARunGoesOnBitForBit) {
   EXPECT_EQ(trainStep(again, resumed), fifth);
 }
 
+TEST_F(Checkpoint, HoldsHowOftenEachParameterWasUpdated) {
+  const auto parametersOf = [](const Net& net) {
+    return std::vector<Tensor>{net.parameters()[0], net.parameters()[1]};
+  };
+  const Net net;
+  optim::Adam adam(parametersOf(net), {});
+  for (int i = 0; i < 3; ++i) {
+    adam.parameters()[0].setGrad(ones({6, 4}));
+    if (i == 2) adam.parameters()[1].setGrad(ones({6}));
+    adam.step();
+  }
+  saveOptimizer(folder_ / "adam", adam);
+  optim::Adam resumed(parametersOf(net), {});
+  loadOptimizer(folder_ / "adam", resumed);
+  EXPECT_EQ(resumed.updates(), (std::vector<std::int64_t>{3, 1}));
+
+  // A file from before they were counted: what has state was updated by every step.
+  LoadedTensors file = loadTensors(folder_ / "adam");
+  file.metadata.erase("lacuna.updates");
+  file.tensors.erase("1.first");
+  file.tensors.erase("1.second");
+  saveTensors(folder_ / "old", file.tensors, file.metadata);
+  loadOptimizer(folder_ / "old", resumed);
+  EXPECT_EQ(resumed.updates(), (std::vector<std::int64_t>{3, 0}));
+
+  file.metadata["lacuna.updates"] = "3";
+  saveTensors(folder_ / "wrong", file.tensors, file.metadata);
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", resumed); },
+              ThrowsMessage<Error>(HasSubstr("1 counts of updates")));
+  file.metadata["lacuna.updates"] = "3,";
+  saveTensors(folder_ / "wrong", file.tensors, file.metadata);
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", resumed); }, ThrowsMessage<Error>(HasSubstr("is no number")));
+}
+
 TEST_F(Checkpoint, HoldsBuffersToo) {
   const Net net;
   EXPECT_TRUE(stateOf(net).contains("norm.running_mean"));

@@ -125,6 +125,28 @@ TEST(Optimizer, FusedAndUnfusedAgree) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+/// A parameter's first step has the length of the rate, whatever happened before it had a gradient.
+template <class Optimizer, class Options>
+void expectAWholeFirstStep(Options options) {
+  const Tensor early = parameter(1);
+  const Tensor late = parameter(1);
+  options.rate = 0.5;
+  options.weightDecay = 0;
+  Optimizer optimizer({early, late}, options);
+  for (int i = 0; i < 10; ++i) optimizer.step();
+  for (int i = 0; i < 100; ++i) stepWith(optimizer, early, 1);
+  early.setGrad({});
+  stepWith(optimizer, late, 1);
+  EXPECT_NEAR(late.item(), 0.5, 1e-5) << optimizer.kind();
+  EXPECT_EQ(optimizer.updates(), (std::vector<std::int64_t>{100, 1}));
+}
+
+TEST(Optimizer, CorrectsTheBiasOfEachParameterByItsOwnUpdates) {
+  expectAWholeFirstStep<Adam>(AdamOptions{});
+  expectAWholeFirstStep<AdamW>(AdamOptions{});
+  expectAWholeFirstStep<Lamb>(LambOptions{});
+}
+
 TEST(Optimizer, FillsGradientsThatHaveAHistoryWithZeros) {
   const Tensor a = parameter(2);
   Sgd sgd({a}, {});

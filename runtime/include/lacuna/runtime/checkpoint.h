@@ -21,7 +21,7 @@ void saveModule(const std::filesystem::path& path, const nn::Module& module, con
 /// Returns what was saved as metadata.
 Metadata loadModule(const std::filesystem::path& path, nn::Module& module);
 
-/// State tensors, the rate and the number of steps. Parameters are told by their order.
+/// State tensors, the rate, the number of steps and of each parameter's updates. Parameters are told by their order.
 void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer);
 void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer);
 

@@ -36,9 +36,13 @@ class Optimizer {
   [[nodiscard]] std::int64_t steps() const { return steps_; }
   /// State tensors in a fixed order, undefined where a parameter never had a gradient: for saving (see checkpoint.h).
   [[nodiscard]] std::vector<std::pair<std::string, Tensor>> state() const;
-  /// Copies the state; what is not named is as if there had been no step. Throws, and changes nothing, when a name,
-  /// shape or type does not belong to this optimizer.
-  void setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps);
+  /// How often each parameter was updated: a step leaves those without a gradient as they are.
+  [[nodiscard]] const std::vector<std::int64_t>& updates() const { return updates_; }
+  /// Copies the state; what is not named is as if there had been no step. Without `updates`, a parameter that has state
+  /// counts as updated by every step. Throws, and changes nothing, when a name, shape or type does not belong to this
+  /// optimizer.
+  void setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps,
+                const std::vector<std::int64_t>& updates = {});
 
  protected:
   struct Entry {
@@ -53,6 +57,7 @@ class Optimizer {
   std::vector<Tensor> first_, second_;
   double rate_ = 0;
   std::int64_t steps_ = 0;
+  std::vector<std::int64_t> updates_;
 
  private:
   void updateNow(const std::vector<Entry>& entries);

@@ -43,8 +43,8 @@ void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, s
   auto* v = static_cast<T*>(item.second);
   const W b1 = static_cast<W>(a.beta1);
   const W b2 = static_cast<W>(a.beta2);
-  const W rate = static_cast<W>(a.rate / a.correction1);
-  const W root = static_cast<W>(1 / std::sqrt(a.correction2));
+  const W rate = static_cast<W>(a.rate / item.correction1);
+  const W root = static_cast<W>(1 / std::sqrt(item.correction2));
   const W shrink = a.decoupled ? static_cast<W>(1 - a.rate * a.decay) : W(1);
   const W decay = a.decoupled ? W(0) : static_cast<W>(a.decay);
   const W epsilon = static_cast<W>(a.epsilon);
@@ -69,8 +69,8 @@ class LambUpdate {
       : item_(item),
         b1_(static_cast<W>(a.beta1)),
         b2_(static_cast<W>(a.beta2)),
-        share_(static_cast<W>(1 / a.correction1)),
-        root_(static_cast<W>(1 / std::sqrt(a.correction2))),
+        share_(static_cast<W>(1 / item.correction1)),
+        root_(static_cast<W>(1 / std::sqrt(item.correction2))),
         decay_(static_cast<W>(a.decay)),
         epsilon_(static_cast<W>(a.epsilon)) {}
 
