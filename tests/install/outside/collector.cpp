@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <lacuna/collector/recover.h>
+#include <lacuna/collector/run.h>
 #include <lacuna/collector/session.h>
 #include <lacuna/prof/prof.h>
 
@@ -14,5 +16,10 @@ int main() {
   lacunaRangePush(lacunaName("work"));
   lacunaRangePop();
   const bool stopped = session->stop().ok();
-  return stopped && session->stats().rows > 0 ? 0 : 1;
+  const bool recorded = stopped && session->stats().rows > 0;
+  // Of the supervisor, which needs more libraries than a session does: something to link and something to run.
+  const auto refused = lacuna::collector::recover("/nonexistent/folder", "recovered.lcn");
+  std::printf("%s\n", refused.ok() ? "a missing folder was recovered" : refused.error().message.c_str());
+  auto* volatile supervise = &lacuna::collector::run;
+  return recorded && !refused.ok() && supervise != nullptr ? 0 : 1;
 }
