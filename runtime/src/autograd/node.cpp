@@ -32,18 +32,18 @@ bool othersSee(const Tensor& tensor) {
 
 void destroy(Node* node) {
   if (node->leaf != nullptr && node->leaf->autograd) node->leaf->autograd->accumulate = nullptr;
-  // A long chain must not recurse once per operator: what this node alone holds is taken apart in a loop.
+  // A long chain must not recurse once per operator: what nodes hold is let go in a loop, one handle at a time, since
+  // several may be of the same node (of both factors of x · x, say).
   std::vector<Ref<Node>> chain;
   const auto strip = [&chain](Node& from) {
     for (Edge& edge : from.edges) {
-      if (edge.node && edge.node->useCount() == 1) chain.push_back(std::move(edge.node));
+      if (edge.node) chain.push_back(std::move(edge.node));
     }
     for (SavedTensor& slot : from.saved) {
-      const TensorImpl* impl = slot.tensor.impl();
-      if (impl != nullptr && impl->useCount() == 1 && impl->autograd && impl->autograd->gradFn &&
-          impl->autograd->gradFn->useCount() == 1) {
+      const Tensor held = std::move(slot.tensor);
+      const TensorImpl* impl = held.impl();
+      if (impl != nullptr && impl->useCount() == 1 && impl->autograd && impl->autograd->gradFn)
         chain.push_back(std::move(impl->autograd->gradFn));
-      }
     }
   };
   strip(*node);

@@ -177,8 +177,19 @@ LACUNA_RT_BACKWARD(divBackward) {
 LACUNA_RT_BACKWARD(powBackward) {
   const Tensor a = n.unpack(0);
   const Tensor b = n.unpack(1);
-  if (n.needs(0)) out[0] = sumTo(mul(g[0], mul(b, pow(a, b - 1))), n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(mul(g[0], mul(pow(a, b), log(a))), n.shapes[1]);
+  const Options like{a.dtype(), a.device()};
+  const Tensor none = zeros({}, like);
+  const Tensor one = ones({}, like);
+  const Tensor atZero = equal(a, none);
+  // Zero times what is infinite there is zero: b at 0^0, and the logarithm of zero.
+  if (n.needs(0)) {
+    const Tensor exponent = where(logicalAnd(atZero, equal(b, none)), one, b);
+    out[0] = sumTo(mul(g[0], mul(b, pow(a, exponent - 1))), n.shapes[0]);
+  }
+  if (n.needs(1)) {
+    const Tensor base = where(logicalAnd(atZero, greaterEqual(b, none)), one, a);
+    out[1] = sumTo(mul(g[0], mul(pow(a, b), log(base))), n.shapes[1]);
+  }
 }
 LACUNA_RT_BACKWARD(extremeBackward) {
   const Tensor a = n.unpack(0);
@@ -204,7 +215,7 @@ LACUNA_RT_BACKWARD(divScalarBackward) {
 }
 LACUNA_RT_BACKWARD(powScalarBackward) {
   const double e = n.doubles[0];
-  out[0] = mul(g[0], mul(pow(n.unpack(0), e - 1), e));
+  out[0] = e == 0 ? zeros(n.outputShapes[0], {n.dtype, n.device}) : mul(g[0], mul(pow(n.unpack(0), e - 1), e));
 }
 LACUNA_RT_BACKWARD(negBackward) {
   out[0] = neg(g[0]);

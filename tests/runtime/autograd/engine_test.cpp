@@ -191,6 +191,19 @@ TEST(Autograd, TheLastHandleGivesItsMemoryAway) {
   EXPECT_EQ(memoryStats().peakActive - before, std::size_t{2} << 22) << "relu works in the memory of the sum";
 }
 
+TEST(Autograd, PowersHaveGradientsAtZero) {
+  const Tensor x = leaf({0});
+  const Tensor e = leaf({2});
+  sum(pow(x, e)).backward();
+  EXPECT_EQ(x.grad().item(), 0);
+  EXPECT_EQ(e.grad().item(), 0);
+  EXPECT_EQ(grad({pow(x, 0.0)}, {x})[0].item(), 0);
+  EXPECT_EQ(grad({pow(x, leaf({0}))}, {x})[0].item(), 0);
+  const Tensor slope = grad({pow(x, 1.0)}, {x}, {}, {false, true, false})[0];
+  EXPECT_EQ(slope.item(), 1);
+  EXPECT_EQ(grad({slope}, {x})[0].item(), 0);
+}
+
 TEST(Autograd, ALongChainIsTakenApartWithoutRecursion) {
   Tensor x = leaf({1});
   Tensor y = x;
@@ -200,6 +213,17 @@ TEST(Autograd, ALongChainIsTakenApartWithoutRecursion) {
   for (int i = 0; i < 20000; ++i) z = tanh(z) + 1.0;
   z.backward();
   EXPECT_TRUE(x.grad().defined());
+}
+
+TEST(Autograd, SoIsAChainWhoseEveryOperatorUsesItsInputTwice) {
+  Tensor product = leaf({1});
+  Tensor total = leaf({0});
+  for (int i = 0; i < 200000; ++i) {
+    product = mul(product, product);
+    total = add(total, total);
+  }
+  product = Tensor();
+  total = Tensor();
 }
 
 }  // namespace
