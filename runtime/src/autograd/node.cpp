@@ -225,6 +225,11 @@ void beginInPlace(const Op& op, const Tensor& target) {
   bumpVersion(target);
 }
 
+void beginInPlaceOnEach(const Op& op, const Tensor& target) {
+  if (repeatsMemory(target)) op.fail("in place on " + target.shape().toString() + " of which elements share memory");
+  beginInPlace(op, target);
+}
+
 void overwriteBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs) {
   if (node.needs(0)) gradInputs[0] = zeros(node.outputShapes[0], {node.dtype, node.device});
 }

@@ -145,6 +145,8 @@ inline void sameDevice(const char* op, std::initializer_list<const Tensor*> tens
 /// For an in-place operator: raises the version. Throws on a leaf that needs a gradient (while recording), and where
 /// the operator records but other tensors see the target's memory: their histories would not know of the change.
 void beginInPlace(const Op& op, const Tensor& target);
+/// The same where the new elements may differ: refuses a target that shows one place in memory several times (expand).
+void beginInPlaceOnEach(const Op& op, const Tensor& target);
 /// The gradient of values that were overwritten: zero.
 void overwriteBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
 /// Drops the gradient, or fills it with zeros.

@@ -35,6 +35,29 @@ bool stridesAreDense(const Shape& shape, const Shape& strides) {
   return true;
 }
 
+bool repeatsMemory(const Tensor& tensor) {
+  const TensorImpl& impl = *checked(tensor);
+  if (impl.contiguous || impl.shape.numel() == 0) return false;
+  for (int d = 0; d < impl.shape.rank(); ++d) {
+    if (impl.shape[d] != 1 && impl.strides[d] == 0) return true;
+  }
+  return false;
+}
+
+bool overlaps(const Tensor& to, const Tensor& from) {
+  const TensorImpl& a = *checked(to);
+  const TensorImpl& b = *checked(from);
+  if (a.storage != b.storage || a.shape.numel() == 0 || b.shape.numel() == 0) return false;
+  if (a.offset == b.offset && a.shape == b.shape && (a.strides == b.strides || (a.contiguous && b.contiguous)))
+    return false;
+  const auto last = [](const TensorImpl& impl) {
+    std::int64_t at = impl.offset;
+    for (int d = 0; d < impl.shape.rank(); ++d) at += (impl.shape[d] - 1) * impl.strides[d];
+    return at;
+  };
+  return a.offset <= last(b) && b.offset <= last(a);
+}
+
 bool isChannelsLast(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   if (shape.rank() != 4) return false;

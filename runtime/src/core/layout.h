@@ -16,6 +16,11 @@ inline bool isDense(const Tensor& tensor) {
   return impl.contiguous || stridesAreDense(impl.shape, impl.strides);
 }
 
+/// True when one place in memory is several elements, so that changing each of them in place means nothing.
+bool repeatsMemory(const Tensor& tensor);
+/// True when writing `to`, element by element, may change elements of `from` before they are read.
+bool overlaps(const Tensor& to, const Tensor& from);
+
 /// For four dimensions; sizes of 1 fit every order.
 bool isChannelsLast(const Tensor& tensor);
 /// x itself if it is channels last, else a copy. Records no gradient.

@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "core/layout.h"
 #include "instrument/operator_recorder.h"
 #include "lacuna/runtime/ops.h"
 
@@ -85,23 +86,16 @@ bool viewStrides(const Tensor& x, const Shape& shape, Shape& strides) {
   if (x.isContiguous() || x.numel() == 0) return true;
   int from = x.rank() - 1;
   int to = shape.rank() - 1;
-  while (from >= 0 && to >= 0) {
-    std::int64_t have = x.shape()[from];
-    std::int64_t want = shape[to];
-    std::int64_t step = x.strides()[from];
-    strides[to--] = step;
-    while (have != want) {
-      if (have < want) {
-        if (--from < 0) return false;
-        if (x.shape()[from] != 1 && x.strides()[from] != have * step) return false;
-        have *= x.shape()[from];
-      } else {
-        if (to < 0) return false;
-        strides[to] = step * want;
-        want *= shape[to--];
-      }
+  // From the inside out: dimensions that lie together in memory are cut anew. Those of one element lie anywhere.
+  while (from >= 0) {
+    const std::int64_t step = x.strides()[from];
+    std::int64_t have = x.shape()[from--];
+    if (have == 1) continue;
+    for (; from >= 0 && (x.shape()[from] == 1 || x.strides()[from] == have * step); --from) have *= x.shape()[from];
+    for (std::int64_t given = 1; given != have; given *= shape[to--]) {
+      if (to < 0 || given > have) return false;
+      strides[to] = step * given;
     }
-    --from;
   }
   return true;
 }
@@ -110,7 +104,9 @@ Shape resolve(const Tensor& x, Shape shape, const char* op) {
   std::int64_t known = 1;
   int open = -1;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == -1 && open < 0) {
+    if (shape[i] < -1 || (shape[i] == -1 && open >= 0))
+      fail(op, "sizes " + shape.toString() + "; one may be -1, and none negative otherwise");
+    if (shape[i] == -1) {
       open = i;
     } else {
       known *= shape[i];
@@ -152,6 +148,8 @@ Tensor Tensor::reshape(Shape wanted) const {
 Tensor Tensor::flatten(int startDim, int endDim) const {
   const int start = normalizeDim("flatten", startDim, rank());
   const int end = normalizeDim("flatten", endDim, rank());
+  if (start > end)
+    fail("flatten", "dimension " + std::to_string(startDim) + " comes after dimension " + std::to_string(endDim));
   Shape shape;
   for (int i = 0; i < start; ++i) shape.push(this->shape()[i]);
   std::int64_t joined = 1;
@@ -195,7 +193,7 @@ Tensor Tensor::expand(Shape wanted) const {
   for (int i = 0; i < wanted.rank(); ++i) {
     const std::int64_t own = i < extra ? 1 : shape()[i - extra];
     if (wanted[i] == -1) wanted[i] = own;
-    if (extra < 0 || (own != wanted[i] && own != 1))
+    if (extra < 0 || wanted[i] < 0 || (own != wanted[i] && own != 1))
       fail("expand", shape().toString() + " does not stretch to " + wanted.toString());
     if (own != 1) strides[i] = this->strides()[i - extra];
   }
@@ -285,12 +283,13 @@ Tensor& Tensor::fill_(double value) {
 Tensor& Tensor::copy_(const Tensor& source) {
   static const OpInfo kInfo{"copy_", copyInPlaceBackward};
   if (!isFloating(dtype()) && source.requiresGrad()) return copy_(source.detach());
+  if (overlaps(*this, source)) return copy_(source.clone());
   Op op(kInfo, {this, &source});
   sameDevice(op.name(), {this, &source});
   if (broadcast(op.name(), shape(), source.shape()) != shape()) {
     op.fail("the source " + source.shape().toString() + " does not fit into " + shape().toString());
   }
-  beginInPlace(op, *this);
+  beginInPlaceOnEach(op, *this);
   op.launch(device(), {sizeBytes() + source.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
             [to = viewOf(*this), from = viewOf(source)] { kernel::copy(to, from); });
   if (Node* node = op.record({this, &source}, {this})) {

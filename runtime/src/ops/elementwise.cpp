@@ -478,13 +478,14 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
     checkKeepsFraction("add_", *this, other);
     return add_(other.to(dtype()), alpha);
   }
+  if (overlaps(*this, other)) return add_(other.clone(), alpha);
   Op op(kInfo, {this, &other});
   if (alpha != 1) checkMeets(op, *this, alpha);
   if (device() != other.device()) sameDevice(op.name(), {this, &other});
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
-  beginInPlace(op, *this);
+  beginInPlaceOnEach(op, *this);
   if (sameRow(*impl_, *other.impl())) {
     void* to = dataOf(*impl_);
     BinaryRow{to, to, dataOf(*other.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
@@ -505,13 +506,14 @@ Tensor& Tensor::mul_(const Tensor& other) {
     checkKeepsFraction("mul_", *this, other);
     return mul_(other.to(dtype()));
   }
+  if (overlaps(*this, other)) return mul_(other.clone());
   const Op op(kInfo, {this, &other});
   if (op.needsGrad()) op.fail("it records no gradient; use mul()");
   sameDevice(op.name(), {this, &other});
   if (broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
   }
-  beginInPlace(op, *this);
+  beginInPlaceOnEach(op, *this);
   op.launch(device(), {sizeBytes() * 2 + other.sizeBytes()},
             [to = viewOf(*this), y = viewOf(other)] { kernel::binary(Binary::Mul, to, to, y, 1); });
   return *this;
@@ -521,7 +523,7 @@ Tensor& Tensor::mul_(double factor) {
   static const OpInfo kInfo{"mul_", mulScalarBackward};
   Op op(kInfo, {this});
   checkMeets(op, *this, factor);
-  beginInPlace(op, *this);
+  beginInPlaceOnEach(op, *this);
   op.launch(device(), {sizeBytes() * 2},
             [to = viewOf(*this), factor] { kernel::unary(Unary::MulScalar, to, to, factor, 0); });
   if (Node* node = op.record({this}, {this})) node->doubles[0] = factor;

@@ -35,6 +35,44 @@ TEST(Tensor, AViewThatNeedsACopyIsRefused) {
   EXPECT_THAT([] { (void)counting({2, 3}).view({4}); }, ThrowsMessage<Error>(HasSubstr("[2,3] cannot be seen as [4]")));
 }
 
+TEST(Tensor, SizesThatMeanNothingAreRefused) {
+  const Tensor x = counting({2, 3, 4});
+  EXPECT_THAT([&] { (void)x.view({-1, -1}); }, ThrowsMessage<Error>(HasSubstr("one may be -1")));
+  EXPECT_THAT([&] { (void)x.reshape({2, -1, -1}); }, ThrowsMessage<Error>(HasSubstr("one may be -1")));
+  EXPECT_THAT([&] { (void)x.reshape({-2, -12}); }, ThrowsMessage<Error>(HasSubstr("none negative")));
+  EXPECT_THAT([] { (void)ones({1}).expand({-5}); }, ThrowsMessage<Error>(HasSubstr("does not stretch")));
+  EXPECT_THAT([&] { (void)x.flatten(2, 1); }, ThrowsMessage<Error>(HasSubstr("dimension 2 comes after dimension 1")));
+}
+
+TEST(Tensor, ViewsNeedNoCopyWhereDimensionsLieTogether) {
+  const Tensor column = counting({4, 8}).slice(1, 3, 4);
+  EXPECT_THAT(column.view({4}).toVector<double>(), ElementsAre(3, 11, 19, 27));
+  EXPECT_THAT(column.view({2, 1, 2}).toVector<double>(), ElementsAre(3, 11, 19, 27));
+  EXPECT_TRUE(column.reshape({4}).sharesMemoryWith(column));
+  const Tensor middle = counting({2, 4, 6}).slice(2, 0, 3);
+  EXPECT_EQ(middle.view({8, 1, 3}).toVector<double>(), middle.toVector<double>());
+  EXPECT_EQ(middle.view({2, 2, 2, 3, 1}).toVector<double>(), middle.toVector<double>());
+  EXPECT_THAT([&] { (void)middle.view({24}); }, ThrowsMessage<Error>(HasSubstr("use reshape()")));
+  EXPECT_THAT([&] { (void)middle.view({6, 4}); }, ThrowsMessage<Error>(HasSubstr("use reshape()")));
+  EXPECT_THAT(scalar(2).expand({2, 3}).view({6}).toVector<float>(), testing::Each(2));
+}
+
+TEST(Tensor, InPlaceOperatorsReadWhatTheyOverwriteFirst) {
+  Tensor square = counting({2, 2});
+  square.add_(square.t());
+  EXPECT_THAT(square.toVector<double>(), ElementsAre(0, 3, 3, 6));
+  Tensor row = counting({5});
+  row.slice(0, 1, 5).copy_(row.slice(0, 0, 4));
+  EXPECT_THAT(row.toVector<double>(), ElementsAre(0, 0, 1, 2, 3));
+  Tensor scaled = counting({4});
+  scaled.mul_(scaled.slice(0, 2, 3));
+  EXPECT_THAT(scaled.toVector<double>(), ElementsAre(0, 2, 4, 6));
+  const auto refused = [](const auto& change) { EXPECT_THAT(change, ThrowsMessage<Error>(HasSubstr("share memory"))); };
+  refused([] { zeros({1}).expand({4}).add_(ones({4})); });
+  refused([] { zeros({1}).expand({4}).copy_(ones({4})); });
+  refused([] { ones({1}).expand({4}).mul_(2.0); });
+}
+
 TEST(Tensor, BroadcastsAndPromotes) {
   const Tensor a = fromVector<std::int32_t>({1, 2, 3}, {3, 1});
   const Tensor b = fromVector<float>({0.5F, 1.5F}, {2});
