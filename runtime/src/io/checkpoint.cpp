@@ -16,6 +16,7 @@ constexpr const char* kKind = "lacuna.optimizer";
 constexpr const char* kParameters = "lacuna.parameters";
 constexpr const char* kSteps = "lacuna.steps";
 constexpr const char* kRate = "lacuna.rate";
+constexpr const char* kBaseRate = "lacuna.base_rate";
 constexpr const char* kUpdates = "lacuna.updates";  ///< of each parameter, with commas between
 
 std::string described(const Tensor& tensor) {
@@ -37,6 +38,12 @@ T numberOf(const std::filesystem::path& path, const Metadata& metadata, const ch
   if (found == metadata.end())
     fail("loadOptimizer", path.string() + " holds no " + key + ": it is no optimizer's state");
   return parsed<T>(path, key, found->second);
+}
+
+std::string exactly(double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.17g", number);
+  return text;
 }
 
 std::string joined(const std::vector<std::int64_t>& numbers) {
@@ -63,8 +70,7 @@ std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Met
 
 TensorMap stateOf(const nn::Module& module) {
   TensorMap state;
-  for (const auto& [name, tensor] : module.namedParameters()) state.emplace(name, tensor);
-  for (const auto& [name, tensor] : module.namedBuffers()) state.emplace(name, tensor);
+  for (const auto& [name, tensor] : module.namedState()) state.emplace(name, tensor);
   return state;
 }
 
@@ -100,20 +106,21 @@ void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& op
   for (const auto& [name, tensor] : optimizer.state()) {
     if (tensor.defined()) tensors.emplace(name, tensor);
   }
-  char rate[64];
-  std::snprintf(rate, sizeof rate, "%.17g", optimizer.rate());
   saveTensors(path, tensors,
               {{kKind, optimizer.kind()},
                {kParameters, std::to_string(optimizer.parameters().size())},
                {kSteps, std::to_string(optimizer.steps())},
                {kUpdates, joined(optimizer.updates())},
-               {kRate, rate}});
+               {kRate, exactly(optimizer.rate())},
+               {kBaseRate, exactly(optimizer.baseRate())}});
 }
 
 void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer) {
   const LoadedTensors loaded = loadTensors(path);
   const auto steps = numberOf<std::int64_t>(path, loaded.metadata, kSteps);
   const auto rate = numberOf<double>(path, loaded.metadata, kRate);
+  const bool hasBase = loaded.metadata.contains(kBaseRate);  // files of older versions have none
+  const auto base = hasBase ? numberOf<double>(path, loaded.metadata, kBaseRate) : rate;
   const auto count = numberOf<std::size_t>(path, loaded.metadata, kParameters);
   const auto kind = loaded.metadata.find(kKind);
   if (kind == loaded.metadata.end() || kind->second != optimizer.kind()) {
@@ -124,10 +131,10 @@ void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimize
     fail("loadOptimizer", path.string() + " is the state of " + std::to_string(count) + " parameters, not of " +
                               std::to_string(optimizer.parameters().size()));
   }
-  if (!std::isfinite(rate)) fail("loadOptimizer", path.string() + ": the rate is not finite");
+  if (!std::isfinite(rate) || !std::isfinite(base)) fail("loadOptimizer", path.string() + ": the rate is not finite");
   std::vector<std::pair<std::string, Tensor>> state(loaded.tensors.begin(), loaded.tensors.end());
   optimizer.setState(state, steps, updatesOf(path, loaded.metadata));
-  optimizer.setRate(rate);
+  optimizer.setRate(rate, base);
 }
 
 }  // namespace lacuna::rt

@@ -9,6 +9,7 @@
 #include "nn/init.h"
 
 #include <cmath>
+#include <unordered_set>
 
 namespace lacuna::rt::nn {
 
@@ -25,14 +26,31 @@ void Module::collect(const std::string& prefix, bool buffers, std::vector<Named>
   for (const auto& [name, child] : children_) child->collect(prefix + name + ".", buffers, out);
 }
 
+namespace {
+
+std::vector<Module::Named> eachOnce(std::vector<Module::Named> all) {
+  std::unordered_set<const TensorImpl*> seen;
+  std::erase_if(all, [&seen](const Module::Named& named) { return !seen.insert(named.tensor.impl()).second; });
+  return all;
+}
+
+}  // namespace
+
 std::vector<Module::Named> Module::namedParameters() const {
   std::vector<Named> out;
   collect("", false, out);
-  return out;
+  return eachOnce(std::move(out));
 }
 
 std::vector<Module::Named> Module::namedBuffers() const {
   std::vector<Named> out;
+  collect("", true, out);
+  return eachOnce(std::move(out));
+}
+
+std::vector<Module::Named> Module::namedState() const {
+  std::vector<Named> out;
+  collect("", false, out);
   collect("", true, out);
   return out;
 }

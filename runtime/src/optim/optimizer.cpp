@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <unordered_set>
 
 #include "autograd/node.h"
 #include "backend/backend.h"
@@ -46,10 +47,12 @@ Optimizer::Optimizer(std::vector<Tensor> parameters)
       second_(parameters.size()),
       updates_(parameters.size()),
       parameters_(std::move(parameters)) {
+  std::unordered_set<const TensorImpl*> seen;
   for (const Tensor& parameter : parameters_) {
     if (!parameter.isLeaf() || !parameter.requiresGrad())
       fail("optimizer", "a parameter is no leaf that requires a gradient");
     if (!parameter.isContiguous()) fail("optimizer", "a parameter is not contiguous");
+    if (!seen.insert(parameter.impl()).second) fail("optimizer", "a parameter is there twice; it would step twice");
   }
 }
 
@@ -195,7 +198,7 @@ void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& stat
 
 Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options) : Optimizer(std::move(parameters)), options_(options) {
   if (options.nesterov && options.momentum == 0) fail("sgd", "nesterov needs a momentum");
-  rate_ = options.rate;
+  setRate(options.rate);
 }
 
 void Sgd::update(const std::vector<Entry>& entries) {
@@ -223,7 +226,7 @@ void Sgd::update(const std::vector<Entry>& entries) {
 
 Adam::Adam(std::vector<Tensor> parameters, AdamOptions options, Variant variant)
     : Optimizer(std::move(parameters)), options_(options), variant_(variant) {
-  rate_ = options.rate;
+  setRate(options.rate);
 }
 
 const char* Adam::kind() const {

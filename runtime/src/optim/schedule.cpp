@@ -54,7 +54,7 @@ Curve oneCycle(std::int64_t total, double rise, double start, double end) {
 }
 
 Schedule::Schedule(Optimizer& optimizer, Curve curve)
-    : optimizer_(optimizer), curve_(std::move(curve)), rate_(optimizer.rate()) {
+    : optimizer_(optimizer), curve_(std::move(curve)), rate_(optimizer.baseRate()) {
   if (!curve_) fail("Schedule", "the curve is empty");
   apply();
 }
@@ -70,7 +70,7 @@ void Schedule::setSteps(std::int64_t steps) {
 }
 
 void Schedule::apply() {
-  optimizer_.setRate(rate_ * curve_(steps_));
+  optimizer_.setRate(rate_ * curve_(steps_), rate_);
 }
 
 ReduceOnPlateau::ReduceOnPlateau(Optimizer& optimizer, PlateauOptions options)
@@ -96,7 +96,8 @@ void ReduceOnPlateau::step(double value) {
   }
   if (cooling_ > 0) --cooling_;
   if (bad_ <= options_.patience) return;
-  optimizer_.setRate(std::max(options_.smallestRate, optimizer_.rate() * options_.factor));
+  const double reduced = std::max(options_.smallestRate, optimizer_.rate() * options_.factor);
+  if (reduced < optimizer_.rate()) optimizer_.setRate(reduced);
   bad_ = 0;
   cooling_ = options_.cooldown;
 }

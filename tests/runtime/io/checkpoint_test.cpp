@@ -9,6 +9,7 @@
 
 #include "lacuna/runtime/nn_image.h"
 #include "lacuna/runtime/random.h"
+#include "lacuna/runtime/schedule.h"
 
 namespace lacuna::rt {
 namespace {
@@ -107,6 +108,45 @@ TEST_F(Checkpoint, HoldsHowOftenEachParameterWasUpdated) {
   file.metadata["lacuna.updates"] = "3,";
   saveTensors(folder_ / "wrong", file.tensors, file.metadata);
   EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", resumed); }, ThrowsMessage<Error>(HasSubstr("is no number")));
+}
+
+TEST_F(Checkpoint, AScheduleGoesOnWithoutDecayingTwice) {
+  const Tensor p = ones({2}).setRequiresGrad();
+  optim::Sgd sgd({p}, {.rate = 0.1});
+  optim::Schedule schedule(sgd, optim::stepDecay(1, 0.5));
+  for (int i = 0; i < 3; ++i) schedule.step();
+  saveOptimizer(folder_ / "sgd", sgd);
+  optim::Sgd resumed({p}, {.rate = 7});
+  loadOptimizer(folder_ / "sgd", resumed);
+  EXPECT_EQ(resumed.rate(), sgd.rate());
+  optim::Schedule again(resumed, optim::stepDecay(1, 0.5));
+  again.setSteps(3);
+  EXPECT_EQ(resumed.rate(), sgd.rate());
+}
+
+/// One layer under two names.
+class Tied : public nn::Module {
+ public:
+  Tied() {
+    addModule("x", layer_);
+    addModule("y", layer_);
+  }
+  [[nodiscard]] const char* kind() const override { return "Tied"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return (*layer_)((*layer_)(x)); }
+
+ private:
+  std::shared_ptr<nn::Linear> layer_ = std::make_shared<nn::Linear>(1, 1, false);
+};
+
+TEST_F(Checkpoint, ASharedModuleHasItsParametersOnceAndItsNamesInTheFile) {
+  Tied tied;
+  ASSERT_EQ(tied.parameters().size(), 1u);
+  EXPECT_EQ(tied.namedParameters()[0].name, "x.weight");
+  EXPECT_TRUE(stateOf(tied).contains("y.weight"));
+  saveModule(folder_ / "tied", tied);
+  EXPECT_NO_THROW((void)loadModule(folder_ / "tied", tied));
 }
 
 TEST_F(Checkpoint, HoldsBuffersToo) {

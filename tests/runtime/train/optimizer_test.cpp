@@ -108,6 +108,11 @@ TEST(Lamb, OfALargeParameterIsTheSameAsOfItsCopyInDoublePrecision) {
   EXPECT_LT(max(abs(single.detach().to(DType::F64) - wide.detach())).item(), 1e-5);
 }
 
+TEST(Optimizer, RefusesAParameterThatIsThereTwice) {
+  const Tensor p = parameter(1);
+  EXPECT_THROW(Sgd({p, p}, {}), Error);
+}
+
 TEST(Optimizer, FusedAndUnfusedAgree) {
   double results[2];
   for (const bool fused : {false, true}) {

@@ -66,6 +66,14 @@ TEST(ReduceOnPlateau, ReducesAfterItsPatienceAndCoolsDown) {
   EXPECT_DOUBLE_EQ(sgd.rate(), 0.3);
 }
 
+TEST(ReduceOnPlateau, LeavesARateThatIsBelowTheSmallest) {
+  Sgd sgd({parameter(1)}, {.rate = 1e-6});
+  ReduceOnPlateau plateau(sgd, {.patience = 0, .smallestRate = 1e-5});
+  plateau.step(1);
+  plateau.step(1);
+  EXPECT_EQ(sgd.rate(), 1e-6);
+}
+
 TEST(ClipGradValue, BoundsEveryElement) {
   const Tensor p = parameter(0);
   p.setGrad(fromVector<double>({-3, 0.5}, {2}));

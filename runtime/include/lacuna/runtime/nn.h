@@ -28,9 +28,12 @@ class Module {
     std::string name;  ///< "0.weight"
     Tensor tensor;
   };
+  /// Each once, under its first name, also where modules share it.
   [[nodiscard]] std::vector<Named> namedParameters() const;
   [[nodiscard]] std::vector<Tensor> parameters() const;
   [[nodiscard]] std::vector<Named> namedBuffers() const;
+  /// Parameters, then buffers, under all of their names.
+  [[nodiscard]] std::vector<Named> namedState() const;
   void train(bool on = true);
   void eval() { train(false); }
   [[nodiscard]] bool training() const { return training_; }

@@ -29,7 +29,13 @@ class Optimizer {
   /// Drops the gradients, or fills them with zeros.
   void zeroGrad(bool toNone = true);
   [[nodiscard]] double rate() const { return rate_; }
-  void setRate(double rate) { rate_ = rate; }
+  /// What a schedule's curve is a factor on: the last rate that no schedule set.
+  [[nodiscard]] double baseRate() const { return baseRate_; }
+  void setRate(double rate) { setRate(rate, rate); }
+  void setRate(double rate, double base) {
+    rate_ = rate;
+    baseRate_ = base;
+  }
   /// Knob `optimizer.fused`.
   void setFused(bool on) { fused_ = on; }
   [[nodiscard]] const std::vector<Tensor>& parameters() const { return parameters_; }
@@ -64,6 +70,7 @@ class Optimizer {
   void updateOne(std::size_t index);
 
   std::vector<Tensor> parameters_;
+  double baseRate_ = 0;
   bool fused_ = true;
   bool inBackward_ = false;
   bool iterationOpen_ = false;  ///< a backward has updated parameters since the last step()

@@ -10,7 +10,7 @@
 /// Learning rates that change during training.
 namespace lacuna::rt::optim {
 
-/// Factor on the optimizer's own rate at step 0, 1, …
+/// Factor on the optimizer's base rate at step 0, 1, …
 using Curve = std::function<double(std::int64_t step)>;
 
 /// Times `gamma` after every `every` steps.
@@ -25,7 +25,8 @@ using Curve = std::function<double(std::int64_t step)>;
 /// Sets an optimizer's rate along a curve. The optimizer must outlive it.
 class Schedule {
  public:
-  /// Sets the rate of step 0 at once. Throws when the curve has no value.
+  /// Sets the rate of step 0 at once, on top of the optimizer's base rate: that of an optimizer which another schedule
+  /// has worked on, or which was loaded in the middle of one, is what it began with. Throws when the curve is empty.
   Schedule(Optimizer& optimizer, Curve curve);
   /// Once after every optimizer step.
   void step();
