@@ -155,6 +155,8 @@ void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const T
                  (bias.defined() ? std::string(", bias ") + name(bias.dtype()) : "") +
                  "; they must be the same floating type");
   }
+  if (x.dtype() == DType::F16 && x.device().type == DeviceType::Cpu)
+    fail(op, "f16 convolutions are not supported on the CPU; use bf16 or f32");
   if (x.device() != weight.device() || (bias.defined() && bias.device() != x.device())) {
     fail(op, "input is on " + toString(x.device()) + ", weight on " + toString(weight.device()));
   }
@@ -195,14 +197,23 @@ Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias
   }
   const std::array<std::int64_t, 2> extra = pairOf(options.outputPadding);
   Shape shape{x.size(0), weight.size(1) * a.groups, 0, 0};
+  Shape reached = shape;
   for (int d = 2; d < 4; ++d) {
     const auto i = static_cast<std::size_t>(d - 2);
     if (extra[i] < 0 || extra[i] >= std::max(a.stride[i], a.dilation[i]))
       fail(op, "the output padding " + std::to_string(extra[i]) + " must be below the stride or the dilation");
     shape[d] = (x.size(d) - 1) * a.stride[i] - 2 * a.padding[i] + a.dilation[i] * (weight.size(d) - 1) + extra[i] + 1;
     if (shape[d] < 1) fail(op, "input " + x.shape().toString() + " leaves nothing after the padding");
+    // oneDNN takes no picture that is a whole stride longer than what the rows of x reach. There the bias is alone.
+    reached[d] = shape[d] - std::max<std::int64_t>(0, extra[i] - a.padding[i] - (a.stride[i] - 1));
+    if (reached[d] < 1) fail(op, "input " + x.shape().toString() + " leaves nothing but output padding");
   }
-  const Tensor out = dataOf(kTransposed, x, weight, shape, a);
+  Tensor out = dataOf(kTransposed, x, weight, reached, a);
+  for (int d = 2; d < 4; ++d) {
+    Shape rest = out.shape();
+    rest[d] = shape[d] - reached[d];
+    if (rest[d] != 0) out = concat({out, zeros(rest, {x.dtype(), x.device()})}, d);
+  }
   return bias.defined() ? add(out, bias.view({1, shape[1], 1, 1})) : out;
 }
 

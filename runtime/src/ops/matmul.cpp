@@ -27,10 +27,16 @@ Shape batchOf(const Shape& shape) {
   return batch;
 }
 
+void checkProduct(const char* op, const Tensor& a) {
+  if (a.dtype() == DType::F16 && a.device().type == DeviceType::Cpu)
+    fail(op, "f16 products are not supported on the CPU; use bf16 or f32");
+}
+
 /// Both with at least two dimensions.
 Tensor product(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"matmul", matmulBackward};
   Op op(kInfo, {&a, &b});
+  checkProduct(op.name(), a);
   if (a.size(-1) != b.size(-2)) op.fail("inner sizes differ: " + a.shape().toString() + " × " + b.shape().toString());
   Shape shape = broadcast(op.name(), batchOf(a.shape()), batchOf(b.shape()));
   Shape left = shape;
@@ -93,6 +99,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     op.fail(std::string("input is ") + name(x.dtype()) + ", weight " + name(weight.dtype()) +
             "; they must be the same floating type");
   }
+  checkProduct(op.name(), x);
   sameDevice(op.name(), {&x, &weight, &bias});
   Shape shape = x.shape();
   shape[shape.rank() - 1] = weight.size(0);

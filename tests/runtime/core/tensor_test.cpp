@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/random.h"
 
@@ -132,6 +133,14 @@ TEST(Tensor, MisuseNamesTheOperatorAndTheShapes) {
   EXPECT_THAT([] { (void)zeros({2}).item(); }, ThrowsMessage<Error>(HasSubstr("item: the tensor [2]")));
 }
 
+TEST(Tensor, ProductsOfF16AreRefusedAtTheCall) {
+  const Tensor x = ones({2, 2}, {DType::F16});
+  EXPECT_THAT([&] { (void)matmul(x, x); }, ThrowsMessage<Error>(HasSubstr("matmul: f16 products are not supported")));
+  EXPECT_THAT([&] { (void)linear(x, x); }, ThrowsMessage<Error>(HasSubstr("linear: f16 products are not supported")));
+  const Tensor picture = ones({1, 1, 2, 2}, {DType::F16});
+  EXPECT_THAT([&] { (void)conv2d(picture, picture); }, ThrowsMessage<Error>(HasSubstr("conv2d: f16 convolutions")));
+}
+
 TEST(Tensor, EveryUseOfAnUndefinedOneThrows) {
   const Tensor none = ones({2}).setRequiresGrad().grad();
   Tensor changed;
@@ -196,6 +205,22 @@ TEST(Tensor, RandomNumbersFollowTheSeedAlone) {
   EXPECT_TRUE(std::equal(first.begin(), first.end(), longer.begin()));
   EXPECT_NEAR(mean(fromVector(longer, {50000})).item(), 0, 0.02);
   EXPECT_NEAR(var(fromVector(longer, {50000})).item(), 1, 0.03);
+}
+
+TEST(Tensor, RandomNumbersStayBelowOneInEveryType) {
+  for (const DType type : {DType::F64, DType::F32, DType::F16, DType::BF16}) {
+    const Tensor x = rand({100000}, {type});
+    EXPECT_LT(max(x).item(), 1) << name(type);
+    EXPECT_EQ(min(x).item() >= 0, true) << name(type);
+    EXPECT_NEAR(mean(x.to(DType::F64)).item(), 0.5, 0.01) << name(type);
+  }
+}
+
+TEST(Tensor, NanIsTheExtremeOfArgmaxToo) {
+  const Tensor x = fromVector<double>({1, NAN, 3, NAN}, {4});
+  EXPECT_EQ(argmax(x, 0).item(), 1);
+  EXPECT_EQ(argmin(x, 0).item(), 1);
+  EXPECT_TRUE(std::isnan(max(x).item()));
 }
 
 TEST(Tensor, ReductionsOfAnyDimensions) {

@@ -104,6 +104,7 @@ inline Tensor operator-(const Tensor& a) {
                          bool keepDims = false);  ///< ties share the gradient
 [[nodiscard]] Tensor min(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);
 [[nodiscard]] Tensor var(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false, bool unbiased = true);
+/// The first of several; NaN counts as the extreme, as it does for max and min.
 [[nodiscard]] Tensor argmax(const Tensor& x, int dim, bool keepDim = false);
 [[nodiscard]] Tensor argmin(const Tensor& x, int dim, bool keepDim = false);
 

@@ -47,11 +47,13 @@ void generate(const View& out, const Make& make) {
 }  // namespace
 
 void kernel::uniform(const View& out, RandomState state, double low, double high) {
+  // As many bits as the type has, or rounding could reach the excluded upper end.
+  const int bits = out.dtype == DType::BF16 ? 8 : out.dtype == DType::F16 ? 11 : 24;
+  const double step = std::ldexp(1.0, -bits);
   const bool narrow = out.dtype != DType::F64;
   generate(out, [&](std::uint64_t i) {
     const auto words = philox(state.seed, state.draws, i);
-    // 24 bits, or rounding to float could reach the excluded upper end.
-    const double u = narrow ? static_cast<double>(words[0] >> 8) * 0x1p-24 : unit(words[0], words[1]);
+    const double u = narrow ? static_cast<double>(words[0] >> (32 - bits)) * step : unit(words[0], words[1]);
     return low + (high - low) * u;
   });
 }

@@ -158,7 +158,8 @@ void kernel::argReduce(bool max, const View& out, const View& x, int dim) {
         for (std::int64_t k = 1; k < x.shape[dim]; ++k) {
           const auto value = static_cast<WideT<T>>(base[k * stride]);
           const auto held = static_cast<WideT<T>>(base[best * stride]);
-          if (max ? value > held : value < held) best = k;
+          if (held != held) break;  // NaN, as for max and min
+          if (value != value || (max ? value > held : value < held)) best = k;
         }
         to[i] = best;
       }
