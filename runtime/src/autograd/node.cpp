@@ -226,7 +226,8 @@ void beginInPlace(const Op& op, const Tensor& target) {
 }
 
 void beginInPlaceOnEach(const Op& op, const Tensor& target) {
-  if (repeatsMemory(target)) op.fail("in place on " + target.shape().toString() + " of which elements share memory");
+  if (!checked(target)->contiguous && repeatsMemory(*target.impl()))
+    op.fail("in place on " + target.shape().toString() + " of which elements share memory");
   beginInPlace(op, target);
 }
 

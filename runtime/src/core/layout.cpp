@@ -35,8 +35,7 @@ bool stridesAreDense(const Shape& shape, const Shape& strides) {
   return true;
 }
 
-bool repeatsMemory(const Tensor& tensor) {
-  const TensorImpl& impl = *checked(tensor);
+bool repeatsMemory(const TensorImpl& impl) {
   if (impl.contiguous || impl.shape.numel() == 0) return false;
   for (int d = 0; d < impl.shape.rank(); ++d) {
     if (impl.shape[d] != 1 && impl.strides[d] == 0) return true;
@@ -44,10 +43,8 @@ bool repeatsMemory(const Tensor& tensor) {
   return false;
 }
 
-bool overlaps(const Tensor& to, const Tensor& from) {
-  const TensorImpl& a = *checked(to);
-  const TensorImpl& b = *checked(from);
-  if (a.storage != b.storage || a.shape.numel() == 0 || b.shape.numel() == 0) return false;
+bool overlapsWithin(const TensorImpl& a, const TensorImpl& b) {
+  if (a.shape.numel() == 0 || b.shape.numel() == 0) return false;
   if (a.offset == b.offset && a.shape == b.shape && (a.strides == b.strides || (a.contiguous && b.contiguous)))
     return false;
   const auto last = [](const TensorImpl& impl) {

@@ -17,9 +17,14 @@ inline bool isDense(const Tensor& tensor) {
 }
 
 /// True when one place in memory is several elements, so that changing each of them in place means nothing.
-bool repeatsMemory(const Tensor& tensor);
+bool repeatsMemory(const TensorImpl& tensor);
 /// True when writing `to`, element by element, may change elements of `from` before they are read.
-bool overlaps(const Tensor& to, const Tensor& from);
+bool overlapsWithin(const TensorImpl& to, const TensorImpl& from);
+inline bool overlaps(const Tensor& to, const Tensor& from) {
+  const TensorImpl* a = to.impl();
+  const TensorImpl* b = from.impl();
+  return a != nullptr && b != nullptr && a->storage == b->storage && overlapsWithin(*a, *b);
+}
 
 /// For four dimensions; sizes of 1 fit every order.
 bool isChannelsLast(const Tensor& tensor);

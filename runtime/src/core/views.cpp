@@ -276,7 +276,7 @@ Tensor& Tensor::fill_(double value) {
   beginInPlace(op, *this);
   op.launch(device(), {sizeBytes(), 0, LACUNA_RT_EXECUTION_FILL},
             [to = viewOf(*this), value] { kernel::fill(to, value); });
-  op.record({this}, {this});
+  if (op.needsGrad()) op.record({this}, {this});
   return *this;
 }
 
