@@ -49,6 +49,16 @@ TEST(Queue, TakesWorkFromSeveralThreads) {
   EXPECT_THAT(sums, testing::ElementsAre(0, 30000, 60000, 90000));
 }
 
+TEST(Queue, EndsAWaitForWhatAnotherThreadEnqueued) {
+  std::atomic<int> done = 0;
+  std::thread other([&] {
+    const Tensor large = ones({1 << 20});
+    for (; done < 100; ++done) (void)(large + large);
+  });
+  while (done < 100) synchronize();
+  other.join();
+}
+
 TEST(Queue, AForkedChildGoesOnByItself) {
   const Tensor x = ones({1000});
   const Tensor y = x + 1.0;
@@ -114,9 +124,11 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
   for (std::thread& thread : busy) thread.join();
 }
 
-TEST(Queue, ForksAsWellWithoutItsThread) {
+TEST(Queue, DoesSoWithoutItsThreadToo) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  EXPECT_EQ(std::system(("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter='Queue.AFork*'").c_str()), 0);
+  EXPECT_EQ(
+      std::system(("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter='Queue.AFork*:Queue.Ends*'").c_str()),
+      0);
 }
 
 TEST(Profile, ListsOperatorsWithMemoryAndCalls) {

@@ -60,6 +60,7 @@ CpuQueue& CpuQueue::make() {
 }
 
 CpuQueue::CpuQueue() : state_(new State) {
+  publishBarrier_ = !registerMembarrier();
   if (syncFromEnvironment()) {
     synchronous_ = true;
     instrument::queueCreated("cpu:0 queue", 0, static_cast<std::uint32_t>(threadCount()));
@@ -69,7 +70,6 @@ CpuQueue::CpuQueue() : state_(new State) {
   void* memory = ::mmap(nullptr, kUnits * kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail("queue", "no memory for the queue of the CPU device");
   ring_ = static_cast<std::byte*>(memory);
-  publishBarrier_ = !registerMembarrier();
   state_->thread = std::thread([this] { this->work(); });
   // A fork must not catch the thread while it sets itself up: the child would find locks that nobody gives back.
   started_.wait(false, std::memory_order_acquire);
@@ -209,6 +209,11 @@ void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), v
   }
   if (execution.name != nullptr) instrument::executionEnd(execution, startNs);
   tail_.store(sequence, std::memory_order_release);
+  // Another thread may wait for what ran here, as for what the queue's thread runs.
+  if (publishBarrier_) [[unlikely]]
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    tail_.notify_all();
 }
 
 void CpuQueue::keepError(const Name& name, const char* text) {
