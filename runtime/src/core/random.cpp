@@ -7,6 +7,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "backend/common/fork.h"
 
 namespace lacuna::rt {
 
@@ -27,6 +28,13 @@ const OpInfo kRandn{"randn", overwriteBackward};
 const OpInfo kRandint{"randint"};
 
 }  // namespace
+
+void lockRandomForFork() {
+  gMutex.lock();
+}
+void unlockRandomAfterFork() {
+  gMutex.unlock();
+}
 
 void manualSeed(std::uint64_t seed) {
   setRandomState({seed, 0});

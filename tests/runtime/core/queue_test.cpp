@@ -103,6 +103,7 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
       for (std::int64_t n = 1; !stop; n = n % 1000 + 1) {
         (void)emptyHost({n}, DType::F32).setName("host");
         (void)(ones({n}) + zeros({n}));
+        (void)randomState();
         (void)zeros({n}, {DType::F32, kMeta});
       }
     });
@@ -114,6 +115,7 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
           well = endsWellInAChild([] {
             (void)zeros({3}, {DType::F32, kMeta}).setName("of the child");
             (void)emptyHost({3}, DType::F32);
+            (void)randomState();
             return sum(ones({7, 11, 13}) + ones({13})).item() == 2002;
           });
         }

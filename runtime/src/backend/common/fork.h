@@ -9,6 +9,8 @@ namespace lacuna::rt {
 
 void lockAllocatorsForFork();
 void unlockAllocatorsAfterFork();
+void lockRandomForFork();
+void unlockRandomAfterFork();
 
 namespace instrument {
 

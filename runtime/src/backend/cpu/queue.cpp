@@ -95,6 +95,7 @@ void CpuQueue::lockForFork() {
   state_->runMutex.lock();
   state_->errorMutex.lock();
   lockAllocatorsForFork();
+  lockRandomForFork();
   instrument::lockProfileTableForFork();
   instrument::lockRecorderForFork();
   instrument::lockNamesForFork();
@@ -104,6 +105,7 @@ void CpuQueue::unlockAfterFork() {
   instrument::unlockNamesAfterFork();
   instrument::unlockRecorderAfterFork();
   instrument::unlockProfileTableAfterFork();
+  unlockRandomAfterFork();
   unlockAllocatorsAfterFork();
   state_->errorMutex.unlock();
   state_->runMutex.unlock();
