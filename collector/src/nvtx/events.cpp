@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvtx/events.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <string>
 
@@ -265,12 +267,20 @@ __attribute__((noinline)) int pushSlow(nvtxDomainHandle_t handle, const nvtxEven
   return attributes != nullptr ? pushRange(Domain::of(handle), {.attributes = attributes}) : NVTX_NO_PUSH_POP_TRACKING;
 }
 
+/// The number of a range that bounds the capture also says that, and whose it is.
+constexpr nvtxRangeId_t kCaptureBit = std::uint64_t{1} << 63;
+constexpr unsigned kPidShift = 40;
+nvtxRangeId_t ownPid() {
+  return static_cast<nvtxRangeId_t>(getpid()) & 0x3fffff;  // the kernel's numbers have no more bits
+}
+
 __attribute__((noinline)) int popSlow(nvtxDomainHandle_t handle) {
   const Domain& domain = Domain::of(handle);
   const unsigned slot = domain.levelSlot();
-  if (threadLevels.level[slot] == 0) return NVTX_NO_PUSH_POP_TRACKING;
-  const unsigned level = --threadLevels.level[slot];
-  if (guest::on()) lacunaDomainRangePop(domain.name());
+  Nesting& nesting = threadLevels.in[slot];
+  if (nesting.level == 0) return NVTX_NO_PUSH_POP_TRACKING;
+  const unsigned level = --nesting.level;
+  if (level >= nesting.recordedFrom || (endUnrecorded(slot, level) && guest::on())) lacunaDomainRangePop(domain.name());
   if (watching) watchPop((level + 1) << 8 | slot);
   return static_cast<int>(level);
 }
@@ -291,6 +301,12 @@ void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs)) {
   watching = true;
 }
 
+void forgetParentsRanges() {
+  forgetOpenRanges();
+  captureAt = 0;
+  stepAt = 0;
+}
+
 bool watchesRanges() {
   return watching;
 }
@@ -302,15 +318,18 @@ int domainPush(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* attribute
   const Domain* domain = Domain::known(handle);
   if (__builtin_expect(domain == nullptr, 0)) return pushSlow(handle, attributes);
   const auto* text = reinterpret_cast<const RegisteredText*>(attributes->message.registered);
-  const unsigned level = threadLevels.level[domain->levelSlot()]++;
+  const unsigned level = threadLevels.in[domain->levelSlot()].level++;
   return put(gate, domain->pushWord(text->text()), level);
 }
 
 int pushRange(Domain& domain, const Described& event) {
   const unsigned slot = domain.levelSlot();
-  const unsigned level = threadLevels.level[slot]++;
+  const unsigned level = threadLevels.in[slot].level++;
   if (__builtin_expect(watching, 0)) watchPush((level + 1) << 8 | slot, event);
-  if (!guest::on()) return static_cast<int>(level);
+  if (!guest::on()) {
+    beginUnrecorded(slot, level);
+    return static_cast<int>(level);
+  }
   if (__builtin_expect(event.attributes != nullptr && !hasPayload(*event.attributes), 1)) {
     lacunaDomainRangePush(domain.name(), siteOf(domain, *event.attributes));
   } else if (event.message != nullptr) {
@@ -326,27 +345,31 @@ int domainPop(nvtxDomainHandle_t handle) {
   if (__builtin_expect(gate == nullptr, 0)) return popSlow(handle);
   const Domain* domain = Domain::known(handle);
   if (__builtin_expect(domain == nullptr, 0)) return popSlow(handle);
-  std::uint16_t& level = threadLevels.level[domain->levelSlot()];
-  if (__builtin_expect(level == 0, 0)) return NVTX_NO_PUSH_POP_TRACKING;
-  return put(gate, domain->popWord(), --level);
+  Nesting& nesting = threadLevels.in[domain->levelSlot()];
+  // Without an open range both are 0.
+  if (__builtin_expect(nesting.level <= nesting.recordedFrom, 0)) return popSlow(handle);
+  return put(gate, domain->popWord(), --nesting.level);
 }
 
 nvtxRangeId_t startRange(Domain& domain, const Described& event) {
   const bool capture = __builtin_expect(captureName != 0, 0) && isCapture(event);
   if (capture) captureChanged(true);
-  if (!guest::on()) return 0;
-  Resolved resolved;
-  resolve(domain, event, resolved);
-  const auto id = lacunaRangeStart(&resolved.event);
-  // The top bit tells endRange that this range bounds the capture.
-  return capture ? id | std::uint64_t{1} << 63 : id;
+  nvtxRangeId_t id = 0;
+  if (guest::on()) {
+    Resolved resolved;
+    resolve(domain, event, resolved);
+    id = lacunaRangeStart(&resolved.event);
+  }
+  return capture ? kCaptureBit | ownPid() << kPidShift | id : id;
 }
 
 void endRange(nvtxRangeId_t id) {
-  const bool capture = captureName != 0 && (id >> 63) != 0;
-  id &= ~(std::uint64_t{1} << 63);
-  if (id != 0 && guest::on()) lacunaRangeEnd(id);
-  if (capture) captureChanged(false);
+  const bool capture = captureName != 0 && (id & kCaptureBit) != 0;
+  const std::uint64_t range = capture ? id & ((std::uint64_t{1} << kPidShift) - 1) : id;
+  // It has a number if its beginning was recorded.
+  if (range != 0) lacunaRangeEnd(range);
+  // A forked child may end what its parent began.
+  if (capture && (id & ~kCaptureBit) >> kPidShift == ownPid()) captureChanged(false);
 }
 
 void mark(Domain& domain, const Described& event) {

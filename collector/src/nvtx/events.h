@@ -35,6 +35,8 @@ void captureOnly(const char* name, void (*onCapture)(bool open));
 /// Times pushed ranges of that name, outermost on each thread; with null those named "step", "train_step" or
 /// "ProfilerStep#…", as the tensor runtime and PyTorch call their steps.
 void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs));
+/// In a forked child: its parent ends what was open when it was forked.
+void forgetParentsRanges();
 /// One of the two was asked for.
 bool watchesRanges();
 

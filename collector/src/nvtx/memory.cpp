@@ -28,8 +28,9 @@ LacunaName nameOf(std::uint32_t type, const nvtxMessageValue_t& message) {
   return 0;
 }
 
-void put(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes, LacunaName name) {
-  if (!guest::on()) return;
+/// Returns whether it is recorded: while recording is on or, with `always`, in any case.
+bool put(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes, LacunaName name, bool always = false) {
+  if (!always && !guest::on()) return false;
   prof::Allocation row;
   row.timeNs = nowNs();
   row.thread = prof::ThreadId(threadId());
@@ -38,31 +39,48 @@ void put(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes, 
   row.bytes = bytes;
   row.tensor = prof::StringId(name);
   prof::record(row);
+  return true;
 }
 
-/// The regions in use, with their heaps: what a heap's reset or end takes with it. Guarded by the registry's lock.
-std::map<std::uint64_t, std::uint64_t>& heapOfRegion() {
-  static auto* regions = new std::map<std::uint64_t, std::uint64_t>;
-  return *regions;
+/// Memory that is in use. Its end is recorded if its beginning was, also when the recording has been switched off
+/// meanwhile: else the memory would stay in use.
+struct InUse {
+  std::uint64_t heap = 0;  ///< of a region: its reset or end takes the region with it
+  bool recorded = false;
+};
+/// By address. Guarded by the registry's lock.
+using Known = std::map<std::uint64_t, InUse>;
+Known& regions() {
+  static auto* all = new Known;
+  return *all;
+}
+Known& heaps() {
+  static auto* all = new Known;
+  return *all;
 }
 
-void enterRegion(std::uint64_t address, std::uint64_t heap) {
+void enter(Known& known, std::uint64_t address, const InUse& entry) {
   const RegistryLock lock;
-  heapOfRegion()[address] = heap;
+  known[address] = entry;
 }
-void leaveRegion(std::uint64_t address) {
+/// What was known of it.
+InUse leave(Known& known, std::uint64_t address) {
   const RegistryLock lock;
-  heapOfRegion().erase(address);
+  const auto at = known.find(address);
+  if (at == known.end()) return {};
+  const InUse entry = at->second;
+  known.erase(at);
+  return entry;
 }
 void freeRegionsOf(std::uint64_t heap) {
   const RegistryLock lock;
-  for (auto at = heapOfRegion().begin(); at != heapOfRegion().end();) {
-    if (at->second != heap) {
+  for (auto at = regions().begin(); at != regions().end();) {
+    if (at->second.heap != heap) {
       ++at;
       continue;
     }
-    put(prof::MemoryAction::Free, at->first, 0, 0);
-    at = heapOfRegion().erase(at);
+    put(prof::MemoryAction::Free, at->first, 0, 0, at->second.recorded);
+    at = regions().erase(at);
   }
 }
 
@@ -117,14 +135,16 @@ nvtxMemHeapHandle_t NVTX_API heapRegister(nvtxDomainHandle_t, const nvtxMemHeapD
       !pieceAt(heap->type, heap->typeSpecificDesc, heap->typeSpecificDescSize, 0, whole)) {
     return nullptr;
   }
-  put(prof::MemoryAction::Reserve, whole.address, whole.bytes, nameOf(heap->messageType, heap->message));
+  const bool recorded =
+      put(prof::MemoryAction::Reserve, whole.address, whole.bytes, nameOf(heap->messageType, heap->message));
+  enter(heaps(), whole.address, {0, recorded});
   return reinterpret_cast<nvtxMemHeapHandle_t>(whole.address);
 }
 // Without a heap it would be all of the process's regions.
 void NVTX_API heapUnregister(nvtxDomainHandle_t, nvtxMemHeapHandle_t heap) {
   if (heap == nullptr) return;
   freeRegionsOf(addressOf(heap));
-  put(prof::MemoryAction::Release, addressOf(heap), 0, 0);
+  put(prof::MemoryAction::Release, addressOf(heap), 0, 0, leave(heaps(), addressOf(heap)).recorded);
 }
 void NVTX_API heapReset(nvtxDomainHandle_t, nvtxMemHeapHandle_t heap) {
   if (heap != nullptr) freeRegionsOf(addressOf(heap));
@@ -139,8 +159,8 @@ void NVTX_API regionsRegister(nvtxDomainHandle_t domain, const nvtxMemRegionsReg
     if (array) {
       tellArray(domain, "register", piece);
     } else {
-      put(prof::MemoryAction::Allocate, piece.address, piece.bytes, 0);
-      enterRegion(piece.address, addressOf(batch->heap));
+      const bool recorded = put(prof::MemoryAction::Allocate, piece.address, piece.bytes, 0);
+      enter(regions(), piece.address, {addressOf(batch->heap), recorded});
     }
     if (batch->regionHandleElementsOut == nullptr) continue;
     batch->regionHandleElementsOut[i] =
@@ -157,8 +177,10 @@ void NVTX_API regionsResize(nvtxDomainHandle_t domain, const nvtxMemRegionsResiz
       resizeArray(domain, piece);
       continue;
     }
-    put(prof::MemoryAction::Free, piece.address, 0, 0);
-    put(prof::MemoryAction::Allocate, piece.address, piece.bytes, 0);
+    InUse region = leave(regions(), piece.address);
+    put(prof::MemoryAction::Free, piece.address, 0, 0, region.recorded);
+    region.recorded = put(prof::MemoryAction::Allocate, piece.address, piece.bytes, 0);
+    enter(regions(), piece.address, region);
   }
 }
 
@@ -168,8 +190,8 @@ void NVTX_API regionsUnregister(nvtxDomainHandle_t domain, const nvtxMemRegionsU
     nvtxMemRegionRef_t region;
     std::memcpy(&region, reinterpret_cast<const char*>(batch->refElements) + i * batch->refElementSize, sizeof region);
     if (leaveArray(domain, region.pointer)) continue;
-    put(prof::MemoryAction::Free, addressOf(region.pointer), 0, 0);
-    leaveRegion(addressOf(region.pointer));
+    const InUse known = leave(regions(), addressOf(region.pointer));
+    put(prof::MemoryAction::Free, addressOf(region.pointer), 0, 0, known.recorded);
   }
 }
 

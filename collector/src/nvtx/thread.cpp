@@ -5,7 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "lacuna/prof/trace.h"
 
@@ -40,9 +42,54 @@ class Recorder final : public prof::NvtxRowSink {
   const Payloads* payloads_;
 };
 
+/// Runs of ranges that were not recorded, below the topmost one: there are as many as the recording was switched on
+/// and off while ranges were open.
+struct Run {
+  unsigned slot;
+  std::uint16_t from, to;
+};
+thread_local std::vector<Run> lowerRuns;
+
+bool hasRecorded() {
+  const std::uint64_t* gate = lacunaOpenGate_();
+  // A forked child that has recorded nothing finds its parent's thread, and a number of 0.
+  return gate != nullptr && __atomic_load_n(gate, __ATOMIC_RELAXED) != 0 && lacunaThread_.epoch != 0;
+}
+
 }  // namespace
 
 constinit thread_local ThreadLevels threadLevels __attribute__((tls_model("initial-exec")));
+
+void beginUnrecorded(unsigned slot, unsigned level) {
+  Nesting& nesting = threadLevels.in[slot];
+  if (nesting.recordedFrom != level || level == 0) {
+    if (nesting.recordedFrom != 0) lowerRuns.push_back({slot, nesting.runFrom, nesting.recordedFrom});
+    nesting.runFrom = static_cast<std::uint16_t>(level);
+  }
+  nesting.recordedFrom = static_cast<std::uint16_t>(level + 1);
+  if (nesting.early == level && !hasRecorded()) ++nesting.early;
+}
+
+bool endUnrecorded(unsigned slot, unsigned level) {
+  Nesting& nesting = threadLevels.in[slot];
+  nesting.recordedFrom = static_cast<std::uint16_t>(level);
+  if (level == nesting.runFrom) {
+    const auto lower =
+        std::find_if(lowerRuns.rbegin(), lowerRuns.rend(), [&](const Run& run) { return run.slot == slot; });
+    const bool any = lower != lowerRuns.rend();
+    nesting.runFrom = any ? lower->from : 0;
+    nesting.recordedFrom = any ? lower->to : 0;
+    if (any) lowerRuns.erase(std::next(lower).base());
+  }
+  const bool early = level < nesting.early;
+  if (early) nesting.early = static_cast<std::uint16_t>(level);
+  return early;
+}
+
+void forgetOpenRanges() {
+  lowerRuns.clear();
+  for (Nesting& nesting : threadLevels.in) nesting = {nesting.level, nesting.level, 0, nesting.level};
+}
 
 std::uint32_t threadId() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));

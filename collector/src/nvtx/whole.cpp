@@ -67,13 +67,17 @@ std::uint64_t NVTX_API stamp() {
 void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
   if (from->size < sizeof(Whole)) return;
   Domain& domain = Domain::of(handle);
+  const bool on = guest::on();
   if (__builtin_expect(from->endStamp == 0, 0)) {
     // What stays open ends with pops that count levels.
     const int open = 1 + (from->startStamp != 0 ? 1 : 0) - (from->stopStamp != 0 ? 1 : 0);
-    std::uint16_t& level = threadLevels.level[domain.levelSlot()];
-    level = static_cast<std::uint16_t>(level + open);
+    const unsigned slot = domain.levelSlot();
+    for (int i = 0; i < open; ++i) {
+      const unsigned level = threadLevels.in[slot].level++;
+      if (!on) beginUnrecorded(slot, level);
+    }
   }
-  if (!guest::on()) return;
+  if (!on) return;
   prof::SaidWhole said;
   said.beginStamp = from->beginStamp;
   said.startStamp = from->startStamp;
