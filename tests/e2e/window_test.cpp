@@ -73,5 +73,44 @@ TEST_F(WindowTest, RangesAcrossTheEndsOfCaptureWindowsKeepTheirLength) {
   EXPECT_GT(counts.size(), 2u) << "the other thread was there";
 }
 
+/// A command that runs another one as the first process of a PID namespace, or nothing where that is not allowed.
+std::string inNamespace() {
+  for (const std::string command : {"unshare -pf --mount-proc", "unshare -Urpf --mount-proc"}) {
+    if (std::system((command + " true 2>/dev/null").c_str()) == 0) return command;
+  }
+  return {};
+}
+
+TEST_F(WindowTest, AProcessThatNumbersItselfOtherwiseIsRecordedToItsEnd) {
+  const std::string unshare = inNamespace();
+  if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
+  ASSERT_EQ(WEXITSTATUS(record(unshare + " " + program("window_program") + " work")), 0) << said();
+  const Reader reader = trace();
+  EXPECT_EQ(rangesOf(reader), (std::map<std::string, int>{{"work", 100}}));
+  std::uint32_t recorded = 0;
+  const auto processes = *reader.table<prof::Process>();
+  for (std::size_t i = 0; i < processes.osPid.size(); ++i) {
+    EXPECT_NE(processes.osPid[i], 1u) << "its own number";
+    if (std::string(reader.text(processes.name[i])).starts_with("window_program")) ++recorded;
+  }
+  EXPECT_EQ(recorded, 1u) << "seen from outside and from inside it is one";
+  const auto threads = *reader.table<prof::Thread>();
+  for (std::size_t i = 0; i < threads.osTid.size(); ++i) EXPECT_NE(threads.osTid[i], 1u);
+}
+
+TEST_F(WindowTest, AFlightRecorderKeepsAProcessThatNumbersItselfOtherwise) {
+  const std::string unshare = inNamespace();
+  if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
+  // Beside it others come and go until the ring forgets the first that ended.
+  EXPECT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M --dump-on crash -- sh -c '" + unshare + " " +
+                               program("window_program") + " work done & " + program("ending_program") +
+                               " children; sleep 0.5; touch done; wait $!; exit 1'")),
+            1);
+  const std::string lines = textOf("spans.txt");
+  const auto counts = rangesOf(trace("out.dump-1.lcn"));
+  ASSERT_EQ(counts.count("work"), 1u);
+  EXPECT_EQ(counts.at("work"), std::count(lines.begin(), lines.end(), '\n'));
+}
+
 }  // namespace
 }  // namespace lacuna

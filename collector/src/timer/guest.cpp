@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -280,6 +281,8 @@ Ring* makeRing() {
   auto* ring = static_cast<Ring*>(at);
   ring->pid = getpid();
   ring->parent = getppid();
+  struct stat space {};
+  if (stat("/proc/self/ns/pid", &space) == 0) ring->pidNamespace = space.st_ino;
   ring->startNs = startNs;
   prctl(PR_GET_NAME, ring->name);
   return ring;

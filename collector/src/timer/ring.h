@@ -33,10 +33,11 @@ static_assert(sizeof(Sample) == 512);
 /// Many threads write, in signal handlers; the supervisor reads and believes nothing that could hurt. It lies in a
 /// file, so that what was sampled outlives the process.
 struct Ring {
-  static constexpr std::uint32_t kMagic = 0x3153544c;  // LTS1
+  static constexpr std::uint32_t kMagic = 0x3253544c;  // LTS2
   std::atomic<std::uint32_t> magic;                    ///< written last
   std::int32_t pid;
   std::int32_t parent;
+  std::uint64_t pidNamespace;  ///< in which these are numbers, and the threads' ids
   std::int64_t startNs;
   char name[16];
   std::atomic<std::uint64_t> head;       ///< samples ever begun

@@ -59,10 +59,6 @@ const CodePiece* pieceAt(const std::vector<CodePiece>& code, std::uint64_t addre
   return after != code.begin() && address < std::prev(after)->end ? &*std::prev(after) : nullptr;
 }
 
-bool alive(std::uint32_t pid) {
-  return kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
-}
-
 }  // namespace
 
 std::vector<CodePiece> parseMaps(std::string_view text) {
@@ -81,11 +77,27 @@ void Rings::Unmap::operator()(Ring* ring) const {
   munmap(ring, sizeof(Ring));
 }
 
+/// One that cannot be seen runs as far as anybody knows.
+bool Rings::hasEnded(const Source& source) {
+  using Where = prof::FoundProcess::Where;
+  if (source.where != Where::Here) return source.where == Where::Gone;
+  return kill(static_cast<pid_t>(source.pid), 0) != 0 && errno == ESRCH;
+}
+
+std::uint32_t Rings::tidOf(Source& source, std::uint32_t ownTid) {
+  if (source.where != prof::FoundProcess::Where::Here || !prof::isForeign(source.self)) return ownTid;
+  if (ownTid == source.self.pid) return source.pid;
+  std::uint32_t& tid = source.ownTids[ownTid];
+  if (tid == 0) tid = prof::findThread(source.pid, ownTid);
+  if (tid == 0) tid = ownTid;
+  return tid;
+}
+
 void Rings::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   findNew(nowNs, into);
   for (auto& source : sources_) {
     // Seen gone first, so that what is read then is all.
-    const bool gone = !alive(source->pid);
+    const bool gone = hasEnded(*source);
     drain(*source, nowNs, into);
     if (!gone) continue;
     end(*source, nowNs, true, into);
@@ -129,11 +141,18 @@ bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vec
   const Ring& ring = *source->ring;
   // Else it is still being made; the next look sees it.
   if (ring.magic.load(std::memory_order_acquire) != Ring::kMagic) return false;
-  source->pid = static_cast<std::uint32_t>(ring.pid);
-  const auto parent = static_cast<std::uint32_t>(ring.parent);
+  source->self = {static_cast<std::uint32_t>(ring.pid), ring.pidNamespace, 0};
+  source->pid = source->self.pid;
+  auto parent = static_cast<std::uint32_t>(ring.parent);
+  if (prof::isForeign(source->self)) {
+    const prof::FoundProcess found = prof::findProcess(source->self);
+    source->where = found.where;
+    if (found.pid != 0) source->pid = found.pid;
+    parent = found.parent;
+  }
   for (auto& before : sources_) {
     // The same process runs another program now.
-    if (before->pid == source->pid) {
+    if (before->pid == source->pid && before->where == source->where) {
       drain(*before, nowNs, into);
       end(*before, nowNs, false, into);
       before.reset();
@@ -172,7 +191,7 @@ void Rings::tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::
   PerfRecord record;
   record.kind = PerfRecord::Kind::Sample;
   record.pid = source.pid;
-  record.tid = sample.tid;
+  record.tid = tidOf(source, sample.tid);
   const prof::TimeNs startNs = source.ring->startNs;
   record.timeNs = sample.timeNs >= startNs && sample.timeNs - nowNs < kMostAheadNs ? sample.timeNs : nowNs;
   source.lastNs = std::max(source.lastNs, record.timeNs);
@@ -200,7 +219,8 @@ void Rings::tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::
 bool Rings::refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   if (source.mapsReadNs == 0 || nowNs - source.mapsReadNs >= kMapsEveryNs) {
     source.mapsReadNs = nowNs;
-    const std::string maps = proc::read("/proc/" + std::to_string(source.pid) + "/maps");
+    const bool here = source.where == prof::FoundProcess::Where::Here;
+    const std::string maps = here ? proc::read("/proc/" + std::to_string(source.pid) + "/maps") : std::string();
     if (!maps.empty()) {
       learnCode(source, maps, timeNs, into);
       return true;

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lacuna/prof/process.h"
 #include "proc/scan.h"
 #include "sampler/perf_record.h"
 #include "timer/ring.h"
@@ -42,7 +44,10 @@ class Rings {
   struct Source {
     std::filesystem::path path;
     std::unique_ptr<Ring, Unmap> ring;
-    std::uint32_t pid = 0;
+    prof::OwnNumber self;  ///< the process as it numbers itself
+    prof::FoundProcess::Where where = prof::FoundProcess::Where::Here;
+    std::uint32_t pid = 0;                           ///< here, or its own where that cannot be told
+    std::map<std::uint32_t, std::uint32_t> ownTids;  ///< of another namespace: threads here by their own numbers
     std::uint64_t tail = 0;
     std::uint64_t dropped = 0;
     std::uint32_t mapsTurn = 0;
@@ -53,6 +58,8 @@ class Rings {
   };
   void findNew(prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   bool open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
+  static bool hasEnded(const Source& source);
+  static std::uint32_t tidOf(Source& source, std::uint32_t ownTid);
   void drain(Source& source, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<sampler::PerfRecord>& into);
   void tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);

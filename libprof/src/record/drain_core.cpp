@@ -59,6 +59,7 @@ void DrainCore::openRecorder(const fs::path& path) {
     return;
   }
   learnClocks((*file).view().header());
+  if (place_.live) noteWhereItIs((*file).view().header());
   auto reader = std::make_unique<ProcessReader>(std::move(*file), path, book_, batches_);
   if (const auto saved = saved_.find(name); saved != saved_.end()) {
     Loader loader(saved->second);
@@ -68,6 +69,15 @@ void DrainCore::openRecorder(const fs::path& path) {
     ++book_.stats().processes;
   }
   readers_.emplace(name, std::move(reader));
+}
+
+/// Before anybody asks for its number. A process that ends is noticed by its number, too.
+void DrainCore::noteWhereItIs(Header& header) {
+  if (lifeOf(header) != Life::Unseen) return;
+  book_.log(tick_.monotonicNs, LogLevel::Warning,
+            fmt::format("process {} numbers itself in a PID namespace that cannot be seen from here: that number is "
+                        "kept, and the process counts as running to the end of the recording",
+                        header.osPid));
 }
 
 /// The recorder's own ticks tell about the time before this drainer came, or about another boot.
@@ -262,7 +272,7 @@ Result<std::vector<std::uint32_t>> DrainCore::findLiving() {
   std::vector<std::uint32_t> living;
   lookForRecorders();
   for (const auto& [name, reader] : readers_) {
-    if (!reader->closed() && reader->alive()) living.push_back(reader->header().osPid);
+    if (!reader->closed() && reader->life() == Life::Runs) living.push_back(pidOf(reader->header()));
   }
   return living;
 }

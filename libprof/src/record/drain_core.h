@@ -48,6 +48,7 @@ class DrainCore {
   void lookForRecorders();
   void openRecorder(const std::filesystem::path& path);
   void learnClocks(const Header& header);
+  void noteWhereItIs(Header& header);
   bool drainAll(bool last);
   void closeTheDead();
   Status checkpoint();

@@ -81,6 +81,8 @@ void describeProcess(Header& header) {
   header.osPid = static_cast<std::uint32_t>(getpid());
   header.parentPid = static_cast<std::uint32_t>(getppid());
   header.startTicks = processStartTicks();
+  struct stat space {};
+  if (stat("/proc/self/ns/pid", &space) == 0) header.pidNamespace = space.st_ino;
   if (const auto* random = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
     std::memcpy(header.image, random, sizeof header.image);
   }

@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSharedLink = "shm";
@@ -67,6 +67,10 @@ struct Header {
   std::uint32_t unused;
   std::uint32_t maxSegments;
   std::uint32_t flightRecorder;
+  std::uint64_t pidNamespace;  ///< in which osPid and parentPid are numbers, and all thread ids
+  /// Noted by whoever looked for a process of another namespace: their numbers there.
+  std::atomic<std::uint32_t> seenPid;
+  std::atomic<std::uint32_t> seenParent;
 
   std::atomic<std::uint32_t> segmentCount;
   std::atomic<std::uint64_t> freeHead;  ///< tag << 32 | segment, against reuse between load and exchange

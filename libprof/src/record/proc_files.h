@@ -4,9 +4,21 @@
 
 #include <cstdint>
 
+#include "lacuna/prof/process.h"
+#include "record/layout.h"
+
 namespace lacuna::prof::recording {
 
-/// True while the process that started at `startTicks` (0 when unknown) lives; a zombie does not.
-bool processIsAlive(std::uint32_t osPid, std::uint64_t startTicks);
+enum class Life : std::uint8_t { Runs, Ended, Unseen };
+/// Whether the process of a recorder still runs. One of another PID namespace is looked for once, and its number here
+/// noted in the header.
+Life lifeOf(Header& header);
+
+/// The number here of a recorder's process: what was noted, or what it calls itself.
+std::uint32_t pidOf(const Header& header);
+/// Of its parent, 0 when it is not known.
+std::uint32_t parentPidOf(const Header& header);
+/// The number here of a recorder's thread: what it calls itself when that cannot be told.
+std::uint32_t tidOf(const Header& header, std::uint32_t ownTid);
 
 }  // namespace lacuna::prof::recording

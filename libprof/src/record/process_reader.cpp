@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "record/proc_files.h"
 #include "record/saver.h"
 
 namespace lacuna::prof::recording {
@@ -29,10 +28,10 @@ std::string boundedText(const char (&text)[N]) {
 
 ProcessInfo describe(const Header& header) {
   ProcessInfo info;
-  info.key.osPid = header.osPid;
+  info.key.osPid = pidOf(header);
   info.key.startTicks = header.startTicks;
   std::copy(std::begin(header.image), std::end(header.image), info.key.image.begin());
-  info.parentPid = header.parentPid;
+  info.parentPid = parentPidOf(header);
   info.rank = header.rank;
   if (header.tuples[0].valid.load(std::memory_order_acquire) != 0) info.joinedNs = header.tuples[0].monotonicNs;
   info.name = boundedText(header.name);
@@ -85,8 +84,8 @@ ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceB
       threads_(kMaxThreads + 1),
       drained_(maxSegments_ + 1) {}
 
-bool ProcessReader::alive() const {
-  return header().detached.load(std::memory_order_acquire) == 0 && processIsAlive(header().osPid, header().startTicks);
+Life ProcessReader::life() const {
+  return header().detached.load(std::memory_order_acquire) == 0 ? lifeOf(view().header()) : Life::Ended;
 }
 
 bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
@@ -126,7 +125,10 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
 void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
   const TimeNs startNs =
       header().clock == ClockKind::Tsc ? clock.toMonotonic(entry.startStamp) : static_cast<TimeNs>(entry.startStamp);
-  thread.id = book_.enterThread(process_, entry.osTid, startNs);
+  const std::uint32_t osTid = tidOf(header(), entry.osTid);
+  thread.id = book_.enterThread(process_, osTid, startNs);
+  // What rows of the process call it.
+  if (osTid != entry.osTid) book_.alsoCall(thread.id, entry.osTid);
   ThreadInfo& info = book_.threadInfo(thread.id);
   if (info.startNs == 0 || startNs < info.startNs) info.startNs = startNs;
   ProcessInfo& process = book_.processInfo(process_);

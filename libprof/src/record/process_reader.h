@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "record/guest_tables.h"
+#include "record/proc_files.h"
 #include "record/range_stacks.h"
 #include "record/row_batches.h"
 #include "record/row_decoder.h"
@@ -52,7 +53,9 @@ class ProcessReader {
   void recycle();
   void cutOff();
 
-  [[nodiscard]] bool alive() const;
+  [[nodiscard]] Life life() const;
+  /// As far as anybody knows.
+  [[nodiscard]] bool alive() const { return life() != Life::Ended; }
   [[nodiscard]] bool wantsRecycling() const;
   [[nodiscard]] bool flightRecorder() const { return header().flightRecorder != 0; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

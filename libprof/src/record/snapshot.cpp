@@ -171,6 +171,8 @@ Status copyRecorder(const fs::path& from, const fs::path& folder) {
   // One that is only being made has nothing yet; one that is damaged cannot be copied.
   if (!file.ok()) return {};
   const View& view = (*file).view();
+  // Who reads the copy looks for nobody.
+  (void)lifeOf(view.header());
   SparseFile to(folder / from.filename(), view.offsets.end);
   if (to.ok()) Copy(view, to).run();
   if (to.ok()) return {};
@@ -265,7 +267,7 @@ void FlightTrimmer::findDead() {
     const Result<MappedFile> file = MappedFile::open(path, true);
     if (!file.ok()) continue;
     const View& view = (*file).view();
-    if (view.header().detached.load() == 0 && processIsAlive(view.header().osPid, view.header().startTicks)) continue;
+    if (view.header().detached.load() == 0 && lifeOf(view.header()) != Life::Ended) continue;
     found.emplace_back(lastStampOf(view), path);
   }
   // A folder of shared memory lists its newest file first.

@@ -76,6 +76,10 @@ class TraceBook {
   /// The thread that a recorder reports for the first time. Two recorders of one process mean the same thread.
   ThreadId enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs);
   void leaveThread(ThreadId id);
+  /// Its process has another number for it, too.
+  void alsoCall(ThreadId id, std::uint32_t ownTid) {
+    threadByTid_.try_emplace({threadInfo(id).process.value, ownTid}, id);
+  }
   /// The latest thread of that number.
   ThreadId threadOf(ProcessId process, std::uint32_t osTid);
   ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value - 1]; }

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/prof/process.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace lacuna::prof {
+namespace {
+
+using Where = FoundProcess::Where;
+
+/// A process that waits in a PID namespace of its own, where it is number 1.
+class NamespacedChild {
+ public:
+  NamespacedChild() {
+    outer_ = fork();
+    if (outer_ == 0) {
+      if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(1);
+      const pid_t inner = fork();
+      if (inner == 0) pause();
+      (void)!write(pipe_[1], &inner, sizeof inner);
+      waitpid(inner, nullptr, 0);
+      _exit(0);
+    }
+    close(pipe_[1]);
+    if (read(pipe_[0], &pid_, sizeof pid_) != sizeof pid_) pid_ = 0;
+    struct stat status {};
+    const std::string at = "/proc/" + std::to_string(pid_) + "/ns/pid";
+    if (pid_ > 0 && stat(at.c_str(), &status) == 0) number_ = {1, status.st_ino, 0};
+  }
+  ~NamespacedChild() {
+    end();
+    close(pipe_[0]);
+  }
+  void end() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    if (outer_ > 0) waitpid(outer_, nullptr, 0);
+    pid_ = outer_ = 0;
+  }
+  [[nodiscard]] bool runs() const { return number_.pidNamespace != 0; }
+  [[nodiscard]] OwnNumber number() const { return number_; }
+  [[nodiscard]] std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
+  [[nodiscard]] std::uint32_t parent() const { return static_cast<std::uint32_t>(outer_); }
+
+ private:
+  int pipe_[2] = {-1, -1};
+  [[maybe_unused]] const int made_ = pipe(pipe_);
+  pid_t outer_ = 0;
+  pid_t pid_ = 0;
+  OwnNumber number_;
+};
+
+TEST(FindProcess, OneOfAnotherNamespaceHasItsNumberHere) {
+  const NamespacedChild child;
+  if (!child.runs()) GTEST_SKIP() << "PID namespaces are not allowed here";
+  EXPECT_TRUE(isForeign(child.number()));
+  const FoundProcess found = findProcess(child.number());
+  EXPECT_EQ(found.where, Where::Here);
+  EXPECT_EQ(found.pid, child.pid());
+  EXPECT_EQ(found.parent, child.parent());
+  EXPECT_EQ(findThread(found.pid, 1), child.pid());
+  EXPECT_EQ(findThread(found.pid, 4711), 0u);
+}
+
+TEST(FindProcess, OneThatBeganAtAnotherTimeIsAnother) {
+  const NamespacedChild child;
+  if (!child.runs()) GTEST_SKIP() << "PID namespaces are not allowed here";
+  OwnNumber number = child.number();
+  number.startTicks = 1;
+  EXPECT_EQ(findProcess(number).where, Where::Gone);
+}
+
+TEST(FindProcess, OneThatWasSeenAndIsNotAnyMoreHasEnded) {
+  NamespacedChild child;
+  if (!child.runs()) GTEST_SKIP() << "PID namespaces are not allowed here";
+  ASSERT_EQ(findProcess(child.number()).where, Where::Here);
+  child.end();
+  EXPECT_EQ(findProcess(child.number()).where, Where::Gone);
+}
+
+TEST(FindProcess, OfANamespaceThatNobodySawNothingIsKnown) {
+  EXPECT_EQ(findProcess({1, 1, 0}).where, Where::Unseen);
+}
+
+TEST(FindProcess, OursKeepTheirNumber) {
+  const auto self = static_cast<std::uint32_t>(getpid());
+  const OwnNumber number{self, ownPidNamespace(), 0};
+  EXPECT_FALSE(isForeign(number));
+  EXPECT_FALSE(isForeign({self, 0, 0})) << "it does not know its namespace";
+  const FoundProcess found = findProcess(number);
+  EXPECT_EQ(found.where, Where::Here);
+  EXPECT_EQ(found.pid, self);
+  EXPECT_EQ(found.parent, static_cast<std::uint32_t>(getppid()));
+  EXPECT_EQ(findProcess({self, 0, 1}).where, Where::Gone) << "one that began just after the machine did";
+}
+
+}  // namespace
+}  // namespace lacuna::prof
