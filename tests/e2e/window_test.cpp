@@ -73,6 +73,22 @@ TEST_F(WindowTest, RangesAcrossTheEndsOfCaptureWindowsKeepTheirLength) {
   EXPECT_GT(counts.size(), 2u) << "the other thread was there";
 }
 
+TEST_F(WindowTest, AForkedChildDoesNotCloseItsParentsCapture) {
+  ASSERT_EQ(window("--capture-range CAP", "fork-capture"), 0) << said();
+  const auto counts = rangesOf(trace());
+  EXPECT_EQ(counts.count("outside"), 0u);
+  ASSERT_EQ(counts.count("inside"), 1u);
+  EXPECT_EQ(counts.at("inside"), 5);
+}
+
+TEST_F(WindowTest, AProcessThatDiesInsideItsCaptureLeavesTheRecordingOff) {
+  ASSERT_EQ(window("--capture-range CAP", "kill-capture"), 0) << said();
+  const auto counts = rangesOf(trace());
+  EXPECT_EQ(counts.count("outside"), 0u);
+  ASSERT_EQ(counts.count("inside"), 1u);
+  EXPECT_EQ(counts.at("inside"), 2);
+}
+
 /// A command that runs another one as the first process of a PID namespace, or nothing where that is not allowed.
 std::string inNamespace() {
   for (const std::string command : {"unshare -pf --mount-proc", "unshare -Urpf --mount-proc"}) {

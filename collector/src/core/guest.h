@@ -25,16 +25,24 @@ struct StepNote {
   std::int32_t thread = 0;
 };
 
-/// A page that supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
+/// The capture ranges that one process has open. A process takes a slot with its first; the supervisor gives the slots
+/// of processes that have ended back, with what those had open.
+struct CaptureSlot {
+  /// Its number as it knows it << 32 | the inode of its PID namespace; 0 when the slot is free.
+  std::atomic<std::uint64_t> owner{0};
+  std::atomic<std::uint32_t> open{0};
+};
+
+/// What supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
 /// in it that could hurt.
 struct Control {
-  static constexpr std::uint32_t kMagic = 0x4c435432;  // LCT2
+  static constexpr std::uint32_t kMagic = 0x4c435433;  // LCT3
   std::uint32_t magic = kMagic;
   /// Process id of the supervisor.
   std::int32_t supervisor = 0;
   /// 1: record. Guests look at it with every event.
   std::atomic<std::uint32_t> enabled{1};
-  /// Capture ranges that are open somewhere in the process tree.
+  /// Open capture ranges of processes that found no slot free.
   std::atomic<std::uint32_t> captures{0};
   /// Rises with every wish for a dump of the flight recorder.
   std::atomic<std::uint32_t> dumpsWanted{0};
@@ -44,8 +52,25 @@ struct Control {
   static constexpr std::size_t kSteps = 128;
   std::atomic<std::uint64_t> stepCount{0};
   StepNote steps[kSteps];
+  CaptureSlot captureSlots[128];
+
+  /// Some process has a capture range open.
+  [[nodiscard]] bool capturing() const {
+    if (captures.load() != 0) return true;
+    for (const CaptureSlot& slot : captureSlots) {
+      if (slot.open.load() != 0) return true;
+    }
+    return false;
+  }
+  /// To be called when one has closed.
+  void stopUnlessCapturing() {
+    if (capturing()) return;
+    enabled.store(0);
+    // One that has opened since may have switched on just before.
+    if (capturing()) enabled.store(1);
+  }
 };
-static_assert(sizeof(Control) <= 4096);
+static_assert(sizeof(Control) <= 8192);
 
 namespace guest {
 
@@ -66,6 +91,8 @@ Control* control();
 const char* captureRange();
 /// The name of steps to tell of, or null.
 const char* stepRange();
+/// Switches the recording on when a capture range opens, and off when the last one of all processes closes.
+void noteCapture(bool open);
 /// Tells the supervisor of a step of this thread.
 void noteStep(std::int64_t durationNs);
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "lacuna/prof/prof.h"
 #include "nvtx/domain.h"
+#include "nvtx/events.h"
 
 namespace lacuna::collector::guest {
 namespace {
@@ -22,6 +24,62 @@ Control* controlPage = nullptr;
 const char* captureName = nullptr;
 const char* stepName = nullptr;
 bool joined = false;
+
+/// Where this process counts its open capture ranges, once it had one; and those that had no room there.
+std::atomic<CaptureSlot*> captureSlot{nullptr};
+std::atomic<std::uint32_t> capturesElsewhere{0};
+
+std::uint64_t slotOwner() {
+  struct stat space {};
+  const bool known = stat("/proc/self/ns/pid", &space) == 0;
+  return static_cast<std::uint64_t>(getpid()) << 32 | (known ? static_cast<std::uint32_t>(space.st_ino) : 0);
+}
+
+/// The slot of this process. Null when it has none, for want of room or without `take`.
+CaptureSlot* ownSlot(bool take) {
+  CaptureSlot* known = captureSlot.load();
+  // A child that was made by a bare system call has its parent's.
+  if (known != nullptr && known->owner.load() >> 32 == static_cast<std::uint64_t>(getpid())) return known;
+  const std::uint64_t owner = slotOwner();
+  const nvtx::RegistryLock lock;  // so that two threads do not take one each
+  CaptureSlot* own = nullptr;
+  for (CaptureSlot& slot : controlPage->captureSlots) {
+    if (slot.owner.load() == owner) own = &slot;
+  }
+  for (CaptureSlot& slot : controlPage->captureSlots) {
+    std::uint64_t free = 0;
+    if (own == nullptr && take && slot.owner.compare_exchange_strong(free, owner)) own = &slot;
+  }
+  if (own != nullptr) captureSlot.store(own);
+  return own;
+}
+
+/// False when there was nothing to take away.
+bool takeOne(std::atomic<std::uint32_t>& count) {
+  std::uint32_t now = count.load();
+  while (now != 0 && !count.compare_exchange_weak(now, now - 1)) {
+  }
+  return now != 0;
+}
+
+bool closeCapture() {
+  if (CaptureSlot* slot = ownSlot(false); slot != nullptr && takeOne(slot->open)) return true;
+  return takeOne(capturesElsewhere) && takeOne(controlPage->captures);
+}
+
+/// The program that this process ran before has no range open any more.
+void forgetEarlierProgram() {
+  CaptureSlot* slot = ownSlot(false);
+  if (slot != nullptr && slot->open.exchange(0) != 0) controlPage->stopUnlessCapturing();
+}
+
+/// What is open belongs to the parent.
+void afterFork() {
+  nvtx::unlockRegistry();
+  nvtx::forgetParentsRanges();
+  captureSlot.store(nullptr);
+  capturesElsewhere.store(0);
+}
 
 const char* nonEmpty(const char* text) {
   return text != nullptr && *text != '\0' ? text : nullptr;
@@ -39,13 +97,14 @@ void mapControl() {
   enabled = &controlPage->enabled;
   captureName = nonEmpty(std::getenv(kCaptureVariable));
   stepName = nonEmpty(std::getenv(kStepVariable));
+  if (captureName != nullptr) forgetEarlierProgram();
 }
 
 void joinOnce() {
   // A program with more rights than its caller must not open files that the caller names.
   if (getauxval(AT_SECURE) != 0) return;
   mapControl();
-  pthread_atfork(nvtx::lockRegistry, nvtx::unlockRegistry, nvtx::unlockRegistry);
+  pthread_atfork(nvtx::lockRegistry, nvtx::unlockRegistry, afterFork);
   joined = lacunaAttach(nullptr) == 0 || lacunaIsRecording() != 0;
 }
 
@@ -79,6 +138,21 @@ const char* captureRange() {
 }
 const char* stepRange() {
   return stepName;
+}
+
+void noteCapture(bool open) {
+  if (controlPage == nullptr) return;
+  if (!open) {
+    if (closeCapture()) controlPage->stopUnlessCapturing();
+    return;
+  }
+  if (CaptureSlot* slot = ownSlot(true); slot != nullptr) {
+    slot->open.fetch_add(1);
+  } else {
+    capturesElsewhere.fetch_add(1);
+    controlPage->captures.fetch_add(1);
+  }
+  controlPage->enabled.store(1);
 }
 
 void noteStep(std::int64_t durationNs) {

@@ -16,24 +16,13 @@
 // every library of the process that carries NVTX.
 namespace {
 
-using lacuna::collector::Control;
 namespace guest = lacuna::collector::guest;
 namespace nvtx = lacuna::collector::nvtx;
-
-void onCapture(bool open) {
-  Control* control = guest::control();
-  if (open) {
-    control->captures.fetch_add(1);
-    control->enabled.store(1);
-  } else if (control->captures.fetch_sub(1) == 1) {
-    control->enabled.store(0);
-  }
-}
 
 bool start() {
   if (!guest::join()) return false;
   if (guest::captureRange() != nullptr && guest::control() != nullptr) {
-    nvtx::captureOnly(guest::captureRange(), onCapture);
+    nvtx::captureOnly(guest::captureRange(), guest::noteCapture);
   }
   if (guest::stepRange() != nullptr && guest::control() != nullptr) {
     const bool any = std::strcmp(guest::stepRange(), lacuna::collector::kAnyStep) == 0;

@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "sampler/choice.h"
 #include "sampler/watcher.h"
+#include "supervise/capture_watch.h"
 #include "supervise/child.h"
 #include "supervise/control_file.h"
 #include "supervise/environment.h"
@@ -137,6 +138,7 @@ class Supervisor {
       return control.error();
     }
     control_ = std::make_unique<ControlFile>(std::move(*control));
+    if (!options_.captureRange.empty()) captures_ = std::make_unique<CaptureWatch>(*control_->operator->());
     const bool waits = options_.delayNs > 0 || !options_.captureRange.empty();
     (*control_)->enabled.store(waits ? 0 : 1);
     if (how.flightRecorder) {
@@ -220,7 +222,7 @@ class Supervisor {
   }
 
   void supervise() {
-    const bool timed = flight_ != nullptr || options_.delayNs > 0 || options_.durationNs > 0;
+    const bool timed = flight_ != nullptr || captures_ != nullptr || options_.delayNs > 0 || options_.durationNs > 0;
     bool over = false;
     while (!over) {
       pollfd wake{signals_.fd(), POLLIN, 0};
@@ -240,6 +242,7 @@ class Supervisor {
   void ended(pid_t pid, Exit exit) {
     if (drainer_) drainer_->setExitCode(static_cast<std::uint32_t>(pid), exit.shellCode());
     if (flight_) flight_->setExitCode(pid, exit.shellCode());
+    if (captures_) captures_->ended(pid);
     if (pid != child_) return;
     running_ = false;
     report_.exitCode = exit.code;
@@ -271,6 +274,7 @@ class Supervisor {
       dump("lacuna trigger --dump");
     }
     if (flight_) flight_->tend(control);
+    if (captures_) captures_->look();
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
       flight_ ? live_.show(elapsed, flight_->dumpCount(), stateWord(control))
@@ -342,6 +346,7 @@ class Supervisor {
   fs::path recording_;
   fs::path rawCapture_;
   std::unique_ptr<ControlFile> control_;
+  std::unique_ptr<CaptureWatch> captures_;  ///< with --capture-range only
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
   sampler::Choice sampler_;
