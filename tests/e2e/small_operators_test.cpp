@@ -72,5 +72,14 @@ TEST_F(RunTest, ExecutionsOfSmallOperatorsLieWithinTheirRanges) {
   EXPECT_GE(within, 900u);
 }
 
+// What a program says of its devices and queues when it begins, kernels refer to by number.
+TEST_F(RunTest, ACaptureRangeKnowsTheDevicesThatWereDescribedBefore) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range step -- " + program("small_operators"))), 0) << said();
+  const prof::Reader reader = trace();
+  EXPECT_GT(reader.rows<Kernel>(), 0u);
+  EXPECT_EQ(reader.rows<prof::Device>(), 1u);
+  EXPECT_EQ(reader.rows<prof::Queue>(), 1u);
+}
+
 }  // namespace
 }  // namespace lacuna

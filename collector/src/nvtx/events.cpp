@@ -183,6 +183,14 @@ bool markSaid(const Domain& domain, const Described& event) {
   return true;
 }
 
+/// A mark that describes what others refer to by number, before or after recording was switched on.
+bool marksDescription(const Domain& domain, const Described& event) {
+  using Kind = prof::NvtxPlan::Kind;
+  const nvtxPayloadData_t* payload = nullptr;
+  const Schema* schema = plannedOf(domain, event, payload);
+  return schema != nullptr && (schema->plan.kind() == Kind::Queue || schema->plan.kind() == Kind::Knob);
+}
+
 __attribute__((noinline)) void pushResolved(Domain& domain, const Described& event) {
   Resolved resolved;
   resolve(domain, event, resolved);
@@ -373,7 +381,8 @@ void endRange(nvtxRangeId_t id) {
 }
 
 void mark(Domain& domain, const Described& event) {
-  if (!guest::on() || markSaid(domain, event)) return;
+  if (!guest::on() && !marksDescription(domain, event)) return;
+  if (markSaid(domain, event)) return;
   Resolved resolved;
   resolve(domain, event, resolved);
   if (const auto* plan = resolved.payloads.plan; plan != nullptr) {
