@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtSemanticsCounters.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -91,6 +93,28 @@ static int stops(void) {
   trigger("start");
   push("after");
   pop();
+  return 0;
+}
+
+/* A counter of what is added, with one while recording is off. */
+static int counter(void) {
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("window");
+  nvtxSemanticsCounter_t delta = {0};
+  delta.header.structSize = sizeof delta;
+  delta.header.semanticId = NVTX_SEMANTIC_ID_COUNTERS_V1;
+  delta.header.version = NVTX_COUNTER_SEMANTIC_VERSION;
+  delta.flags = NVTX_COUNTER_FLAG_VALUETYPE_DELTA;
+  nvtxCounterAttr_t attributes = {0};
+  attributes.structSize = sizeof attributes;
+  attributes.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
+  attributes.name = "added";
+  attributes.semantics = &delta.header;
+  const uint64_t id = nvtxCounterRegister(domain, &attributes);
+  nvtxCounterSampleInt64(domain, id, 1);
+  trigger("stop");
+  nvtxCounterSampleInt64(domain, id, 2);
+  trigger("start");
+  nvtxCounterSampleInt64(domain, id, 4);
   return 0;
 }
 
@@ -195,6 +219,7 @@ int main(int argc, char** argv) {
   if (spans == NULL) return 2;
   setvbuf(spans, NULL, _IOLBF, 0);
   if (strcmp(mode, "stops") == 0) return stops();
+  if (strcmp(mode, "counter") == 0) return counter();
   if (strcmp(mode, "captures") == 0) return captures();
   if (strcmp(mode, "fork-capture") == 0) return forkCapture();
   if (strcmp(mode, "kill-capture") == 0) return killCapture();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <vector>
 
 #include "e2e/run_fixture.h"
 
@@ -61,6 +62,13 @@ TEST_F(WindowTest, ARangeAcrossAStopEndsWhenItEnded) {
                                                           {"last-in-base", 1},
                                                           {"anywhere", 1},
                                                           {"after", 1}}));
+}
+
+TEST_F(WindowTest, ACounterOfDifferencesKeepsItsSumAcrossAStop) {
+  ASSERT_EQ(window("--trace nvtx", "counter"), 0) << said();
+  const Reader reader = trace();
+  const auto values = *reader.column<&prof::CounterSample::value>();
+  EXPECT_EQ(std::vector<double>(values.begin(), values.end()), (std::vector<double>{1, 7}));
 }
 
 TEST_F(WindowTest, RangesAcrossTheEndsOfCaptureWindowsKeepTheirLength) {

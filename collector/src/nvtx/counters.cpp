@@ -104,6 +104,7 @@ std::uint64_t NVTX_API counterRegister(nvtxDomainHandle_t handle, const nvtxCoun
   return counter->id;
 }
 
+/// What the series counts now. To be asked for every sample: those that are not recorded add up, too.
 double settle(Series& series, double value) {
   value *= series.scale;
   if (!series.delta) return value;
@@ -111,6 +112,12 @@ double settle(Series& series, double value) {
   while (!series.sum.compare_exchange_weak(sum, sum + value, std::memory_order_relaxed)) {
   }
   return sum + value;
+}
+
+void put(Series& series, double value, bool on) {
+  if (!on && !series.delta) return;
+  const double settled = settle(series, value);
+  if (on) lacunaCounter(series.track, settled);
 }
 
 double valueAt(const Series& series, const unsigned char* at) {
@@ -135,11 +142,9 @@ double valueAt(const Series& series, const unsigned char* at) {
 }
 
 void sampleOne(nvtxDomainHandle_t domain, std::uint64_t id, double value) {
-  if (!guest::on()) return;
   const auto* counter = find(Domain::of(domain), id);
   if (counter == nullptr || counter->series.empty()) return;
-  auto& series = *counter->series.front();
-  lacunaCounter(series.track, settle(series, value));
+  put(*counter->series.front(), value, guest::on());
 }
 
 void NVTX_API sampleInt64(nvtxDomainHandle_t domain, std::uint64_t id, std::int64_t value) {
@@ -150,13 +155,13 @@ void NVTX_API sampleFloat64(nvtxDomainHandle_t domain, std::uint64_t id, double 
 }
 
 void NVTX_API sample(nvtxDomainHandle_t domain, std::uint64_t id, const void* values, std::size_t size) {
-  if (!guest::on() || values == nullptr) return;
+  if (values == nullptr) return;
   const auto* counter = find(Domain::of(domain), id);
   if (counter == nullptr) return;
+  const bool on = guest::on();
   for (auto* series : counter->series) {
     if (series->offset + sizeOfType(series->type) > size) continue;
-    lacunaCounter(series->track,
-                  settle(*series, valueAt(*series, static_cast<const unsigned char*>(values) + series->offset)));
+    put(*series, valueAt(*series, static_cast<const unsigned char*>(values) + series->offset), on);
   }
 }
 
@@ -186,7 +191,7 @@ bool stampOf(const nvtxCounterBatch_t& batch, std::size_t index, std::size_t cou
 
 /// A batch without times, or with those of a clock that nobody described, is stamped on arrival.
 void NVTX_API batchSubmit(nvtxDomainHandle_t handle, const nvtxCounterBatch_t* batch) {
-  if (!guest::on() || batch == nullptr || batch->counters == nullptr) return;
+  if (batch == nullptr || batch->counters == nullptr) return;
   const auto* counter = find(Domain::of(handle), batch->counterId);
   if (counter == nullptr || counter->size == 0) return;
   const std::size_t count = batch->countersSize / counter->size;
@@ -194,7 +199,7 @@ void NVTX_API batchSubmit(nvtxDomainHandle_t handle, const nvtxCounterBatch_t* b
     const auto* at = static_cast<const unsigned char*>(batch->counters) + i * counter->size;
     std::int64_t stamp = 0;
     prof::TimeNs timeNs = 0;
-    if (!stampOf(*batch, i, count, stamp) || !toMonotonic(counter->timeDomain, stamp, timeNs)) {
+    if (!guest::on() || !stampOf(*batch, i, count, stamp) || !toMonotonic(counter->timeDomain, stamp, timeNs)) {
       sample(handle, batch->counterId, at, counter->size);
       continue;
     }
