@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import threading
+import weakref
 
 PARTS = ("operators", "memory", "modules", "loader", "steps")
 PHASE, MODULE = 2, 4  # categories of the schema
@@ -68,14 +69,19 @@ class Voice:
 
 class Steps:
     """One iteration of training, from its first sign (a batch is asked for, a model is called) to the end of the step of
-    the first optimizer that ever stepped. Phases are its load, forward, backward and optimizer parts."""
+    the first optimizer that stepped. When that is gone, or steps no more (a model for each fold), another takes its place.
+    Phases are its load, forward, backward and optimizer parts."""
+
+    PATIENCE = 16  # steps of others in a row that are nothing unusual, as of a critic that is trained more often
 
     def __init__(self, voice):
         self.voice = voice
         self.index = 0
         self.level = None
         self.thread = None
-        self.leader = None  # the id of the optimizer whose step ends a step
+        self.leader = lambda: None  # the optimizer whose step ends a step, as long as the program keeps it
+        self.others = 0  # steps of other optimizers since its last one
+        self.most_others = 0  # between two of its steps
         self.process = os.getpid()
 
     def ours(self):
@@ -90,9 +96,15 @@ class Steps:
         self.thread = threading.get_ident()
 
     def end(self, optimizer):
-        if self.leader is None:
-            self.leader = id(optimizer)
-        if id(optimizer) != self.leader or self.level is None or self.thread != threading.get_ident():
+        if self.leader() is None or self.others >= max(self.PATIENCE, 2 * self.most_others):
+            self.leader = weakref.ref(optimizer)
+            self.others = 0
+        if self.leader() is not optimizer:
+            self.others += 1
+            return
+        self.most_others = max(self.most_others, self.others)
+        self.others = 0
+        if self.level is None or self.thread != threading.get_ident():
             return
         self.voice.close(self.level)
         self.level = None
@@ -136,7 +148,7 @@ def install_optimizer(torch, voice, steps):
     of this thread that encloses it is closed."""
     hooks = sys.modules["torch.optim.optimizer"]
     open_phases = {}
-    attributed = set()
+    attributed = {}  # by id, which goes to another when its owner is gone
 
     def before(optimizer, arguments, named):
         steps.begin()
@@ -148,8 +160,9 @@ def install_optimizer(torch, voice, steps):
         phase = open_phases.pop((id(optimizer), threading.get_ident()), None)
         if phase is not None:
             phase.__exit__()
-        if id(optimizer) not in attributed:
-            attributed.add(id(optimizer))
+        known = attributed.get(id(optimizer))
+        if known is None or known() is not optimizer:
+            attributed[id(optimizer)] = weakref.ref(optimizer)
             attribute_memory(voice, optimizer)
         steps.end(optimizer)
 
@@ -223,8 +236,6 @@ class Modules:
         return found[1] if found is not None and found[0]() is module else type(module).__name__.encode()
 
     def learn(self, root):
-        import weakref
-
         known = self.paths.get(id(root))
         if known is not None and known[0]() is root:
             return

@@ -13,6 +13,53 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LACUNA, CORE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "collector", "python"))
+import lacuna_torch  # noqa: E402
+
+
+class Optimizer:
+    pass
+
+
+class StepsEnd(unittest.TestCase):
+    def setUp(self):
+        self.steps = lacuna_torch.Steps(self)
+        self.closed = 0
+
+    def open_step(self, index, samples):
+        return index
+
+    def close(self, level):
+        self.closed += 1
+
+    def step(self, optimizer):
+        self.steps.begin()
+        self.steps.end(optimizer)
+
+    def test_with_the_first_of_several_optimizers(self):
+        generator, critic = Optimizer(), Optimizer()
+        for _ in range(10):
+            self.step(generator)
+            for _ in range(5):
+                self.step(critic)
+        self.assertEqual(self.closed, 10)
+
+    def test_with_the_next_optimizer_when_the_first_is_gone(self):
+        for _ in range(3):
+            optimizer = Optimizer()
+            for _ in range(10):
+                self.step(optimizer)
+        self.assertEqual(self.closed, 30)
+
+    def test_with_another_one_when_the_first_steps_no_more(self):
+        kept = [Optimizer(), Optimizer()]
+        for optimizer in kept:
+            for _ in range(100):
+                self.step(optimizer)
+        self.assertEqual(self.closed, 200 - lacuna_torch.Steps.PATIENCE)
+
+
 class TorchRun(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -54,6 +101,10 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(self.counts("step"), {"step": 3})
         self.assertEqual(self.counts("phase"), {"load": 7, "forward": 3, "backward": 3, "optimizer": 3})
         self.assertEqual(self.phases_inside_steps(), 12)
+
+    def test_a_model_for_each_fold_has_its_steps(self):
+        self.train(0, "fork", "folds")
+        self.assertEqual(self.counts("step"), {"step": 6})
 
     def test_modules_are_named_by_their_path(self):
         self.train(0, "fork")

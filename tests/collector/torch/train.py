@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate]."""
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds]."""
 
 import sys
 
@@ -29,22 +29,28 @@ class Net(torch.nn.Module):
         return self.first(x)
 
 
-def main(workers, method, validates):
+def train(workers, method):
     net, optimizer = Net(), torch.optim.Optimizer()
     seen = []
-    if validates:
-        with torch.no_grad():
-            for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
-                net(batch)
     for batch in DataLoader(Squares(), batches=3, num_workers=workers, context=method):
         seen += batch
         net(batch).neg().backward()
         torch.allocate(0x1000, -4096)
         optimizer.step()
+    return net, seen
+
+
+def main(workers, method, validates, folds):
+    if validates:
+        with torch.no_grad():
+            for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
+                Net()(batch)
+    for _ in range(folds):
+        net, seen = train(workers, method)
     with torch.no_grad():
         net(None)
     print("saw", sorted(seen))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"])
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1)
