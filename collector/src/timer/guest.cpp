@@ -261,6 +261,9 @@ void writeMaps(Ring& ring) {
 }
 
 Ring* makeRing() {
+  // A file beyond the process's limit is not an error but a signal that ends it.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < sizeof(Ring)) return nullptr;
   const std::int64_t startNs = nowNs();
   char path[sizeof gFolder + 64];
   std::snprintf(path, sizeof path, "%s/%s%d-%lld", gFolder, kFilePrefix, static_cast<int>(getpid()),

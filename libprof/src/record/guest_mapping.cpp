@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -110,6 +111,20 @@ bool reserve(int fd, std::size_t offset, std::size_t bytes) {
   if (blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error;
   return failed == 0;
+}
+
+/// The largest file that the process may write. To go beyond is not an error but a signal that ends it.
+std::uint64_t fileSizeLimit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
+
+/// How many of the wanted segments a file may have.
+std::uint32_t segmentsWithinLimit(std::uint32_t wanted) {
+  const std::uint64_t limit = fileSizeLimit();
+  const std::uint64_t head = Offsets(wanted).segments;  // with links for all of them, some bytes more than it takes
+  const std::uint64_t room = limit > head ? (limit - head) / kSegmentBytes : 0;
+  return room < wanted ? static_cast<std::uint32_t>(room) : wanted;
 }
 
 /// Creates the file under a temporary name with its first `pool` bytes of segments backed. fallocate makes a full file
@@ -219,13 +234,14 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
 
 void reportFailure(const char* directory, int error) {
   char path[1024];
+  char text[128];
+  if (fileSizeLimit() < sizeof text) return;
   const unsigned pid = static_cast<unsigned>(getpid());
   if (std::snprintf(path, sizeof path, "%s/%u.failed", directory, pid) >= static_cast<int>(sizeof path)) return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  char text[128];
-  const int length =
-      std::snprintf(text, sizeof text, "process %u could not record: %s\n", pid, strerrordesc_np(-error));
+  const int length = std::snprintf(text, sizeof text, "process %u could not record: %s%s\n", pid,
+                                   strerrordesc_np(-error), error == -EFBIG ? "; raise ulimit -f" : "");
   if (write(fd, text, static_cast<std::size_t>(length)) < 0) unlink(path);
   close(fd);
 }
@@ -275,8 +291,13 @@ int buildMapping(const char* directory, Mapping& out) {
   settings.maxPoolBytes = roundUp(settings.maxPoolBytes < kMinPool ? kMinPool : settings.maxPoolBytes, kSegmentBytes);
   if (settings.maxPoolBytes > kMaxSegments * kSegmentBytes) settings.maxPoolBytes = kMaxSegments * kSegmentBytes;
   settings.poolBytes = roundUp(settings.poolBytes < kMinPool ? kMinPool : settings.poolBytes, kSegmentBytes);
+  out.maxSegments = segmentsWithinLimit(static_cast<std::uint32_t>(settings.maxPoolBytes / kSegmentBytes));
+  settings.maxPoolBytes = out.maxSegments * kSegmentBytes;
+  if (settings.maxPoolBytes < kMinPool) {
+    reportFailure(directory, -EFBIG);
+    return -EFBIG;
+  }
   if (settings.poolBytes > settings.maxPoolBytes) settings.poolBytes = settings.maxPoolBytes;
-  out.maxSegments = static_cast<std::uint32_t>(settings.maxPoolBytes / kSegmentBytes);
   out.flight = settings.flightRecorder != 0;
   out.tsc = tscIsClock();
   char shared[1024];

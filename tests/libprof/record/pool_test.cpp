@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <fstream>
@@ -250,6 +251,27 @@ TEST_F(FullSharedMemoryTest, FullLaterWhatFindsNoRoomIsCountedAndNothingCrashes)
   if (IsSkipped() || HasFailure()) return;
   EXPECT_GT(stored_, 1000u);
   EXPECT_LT(stored_, kMarks);
+}
+
+TEST_F(PoolTest, AFileSizeLimitIsKeptTo) {
+  begin(64 * recording::kSegmentBytes, false);
+  lacunaDetach();
+  const auto recorded = [&](std::uint64_t limit) {
+    return inChild([&] {
+      const rlimit most{limit, limit};
+      setrlimit(RLIMIT_FSIZE, &most);
+      const int error = lacunaAttach(recordingDir().c_str());
+      if (error != 0) _exit(-error);
+      markNumbers(0, 100'000);
+    });
+  };
+  const std::uint64_t head = recording::Offsets(64).segments;
+  EXPECT_EQ(recorded(head + 8 * recording::kSegmentBytes), 0) << "fewer segments, and no signal";
+  EXPECT_EQ(recorded(head + recording::kSegmentBytes), EFBIG);
+  EXPECT_EQ(recorded(10), EFBIG) << "not even room to say so";
+  finish();
+  EXPECT_GT(stats_.rows, 0u);
+  EXPECT_GT(stats_.dropped, 0u);
 }
 
 TEST_F(PoolTest, JoiningNothingIsAnError) {
