@@ -203,6 +203,22 @@ static int killCapture(void) {
   return 0;
 }
 
+static void* captureAndLeave(void* unused) {
+  (void)unused;
+  nvtxRangePushA("CAP");
+  one("inside");
+  return NULL;
+}
+
+/* A thread ends inside its capture range. */
+static int threadCapture(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, captureAndLeave, NULL);
+  pthread_join(thread, NULL);
+  for (int i = 0; i < 5; ++i) one("outside");
+  return 0;
+}
+
 /* Long enough for a drainer to have looked after it several times; with a file, until that is there. */
 static int work(const char* file) {
   for (int i = 0; file != NULL ? access(file, F_OK) != 0 && i < 12000 : i < 100; ++i) {
@@ -223,6 +239,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "captures") == 0) return captures();
   if (strcmp(mode, "fork-capture") == 0) return forkCapture();
   if (strcmp(mode, "kill-capture") == 0) return killCapture();
+  if (strcmp(mode, "thread-capture") == 0) return threadCapture();
   if (strcmp(mode, "work") == 0) return work(argc > 2 ? argv[2] : NULL);
   return 2;
 }

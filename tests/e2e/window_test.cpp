@@ -97,6 +97,11 @@ TEST_F(WindowTest, AProcessThatDiesInsideItsCaptureLeavesTheRecordingOff) {
   EXPECT_EQ(counts.at("inside"), 2);
 }
 
+TEST_F(WindowTest, AThreadThatEndsInsideItsCaptureLeavesTheRecordingOff) {
+  ASSERT_EQ(window("--capture-range CAP", "thread-capture"), 0) << said();
+  EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"CAP", 1}, {"inside", 1}}));
+}
+
 /// A command that runs another one as the first process of a PID namespace, or nothing where that is not allowed.
 std::string inNamespace() {
   for (const std::string command : {"unshare -pf --mount-proc", "unshare -Urpf --mount-proc"}) {

@@ -226,9 +226,25 @@ thread_local Place captureAt __attribute__((tls_model("initial-exec"))) = 0;
 thread_local Place stepAt __attribute__((tls_model("initial-exec"))) = 0;
 thread_local std::int64_t stepStartNs __attribute__((tls_model("initial-exec"))) = 0;
 
+/// Closes the capture range of a thread that ends inside it.
+struct CaptureEnd {
+  ~CaptureEnd() {
+    if (captureAt == 0) return;
+    captureAt = 0;
+    captureChanged(false);
+  }
+};
+
+void closeWhenThreadEnds() {
+  // The first thread ends as its process does, which may have more to do after that.
+  if (threadId() == static_cast<std::uint32_t>(getpid())) return;
+  thread_local const CaptureEnd atEnd;
+}
+
 __attribute__((noinline)) void watchPush(Place place, const Described& event) {
   if (captureName != 0 && captureAt == 0 && isCapture(event)) {
     captureAt = place;
+    closeWhenThreadEnds();
     captureChanged(true);
   }
   if (stepEnded != nullptr && stepAt == 0 && isStep(event)) {
