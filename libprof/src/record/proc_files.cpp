@@ -103,6 +103,13 @@ bool wasSeen(std::uint64_t pidNamespace, bool now) {
   return seen.contains(pidNamespace);
 }
 
+/// In the machine's first namespace, all others are below ours, unless /proc hides what is not our user's.
+bool seesEveryNamespace() {
+  constexpr std::uint64_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO
+  static const bool sees = ownPidNamespace() == kFirst && !textOf("/proc/1/status").empty();
+  return sees;
+}
+
 FoundProcess findForeign(const OwnNumber& number) {
   FoundProcess found;
   bool namespaceIsHere = false;
@@ -117,7 +124,8 @@ FoundProcess findForeign(const OwnNumber& number) {
     found = {FoundProcess::Where::Here, pid, numbers.parent};
   });
   const bool seen = wasSeen(number.pidNamespace, namespaceIsHere || found.where == FoundProcess::Where::Here);
-  if (found.where != FoundProcess::Where::Here && seen) found.where = FoundProcess::Where::Gone;
+  if (found.where != FoundProcess::Where::Here && (seen || seesEveryNamespace()))
+    found.where = FoundProcess::Where::Gone;
   return found;
 }
 

@@ -19,7 +19,7 @@ struct FoundProcess {
   enum class Where : std::uint8_t {
     Here,   ///< it runs
     Gone,   ///< it has ended
-    Unseen  ///< nothing here tells: its namespace is not below ours, or had ended before anybody looked
+    Unseen  ///< nothing here tells: its namespace is not below ours, or it may be that and had ended before we looked
   };
   Where where = Where::Unseen;
   std::uint32_t pid = 0;     ///< its number here; 0 unless it is here
