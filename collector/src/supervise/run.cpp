@@ -43,7 +43,8 @@ fs::path freeName(const std::string& program) {
   std::error_code error;
   for (int number = 1;; ++number) {
     fs::path name = number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number);
-    if (!fs::exists(name, error) && !fs::exists(name.string() + ".recording", error)) return name;
+    // In this order: a run that ends meanwhile leaves its trace before its recording goes.
+    if (!fs::exists(name.string() + ".recording", error) && !fs::exists(name, error)) return name;
   }
 }
 
@@ -55,7 +56,10 @@ std::string nameOfRun(const std::vector<std::string>& command) {
     if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
     if (command[i][0] == '-') continue;
     std::error_code error;
-    return fs::exists(command[i], error) ? fs::path(command[i]).filename().string() : program;
+    // Of a folder (`python ./app/`, `python .`) its own name.
+    const fs::path script = fs::absolute(command[i], error).lexically_normal();
+    const std::string name = (script.has_filename() ? script : script.parent_path()).filename().string();
+    return !name.empty() && fs::exists(command[i], error) ? name : program;
   }
   return program;
 }
@@ -75,39 +79,73 @@ class Supervisor {
       return status.error();
     }
     supervise();
-    if (auto status = finish(); !status) return status.error();
+    finish();
     return report_;
   }
 
  private:
   prof::Status prepare() {
-    report_.output = options_.output.empty() ? freeName(nameOfRun(options_.command)) : options_.output;
+    if (auto status = prepareRawCapture(); !status) return status;
+    const bool named = !options_.output.empty();
     std::error_code error;
-    report_.output = fs::absolute(report_.output, error);
-    const fs::path folder = report_.output.parent_path();
+    for (;;) {
+      report_.output = fs::absolute(named ? options_.output : freeName(nameOfRun(options_.command)), error);
+      if (auto status = checkOutput(named); !status) return status;
+      const auto status = prof::createRecording(recording_, recordingOptions());
+      made_ = status.ok();
+      // Of runs of one program that are started at the same time (mpirun), each takes a number of its own.
+      const bool taken = fs::exists(report_.output, error) || (!made_ && fs::exists(recording_, error));
+      if (named || !taken) {
+        if (!status) return status;
+        break;
+      }
+      abandon();
+    }
+    return openRecording();
+  }
+
+  /// Nothing is touched that is there.
+  prof::Status checkOutput(bool named) {
+    std::error_code error;
+    fs::path& output = report_.output;
+    // What a link leads to is written, and the link stays.
+    if (fs::is_symlink(output, error)) {
+      const fs::path target = fs::canonical(output, error);
+      if (error)
+        return prof::Error{fmt::format("cannot write {}: it is a link to nothing. Remedy: choose another file with -o.",
+                                       output.string())};
+      output = target;
+    }
+    const fs::path folder = output.parent_path();
     if (!fs::is_directory(folder, error)) {
       return prof::Error{
           fmt::format("cannot write {}: there is no folder {}. Remedy: create it, or choose another "
                       "file with -o.",
-                      report_.output.string(), folder.string())};
+                      output.string(), folder.string())};
     }
-    if (fs::is_directory(report_.output, error)) {
-      return prof::Error{
-          fmt::format("cannot write {}: it is a folder. Remedy: choose a file with -o.", report_.output.string())};
+    // A path that leads through the folder that we are in would end with that.
+    if (const fs::path real = fs::canonical(folder, error); !error) output = real / output.filename();
+    const fs::file_status there = fs::status(output, error);
+    if (fs::exists(there) && !fs::is_regular_file(there)) {
+      return prof::Error{fmt::format("cannot write {}: it is {}. Remedy: choose a file with -o.", output.string(),
+                                     fs::is_directory(there) ? "a folder" : "not a file that can hold a trace")};
     }
     if (access(folder.c_str(), W_OK) != 0) {
       return prof::Error{fmt::format("cannot write into {}: {}. Remedy: choose a file elsewhere with -o.",
                                      folder.string(), std::strerror(errno))};
     }
-    recording_ = report_.output.string() + ".recording";
-    if (fs::exists(recording_, error)) {
+    if (fs::exists(there) && access(output.c_str(), W_OK) != 0) {
+      return prof::Error{fmt::format("cannot write {}: {}. Remedy: choose another file with -o.", output.string(),
+                                     std::strerror(errno))};
+    }
+    recording_ = output.string() + ".recording";
+    if (named && fs::exists(recording_, error)) {
       return prof::Error{
-          fmt::format("{0} is left from a run that did not end well. Remedy: lacuna recover {0}, or "
-                      "delete it.",
+          fmt::format("{0} is there: another run records there now, or one did not end well. Remedy: choose another "
+                      "file with -o; or lacuna recover {0}, or delete it.",
                       recording_.string())};
     }
-    if (auto status = prepareRawCapture(); !status) return status;
-    return openRecording();
+    return {};
   }
 
   prof::Status prepareRawCapture() {
@@ -126,12 +164,15 @@ class Supervisor {
     return {};
   }
 
-  prof::Status openRecording() {
+  prof::RecordingOptions recordingOptions() const {
     prof::RecordingOptions how;
     how.flightRecorder = options_.ringBytes != 0;
     how.maxPoolBytes = how.flightRecorder ? options_.ringBytes : options_.memoryLimit;
     how.poolBytes = std::min<std::uint64_t>(how.poolBytes, how.maxPoolBytes);
-    if (auto status = prof::createRecording(recording_, how); !status) return status;
+    return how;
+  }
+
+  prof::Status openRecording() {
     auto control = ControlFile::create(recording_ / "control");
     if (!control) {
       abandon();
@@ -141,11 +182,12 @@ class Supervisor {
     if (!options_.captureRange.empty()) captures_ = std::make_unique<CaptureWatch>(*control_->operator->());
     const bool waits = options_.delayNs > 0 || !options_.captureRange.empty();
     (*control_)->enabled.store(waits ? 0 : 1);
-    if (how.flightRecorder) {
+    if (options_.ringBytes != 0) {
       flight_ = std::make_unique<FlightRecorder>(recording_, report_.output, options_);
       return {};
     }
-    auto drainer = prof::Drainer::create(recording_, report_.output);
+    // It gets its name once the program runs; until then what has that name stays.
+    auto drainer = prof::Drainer::create(recording_, recording_ / "trace");
     if (!drainer) {
       abandon();
       return drainer.error();
@@ -217,7 +259,12 @@ class Supervisor {
     auto pid = spawn(request);
     if (!pid) return pid.error();
     child_ = *pid;
-    if (drainer_) drainer_->start();
+    if (!drainer_) return {};
+    if (auto status = drainer_->moveTo(report_.output); !status) {
+      kill(child_, SIGKILL);
+      return status;
+    }
+    drainer_->start();
     return {};
   }
 
@@ -293,7 +340,7 @@ class Supervisor {
     if (drainer_) (void)drainer_->flush();
   }
 
-  prof::Status finish() {
+  void finish() {
     report_.wallNs = nowNs() - startNs_;
     if (flight_) return finishFlight();
     if (watcher_) {
@@ -307,10 +354,15 @@ class Supervisor {
     report_.stats = drainer_->stats();
     drainer_.reset();
     control_.reset();
-    return status;
+    if (status) return;
+    std::error_code error;
+    report_.failure = status.error().message;
+    if (!fs::exists(recording_, error)) return;
+    report_.failure +=
+        fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
   }
 
-  prof::Status finishFlight() {
+  void finishFlight() {
     if (options_.dumpOn.crash && report_.exitSignal != 0) {
       flight_->dump(fmt::format("the program was killed by signal {}", report_.exitSignal));
     } else if (options_.dumpOn.crash && report_.exitCode != 0) {
@@ -319,24 +371,24 @@ class Supervisor {
     auto dumps = flight_->finish();
     abandon();
     report_.output.clear();
-    if (!dumps) return dumps.error();
+    if (!dumps) {
+      report_.failure = dumps.error().message;
+      return;
+    }
     report_.dumps = std::move(*dumps);
-    if (report_.dumps.empty()) return {};
+    if (report_.dumps.empty()) return;
     report_.output = report_.dumps.back().file;
     report_.stats = report_.dumps.back().stats;
-    return {};
   }
 
-  /// Leaves nothing behind.
+  /// Leaves nothing behind, and everything else as it is.
   void abandon() {
-    const bool ours = drainer_ != nullptr;
     watcher_.reset();
     drainer_.reset();
     flight_.reset();
     control_.reset();
-    (void)prof::removeRecording(recording_);
-    std::error_code error;
-    if (ours) fs::remove(report_.output, error);
+    if (made_) (void)prof::removeRecording(recording_);
+    made_ = false;
   }
 
   const RunOptions& options_;
@@ -364,6 +416,7 @@ class Supervisor {
 }  // namespace
 
 prof::Result<RunReport> run(const RunOptions& options) {
+  bool made_ = false;  ///< the recording is ours
   return Supervisor(options).run();
 }
 

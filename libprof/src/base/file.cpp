@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 namespace lacuna::prof::base {
@@ -110,6 +111,12 @@ Status OutputFile::append(std::span<const std::byte> head, std::span<const std::
 Status OutputFile::cut(std::uint64_t size) {
   if (::ftruncate(handle_.get(), static_cast<off_t>(size)) != 0) return fileError("shorten", path_, errno);
   size_ = size;
+  return {};
+}
+
+Status OutputFile::moveTo(const std::filesystem::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) return fileError("replace", path, errno);
+  path_ = path;
   return {};
 }
 

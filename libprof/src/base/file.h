@@ -66,6 +66,8 @@ class OutputFile {
   Status append(std::span<const std::byte> head, std::span<const std::byte> body);
   /// Shortens the file.
   Status cut(std::uint64_t size);
+  /// Gives the file another name on its file system, in one step; what has that name is replaced.
+  Status moveTo(const std::filesystem::path& path);
   Status close();
   [[nodiscard]] std::uint64_t size() const { return size_; }
 

@@ -218,6 +218,10 @@ Status Writer::withdrawDerived() {
   return impl_->firstDerived == 0 ? impl_->sink.status() : impl_->sink.cut(std::exchange(impl_->firstDerived, 0));
 }
 
+Status Writer::moveTo(const std::filesystem::path& path) {
+  return impl_->sink.moveTo(path);
+}
+
 Status Writer::flush() {
   impl_->writeAll();
   return impl_->sink.status();

@@ -43,6 +43,68 @@ fs::path makeSharedDirectory(std::uint64_t poolBytes) {
   return mkdtemp(name.data()) != nullptr ? fs::path(name) : fs::path();
 }
 
+/// A folder on its way to be a recording. Of several that want the same one gets it: the one that makes the file of
+/// which the settings will be. Unless it is settled nothing is left of what it made.
+class Claim {
+ public:
+  Claim(const fs::path& directory, bool fresh)
+      : directory_(directory), fresh_(fresh), draft_(directory / (std::string(kSettingsFile) + ".new")) {
+    fd_ = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    error_ = fd_ < 0 && errno != EEXIST ? errno : 0;
+    // Whoever came before has left its settings, or is about to.
+    std::error_code error;
+    ours_ = fd_ >= 0 && std::distance(fs::directory_iterator(directory, error), fs::directory_iterator()) == 1;
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    if (settled_) return;
+    std::error_code error;
+    fs::remove(draft_, error);
+    if (!shared_.empty()) fs::remove(directory_ / kSharedLink, error);
+    if (!shared_.empty()) fs::remove(shared_, error);
+    if (ours_ && fresh_) fs::remove(directory_, error);
+  }
+
+  [[nodiscard]] Status taken() const {
+    if (ours_) return {};
+    if (error_ != 0) return Error{fmt::format("{}: cannot be written: {}", draft_.string(), std::strerror(error_))};
+    return Error{
+        fmt::format("{0}: not empty. If it holds a recording that nobody makes any more, make a trace of it with "
+                    "'lacuna recover {0}' or delete it; or choose another place",
+                    directory_.string())};
+  }
+
+  void linkSharedMemory(std::uint64_t poolBytes) {
+    const fs::path shared = makeSharedDirectory(poolBytes);
+    if (shared.empty()) return;
+    std::error_code error;
+    fs::create_directory_symlink(shared, directory_ / kSharedLink, error);
+    if (!error) shared_ = shared;
+    if (error) fs::remove(shared, error);
+  }
+
+  /// Makes the directory a recording.
+  Status settle(const Settings& settings) {
+    const bool wrote = ::write(fd_, &settings, sizeof settings) == static_cast<ssize_t>(sizeof settings);
+    settled_ = wrote && ::rename(draft_.c_str(), (directory_ / kSettingsFile).c_str()) == 0;
+    if (settled_) return {};
+    return Error{fmt::format("{}: cannot be written: {}", draft_.string(), std::strerror(errno))};
+  }
+
+ private:
+  const fs::path& directory_;
+  const bool fresh_;
+  const fs::path draft_;
+  int fd_ = -1;
+  int error_ = 0;
+  bool ours_ = false;
+  bool settled_ = false;
+  fs::path shared_;
+};
+
 bool isSharedDirectory(const fs::path& target) {
   return target.string().starts_with("/dev/shm/lacuna-");
 }
@@ -123,7 +185,10 @@ Result<std::string> readFile(const fs::path& path) {
 }
 
 Result<DrainLock> DrainLock::take(const fs::path& directory) {
-  const int fd = ::open((directory / kSettingsFile).c_str(), O_RDONLY | O_CLOEXEC);
+  // To be written, for network file systems lock only such files; to be read where somebody else's is looked at.
+  const fs::path settings = directory / kSettingsFile;
+  int fd = ::open(settings.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) fd = ::open(settings.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Error{fmt::format("{}: not a recording: {}", directory.string(), std::strerror(errno))};
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return DrainLock(fd);
   ::close(fd);
@@ -141,25 +206,17 @@ using namespace recording;
 
 Status createRecording(const fs::path& directory, const RecordingOptions& options) {
   std::error_code error;
-  fs::create_directories(directory, error);
+  const bool fresh = fs::create_directories(directory, error);
   if (error) return Error{fmt::format("{}: the directory cannot be made: {}", directory.string(), error.message())};
-  if (!fs::is_empty(directory, error) || error) {
-    return Error{
-        fmt::format("{}: not empty. If it holds a recording, make a trace of it with 'lacuna recover {}' or "
-                    "delete it; or choose another place",
-                    directory.string(), directory.string())};
-  }
+  Claim claim(directory, fresh);
+  if (Status taken = claim.taken(); !taken.ok()) return taken;
   const std::uint64_t pool = std::min(options.poolBytes, options.maxPoolBytes);
-  if (options.sharedMemory) {
-    const fs::path shared = makeSharedDirectory(pool);
-    if (!shared.empty()) fs::create_directory_symlink(shared, directory / kSharedLink, error);
-  }
+  if (options.sharedMemory) claim.linkSharedMemory(pool);
   Settings settings;
   settings.flightRecorder = options.flightRecorder ? 1 : 0;
   settings.poolBytes = pool;
   settings.maxPoolBytes = options.maxPoolBytes;
-  // Last, for it makes the directory a recording.
-  return replaceFile(directory / kSettingsFile, {reinterpret_cast<const char*>(&settings), sizeof settings});
+  return claim.settle(settings);
 }
 
 fs::path segmentFolder(const fs::path& directory) {

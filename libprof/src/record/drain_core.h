@@ -34,6 +34,7 @@ class DrainCore {
   [[nodiscard]] DrainStats stats();
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
   TraceBook& book() { return book_; }
+  [[nodiscard]] const std::filesystem::path& directory() const { return place_.directory; }
 
   /// Takes up where a checkpoint left off. The trace must hold what it held then.
   Status resume(const std::string& checkpoint);

@@ -26,6 +26,11 @@ constexpr auto kLongPause = std::chrono::milliseconds(20);
 /// While nobody records. A program that starts meanwhile has its pool of segments.
 constexpr auto kIdlePause = std::chrono::milliseconds(50);
 
+Status noteOutput(const fs::path& directory, const fs::path& output) {
+  std::error_code error;
+  return recording::replaceFile(recording::outputNotePath(directory), fs::absolute(output, error).string());
+}
+
 }  // namespace
 
 struct Drainer::Impl {
@@ -73,14 +78,17 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
   if (!lock.ok()) return lock.error();
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
-  std::error_code error;
-  const Status noted =
-      recording::replaceFile(recording::outputNotePath(directory), fs::absolute(output, error).string());
-  if (!noted.ok()) return noted.error();
+  if (const Status noted = noteOutput(directory, output); !noted.ok()) return noted.error();
   Drainer drainer;
   drainer.impl_ =
       std::make_unique<Impl>(std::move(*lock), DrainCore::Place{directory, true}, std::move(*writer), options);
   return drainer;
+}
+
+Status Drainer::moveTo(const fs::path& output) {
+  const std::lock_guard guard(impl_->mutex);
+  if (const Status noted = noteOutput(impl_->core.directory(), output); !noted.ok()) return noted;
+  return impl_->core.book().writer().moveTo(output);
 }
 
 Result<bool> Drainer::drain() {

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "libprof/record/recorded.h"
 
@@ -63,6 +66,44 @@ TEST_F(RecordingFolderTest, IsListedWhereAFolderIsYoungerThanTheClock) {
   fs::last_write_time(home_ / "shared", fs::file_time_type::clock::now() + std::chrono::hours(1));
   folder_->noteListing();
   EXPECT_TRUE(folder_->mayHaveChanged());
+}
+
+using CreateRecordingTest = RecordingTest;
+
+TEST_F(CreateRecordingTest, ASecondOneFailsAndLeavesTheFirstIntact) {
+  ASSERT_OK(createRecording(recordingDir()));
+  const fs::path shared = segmentFolder(recordingDir());
+  EXPECT_FALSE(createRecording(recordingDir()).ok());
+  EXPECT_EQ(segmentFolder(recordingDir()), shared);
+  EXPECT_TRUE(fs::is_directory(shared));
+  EXPECT_TRUE(readSettings(recordingDir()).ok());
+}
+
+TEST_F(CreateRecordingTest, OfManyAtOnceOneSucceeds) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> won = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] { won += createRecording(recordingDir()).ok() ? 1 : 0; });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(won, 1) << round;
+    ASSERT_TRUE(fs::is_directory(segmentFolder(recordingDir())));
+    ASSERT_OK(removeRecording(recordingDir()));
+  }
+}
+
+TEST_F(CreateRecordingTest, AFailureLeavesWhatWasThere) {
+  fs::create_directories(recordingDir() / "mine");
+  EXPECT_FALSE(createRecording(recordingDir()).ok());
+  EXPECT_TRUE(fs::is_empty(recordingDir() / "mine"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(recordingDir()), fs::directory_iterator()), 1);
+  fs::remove_all(recordingDir());
+}
+
+TEST_F(CreateRecordingTest, AnEmptyFolderWillDo) {
+  fs::create_directories(recordingDir());
+  ASSERT_OK(createRecording(recordingDir()));
 }
 
 }  // namespace

@@ -31,12 +31,15 @@ struct RunReport {
   int exitCode = 0;                ///< of the program, when no signal killed it
   int exitSignal = 0;              ///< the signal that killed it, or 0
   std::vector<std::string> notes;  ///< what could not be recorded or was noticed, in words for the user
+  bool outOfReach = false;         ///< programs ran as a user who cannot reach the recording; a note says so
+  /// Why there is no whole trace although the program has run, with the remedy; else empty.
+  std::string failure;
 };
 
 /// Runs the program and everything it starts, recording into one trace, and returns when all have ended. The program
 /// has this process's standard files, group and terminal; signals that arrive here are handed on to it. Takes over this
 /// process's signal handling and children meanwhile: for a command, not for a library call among others.
-/// Fails when the program cannot be started or the trace cannot be written; in the latter case the program has run.
+/// Fails when the program cannot be started; what there was before, under the name of the trace, is then as it was.
 prof::Result<RunReport> run(const RunOptions& options);
 
 /// Ends this process the way the program ended: same exit code, or killed by the same signal.

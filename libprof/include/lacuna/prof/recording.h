@@ -38,7 +38,8 @@ struct RecordingOptions {
   bool sharedMemory = true;
 };
 
-/// Makes `directory` (which must not exist, or be empty) a recording that processes can join.
+/// Makes `directory` (which must not exist, or be empty) a recording that processes can join. Of several processes that
+/// make the same one, one succeeds; a failure leaves nothing behind.
 Status createRecording(const std::filesystem::path& directory, const RecordingOptions& options = {});
 /// Deletes a recording, shared memory included. Processes that still record lose what they record from here on.
 Status removeRecording(const std::filesystem::path& directory);
@@ -74,6 +75,10 @@ class Drainer {
   Drainer& operator=(Drainer&&) noexcept;
   /// Stops where it is; without finish() the directory stays for recover().
   ~Drainer();
+
+  /// Gives the trace its name, in one step, and replaces what has it: for a trace that was begun elsewhere on the same
+  /// file system, so that nothing is lost where there is nothing to record. Before the first drain().
+  Status moveTo(const std::filesystem::path& output);
 
   /// Reads everything that was recorded before the call. True when there was anything.
   Result<bool> drain();

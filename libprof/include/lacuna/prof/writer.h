@@ -73,6 +73,8 @@ class Writer {
   std::uint64_t appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections);
   /// Takes back what appendDerived() appended, after a full disk for one; rows may not have been appended since.
   Status withdrawDerived();
+  /// Gives the file another name on its file system, in one step; what has that name is replaced.
+  Status moveTo(const std::filesystem::path& path);
   /// Writes what is buffered as blocks of their own. After success a reader sees every row appended so far.
   Status flush();
   /// Flushes, writes the index and closes the file.
