@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace lacuna::collector {
 namespace {
@@ -25,8 +27,8 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
 }
 
 /// Runs in the child: only async-signal-safe calls.
-[[noreturn]] void becomeProgram(const char* path, char** arguments, char** environment, const sigset_t& mask, int goFd,
-                                int errorFd) {
+[[noreturn]] void becomeProgram(const char* path, char** arguments, char** script, char** environment,
+                                const sigset_t& mask, int goFd, int errorFd) {
   char go = 0;
   while (read(goFd, &go, 1) < 0 && errno == EINTR) {
   }
@@ -34,14 +36,42 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execve(path, arguments, environment);
   // As a shell does for a script without an interpreter line.
-  if (errno == ENOEXEC) {
-    std::array<char*, 64> words{const_cast<char*>("/bin/sh"), const_cast<char*>(path)};
-    for (std::size_t i = 1; arguments[i] != nullptr && i + 2 < words.size(); ++i) words[i + 1] = arguments[i];
-    execve("/bin/sh", words.data(), environment);
-  }
+  if (errno == ENOEXEC) execve(script[0], script, environment);
   const int error = errno;
   (void)!write(errorFd, &error, sizeof(error));
   _exit(127);
+}
+
+/// What a shell makes of a script without an interpreter line.
+std::vector<std::string> scriptCommand(const SpawnRequest& request) {
+  std::vector<std::string> words{"/bin/sh", request.program.string()};
+  if (!request.arguments.empty()) words.insert(words.end(), request.arguments.begin() + 1, request.arguments.end());
+  return words;
+}
+
+uid_t userOf(pid_t pid) {
+  struct stat info {};
+  return stat(fmt::format("/proc/{}", pid).c_str(), &info) == 0 ? info.st_uid : geteuid();
+}
+
+bool isStopped(const char* statFile) {
+  char text[512] = {};
+  const int fd = open(statFile, O_RDONLY | O_CLOEXEC);
+  const bool known = fd >= 0 && read(fd, text, sizeof text - 1) > 0;
+  if (fd >= 0) close(fd);
+  const char* name = known ? std::strrchr(text, ')') : nullptr;
+  return name != nullptr && name[1] == ' ' && (name[2] == 'T' || name[2] == 't');
+}
+
+/// Runs in a child of its own, with async-signal-safe calls only. Again and again, for the parent may be about to stop.
+[[noreturn]] void wakeParentAfter(const char* statFile, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const timespec pause{0, 20'000'000};
+  while (getppid() == parent) {
+    nanosleep(&pause, nullptr);
+    if (!isStopped(statFile)) kill(parent, SIGCONT);
+  }
+  _exit(0);
 }
 
 }  // namespace
@@ -53,6 +83,8 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
     return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -n", std::strerror(errno))};
   }
   auto arguments = pointersTo(request.arguments);
+  const auto script = scriptCommand(request);
+  auto scriptArguments = pointersTo(script);
   auto environment = pointersTo(request.environment);
   const pid_t pid = fork();
   if (pid < 0) {
@@ -60,7 +92,8 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   }
   if (pid == 0) {
     close(go[1]);
-    becomeProgram(request.program.c_str(), arguments.data(), environment.data(), request.signalMask, go[0], failure[1]);
+    becomeProgram(request.program.c_str(), arguments.data(), scriptArguments.data(), environment.data(),
+                  request.signalMask, go[0], failure[1]);
   }
   close(go[0]);
   close(failure[1]);
@@ -82,23 +115,42 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
 
 Reaped reap(pid_t watched) {
   Reaped result;
-  int status = 0;
-  pid_t pid = 0;
-  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-    if (WIFSTOPPED(status)) {
-      result.stopped |= pid == watched;
-    } else {
-      Exit exit;
-      if (WIFSIGNALED(status)) {
-        exit.signal = WTERMSIG(status);
-      } else {
-        exit.code = WEXITSTATUS(status);
-      }
-      result.ended[pid] = exit;
+  for (;;) {
+    // Looked at before it is gone.
+    siginfo_t next{};
+    if (waitid(P_ALL, 0, &next, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0) {
+      result.childless = errno == ECHILD;
+      return result;
     }
+    if (next.si_pid == 0) return result;
+    Exit exit;
+    exit.user = userOf(next.si_pid);
+    int status = 0;
+    if (waitpid(next.si_pid, &status, WNOHANG | WUNTRACED) != next.si_pid) continue;
+    if (WIFSTOPPED(status)) {
+      result.stopped |= next.si_pid == watched;
+      continue;
+    }
+    if (WIFSIGNALED(status)) {
+      exit.signal = WTERMSIG(status);
+    } else {
+      exit.code = WEXITSTATUS(status);
+    }
+    result.ended[next.si_pid] = exit;
   }
-  result.childless = pid < 0 && errno == ECHILD;
-  return result;
+}
+
+pid_t stopAlong(pid_t child) {
+  const std::string statFile = fmt::format("/proc/{}/stat", child);
+  const pid_t self = getpid();
+  const pid_t helper = fork();
+  if (helper == 0) wakeParentAfter(statFile.c_str(), self);
+  raise(SIGSTOP);
+  if (helper < 0) return 0;
+  kill(helper, SIGKILL);
+  while (waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return helper;
 }
 
 void adoptOrphans() {

@@ -19,6 +19,7 @@ namespace lacuna::collector {
 struct Exit {
   int code = 0;    ///< meaningful when signal is 0
   int signal = 0;  ///< the signal that killed it, or 0
+  uid_t user = 0;  ///< as whom it ran at its end
   /// As a shell tells it: the code, or 128 + signal.
   [[nodiscard]] int shellCode() const { return signal != 0 ? 128 + signal : code; }
 };
@@ -43,6 +44,11 @@ struct Reaped {
 };
 /// Collects every child that has ended, orphans included; never blocks.
 Reaped reap(pid_t watched);
+
+/// Stops this process, as a shell expects of a job whose program `child` was stopped, until the program runs again or
+/// is gone, whoever was told to continue. The number of the process that looked after it: a SIGCONT of that one means
+/// nothing. 0 when there was none.
+pid_t stopAlong(pid_t child);
 
 /// Makes this process the foster parent of orphans, so that a daemonised grandchild can be waited for.
 void adoptOrphans();

@@ -278,7 +278,7 @@ class Supervisor {
       const auto reaped = reap(child_);
       for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);
       // As a shell expects of a job: when the program is stopped, so are we.
-      if (reaped.stopped && running_) raise(SIGSTOP);
+      if (reaped.stopped && running_) signals_.disregard(stopAlong(child_));
       handleSignals(seen);
       onTime();
       over = !running_ && (reaped.childless || !options_.waitForAll || interrupted_);
@@ -290,17 +290,29 @@ class Supervisor {
     if (drainer_) drainer_->setExitCode(static_cast<std::uint32_t>(pid), exit.shellCode());
     if (flight_) flight_->setExitCode(pid, exit.shellCode());
     if (captures_) captures_->ended(pid);
+    noteUser(pid, exit.user);
     if (pid != child_) return;
     running_ = false;
     report_.exitCode = exit.code;
     report_.exitSignal = exit.signal;
   }
 
+  /// Root reaches everything, and so does who came to be root.
+  void noteUser(pid_t pid, uid_t user) {
+    if (user == geteuid() || user == 0 || report_.outOfReach) return;
+    report_.outOfReach = true;
+    report_.notes.push_back(
+        fmt::format("process {} ran as user {}, who cannot reach the recording of user {}: what such processes did is "
+                    "missing, unless they had begun to record before they changed users. Remedy: start lacuna run "
+                    "itself as user {}.",
+                    pid, user, geteuid(), user));
+  }
+
   void handleSignals(const std::vector<int>& seen) {
     for (const int number : seen) {
       if (number == SIGUSR2 && options_.dumpOn.signal) dump("SIGUSR2");
       const bool stop = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
-      if (stop && !running_) interrupted_ = true;
+      if (stop && !running_ && !signals_.wasIgnored(number)) interrupted_ = true;
     }
   }
 
@@ -404,6 +416,7 @@ class Supervisor {
   sampler::Choice sampler_;
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;
+  bool made_ = false;  ///< the recording is ours
   bool running_ = true;
   bool interrupted_ = false;
   bool begun_ = false;
@@ -416,7 +429,6 @@ class Supervisor {
 }  // namespace
 
 prof::Result<RunReport> run(const RunOptions& options) {
-  bool made_ = false;  ///< the recording is ours
   return Supervisor(options).run();
 }
 

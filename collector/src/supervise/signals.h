@@ -23,14 +23,20 @@ class SignalRelay {
   [[nodiscard]] int fd() const { return fd_; }
   /// The mask before construction: what the recorded program shall have.
   [[nodiscard]] const sigset_t& callersMask() const { return callersMask_; }
-  /// Hands what has arrived on to `target` and returns the signals seen. A signal that the terminal sent has reached
-  /// the target already, because it shares our process group, so it is reported but not sent twice. A target of 0 gets
-  /// nothing, and nobody gets the signal `kept`.
+  /// Whether this process was started to ignore the signal, as nohup does.
+  [[nodiscard]] bool wasIgnored(int number) const { return sigismember(&ignored_, number) == 1; }
+  /// What this process says from here on is not heard.
+  void disregard(pid_t sender) { disregarded_ = sender; }
+  /// Hands what has arrived on to `target` and returns the signals seen. A signal that the terminal sent to the process
+  /// group has reached a target in it already, so it is reported but not sent twice. A target of 0 gets nothing, and
+  /// nobody gets the signal `kept`.
   std::vector<int> relay(pid_t target, int kept = 0);
 
  private:
   int fd_ = -1;
   sigset_t callersMask_{};
+  sigset_t ignored_{};
+  pid_t disregarded_ = 0;
 };
 
 }  // namespace lacuna::collector
