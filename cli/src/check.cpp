@@ -174,7 +174,10 @@ void addCheck(CLI::App& app, int& exitCode) {
       "written).\n"
       "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more\n"
       "than the measured noise explains.");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  command->callback([options, &exitCode] {
+    failureCode = kUnable;
+    exitCode = run(*options);
+  });
 }
 
 }  // namespace lacuna::cli

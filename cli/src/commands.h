@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -12,6 +16,13 @@ namespace lacuna::cli {
 inline constexpr int kOk = 0;
 inline constexpr int kError = 1;
 inline constexpr int kUsage = 2;
+
+/// What a command ends with when its output did not arrive or something unforeseen happened.
+inline int failureCode = kError;
+
+/// What stands behind the first `--` of `lacuna run`, as it was typed; nothing where there is no `--`. It is kept from
+/// the parser, which takes words apart that look like a list to it.
+inline std::optional<std::vector<std::string>> behindDashes;
 
 /// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.
 using AddCommand = void (*)(CLI::App& app, int& exitCode);

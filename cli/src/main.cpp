@@ -1,12 +1,20 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "commands.h"
@@ -54,9 +62,41 @@ std::string unknownCommand(const std::vector<std::string>& commands, const std::
          (closest.empty() ? ". " : " ") + "`lacuna --help` lists the commands";
 }
 
-}  // namespace
+/// Where a standard stream is closed, the next file that is opened would be taken for it, and what is said would go
+/// into the trace. To use such a stream stays an error, and a program that is started has it closed as ever.
+void keepStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    (void)!open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
+}
 
-int main(int argc, char** argv) {
+/// Cuts the program of `lacuna run` off and returns how many words are left to parse.
+int cutProgram(int argc, char** argv) {
+  using lacuna::cli::behindDashes;
+  if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv + 2, end, std::string_view("--"));
+  if (dashes == end) return argc;
+  behindDashes.emplace(dashes + 1, end);
+  return static_cast<int>(dashes - argv);
+}
+
+int failed(const std::string& message) {
+  lacuna::cli::printError(message);
+  return lacuna::cli::failureCode;
+}
+
+/// What was printed and did not arrive is an error, unless it is that the reader had enough.
+int finishOutput(int exitCode, int writeError) {
+  const bool lost = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) != 0 && writeError == 0) writeError = errno;
+  if ((!lost && writeError == 0) || writeError == EPIPE) return exitCode;
+  return failed(fmt::format("standard output cannot be written{}{}", writeError != 0 ? ": " : "",
+                            writeError != 0 ? std::strerror(writeError) : ""));
+}
+
+int parseAndRun(int argc, char** argv) {
   using namespace lacuna::cli;
   CLI::App app("Lacuna finds where the time and memory of neural-network training go.", "lacuna");
   app.set_version_flag("--version", "lacuna " LACUNA_VERSION);
@@ -77,17 +117,30 @@ int main(int argc, char** argv) {
     return kUsage;
   }
   try {
-    app.parse(argc, argv);
+    app.parse(cutProgram(argc, argv), argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
     return app.exit(wanted);
-  } catch (const CLI::ExtrasError& error) {
-    const bool runs = app.got_subcommand("run");
-    printError(std::string(error.what()) +
-               (runs ? ". If it is the program's, put -- before the program: lacuna run -- ./train --epochs 3" : ""));
-    return kUsage;
   } catch (const CLI::ParseError& error) {
     printError(error.what());
     return kUsage;
   }
   return exitCode;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keepStandardStreams();
+  int writeError = 0;
+  int exitCode = lacuna::cli::kError;
+  try {
+    exitCode = parseAndRun(argc, argv);
+  } catch (const std::system_error& error) {
+    // What is printed piece by piece ends where a piece cannot be written.
+    if (std::ferror(stdout) == 0) return failed(error.what());
+    writeError = error.code().value();
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  }
+  return finishOutput(exitCode, writeError);
 }

@@ -18,7 +18,10 @@ namespace {
 void printProblem(std::string_view kind, std::string_view colour, std::string_view message) {
   std::fflush(stdout);
   const bool coloured = wantsColour(stderr);
-  fmt::print(stderr, "lacuna: {}{}:{} {}\n", coloured ? colour : "", kind, coloured ? "\033[0m" : "", message);
+  // Where that does not arrive either there is nothing more to be said, which is no reason to end another way.
+  std::fputs(
+      fmt::format("lacuna: {}{}:{} {}\n", coloured ? colour : "", kind, coloured ? "\033[0m" : "", message).c_str(),
+      stderr);
 }
 
 std::string scaled(double value, const char* const* units, std::size_t count) {

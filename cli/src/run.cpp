@@ -6,6 +6,8 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Formatter.hpp>
+#include <csignal>
+#include <exception>
 #include <filesystem>
 #include <memory>
 
@@ -31,7 +33,6 @@ struct Typed {
   std::string dumpOn;
   std::string sampler;
   double sampleRate = 1000;
-  std::vector<std::string> words;
   bool noWait = false;
   bool quiet = false;
   bool noReport = false;
@@ -77,6 +78,7 @@ prof::Status complete(Typed& typed) {
 
 void printSummary(const collector::RunReport& report) {
   for (const auto& note : report.notes) fmt::print(stderr, "lacuna: {}\n", note);
+  if (!report.failure.empty()) return;
   if (report.output.empty()) {
     fmt::print(stderr, "lacuna: nothing happened that the flight recorder was to write; no trace was kept.\n");
     return;
@@ -93,7 +95,7 @@ void printSummary(const collector::RunReport& report) {
     fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",
                report.exitSignal);
   }
-  if (stats.processes == 0 && report.samples == 0) {
+  if (stats.processes == 0 && report.samples == 0 && !report.outOfReach) {
     fmt::print(
         stderr,
         "lacuna: no process said anything. Only programs with NVTX annotations or CUDA do; see lacuna doctor.\n");
@@ -109,7 +111,9 @@ void printReport(const collector::RunReport& report) {
     fmt::print(stderr, "lacuna: no report: {}\n", status.error().message);
     return;
   }
-  const std::string name = report.output.lexically_proximate(std::filesystem::current_path()).string();
+  std::error_code error;
+  const auto here = std::filesystem::current_path(error);
+  const std::string name = error ? report.output.string() : report.output.lexically_proximate(here).string();
   fmt::print(stderr, "\nlacuna: the whole report: lacuna report {0} · the timeline: lacuna gui {0}\n", name);
 }
 
@@ -118,20 +122,53 @@ int refuse(const std::string& message) {
   return kUsage;
 }
 
-int runCommand(Typed& typed) {
-  const auto& words = typed.words;
-  if (words.empty()) return refuse("no program was given. Put it at the end: lacuna run -- ./train --epochs 3");
-  typed.run.command = words;
+/// The program and its arguments: what is left of the options, with its own `--` if it has one, or what is behind.
+prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left) {
+  if (!left.empty() && left[0].rfind('-', 0) == 0) {
+    const char* plural = left.size() > 1 ? "s were" : " was";
+    return prof::Error{
+        fmt::format("The following argument{} not expected: {}. If it is the program's, put -- before the program: "
+                    "lacuna run -- ./train --epochs 3",
+                    plural, fmt::join(left, " "))};
+  }
+  if (behindDashes) {
+    if (!left.empty()) left.emplace_back("--");
+    left.insert(left.end(), behindDashes->begin(), behindDashes->end());
+  }
+  if (left.empty()) {
+    return prof::Error{"no program was given. Put it at the end: lacuna run -- ./train --epochs 3"};
+  }
+  return left;
+}
+
+/// The program has run: what cannot be said or computed now must not change how this ends.
+void conclude(const Typed& typed, const collector::RunReport& report) {
+  for (const int lost : {SIGPIPE, SIGXFSZ}) std::signal(lost, SIG_IGN);
+  const auto alone = [](auto&& work) {
+    try {
+      work();
+    } catch (const std::exception&) {
+    }
+  };
+  if (!report.failure.empty()) printError(report.failure);
+  if (typed.run.summary) alone([&] { printSummary(report); });
+  if (report.output.empty() || !report.failure.empty()) return;
+  // The timeline of a large trace then opens at once; without it it is merely laid out when it is opened.
+  alone([&] { (void)analyzer::addTracks(report.output); });
+  if (typed.run.summary && !typed.noReport) alone([&] { printReport(report); });
+}
+
+int runCommand(Typed& typed, std::vector<std::string> left) {
+  auto command = commandOf(std::move(left));
+  if (!command) return refuse(command.error().message);
+  typed.run.command = std::move(*command);
   if (auto status = complete(typed); !status) return refuse(status.error().message);
   const auto report = collector::run(typed.run);
   if (!report) {
     printError(report.error().message);
     return 127;
   }
-  if (typed.run.summary) printSummary(*report);
-  // The timeline of a large trace then opens at once; without it it is merely laid out when it is opened.
-  if (!report->output.empty()) (void)analyzer::addTracks(report->output);
-  if (typed.run.summary && !typed.noReport) printReport(*report);
+  conclude(typed, *report);
   collector::exitAs(*report);
 }
 
@@ -142,10 +179,11 @@ void addRun(CLI::App& app, int& code) {
   auto* run = app.add_subcommand("run", "Record a program and everything it starts into a trace");
   run->footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
-      "Exit code: the program's; 127 when it could not be started or recorded, 2 for wrong usage.\n"
-      "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]\n"
+      "Exit code: the program's; 127 when it could not be started, 2 for wrong usage.\n"
+      "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]; what stands behind PROGRAM is the program's own.\n"
       "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
-  run->add_option("PROGRAM", typed->words, "Program and its arguments; put -- before it when they have options");
+  // What begins with the program is its own.
+  run->prefix_command();
   run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)")
       ->type_name("FILE");
   run->add_option("--trace", typed->trace,
@@ -187,7 +225,7 @@ void addRun(CLI::App& app, int& code) {
                 "Finish when the program ends, without waiting for its background processes");
   run->add_flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
   run->add_flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");
-  run->callback([typed, &code] { code = runCommand(*typed); });
+  run->callback([run, typed, &code] { code = runCommand(*typed, run->remaining()); });
 }
 
 }  // namespace lacuna::cli

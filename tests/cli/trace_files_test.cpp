@@ -26,10 +26,11 @@ class TraceFiles : public testing::Test {
   ~TraceFiles() override { fs::remove_all(folder_); }
 
   /// Runs `lacuna WORDS` in the folder; its exit status.
-  int lacuna(const std::string& words) {
-    const int status = std::system(
-        ("cd " + folder_.string() + " && " LACUNA_BIN_DIR "/lacuna " + words + " >out.txt 2>err.txt </dev/null")
-            .c_str());
+  int lacuna(const std::string& words) { return shell(words + " >out.txt 2>err.txt </dev/null"); }
+  /// The same with what is printed left to the words.
+  int shell(const std::string& words, const std::string& before = "") {
+    const int status =
+        std::system(("cd " + folder_.string() + " && " + before + LACUNA_BIN_DIR "/lacuna " + words).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   [[nodiscard]] std::string read(const char* name) const {
@@ -110,6 +111,28 @@ TEST_F(TraceFiles, AnUnwritablePlaceIsAnError) {
 TEST_F(TraceFiles, AFullDiskIsAnError) {
   EXPECT_EQ(lacuna("generate /dev/full --events 100000"), 1);
   EXPECT_THAT(said(), HasSubstr("No space left"));
+}
+
+TEST_F(TraceFiles, OutputThatIsLostIsAnError) {
+  generate();
+  // Those that print little and those that print much, with and without a file.
+  for (const char* words : {"info run.lcn", "info --json run.lcn", "query --schema", "query --csv run.lcn 'select 1'",
+                            "query --csv run.lcn 'select * from kernel'", "--help", "--version"}) {
+    EXPECT_EQ(shell(words + std::string(" >/dev/full 2>err.txt")), 1) << words;
+    EXPECT_THAT(said(), HasSubstr("standard output cannot be written")) << words;
+  }
+  EXPECT_EQ(shell("info run.lcn >&- 2>err.txt"), 1);
+  EXPECT_THAT(said(), HasSubstr("standard output cannot be written"));
+  EXPECT_EQ(shell("check run.lcn --baseline run.lcn >/dev/full 2>err.txt"), 3) << "which is not: worse";
+  EXPECT_EQ(shell("info nowhere.lcn >/dev/full 2>/dev/full"), 1);
+}
+
+TEST_F(TraceFiles, AReaderThatHasEnoughIsNoError) {
+  generate();
+  EXPECT_EQ(shell("query --csv run.lcn 'select * from kernel' 2>err.txt | true"), 0);
+  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_EQ(shell("query --csv run.lcn 'select * from kernel' 2>err.txt | true", "trap '' PIPE; "), 0);
+  EXPECT_THAT(said(), IsEmpty());
 }
 
 TEST_F(TraceFiles, AChangeOfKernelsThatAreNotThereIsAnError) {

@@ -323,8 +323,21 @@ TEST_F(RunTest, CaptureRangeBoundsTheRecording) {
 
 TEST_F(RunTest, HandsArgumentsOnAsTheyAre) {
   std::ofstream(folder_ / "arguments.sh") << "printf '<%s>' \"$@\" >arguments.txt\n";
-  ASSERT_EQ(WEXITSTATUS(record("sh arguments.sh --fault none -o b -- c 'd e' -q --steps=3 ''")), 0);
-  EXPECT_EQ(textOf("arguments.txt"), "<--fault><none><-o><b><--><c><d e><-q><--steps=3><>");
+  const std::string words = "sh arguments.sh --fault none -o b -- c 'd e' -q --steps=3 '' '[0,1]' '[]' '[\"a\"]'";
+  const std::string same = "<--fault><none><-o><b><--><c><d e><-q><--steps=3><><[0,1]><[]><[\"a\"]>";
+  ASSERT_EQ(WEXITSTATUS(record(words)), 0);
+  EXPECT_EQ(textOf("arguments.txt"), same);
+  // Without -- too: with the program begins what is its own.
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o again.lcn " + words)), 0) << said();
+  EXPECT_EQ(textOf("arguments.txt"), same);
+  EXPECT_TRUE(fs::exists(folder_ / "again.lcn"));
+}
+
+TEST_F(RunTest, HandsAllArgumentsToAScriptWithoutAnInterpreter) {
+  std::ofstream(folder_ / "script") << "echo $# ${100} >arguments.txt\n";
+  fs::permissions(folder_ / "script", fs::perms::owner_all);
+  ASSERT_EQ(WEXITSTATUS(record("./script $(seq 100)")), 0) << said();
+  EXPECT_EQ(textOf("arguments.txt"), "100 100\n");
 }
 
 TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
@@ -357,7 +370,7 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
   const Case cases[] = {
       {"", 2, "no program was given"},
       {"--bogus -- true", 2, "--bogus"},
-      {"true --epochs 3", 2, "put -- before the program"},
+      {"--epochs 3", 2, "put -- before the program"},
       {"--trace nvidia -- true", 2, "does not know 'nvidia'"},
       {"--ring 5X -- true", 2, "5X"},
       {"--dump-on tuesday --ring 1M -- true", 2, "tuesday"},

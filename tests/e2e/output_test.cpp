@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "e2e/run_fixture.h"
+
+namespace lacuna {
+namespace {
+
+using prof::Reader;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// What `lacuna run` writes, what it leaves alone, and what it says where that goes wrong.
+class OutputTest : public RunTest {
+ protected:
+  void put(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  }
+  /// A run that says what it has to say.
+  int loud(const std::string& words) { return shell(program("lacuna") + " run " + words); }
+};
+
+TEST_F(OutputTest, ARunThatCannotStartLeavesTheOldTraceAlone) {
+  put("out.lcn", "precious");
+  put("broken.sh", "#!/no/such/interpreter\n");
+  EXPECT_EQ(WEXITSTATUS(record("./broken.sh")), 127);
+  EXPECT_THAT(said(), HasSubstr("interpreter is missing"));
+  EXPECT_EQ(textOf("out.lcn"), "precious");
+  EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
+  ASSERT_EQ(WEXITSTATUS(record(program("nvtx_program") + " 5")), 5) << "one that can replaces it";
+  EXPECT_FALSE(rangesOf(trace()).empty());
+}
+
+TEST_F(OutputTest, WhatIsNoFileIsRefusedAndStays) {
+  ASSERT_EQ(mkfifo((folder_ / "out.lcn").c_str(), 0600), 0);
+  EXPECT_EQ(WEXITSTATUS(record("true")), 127);
+  EXPECT_THAT(said(), HasSubstr("not a file that can hold a trace"));
+  EXPECT_TRUE(fs::is_fifo(folder_ / "out.lcn"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
+  fs::remove(folder_ / "out.lcn");
+}
+
+TEST_F(OutputTest, ALinkToAFileStaysALink) {
+  put("target.lcn", "old");
+  fs::create_symlink("target.lcn", folder_ / "out.lcn");
+  ASSERT_EQ(WEXITSTATUS(record(program("nvtx_program") + " 5")), 5);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "out.lcn"));
+  EXPECT_FALSE(rangesOf(trace("target.lcn")).empty());
+}
+
+TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
+  // As under mpirun: the same command several times at once, with no -o.
+  constexpr int kRuns = 6;
+  std::string all;
+  for (int i = 0; i < kRuns; ++i) {
+    all += "(" + program("lacuna") + " run -q -- " + program("ending_program") +
+           " exit 2>>stderr.txt; echo $? >>codes.txt) & ";
+  }
+  shell(all + "wait");
+  std::string codes;
+  for (int i = 0; i < kRuns; ++i) codes += "3\n";
+  EXPECT_EQ(textOf("codes.txt"), codes) << said();
+  for (int i = 1; i <= kRuns; ++i) {
+    const std::string name = "ending_program" + (i == 1 ? "" : "-" + std::to_string(i)) + ".lcn";
+    ASSERT_TRUE(fs::exists(folder_ / name)) << name;
+    EXPECT_EQ(rangesOf(trace(name)).at("before"), 1000) << name;
+    EXPECT_FALSE(fs::exists(folder_ / (name + ".recording"))) << name;
+  }
+}
+
+TEST_F(OutputTest, ASecondRunIntoTheSameTraceIsRefusedAndTheFirstGoesOn) {
+  EXPECT_EQ(
+      WEXITSTATUS(lacuna("-o out.lcn -- " + program("ending_program") + " wait & run=$!; " +
+                         untilThere("place.txt", "$run") + program("lacuna") +
+                         " run -q -o out.lcn -- true 2>second.txt; echo $? >code.txt; kill -TERM $run; wait $run")),
+      128 + SIGTERM);
+  EXPECT_EQ(textOf("code.txt"), "127\n");
+  EXPECT_THAT(textOf("second.txt"), HasSubstr("another run records there now"));
+  EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
+  expectNothingLeft();
+}
+
+TEST_F(OutputTest, AFolderGivesTheTraceItsName) {
+  // Python runs folders.
+  put("python3", "#!/bin/sh\nexit 0\n");
+  fs::create_directory(folder_ / "app");
+  ASSERT_EQ(WEXITSTATUS(lacuna("-- ./python3 ./app/")), 0) << said();
+  EXPECT_TRUE(fs::exists(folder_ / "app.lcn"));
+  EXPECT_FALSE(fs::exists(folder_ / ".lcn"));
+}
+
+TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBeSaid) {
+  const std::string run = "-o out.lcn -- " + program("nvtx_program") + " 5 ";
+  EXPECT_EQ(WEXITSTATUS(loud(run + "2>/dev/full")), 5);
+  EXPECT_EQ(WEXITSTATUS(loud(run + "2>&-")), 5);
+  EXPECT_EQ(WEXITSTATUS(shell("(" + program("lacuna") + " run " + run + "; echo $? >code.txt) 2>&1 | true; " +
+                              "until [ -s code.txt ]; do sleep 0.05; done")),
+            0);
+  EXPECT_EQ(textOf("code.txt"), "5\n");
+  EXPECT_FALSE(rangesOf(trace()).empty()) << "what cannot be said is not written into another file";
+  fs::create_directory(folder_ / "gone");
+  EXPECT_EQ(WEXITSTATUS(shell("cd gone; " + program("lacuna") + " run -o ../out.lcn -- sh -c 'rmdir ../gone; exec " +
+                              program("nvtx_program") + " 5' 2>../stderr.txt")),
+            5)
+      << said();
+  EXPECT_THAT(said(), HasSubstr("lacuna report " + fs::canonical(folder_ / "out.lcn").string()));
+}
+
+TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
+  // A limit of lacuna's own in place of a full disk; the program takes it back for itself.
+  shell("ulimit -S -f 128; " + program("lacuna") + " run -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
+        program("ending_program") + " many' 2>stderr.txt; echo $? >code.txt");
+  EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
+  EXPECT_THAT(said(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o whole.lcn >recovered.txt 2>&1")), 0)
+      << textOf("recovered.txt");
+  EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+}
+
+TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {
+  const auto limited = [&](const char* blocks, const std::string& rest) {
+    return record(std::string("sh -c 'ulimit -f ") + blocks + "; exec " + rest + "'");
+  };
+  // Less than a recorder takes at first, but enough for one.
+  ASSERT_EQ(WEXITSTATUS(limited("100000", program("ending_program") + " exit")), 3);
+  EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
+  ASSERT_EQ(WEXITSTATUS(limited("100", program("ending_program") + " exit")), 3);
+  const Reader reader = trace();
+  EXPECT_TRUE(rangesOf(reader).empty());
+  std::string log;
+  const auto lines = *reader.table<prof::LogLine>();
+  for (const auto text : lines.text) log += reader.text(text);
+  EXPECT_THAT(log, HasSubstr("could not record: File too large; raise ulimit -f"));
+  ASSERT_EQ(
+      WEXITSTATUS(lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'ulimit -f 100; exec sh -c \"exit 4\"'")),
+      4);
+}
+
+TEST_F(OutputTest, AProgramOfAnotherUserIsSaidToBeOutOfReach) {
+  if (geteuid() != 0 || shell("setpriv --version >version.txt 2>&1") != 0) {
+    GTEST_SKIP() << "only root can run a program as another user, and setpriv(1) does it";
+  }
+  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- setpriv --reuid=65534 true 2>stderr.txt")), 0);
+  EXPECT_THAT(said(), AllOf(HasSubstr("ran as user 65534, who cannot reach the recording"),
+                            Not(HasSubstr("Only programs with NVTX"))));
+  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- true 2>stderr.txt")), 0);
+  EXPECT_THAT(said(), AllOf(Not(HasSubstr("ran as user")), HasSubstr("Only programs with NVTX")));
+}
+
+TEST_F(OutputTest, ARecorderThatHangsHoldsNobodyUp) {
+  if (!fs::exists(program("libhanging_injection.so"))) GTEST_SKIP() << "not built";
+  EXPECT_EQ(
+      WEXITSTATUS(shell("export LACUNA_INJECTION=" + program("libhanging_injection.so") + "; timeout -s KILL 100 " +
+                        program("lacuna") + " run -q -o out.lcn -- sh -c 'exit 6' 2>stderr.txt")),
+      6)
+      << said();
+}
+
+}  // namespace
+}  // namespace lacuna
