@@ -122,6 +122,13 @@ TEST_F(ControlTest, TriggerDumpMakesAGrowingTraceReadable) {
   EXPECT_TRUE(has(trace(), "work 19"));
 }
 
+TEST_F(ControlTest, TriggerReachesARunWhoseProgramClearedItsEnvironment) {
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=10; " + inBackground("-o out.lcn -- env -i HOLD=10 " + steps(20)) +
+                              atStep(10, trigger("--stop") + "echo $? >code.txt; ") + "wait $run")),
+            0);
+  EXPECT_EQ(textOf("code.txt"), "0\n");
+}
+
 TEST_F(ControlTest, TriggerSaysWhomItCannotReach) {
   EXPECT_NE(shell(program("lacuna") + " trigger $$ --stop 2>stderr.txt"), 0);
   EXPECT_THAT(said(), HasSubstr("is not being recorded"));

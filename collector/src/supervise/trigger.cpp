@@ -8,6 +8,8 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 #include "lacuna/collector/run.h"
 #include "supervise/control_file.h"
@@ -23,8 +25,21 @@ std::optional<std::string> variableOf(int pid, const std::string& name) {
   return std::nullopt;
 }
 
-/// The control page of `pid`, or, for `lacuna run` itself, of the program that it started.
+/// The control page that the process has mapped: `lacuna run` itself has, and a program that records although it has
+/// cleared its environment since.
+std::optional<std::string> mappedControlOf(int pid) {
+  constexpr std::string_view kName = ".recording/control";
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(file, line);) {
+    const auto path = line.find('/');
+    if (path != std::string::npos && line.ends_with(kName)) return line.substr(path);
+  }
+  return std::nullopt;
+}
+
+/// The control page of `pid`, or, where that cannot be looked into, of the programs that it started.
 std::optional<std::string> controlOf(int pid) {
+  if (auto path = mappedControlOf(pid)) return path;
   if (auto path = variableOf(pid, kControlVariable)) return path;
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
   for (int child = 0; children >> child;) {
