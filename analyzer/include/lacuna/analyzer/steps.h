@@ -56,7 +56,7 @@ struct Period {
 };
 Period findPeriod(std::span<const std::uint32_t> sequence);
 
-/// The middle value (of two middle ones the lower); 0 for none.
+/// The middle value, of two middle ones their mean; 0 for none.
 std::int64_t medianOf(std::vector<std::int64_t> values);
 
 }  // namespace lacuna::analyzer
