@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lacuna/analyzer/steps.h"
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+
+/// The rows that somebody asked for: of some devices' queues, and of the processes that fill them. By default all.
+struct Selection {
+  bool everything = true;
+  std::unordered_set<prof::QueueId> queues;
+  std::unordered_set<prof::DeviceId> devices;
+  std::unordered_set<prof::ProcessId> processes;
+  std::unordered_map<prof::ThreadId, prof::ProcessId> processOfThread;
+
+  [[nodiscard]] bool holds(prof::QueueId queue) const { return everything || queues.contains(queue); }
+  [[nodiscard]] bool holds(prof::ProcessId process) const { return everything || processes.contains(process); }
+  [[nodiscard]] bool holds(prof::ThreadId thread) const;
+  /// Memory of a device, or the host's where `device` is none.
+  [[nodiscard]] bool holdsMemory(prof::DeviceId device, prof::ThreadId thread) const {
+    return everything || devices.contains(device) || (!device && holds(thread));
+  }
+  /// The rows of the timeline that are held, and what belongs to no thread.
+  [[nodiscard]] Timeline of(const Timeline& timeline) const;
+};
+
+/// Tells what lies in the steps that lie in a window. Where there are none, everything does.
+class StepSpans {
+ public:
+  StepSpans() = default;
+  StepSpans(const Steps& steps, prof::TimeWindow window);
+
+  [[nodiscard]] bool everything() const { return spans_.empty(); }
+  [[nodiscard]] bool hold(prof::TimeNs at) const;
+
+ private:
+  std::vector<prof::TimeWindow> spans_;  ///< disjoint, in order; steps that follow each other without a gap are one
+};
+
+/// What a table is about, and of what its figures per step are.
+struct TableScope {
+  Selection only;
+  StepSpans steps;
+};
+
+}  // namespace lacuna::analyzer

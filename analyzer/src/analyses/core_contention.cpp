@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/core_contention.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::ThreadId;
+using prof::ThreadSpan;
+using prof::ThreadState;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+/// A thread that wants a core less than this share of the time is none that others would wait for.
+constexpr double kActive = 0.01;
+
+/// What each thread does from one moment to the next: the share of the time that it runs, and that it waits for a core.
+class Sweep {
+ public:
+  Sweep(TimeWindow window, std::uint32_t cores) : at_(window.startNs), window_(window), cores_(cores) {}
+
+  void passTo(TimeNs time) {
+    const TimeNs to = std::clamp(time, at_, window_.endNs);
+    const auto ns = static_cast<double>(to - at_);
+    at_ = to;
+    if (ns <= 0) return;
+    const double lost = lostCores();
+    for (auto& [thread, now] : threads_) {
+      now.ranNs += now.runs * ns;
+      if (waiting_ > 0) now.lostNs += now.waits / waiting_ * lost * ns;
+    }
+  }
+  void set(ThreadId thread, double runs, double waits) {
+    Now& now = threads_[thread];
+    running_ += runs - now.runs;
+    waiting_ += waits - now.waits;
+    active_ += (runs + waits > kActive ? 1 : 0) - (now.runs + now.waits > kActive ? 1 : 0);
+    now.runs = runs;
+    now.waits = waits;
+  }
+  [[nodiscard]] std::pair<double, double> of(ThreadId thread) {
+    return {threads_[thread].runs, threads_[thread].waits};
+  }
+
+  CoreContention finish(const Store& store) {
+    passTo(window_.endNs);
+    CoreContention out;
+    out.known = true;
+    for (const auto& [thread, now] : threads_) {
+      const DisplacedThread row{
+          thread, {}, static_cast<std::int64_t>(now.ranNs), static_cast<std::int64_t>(now.lostNs)};
+      out.ranNs += row.ranNs;
+      out.lostNs += row.lostNs;
+      if (row.lostNs > 0) out.threads.push_back(row);
+    }
+    std::sort(out.threads.begin(), out.threads.end(), [](const DisplacedThread& a, const DisplacedThread& b) {
+      return std::tuple(-a.lostNs, a.thread) < std::tuple(-b.lostNs, b.thread);
+    });
+    std::unordered_map<ThreadId, std::string_view> names;
+    for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
+      const auto thread = store.row<prof::Thread>(i);
+      names[thread.id] = store.text(thread.name);
+    }
+    for (DisplacedThread& row : out.threads) row.name = names[row.thread];
+    return out;
+  }
+
+ private:
+  struct Now {
+    double runs = 0, waits = 0;
+    double ranNs = 0, lostNs = 0;
+  };
+
+  /// Cores' worth of waiting that the program's own threads cannot explain. They wait for each other only when more of
+  /// them want to run than there are cores; of means over a stretch, at worst all of them want to at the same moments.
+  [[nodiscard]] double lostCores() const {
+    const double spare = std::max(0.0, cores_ - running_);
+    const double own = active_ <= cores_ ? 0 : (running_ + waiting_) * (active_ - cores_) / active_;
+    return std::clamp(waiting_ - own, 0.0, spare);
+  }
+
+  std::unordered_map<ThreadId, Now> threads_;
+  TimeNs at_;
+  TimeWindow window_;
+  double cores_;
+  double running_ = 0, waiting_ = 0, active_ = 0;
+};
+
+/// The threads' states moment by moment, where they say both when a thread runs and when it could.
+prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, const Selection& only,
+                                        std::uint32_t cores) {
+  struct End {
+    TimeNs endNs;
+    ThreadId thread;
+    bool operator>(const End& other) const { return std::tie(endNs, thread) > std::tie(other.endNs, other.thread); }
+  };
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;
+  Sweep sweep(window, cores);
+  bool runs = false;
+  const auto endUntil = [&](TimeNs time) {
+    for (; !ends.empty() && ends.top().endNs <= time; ends.pop()) {
+      sweep.passTo(ends.top().endNs);
+      sweep.set(ends.top().thread, 0, 0);
+    }
+    sweep.passTo(time);
+  };
+  const auto status = store.scan<&ThreadSpan::startNs, &ThreadSpan::durNs, &ThreadSpan::thread, &ThreadSpan::state>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto state) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          const bool running = state[i] == ThreadState::Running;
+          if ((!running && state[i] != ThreadState::Runnable) || !only.holds(thread[i]) || dur[i] <= 0) continue;
+          if (start[i] >= window.endNs || start[i] + dur[i] <= window.startNs) continue;
+          runs = runs || running;
+          endUntil(start[i]);
+          sweep.set(thread[i], running ? 1 : 0, running ? 0 : 1);
+          ends.push({start[i] + dur[i], thread[i]});
+        }
+      });
+  if (!status) return status.error();
+  if (!runs) return CoreContention();
+  endUntil(window.endNs);
+  return sweep.finish(store);
+}
+
+prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window, const Selection& only,
+                                          std::uint32_t cores) {
+  struct Track {
+    ThreadId thread;
+    bool waits;
+  };
+  std::unordered_map<prof::TrackId, Track> tracks;
+  bool told = false;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    const std::string_view name = store.text(track.name);
+    const bool waits = name == "waiting for a core";
+    if (!track.thread || !only.holds(track.thread) || (!waits && name != "thread CPU")) continue;
+    tracks[track.id] = {track.thread, waits};
+    told = told || waits;
+  }
+  if (!told) return CoreContention();
+  std::vector<std::pair<TimeNs, ThreadId>> ends;
+  for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
+    const auto thread = store.row<prof::Thread>(i);
+    if (thread.endNs > 0) ends.emplace_back(thread.endNs, thread.id);
+  }
+  std::sort(ends.begin(), ends.end());
+  auto ended = ends.begin();
+  Sweep sweep(window, cores);
+  using prof::CounterSample;
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto value) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const auto found = tracks.find(track[i]);
+          if (found == tracks.end() || time[i] >= window.endNs) continue;
+          for (; ended != ends.end() && ended->first <= time[i]; ++ended) {
+            sweep.passTo(ended->first);
+            sweep.set(ended->second, 0, 0);
+          }
+          sweep.passTo(time[i]);
+          const auto [runs, waits] = sweep.of(found->second.thread);
+          const double share = value[i] / 100;
+          sweep.set(found->second.thread, found->second.waits ? runs : share, found->second.waits ? share : waits);
+        }
+      });
+  if (!status) return status.error();
+  return sweep.finish(store);
+}
+
+}  // namespace
+
+prof::Result<CoreContention> coreContention(const Store& store, TimeWindow window, const Selection& only,
+                                            std::uint32_t hostCores) {
+  if (hostCores == 0 || window.startNs >= window.endNs) return CoreContention();
+  auto found = fromStates(store, window, only, hostCores);
+  if (!found || found->known) return found;
+  return fromCounters(store, window, only, hostCores);
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/scope.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lacuna::analyzer {
+
+bool Selection::holds(prof::ThreadId thread) const {
+  if (everything) return true;
+  const auto process = processOfThread.find(thread);
+  return process != processOfThread.end() && processes.contains(process->second);
+}
+
+Timeline Selection::of(const Timeline& timeline) const {
+  Timeline out;
+  out.topology = timeline.topology;
+  const auto keep = [](const auto& from, auto& to, auto wanted) {
+    std::copy_if(from.begin(), from.end(), std::back_inserter(to), wanted);
+  };
+  keep(timeline.host, out.host, [&](const HostSpan& span) { return !span.thread || holds(span.thread); });
+  keep(timeline.device, out.device, [&](const DeviceSpan& span) { return holds(span.queue); });
+  keep(timeline.waits, out.waits, [&](const QueueWait& wait) { return holds(wait.queue); });
+  return out;
+}
+
+StepSpans::StepSpans(const Steps& steps, prof::TimeWindow window) {
+  for (const Step& step : steps.all) {
+    if (step.startNs < window.startNs || step.endNs > window.endNs) continue;
+    if (!spans_.empty() && step.startNs <= spans_.back().endNs) {
+      spans_.back().endNs = std::max(spans_.back().endNs, step.endNs);
+    } else {
+      spans_.push_back({step.startNs, step.endNs});
+    }
+  }
+}
+
+bool StepSpans::hold(prof::TimeNs at) const {
+  if (spans_.empty()) return true;
+  const auto after = std::partition_point(spans_.begin(), spans_.end(),
+                                          [&](const prof::TimeWindow& span) { return span.endNs <= at; });
+  return after != spans_.end() && after->startNs <= at;
+}
+
+}  // namespace lacuna::analyzer
