@@ -29,7 +29,11 @@ class Rank {
 
   void run() {
     loaderReady_.assign(static_cast<std::size_t>(std::max(1, plan_.workers)), host_);
+    setUp();
     for (int step = 0; step < plan_.steps; ++step) runStep(step);
+    for (const std::uint64_t address : held_)
+      memory(MemoryAction::Free, address, 0, MemoryRole::Activation, "aten::loss");
+    tellOfOthers();
   }
 
  private:
@@ -45,7 +49,7 @@ class Rank {
                        .kind = plan_.cpuDevice ? DeviceKind::Cpu : DeviceKind::Cuda,
                        .index = rank_,
                        .name = out_.intern("device"),
-                       .memoryBytes = 1u << 30});
+                       .memoryBytes = plan_.deviceBytes});
     if (plan_.loaderComputes || plan_.loaderSleeps)
       out_.append(CounterTrack{.id = TrackId(rank_ + 1), .process = process_, .name = out_.intern("loader.cpu_time")});
     for (const QueueId queue : {compute_, network_})
@@ -114,10 +118,14 @@ class Rank {
     host_ += 2'000;
     range(thread_, begin, host_, "cpu_op", name, text);
   }
+  void setUp();
+  void tellOfOthers();
+  [[nodiscard]] std::int64_t displacedNs(std::int64_t durNs);
   void habits();
   void waitForBatch(int step);
   Memcpy waitForCopy(const char* function, std::int64_t durNs);
   void copyBatch();
+  void copyPageable(std::int64_t durNs);
   void forwardBackward(int step);
   void optimizer();
   void useMemory(int step);
@@ -134,8 +142,38 @@ class Rank {
   TimeNs computeFree_ = 0;
   TimeNs networkFree_ = 0;
   std::uint64_t correlation_ = 0;
+  std::uint64_t kernels_ = 0;
+  std::vector<std::uint64_t> held_;
   std::vector<TimeNs> loaderReady_;
 };
+
+void Rank::setUp() {
+  for (int i = 0; i < plan_.setupKernels; ++i) launch(compute_, plan_.kernelNs, "initialise");
+  if (plan_.setupCopyNs > 0) copyPageable(plan_.setupCopyNs);
+  if (plan_.setupKernels > 0 || plan_.setupCopyNs > 0) synchronise("setup");
+}
+
+/// Most kernels are hardly held up, some long: on average as much as was asked for.
+std::int64_t Rank::displacedNs(std::int64_t durNs) {
+  if (plan_.displaced <= 0) return durNs;
+  const std::uint64_t hash = ++kernels_ * 0x9e3779b97f4a7c15u;
+  const double u = static_cast<double>(hash >> 40) / static_cast<double>(1u << 24);
+  const double most = 4 * (1 / (1 - plan_.displaced) - 1);
+  return static_cast<std::int64_t>(static_cast<double>(durNs) * (1 + most * u * u * u));
+}
+
+void Rank::tellOfOthers() {
+  if (plan_.displaced <= 0 || !plan_.countersOfThreads) return;
+  const ThreadId thread(thread_.value + 50);
+  out_.append(Thread{.id = thread, .process = process_, .name = out_.intern("cpu:0 queue")});
+  const auto tell = [&](std::uint32_t id, const char* name, double percent) {
+    out_.append(CounterTrack{.id = TrackId(id), .thread = thread, .name = out_.intern(name)});
+    for (TimeNs at = 1'000'000; at < host_; at += 10'000'000)
+      out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = percent});
+  };
+  tell(1000 + 2 * rank_, "thread CPU", 80 * (1 - plan_.displaced));
+  tell(1001 + 2 * rank_, "waiting for a core", 80 * plan_.displaced);
+}
 
 void Rank::waitForBatch(int step) {
   const TimeNs begin = host_;
@@ -172,8 +210,11 @@ Memcpy Rank::waitForCopy(const char* function, std::int64_t durNs) {
 }
 
 void Rank::copyBatch() {
-  if (plan_.pageableCopyNs == 0) return;
-  Memcpy copy = waitForCopy("cudaMemcpyAsync", plan_.pageableCopyNs);
+  if (plan_.pageableCopyNs > 0) copyPageable(plan_.pageableCopyNs);
+}
+
+void Rank::copyPageable(std::int64_t durNs) {
+  Memcpy copy = waitForCopy("cudaMemcpyAsync", durNs);
   copy.bytes = 64u << 20;
   copy.copyKind = CopyKind::HostToDevice;
   copy.sourceKind = MemoryKind::Pageable;
@@ -188,7 +229,7 @@ void Rank::forwardBackward(int step) {
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
     host_ += plan_.operatorNs - plan_.launchNs - 1'000;
-    launch(compute_, kernelNs, plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
+    launch(compute_, displacedNs(kernelNs), plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
     host_ += 1'000;
     range(thread_, begin, host_, "cpu_op", "aten::block");
     if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) synchronise("aten::item");
@@ -286,6 +327,7 @@ void Rank::useMemory(int step) {
   host_ += 1'000;
   for (std::uint64_t i = 1; i <= 10; ++i)
     memory(MemoryAction::Free, at + (i << 30), 4 * kMiB, MemoryRole::Activation, "aten::block");
+  if (plan_.leakBytes > 0 && plan_.givesAllBack) held_.push_back(at + (30ull << 30));
   if (plan_.leakBytes > 0)
     memory(MemoryAction::Allocate, at + (30ull << 30), static_cast<std::uint64_t>(plan_.leakBytes),
            MemoryRole::Activation, "aten::loss");
@@ -322,7 +364,7 @@ void Rank::runStep(int step) {
   }
   // A host that runs ahead is held back by the driver; here by the end of the step before the last.
   host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
-  range(thread_, begin, host_, "step", "step");
+  range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : "step");
 }
 
 }  // namespace

@@ -39,17 +39,24 @@ struct RunPlan {
   int roundTrips = 0;             ///< conversions directly behind conversions, per step
   std::int64_t blockingCopyNs = 0;
   std::int64_t blockingMemsetNs = 0;
-  bool gloo = false;                ///< collectives of the host, though the device is a GPU
-  int optimizerKernels = 0;         ///< launched one by one in the optimizer, besides the usual one
-  bool cpuDevice = false;           ///< the device is the host, with half-precision operators
-  std::int64_t launchNs = 4'000;    ///< of a launch call
-  std::int64_t stuckSyncNs = 0;     ///< how much later than the device a synchronisation of a step returns
-  std::int64_t startDelayNs = 0;    ///< from the first launch of a step, behind a synchronisation, to its start
-  std::int64_t profilerNs = 0;      ///< a profiler's own overhead in each step, behind a synchronisation
-  bool loaderComputes = false;      ///< a counter says that preparing batches is all computing
-  bool loaderSleeps = false;        ///< the counter says that it computes nothing
-  double afterWaiting = 1;          ///< kernels take so much longer in seven of eight steps that the device waited for
-  std::int64_t accumulateNs = 0;    ///< a kernel for each of ten gradients that adds it to the one that is there
+  bool gloo = false;              ///< collectives of the host, though the device is a GPU
+  int optimizerKernels = 0;       ///< launched one by one in the optimizer, besides the usual one
+  bool cpuDevice = false;         ///< the device is the host, with half-precision operators
+  std::int64_t launchNs = 4'000;  ///< of a launch call
+  std::int64_t stuckSyncNs = 0;   ///< how much later than the device a synchronisation of a step returns
+  std::int64_t startDelayNs = 0;  ///< from the first launch of a step, behind a synchronisation, to its start
+  std::int64_t profilerNs = 0;    ///< a profiler's own overhead in each step, behind a synchronisation
+  bool loaderComputes = false;    ///< a counter says that preparing batches is all computing
+  bool loaderSleeps = false;      ///< the counter says that it computes nothing
+  double afterWaiting = 1;        ///< kernels take so much longer in seven of eight steps that the device waited for
+  std::int64_t accumulateNs = 0;  ///< a kernel for each of ten gradients that adds it to the one that is there
+  int setupKernels = 0;           ///< launched before the first step
+  std::int64_t setupCopyNs = 0;   ///< from pageable memory, before the first step
+  bool givesAllBack = false;      ///< what is alive behind the last step is freed there
+  bool numberedSteps = false;     ///< markers are called "batch 0", "batch 1", …
+  std::uint64_t deviceBytes = 1u << 30;
+  double displaced = 0;             ///< of the time that a CPU queue's thread wants to run, what other programs take
+  bool countersOfThreads = true;    ///< with `displaced`: counters tell of it
   std::int64_t biasGradientNs = 0;  ///< a reduction behind a batch norm's gradient and a product; others are elsewhere
 };
 

@@ -95,7 +95,8 @@ std::string_view copyKindName(std::size_t kind) {
   return kNames[std::min(kind, kCopyKindCount - 1)];
 }
 
-prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window) {
+prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, const TableScope& scope,
+                                  const StepWork& work) {
   using prof::Memcpy;
   using prof::Memset;
   CopyStats stats;
@@ -104,12 +105,18 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window) {
   const auto bandOf = [&](prof::DeviceId device, std::int64_t dur) {
     return told.contains(device) ? std::min<std::int64_t>(dur, std::llround(rangeNs)) : 0;
   };
-  auto status = store.scan<&Memcpy::startNs, &Memcpy::durNs, &Memcpy::device, &Memcpy::bytes, &Memcpy::sourceKind,
-                           &Memcpy::targetKind, &Memcpy::copyKind>(
-      window, [&](std::uint64_t, auto start, auto dur, auto device, auto bytes, auto source, auto target, auto kind) {
+  const auto inSteps = [&](prof::QueueId queue, TimeNs start) {
+    return work.outside.empty() || !work.outside.contains({queue, start});
+  };
+  auto status = store.scan<&Memcpy::startNs, &Memcpy::durNs, &Memcpy::queue, &Memcpy::device, &Memcpy::bytes,
+                           &Memcpy::sourceKind, &Memcpy::targetKind, &Memcpy::copyKind>(
+      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto device, auto bytes, auto source, auto target,
+                  auto kind) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(queue[i])) continue;
+          const bool counts = inSteps(queue[i], start[i]);
           ++stats.count;
+          stats.stepCount += counts ? 1 : 0;
           stats.bytes += bytes[i];
           CopyRow& row = stats.byKind[std::min(static_cast<std::size_t>(kind[i]), kCopyKindCount - 1)];
           ++row.count;
@@ -121,14 +128,19 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window) {
           stats.pageableBytes += bytes[i];
           stats.pageableNs += dur[i];
           stats.pageableRecordingNs += bandOf(device[i], dur[i]);
+          if (!counts) continue;
+          ++stats.stepPageableCount;
+          stats.stepPageableBytes += bytes[i];
+          stats.stepPageableNs += dur[i];
         }
       });
   if (!status) return status.error();
-  status = store.scan<&Memset::startNs, &Memset::durNs, &Memset::device>(
-      window, [&](std::uint64_t, auto start, auto dur, auto device) {
+  status = store.scan<&Memset::startNs, &Memset::durNs, &Memset::queue, &Memset::device>(
+      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto device) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(queue[i])) continue;
           ++stats.memsetCount;
+          stats.stepMemsets += inSteps(queue[i], start[i]) ? 1 : 0;
           stats.memsetNs += dur[i];
           stats.memsetRecordingNs += bandOf(device[i], dur[i]);
         }

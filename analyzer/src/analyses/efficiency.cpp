@@ -215,12 +215,13 @@ std::string lowered(std::string_view text) {
 }
 
 /// Occupancy of every kernel, weighed by its time.
-prof::Status addOccupancy(const Store& store, prof::TimeWindow window, EfficiencyStats& stats) {
+prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only, EfficiencyStats& stats) {
   using prof::Kernel;
   std::map<prof::DeviceId, prof::Device> devices;
   for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
     const auto device = store.row<prof::Device>(i);
-    if (device.kind == prof::DeviceKind::Cuda) devices[device.id] = device;
+    const bool wanted = only.everything || only.devices.contains(device.id);
+    if (device.kind == prof::DeviceKind::Cuda && wanted) devices[device.id] = device;
   }
   if (devices.empty()) return {};
   double sum = 0;
@@ -258,8 +259,22 @@ Number numberOfKernel(std::string_view name) {
   const auto has = [&](auto... parts) { return (contains(text, parts) || ...); };
   if (has("e4m3", "e5m2", "fp8")) return Number::F8;
   if (has("bf16", "bfloat16")) return Number::Bf16;
-  if (has("tf32", "s1688gemm", "s1688cudnn", "s1688fprop", "s1688wgrad", "s1688dgrad")) return Number::Tf32;
-  if (has("h884", "h1688", "h16816", "s884", "s1688", "s16816", "hgemm", "f16", "fp16", "half")) return Number::F16;
+  if (has("nvjet")) {
+    // cuBLAS writes a letter a matrix: q for 8 bits, t for bf16, h for f16.
+    return has("_qq") ? Number::F8 : has("_tst_") ? Number::Bf16 : has("_hsh_") ? Number::F16 : Number::Unknown;
+  }
+  if (has("cijk_")) {
+    return has("_bbs_", "_bss_")           ? Number::Bf16
+           : has("_hhs_", "_hss_", "_hb_") ? Number::F16
+           : has("_sb_")                   ? Number::F32
+           : has("_db_")                   ? Number::F64
+                                           : Number::Unknown;
+  }
+  if (has("tf32")) return Number::Tf32;
+  // Turing's s1688 multiplies halves and says so; Ampere's without a word multiplies tf32.
+  if (has("h884", "h1688", "h16816", "s884", "s16816", "hgemm", "f16", "fp16", "half")) return Number::F16;
+  if (has("s1688gemm", "s1688cudnn", "s1688fprop", "s1688wgrad", "s1688dgrad")) return Number::Tf32;
+  if (has("s1688")) return Number::F16;
   if (has("i8816", "imma", "int8", "igemm")) return Number::I8;
   if (has("dgemm", "f64", "double")) return Number::F64;
   if (has("sgemm", "f32", "fp32", "float", "ffma")) return Number::F32;
@@ -330,7 +345,7 @@ Demand demandOf(std::string_view fullName, std::string_view shapes, double defau
 prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWindow window,
                                               std::span<const DeviceAccount> devices,
                                               std::span<const OperatorRow> operators,
-                                              std::span<const KernelRow> kernels) {
+                                              std::span<const KernelRow> kernels, const Selection& only) {
   EfficiencyStats stats;
   if (devices.empty()) return stats;
   stats.peaks = peaksOf(devices.front().name, devices.front().memoryBandwidth);
@@ -373,7 +388,7 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   });
   const double seconds = static_cast<double>(window.endNs - window.startNs) / 1e9 * static_cast<double>(devices.size());
   if (possible > 0 && seconds > 0) stats.mfu = possible / seconds;
-  if (auto status = addOccupancy(store, window, stats); !status) return status.error();
+  if (auto status = addOccupancy(store, window, only, stats); !status) return status.error();
   return stats;
 }
 

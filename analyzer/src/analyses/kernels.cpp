@@ -13,16 +13,21 @@ namespace {
 
 using prof::Kernel;
 
-bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+std::string lowered(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  const std::string lower = lowered(text);
   return std::any_of(parts.begin(), parts.end(),
                      [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
 /// The executions of CPU devices among the kernels are recorded by those that run them, and take that much longer.
-prof::Status addRecording(const Store& store, prof::TimeWindow window,
+prof::Status addRecording(const Store& store, prof::TimeWindow window, const Selection& only,
                           std::unordered_map<prof::StringId, KernelRow>& byName) {
   const EventCosts costs = eventCosts(store);
   const auto cpus = cpuDevices(store);
@@ -31,10 +36,10 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window,
   if (cpus.size() == store.rows<prof::Device>()) {
     for (auto& [name, row] : byName) events[name].ranges = row.count;
   } else {
-    const auto status = store.scan<&Kernel::startNs, &Kernel::device, &Kernel::name>(
-        window, [&](std::uint64_t, auto start, auto device, auto name) {
+    const auto status = store.scan<&Kernel::startNs, &Kernel::queue, &Kernel::device, &Kernel::name>(
+        window, [&](std::uint64_t, auto start, auto queue, auto device, auto name) {
           for (std::size_t i = 0; i < start.size(); ++i) {
-            const bool inside = start[i] >= window.startNs && start[i] < window.endNs;
+            const bool inside = start[i] >= window.startNs && start[i] < window.endNs && only.holds(queue[i]);
             if (inside && cpus.contains(device[i])) ++events[name[i]].ranges;
           }
         });
@@ -50,15 +55,22 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window,
 }  // namespace
 
 bool usesTensorCores(std::string_view name) {
-  return hasAny(name, {"tensorop", "s884", "h884", "s1688", "h1688", "s16816", "h16816", "i8816", "hmma", "imma",
-                       "wgmma", "tf32", "_bf16_bf16", "flash_fwd", "flash_bwd", "fmha"});
+  return hasAny(name, {"tensorop",   "s884",          "h884",       "s1688",      "h1688",         "s16816",
+                       "h16816",     "i8816",         "hmma",       "imma",       "wgmma",         "tf32",
+                       "_bf16_bf16", "bf16bf16_bf16", "f16f16_f16", "tensor16x8", "warpgroupsize", "nvjet",
+                       "flash_fwd",  "flash_bwd",     "fmha",       "mfma",       "_mi16",         "_mi32"});
 }
 
 bool isMatrixWork(std::string_view name) {
-  return hasAny(name,
-                {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "implicit_convolve", "winograd",
-                 "matmul", "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm"}) &&
-         !hasAny(name, {"optimizer"});
+  // FBGEMM is a library: most of what it launches looks up rows of embeddings.
+  std::string text = lowered(name);
+  constexpr std::string_view kLibrary = "fbgemm";
+  for (std::size_t at = text.find(kLibrary); at != std::string::npos; at = text.find(kLibrary, at))
+    text.erase(at, kLibrary.size());
+  return hasAny(text, {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "implicit_convolve",
+                       "winograd", "matmul", "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm",
+                       "nvjet", "cijk_"}) &&
+         !hasAny(text, {"optimizer", "linearize", "upsample"});
 }
 
 bool isPointwiseWork(std::string_view name) {
@@ -67,12 +79,13 @@ bool isPointwiseWork(std::string_view name) {
          !isMatrixWork(name) && !hasAny(name, {"nccl", "reduce", "norm", "softmax", "adam", "sgd", "loss"});
 }
 
-prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window) {
+prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window, const TableScope& scope,
+                                                 const StepWork& work) {
   std::unordered_map<prof::StringId, KernelRow> byName;
-  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::name>(
-      window, [&](std::uint64_t, auto start, auto dur, auto name) {
+  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name>(
+      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(queue[i])) continue;
           KernelRow& row = byName[name[i]];
           row.minNs = row.count == 0 ? dur[i] : std::min(row.minNs, dur[i]);
           row.maxNs = std::max(row.maxNs, dur[i]);
@@ -81,10 +94,18 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
         }
       });
   if (!status) return status.error();
-  if (const auto added = addRecording(store, window, byName); !added) return added.error();
+  if (const auto added = addRecording(store, window, scope.only, byName); !added) return added.error();
   std::vector<KernelRow> rows;
   for (auto& [id, row] : byName) {
     row.name = store.text(id);
+    const auto inSteps = work.kernels.find(id);
+    if (inSteps != work.kernels.end()) {
+      row.stepCount = inSteps->second.count;
+      row.stepNs = inSteps->second.ns;
+    } else if (scope.steps.everything()) {
+      row.stepCount = row.count;
+      row.stepNs = row.totalNs;
+    }
     row.work = classifyKernel(row.name);
     row.tensorCore = usesTensorCores(row.name);
     row.matrix = isMatrixWork(row.name);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
@@ -17,8 +18,27 @@ struct Launched {
 
 }  // namespace
 
-LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs) {
-  const LaunchIndex index(timeline);
+void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window, const StepSpans& steps,
+                 StepWork& work) {
+  for (const DeviceSpan& span : timeline.device) {
+    if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
+    const HostSpan* launch = launches.find(span);
+    if (!steps.hold(launch != nullptr ? launch->startNs : span.startNs)) {
+      if (span.kind != DeviceSpanKind::Kernel) work.outside.emplace(span.queue, span.startNs);
+      continue;
+    }
+    work.launches += launch != nullptr ? 1 : 0;
+    if (span.kind != DeviceSpanKind::Kernel) continue;
+    StepWork::Sum& sum = work.kernels[span.name];
+    ++sum.count;
+    sum.ns += span.endNs - span.startNs;
+  }
+}
+
+LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs,
+                        const LaunchIndex* launches) {
+  std::optional<LaunchIndex> own;
+  const LaunchIndex& index = launches != nullptr ? *launches : own.emplace(timeline);
   LaunchStats stats;
   std::vector<std::int64_t> calls;
   std::vector<std::int64_t> delays;

@@ -35,31 +35,59 @@ struct Open {
 /// Adds up stages with nesting respected: an inner stage's time is taken from the outer one.
 class StageSums {
  public:
-  explicit StageSums(LoaderStats& stats) : stats_(stats) {}
   void add(ThreadId thread, TimeNs start, TimeNs dur, int stage) {
-    auto& open = open_[thread];
-    while (!open.empty() && open.back().endNs <= start) open.pop_back();
-    if (open.empty()) {
-      stats_.busyNs += dur;
+    Sums& sums = byThread_[thread];
+    while (!sums.open.empty() && sums.open.back().endNs <= start) sums.open.pop_back();
+    if (sums.open.empty()) {
+      sums.busyNs += dur;
     } else {
-      stats_.stageNs[static_cast<std::size_t>(open.back().stage)] -= dur;
+      sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)] -= dur;
     }
-    stats_.stageNs[static_cast<std::size_t>(stage)] += dur;
-    open.push_back({start + dur, stage});
+    sums.stageNs[static_cast<std::size_t>(stage)] += dur;
+    ++sums.pieces[static_cast<std::size_t>(stage)];
+    sums.open.push_back({start + dur, stage});
   }
-  [[nodiscard]] std::size_t threads() const { return open_.size(); }
-  [[nodiscard]] bool ranOn(ThreadId thread) const { return open_.contains(thread); }
+  /// Those that prepare batches are the workers, unless only consumers do: a batch or two that a consumer loads itself,
+  /// as for a validation, makes the workers neither fewer nor quicker. `taken`: batches by consumer.
+  void finish(const std::unordered_map<ThreadId, std::uint64_t>& taken, LoaderStats& stats) const {
+    for (const auto& [thread, sums] : byThread_) stats.workers += taken.contains(thread) ? 0 : 1;
+    for (const auto& [thread, count] : taken) {
+      const auto own = byThread_.find(thread);
+      const std::uint64_t byItself =
+          own == byThread_.end()
+              ? 0
+              : std::min(count, *std::max_element(own->second.pieces.begin(), own->second.pieces.end()));
+      stats.batches += count;
+      stats.preparedBatches += stats.workers > 0 ? count - byItself : count;
+    }
+    for (const auto& [thread, sums] : byThread_) {
+      if (stats.workers > 0 && taken.contains(thread)) continue;
+      stats.busyNs += sums.busyNs;
+      for (std::size_t i = 0; i < stats.stageNs.size(); ++i) stats.stageNs[i] += sums.stageNs[i];
+    }
+  }
 
  private:
-  LoaderStats& stats_;
-  std::unordered_map<ThreadId, std::vector<Open>> open_;
+  struct Sums {
+    std::int64_t busyNs = 0;
+    std::array<std::int64_t, 4> stageNs{};
+    std::array<std::uint64_t, 4> pieces{};  ///< by stage; a batch has one of each at most
+    std::vector<Open> open;
+  };
+  std::unordered_map<ThreadId, Sums> byThread_;
 };
 
+/// A counter of no process is everybody's.
+bool holds(const Selection& only, const prof::CounterTrack& track) {
+  return !track.process || only.holds(track.process);
+}
+
 /// Mean of the ready batches over time, from the loader's depth counter.
-double meanDepth(const Store& store, prof::TimeWindow window) {
+double meanDepth(const Store& store, prof::TimeWindow window, const Selection& only) {
   std::unordered_set<prof::TrackId> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
+    if (!holds(only, track)) continue;
     if (store.text(track.name).find("loader.queue_depth") != std::string_view::npos) tracks.insert(track.id);
   }
   if (tracks.empty()) return -1;
@@ -84,13 +112,14 @@ double meanDepth(const Store& store, prof::TimeWindow window) {
 }
 
 /// What the threads of the loaders computed within the window, from the counters that say so; -1 without any.
-std::int64_t computedNs(const Store& store, prof::TimeWindow window) {
+std::int64_t computedNs(const Store& store, prof::TimeWindow window, const Selection& only) {
   struct Span {
     double first = -1, last = 0;
   };
   std::unordered_map<prof::TrackId, Span> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
+    if (!holds(only, track)) continue;
     if (store.text(track.name).find("loader.cpu_time") != std::string_view::npos) tracks[track.id] = {};
   }
   if (tracks.empty()) return -1;
@@ -113,7 +142,8 @@ std::int64_t computedNs(const Store& store, prof::TimeWindow window) {
 }  // namespace
 
 std::int64_t LoaderStats::batchNs() const {
-  return batches == 0 ? 0 : busyNs / static_cast<std::int64_t>(batches);
+  const std::uint64_t prepared = preparedBatches > 0 ? preparedBatches : batches;
+  return prepared == 0 ? 0 : busyNs / static_cast<std::int64_t>(prepared);
 }
 
 double LoaderStats::utilisation(std::int64_t windowNs) const {
@@ -148,18 +178,18 @@ LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std:
   return verdict;
 }
 
-prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, prof::ProcessId) {
+prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, const TableScope& scope) {
   LoaderStats stats;
-  StageSums sums(stats);
+  StageSums sums;
   std::unordered_map<std::uint64_t, int> roles;
-  std::unordered_set<ThreadId> consumers;
+  std::unordered_map<ThreadId, std::uint64_t> taken;
   const auto status =
       store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
           window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
             for (std::size_t i = 0; i < start.size(); ++i) {
               const TimeNs from = std::max(start[i], window.startNs);
               const TimeNs to = std::min(start[i] + dur[i], window.endNs);
-              if (!thread[i] || from >= to) continue;
+              if (!thread[i] || from >= to || !scope.only.holds(thread[i])) continue;
               const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
               const auto [role, isNew] = roles.try_emplace(key, kNoStage);
               if (isNew) role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
@@ -167,8 +197,8 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
               stats.present = true;
               if (role->second == kWait) {
                 stats.waitNs += to - from;
-                consumers.insert(thread[i]);
-                if (start[i] >= window.startNs) ++stats.batches;
+                if (scope.steps.hold(from)) stats.stepWaitNs += to - from;
+                taken[thread[i]] += start[i] >= window.startNs ? 1 : 0;
               } else if (role->second == kPut) {
                 stats.blockedNs += to - from;
               } else {
@@ -177,12 +207,9 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
             }
           });
   if (!status) return status.error();
-  stats.workers = static_cast<std::uint32_t>(sums.threads());
-  for (const ThreadId consumer : consumers) {
-    if (sums.ranOn(consumer)) stats.workers = 0;
-  }
-  stats.meanDepth = meanDepth(store, window);
-  const std::int64_t computed = computedNs(store, window);
+  sums.finish(taken, stats);
+  stats.meanDepth = meanDepth(store, window, scope.only);
+  const std::int64_t computed = computedNs(store, window, scope.only);
   if (computed >= 0 && stats.busyNs > 0)
     stats.cpuShare = std::min(1.0, static_cast<double>(computed) / static_cast<double>(stats.busyNs));
   return stats;

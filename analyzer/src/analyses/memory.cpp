@@ -50,8 +50,9 @@ class Tracker {
 
 /// Calls visit(time, action) after each row that was applied to the tracker, until it answers false.
 template <class Visit>
-prof::Status replay(const Store& store, TimeNs until, Tracker& tracker, Visit&& visit) {
+prof::Status replay(const Store& store, TimeNs until, const Selection& only, Tracker& tracker, Visit&& visit) {
   return forEachAllocation(store, until, [&](const Allocation& row, std::uint64_t) {
+    if (!only.holdsMemory(row.device, row.thread)) return true;
     switch (row.action) {
       case MemoryAction::Allocate:
       case MemoryAction::ExternalAllocate:
@@ -107,13 +108,15 @@ class StepMarks {
   void passTo(TimeNs time, std::uint64_t bytes) {
     while (stats_.stepEndBytes.size() < steps_.all.size() && steps_.all[stats_.stepEndBytes.size()].endNs <= time) {
       stats_.stepEndBytes.push_back(bytes);
+      if (stats_.stepEndBytes.size() < steps_.all.size()) stats_.stepPeakBytes[stats_.stepEndBytes.size()] = bytes;
     }
   }
+  /// What a step begins with counts for it too.
   void use(TimeNs time, std::uint64_t bytes) {
     const std::size_t at = stats_.stepEndBytes.size();
-    if (at < steps_.all.size() && time >= steps_.all[at].startNs) {
-      stats_.stepPeakBytes[at] = std::max(stats_.stepPeakBytes[at], bytes);
-    }
+    if (at >= steps_.all.size()) return;
+    std::uint64_t& peak = stats_.stepPeakBytes[at];
+    peak = time < steps_.all[at].startNs ? bytes : std::max(peak, bytes);
   }
 
  private:
@@ -123,11 +126,11 @@ class StepMarks {
 
 /// Growth that nearly every steady step adds to and that stays; one-off growth is no leak, and neither is a queue of
 /// batches that fills step by step and empties at once when the device catches up.
-std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps) {
+std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps, prof::TimeWindow window) {
   std::vector<std::int64_t> growth;
   std::vector<std::int64_t> levels;
   for (std::size_t i = 1; i < stats.stepEndBytes.size(); ++i) {
-    if (steps.all[i - 1].warmUp) continue;
+    if (steps.all[i - 1].warmUp || steps.all[i].startNs < window.startNs) continue;
     levels.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]));
     growth.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]) -
                      static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));
@@ -144,12 +147,26 @@ std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps) {
   return 2 * (last - first) < typical * apart ? 0 : std::max<std::int64_t>(0, typical);
 }
 
-/// Blocks that were allocated in steady steps and are alive well behind them, by operator.
-void findLeaked(const Store& store, const Tracker& tracker, const Steps& steps, MemoryStats& stats) {
-  const auto steady = steps.steady();
-  if (steady.size() < 3) return;
+/// The steady steps within the window, in order.
+std::vector<Step> steadyWithin(const Steps& steps, prof::TimeWindow window) {
+  std::vector<Step> out;
+  for (const Step& step : steps.steady()) {
+    if (step.startNs >= window.startNs && step.endNs <= window.endNs) out.push_back(step);
+  }
+  return out;
+}
+
+/// Blocks that were allocated in steady steps and are alive when the last of them ends, by operator. Later a program
+/// gives everything back.
+prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, const Selection& only,
+                        MemoryStats& stats) {
+  if (steady.size() < 3) return {};
   const TimeNs from = steady.front().startNs;
   const TimeNs to = steady[steady.size() - 2].endNs;
+  Tracker tracker;
+  const auto status =
+      replay(store, steady.back().endNs, only, tracker, [](TimeNs, MemoryAction, const Tracker&) { return true; });
+  if (!status) return status;
   std::map<std::pair<prof::StringId, prof::StringId>, Block> byOrigin;
   for (const auto& [key, block] : tracker.live) {
     if (block.allocatedNs < from || block.allocatedNs >= to) continue;
@@ -164,6 +181,7 @@ void findLeaked(const Store& store, const Tracker& tracker, const Steps& steps, 
   }
   std::sort(stats.leaked.begin(), stats.leaked.end(),
             [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
+  return {};
 }
 
 }  // namespace
@@ -175,7 +193,8 @@ std::string_view roleName(MemoryRole role) {
   return at < kNames.size() ? kNames[at] : kNames[0];
 }
 
-prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps) {
+prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps,
+                                      const Selection& only) {
   MemoryStats stats;
   if (store.rows<Allocation>() == 0) return stats;
   stats.present = true;
@@ -184,14 +203,18 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
   StepMarks marks(steps, stats);
   std::uint64_t before = 0;
   const TimeNs settled = steps.steady().empty() ? window.startNs : steps.steady().front().startNs;
-  auto status = replay(store, window.endNs, tracker, [&](TimeNs time, MemoryAction action, const Tracker& now) {
+  const StepSpans spans(steps, window);
+  auto status = replay(store, window.endNs, only, tracker, [&](TimeNs time, MemoryAction action, const Tracker& now) {
     marks.passTo(time, before);
     before = now.bytes;
     marks.use(time, now.bytes);
     if (time < window.startNs) return true;
     ++stats.allocations;
-    if (action == MemoryAction::Reserve && time >= settled) ++stats.segmentCalls;
-    if (action == MemoryAction::Release && time >= settled) ++stats.segmentReleases;
+    if ((action == MemoryAction::Reserve || action == MemoryAction::Release) && time >= settled) {
+      const bool takes = action == MemoryAction::Reserve;
+      ++(takes ? stats.segmentCalls : stats.segmentReleases);
+      if (spans.hold(time)) ++(takes ? stats.stepSegmentCalls : stats.stepSegmentReleases);
+    }
     curve.add(time, now.bytes);
     stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
     if (now.bytes > stats.peakBytes) {
@@ -201,12 +224,16 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
     return true;
   });
   if (!status) return status.error();
-  marks.passTo(INT64_MAX, before);
+  marks.passTo(window.endNs, before);
+  stats.present = only.everything || stats.allocations > 0;
   stats.curve = curve.take();
-  stats.leakBytesPerStep = leakPerStep(stats, steps);
-  if (stats.leakBytesPerStep > 0) findLeaked(store, tracker, steps, stats);
+  stats.leakBytesPerStep = leakPerStep(stats, steps, window);
+  if (stats.leakBytesPerStep > 0) {
+    status = findLeaked(store, steadyWithin(steps, window), only, stats);
+    if (!status) return status.error();
+  }
   Tracker again;
-  status = replay(store, window.endNs, again, [&](TimeNs time, MemoryAction, const Tracker& now) {
+  status = replay(store, window.endNs, only, again, [&](TimeNs time, MemoryAction, const Tracker& now) {
     return !(time == stats.peakAtNs && now.bytes == stats.peakBytes);
   });
   if (!status) return status.error();

@@ -151,7 +151,8 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
 
 }  // namespace
 
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, TimeWindow window, GroupBy by) {
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, TimeWindow window, GroupBy by,
+                                       const StepSpans& steps) {
   const ByThread operators = sortedByThread(timeline, isOperatorSpan);
   Parents parents;
   OperatorRows rows(by);
@@ -163,6 +164,8 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       OperatorRow& row = rows.of(*spans[i]);
       ++row.count;
       row.selfNs += dur;
+      const bool inSteps = steps.hold(spans[i]->startNs);
+      if (inSteps) row.stepSelfNs += dur;
       // A recursive operator's time counts once.
       bool nestedInItself = false;
       ++rows.counted(*spans[i]).self.ranges;
@@ -172,7 +175,10 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       }
       ++rows.counted(*spans[i]).within.ranges;
       if (!nestedInItself) row.totalNs += dur;
-      if (up[i] != std::string::npos) rows.of(*spans[up[i]]).selfNs -= dur;
+      if (up[i] == std::string::npos) continue;
+      OperatorRow& around = rows.of(*spans[up[i]]);
+      around.selfNs -= dur;
+      if (inSteps && steps.hold(spans[up[i]]->startNs)) around.stepSelfNs -= dur;
     }
   }
   const LaunchIndex launches(timeline);
@@ -188,6 +194,7 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
     }
     if (op == nullptr) continue;
     rows.of(*op).deviceNs += span.endNs - span.startNs;
+    if (steps.hold(launch->startNs)) rows.of(*op).stepDeviceNs += span.endNs - span.startNs;
     const auto device = timeline.topology.deviceOfQueue.find(span.queue);
     if (device != timeline.topology.deviceOfQueue.end() && cpus.contains(device->second))
       ++rows.counted(*op).executions.ranges;
@@ -197,7 +204,7 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
 }
 
 std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window,
-                               const RecordedCosts* costs) {
+                               const RecordedCosts* costs, const StepSpans& steps) {
   const auto isCall = [](const HostSpan& span) {
     return span.activity == Activity::Launch || span.activity == Activity::Driver || span.activity == Activity::Sync;
   };
@@ -214,6 +221,10 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
     row.activity = span.activity;
     ++row.count;
     row.totalNs += span.endNs - span.startNs;
+    if (steps.hold(span.startNs)) {
+      ++row.stepCount;
+      row.stepNs += span.endNs - span.startNs;
+    }
     if (costs != nullptr) row.recordingNs += costs->within(span);
     const auto spans = around.find(span.thread);
     if (span.activity != Activity::Sync || spans == around.end()) continue;
@@ -231,10 +242,14 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
     row.name = store.text(id);
     out.push_back(std::move(row));
   }
-  std::sort(out.begin(), out.end(), [](const CallRow& a, const CallRow& b) {
+  sortCalls(out);
+  return out;
+}
+
+void sortCalls(std::vector<CallRow>& calls) {
+  std::sort(calls.begin(), calls.end(), [](const CallRow& a, const CallRow& b) {
     return std::tie(b.totalNs, a.name) < std::tie(a.totalNs, b.name);
   });
-  return out;
 }
 
 }  // namespace lacuna::analyzer

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -151,7 +152,8 @@ bool checksNumbers(std::string_view name) {
 }
 
 /// Before memory goes back to the system the device must be done with it: such a synchronisation is the allocator's.
-std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, TimeWindow window) {
+std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, TimeWindow window,
+                                const StepSpans& steps) {
   using prof::Allocation;
   std::unordered_map<ThreadId, std::vector<const HostSpan*>> byThread;
   for (const HostSpan& span : timeline.host) {
@@ -170,7 +172,7 @@ std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, Ti
                                               [](TimeNs at, const HostSpan* span) { return at < span->endNs; });
           if (after == spans->second.begin()) continue;
           const HostSpan* last = *(after - 1);
-          if (last->activity == Activity::Sync) found.insert(last);
+          if (last->activity == Activity::Sync && steps.hold(last->startNs)) found.insert(last);
         }
       });
   return status ? found.size() : 0;
@@ -196,15 +198,18 @@ bool isBatchNorm(std::string_view name) {
 
 }  // namespace
 
-PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWindow window) {
+PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWindow window, const StepSpans& steps,
+                            const LaunchIndex* index) {
   PatternStats stats;
-  const LaunchIndex launches(timeline);
+  std::optional<LaunchIndex> own;
+  const LaunchIndex& launches = index != nullptr ? *index : own.emplace(timeline);
   const Phases phases = phasesOf(store, timeline);
   std::map<prof::QueueId, Repeats> repeats;
   std::unordered_map<StringId, std::uint64_t> optimizer;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
+    if (!steps.hold(launch != nullptr ? launch->startNs : span.startNs)) continue;
     // What the runtime does for itself is no loop of the program.
     const bool upkeep = launch != nullptr && store.text(launch->name) == prof::kUpkeepCall;
     if (span.kind == DeviceSpanKind::Kernel && !upkeep)
@@ -220,7 +225,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWi
     }
   }
   for (auto& [queue, sequence] : repeats) sequence.finish();
-  stats.releaseSyncs = countReleaseSyncs(store, timeline, window);
+  stats.releaseSyncs = countReleaseSyncs(store, timeline, window, steps);
   for (const auto& [name, count] : optimizer) {
     if (count <= stats.optimizerLaunches) continue;
     stats.optimizerLaunches = count;
@@ -245,7 +250,7 @@ void mergePatterns(PatternStats& into, const PatternStats& more) {
   }
 }
 
-prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window) {
+prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window, const TableScope& scope) {
   using prof::Range;
   OperatorPatterns stats;
   struct Last {
@@ -262,6 +267,7 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
                                                           auto category, auto name, auto text, auto queue) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
           if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
           Last& last = lastOf[thread[i]];
           if (start[i] < last.endNs) continue;  // inside the one before

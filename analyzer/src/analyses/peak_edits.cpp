@@ -194,12 +194,13 @@ std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, s
   return out;
 }
 
-prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits) {
+prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits,
+                          const Selection& only) {
   if (edits.empty()) return {};
   for (PeakEdit& edit : edits) edit.peakAfterBytes = 0;
   Foresight foresight(store, window, steps, edits);
   return forEachAllocation(store, window.endNs, [&](const Allocation& row, std::uint64_t) {
-    foresight.apply(row);
+    if (only.holdsMemory(row.device, row.thread)) foresight.apply(row);
     return true;
   });
 }

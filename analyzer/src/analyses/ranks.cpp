@@ -29,11 +29,13 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
     const prof::TimeNs entered = std::min(last->startNs, call->endNs);
     row.waitNs += entered - call->startNs;
     row.transferNs += call->endNs - entered;
+    if (call->inSteps) row.stepWaitNs += entered - call->startNs;
   }
   ++stats.matched;
   RankRow& late = rows[last->rank];
   ++late.last;
   late.heldUpNs += last->startNs - middle;
+  if (last->inSteps) late.stepHeldUpNs += last->startNs - middle;
   stats.latest.push_back({middle, last->startNs, last->rank});
 }
 
@@ -78,7 +80,8 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
   return stats;
 }
 
-prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices) {
+prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices,
+                                  const StepSpans& steps) {
   std::unordered_map<prof::QueueId, std::int32_t> rankOf;
   for (const DeviceAccount& device : devices) {
     for (const QueueAccount& queue : device.queues) {
@@ -93,7 +96,8 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
     const auto rank = rankOf.find(one.queue);
     if (rank == rankOf.end()) continue;
     calls.push_back({one.startNs, one.endNs, rank->second,
-                     std::string(store.text(one.name)) + '\n' + std::string(store.text(one.communicator))});
+                     std::string(store.text(one.name)) + '\n' + std::string(store.text(one.communicator)),
+                     steps.hold(one.startNs)});
   }
   RankStats stats = rankStats(std::move(calls));
   std::int64_t most = 0, sum = 0;

@@ -8,9 +8,11 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "analyses/chunks.h"
+#include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/whatif.h"
 #include "report/devices.h"
@@ -40,12 +42,16 @@ class Collector {
     if (from >= to) return;
     device.ledger.add(segment.cause, to - from);
     device.bands.add(segment.cause, share(bandNs, to - from, segment));
+    if (segment.cause == Cause::Compute) return;
+    LedgerSegment inside = segment;
+    inside.startNs = from;
+    inside.endNs = to;
+    keepLongest(inside);
     if (isBusy(segment.cause)) return;
     const bool named = segment.cause != Cause::Launch && segment.cause != Cause::Dependency;
     auto& detail = details_[{segment.cause, named ? segment.name : StringId()}];
     detail.first += to - from;
     ++detail.second;
-    keepLongest(segment);
   }
 
   void finish() {
@@ -115,24 +121,33 @@ void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
   }
 }
 
-void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window, const RecordedCosts& costs) {
+/// `chunk`: what the timeline is for; `window`: of that, what was asked for. Work of the window's steps may run behind
+/// it.
+void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk, TimeWindow window,
+                 const RecordedCosts& costs, StepWork& stepWork) {
   const Store& store = *analysis.store;
+  const StepSpans& steps = analysis.scope.steps;
+  const LaunchIndex index(timeline);
   const auto addOperator = [](OperatorRow& a, const OperatorRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
     a.selfNs += b.selfNs;
     a.deviceNs += b.deviceNs;
+    a.stepSelfNs += b.stepSelfNs;
+    a.stepDeviceNs += b.stepDeviceNs;
     a.memBytes += b.memBytes;
     a.selfMemBytes += b.selfMemBytes;
     a.recordingNs += b.recordingNs;
     a.selfRecordingNs += b.selfRecordingNs;
     a.deviceRecordingNs += b.deviceRecordingNs;
   };
-  mergeByName(analysis.operators, operatorTable(store, timeline, window), addOperator);
+  mergeByName(analysis.operators, operatorTable(store, timeline, window, GroupBy::Name, steps), addOperator);
   mergeByName(analysis.operatorShapes, operatorTable(store, timeline, window, GroupBy::NameAndShapes), addOperator);
-  mergeByName(analysis.calls, callTable(store, timeline, window, &costs), [](CallRow& a, const CallRow& b) {
+  mergeByName(analysis.calls, callTable(store, timeline, window, &costs, steps), [](CallRow& a, const CallRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
+    a.stepCount += b.stepCount;
+    a.stepNs += b.stepNs;
     a.recordingNs += b.recordingNs;
     if (a.caller.empty()) a.caller = b.caller;
   });
@@ -147,8 +162,10 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow window
     a.recordingNs += b.recordingNs;
     a.bytes += b.bytes;
   });
-  mergePatterns(analysis.patterns, launchPatterns(store, timeline, window));
-  const LaunchStats more = launchStats(timeline, window, &costs);
+  const TimeWindow inSteps = steps.everything() ? window : chunk;
+  mergePatterns(analysis.patterns, launchPatterns(store, timeline, inSteps, steps, &index));
+  addStepWork(timeline, index, inSteps, steps, stepWork);
+  const LaunchStats more = launchStats(timeline, window, &costs, &index);
   LaunchStats& launches = analysis.launches;
   const auto sum = static_cast<double>(launches.launches + more.launches);
   if (sum > 0) {
@@ -232,10 +249,25 @@ class DeviceBooks {
   std::vector<BandAttribution> queues_;
 };
 
-prof::Status accountDevices(Analysis& analysis) {
+/// Tables that were added up from several chunks of the trace, in the order that each of them has.
+void sortMerged(Analysis& analysis) {
+  for (auto* rows : {&analysis.operators, &analysis.operatorShapes}) {
+    std::sort(rows->begin(), rows->end(), [](const OperatorRow& a, const OperatorRow& b) {
+      return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
+    });
+  }
+  sortCalls(analysis.calls);
+  auto& collectives = analysis.communication.collectives;
+  std::sort(collectives.begin(), collectives.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
+    if (a.exposedNs != b.exposedNs) return a.exposedNs > b.exposedNs;
+    return std::tie(a.name, a.communicator) < std::tie(b.name, b.communicator);
+  });
+}
+
+prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork) {
   Collector collector(analysis);
   const EventCosts eventCost = eventCosts(*analysis.store);
-  const Topology topology = loadTopology(*analysis.store);
+  std::size_t chunks = 0;
   std::vector<DeviceBooks> books;
   for (DeviceAccount& device : analysis.devices) books.emplace_back(device, topology);
   const auto status = forEachChunk(
@@ -246,10 +278,18 @@ prof::Status accountDevices(Analysis& analysis) {
         for (DeviceBooks& book : books) book.add(accountant, window, *costs, collector);
         const TimeWindow tables{std::max(window.startNs, analysis.window.startNs),
                                 std::min(window.endNs, analysis.window.endNs)};
-        mergeTables(analysis, timeline, tables, *costs);
+        ++chunks;
+        const Selection& only = analysis.scope.only;
+        if (only.everything) {
+          mergeTables(analysis, timeline, window, tables, *costs, stepWork);
+        } else {
+          mergeTables(analysis, only.of(timeline), window, tables, *costs, stepWork);
+        }
         return {};
       });
   collector.finish();
+  analysis.launches.stepLaunches = stepWork.launches;
+  if (chunks > 1) sortMerged(analysis);
   return status;
 }
 
@@ -291,29 +331,74 @@ void bandRanks(Analysis& analysis) {
   }
 }
 
-prof::Status fillTables(Analysis& analysis) {
+/// Memory rows of the host are the processes'; those of a device are its own, and of a CPU device its owner's.
+Selection selectionOf(const Analysis& analysis, const Topology& topology) {
+  Selection only;
+  only.everything = analysis.options.device.empty() && !analysis.options.rank;
+  only.processOfThread = topology.processOfThread;
+  for (const DeviceAccount& device : analysis.devices) {
+    only.devices.insert(device.id);
+    for (const QueueAccount& queue : device.queues) {
+      only.queues.insert(queue.id);
+      const auto owner = topology.processOfQueue.find(queue.id);
+      if (owner != topology.processOfQueue.end() && owner->second) only.processes.insert(owner->second);
+    }
+  }
   const Store& store = *analysis.store;
+  for (std::uint64_t i = 0; i < store.rows<prof::Device>() && analysis.options.device.empty(); ++i) {
+    const auto device = store.row<prof::Device>(i);
+    if (device.process && only.processes.contains(device.process)) only.devices.insert(device.id);
+  }
+  return only;
+}
+
+prof::Status fillMemory(Analysis& analysis) {
+  const Store& store = *analysis.store;
+  const Selection& only = analysis.scope.only;
+  auto memory = memoryStats(store, analysis.window, analysis.steps, only);
+  if (!memory) return memory.error();
+  analysis.memory = std::move(*memory);
+  auto devices = deviceMemory(store, analysis.window);
+  if (!devices) return devices.error();
+  std::erase_if(*devices,
+                [&](const DeviceMemory& memory) { return !only.everything && !only.devices.contains(memory.device); });
+  analysis.memoryByDevice = std::move(*devices);
+  for (const DeviceMemory& device : analysis.memoryByDevice) {
+    if (analysis.memoryByDevice.size() == 1) break;
+    Selection one;
+    one.everything = false;
+    one.devices.insert(device.device);
+    auto stats = memoryStats(store, analysis.window, analysis.steps, one);
+    if (!stats) return stats.error();
+    analysis.memoryStatsByDevice.push_back(std::move(*stats));
+  }
+  return {};
+}
+
+prof::Status fillTables(Analysis& analysis, const StepWork& stepWork) {
+  const Store& store = *analysis.store;
+  const TableScope& scope = analysis.scope;
   const auto take = [](auto& into, auto result) -> prof::Status {
     if (!result) return result.error();
     into = std::move(*result);
     return {};
   };
   for (const prof::Status& status :
-       {take(analysis.kernels, kernelTable(store, analysis.window)),
-        take(analysis.loader, loaderStats(store, analysis.window, analysis.steps.process)),
-        take(analysis.memory, memoryStats(store, analysis.window, analysis.steps)),
-        take(analysis.copies, copyStats(store, analysis.window)),
-        take(analysis.operatorPatterns, operatorPatterns(store, analysis.window)),
-        take(analysis.memoryByDevice, deviceMemory(store, analysis.window)),
-        take(analysis.ranks, rankStats(store, analysis.window, analysis.devices)),
+       {take(analysis.kernels, kernelTable(store, analysis.window, scope, stepWork)),
+        take(analysis.loader, loaderStats(store, analysis.window, scope)),
+        take(analysis.copies, copyStats(store, analysis.window, scope, stepWork)),
+        take(analysis.operatorPatterns, operatorPatterns(store, analysis.window, scope)), fillMemory(analysis),
+        take(analysis.contention, coreContention(store, analysis.window, scope.only, analysis.hostCores)),
+        take(analysis.ranks, rankStats(store, analysis.window, analysis.devices, scope.steps)),
         take(analysis.overhead, selfOverhead(store, analysis.window, analysis.stepCount())),
-        take(analysis.efficiency,
-             efficiencyStats(store, analysis.window, analysis.devices, analysis.operatorShapes, analysis.kernels))}) {
+        take(analysis.efficiency, efficiencyStats(store, analysis.window, analysis.devices, analysis.operatorShapes,
+                                                  analysis.kernels, scope.only))}) {
     if (!status) return status;
   }
   bandRanks(analysis);
   analysis.peakEdits = peakEdits(analysis.memory, analysis.steps, analysis.operators);
-  if (auto status = foreseePeaks(store, analysis.window, analysis.steps, analysis.peakEdits); !status) return status;
+  if (auto status = foreseePeaks(store, analysis.window, analysis.steps, analysis.peakEdits, scope.only); !status)
+    return status;
   const Ledger step = analysis.meanStepLedger();
   analysis.loaderVerdict = loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait],
                                          step[Cause::ExposedCopy], analysis.window.endNs - analysis.window.startNs);
@@ -364,6 +449,10 @@ std::int64_t Analysis::stepCount() const {
   return std::max<std::int64_t>(1, count);
 }
 
+std::int64_t Analysis::processCount() const {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(scope.only.processes.size()));
+}
+
 std::int64_t Analysis::stepNs() const {
   if (const std::int64_t median = steps.medianNs(); median > 0) return median;
   return window.endNs - window.startNs;
@@ -409,8 +498,11 @@ prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const Analysi
   const TimeWindow span = trace.span();
   analysis.window = {std::max(window->startNs, span.startNs), std::min(window->endNs, span.endNs)};
   readEnvironment(analysis);
-  if (auto status = accountDevices(analysis); !status) return status.error();
-  if (auto status = fillTables(analysis); !status) return status.error();
+  const Topology topology = loadTopology(trace);
+  analysis.scope = {selectionOf(analysis, topology), StepSpans(analysis.steps, analysis.window)};
+  StepWork stepWork;
+  if (auto status = accountDevices(analysis, topology, stepWork); !status) return status.error();
+  if (auto status = fillTables(analysis, stepWork); !status) return status.error();
   const auto simulator = Simulator::create(analysis);
   if (simulator) placePaths(analysis, simulator->criticalPaths());
   analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);

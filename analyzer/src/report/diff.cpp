@@ -46,13 +46,13 @@ double perStep(const Analysis& analysis, std::uint64_t count) {
 
 std::uint64_t countKernels(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const KernelRow& row : analysis.kernels) count += row.count;
+  for (const KernelRow& row : analysis.kernels) count += row.stepCount;
   return count;
 }
 
 std::uint64_t countSyncs(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.count : 0;
+  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.stepCount : 0;
   return count;
 }
 
@@ -87,9 +87,10 @@ std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& afte
       counted("kernels per step", perStep(before, countKernels(before)), perStep(after, countKernels(after))));
   out.push_back(
       counted("synchronisations per step", perStep(before, countSyncs(before)), perStep(after, countSyncs(after))));
-  out.push_back(counted("copies per step", perStep(before, before.copies.count), perStep(after, after.copies.count)));
-  out.push_back(counted("memsets per step", perStep(before, before.copies.memsetCount),
-                        perStep(after, after.copies.memsetCount)));
+  out.push_back(
+      counted("copies per step", perStep(before, before.copies.stepCount), perStep(after, after.copies.stepCount)));
+  out.push_back(counted("memsets per step", perStep(before, before.copies.stepMemsets),
+                        perStep(after, after.copies.stepMemsets)));
   if (before.memory.present && after.memory.present) {
     const auto peak = static_cast<double>(before.memory.peakBytes);
     out.push_back({"peak memory", "bytes", peak, static_cast<double>(after.memory.peakBytes), 0.01 * peak, true});
@@ -132,14 +133,14 @@ TimesByName timesByName(const Rows& before, double beforeSteps, const Rows& afte
 std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& after) {
   return byDifference(
       timesByName(before.kernels, static_cast<double>(before.stepCount()), after.kernels,
-                  static_cast<double>(after.stepCount()), [](const KernelRow& row) { return row.totalNs; }),
+                  static_cast<double>(after.stepCount()), [](const KernelRow& row) { return row.stepNs; }),
       "kernel ");
 }
 
 std::vector<Comparison> compareOperators(const Analysis& before, const Analysis& after) {
   return byDifference(timesByName(before.operators, static_cast<double>(before.stepCount()), after.operators,
                                   static_cast<double>(after.stepCount()),
-                                  [](const OperatorRow& row) { return row.selfNs + row.deviceNs; }),
+                                  [](const OperatorRow& row) { return row.stepSelfNs + row.stepDeviceNs; }),
                       "operator ");
 }
 

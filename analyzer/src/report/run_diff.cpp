@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyses/chunks.h"
 #include "analyses/launch_index.h"
@@ -32,15 +33,27 @@ using Tree = std::map<std::string, PathTimes>;
 class TreeBuilder {
  public:
   TreeBuilder(const Analysis& analysis, std::vector<Step> steps)
-      : store_(*analysis.store), steps_(std::move(steps)), feeder_(analysis.steps.thread) {
+      : store_(*analysis.store), only_(analysis.scope.only), steps_(std::move(steps)), feeder_(analysis.steps.thread) {
     paths_.push_back("");
+  }
+
+  /// Markers bear the number of their step in their name, and their category may be all that tells them.
+  prof::Status findMarkers() {
+    using prof::Range;
+    std::unordered_set<std::uint64_t> seen;
+    return store_.scan<&Range::category, &Range::name>({}, [&](std::uint64_t, auto category, auto name) {
+      for (std::size_t i = 0; i < name.size(); ++i) {
+        if (!seen.insert((std::uint64_t{category[i].value} << 32) | name[i].value).second) continue;
+        if (isStepMarker(store_.text(category[i]), store_.text(name[i]))) markers_.insert(name[i]);
+      }
+    });
   }
 
   void add(const Timeline& timeline, prof::TimeWindow window) {
     const LaunchIndex launches(timeline);
     nest(timeline, window, launches);
     for (const DeviceSpan& span : timeline.device) {
-      if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
+      if (span.startNs < window.startNs || span.startNs >= window.endNs || !only_.holds(span.queue)) continue;
       const HostSpan* launch = launches.find(span);
       const std::size_t step = launch == nullptr ? kNone : stepAt(launch->startNs);
       if (step == kNone) continue;
@@ -100,7 +113,8 @@ class TreeBuilder {
       const bool names = span.activity == Activity::Operator || span.activity == Activity::Annotation ||
                          span.activity == Activity::LoaderWait;
       const bool feeds = launches.isLaunching(span.thread) || span.thread == feeder_;
-      if (feeds && names && !isStepMarker({}, store_.text(span.name))) byThread[span.thread].push_back(&span);
+      if (feeds && names && only_.holds(span.thread) && !markers_.contains(span.name))
+        byThread[span.thread].push_back(&span);
     }
     for (auto& [thread, spans] : byThread) {
       std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
@@ -137,6 +151,8 @@ class TreeBuilder {
   }
 
   const Store& store_;
+  const Selection& only_;
+  std::unordered_set<StringId> markers_;
   std::vector<Step> steps_;
   prof::ThreadId feeder_;  ///< that sets the steps' markers
   std::vector<std::string> paths_;
@@ -161,6 +177,7 @@ std::vector<Step> stepsOf(const Analysis& analysis) {
 
 prof::Result<Tree> treeOf(const Analysis& analysis) {
   TreeBuilder builder(analysis, stepsOf(analysis));
+  if (auto status = builder.findMarkers(); !status) return status.error();
   const auto status =
       forEachChunk(*analysis.store, analysis.window, [&](const Timeline& timeline, prof::TimeWindow window) {
         builder.add(timeline, window);

@@ -125,10 +125,9 @@ Lines loaderLines(const Analysis& analysis) {
   const LoaderStats& loader = analysis.loader;
   Lines out;
   if (!loader.present) return out;
-  const std::string waitBand =
-      humanBand(analysis.meanStepBands()[Cause::LoaderWait], loader.waitNs / analysis.stepCount());
-  out.push_back(fmt::format(" {} batches; the training thread waited {} a step{}", loader.batches,
-                            humanTime(loader.waitNs / analysis.stepCount()), inBrackets(waitBand)));
+  const std::int64_t waitNs = loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
+  out.push_back(fmt::format(" {} batches; the training thread waited {} a step{}", loader.batches, humanTime(waitNs),
+                            bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
   if (loader.busyNs == 0) return out;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
@@ -161,9 +160,9 @@ Lines launchLines(const Analysis& analysis) {
   const Ledger step = analysis.meanStepLedger();
   return {
       fmt::format(" {} launches, {} a step; call {}{} (median), from its end to the start {}{}", stats.launches,
-                  stats.launches / static_cast<std::uint64_t>(analysis.stepCount()), humanTime(stats.medianCallNs),
-                  bandInBrackets(stats.callRecordingNs, stats.medianCallNs), humanTime(stats.medianDelayNs),
-                  bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
+                  stats.stepLaunches / static_cast<std::uint64_t>(analysis.stepCount() * analysis.processCount()),
+                  humanTime(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
+                  humanTime(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
       fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
       fmt::format(" launch-bound: the device waits {} a step{} for launches ({} of it)", humanTime(step[Cause::Launch]),

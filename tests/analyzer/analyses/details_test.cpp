@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/core_contention.h"
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/ranks.h"
 #include "lacuna/analyzer/report.h"
@@ -235,6 +236,122 @@ std::int64_t leakOf(int emptied) {
     alive.clear();
   }
   return analyse(builder.build())->memory.leakBytesPerStep;
+}
+
+Steps evenSteps(int count) {
+  Steps steps;
+  for (int i = 0; i < count; ++i)
+    steps.all.push_back({.index = static_cast<std::uint64_t>(i),
+                         .name = "step",
+                         .startNs = 100 * (i + 1),
+                         .endNs = 100 * (i + 2),
+                         .samples = 0,
+                         .warmUp = false});
+  return steps;
+}
+
+TEST(Memory, AStepHoldsWhatItBeganWith) {
+  Allocations rows;
+  rows.addAt(10, MemoryAction::Allocate, 1, 50 * kMiB);
+  rows.addAt(350, MemoryAction::Allocate, 2, kMiB);
+  rows.addAt(360, MemoryAction::Free, 2, kMiB);
+  const auto stats = memoryStats(*rows.built(), {0, 700}, evenSteps(6));
+  ASSERT_TRUE(stats);
+  ASSERT_EQ(stats->stepEndBytes.size(), 6U);
+  EXPECT_EQ(stats->stepPeakBytes[0], 50U * kMiB);
+  EXPECT_EQ(stats->stepPeakBytes[1], 50U * kMiB);
+  EXPECT_EQ(stats->stepPeakBytes[2], 51U * kMiB);
+  EXPECT_EQ(stats->stepPeakBytes[5], 50U * kMiB);
+}
+
+TEST(Memory, StepsBehindTheWindowAreNotMadeUp) {
+  Allocations rows;
+  for (int i = 0; i < 8; ++i) rows.addAt(100 * (i + 1) + 20, MemoryAction::Allocate, i + 1, kMiB);
+  const auto stats = memoryStats(*rows.built(), {200, 600}, evenSteps(8));
+  ASSERT_TRUE(stats);
+  EXPECT_EQ(stats->stepEndBytes.size(), 5U);
+  EXPECT_EQ(stats->leakBytesPerStep, static_cast<std::int64_t>(kMiB));
+  ASSERT_EQ(stats->leaked.size(), 1U);
+  EXPECT_EQ(stats->leaked[0].bytes, kMiB);
+}
+
+TEST(Median, OfTwoMiddlesIsTheirMean) {
+  EXPECT_EQ(medianOf({10}), 10);
+  EXPECT_EQ(medianOf({30, 10}), 20);
+  EXPECT_EQ(medianOf({7, 1, 3, 100}), 5);
+  EXPECT_EQ(medianOf({9, 1, 5}), 5);
+}
+
+TEST(Calls, OfSeveralChunksAreSortedByWhatTheyCost) {
+  std::vector<CallRow> calls(3);
+  for (std::size_t i = 0; i < calls.size(); ++i) calls[i].totalNs = static_cast<std::int64_t>(10 * i);
+  sortCalls(calls);
+  EXPECT_EQ(calls[0].totalNs, 20);
+  EXPECT_EQ(calls[2].totalNs, 0);
+}
+
+TEST(Loader, ABatchThatTheConsumerLoadsHidesNoWorkers) {
+  StoreBuilder builder;
+  for (std::uint32_t thread = 1; thread <= 5; ++thread) builder.append(Thread{.id = ThreadId(thread)});
+  const auto range = [&](std::uint32_t thread, TimeNs start, TimeNs dur, const char* name) {
+    builder.append(Range{.startNs = start,
+                         .durNs = dur,
+                         .thread = ThreadId(thread),
+                         .category = builder.intern("loader"),
+                         .name = builder.intern(name)});
+  };
+  for (TimeNs i = 0; i < 20; ++i) {
+    range(2 + static_cast<std::uint32_t>(i % 4), 100 * i, 300, "fetch");
+    range(1, 100 * i + 320, 10, "wait");
+  }
+  range(1, 3000, 500, "wait");
+  range(1, 3010, 400, "fetch");
+  const auto loader = loaderStats(*builder.build(), {0, 5000});
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->workers, 4U);
+  EXPECT_EQ(loader->batches, 21U);
+  EXPECT_EQ(loader->batchNs(), 300);
+}
+
+/// Threads of one program with counters that say how long each ran and waited for a core, in percent.
+CoreContention contended(const std::vector<std::pair<double, double>>& threads, std::uint32_t cores) {
+  StoreBuilder builder;
+  std::uint32_t track = 0;
+  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+    builder.append(Thread{.id = ThreadId(i + 1)});
+    for (const auto& [name, percent] :
+         {std::pair("thread CPU", threads[i].first), std::pair("waiting for a core", threads[i].second)}) {
+      builder.append(CounterTrack{.id = TrackId(++track), .thread = ThreadId(i + 1), .name = builder.intern(name)});
+      builder.append(CounterSample{.timeNs = 0, .track = TrackId(track), .value = percent});
+    }
+  }
+  return *coreContention(*builder.build(), {0, 1000}, {}, cores);
+}
+
+TEST(CoreContention, IsWhatTheProgramsOwnThreadsCannotExplain) {
+  const CoreContention others = contended({{50, 50}, {60, 20}}, 2);
+  EXPECT_EQ(others.lostNs, 700);
+  EXPECT_EQ(others.ranNs, 1100);
+  ASSERT_EQ(others.threads.size(), 2U);
+  EXPECT_EQ(others.threads[0].lostNs, 500);
+  // Four threads on two cores may have waited for each other.
+  EXPECT_EQ(contended({{50, 50}, {50, 50}, {50, 50}, {50, 50}}, 2).lostNs, 0);
+  EXPECT_FALSE(contended({{50, 50}}, 0).known);
+}
+
+TEST(CoreContention, ComesFromTheStatesOfThreadsWhereTheyAreTold) {
+  StoreBuilder builder;
+  const auto state = [&](std::uint32_t thread, TimeNs start, TimeNs dur, ThreadState what) {
+    builder.append(ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});
+  };
+  state(1, 0, 1000, ThreadState::Running);
+  state(2, 0, 400, ThreadState::Runnable);   // a core is free of this program, but another has it
+  state(3, 200, 300, ThreadState::Running);  // from here on both cores are the program's
+  state(2, 400, 600, ThreadState::Running);
+  const auto found = coreContention(*builder.build(), {0, 1000}, {}, 2);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->lostNs, 200);
+  EXPECT_EQ(found->ranNs, 1900);
 }
 
 TEST(Memory, AQueueThatFillsAndEmptiesIsNoLeak) {

@@ -70,7 +70,29 @@ TEST(Numbers, AreReadOffKernelNames) {
   EXPECT_EQ(numberOfKernel("cutlass_80_tensorop_s1688gemm_64x64_16x6"), Number::Tf32);
   EXPECT_EQ(numberOfKernel("sm90_xmma_gemm_bf16bf16_bf16f32_f32"), Number::Bf16);
   EXPECT_EQ(numberOfKernel("ampere_sgemm_128x64_tn"), Number::F32);
+  EXPECT_EQ(numberOfKernel("turing_fp16_s1688gemm_fp16_256x128_ldg8_f2f_tn"), Number::F16);
+  EXPECT_EQ(numberOfKernel("nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN"), Number::Bf16);
+  EXPECT_EQ(numberOfKernel("nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN"), Number::F16);
+  EXPECT_EQ(numberOfKernel("Cijk_Ailk_Bljk_BBS_BH_MT128x128x32_MI32x32x8x1"), Number::Bf16);
   EXPECT_EQ(numberOfKernel("some_kernel"), Number::Unknown);
+}
+
+TEST(KernelNames, TellMatrixWorkAndTensorCores) {
+  for (const char* name :
+       {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel",
+        "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN", "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x32",
+        "turing_fp16_s1688gemm_fp16_256x128_ldg8_f2f_tn", "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1",
+        "sm80_xmma_fprop_implicit_gemm_indexed_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_tensor16x8x16"}) {
+    EXPECT_TRUE(isMatrixWork(name)) << name;
+    EXPECT_TRUE(usesTensorCores(name)) << name;
+  }
+  EXPECT_TRUE(isMatrixWork("ampere_sgemm_128x64_nn"));
+  EXPECT_FALSE(usesTensorCores("ampere_sgemm_128x64_nn"));
+  EXPECT_TRUE(isMatrixWork("void fbgemm_gpu::f8f8bf16_rowwise_gemm_kernel<128>"));
+  for (const char* name : {"void fbgemm_gpu::split_embedding_codegen_forward_unweighted_kernel<float>",
+                           "void fbgemm_gpu::linearize_index_kernel<long>", "upsample_bilinear2d_out_frame"}) {
+    EXPECT_FALSE(isMatrixWork(name)) << name;
+  }
 }
 
 TEST(Roofline, HoldsOperatorsAgainstTheDevicesPeaks) {

@@ -139,6 +139,42 @@ TEST(Report, UnknownDeviceOrRankNamesThoseThere) {
   EXPECT_THAT(analyse(test::makeRun({.ranks = 2}), options).error().message, HasSubstr("rank 1"));
 }
 
+std::uint64_t kernelCount(const Analysis& analysis) {
+  std::uint64_t count = 0;
+  for (const KernelRow& row : analysis.kernels) count += row.count;
+  return count;
+}
+
+TEST(Report, ARankAloneIsAllThatEveryTableIsAbout) {
+  const RunPlan plan{.ranks = 2, .syncEachStep = true, .pageableCopyNs = 1'000'000, .collectiveNs = 500'000};
+  AnalysisOptions options;
+  options.rank = 1;
+  const Analysis both = analysed(plan);
+  const Analysis one = analysed(plan, options);
+  ASSERT_EQ(one.devices.size(), 1U);
+  EXPECT_EQ(kernelCount(one), one.devices[0].kernels);
+  EXPECT_EQ(2 * kernelCount(one), kernelCount(both));
+  EXPECT_EQ(2 * one.copies.pageableCount, both.copies.pageableCount);
+  EXPECT_EQ(2 * one.launches.launches, both.launches.launches);
+  EXPECT_EQ(2 * one.loader.batches, both.loader.batches);
+  EXPECT_EQ(2 * one.memory.allocations, both.memory.allocations);
+  EXPECT_EQ(one.memoryByDevice.size(), 1U);
+  EXPECT_EQ(2 * one.communication.collectives.at(0).count, both.communication.collectives.at(0).count);
+  for (std::size_t i = 0; i < one.operators.size(); ++i) EXPECT_EQ(2 * one.operators[i].count, both.operators[i].count);
+  for (std::size_t i = 0; i < one.calls.size(); ++i) EXPECT_EQ(2 * one.calls[i].count, both.calls[i].count);
+  EXPECT_EQ(one.processCount(), 1);
+  EXPECT_EQ(both.processCount(), 2);
+}
+
+TEST(Report, ADeviceAloneIsAllThatEveryTableIsAbout) {
+  AnalysisOptions options;
+  options.device = "cuda:1";
+  const Analysis one = analysed({.ranks = 2, .zeroGradNs = 500'000}, options);
+  ASSERT_EQ(one.devices.size(), 1U);
+  EXPECT_EQ(kernelCount(one), one.devices[0].kernels);
+  EXPECT_EQ(one.copies.memsetCount, 12U * 10);
+}
+
 TEST(Report, EmptyTraceIsAnError) {
   EXPECT_FALSE(analyse(StoreBuilder().build()));
 }
@@ -167,6 +203,53 @@ TEST(Compare, CountsAndTimesThatGrewAreNamed) {
   EXPECT_THAT(worse({}, {.syncEachStep = true}), testing::Contains("synchronisations per step"));
   EXPECT_THAT(worse({}, {.operators = 41}), testing::Contains("kernels per step"));
   EXPECT_THAT(worse({}, {.memorySpike = true}), testing::Contains("peak memory"));
+}
+
+TEST(Compare, WhatLiesOutsideOfTheStepsIsInNoFigurePerStep) {
+  const RunPlan few{.steps = 10, .syncEachStep = true, .setupKernels = 400, .setupCopyNs = 30'000'000};
+  RunPlan many = few;
+  many.steps = 20;
+  EXPECT_THAT(worse(many, few), testing::IsEmpty());
+  EXPECT_THAT(worse(few, many), testing::IsEmpty());
+  for (const Comparison& row : compareKernels(analysed(many), analysed(few))) EXPECT_FALSE(row.worse()) << row.what;
+  for (const Comparison& row : compareOperators(analysed(many), analysed(few))) EXPECT_FALSE(row.worse()) << row.what;
+}
+
+TEST(Compare, WorkOfAStepCountsWhereverTheDeviceDoesIt) {
+  // The queue is two steps behind its host, so that most work of the chosen steps runs behind them.
+  AnalysisOptions options;
+  options.steps = {4, 8};
+  const Analysis analysis = analysed({}, options);
+  EXPECT_EQ(analysis.launches.stepLaunches, 4U * 41);
+}
+
+TEST(Compare, OneRunOfNoiseWidensTheThreshold) {
+  const RunPlan usual{.steps = 20, .syncEachStep = true};
+  RunPlan slower = usual;
+  slower.kernelNs = 130'000;
+  const std::vector<Analysis> noise = [&] {
+    std::vector<Analysis> runs;
+    runs.push_back(analysed(slower));
+    return runs;
+  }();
+  const auto step = [](const std::vector<Comparison>& rows) {
+    return *std::find_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.what == "step time"; });
+  };
+  const Analysis before = analysed(usual);
+  EXPECT_TRUE(step(compareRuns(before, analysed(slower))).worse());
+  EXPECT_FALSE(step(compareRuns(before, analysed(slower), noise)).worse());
+}
+
+TEST(RunDiff, NumbersInTheNamesOfStepsArePartOfNoPath) {
+  const RunPlan fast{.steps = 20, .numberedSteps = true};
+  RunPlan slow = fast;
+  slow.kernelNs = 150'000;
+  const auto diff = diffRuns(analysed(fast), analysed(slow));
+  ASSERT_TRUE(diff);
+  EXPECT_EQ(diff->pathsCommon, diff->pathsBefore);
+  ASSERT_FALSE(diff->tree.empty());
+  EXPECT_EQ(diff->tree.front().verdict, DiffVerdict::Slower);
+  EXPECT_THAT(diff->tree.front().path, Not(HasSubstr("batch")));
 }
 
 TEST(RunDiff, FindsTheSlowerKernelsInTheTree) {

@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/core_contention.h"
 #include "lacuna/analyzer/efficiency.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/ranks.h"
+#include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/steps.h"
 #include "lacuna/analyzer/tables.h"
@@ -76,7 +78,8 @@ struct Analysis {
   Steps steps;
   prof::TimeWindow window;  ///< what was analysed: the steps asked for, or everything
   std::vector<DeviceAccount> devices;
-  Ledger ledger;                     ///< sum of the devices
+  TableScope scope;  ///< what the tables below are about: these devices, their processes, the steps in the window
+  Ledger ledger;     ///< sum of the devices
   std::vector<Ledger> stepLedgers;   ///< all devices, by position in steps.all
   std::vector<CauseDetail> details;  ///< idle causes, costliest first
   /// The longest few stretches of each cause, longest first.
@@ -90,6 +93,8 @@ struct Analysis {
   LoaderVerdict loaderVerdict;
   MemoryStats memory;
   std::vector<DeviceMemory> memoryByDevice;
+  /// As memory, but of one device each, in the order of memoryByDevice; only where that has several.
+  std::vector<MemoryStats> memoryStatsByDevice;
   std::vector<PeakEdit> peakEdits;
   CommunicationStats communication;
   RankStats ranks;  ///< empty where the trace holds fewer than two ranks
@@ -103,11 +108,14 @@ struct Analysis {
   StepPath criticalPath;                                   ///< mean of the steady steps; zeros without a replay
   std::vector<Finding> findings;                           ///< faults before opportunities, costliest first
   std::uint64_t droppedEvents = 0;
-  SelfOverhead overhead;  ///< what recording itself cost
-  RecordingBands bands;   ///< and where that may be in the ledgers
+  CoreContention contention;  ///< what other programs' use of the host's cores cost
+  SelfOverhead overhead;      ///< what recording itself cost
+  RecordingBands bands;       ///< and where that may be in the ledgers
 
   /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
   [[nodiscard]] std::int64_t stepCount() const;
+  /// Processes that fill the devices' queues; 1 when there are none.
+  [[nodiscard]] std::int64_t processCount() const;
   [[nodiscard]] std::int64_t stepNs() const;
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;

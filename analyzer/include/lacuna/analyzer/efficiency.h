@@ -92,6 +92,6 @@ struct EfficiencyStats {
 prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWindow window,
                                               std::span<const DeviceAccount> devices,
                                               std::span<const OperatorRow> operators,
-                                              std::span<const KernelRow> kernels);
+                                              std::span<const KernelRow> kernels, const Selection& only = {});
 
 }  // namespace lacuna::analyzer

@@ -79,6 +79,7 @@ struct PeakEdit {
 std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, std::span<const OperatorRow> operators);
 /// Plays each edit on the allocations of the window: what is freed earlier goes when the step that made it ends, what
 /// is recomputed is not there. One pass.
-prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits);
+prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits,
+                          const Selection& only = {});
 
 }  // namespace lacuna::analyzer

@@ -23,6 +23,7 @@ struct CollectiveCall {
   prof::TimeNs endNs = 0;
   std::int32_t rank = -1;
   std::string group;  ///< name and communicator: calls of one group are matched by their order
+  bool inSteps = true;
 };
 
 struct RankRow {
@@ -34,6 +35,8 @@ struct RankRow {
   std::uint64_t last = 0;         ///< how often it entered last
   std::int64_t heldUpNs = 0;      ///< by how much it then came behind the middle rank
   std::int64_t computeNs = 0;     ///< of its device, in the window
+  std::int64_t stepWaitNs = 0;    ///< of waitNs, in the steps
+  std::int64_t stepHeldUpNs = 0;  ///< of heldUpNs, likewise
   /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to the others by
   /// what it cost this one.
   std::int64_t waitRecordingNs = 0;
@@ -59,6 +62,7 @@ struct RankStats {
 
 /// Only calls with a rank count.
 RankStats rankStats(std::vector<CollectiveCall> calls);
-prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices);
+prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices,
+                                  const StepSpans& steps = {});
 
 }  // namespace lacuna::analyzer

@@ -5,19 +5,48 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/steps.h"
 #include "lacuna/analyzer/timeline.h"
 
 /// The tables beside the ledger. Each function streams over the store in bounded memory and looks at what starts within
-/// the window. Formulas and limits: docs/analyses/tables.md.
+/// the window and belongs to the scope. What is named after steps speaks of what lies in the scope's steps only, for
+/// figures per step: set-up and evaluation belong to no step. Formulas and limits: docs/analyses/tables.md.
 namespace lacuna::analyzer {
+
+class LaunchIndex;
+
+/// Device work by the steps that launched it, wherever it then ran.
+struct StepWork {
+  struct Sum {
+    std::uint64_t count = 0;
+    std::int64_t ns = 0;
+  };
+  std::unordered_map<prof::StringId, Sum> kernels;
+  std::uint64_t launches = 0;
+  /// Copies and memsets that no step launched, by queue and start; there are few.
+  struct PlaceHash {
+    std::size_t operator()(const std::pair<prof::QueueId, prof::TimeNs>& place) const {
+      return static_cast<std::size_t>(place.second) * 0x9e3779b97f4a7c15u ^ place.first.value;
+    }
+  };
+  std::unordered_set<std::pair<prof::QueueId, prof::TimeNs>, PlaceHash> outside;
+};
+/// Adds what starts within the window; of a timeline that holds nothing but the scope's rows.
+void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window, const StepSpans& steps,
+                 StepWork& work);
 
 struct KernelRow {
   std::string name;
   std::uint64_t count = 0;
   std::int64_t totalNs = 0;
+  std::uint64_t stepCount = 0;
+  std::int64_t stepNs = 0;
   std::int64_t minNs = 0;
   std::int64_t maxNs = 0;
   Work work = Work::Compute;
@@ -28,7 +57,8 @@ struct KernelRow {
   [[nodiscard]] std::int64_t meanNs() const { return count == 0 ? 0 : totalNs / static_cast<std::int64_t>(count); }
 };
 /// Costliest first.
-prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window);
+prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window,
+                                                 const TableScope& scope = {}, const StepWork& work = {});
 
 /// Guesses from a kernel's or operator's name.
 bool isMatrixWork(std::string_view name);
@@ -39,9 +69,11 @@ struct OperatorRow {
   std::string name;
   std::string shapes;
   std::uint64_t count = 0;
-  std::int64_t totalNs = 0;       ///< host time, children included
-  std::int64_t selfNs = 0;        ///< host time without recorded children
-  std::int64_t deviceNs = 0;      ///< of the device work whose launch it is the innermost operator of
+  std::int64_t totalNs = 0;   ///< host time, children included
+  std::int64_t selfNs = 0;    ///< host time without recorded children
+  std::int64_t deviceNs = 0;  ///< of the device work whose launch it is the innermost operator of
+  std::int64_t stepSelfNs = 0;
+  std::int64_t stepDeviceNs = 0;
   std::int64_t memBytes = 0;      ///< allocated less freed while it ran, children included
   std::int64_t selfMemBytes = 0;  ///< the same without recorded children
   std::int64_t recordingNs = 0;   ///< of totalNs, at most (self_overhead.h)
@@ -51,12 +83,14 @@ struct OperatorRow {
 /// By name, or by name and shapes; greatest device time first, then self time.
 enum class GroupBy : std::uint8_t { Name, NameAndShapes };
 std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
-                                       GroupBy by = GroupBy::Name);
+                                       GroupBy by = GroupBy::Name, const StepSpans& steps = {});
 
 struct CallRow {
   std::string name;
   std::uint64_t count = 0;
   std::int64_t totalNs = 0;
+  std::uint64_t stepCount = 0;
+  std::int64_t stepNs = 0;
   std::int64_t recordingNs = 0;  ///< of totalNs, what recording may have added at most
   Activity activity = Activity::None;
   std::string caller;  ///< for synchronisation: the operator or range around most of its time
@@ -64,10 +98,13 @@ struct CallRow {
 class RecordedCosts;
 /// Without `costs` no row has a band.
 std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
-                               const RecordedCosts* costs = nullptr);
+                               const RecordedCosts* costs = nullptr, const StepSpans& steps = {});
+/// Costliest first; for calls of several timelines that were added up.
+void sortCalls(std::vector<CallRow>& calls);
 
 struct LaunchStats {
   std::uint64_t launches = 0;
+  std::uint64_t stepLaunches = 0;
   std::int64_t medianCallNs = 0;
   std::int64_t medianDelayNs = 0;  ///< end of the launch call to start of the work
   /// By how much recording may have moved the medians, at most.
@@ -78,13 +115,17 @@ struct LaunchStats {
   double meanQueueDepth = 0;          ///< work launched and not finished, seen by each launch
   std::uint64_t unmatched = 0;        ///< device work without a recorded launch
 };
-LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs = nullptr);
+/// Without the work of steps, which addStepWork() counts. `launches`: of the same timeline, where it is there already.
+LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs = nullptr,
+                        const LaunchIndex* launches = nullptr);
 
 struct LoaderStats {
   bool present = false;
   std::uint64_t batches = 0;                   ///< taken by the consumer
+  std::uint64_t preparedBatches = 0;           ///< of them, those that busyNs went into; 0: all
   std::int64_t waitNs = 0;                     ///< the consumer's, in the window
-  std::int64_t busyNs = 0;                     ///< fetch to collate, all workers
+  std::int64_t stepWaitNs = 0;                 ///< of it, in the steps
+  std::int64_t busyNs = 0;                     ///< fetch to collate, all workers; the consumer's where it is alone
   std::int64_t blockedNs = 0;                  ///< workers waiting for room
   std::uint32_t workers = 0;                   ///< threads that prepared batches; 0 when the consumer did it itself
   std::array<std::int64_t, 4> stageNs{};       ///< fetch, decode, augment, collate; self time
@@ -114,7 +155,7 @@ struct LoaderVerdict {
 LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs,
                             std::int64_t windowNs);
 
-prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, prof::ProcessId process);
+prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, const TableScope& scope = {});
 
 struct LiveTensor {
   std::uint64_t bytes = 0;
@@ -135,19 +176,22 @@ struct MemoryStats {
   prof::TimeNs peakAtNs = 0;
   std::uint64_t peakReservedBytes = 0;
   std::array<std::uint64_t, kRoleCount> peakByRole{};
-  std::vector<LiveTensor> live;             ///< at the peak, largest first
-  std::vector<MemoryPoint> curve;           ///< at most some 500 points, each the greatest of its stretch
-  std::vector<std::uint64_t> stepEndBytes;  ///< alive at the end of each step
-  std::vector<std::uint64_t> stepPeakBytes;
+  std::vector<LiveTensor> live;              ///< at the peak, largest first
+  std::vector<MemoryPoint> curve;            ///< at most some 500 points, each the greatest of its stretch
+  std::vector<std::uint64_t> stepEndBytes;   ///< alive at the end of each step that ends within the window, or before
+  std::vector<std::uint64_t> stepPeakBytes;  ///< by position in steps.all; what no end is known of is not complete
   std::uint64_t allocations = 0;
   std::uint64_t segmentCalls = 0;     ///< times that the allocator went to the device or system, behind the warm-up
   std::uint64_t segmentReleases = 0;  ///< and gave segments back, likewise
+  std::uint64_t stepSegmentCalls = 0;
+  std::uint64_t stepSegmentReleases = 0;
   std::int64_t leakBytesPerStep = 0;  ///< steady growth across the steady steps, 0 for none
   std::vector<LiveTensor> leaked;     ///< what grew, by operator: bytes per step
 };
-prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps);
+prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps,
+                                      const Selection& only = {});
 
-/// What launches say about how a program is written.
+/// What launches in the steps say about how a program is written.
 struct PatternStats {
   std::uint64_t zeroFills = 0;  ///< fills launched where gradients are cleared
   std::int64_t zeroFillNs = 0;
@@ -161,10 +205,11 @@ struct PatternStats {
   std::uint64_t numberChecks = 0;  ///< launches that look for values that are no finite numbers
   std::uint64_t releaseSyncs = 0;  ///< synchronisations directly in front of memory that goes back to the system
 };
-PatternStats launchPatterns(const Store& store, const Timeline& timeline, prof::TimeWindow window);
+PatternStats launchPatterns(const Store& store, const Timeline& timeline, prof::TimeWindow window,
+                            const StepSpans& steps = {}, const LaunchIndex* launches = nullptr);
 void mergePatterns(PatternStats& into, const PatternStats& more);
 
-/// What neighbouring operators of a thread say.
+/// What neighbouring operators of a thread say, in the steps.
 struct OperatorPatterns {
   std::uint64_t biasedNorms = 0;  ///< linear or convolution with a bias directly in front of a batch norm
   std::string biasedNorm;         ///< the first of them
@@ -172,7 +217,8 @@ struct OperatorPatterns {
   std::uint64_t matrixOperators = 0;
   std::uint64_t halfMatrixOperators = 0;  ///< on half-precision inputs, as far as shapes say
 };
-prof::Result<OperatorPatterns> operatorPatterns(const Store& store, prof::TimeWindow window);
+prof::Result<OperatorPatterns> operatorPatterns(const Store& store, prof::TimeWindow window,
+                                                const TableScope& scope = {});
 
 struct CollectiveRow {
   std::string name;
@@ -209,9 +255,15 @@ struct CopyStats {
   std::int64_t pageableNs = 0;
   std::uint64_t memsetCount = 0;
   std::int64_t memsetNs = 0;
+  std::uint64_t stepCount = 0;
+  std::uint64_t stepMemsets = 0;
+  std::uint64_t stepPageableCount = 0;
+  std::uint64_t stepPageableBytes = 0;
+  std::int64_t stepPageableNs = 0;
   std::int64_t pageableRecordingNs = 0;
   std::int64_t memsetRecordingNs = 0;
 };
-prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window);
+prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, const TableScope& scope = {},
+                                  const StepWork& work = {});
 
 }  // namespace lacuna::analyzer
