@@ -14,9 +14,8 @@ void exposed(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   // What ranks wait for one that is late is not the communication's fault.
   std::int64_t waited = 0;
-  for (const RankRow& row : analysis.ranks.rows) waited += row.waitNs;
-  const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
-  const std::int64_t cost = context.costOf(Cause::ExposedCommunication) - context.perStep(waited) / devices;
+  for (const RankRow& row : analysis.ranks.rows) waited += row.stepWaitNs;
+  const std::int64_t cost = context.costOf(Cause::ExposedCommunication) - context.perStepOfDevice(waited);
   if (context.shareOfStep(cost) < 0.1) return;
   Finding finding;
   finding.id = "exposed-communication";
@@ -28,11 +27,8 @@ void exposed(RuleContext& context) {
   finding.advice =
       "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half "
       "precision";
-  for (const CollectiveRow& row : analysis.communication.collectives) {
-    if (finding.evidence.size() < 3)
-      finding.evidence.push_back({0, 0, fmt::format("{}: {} exposed", row.name, humanTime(row.exposedNs))});
-    finding.count += row.count;
-  }
+  finding.evidence = context.evidenceOf(Cause::ExposedCommunication);
+  for (const CollectiveRow& row : analysis.communication.collectives) finding.count += row.count;
   context.add(std::move(finding), "overlap=on");
 }
 
@@ -89,7 +85,8 @@ void slowBackend(RuleContext& context) {
 void lateRank(RuleContext& context) {
   const RankStats& ranks = context.analysis.ranks;
   for (const RankRow& row : ranks.rows) {
-    const std::int64_t cost = context.perStep(row.heldUpNs);
+    // Of one rank alone: by how much it held the others up.
+    const std::int64_t cost = row.stepHeldUpNs / context.analysis.stepCount();
     if (row.last * 10 < ranks.matched * 7 || context.shareOfStep(cost) < 0.03) continue;
     Finding finding;
     finding.id = "late-rank";

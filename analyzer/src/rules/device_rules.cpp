@@ -52,17 +52,18 @@ void offer(RuleContext& context, std::string_view id, std::string_view change, d
 void pageableCopies(RuleContext& context) {
   const CopyStats& copies = context.analysis.copies;
   // Small copies are staged by the driver without blocking.
-  const bool large = copies.pageableCount > 0 && copies.pageableBytes / copies.pageableCount > 64 * 1024;
+  const bool large =
+      copies.stepPageableCount > 0 && copies.stepPageableBytes / copies.stepPageableCount > std::uint64_t{64} * 1024;
   const auto gain = context.play("loader.pin=on");
-  const std::int64_t cost = std::max(context.perStep(copies.pageableNs), gain ? gain->gainNs() : 0);
+  const std::int64_t cost = std::max(context.perStepOfDevice(copies.stepPageableNs), gain ? gain->gainNs() : 0);
   if (!large || context.shareOfStep(cost) < 0.03) return;
   Finding finding;
   finding.id = "pageable-copy";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.count = copies.pageableCount;
-  finding.title =
-      fmt::format("{} copies of {} use pageable host memory", copies.pageableCount, humanBytes(copies.pageableBytes));
+  finding.count = copies.stepPageableCount;
+  finding.title = fmt::format("{} copies of {} use pageable host memory", copies.stepPageableCount,
+                              humanBytes(copies.stepPageableBytes));
   finding.confidence = 0.7;
   finding.advice = "pin the loader's batches and copy them asynchronously, so that the copy overlaps the step before";
   finding.evidence = context.evidenceOf(Cause::ExposedCopy);
@@ -81,14 +82,15 @@ void exposedCopies(RuleContext& context) {
   finding.confidence = 0.7;
   finding.advice =
       "copy on a queue of its own while the step before computes, keep data on the device, join small copies";
+  finding.evidence = context.evidenceOf(Cause::ExposedCopy);
   context.add(std::move(finding), "copy*0");
 }
 
 void zeroGrad(RuleContext& context) {
   const PatternStats& patterns = context.analysis.patterns;
   const auto gain = context.play("zero_grad=none");
-  const double fills = static_cast<double>(patterns.zeroFills) / static_cast<double>(context.analysis.stepCount());
-  const std::int64_t cost = std::max(context.perStep(patterns.zeroFillNs), gain ? gain->gainNs() : 0);
+  const double fills = context.timesAStep(patterns.zeroFills);
+  const std::int64_t cost = std::max(context.perStepOfDevice(patterns.zeroFillNs), gain ? gain->gainNs() : 0);
   // One or two cleared buffers a step belong to many a program; one for each of its gradients does not.
   if (fills < 4 && context.shareOfStep(cost) < 0.02) return;
   if (cost <= 0) return;
@@ -108,8 +110,8 @@ void tinyKernels(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const PatternStats& patterns = analysis.patterns;
   const std::int64_t cost =
-      std::max(context.perStep(patterns.repeatedHostNs), context.perStep(patterns.repeatedDeviceNs));
-  const double launches = static_cast<double>(patterns.repeatedLaunches) / static_cast<double>(analysis.stepCount());
+      std::max(context.perStep(patterns.repeatedHostNs), context.perStepOfDevice(patterns.repeatedDeviceNs));
+  const double launches = context.timesAStep(patterns.repeatedLaunches);
   // A model of many equal small layers is launch-bound as a whole.
   const bool explained = std::any_of(context.findings.begin(), context.findings.end(),
                                      [](const Finding& f) { return f.id == "launch-bound"; }) &&
@@ -154,20 +156,23 @@ void autotune(RuleContext& context, const Shares& shares) {
 void fusedOptimizer(RuleContext& context) {
   if (context.knob("optimizer.fused").value_or("off") == "on") return;
   const PatternStats& patterns = context.analysis.patterns;
-  const auto perStep = patterns.optimizerLaunches / static_cast<std::uint64_t>(context.analysis.stepCount());
+  // Each of these launches updates many tensors already, whether the optimizer calls it foreach or fused.
+  if (patterns.optimizerKernel.find("multi_tensor") != std::string::npos) return;
+  const double perStep = context.timesAStep(patterns.optimizerLaunches);
   if (perStep >= 8) {
     Finding finding;
     finding.id = "optimizer-fused";
     finding.count = patterns.optimizerLaunches;
     finding.title =
-        fmt::format("the optimizer launches {} {} times a step", plainName(patterns.optimizerKernel), perStep);
+        fmt::format("the optimizer launches {} {:.0f} times a step", plainName(patterns.optimizerKernel), perStep);
     finding.confidence = 0.9;
-    finding.advice = "use the fused (multi-tensor) optimizer: one launch updates all parameters";
+    finding.advice = "use the optimizer's fused or foreach (multi-tensor) form: a launch updates many parameters";
     context.add(std::move(finding), "optimizer.fused=on");
     return;
   }
   offer(context, "optimizer-fused", "optimizer.fused=on", 0.03, 0.6,
-        "the optimizer launches its updates parameter by parameter", "use the fused (multi-tensor) optimizer");
+        "the optimizer launches its updates parameter by parameter",
+        "use the optimizer's fused or foreach (multi-tensor) form");
 }
 
 void halfOnCpu(RuleContext& context) {
@@ -187,7 +192,7 @@ void halfOnCpu(RuleContext& context) {
 
 void roundTrips(RuleContext& context) {
   const std::uint64_t trips = context.analysis.operatorPatterns.roundTrips;
-  const double perStep = static_cast<double>(trips) / static_cast<double>(context.analysis.stepCount());
+  const double perStep = context.timesAStep(trips);
   if (perStep < 2) return;
   Finding finding;
   finding.id = "dtype-round-trip";
@@ -203,14 +208,14 @@ void smallBatch(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   if (analysis.devices.empty() || analysis.ledger.totalNs() == 0) return;
   const double busy = ratio(analysis.ledger.busyNs(), analysis.ledger.totalNs());
-  const std::uint64_t memory = analysis.devices.front().memoryBytes;
-  const bool room = analysis.memory.present && memory > 0 && analysis.memory.peakBytes < memory / 2;
+  const double used = fullestDevice(analysis).share;
+  const bool room = used >= 0 && used < 0.5;
   // On a CPU the memory is the machine's, and what feeds the queue runs on the same cores.
   if (busy >= 0.5 || !room || context.onlyHost()) return;
   Finding finding;
   finding.id = "small-batch";
-  finding.title = fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy),
-                              humanShare(static_cast<double>(analysis.memory.peakBytes) / static_cast<double>(memory)));
+  finding.title =
+      fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy), humanShare(used));
   finding.costNsPerStep = (context.costOf(Cause::HostWork) + context.costOf(Cause::Launch));
   finding.confidence = 0.4;
   finding.knob = "batch";
@@ -234,9 +239,9 @@ void biasBeforeNorm(RuleContext& context) {
   finding.title =
       patterns.biasedNorms == 0
           ? std::string("layers in front of a batch norm have a bias that it takes out again")
-          : fmt::format("{} adds a bias directly in front of a batch norm, which takes it out again ({} times a step)",
-                        patterns.biasedNorm,
-                        patterns.biasedNorms / static_cast<std::uint64_t>(context.analysis.stepCount()));
+          : fmt::format(
+                "{} adds a bias directly in front of a batch norm, which takes it out again ({:.0f} times a step)",
+                patterns.biasedNorm, context.timesAStep(patterns.biasedNorms));
   finding.confidence = 0.95;
   finding.advice = "build these layers without bias";
   context.add(std::move(finding), "conv_bias=off");

@@ -11,7 +11,7 @@ namespace {
 
 std::uint64_t syncCalls(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.count : 0;
+  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.stepCount : 0;
   return count;
 }
 
@@ -27,22 +27,22 @@ bool debugMode(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::string_view mode = context.knob("debug").value_or("off");
   const bool announced = mode == "on" || mode == "1" || mode == "true";
-  const auto launches = static_cast<double>(analysis.launches.launches);
+  const auto launches = static_cast<double>(analysis.launches.stepLaunches);
   const bool everyLaunch = launches >= 20 && static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
   // Anomaly detection looks at the numbers of every operator and waits for the answer.
-  const auto steps = static_cast<std::uint64_t>(analysis.stepCount());
-  const bool checksAll = analysis.patterns.numberChecks >= 8 * steps && syncCalls(analysis) >= 8 * steps;
+  const double checks = context.timesAStep(analysis.patterns.numberChecks);
+  const bool checksAll = checks >= 8 && context.timesAStep(syncCalls(analysis)) >= 8;
   if (!announced && !everyLaunch && !checksAll) return false;
   const auto gain = context.play("debug=off");
   Finding finding;
   finding.id = "debug-mode";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = std::max<std::int64_t>(context.costOf(Cause::Synchronisation), gain ? gain->gainNs() : 0);
-  finding.title = announced   ? "a debug mode is switched on"
-                  : checksAll ? fmt::format("{} times a step the host waits for a check whether numbers are finite",
-                                            analysis.patterns.numberChecks / steps)
-                              : fmt::format("the host waits for the device {:.1f} times per launch",
-                                            static_cast<double>(syncCalls(analysis)) / launches);
+  finding.title = announced ? "a debug mode is switched on"
+                  : checksAll
+                      ? fmt::format("{:.0f} times a step the host waits for a check whether numbers are finite", checks)
+                      : fmt::format("the host waits for the device {:.1f} times per launch",
+                                    static_cast<double>(syncCalls(analysis)) / launches);
   finding.confidence = 0.9;
   finding.count = syncCalls(analysis);
   finding.knob = "debug=off";
@@ -62,7 +62,7 @@ void syncInStep(RuleContext& context) {
   const std::int64_t idle = context.costOf(Cause::Synchronisation);
   // Those in front of memory that goes back to the system are the allocator's.
   const std::uint64_t syncs = syncCalls(analysis) - std::min(syncCalls(analysis), analysis.patterns.releaseSyncs);
-  const double perStep = static_cast<double>(syncs) / static_cast<double>(analysis.stepCount());
+  const double perStep = context.timesAStep(syncs);
   // Without the wait other idle time would be hidden too; it has causes of its own. A single wait for a loss is usual,
   // so the host work behind it is not its fault either.
   std::int64_t others =
@@ -71,7 +71,7 @@ void syncInStep(RuleContext& context) {
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
   // Several waits in every step stop the host from running ahead, whatever they cost today.
   std::int64_t waited = 0;
-  for (const CallRow& row : analysis.calls) waited += row.activity == Activity::Sync ? row.totalNs : 0;
+  for (const CallRow& row : analysis.calls) waited += row.activity == Activity::Sync ? row.stepNs : 0;
   const bool several = perStep >= 2.5 && context.shareOfStep(context.perStep(waited)) >= 0.1;
   if (!several && (context.shareOfStep(cost) < 0.05 || perStep < 0.9)) return;
   Finding finding;
@@ -93,7 +93,7 @@ void syncInStep(RuleContext& context) {
 void launchBound(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::int64_t cost = (context.costOf(Cause::HostWork) + context.costOf(Cause::Launch));
-  const double perStep = static_cast<double>(analysis.launches.launches) / static_cast<double>(analysis.stepCount());
+  const double perStep = context.timesAStep(analysis.launches.stepLaunches);
   if (context.shareOfStep(cost) < 0.15 || perStep < 20) return;
   const auto launches = static_cast<double>(std::max<std::uint64_t>(1, analysis.launches.launches));
   const bool starved = static_cast<double>(analysis.launches.foundQueueEmpty) >= 0.3 * launches;
@@ -127,7 +127,7 @@ void blockingCalls(RuleContext& context) {
     const bool copies = row.name.find("emcpy") != std::string::npos;
     const bool sets = row.name.find("emset") != std::string::npos;
     if (row.activity != Activity::Sync || (!copies && !sets)) continue;
-    const std::int64_t cost = context.perStep(row.totalNs);
+    const std::int64_t cost = context.perStep(row.stepNs);
     // Small copies from the host are staged by the driver and return at once.
     const bool small = copies && analysis.copies.count > 0 && analysis.copies.bytes / analysis.copies.count <= 65'536;
     if (small || context.shareOfStep(cost) < 0.02) continue;
@@ -149,7 +149,7 @@ void blockingCalls(RuleContext& context) {
 /// Launch calls that take long by themselves: a tracing tool, a virtual machine, a driver that is held up.
 bool slowLaunches(RuleContext& context) {
   const LaunchStats& launches = context.analysis.launches;
-  const std::int64_t calls = context.perStep(launches.medianCallNs * static_cast<std::int64_t>(launches.launches));
+  const std::int64_t calls = context.perStep(launches.medianCallNs * static_cast<std::int64_t>(launches.stepLaunches));
   // A call inside of an operator is host work to the ledger.
   const std::int64_t cost = std::min(calls, context.costOf(Cause::Launch) + context.costOf(Cause::HostWork));
   if (launches.medianCallNs < 50'000 || context.shareOfStep(cost) < 0.05) return false;
@@ -199,6 +199,30 @@ void offCpu(RuleContext& context) {
       "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
       "workers, thread pools)";
   finding.evidence = context.evidenceOf(Cause::OffCpu);
+  context.add(std::move(finding));
+}
+
+/// The host's cores were not the program's alone. What that cost the threads is in all of the run's times.
+void displaced(RuleContext& context) {
+  const Analysis& analysis = context.analysis;
+  const CoreContention& contention = analysis.contention;
+  const std::int64_t windowNs = analysis.window.endNs - analysis.window.startNs;
+  if (contention.threads.empty() || windowNs <= 0 || contention.lostShare() < kNoContention) return;
+  const DisplacedThread& most = contention.threads.front();
+  const double share = static_cast<double>(most.lostNs) / static_cast<double>(windowNs);
+  if (share < kNoContention) return;
+  Finding finding;
+  finding.id = "cores-taken";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = static_cast<std::int64_t>(share * static_cast<double>(analysis.meanStepNs()));
+  finding.title = fmt::format("other programs keep {} off the cores {} a step ({} of it)",
+                              most.name.empty() ? std::string("a thread") : "thread '" + most.name + "'",
+                              humanTime(finding.costNsPerStep), humanShare(share));
+  finding.confidence = 0.8;
+  finding.count = contention.threads.size();
+  finding.advice =
+      "record on a machine that nothing else uses, or give the program cores of its own; until then times, and gains "
+      "that are predicted from them, hold only for a machine as busy";
   context.add(std::move(finding));
 }
 
@@ -266,6 +290,7 @@ void hostRules(RuleContext& context) {
   blockingCalls(context);
   driverCalls(context);
   offCpu(context);
+  displaced(context);
   unnamedHostWork(context);
   slowSteps(context);
 }

@@ -48,7 +48,7 @@ void loaderRules(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::int64_t cost = context.costOf(Cause::LoaderWait);
   if (context.shareOfStep(cost) < kStall) return;
-  const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.waitNs));
+  const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.stepWaitNs));
   const std::uint32_t workers = workersNeeded(context, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;

@@ -18,17 +18,44 @@ std::string origin(const LiveTensor& tensor) {
   return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
 }
 
+/// The memory of one device, or all there is where the trace has but one.
+struct OneMemory {
+  const MemoryStats& memory;
+  std::string where;  ///< " of cuda:1"; empty where there is one
+};
+
+std::vector<OneMemory> memories(const Analysis& analysis) {
+  std::vector<OneMemory> out;
+  if (analysis.memoryStatsByDevice.empty()) out.push_back({analysis.memory, {}});
+  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
+    const auto device =
+        std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                     [&](const DeviceAccount& account) { return account.id == analysis.memoryByDevice[i].device; });
+    out.push_back({analysis.memoryStatsByDevice[i],
+                   device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label)});
+  }
+  return out;
+}
+
+bool leaks(const MemoryStats& memory) {
+  return memory.leakBytesPerStep > 0 &&
+         static_cast<double>(memory.leakBytesPerStep) >= 0.0005 * static_cast<double>(memory.peakBytes);
+}
+
 void leak(RuleContext& context) {
-  const MemoryStats& memory = context.analysis.memory;
-  if (memory.leakBytesPerStep <= 0 ||
-      static_cast<double>(memory.leakBytesPerStep) < 0.0005 * static_cast<double>(memory.peakBytes))
-    return;
+  const auto all = memories(context.analysis);
+  const auto most = std::max_element(all.begin(), all.end(), [](const OneMemory& a, const OneMemory& b) {
+    const auto weight = [](const OneMemory& one) { return leaks(one.memory) ? one.memory.leakBytesPerStep : 0; };
+    return weight(a) < weight(b);
+  });
+  const MemoryStats& memory = most->memory;
+  if (!leaks(memory)) return;
   Finding finding;
   finding.id = "memory-leak";
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::High;
-  finding.title =
-      fmt::format("memory grows by {} every step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep)));
+  finding.title = fmt::format("memory{} grows by {} every step", most->where,
+                              humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep)));
   finding.confidence = 0.85;
   finding.advice =
       memory.leaked.empty()
@@ -42,16 +69,16 @@ void leak(RuleContext& context) {
   context.add(std::move(finding));
 }
 
-void spike(RuleContext& context) {
+/// Whether there was one to tell of.
+bool spike(RuleContext& context, const OneMemory& one) {
   const Analysis& analysis = context.analysis;
-  const MemoryStats& memory = analysis.memory;
+  const MemoryStats& memory = one.memory;
   // Above what the step before left alive: what grows from step to step is a leak, not a spike.
   std::vector<std::int64_t> peaks, rises;
-  for (std::size_t i = 0; i < memory.stepPeakBytes.size(); ++i) {
-    if (analysis.steps.all[i].warmUp) continue;
+  for (std::size_t i = 0; i < memory.stepEndBytes.size(); ++i) {
+    if (analysis.steps.all[i].warmUp || analysis.steps.all[i].startNs < analysis.window.startNs) continue;
     peaks.push_back(static_cast<std::int64_t>(memory.stepPeakBytes[i]));
-    if (i > 0 && i <= memory.stepEndBytes.size())
-      rises.push_back(peaks.back() - static_cast<std::int64_t>(memory.stepEndBytes[i - 1]));
+    if (i > 0) rises.push_back(peaks.back() - static_cast<std::int64_t>(memory.stepEndBytes[i - 1]));
   }
   const std::int64_t highest = rises.empty() ? 0 : *std::max_element(rises.begin(), rises.end());
   const auto usual = static_cast<std::uint64_t>(medianOf(peaks));
@@ -65,31 +92,39 @@ void spike(RuleContext& context) {
   const bool oneTensor = largest != nullptr &&
                          static_cast<double>(largest->bytes) > 0.4 * static_cast<double>(memory.peakBytes) &&
                          memory.live.size() >= 8 && static_cast<double>(largest->bytes) > kNoticeable;
-  if (largest == nullptr || (!oneStep && !oneTensor)) return;
+  if (largest == nullptr || (!oneStep && !oneTensor)) return false;
   Finding finding;
   finding.id = "memory-spike";
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
   finding.title =
-      oneStep ? fmt::format("memory peaks at {}, {} above an ordinary step", humanBytes(memory.peakBytes),
+      oneStep ? fmt::format("memory{} peaks at {}, {} above an ordinary step", one.where, humanBytes(memory.peakBytes),
                             humanBytes(memory.peakBytes - usual))
-              : fmt::format("one tensor is {} of the {} peak",
+              : fmt::format("one tensor is {} of the {} peak{}",
                             humanShare(static_cast<double>(largest->bytes) / static_cast<double>(memory.peakBytes)),
-                            humanBytes(memory.peakBytes));
+                            humanBytes(memory.peakBytes), one.where);
   finding.confidence = 0.75;
   finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier",
                                humanBytes(largest->bytes), origin(*largest));
   finding.evidence.push_back({memory.peakAtNs, memory.peakAtNs, "peak"});
   context.add(std::move(finding));
+  return true;
 }
 
 void churn(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const auto steps = static_cast<double>(std::max<std::size_t>(1, analysis.steps.steady().size()));
+  const auto steady = std::count_if(
+      analysis.steps.steady().begin(), analysis.steps.steady().end(),
+      [&](const Step& step) { return step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs; });
+  if (steady < 3) return;
   // A pool that only grows has a leak to serve; churn takes and gives back.
-  const auto both = std::min(analysis.memory.segmentCalls, analysis.memory.segmentReleases);
-  const double perStep = static_cast<double>(both) / steps;
-  if (analysis.steps.steady().size() < 3 || perStep < 1) return;
+  std::uint64_t both = 0, calls = 0;
+  for (const OneMemory& one : memories(analysis)) {
+    both = std::max(both, std::min(one.memory.stepSegmentCalls, one.memory.stepSegmentReleases));
+    calls = std::max(calls, one.memory.stepSegmentCalls);
+  }
+  const double perStep = static_cast<double>(both) / static_cast<double>(steady);
+  if (perStep < 1) return;
   Finding finding;
   finding.id = "allocation-churn";
   finding.kind = FindingKind::Fault;
@@ -97,7 +132,7 @@ void churn(RuleContext& context) {
   finding.title = fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up", perStep);
   finding.costNsPerStep = context.costOf(Cause::DriverCall);
   finding.confidence = 0.7;
-  finding.count = analysis.memory.segmentCalls;
+  finding.count = calls;
   finding.advice =
       "sizes differ from step to step or the cache is emptied: keep shapes the same, pad batches, do not empty the "
       "cache in the loop";
@@ -105,29 +140,42 @@ void churn(RuleContext& context) {
 }
 
 void nearlyFull(RuleContext& context) {
-  const Analysis& analysis = context.analysis;
-  for (const DeviceAccount& device : analysis.devices) {
-    if (device.memoryBytes == 0 || analysis.memory.peakBytes < device.memoryBytes * 9 / 10) continue;
-    Finding finding;
-    finding.id = "memory-nearly-full";
-    finding.severity = Severity::Medium;
-    finding.title = fmt::format("the peak of {} is more than 90 % of {}'s memory",
-                                humanBytes(analysis.memory.peakBytes), device.label);
-    finding.confidence = 0.9;
-    finding.knob = "checkpoint=on";
-    finding.advice = "recompute activations (checkpoint) or train in mixed precision before the run hits the limit";
-    finding.evidence.push_back({analysis.memory.peakAtNs, analysis.memory.peakAtNs, "peak"});
-    context.add(std::move(finding));
-    return;
-  }
+  const FullestDevice fullest = fullestDevice(context.analysis);
+  if (fullest.share < 0.9) return;
+  Finding finding;
+  finding.id = "memory-nearly-full";
+  finding.severity = Severity::Medium;
+  finding.title = fmt::format("the peak of {} is more than 90 % of {}'s memory", humanBytes(fullest.peakBytes),
+                              fullest.device->label);
+  finding.confidence = 0.9;
+  finding.knob = "checkpoint=on";
+  finding.advice = "recompute activations (checkpoint) or train in mixed precision before the run hits the limit";
+  finding.evidence.push_back({fullest.peakAtNs, fullest.peakAtNs, "peak"});
+  context.add(std::move(finding));
 }
 
 }  // namespace
 
+FullestDevice fullestDevice(const Analysis& analysis) {
+  FullestDevice fullest;
+  for (const DeviceAccount& device : analysis.devices) {
+    for (const DeviceMemory& memory : analysis.memoryByDevice) {
+      // A trace of one device need not say whose its only memory is.
+      const bool only = analysis.devices.size() == 1 && analysis.memoryByDevice.size() == 1;
+      if ((memory.device != device.id && !only) || device.memoryBytes == 0) continue;
+      const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device.memoryBytes);
+      if (share > fullest.share) fullest = {&device, share, memory.peakBytes, memory.peakAtNs};
+    }
+  }
+  return fullest;
+}
+
 void memoryRules(RuleContext& context) {
   if (!context.analysis.memory.present) return;
   leak(context);
-  spike(context);
+  for (const OneMemory& one : memories(context.analysis)) {
+    if (spike(context, one)) break;
+  }
   churn(context);
   nearlyFull(context);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +22,18 @@ class RuleContext {
   const Analysis& analysis;
   std::vector<Finding> findings;
 
-  /// Nanoseconds per step, of a sum over the window.
-  [[nodiscard]] std::int64_t perStep(std::int64_t ns) const { return ns / analysis.stepCount(); }
+  /// Nanoseconds of a step, of the host's time in all steps: the mean over the processes.
+  [[nodiscard]] std::int64_t perStep(std::int64_t ns) const {
+    return ns / (analysis.stepCount() * analysis.processCount());
+  }
+  /// The same of the devices' time: the mean over them.
+  [[nodiscard]] std::int64_t perStepOfDevice(std::int64_t ns) const {
+    return ns / (analysis.stepCount() * std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
+  }
+  /// How often a process does in a step what all of them did so often in all steps.
+  [[nodiscard]] double timesAStep(std::uint64_t count) const {
+    return static_cast<double>(count) / static_cast<double>(analysis.stepCount() * analysis.processCount());
+  }
   /// Of a step, 0 … 1.
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
   /// What a cause takes of an ordinary step of one device.
@@ -41,6 +52,15 @@ class RuleContext {
  private:
   const Simulator* simulator_;
 };
+
+/// The device whose memory was used to the greatest share; its own peak, never that of several.
+struct FullestDevice {
+  const DeviceAccount* device = nullptr;
+  double share = -1;  ///< -1: not known of any
+  std::uint64_t peakBytes = 0;
+  prof::TimeNs peakAtNs = 0;
+};
+FullestDevice fullestDevice(const Analysis& analysis);
 
 void loaderRules(RuleContext& context);
 void hostRules(RuleContext& context);

@@ -14,15 +14,16 @@ namespace {
 
 using test::RunPlan;
 
-Analysis analysed(const RunPlan& plan) {
-  auto analysis = analyse(test::makeRun(plan));
+Analysis analysed(const RunPlan& plan, const AnalysisOptions& options = {}) {
+  auto analysis = analyse(test::makeRun(plan), options);
   EXPECT_TRUE(analysis) << analysis.error().message;
   return std::move(*analysis);
 }
 
-std::vector<std::string> faults(const RunPlan& plan) {
+std::vector<std::string> faults(const RunPlan& plan, const AnalysisOptions& options = {}) {
   std::vector<std::string> ids;
-  for (const Finding& finding : analysed(plan).findings) {
+  const Analysis analysis = analysed(plan, options);
+  for (const Finding& finding : analysis.findings) {
     if (finding.kind == FindingKind::Fault) ids.push_back(finding.id);
   }
   return ids;
@@ -127,6 +128,100 @@ TEST(Findings, CleanRunsHaveNoFault) {
   EXPECT_THAT(faults({.syncEachStep = true}), testing::IsEmpty());
   EXPECT_THAT(faults({.ranks = 2, .collectiveNs = 100'000}), testing::IsEmpty());
   EXPECT_THAT(faults({.operators = 10, .kernelNs = 900'000}), testing::IsEmpty());
+}
+
+TEST(Findings, SeveralDevicesAreNoReasonForOthers) {
+  for (const RunPlan& plan : {RunPlan{.syncEachStep = true}, RunPlan{.zeroGradNs = 40'000}, RunPlan{.tinyRepeats = 40},
+                              RunPlan{.operators = 30, .kernelNs = 900'000, .roundTrips = 1}}) {
+    RunPlan four = plan;
+    four.ranks = 4;
+    EXPECT_EQ(faults(four), faults(plan));
+  }
+}
+
+const Finding* find(const Analysis& analysis, std::string_view id) {
+  for (const Finding& finding : analysis.findings) {
+    if (finding.id == id) return &finding;
+  }
+  return nullptr;
+}
+
+TEST(Findings, MemoryOfEachDeviceIsItsOwn) {
+  // 120 MiB at the peak of each.
+  const RunPlan roomy{.ranks = 4, .deviceBytes = 480u << 20};
+  EXPECT_EQ(find(analysed(roomy), "memory-nearly-full"), nullptr);
+  const RunPlan full{.ranks = 4, .deviceBytes = 125u << 20};
+  EXPECT_NE(find(analysed(full), "memory-nearly-full"), nullptr);
+  const Analysis leaking = analysed({.steps = 40, .ranks = 2, .leakBytes = 16 << 20});
+  ASSERT_NE(find(leaking, "memory-leak"), nullptr);
+  EXPECT_THAT(find(leaking, "memory-leak")->title, testing::HasSubstr("grows by 16.0 MiB"));
+}
+
+TEST(Findings, SetUpCostsNoStepAnything) {
+  EXPECT_THAT(faults({.steps = 10, .syncEachStep = true, .setupKernels = 400, .setupCopyNs = 300'000'000}),
+              testing::IsEmpty());
+}
+
+std::vector<std::string> faultsOfSteps(const RunPlan& plan, std::uint64_t first, std::uint64_t last) {
+  return faults(plan, {.steps = std::pair(first, last), .device = {}, .rank = {}, .progress = {}});
+}
+
+TEST(Findings, ALeakIsFoundInTheStepsThatWereAskedFor) {
+  EXPECT_THAT(faultsOfSteps({.steps = 60, .leakBytes = 16 << 20}, 10, 40), testing::Contains("memory-leak"));
+  EXPECT_THAT(faultsOfSteps({.steps = 60}, 10, 40), testing::IsEmpty());
+}
+
+TEST(Findings, ALeakIsNamedThoughTheProgramFreesAllInTheEnd) {
+  const Analysis analysis = analysed({.steps = 40, .leakBytes = 16 << 20, .givesAllBack = true});
+  const Finding* leak = find(analysis, "memory-leak");
+  ASSERT_NE(leak, nullptr);
+  EXPECT_FALSE(leak->evidence.empty());
+  EXPECT_THAT(leak->advice, testing::HasSubstr("aten::loss"));
+  EXPECT_EQ(analysis.memory.leaked.at(0).bytes, 16U << 20);
+}
+
+TEST(Findings, WhatNothingHidesHasEvidence) {
+  const std::pair<RunPlan, const char*> cases[] = {{{.ranks = 2, .collectiveNs = 3'000'000}, "exposed-communication"},
+                                                   {{.blockingCopyNs = 2'000'000}, "exposed-copy"},
+                                                   {{.pageableCopyNs = 2'000'000}, "pageable-copy"}};
+  for (const auto& [plan, id] : cases) {
+    const Analysis analysis = analysed(plan);
+    const Finding* finding = find(analysis, id);
+    ASSERT_NE(finding, nullptr) << id;
+    ASSERT_FALSE(finding->evidence.empty()) << id;
+    for (const Evidence& evidence : finding->evidence) {
+      EXPECT_LT(evidence.startNs, evidence.endNs) << id;
+      EXPECT_GE(evidence.startNs, analysis.window.startNs) << id;
+      EXPECT_LE(evidence.endNs, analysis.window.endNs) << id;
+    }
+  }
+}
+
+TEST(Findings, AnOptimizerOfMultiTensorKernelsIsNotToldToBecomeOne) {
+  RunPlan plan{.operators = 10, .kernelNs = 2'000, .batchNs = 10'000, .syncEachStep = true};
+  EXPECT_THAT(opportunities(plan), testing::Not(testing::Contains("optimizer-fused")));
+  plan.optimizerKernels = 12;
+  EXPECT_THAT(opportunities(plan), testing::Contains("optimizer-fused"));
+}
+
+/// A CPU device whose thread other programs kept off the cores for almost half of the time that it wanted to run.
+constexpr RunPlan kDisplaced{.steps = 60,
+                             .batchNs = 3'000'000,
+                             .workers = 0,
+                             .syncEachStep = true,
+                             .hostCores = 2,
+                             .cpuDevice = true,
+                             .loaderSleeps = true,
+                             .displaced = 0.46};
+
+TEST(Findings, CoresThatOtherProgramsTookAreNamed) {
+  const Analysis analysis = analysed(kDisplaced);
+  const Finding* finding = find(analysis, "cores-taken");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title, testing::HasSubstr("cpu:0 queue"));
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 0.8 * 0.46 * static_cast<double>(analysis.meanStepNs()),
+              0.02 * static_cast<double>(analysis.meanStepNs()));
+  EXPECT_EQ(find(analysed({.syncEachStep = true, .hostCores = 2, .cpuDevice = true}), "cores-taken"), nullptr);
 }
 
 TEST(Findings, TwoFaultsAreBothFound) {
