@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "lacuna/analyzer/whatif.h"
@@ -36,8 +37,20 @@ constexpr std::array<std::string_view, 4> kParts{"kernel", "host", "copy", "comm
 std::optional<double> number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+/// More than this makes no sense of any part, and keeps sums of durations far from what 64 bits hold.
+constexpr double kMostFactor = 1000;
+
+/// What the other knobs may be set to.
+std::vector<std::string_view> valuesOf(std::string_view knob) {
+  if (knob == "zero_grad") return {"none", "zero"};
+  if (knob == "allocator") return {"cached"};
+  std::vector<std::string_view> values{"on", "off", "1", "0", "true", "false", "yes", "no"};
+  if (knob == "amp") values.insert(values.begin(), {"bf16", "fp16"});
+  return values;
 }
 
 std::string joined(std::span<const std::string_view> words) {
@@ -51,8 +64,8 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
   change.target = head.substr(0, colon);
   if (colon != std::string_view::npos) change.pattern = head.substr(colon + 1);
   const auto factor = number(text.substr(star + 1));
-  if (!factor || *factor < 0)
-    return prof::Error{fmt::format("'{}': the factor behind '*' must be a number of 0 or more", text)};
+  if (!factor || *factor < 0 || *factor > kMostFactor)
+    return prof::Error{fmt::format("'{}': the factor behind '*' must be a number from 0 to {}", text, kMostFactor)};
   change.factor = *factor;
   if (std::find(kParts.begin(), kParts.end(), change.target) == kParts.end()) {
     return prof::Error{
@@ -94,11 +107,15 @@ prof::Result<Change> parseChange(std::string_view text) {
   }
   const auto value = number(change.value);
   if (needsNumber(change.target)) {
-    if (!value || *value < 1 || *value > 1024)
-      return prof::Error{fmt::format("'{}': {} needs a number from 1 to 1024", text, change.target)};
+    if (!value || *value < 1 || *value > 1024 || std::floor(*value) != *value)
+      return prof::Error{fmt::format("'{}': {} needs a whole number from 1 to 1024", text, change.target)};
     change.factor = *value;
   } else if (change.value.empty()) {
     return prof::Error{fmt::format("'{}': a value is missing behind '='", text)};
+  } else if (const auto values = valuesOf(change.target);
+             std::find(values.begin(), values.end(), change.value) == values.end()) {
+    return prof::Error{
+        fmt::format("'{}': {} cannot be '{}'; it can be: {}", text, change.target, change.value, joined(values))};
   }
   return change;
 }

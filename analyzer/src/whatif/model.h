@@ -87,6 +87,7 @@ struct Simulator::Model {
   std::uint32_t hostCores = 0;
   std::uint32_t queueCores = 0;  ///< cores that a running piece of work takes; 0 for a device of its own
   double stepNoise = 0;          ///< standard error of the typical step, relative
+  double lostShare = 0;          ///< of the time that threads wanted to run, what other programs took
 };
 
 /// Parts of buildModel.

@@ -323,7 +323,14 @@ void warmUp(Scenario& scenario) {
   const double before = idleShare(base.nodes, measuredNs);
   if (before * static_cast<double>(measuredNs) < kSleepNs) return;
   const double after = idleShare(scenario.nodes, replay(scenario));
-  const double warmer = std::clamp((before - after) / before, 0.0, 1.0);
+  const double goes = std::clamp(before - after, 0.0, before);
+  double warmer = goes / before;
+  double gained = 0;
+  for (const DeviceNode& node : scenario.nodes)
+    gained += static_cast<double>(node.durNs) * warmer * (1 - node.warmShare);
+  // What a wait cooled down costs less than the wait: where more would be gained, the steps differ for other reasons.
+  const double most = goes * static_cast<double>(measuredNs) * static_cast<double>(base.steps);
+  if (gained > most) warmer *= most / gained;
   for (DeviceNode& node : scenario.nodes) {
     node.durNs = static_cast<std::int64_t>(static_cast<double>(node.durNs) * (1 - warmer * (1 - node.warmShare)));
   }

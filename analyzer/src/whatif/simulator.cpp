@@ -23,6 +23,9 @@ double knownError(const Change& change) {
   return 0.2;
 }
 
+/// Of what other programs took in one run, how much more or less they may take in the next: a guess.
+constexpr double kOthersVary = 0.25;
+
 double normalBelow(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
@@ -135,7 +138,15 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   }
   const auto measured = static_cast<double>(std::max<std::int64_t>(1, out.measuredNsPerStep));
   const double miss = (static_cast<double>(out.baseNsPerStep) - measured) / measured;
-  const double sigma = std::sqrt(doubt * doubt + miss * miss + model_->stepNoise * model_->stepNoise);
+  // How busy other programs keep the machine is not the same in the next run.
+  const double others = model_->lostShare < kNoContention ? 0 : kOthersVary * model_->lostShare;
+  if (others > 0 && !changes.empty()) {
+    out.notes.push_back(fmt::format(
+        "other programs took {:.0f} % of the time that this one's threads wanted to run: the prediction is for a "
+        "machine as busy",
+        100 * model_->lostShare));
+  }
+  const double sigma = std::sqrt(doubt * doubt + miss * miss + model_->stepNoise * model_->stepNoise + others * others);
   const auto widen = static_cast<std::int64_t>(kSigmas * sigma * step);
   if (!changes.empty()) {
     out.lowNsPerStep -= std::min(out.lowNsPerStep, widen);

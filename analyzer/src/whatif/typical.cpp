@@ -51,8 +51,15 @@ double typicalOf(const std::vector<std::int64_t>& values) {
 /// Steps of the same program: the same sort of item, of the same name, at each position.
 class Alike {
  public:
-  Alike(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps)
-      : model_(model), begins_(begins), steps_(steps), count_(begins[steps.front() + 1] - begins[steps.front()]) {}
+  /// `lostShare`: of the time that the program's threads wanted to run, what other programs took. No change gives that
+  /// back.
+  Alike(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps,
+        double lostShare)
+      : model_(model),
+        begins_(begins),
+        steps_(steps),
+        lostShare_(lostShare),
+        count_(begins[steps.front() + 1] - begins[steps.front()]) {}
 
   /// Gives one field its median over the steps, position by position, scaled up to the median of the steps' sums as far
   /// as that is what steady steps show.
@@ -75,13 +82,14 @@ class Alike {
       sumOfMedians += medians.back();
     }
     const double scale = sumOfMedians <= 0 ? 1 : typicalOf(sums) / static_cast<double>(sumOfMedians);
+    const double most = std::max(kMostDisturbed, 1 / (1 - lostShare_));
     for (std::size_t p = 0; p < positions.size(); ++p) {
-      const auto value =
-          static_cast<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, kMostDisturbed));
+      const auto value = static_cast<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, most));
       for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
     }
   }
-  /// What share of its typical time a node takes where its like is quickest. Before its time is levelled.
+  /// What share of its typical time a node takes where its like is quickest. Before its time is levelled. Where other
+  /// programs used the cores the quickest are those that they let run, which says nothing of caches.
   void learnWarmShares() {
     std::vector<std::int64_t> values(steps_.size());
     for (std::size_t i = 0; i < count_; ++i) {
@@ -92,7 +100,8 @@ class Alike {
       for (std::size_t s = 0; s < steps_.size(); ++s) values[s] = nodeOf(steps_[s]).durNs;
       std::sort(values.begin(), values.end());
       const auto typical = static_cast<double>(std::max<std::int64_t>(1, values[values.size() / 2]));
-      const double share = static_cast<double>(values[values.size() / kQuickest]) / typical;
+      const double share =
+          std::min(1.0, static_cast<double>(values[values.size() / kQuickest]) / typical / (1 - lostShare_));
       for (const std::size_t step : steps_) nodeOf(step).warmShare = share;
     }
   }
@@ -108,11 +117,13 @@ class Alike {
   SteadyProgram& model_;
   const std::vector<std::size_t>& begins_;
   const std::vector<std::size_t>& steps_;
+  double lostShare_;
   std::size_t count_;
 };
 
-void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps) {
-  Alike alike(model, begins, steps);
+void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps,
+                double lostShare) {
+  Alike alike(model, begins, steps, lostShare);
   for (const HostItemKind kind : {HostItemKind::Launch, HostItemKind::Sync, HostItemKind::LoaderWait}) {
     for (const auto field : {&HostItem::gapNs, &HostItem::driverNs, &HostItem::durNs, &HostItem::periodNs})
       alike.levelItems(kind, field);
@@ -157,7 +168,7 @@ SteadyProgram steadyProgram(const Simulator::Model& model) {
   for (std::size_t step = 0; step < model.steps; ++step)
     kinds[signature(model, begins[step], begins[step + 1])].push_back(step);
   for (const auto& [hash, steps] : kinds) {
-    if (steps.size() >= kAlike) levelSteps(steady, begins, steps);
+    if (steps.size() >= kAlike) levelSteps(steady, begins, steps, model.lostShare);
   }
   return steady;
 }

@@ -135,6 +135,37 @@ TEST(WhatIf, ACpuThatNoLongerWaitsComputesAsInItsQuickestSteps) {
   EXPECT_GT(static_cast<double>(play(computing, "loader.workers=6").predictedNsPerStep), 1.1 * measured(fixed));
 }
 
+TEST(WhatIf, WhatOtherProgramsTookOfTheCoresIsNotPromised) {
+  const RunPlan slow{.steps = 60,
+                     .batchNs = 3'000'000,
+                     .workers = 0,
+                     .syncEachStep = true,
+                     .hostCores = 2,
+                     .cpuDevice = true,
+                     .loaderSleeps = true,
+                     .displaced = 0.46};
+  const Prediction prediction = play(slow, "loader.workers=2");
+  EXPECT_NEAR(static_cast<double>(prediction.gainNs()), 3e6, 0.4e6);
+  EXPECT_THAT(prediction.notes, testing::Contains(testing::HasSubstr("other programs took 46 %")));
+}
+
+TEST(WhatIf, AWaitThatGoesWarmsACpuByNoMoreThanItself) {
+  // As above, but nothing tells why the steps differ, and the wait is short.
+  RunPlan slow{.steps = 60,
+               .batchNs = 1'500'000,
+               .workers = 0,
+               .syncEachStep = true,
+               .hostCores = 2,
+               .cpuDevice = true,
+               .loaderSleeps = true,
+               .displaced = 0.46,
+               .countersOfThreads = false};
+  const Prediction some = play(slow, "loader.workers=2");
+  slow.loaderSleeps = false;  // no warming is played where nothing tells what the loader computes
+  const Prediction without = play(slow, "loader.workers=2");
+  EXPECT_LE(without.predictedNsPerStep - some.predictedNsPerStep, 1'600'000);
+}
+
 TEST(WhatIf, GradientsThatAreNotFilledWithZerosAreNotAddedToEither) {
   const RunPlan slow{.steps = 30, .syncEachStep = true, .zeroGradNs = 2'000'000, .accumulateNs = 100'000};
   RunPlan fixed = slow;
@@ -271,8 +302,12 @@ TEST(WhatIf, KernelsThatTheRunHasNotAreAnErrorThatNamesThoseItHas) {
 }
 
 TEST(WhatIf, BadChangesAreNamed) {
-  for (const char* text :
-       {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x", "sky*0.5", "amp="}) {
+  EXPECT_THAT(parseChange("fuse=banana").error().message, testing::HasSubstr("it can be: on, off"));
+  for (const char* text : {"fuse=on", "amp=bf16", "zero_grad=none", "allocator=cached", "debug=off", "host*1000"})
+    EXPECT_TRUE(parseChange(text)) << text;
+  for (const char* text : {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x",
+                           "sky*0.5", "amp=", "host*nan", "host*inf", "host*-1", "kernel:gemm*1e300", "fuse=banana",
+                           "loader.workers=2.5", "allocator=off"}) {
     const auto change = parseChange(text);
     ASSERT_FALSE(change) << text;
     EXPECT_THAT(change.error().message, testing::HasSubstr("'" + std::string(text) + "'"));
