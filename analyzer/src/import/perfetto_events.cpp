@@ -259,8 +259,10 @@ bool PerfettoImport::addArg(std::string_view annotation, const Sequence& sequenc
     arg.value = builder_.intern(value).value;
   };
   std::string json;
+  bool isCompound = false, hasOther = false, hasValue = false;
   proto::Reader reader(annotation);
   for (Field field; reader.next(field);) {
+    hasValue |= field.number >= 2 && field.number <= 9;
     switch (field.number) {
       case 1:
         if (const auto name = sequence.annotationNames.find(field.value); name != sequence.annotationNames.end()) {
@@ -299,11 +301,28 @@ bool PerfettoImport::addArg(std::string_view annotation, const Sequence& sequenc
       case 9:
         text(field.bytes, json::isValid(field.bytes) ? prof::ArgType::Json : prof::ArgType::Text);
         break;
+      case 11:
+      case 12:
+        isCompound = true;
+        break;
+      case 13:  // names of types say nothing of the value
+      case 16:
+        break;
       default:
+        hasOther |= field.number > 12;
         break;
     }
   }
   if (reader.malformed() || !arg.key) return false;
+  if (isCompound) {
+    if (annotationJson(annotation, sequence, json, 0)) {
+      text(json, prof::ArgType::Json);
+    } else {
+      ++unreadValues_;
+    }
+  } else if (hasOther && !hasValue && arg.type == prof::ArgType::Null) {
+    ++unreadValues_;
+  }
   builder_.append(arg);
   if (!shape.empty()) shape += '\n';
   shape += kShapeStored;
@@ -311,6 +330,75 @@ bool PerfettoImport::addArg(std::string_view annotation, const Sequence& sequenc
   json::appendQuoted(key, builder_.text(arg.key));
   shape.append(key, 1, key.size() - 2);
   return true;
+}
+
+/// The value of an annotation as JSON text, its entries or items included; `key` gets its name.
+bool PerfettoImport::annotationJson(std::string_view annotation, const Sequence& sequence, std::string& out, int depth,
+                                    std::string* key) {
+  if (depth > kMaxDepth) return false;
+  std::string leaf = "null", entries, items;
+  bool isDictionary = false, isList = false;
+  const auto quoted = [](std::string_view text) {
+    std::string json;
+    json::appendQuoted(json, text);
+    return json;
+  };
+  const auto known = [&](const auto& texts, std::uint64_t id) {
+    const auto found = texts.find(id);
+    return found == texts.end() ? std::string_view() : builder_.text(found->second);
+  };
+  proto::Reader reader(annotation);
+  for (Field field; reader.next(field);) {
+    std::string name, value;
+    switch (field.number) {
+      case 1:
+        if (key != nullptr) *key = known(sequence.annotationNames, field.value);
+        break;
+      case 10:
+        if (key != nullptr) *key = field.bytes;
+        break;
+      case 2:
+        leaf = field.value != 0 ? "true" : "false";
+        break;
+      case 3:
+      case 7:
+        leaf = std::to_string(field.value);
+        break;
+      case 4:
+        leaf = std::to_string(field.signedValue());
+        break;
+      case 5:
+        leaf = std::isfinite(field.real()) ? fmt::format("{}", field.real()) : "null";
+        break;
+      case 6:
+        leaf = quoted(field.bytes);
+        break;
+      case 8:
+        leaf.clear();
+        if (!nestedJson(field.bytes, leaf, depth + 1)) return false;
+        break;
+      case 9:
+        leaf = json::isValid(field.bytes) ? std::string(field.bytes) : quoted(field.bytes);
+        break;
+      case 11:
+        isDictionary = true;
+        if (!annotationJson(field.bytes, sequence, value, depth + 1, &name)) return false;
+        entries += (entries.empty() ? "" : ", ") + quoted(name) + ": " + value;
+        break;
+      case 12:
+        isList = true;
+        if (!annotationJson(field.bytes, sequence, value, depth + 1)) return false;
+        items += (items.empty() ? "" : ", ") + value;
+        break;
+      case 17:
+        leaf = quoted(known(sequence.texts, field.value));
+        break;
+      default:
+        break;
+    }
+  }
+  out += isDictionary ? "{" + entries + "}" : isList ? "[" + items + "]" : leaf;
+  return !reader.malformed();
 }
 
 /// A nested value as JSON text.
@@ -504,6 +592,9 @@ void PerfettoImport::finish() {
   if (unknownClocks_ > 0) {
     builder_.addWarning(fmt::format(
         "{} packets have a clock that no snapshot explains; their times are taken as they are", unknownClocks_));
+  }
+  if (unreadValues_ > 0) {
+    builder_.addWarning(fmt::format("{} annotations have values that lacuna does not read", unreadValues_));
   }
   if (unmatchedEnds_ > 0) {
     builder_.addWarning(fmt::format("{} ends of slices have no begin and were left out", unmatchedEnds_));

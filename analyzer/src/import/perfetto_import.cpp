@@ -48,11 +48,14 @@ bool PerfettoImport::packet(std::string_view bytes, int depth) {
   ++packets_;
   std::uint64_t timestamp = 0, number = 0, flags = 0;
   std::optional<std::uint64_t> clock;
-  bool cleared = false, dropped = false;
+  bool cleared = false, dropped = false, hasTime = false;
   std::vector<Field> payloads;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
-    if (field.number == p::kTimestamp) timestamp = field.value;
+    if (field.number == p::kTimestamp) {
+      timestamp = field.value;
+      hasTime = true;
+    }
     if (field.number == p::kClock && field.wire == Wire::Varint) clock = field.value;
     if (field.number == p::kSequence) number = field.value;
     if (field.number == p::kFlags) flags = field.value;
@@ -73,17 +76,23 @@ bool PerfettoImport::packet(std::string_view bytes, int depth) {
     return true;
   }
   bool whole = true;
+  bool setsClocks = false;
   for (const Field& field : payloads) {
     if (field.number == p::kInterned) whole &= interned(field.bytes, sequence);
     if (field.number == p::kDefaults) whole &= defaults(field.bytes, sequence);
     if (field.number == p::kClockSnapshot) whole &= clockSnapshot(field.bytes, sequence);
     if (field.number == p::kOwn) whole &= ownData(field.bytes);
+    setsClocks |= field.number == p::kClockSnapshot;
   }
+  // Whatever a packet holds, its time moves an incremental clock on; only that of a snapshot is in no such clock.
+  std::optional<prof::TimeNs> time;
+  if (hasTime && !setsClocks) time = traceTime(timestamp, clock.value_or(sequence.defaultClock), sequence);
   for (const Field& field : payloads) {
     switch (field.number) {
       case p::kTrackEvent:
-        whole &=
-            trackEvent(field.bytes, sequence, traceTime(timestamp, clock.value_or(sequence.defaultClock), sequence));
+        if (!time) time = traceTime(timestamp, clock.value_or(sequence.defaultClock), sequence);
+        unknownClocks_ += explains(clock.value_or(sequence.defaultClock), sequence) ? 0 : 1;
+        whole &= trackEvent(field.bytes, sequence, *time);
         break;
       case p::kTrackDescriptor:
         whole &= trackDescriptor(field.bytes);
@@ -243,14 +252,18 @@ bool PerfettoImport::clockSnapshot(std::string_view bytes, Sequence& sequence) {
   return true;
 }
 
+/// Whether a clock's times can be told in the trace's.
+bool PerfettoImport::explains(std::uint64_t clock, const Sequence& sequence) const {
+  const bool isLocal = clock >= 64 && clock < 128;
+  return (isLocal ? sequence.clocks : clocks_).contains(clock) || clock == perfetto::kBoottime ||
+         clock == perfetto::kMonotonic;
+}
+
 prof::TimeNs PerfettoImport::traceTime(std::uint64_t timestamp, std::uint64_t clock, Sequence& sequence) {
   const bool isLocal = clock >= 64 && clock < 128;
   auto& clocks = isLocal ? sequence.clocks : clocks_;
   const auto found = clocks.find(clock);
-  if (found == clocks.end()) {
-    if (clock != perfetto::kBoottime && clock != perfetto::kMonotonic) ++unknownClocks_;
-    return static_cast<prof::TimeNs>(timestamp);
-  }
+  if (found == clocks.end()) return static_cast<prof::TimeNs>(timestamp);
   ClockState& state = found->second;
   if (state.incremental) {
     state.last = plus(state.last, static_cast<std::int64_t>(timestamp));

@@ -104,6 +104,9 @@ class PerfettoImport {
   prof::ArgSetId addArgs(const Event& event, const Sequence& sequence);
   bool addArg(std::string_view annotation, const Sequence& sequence, prof::ArgSetId set, std::string& shape);
   bool nestedJson(std::string_view bytes, std::string& out, int depth);
+  bool annotationJson(std::string_view annotation, const Sequence& sequence, std::string& out, int depth,
+                      std::string* key = nullptr);
+  [[nodiscard]] bool explains(std::uint64_t clock, const Sequence& sequence) const;
   prof::TimeNs traceTime(std::uint64_t timestamp, std::uint64_t clock, Sequence& sequence);
 
   prof::ProcessId processOf(std::uint64_t uuid, int depth = 0);
@@ -118,6 +121,7 @@ class PerfettoImport {
   std::uint64_t skipped_ = 0;
   std::uint64_t unknownClocks_ = 0;
   std::uint64_t unmatchedEnds_ = 0;
+  std::uint64_t unreadValues_ = 0;
   std::map<std::uint64_t, Sequence> sequences_;
   std::map<std::uint64_t, ClockState> clocks_;
   bool hasClocks_ = false;

@@ -179,6 +179,57 @@ TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
   EXPECT_EQ(store->row<Clock>(0).realtimeNs - store->row<Clock>(0).timeNs, 1700000000000000000 - 4000);
 }
 
+TEST(PerfettoImport, EveryPacketWithATimeMovesItsIncrementalClockOn) {
+  const Message snapshot =
+      Message().set(1, Message().set(1, 6).set(2, 1'000'000)).set(1, Message().set(1, 64).set(2, 1'000'000).set(3, 1));
+  const auto local = [](std::uint64_t delta, std::uint32_t field, const Message& payload) {
+    return Message().set(8, delta).set(58, 64).set(10, 1).set(field, payload);
+  };
+  const Message descriptor = Message().set(1, 77).set(2, "custom");
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"),
+                    // The snapshot's own time is none of the clock that it sets.
+                    Message().set(8, 123).set(58, 6).set(10, 1).set(6, snapshot), local(1000, 11, slice(5, "a")),
+                    local(1000, 11, end(5)), local(500'000, 60, descriptor), Message().set(10, 1).set(60, descriptor),
+                    local(0, 11, slice(77, "b")), local(1000, 11, end(77)), local(0, 9999, Message()),
+                    local(1000, 11, slice(5, "c")), local(1000, 11, end(5))}));
+  EXPECT_EQ(store->row<Range>(0).startNs, 1'001'000);
+  EXPECT_EQ(store->row<Range>(1).startNs, 1'502'000);
+  EXPECT_EQ(store->row<Range>(2).startNs, 1'504'000);
+}
+
+TEST(PerfettoImport, OnlyEventsNeedAClockThatIsKnown) {
+  const auto in = [](std::uint64_t clock, std::uint32_t field, const Message& payload) {
+    return Message().set(8, 7).set(58, clock).set(10, 1).set(field, payload);
+  };
+  const Message descriptor = Message().set(1, 77).set(2, "custom");
+  const auto plain = at(9, Message().set(9, kInstant).set(11, 5).set(23, "here"));
+  EXPECT_TRUE(open(traceOf({threadTrack(5, 1, 1, "t"), in(99, 60, descriptor), plain}))->warnings().empty());
+  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), in(99, 11, slice(5, "a")), plain}))->warnings(),
+              Contains(HasSubstr("1 packets have a clock")));
+}
+
+TEST(PerfettoImport, DictionariesAndListsInAnnotationsAreJson) {
+  const auto entry = [](std::string_view key, std::uint32_t field, auto value) {
+    return Message().set(10, key).set(field, value);
+  };
+  const Message dictionary =
+      entry("d", 11, entry("k", 4, std::uint64_t{3})).set(11, entry("s", 6, std::string_view("v \"w\"")));
+  const Message list = entry("l", 12, Message().set(4, std::uint64_t{1})).set(12, Message().set(2, std::uint64_t{1}));
+  const Message deep = entry("n", 11, entry("x", 12, Message().set(12, Message().set(6, std::string_view("y")))));
+  const Message other = entry("o", 77, std::uint64_t{5});
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"),
+                    at(1, slice(5, "a").set(4, dictionary).set(4, list).set(4, deep).set(4, other)), at(2, end(5))}));
+  const Args args(*store);
+  const auto set = store->row<Range>(0).args;
+  EXPECT_EQ(args.text(set, "d"), R"({"k": 3, "s": "v \"w\""})");
+  EXPECT_EQ(args.text(set, "l"), "[1, true]");
+  EXPECT_EQ(args.text(set, "n"), R"({"x": [["y"]]})");
+  EXPECT_THAT(store->warnings(),
+              testing::ElementsAre(HasSubstr("1 annotations have values that lacuna does not read")));
+}
+
 TEST(PerfettoImport, CompressedPacketsAndFilesAreUnpacked) {
   const std::string inner = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
   std::string packed(compressBound(inner.size()), '\0');
