@@ -96,6 +96,22 @@ bool NsysImport::hasNvtxTypes() const {
   return file_.has("NVTX_EVENTS") && file_.tables().at("NVTX_EVENTS").contains("eventType");
 }
 
+namespace {
+
+std::uint64_t processOf(const SqliteRows& rows, int column) {
+  return rows.isNull(column) ? 0 : nsys::processOf(static_cast<std::uint64_t>(rows.integer(column)));
+}
+
+/// What a process calls something, or what a row without a process says of it.
+template <class Names, class... Key>
+const std::string* nameOf(const Names& names, std::uint64_t process, Key... key) {
+  auto found = names.find({process, key...});
+  if (found == names.end()) found = names.find({0, key...});
+  return found == names.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
 void NsysImport::readNvtxNames() {
   SqliteRows rows(file_, "NVTX_EVENTS", {"eventType", "domainId", "category", "text", "textId", "globalTid"},
                   "WHERE eventType IN (33, 39, 75)");
@@ -103,10 +119,10 @@ void NsysImport::readNvtxNames() {
     const std::string name(rows.isNull(3) ? builder_.text(text(rows.integer(4))) : rows.text(3));
     switch (static_cast<nsys::NvtxType>(rows.integer(0))) {
       case nsys::NvtxType::Category:
-        categories_[{rows.integer(1), rows.integer(2)}] = name;
+        categories_[{processOf(rows, 5), rows.integer(1), rows.integer(2)}] = name;
         break;
       case nsys::NvtxType::Domain:
-        domains_[rows.integer(1)] = name;
+        domains_[{processOf(rows, 5), rows.integer(1)}] = name;
         break;
       default:
         if (const ThreadId id = thread(rows, 5)) places_.name(id, name);
@@ -148,11 +164,10 @@ void NsysImport::readNvtx() {
   const auto describe = [&](const SqliteRows& rows, auto& row) {
     row.thread = thread(rows, 3);
     row.name = rows.isNull(5) ? text(rows.integer(6)) : builder_.intern(rows.text(5));
-    if (const auto domain = domains_.find(rows.integer(7)); domain != domains_.end()) {
-      row.domain = builder_.intern(domain->second);
-    }
-    if (const auto category = categories_.find({rows.integer(7), rows.integer(8)}); category != categories_.end()) {
-      row.category = builder_.intern(category->second);
+    const std::uint64_t process = processOf(rows, 3);
+    if (const auto* domain = nameOf(domains_, process, rows.integer(7))) row.domain = builder_.intern(*domain);
+    if (const auto* category = nameOf(categories_, process, rows.integer(7), rows.integer(8))) {
+      row.category = builder_.intern(*category);
     } else if (!rows.isNull(8) && rows.integer(8) != 0) {
       row.category = builder_.intern(std::to_string(rows.integer(8)));
     }

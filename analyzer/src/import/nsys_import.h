@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -96,8 +97,10 @@ class NsysImport {
   std::map<prof::Refers, std::unordered_map<std::uint32_t, std::uint32_t>> ownIds_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> gpuOf_;  ///< (pid, CUDA's number) → the machine's
   std::map<std::int64_t, prof::Device> gpus_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::string> categories_;
-  std::map<std::int64_t, std::string> domains_;
+  // Processes count their domains and categories by themselves: by process, domain and category; process 0 is for rows
+  // that do not say theirs.
+  std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, std::string> categories_;
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::string> domains_;
   std::unordered_map<std::int64_t, prof::FrameId> chains_;
   std::set<std::string> read_;
 };

@@ -362,6 +362,40 @@ TEST(NsysExport, AFileWithoutOurColumnsKeepsWhatTheSchemaSays) {
   EXPECT_EQ((*again)->rows<Allocation>(), store->rows<Allocation>());
 }
 
+TEST(NsysImport, ProcessesCountTheirDomainsAndCategoriesByThemselves) {
+  const test::TempFile file(".sqlite");
+  {
+    Database db(file.path());
+    db.run(
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, category INTEGER, text TEXT, "
+        "globalTid INTEGER, domainId INTEGER)");
+    const auto add = [&](int start, std::string_view end, int type, int category, std::string_view text,
+                         std::int64_t process, int domain) {
+      db.run(fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, {}, {}, '{}', {}, {})", start, end, type, category,
+                         text, process == 0 ? "NULL" : std::to_string(process << 24 | process), domain));
+    };
+    add(1, "NULL", 75, 0, "NCCL", 100, 1);
+    add(1, "NULL", 75, 0, "cuDNN", 200, 1);
+    add(1, "NULL", 75, 0, "everybody", 0, 2);
+    add(2, "NULL", 33, 1, "forward", 100, 0);
+    add(2, "NULL", 33, 1, "loader", 200, 0);
+    add(10, "20", 59, 0, "a", 100, 1);
+    add(11, "20", 59, 0, "b", 200, 1);
+    add(12, "20", 59, 1, "c", 100, 0);
+    add(13, "20", 59, 1, "d", 200, 0);
+    add(14, "20", 59, 0, "e", 200, 2);
+  }
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store) << store.error().message;
+  std::vector<std::string> said;
+  for (std::uint64_t i = 0; i < (*store)->rows<Range>(); ++i) {
+    const auto row = (*store)->row<Range>(i);
+    said.push_back(
+        fmt::format("{}:{}:{}", (*store)->text(row.name), (*store)->text(row.domain), (*store)->text(row.category)));
+  }
+  EXPECT_THAT(said, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
+}
+
 TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {
   const test::TempFile file(".sqlite");
   Database db(file.path());
