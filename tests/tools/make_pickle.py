@@ -35,13 +35,39 @@ def snapshot():
     }
 
 
+MB = 1 << 20
+BASE = 0x7f0000000000
+
+
+def expandable(trace, mapped, blocks):
+    entry = lambda action, addr, size, us: {
+        "action": action, "addr": BASE + addr * MB, "size": size * MB, "stream": 0, "time_us": us, "frames": []}
+    return {"segments": [{
+        "device": 0, "address": BASE, "total_size": mapped * MB, "stream": 0, "is_expandable": True, "frames": [],
+        "blocks": [{"address": BASE + addr * MB, "size": size * MB, "state": state, "frames": []}
+                   for addr, size, state in blocks]}],
+            "device_traces": [[entry(*row) for row in trace]]}
+
+
+def unmapped():
+    """40 MiB are mapped in two pieces, and the upper 30 given back as one."""
+    return expandable([("segment_map", 0, 20, 1000), ("segment_map", 20, 20, 2000), ("alloc", 0, 10, 2500),
+                       ("segment_unmap", 10, 30, 3000)], 10, [(0, 10, "active_allocated")])
+
+
+def late():
+    """The history begins when 100 MiB are mapped, to which 20 come."""
+    return expandable([("segment_map", 100, 20, 2000), ("alloc", 100, 20, 2100)], 120,
+                      [(0, 100, "inactive"), (100, 20, "active_allocated")])
+
+
 class Evil:
     def __reduce__(self):
         import os
         return (os.system, ("touch /tmp/lacuna-must-not-exist",))
 
 
-KINDS = {"snapshot": snapshot, "evil": lambda: {"segments": [Evil()]}, "empty": lambda: {"segments": [], "device_traces": [[]]},
+KINDS = {"snapshot": snapshot, "unmapped": unmapped, "late": late, "evil": lambda: {"segments": [Evil()]}, "empty": lambda: {"segments": [], "device_traces": [[]]},
          "other": lambda: {"weights": [1.5, None, b"x", (1, 2), {3}]}, "segments": lambda: snapshot()["segments"]}
 
 if __name__ == "__main__":

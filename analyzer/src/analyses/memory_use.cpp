@@ -43,7 +43,7 @@ class Heap {
         break;
       case MemoryAction::Release:
         reserved -= std::min(reserved, size);
-        segments_.erase(address);
+        releaseSegment(address, size);
         break;
     }
   }
@@ -65,6 +65,23 @@ class Heap {
     bytes -= found->second.bytes;
     byRole[found->second.role] -= found->second.bytes;
     blocks_.erase(found);
+  }
+  /// A segment that can grow is given back in any pieces, across those in which it was taken.
+  void releaseSegment(std::uint64_t from, std::uint64_t size) {
+    const std::uint64_t end = from + std::min(size, UINT64_MAX - from);
+    auto segment = segments_.upper_bound(from);
+    if (segment != segments_.begin()) --segment;
+    while (segment != segments_.end() && segment->first < end) {
+      const std::uint64_t first = segment->first;
+      const std::uint64_t last = first + segment->second;
+      if (last <= from) {
+        ++segment;
+        continue;
+      }
+      segment = segments_.erase(segment);
+      if (first < from) segments_[first] = from - first;
+      if (last > end) segments_[end] = last - end;
+    }
   }
   void addSegment(std::uint64_t from, std::uint64_t to, AllocatorState& state) const {
     const auto gap = [&](std::uint64_t size) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "import/address_set.h"
 #include "import/importers.h"
 #include "import/pickle.h"
 #include "import/trace_places.h"
@@ -36,7 +37,8 @@ class SnapshotImport {
   };
   /// What one device's history shows to have been there before it began, and what is there at its end.
   struct Live {
-    std::map<std::uint64_t, std::uint64_t> blocks, segments;  ///< bytes by address
+    std::map<std::uint64_t, std::uint64_t> blocks;  ///< bytes by address
+    AddressSet segments;                            ///< a segment that can grow is mapped and unmapped in any pieces
   };
 
   std::int64_t number(Ref dictionary, std::string_view key) const {
@@ -177,18 +179,25 @@ void SnapshotImport::before(std::uint32_t device, const Event& event, MemoryActi
 void SnapshotImport::replay(std::uint32_t device, const std::vector<Event>& events) {
   Live& live = live_[device];
   for (const Event& event : events) {
-    const auto take = [&](auto& held) { held[event.address] = event.bytes; };
-    const auto give = [&](auto& held, MemoryAction action) {
-      if (held.erase(event.address) == 0) {
-        Event bare = event;
-        bare.frames = 0;
-        before(device, bare, action);
-      }
+    const auto was = [&](MemoryAction action, std::uint64_t address, std::uint64_t bytes) {
+      Event bare = event;
+      bare.frames = 0;
+      bare.address = address;
+      bare.bytes = bytes;
+      before(device, bare, action);
     };
-    if (event.action == "alloc") take(live.blocks);
-    if (event.action == "free_completed") give(live.blocks, MemoryAction::Allocate);
-    if (event.action == "segment_alloc" || event.action == "segment_map") take(live.segments);
-    if (event.action == "segment_free" || event.action == "segment_unmap") give(live.segments, MemoryAction::Reserve);
+    if (event.action == "alloc") live.blocks[event.address] = event.bytes;
+    if (event.action == "free_completed" && live.blocks.erase(event.address) == 0) {
+      was(MemoryAction::Allocate, event.address, event.bytes);
+    }
+    if (event.action == "segment_alloc" || event.action == "segment_map") {
+      live.segments.add(event.address, event.bytes, [](std::uint64_t, std::uint64_t) {});
+    }
+    if (event.action == "segment_free" || event.action == "segment_unmap") {
+      live.segments.remove(event.address, event.bytes, [&](std::uint64_t address, std::uint64_t bytes) {
+        was(MemoryAction::Reserve, address, bytes);
+      });
+    }
   }
 }
 
@@ -245,7 +254,12 @@ void SnapshotImport::readSegments(Ref segments) {
     sum.bytes += event.bytes;
     sum.allocated += static_cast<std::uint64_t>(number(segment, "allocated_size"));
     sum.active += static_cast<std::uint64_t>(number(segment, "active_size"));
-    if (!live.segments.contains(event.address)) before(device, event, MemoryAction::Reserve);
+    live.segments.add(event.address, event.bytes, [&](std::uint64_t address, std::uint64_t bytes) {
+      Event part = event;
+      part.address = address;
+      part.bytes = bytes;
+      before(device, part, MemoryAction::Reserve);
+    });
     std::uint64_t address = event.address;
     const auto blocks = pickle_.find(segment, "blocks");
     if (!blocks) continue;

@@ -5,7 +5,9 @@
 
 #include <cstdlib>
 
+#include "import/address_set.h"
 #include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/store.h"
 #include "support/temp_file.h"
 
@@ -79,6 +81,44 @@ TEST(SnapshotImport, WhatWasThereBeforeTheHistoryIsTakenAtItsStart) {
   EXPECT_TRUE(store->find("allocator.cuda:0.inactive_bytes"));
   EXPECT_EQ(store->rows<Mark>(), 2U);
   EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(SnapshotImport, SegmentsThatGrowAreGivenBackInAnyPieces) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const auto unmapped = deviceMemory(*open(Pickled("unmapped", 4).path()), {});
+  ASSERT_TRUE(unmapped);
+  ASSERT_EQ(unmapped->size(), 1U);
+  EXPECT_EQ(unmapped->front().reservedPeakBytes, 40 * kMiB);
+  const auto late = deviceMemory(*open(Pickled("late", 4).path()), {});
+  ASSERT_TRUE(late);
+  ASSERT_EQ(late->size(), 1U);
+  EXPECT_EQ(late->front().reservedPeakBytes, 120 * kMiB);
+}
+
+TEST(SnapshotImport, AddressesAreHeldOnce) {
+  AddressSet held;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
+  const auto visit = [&](std::uint64_t from, std::uint64_t bytes) { parts.emplace_back(from, bytes); };
+  const auto added = [&](std::uint64_t from, std::uint64_t bytes) {
+    parts.clear();
+    held.add(from, bytes, visit);
+    return parts;
+  };
+  const auto removed = [&](std::uint64_t from, std::uint64_t bytes) {
+    parts.clear();
+    held.remove(from, bytes, visit);
+    return parts;
+  };
+  using testing::ElementsAre, testing::IsEmpty, testing::Pair;
+  EXPECT_THAT(added(10, 10), ElementsAre(Pair(10, 10)));
+  EXPECT_THAT(added(30, 10), ElementsAre(Pair(30, 10)));
+  EXPECT_THAT(added(0, 50), ElementsAre(Pair(0, 10), Pair(20, 10), Pair(40, 10)));
+  EXPECT_THAT(removed(5, 10), IsEmpty());
+  EXPECT_THAT(removed(0, 20), ElementsAre(Pair(5, 10)));
+  EXPECT_THAT(removed(45, 10), ElementsAre(Pair(50, 5)));
+  EXPECT_THAT(added(0, 50), ElementsAre(Pair(0, 20), Pair(45, 5)));
+  EXPECT_THAT(added(UINT64_MAX - 1, 10), ElementsAre(Pair(UINT64_MAX - 1, 1)));
+  EXPECT_THAT(added(7, 0), IsEmpty());
 }
 
 TEST(SnapshotImport, ALoneListOfSegmentsGivesTheState) {
