@@ -254,7 +254,7 @@ void Rank::optimizer() {
   }
   const TimeNs begin = host_;
   launch(compute_, plan_.kernelNs, "multi_tensor_update", notBefore);
-  for (int i = 0; i < plan_.optimizerKernels; ++i) launch(compute_, plan_.kernelNs, "update_one");
+  for (int i = 0; i < plan_.optimizerKernels; ++i) launch(compute_, plan_.kernelNs, plan_.optimizerKernel);
   range(thread_, begin, host_, "user_annotation", "Optimizer.step");
   if (plan_.zeroGradNs == 0) return;
   const TimeNs zero = host_;

@@ -39,11 +39,12 @@ struct RunPlan {
   int roundTrips = 0;             ///< conversions directly behind conversions, per step
   std::int64_t blockingCopyNs = 0;
   std::int64_t blockingMemsetNs = 0;
-  bool gloo = false;              ///< collectives of the host, though the device is a GPU
-  int optimizerKernels = 0;       ///< launched one by one in the optimizer, besides the usual one
-  bool cpuDevice = false;         ///< the device is the host, with half-precision operators
-  std::int64_t launchNs = 4'000;  ///< of a launch call
-  std::int64_t stuckSyncNs = 0;   ///< how much later than the device a synchronisation of a step returns
+  bool gloo = false;                           ///< collectives of the host, though the device is a GPU
+  int optimizerKernels = 0;                    ///< launched one by one in the optimizer, besides the usual one
+  const char* optimizerKernel = "update_one";  ///< what they are called
+  bool cpuDevice = false;                      ///< the device is the host, with half-precision operators
+  std::int64_t launchNs = 4'000;               ///< of a launch call
+  std::int64_t stuckSyncNs = 0;                ///< how much later than the device a synchronisation of a step returns
   std::int64_t startDelayNs = 0;  ///< from the first launch of a step, behind a synchronisation, to its start
   std::int64_t profilerNs = 0;    ///< a profiler's own overhead in each step, behind a synchronisation
   bool loaderComputes = false;    ///< a counter says that preparing batches is all computing

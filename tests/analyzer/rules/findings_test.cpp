@@ -146,6 +146,15 @@ const Finding* find(const Analysis& analysis, std::string_view id) {
   return nullptr;
 }
 
+TEST(Findings, CountsOfSeveralDevicesAreOfOne) {
+  const Analysis fills = analysed({.ranks = 4, .zeroGradNs = 1'000'000});
+  ASSERT_NE(find(fills, "zero-grad"), nullptr);
+  EXPECT_THAT(find(fills, "zero-grad")->title, testing::HasSubstr(": 10 fills"));
+  const Analysis tiny = analysed({.ranks = 4, .tinyRepeats = 300});
+  ASSERT_NE(find(tiny, "tiny-kernels"), nullptr);
+  EXPECT_THAT(find(tiny, "tiny-kernels")->title, testing::StartsWith("600 tiny kernels a step"));
+}
+
 TEST(Findings, MemoryOfEachDeviceIsItsOwn) {
   // 120 MiB at the peak of each.
   const RunPlan roomy{.ranks = 4, .deviceBytes = 480u << 20};
@@ -202,6 +211,8 @@ TEST(Findings, AnOptimizerOfMultiTensorKernelsIsNotToldToBecomeOne) {
   EXPECT_THAT(opportunities(plan), testing::Not(testing::Contains("optimizer-fused")));
   plan.optimizerKernels = 12;
   EXPECT_THAT(opportunities(plan), testing::Contains("optimizer-fused"));
+  plan.optimizerKernel = "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor<float>>";
+  EXPECT_THAT(opportunities(plan), testing::Not(testing::Contains("optimizer-fused")));
 }
 
 /// A CPU device whose thread other programs kept off the cores for almost half of the time that it wanted to run.
