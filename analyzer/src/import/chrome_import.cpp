@@ -38,11 +38,12 @@ class ChromeImport {
   };
 
   void readHead();
-  void readMembers(std::string object);
+  void readMembers(const std::string& object);
   void work(Worker& worker);
   bool take(EventWindow& window);
   void append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome);
   void report(std::string problem);
+  void reportMended(const JsonWalker::Outcome& outcome);
   JsonWalker::Outcome parse(Worker& worker, const EventWindow& window);
 
   EventWindows& windows_;
@@ -61,14 +62,17 @@ class ChromeImport {
   bool hasUnread_ = false;
   std::string tail_;
   std::string firstProblem_;
+  std::uint64_t mendedEvents_ = 0;
 };
 
-void ChromeImport::readMembers(std::string object) {
+void ChromeImport::readMembers(const std::string& object) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   simdjson::dom::object members;
-  if (parser.parse(simdjson::padded_string(object)).get(root) != simdjson::SUCCESS ||
-      root.get(members) != simdjson::SUCCESS) {
+  const auto parse = [&](const std::string& text) {
+    return parser.parse(simdjson::padded_string(text)).get(root) == simdjson::SUCCESS;
+  };
+  if ((!parse(object) && !parse(mendedJson(object))) || root.get(members) != simdjson::SUCCESS) {
     assembly_.builder().addWarning("what surrounds the event list is not well-formed JSON and was left out");
     return;
   }
@@ -111,6 +115,13 @@ void ChromeImport::report(std::string problem) {
   assembly_.builder().addWarning(std::move(problem));
 }
 
+void ChromeImport::reportMended(const JsonWalker::Outcome& outcome) {
+  for (const auto& problem : outcome.mended) {
+    if (mendedEvents_++ < JsonWalker::kMostNamed) report(fmt::format("byte {}: {}", problem.offset, problem.what));
+  }
+  mendedEvents_ += outcome.mendedEvents - outcome.mended.size();
+}
+
 /// Runs in the turn of `window`. A piece that did not end between events is joined with the next one.
 void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome) {
   if (listEnded_) {
@@ -133,6 +144,7 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
   for (const auto& problem : outcome.problems) {
     report(fmt::format("byte {}: {}", problem.offset, problem.what));
   }
+  reportMended(outcome);
   if (outcome.listEnded) {
     listEnded_ = true;
     tail_ = window.view().substr(outcome.endOffset);
@@ -170,6 +182,10 @@ prof::Status ChromeImport::run() {
   work(*workers[0]);
   for (auto& thread : threads) thread.join();
   if (cancelled_) return prof::Error{"the import was cancelled"};
+  if (mendedEvents_ > JsonWalker::kMostNamed) {
+    report(fmt::format("{} more events hold bytes that are no UTF-8 or bare control characters",
+                       mendedEvents_ - JsonWalker::kMostNamed));
+  }
   if (!windows_.problem().empty()) assembly_.builder().addWarning(windows_.problem());
   const std::size_t first = tail_.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && tail_[first] == ',') readMembers("{" + tail_.substr(first + 1));

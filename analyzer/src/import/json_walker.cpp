@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lacuna/analyzer/utf8.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -63,6 +65,42 @@ bool eventFollows(std::string_view text, std::size_t close, std::size_t& start) 
 
 }  // namespace
 
+std::string mendedJson(std::string_view given) {
+  std::string text(given);
+  bool inString = false;
+  std::size_t opened = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const auto isSpoilt = [&](std::size_t i) {
+      return static_cast<unsigned char>(text[i]) < 0x20 || utf8SequenceLength(std::string_view(text).substr(i)) == 0;
+    };
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      const std::size_t length = utf8SequenceLength(std::string_view(text).substr(at));
+      if (length == 0) text[at] = '?';
+      at += length == 0 ? 0 : length - 1;
+    } else if (c == '"') {
+      inString = !inString;
+      opened = at;
+    } else if (!inString) {
+      continue;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      text[at] = ' ';
+    } else if (c == '\\' && at + 1 < text.size()) {
+      // What is replaced cannot be escaped.
+      if (isSpoilt(at + 1)) {
+        text[at] = ' ';
+      } else if (static_cast<unsigned char>(text[at + 1]) < 0x80) {
+        ++at;
+      }
+    } else if (c == '{' && looksLikeEvent(text, at)) {
+      // No string that ends holds this: the event before breaks off inside one. What follows it is whole.
+      text[at - 1] = opened == at - 1 ? ' ' : '"';
+      inString = false;
+    }
+  }
+  return text;
+}
+
 void RawEvent::clear() {
   phase = 0;
   cat = name = pid = tid = ts = dur = id = {};
@@ -93,6 +131,30 @@ bool JsonWalker::index(std::string_view text) {
   next_ = 0;
   return error == simdjson::SUCCESS;
 }
+
+/// Replaces what spoils the whole text for the first stage; then `text` is the mended copy. False when there was
+/// nothing to mend, or it did not help.
+bool JsonWalker::indexMended(std::string_view& text) {
+  mendedText_ = mendedJson(text);
+  if (mendedText_ == text) return false;
+  mendedText_.append(kPadding, ' ');
+  text = std::string_view(mendedText_).substr(0, text.size());
+  return index(text);
+}
+
+namespace {
+
+/// Says what was mended in an event, given the bytes that its file has there.
+void reportMended(std::string_view written, std::string_view read, std::uint64_t offset, JsonWalker::Outcome& outcome) {
+  const auto at = static_cast<std::size_t>(std::ranges::mismatch(written, read).in1 - written.begin());
+  if (at == written.size() || ++outcome.mendedEvents > JsonWalker::kMostNamed) return;
+  const auto byte = static_cast<unsigned char>(written[written[at] == '\\' ? at + 1 : at]);
+  const std::string_view what = byte >= 0x80 ? "is no UTF-8: its event was read with '?' in its place"
+                                             : "is bare inside a string: its event was read with a space in its place";
+  outcome.mended.push_back({offset + at, fmt::format("0x{:02x} {}", byte, what)});
+}
+
+}  // namespace
 
 std::string_view JsonWalker::scalar(std::string_view text, std::size_t at) const {
   const std::size_t from = structure_[at];
@@ -203,8 +265,10 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
                                      const std::function<void(const RawEvent&)>& visit) {
   Outcome outcome;
   std::string_view whole = text;
-  // A string that does not end, or bytes that are no UTF-8, spoil the whole text for the first stage: read up to there.
-  while (!index(whole)) {
+  // Bytes that are no UTF-8 and bare control characters spoil the whole text for the first stage, and so does a string
+  // that does not end: of that, read up to the event before.
+  bool indexed = index(whole) || indexMended(whole);
+  for (; !indexed; indexed = index(whole)) {
     std::size_t gap = 0;
     const std::size_t start = lastEventStart(whole, gap);
     if (start == std::string_view::npos) {
@@ -225,6 +289,9 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
       event.offset = fileOffset + from;
       visit(event);
       outcome.endOffset = from + event.text.size();
+      if (whole.data() != text.data()) {
+        reportMended(text.substr(from, event.text.size()), event.text, event.offset, outcome);
+      }
       if (next_ < count_ && whole[structure_[next_]] == ',') ++next_;
       continue;
     }

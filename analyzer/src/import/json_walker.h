@@ -50,7 +50,12 @@ class JsonWalker {
     /// Where reading ended, in bytes from the start of the text.
     std::size_t endOffset = 0;
     std::vector<Problem> problems;
+    /// Events with bytes that JSON cannot hold, which read as '?' and spaces: the first of them, and how many there
+    /// are.
+    std::vector<Problem> mended;
+    std::uint64_t mendedEvents = 0;
   };
+  static constexpr std::size_t kMostNamed = 8;
   /// `text` starts at an event (or at the list's end) and must be followed by kPadding readable bytes. `fileOffset` is
   /// where it starts in the file. Events that are not well-formed are left out and reported.
   Outcome walk(std::string_view text, std::uint64_t fileOffset, const std::function<void(const RawEvent&)>& visit);
@@ -62,6 +67,7 @@ class JsonWalker {
   enum class Read { Event, ListEnd, TextEnd, Malformed };
 
   bool index(std::string_view text);
+  bool indexMended(std::string_view& text);
   Read readEvent(std::string_view text, RawEvent& event);
   bool readMembers(std::string_view text, bool top, RawEvent& event);
   bool skipValue(std::string_view text, std::string_view& token);
@@ -72,8 +78,13 @@ class JsonWalker {
   const std::uint32_t* structure_ = nullptr;
   std::size_t count_ = 0;
   std::size_t next_ = 0;
+  std::string mendedText_;
   std::string_view bare_;  ///< what stood where a value must, of the event read last
 };
+
+/// The text with '?' in place of bytes that are no UTF-8 and spaces in place of control characters inside strings: what
+/// some writers put into names, and no parser takes. As long as `text`.
+std::string mendedJson(std::string_view text);
 
 /// The position of the last place in `text` where an event seems to begin right after another one; npos when there is
 /// none. `gapStart` is where the event before it ends. A guess: the walk tells whether it was right.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "lacuna/analyzer/utf8.h"
+
 namespace lacuna::analyzer::json {
 namespace {
 
@@ -275,9 +277,14 @@ bool isValid(std::string_view token) {
 void appendQuoted(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    if (byte >= 0x80) {
+      const std::size_t length = utf8SequenceLength(text.substr(at));
+      out += length == 0 ? std::string_view("\uFFFD") : text.substr(at, length);
+      at += length == 0 ? 0 : length - 1;
+    } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (c == '\n') {

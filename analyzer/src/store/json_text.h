@@ -40,7 +40,7 @@ bool tripleOf(std::string_view token, std::uint32_t (&out)[3]);
 /// True for one well-formed JSON value of at most 256 levels.
 bool isValid(std::string_view token);
 
-/// Appends a text as a JSON string, with its quotes.
+/// Appends a text as a JSON string, with its quotes; U+FFFD stands for bytes that are no UTF-8.
 void appendQuoted(std::string& out, std::string_view text);
 
 }  // namespace lacuna::analyzer::json

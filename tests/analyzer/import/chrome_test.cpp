@@ -243,6 +243,63 @@ TEST(ChromeImport, AMalformedEventIsLeftOutAndNamedByItsPlace) {
   EXPECT_EQ(store->warnings().front().rfind(fmt::format("byte {}: ", text.rfind("{\"ph\"", at)), 0), 0U);
 }
 
+/// Where the name of the event in the middle of manyEvents(3000) begins.
+std::size_t middleName(const std::string& text) {
+  return text.rfind("\"op2\"", text.find("\"ts\":15000,")) + 1;
+}
+
+TEST(ChromeImport, ABadByteInANameCostsThatByteAlone) {
+  for (const auto& [bad, what] :
+       {std::pair("\xff", "0xff is no UTF-8"), std::pair("\t", "0x09 is bare inside a string"),
+        std::pair("\\\n", "0x0a is bare inside a string")}) {
+    for (const std::size_t piece : {std::size_t{4} << 20, std::size_t{4000}}) {
+      std::string text = manyEvents(3000);
+      const std::size_t at = middleName(text) + 1;
+      text.insert(at, bad);
+      const auto store = import(text, piece);
+      ASSERT_NE(store, nullptr);
+      EXPECT_EQ(store->rows<Range>(), 3000U) << what;
+      ASSERT_EQ(store->warnings().size(), 1U) << what;
+      EXPECT_EQ(store->warnings().front().rfind(fmt::format("byte {}: {}", at, what), 0), 0U)
+          << store->warnings().front();
+      EXPECT_TRUE(store->find(bad[0] == '\xff' ? "o?p2" : bad[0] == '\t' ? "o p2" : "o  p2")) << what;
+    }
+  }
+}
+
+TEST(ChromeImport, ManyBadBytesAreCountedAndNotAllNamed) {
+  std::string text = manyEvents(500);
+  for (std::size_t at = text.find("\"op"); at != std::string::npos; at = text.find("\"op", at + 1))
+    text[at + 1] = '\xe9';
+  const auto store = import(text, 4000);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->rows<Range>(), 500U);
+  ASSERT_EQ(store->warnings().size(), 9U);
+  EXPECT_NE(store->warnings().back().find("492 more events"), std::string::npos) << store->warnings().back();
+}
+
+TEST(ChromeImport, AStringWithoutAnEndCostsItsEventAndTheNext) {
+  for (const char between : {'\n', ' '}) {
+    std::string text = manyEvents(3000);
+    std::ranges::replace(text, '\n', between);
+    const std::size_t broken = middleName(text) + 3;
+    text.erase(broken, text.find("{\"ph\"", broken) - broken - 1);
+    const auto store = import(text);
+    ASSERT_NE(store, nullptr);
+    EXPECT_EQ(store->rows<Range>(), 2998U);
+    ASSERT_EQ(store->warnings().size(), 1U);
+    EXPECT_NE(store->warnings().front().find("not well-formed"), std::string::npos) << store->warnings().front();
+  }
+}
+
+TEST(ChromeImport, ABadByteAroundTheEventsIsMendedToo) {
+  const auto store = import("{\"schemaVersion\": 1, \"user\": \"J\xf6rg\", \"distributedInfo\": {\"rank\": 3}, " +
+                            manyEvents(5).substr(1));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->row<Process>(0).rank, 3);
+  EXPECT_TRUE(store->warnings().empty());
+}
+
 TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
   const std::string text = manyEvents(2000);
   std::string gz(compressBound(text.size()) + 64, '\0');
