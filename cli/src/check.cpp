@@ -32,7 +32,9 @@ struct Options {
 prof::Result<analyzer::Analysis> analysed(const std::string& path) {
   auto store = analyzer::Store::open(path);
   if (!store) return store.error();
-  return analyzer::analyse(*store);
+  auto analysis = analyzer::analyse(*store);
+  for (const std::string& warning : (*store)->warnings()) printWarning(path + ": " + warning);
+  return analysis;
 }
 
 std::string figure(const Comparison& row, double value) {

@@ -62,11 +62,13 @@ int run(Options options) {
     }
     auto store = Store::open(path);
     if (!store) return printError(store.error().message);
+    for (const std::string& warning : (*store)->warnings()) printWarning(path + ": " + warning);
     stores.push_back(std::move(*store));
   }
-  const Merged merged = mergeTraces(stores);
-  for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged.alignments[i]);
-  const auto status = exportTrace(*merged.store, out, *format);
+  const auto merged = mergeTraces(stores);
+  if (!merged) return printError(merged.error().message);
+  for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged->alignments[i]);
+  const auto status = exportTrace(*merged->store, out, *format);
   if (!status) return printError(status.error().message);
   std::error_code ignored;
   fmt::print("{}: {}\n", out, humanBytes(std::filesystem::file_size(out, ignored)));

@@ -106,6 +106,12 @@ int run(const Options& options) {
   if (!options.html.empty()) {
     if (const int code = writeFile(options.html, analyzer::renderHtml(*analysis)); code != kOk) return code;
   }
+  // The summary names them too.
+  const bool withSummary =
+      options.sections.empty() || std::ranges::find(options.sections, "summary") != options.sections.end();
+  if (*cause || (!options.json && !withSummary)) {
+    for (const std::string& warning : (*store)->warnings()) printWarning(warning);
+  }
   if (*cause) return printCause(*analysis, **cause);
   if (options.json) {
     fmt::print("{}", analyzer::renderJson(*analysis));

@@ -143,6 +143,17 @@ TEST_F(TraceFiles, AChangeOfKernelsThatAreNotThereIsAnError) {
   EXPECT_THAT(printed(), IsEmpty());
 }
 
+TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {
+  for (const char* name : {"a.json", "b.json"}) {
+    std::ofstream(folder_ / name) << R"({"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+{"ph": "X", "cat": "cpu_op", "na)";
+  }
+  ASSERT_EQ(lacuna("merge a.json b.json both.lcn"), 0) << said();
+  EXPECT_THAT(said(), HasSubstr("a.json: the file ends early"));
+  EXPECT_THAT(said(), HasSubstr("b.json: the file ends early"));
+}
+
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);

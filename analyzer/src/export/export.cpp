@@ -6,6 +6,7 @@
 
 #include "export/exporters.h"
 #include "lacuna/analyzer/track_file.h"
+#include "store/damage_watch.h"
 #include "store/lcn_writer.h"
 
 namespace lacuna::analyzer {
@@ -41,29 +42,16 @@ std::optional<Format> formatNamed(std::string_view name) {
   return std::nullopt;
 }
 
-prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
-                         const ExportOptions& options) {
+namespace {
+
+/// What a failed export leaves; not a device or a pipe that it wrote to.
+void discard(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::equivalent(store.path(), path, ignored)) {
-    return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
-  }
-  if (format == Format::Lcn) {
-    LcnWriteOptions how;
-    how.progress = options.progress;
-    if (prof::Status status = writeLcn(store, path, how); !status) return status;
-    return addTracks(path);
-  }
-  if (format == Format::Nsys) {
-    if (path.extension() == ".gz" || path.extension() == ".zst") {
-      return prof::Error{
-          fmt::format("{}: a database is not compressed while it is written; name a .sqlite file and "
-                      "compress that",
-                      path.string())};
-    }
-    const auto status = exportNsys(store, path, options);
-    if (!status) std::filesystem::remove(path, ignored);
-    return status;
-  }
+  if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+}
+
+prof::Status exportToSink(const Store& store, const std::filesystem::path& path, Format format,
+                          const ExportOptions& options) {
   auto sink = ByteSink::create(path);
   if (!sink) return sink.status();
   const auto write = [&] {
@@ -84,8 +72,46 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
   };
   prof::Status status = write();
   if (status) status = (*sink)->finish();
-  if (!status) std::filesystem::remove(path, ignored);
+  if (!status) discard(path);
   return status;
+}
+
+prof::Status exportDatabase(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+  if (path.extension() == ".gz" || path.extension() == ".zst") {
+    return prof::Error{
+        fmt::format("{}: a database is not compressed while it is written; name a .sqlite file and "
+                    "compress that",
+                    path.string())};
+  }
+  prof::Status status = exportNsys(store, path, options);
+  if (!status) discard(path);
+  return status;
+}
+
+prof::Status exportLcn(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+  LcnWriteOptions how;
+  how.progress = options.progress;
+  return writeLcn(store, path, how);
+}
+
+}  // namespace
+
+prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(store.path(), path, ignored)) {
+    return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
+  }
+  const DamageWatch watch(store);
+  const prof::Status status = format == Format::Lcn    ? exportLcn(store, path, options)
+                              : format == Format::Nsys ? exportDatabase(store, path, options)
+                                                       : exportToSink(store, path, format, options);
+  if (!status) return status;
+  if (prof::Status damage = watch.status(); !damage) {
+    discard(path);
+    return damage;
+  }
+  return format == Format::Lcn ? addTracks(path) : status;
 }
 
 }  // namespace lacuna::analyzer

@@ -13,6 +13,7 @@
 
 #include "lacuna/analyzer/store_builder.h"
 #include "merge/align.h"
+#include "store/damage_watch.h"
 
 namespace lacuna::analyzer {
 
@@ -178,8 +179,10 @@ std::string_view nameOf(AlignedBy how) {
   return "";
 }
 
-Merged mergeTraces(std::span<const std::shared_ptr<const Store>> inputs) {
+prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> inputs) {
   Merged out;
+  std::vector<DamageWatch> watches;
+  for (const auto& store : inputs) watches.emplace_back(*store);
   const bool numberRanks = std::ranges::none_of(inputs, [](const auto& store) { return hasRanks(*store); });
   const bool sameFormat =
       std::ranges::all_of(inputs, [&](const auto& store) { return formatOf(*store) == formatOf(*inputs[0]); });
@@ -187,6 +190,9 @@ Merged mergeTraces(std::span<const std::shared_ptr<const Store>> inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     out.alignments.push_back(i == 0 ? Alignment() : alignTo(*inputs[0], *inputs[i]));
     merge.add(*inputs[i], out.alignments.back(), i, numberRanks);
+  }
+  for (const DamageWatch& watch : watches) {
+    if (const auto status = watch.status(); !status) return status.error();
   }
   out.store = merge.finish();
   return out;

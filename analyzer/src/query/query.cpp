@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "query/virtual_table.h"
+#include "store/damage_watch.h"
 
 namespace lacuna::analyzer {
 
@@ -54,6 +55,7 @@ prof::Status Query::run(std::string_view sql, const std::function<void(const std
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(statement.get(), i));
   columns(names);
+  const DamageWatch watch(*store_);
   std::vector<QueryValue> values(static_cast<std::size_t>(count));
   int stepped = SQLITE_ROW;
   while ((stepped = sqlite3_step(statement.get())) == SQLITE_ROW) {
@@ -68,10 +70,10 @@ prof::Status Query::run(std::string_view sql, const std::function<void(const std
                        ? std::string_view()
                        : std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(statement.get(), i)));
     }
-    if (!row(values)) return {};
+    if (!row(values)) return watch.status();
   }
   if (stepped != SQLITE_DONE) return prof::Error{explained(sqlite3_errmsg(db_))};
-  return {};
+  return watch.status();
 }
 
 }  // namespace lacuna::analyzer

@@ -39,6 +39,8 @@ class Store::Backend {
   [[nodiscard]] virtual std::uint32_t stringCount() const = 0;
   [[nodiscard]] virtual prof::TimeWindow span() const = 0;
   [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
+  /// How often something was read that is damaged and came as zeros.
+  [[nodiscard]] virtual std::uint64_t damagedReads() const { return 0; }
   [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
   /// The file behind it, if it is an .lcn one.
   [[nodiscard]] virtual const prof::Reader* reader() const { return nullptr; }

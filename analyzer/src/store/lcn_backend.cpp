@@ -47,7 +47,9 @@ struct LcnBackend::Table {
   std::mutex mutex;
   std::vector<Seen> seen;                          ///< guarded by mutex
   std::vector<std::unique_ptr<const Bytes>> kept;  ///< guarded by mutex, each set once
+  std::vector<bool> damaged;                       ///< guarded by mutex: what kept columns hold zeros for damage
   bool ordered = false;                            ///< guarded by mutex
+  bool orderDamaged = false;                       ///< guarded by mutex
   RowOrder order;                                  ///< guarded by mutex, set once
 };
 
@@ -66,6 +68,7 @@ LcnBackend::LcnBackend(prof::Reader reader) : reader_(std::move(reader)) {
     }
     table->seen.resize(table->blocks.size());
     table->kept.resize(spec.columnCount);
+    table->damaged.resize(spec.columnCount);
     tables_.push_back(std::move(table));
   }
 }
@@ -76,16 +79,18 @@ std::uint64_t LcnBackend::rows(std::size_t table) const {
   return tables_[table]->rows;
 }
 
-void LcnBackend::readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
+bool LcnBackend::readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
                            std::span<void* const> out) const {
   const prof::Status status = reader_.readBlock(block, wanted, out);
-  if (status) return;
+  if (status) return true;
   for (std::size_t i = 0; i < wanted.size(); ++i) std::memset(out[i], 0, block.rows * widthOf(wanted[i].type));
+  ++damagedReads_;
   const std::scoped_lock lock(warningMutex_);
   lateWarnings_.try_emplace(block.offset, status.error().message);
+  return false;
 }
 
-Bytes LcnBackend::decode(std::size_t number, std::size_t column) const {
+Bytes LcnBackend::decode(std::size_t number, std::size_t column, bool& damaged) const {
   const Table& table = *tables_[number];
   const prof::ColumnSpec& spec = table.spec.columns[column];
   const std::size_t width = widthOf(spec.type);
@@ -93,7 +98,7 @@ Bytes LcnBackend::decode(std::size_t number, std::size_t column) const {
   std::byte* at = all.data();
   for (const prof::BlockInfo& block : table.blocks) {
     void* out = at;
-    readBlock(block, {&spec, 1}, {&out, 1});
+    if (!readBlock(block, {&spec, 1}, {&out, 1})) damaged = true;
     at += block.rows * width;
   }
   return all;
@@ -104,17 +109,21 @@ ColumnView LcnBackend::column(std::size_t number, std::size_t column) const {
   const prof::ColumnType type = table.spec.columns[column].type;
   const std::scoped_lock lock(table.mutex);
   if (!table.ordered && table.time) {
-    const auto times = asTimes(decode(number, *table.time));
-    const auto lengths = table.length ? asTimes(decode(number, *table.length)) : std::vector<TimeNs>();
+    const auto times = asTimes(decode(number, *table.time, table.orderDamaged));
+    const auto lengths =
+        table.length ? asTimes(decode(number, *table.length, table.orderDamaged)) : std::vector<TimeNs>();
     table.order = timeOrder(times, table.length ? &lengths : nullptr);
     table.ordered = true;
   }
   auto& kept = table.kept[column];
   if (!kept) {
-    Bytes values = decode(number, column);
+    bool damaged = table.orderDamaged;
+    Bytes values = decode(number, column, damaged);
+    table.damaged[column] = damaged;
     permute(values, widthOf(type), table.order);
     kept = std::make_unique<const Bytes>(std::move(values));
   }
+  if (table.damaged[column]) ++damagedReads_;
   return {kept->data(), table.rows, type};
 }
 

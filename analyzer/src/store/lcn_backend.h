@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -31,6 +32,7 @@ class LcnBackend final : public Store::Backend {
   [[nodiscard]] std::uint32_t stringCount() const override { return reader_.stringCount(); }
   [[nodiscard]] prof::TimeWindow span() const override { return reader_.span(); }
   [[nodiscard]] std::vector<std::string> warnings() const override;
+  [[nodiscard]] std::uint64_t damagedReads() const override { return damagedReads_; }
   [[nodiscard]] const std::filesystem::path& path() const override { return reader_.path(); }
   [[nodiscard]] const prof::Reader* reader() const override { return &reader_; }
 
@@ -39,14 +41,16 @@ class LcnBackend final : public Store::Backend {
   class Scan;
   class Stream;
 
-  [[nodiscard]] std::vector<std::byte> decode(std::size_t table, std::size_t column) const;
-  void readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
+  [[nodiscard]] std::vector<std::byte> decode(std::size_t table, std::size_t column, bool& damaged) const;
+  /// False when the block is damaged and reads as zeros.
+  bool readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
                  std::span<void* const> out) const;
 
   prof::Reader reader_;
   std::vector<std::unique_ptr<Table>> tables_;
   mutable std::mutex textMutex_;
   mutable std::unordered_map<std::string_view, prof::StringId> ids_;
+  mutable std::atomic<std::uint64_t> damagedReads_{0};
   mutable std::mutex warningMutex_;
   mutable std::map<std::uint64_t, std::string> lateWarnings_;  ///< by the block's place in the file
 };

@@ -72,7 +72,9 @@ struct Rank {
 Merged merge(std::initializer_list<Rank> ranks) {
   std::vector<std::shared_ptr<const Store>> stores;
   for (const Rank& rank : ranks) stores.push_back(rank.make(static_cast<unsigned>(stores.size()) + 1));
-  return mergeTraces(stores);
+  auto merged = mergeTraces(stores);
+  EXPECT_TRUE(merged);
+  return merged ? *merged : Merged();
 }
 
 TEST(Merge, SkewedRanksAreAlignedOnTheirCollectives) {
@@ -171,7 +173,7 @@ TEST_P(MergedRoundTrip, DevicesStayWhatTheyAre) {
   const std::vector<std::shared_ptr<const Store>> inputs{capture("", DeviceKind::Cuda, "kineto"),
                                                          capture("", DeviceKind::Cuda, "kineto"),
                                                          capture("Xeon", DeviceKind::Cpu, "")};
-  const auto merged = mergeTraces(inputs).store;
+  const auto merged = mergeTraces(inputs)->store;
   EXPECT_THAT(devicesOf(*merged), testing::ElementsAre("1:0 Xeon 3", "2:0  3", "2:0  3"));
   const test::TempFile file(GetParam() == Format::Chrome ? ".json" : GetParam() == Format::Nsys ? ".sqlite" : ".pb");
   ASSERT_TRUE(exportTrace(*merged, file.path(), GetParam()));

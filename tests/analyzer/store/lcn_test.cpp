@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <random>
 
+#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/merge.h"
+#include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
+#include "store/lcn_backend.h"
 #include "store/lcn_writer.h"
 #include "support/temp_file.h"
 
@@ -138,6 +142,66 @@ TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
   EXPECT_GT(rows, 4000U);
   EXPECT_EQ((*store)->column<&Range::name>().size(), rows);
   EXPECT_FALSE((*store)->warnings().empty());
+}
+
+/// A file like those over 64 MiB, whose checksums are tested when a block is read; one block of ranges is damaged.
+class DamagedLcn : public testing::Test {
+ protected:
+  DamagedLcn() {
+    StoreBuilder reference;
+    overlapping(file_, 5000, reference);
+    const auto reader = prof::Reader::open(file_.path());
+    const prof::BlockInfo block = reader->table(Range::kTable)->blocks[40];
+    std::fstream bytes(file_.path(), std::ios::binary | std::ios::in | std::ios::out);
+    bytes.seekp(static_cast<std::streamoff>(block.offset + block.bytes - 8));
+    bytes.write("damaged!", 8);
+  }
+  [[nodiscard]] std::shared_ptr<const Store> store() const {
+    auto reader = prof::Reader::open(file_.path(), {prof::ReaderOptions::Verify::Never});
+    EXPECT_TRUE(reader);
+    return std::make_shared<const Store>(std::make_shared<LcnBackend>(std::move(*reader)));
+  }
+  static prof::Status ask(Query& query, std::string_view sql) {
+    return query.run(
+        sql, [](const auto&) {}, [](const auto&) { return true; });
+  }
+
+  const test::TempFile file_{".lcn"};
+};
+
+TEST_F(DamagedLcn, AnAnswerFromWhatIsDamagedIsAnErrorAlsoTheSecondTime) {
+  const std::string everything = "SELECT * FROM range";
+  for (const std::uint64_t mostKept : {kMostKeptRows, std::uint64_t{100}}) {
+    Query query(store(), mostKept);
+    EXPECT_TRUE(ask(query, "SELECT count(*) FROM kernel"));
+    for (int i = 0; i < 2; ++i) {
+      const auto status = ask(query, everything);
+      ASSERT_FALSE(status) << mostKept;
+      EXPECT_NE(status.error().message.find("lacuna recover"), std::string::npos) << status.error().message;
+      EXPECT_NE(status.error().message.find(i == 0 ? "byte " : "found damaged before"), std::string::npos)
+          << status.error().message;
+    }
+    EXPECT_TRUE(ask(query, "SELECT count(*) FROM kernel")) << "nothing of it is damaged";
+  }
+}
+
+TEST_F(DamagedLcn, IsNotConvertedAndLeavesNoFile) {
+  for (const Format format : {Format::Lcn, Format::Chrome, Format::Perfetto, Format::Nsys}) {
+    const test::TempFile out(".out");
+    const auto status = exportTrace(*store(), out.path(), format);
+    ASSERT_FALSE(status) << static_cast<int>(format);
+    EXPECT_NE(status.error().message.find("byte "), std::string::npos) << status.error().message;
+    EXPECT_FALSE(std::filesystem::exists(out.path())) << static_cast<int>(format);
+  }
+}
+
+TEST_F(DamagedLcn, IsNotMerged) {
+  const test::TempFile whole(".lcn");
+  StoreBuilder reference;
+  const std::vector<std::shared_ptr<const Store>> inputs{overlapping(whole, 5000, reference), store()};
+  const auto merged = mergeTraces(inputs);
+  ASSERT_FALSE(merged);
+  EXPECT_NE(merged.error().message.find(file_.path().string()), std::string::npos) << merged.error().message;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::optional<Format> formatOf(const std::filesystem::path& path);
 std::optional<Format> formatNamed(std::string_view name);
 std::string_view formatNames();
 
-/// Writes a trace to a file, which is removed when that fails.
+/// Writes a trace to a file, which is removed when that fails; it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 

@@ -40,6 +40,7 @@ struct Merged {
 ///
 /// Collectives: the k-th of each name within each step of both traces belong together where both have as many; all
 /// ranks leave a collective at nearly the same time, so the offset is the median difference of the ends.
-Merged mergeTraces(std::span<const std::shared_ptr<const Store>> inputs);
+/// Fails where a trace turns out to be damaged while it is read.
+prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> inputs);
 
 }  // namespace lacuna::analyzer

@@ -36,7 +36,8 @@ class Query {
   Query& operator=(const Query&) = delete;
 
   /// Runs one statement. `columns` is called once with the names, `row` for each row; answering false ends the query.
-  /// An error says what SQLite says, and what tables or columns there are when one was not found.
+  /// An error says what SQLite says, what tables or columns there are when one was not found, and what was damaged of
+  /// what was read: the rows given so far may be wrong then.
   prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                    const std::function<bool(const std::vector<QueryValue>&)>& row);
 

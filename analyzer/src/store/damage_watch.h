@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::analyzer {
+
+/// Tells whether what is read of a store from here on is damaged and came as zeros, which a report can live with and an
+/// answer or a copy cannot.
+class DamageWatch {
+ public:
+  explicit DamageWatch(const Store& store);
+  /// An error that says what was damaged, once something was.
+  [[nodiscard]] prof::Status status() const;
+
+ private:
+  const Store& store_;
+  std::vector<std::string> before_;
+  std::uint64_t reads_ = 0;
+};
+
+}  // namespace lacuna::analyzer
