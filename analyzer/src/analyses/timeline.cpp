@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "store/range_launches.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -23,6 +25,7 @@ bool touches(TimeWindow window, TimeNs startNs, TimeNs durNs) {
 prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& classes, Timeline& out) {
   // The runtime's synchronisations are rows of their own besides the ranges that announce them.
   const prof::StringId runtime = store.rows<prof::Sync>() > 0 ? store.find("lacuna.rt") : prof::StringId();
+  const RangeLaunches launches(store);
   return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
                     &Range::correlation, &Range::queue, &Range::text>(
       window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto link,
@@ -38,7 +41,7 @@ prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& clas
                               .name = name[i],
                               .wokenBy = {},
                               .activity = activity,
-                              .launches = link[i] != 0,
+                              .launches = launches(link[i], domain[i]),
                               .text = text[i]});
         }
       });

@@ -5,6 +5,7 @@
 #include "lacuna/analyzer/store.h"
 #include "store/correlation_map.h"
 #include "store/link_builders.h"
+#include "store/range_launches.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -50,8 +51,8 @@ class LaunchBuilder {
       return std::move(links_);
     }
     // Ranges first: a call with the same correlation takes their place.
-    readLaunches<&prof::Range::thread, &prof::Range::correlation>(LaunchLinks::kIsRange);
-    readLaunches<&prof::ApiCall::thread, &prof::ApiCall::correlation>(0);
+    readRanges();
+    readCalls();
     links_.launch.assign(work, kNone);
     readWork<&prof::Kernel::queue, &prof::Kernel::correlation>(0);
     readWork<&prof::Memcpy::queue, &prof::Memcpy::correlation>(links_.kernels);
@@ -61,15 +62,30 @@ class LaunchBuilder {
   }
 
  private:
-  template <auto Thread, auto Correlation>
-  void readLaunches(std::uint32_t mark) {
+  void readRanges() {
+    using prof::Range;
+    const RangeLaunches launches(store_);
     OwnerCache<prof::ThreadId> processOf(owners_);
-    (void)store_.scan<Thread, Correlation>({}, [&](std::uint64_t first, auto threads, auto correlations) {
-      for (std::size_t i = 0; i < threads.size(); ++i) {
-        if (correlations[i] == 0 || !threads[i]) continue;
-        maps_[processOf(threads[i])].set(correlations[i], static_cast<std::uint32_t>(first + i) | mark);
-      }
-    });
+    (void)store_.scan<&Range::thread, &Range::correlation, &Range::domain>(
+        {}, [&](std::uint64_t first, auto threads, auto correlations, auto domains) {
+          for (std::size_t i = 0; i < threads.size(); ++i) {
+            if (!threads[i] || !launches(correlations[i], domains[i])) continue;
+            maps_[processOf(threads[i])].set(correlations[i],
+                                             static_cast<std::uint32_t>(first + i) | LaunchLinks::kIsRange);
+          }
+        });
+  }
+
+  void readCalls() {
+    using prof::ApiCall;
+    OwnerCache<prof::ThreadId> processOf(owners_);
+    (void)store_.scan<&ApiCall::thread, &ApiCall::correlation>(
+        {}, [&](std::uint64_t first, auto threads, auto correlations) {
+          for (std::size_t i = 0; i < threads.size(); ++i) {
+            if (correlations[i] == 0 || !threads[i]) continue;
+            maps_[processOf(threads[i])].set(correlations[i], static_cast<std::uint32_t>(first + i));
+          }
+        });
   }
 
   template <auto Queue, auto Correlation>
@@ -129,6 +145,18 @@ EventRef LaunchLinks::work(std::uint64_t number) const {
   if (number < kernels) return {Table::Kernel, number};
   if (number < kernels + copies) return {Table::Memcpy, number - kernels};
   return {Table::Memset, number - kernels - copies};
+}
+
+RangeLaunches::RangeLaunches(const Store& store) {
+  bool isOwn = false;
+  for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
+    const auto row = store.row<prof::Environment>(i);
+    const std::string_view key = store.text(row.key);
+    // Traces of several kinds that were merged say of each input what it was.
+    countsOperators_ |= key.ends_with("source.format") && store.text(row.value) == "kineto";
+    isOwn |= key.starts_with("chrome.") && key.substr(7) == kOwnChromeMember;
+  }
+  countsOperators_ &= !isOwn;
 }
 
 LaunchLinks buildLaunchLinks(const Store& store, const OwnerTree& owners) {

@@ -9,6 +9,7 @@
 
 #include "import/importers.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/timeline.h"
 #include "support/random_store.h"
 #include "support/temp_file.h"
 
@@ -141,6 +142,42 @@ TEST(ChromeImport, RocmNamesMakeTheSameTables) {
   EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Runtime);
   EXPECT_EQ(store->row<Kernel>(0).gridX, 2U);
   EXPECT_EQ(store->row<Memcpy>(0).copyKind, CopyKind::HostToDevice);
+}
+
+TEST(ChromeImport, AnOperatorIsNoLaunchOfTheWorkWithItsNumber) {
+  std::string events;
+  for (int i = 0; i < 10; ++i) {
+    const int ts = 1000 * i;
+    events += fmt::format(
+        R"({}{{"ph":"X","cat":"cpu_op","name":"op","pid":50,"tid":50,"ts":{},"dur":9,"args":{{"External id":{}}}}},
+{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{},"dur":30,"args":{{"External id":{},"correlation":{}}}}})",
+        i == 0 ? "" : ",\n", ts, i + 1, ts + 20, i + 1, 10 - i);
+    if (i % 2 == 0) continue;  // the call was not recorded
+    events += fmt::format(
+        R"(,
+{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":50,"tid":50,"ts":{},"dur":5,"args":{{"correlation":{}}}}})",
+        ts + 1, 10 - i);
+  }
+  const auto store = import("{\"traceEvents\": [" + events + "]}");
+  ASSERT_EQ(store->rows<Kernel>(), 10U);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    const auto launch = store->links().launchOf({EventRef::Table::Kernel, i});
+    EXPECT_EQ(launch, i % 2 == 0 ? EventRef() : (EventRef{EventRef::Table::ApiCall, i / 2})) << i;
+  }
+  const auto timeline = loadTimeline(*store, {});
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(std::ranges::count_if(timeline->host, [](const HostSpan& span) { return span.launches; }), 5);
+}
+
+TEST(ChromeImport, CallsOfIntelsRuntimeAreCalls) {
+  const auto store = import(R"({"traceEvents": [
+    {"ph":"X","cat":"xpu_runtime","name":"urEnqueueKernelLaunch","pid":1,"tid":2,"ts":5,"dur":1,"args":{"correlation":9}},
+    {"ph":"X","cat":"xpu_driver","name":"zeCommandListAppend","pid":1,"tid":2,"ts":7,"dur":1,"args":{"correlation":10}},
+    {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":8,"dur":1,"args":{"correlation":9}}]})");
+  ASSERT_EQ(store->rows<ApiCall>(), 2U);
+  EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Runtime);
+  EXPECT_EQ(store->row<ApiCall>(1).kind, ApiKind::Driver);
+  EXPECT_EQ(store->links().launchOf({EventRef::Table::Kernel, 0}), (EventRef{EventRef::Table::ApiCall, 0}));
 }
 
 TEST(ChromeImport, NestsRangesAndKeepsTheBaseTime) {
