@@ -13,6 +13,7 @@
 #include "lacuna/analyzer/args.h"
 #include "store/arg_rules.h"
 #include "store/json_text.h"
+#include "store/range_launches.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -79,6 +80,7 @@ class ChromeExport {
     std::uint32_t device = 0;
     std::uint32_t multiprocessors = 0;
     std::uint64_t stream = 0;
+    std::uint64_t flowShift = 0;  ///< on the ids of flows that repeat a correlation, in a merged trace
   };
 
   template <class Row, class Write>
@@ -114,7 +116,30 @@ class ChromeExport {
     const auto kind = static_cast<std::size_t>(device.kind);
     const auto owner = pids_.find(device.process);
     return fmt::format("\"{}:{}{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
-                       owner == pids_.end() ? "" : fmt::format("@{}", owner->second), suffix);
+                       owner == pids_.end() ? "" : fmt::format("@{}", unquoted(owner->second)), suffix);
+  }
+  static std::string_view unquoted(std::string_view token) {
+    return json::isString(token) ? token.substr(1, token.size() - 2) : token;
+  }
+
+  /// A process as a pid. Ranks in containers may have the same one: the second process that is 7 is "7#2".
+  void nameProcess(const prof::Process& process) {
+    const std::string given = token("pid", process.id.value, process.osPid);
+    std::string name = given;
+    for (int copy = 2; !pidsTaken_.insert(name).second; ++copy) name = fmt::format("\"{}#{}\"", unquoted(given), copy);
+    if (name != given) renamed_.insert(process.id);
+    pids_[process.id] = name;
+  }
+
+  /// How far the flows of the merged trace's input are moved that has a row of this number.
+  std::uint64_t flowShift(std::string_view what, std::uint32_t id) const {
+    const auto stride = json::integerOf(environment("merge.flow_stride"));
+    if (!stride) return 0;
+    for (std::uint64_t input = 0;; ++input) {
+      const auto last = json::integerOf(environment(fmt::format("merge.input{}.{}", input, what)));
+      if (!last) return 0;
+      if (id <= static_cast<std::uint64_t>(*last)) return input * static_cast<std::uint64_t>(*stride);
+    }
   }
   std::string deviceToken(const prof::Device& device) const {
     const auto found = deviceTokens_.find(device.id);
@@ -128,12 +153,15 @@ class ChromeExport {
     }
     isKineto_ = environment("source.format") == "kineto";
     for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
-      const auto row = store_.row<prof::Process>(i);
-      pids_[row.id] = token("pid", row.id.value, row.osPid);
+      nameProcess(store_.row<prof::Process>(i));
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
       const auto row = store_.row<prof::Thread>(i);
-      threads_[row.id] = {pids_[row.process], token("tid", row.id.value, row.osTid)};
+      const auto pid = pids_.find(row.process);
+      Place& place = threads_[row.id];
+      place.pid = pid == pids_.end() ? "0" : pid->second;
+      place.tid = token("tid", row.id.value, row.osTid);
+      place.flowShift = flowShift("threads", row.id.value);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
       const auto row = store_.row<prof::Device>(i);
@@ -143,8 +171,9 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
-      queues_[row.id] = {deviceToken(device), token("stream", row.id.value, row.nativeId), device.index,
-                         device.multiprocessors, row.nativeId};
+      queues_[row.id] = {deviceToken(device), token("stream", row.id.value, row.nativeId),
+                         device.index,        device.multiprocessors,
+                         row.nativeId,        flowShift("queues", row.id.value)};
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
       const auto row = store_.row<prof::CounterTrack>(i);
@@ -161,7 +190,7 @@ class ChromeExport {
       const std::string_view value = store_.text(row.value);
       if (key == "chrome.metadata" || key == "chrome.event") {
         metadata += metadata.empty() ? "\n" : ",\n";
-        metadata += value;
+        metadata += metadataOf(row);
       } else if (key.starts_with("chrome.") && key.find('.', 7) == std::string_view::npos) {
         json::appendQuoted(head, key.substr(7));
         head += ": ";
@@ -176,11 +205,25 @@ class ChromeExport {
     if (!isKineto_) describeOwnTrace();
   }
 
-  /// What a file of ours says about processes and devices, in Kineto's words.
+  /// A metadata event as its file wrote it, but for the pid of a process that has another one here.
+  std::string metadataOf(const prof::Environment& row) const {
+    std::string text(store_.text(row.value));
+    if (!renamed_.contains(row.process)) return text;
+    constexpr std::string_view kKey = "\"pid\"";
+    const std::size_t key = text.find(kKey);
+    const std::size_t colon = key == std::string::npos ? key : text.find_first_not_of(" \t\r\n", key + kKey.size());
+    if (colon == std::string::npos || text[colon] != ':') return text;
+    const std::size_t from = text.find_first_not_of(" \t\r\n", colon + 1);
+    if (from == std::string::npos) return text;
+    const std::size_t to = text[from] == '"' ? text.find('"', from + 1) + 1 : text.find_first_of(",} \t\r\n", from);
+    return text.replace(from, to - from, pids_.at(row.process));
+  }
+
+  /// What a file of ours says about processes and devices, in Kineto's words, and of itself.
   void describeOwnTrace() {
     for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
       const auto row = store_.row<prof::Process>(i);
-      name("process_name", token("pid", row.id.value, row.osPid), "0", store_.text(row.name));
+      name("process_name", pids_[row.id], "0", store_.text(row.name));
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
       const auto row = store_.row<prof::Thread>(i);
@@ -203,6 +246,7 @@ class ChromeExport {
                           device.memoryBytes, device.computeMajor, device.computeMinor, device.multiprocessors);
     }
     if (!list.empty()) tail_ += ",\n\"deviceProperties\": [" + list + "]";
+    tail_ += fmt::format(",\n\"{}\": {{\"externalId\": \"correlation\"}}", kOwnChromeMember);
     tail_ += ",\n\"displayTimeUnit\": \"ms\"";
   }
 
@@ -355,7 +399,7 @@ class ChromeExport {
       put("ph", std::string{'"', line[1], '"'});
       putText("cat", line.substr(first + 1, second - first - 1));
       putText("name", line.substr(second + 1, third - second - 1));
-      put("id", std::to_string(source_.correlation));
+      put("id", std::to_string(source_.correlation + place_->flowShift));
       put("pid", place_->pid);
       put("tid", place_->tid);
       number_.clear();
@@ -461,14 +505,23 @@ class ChromeExport {
       constants_ += ", \"Device\": " + queue->second.pid + ", \"Stream\": " + queue->second.tid;
     lines_.emplace_back(constants_);
   }
+  /// The pid of what a counter belongs to, the narrowest that is known.
+  std::string ownerOf(const prof::CounterTrack& track) const {
+    if (const auto thread = threads_.find(track.thread); thread != threads_.end() && !thread->second.pid.empty()) {
+      return thread->second.pid;
+    }
+    if (const auto pid = pids_.find(track.process); pid != pids_.end()) return pid->second;
+    const auto device = deviceTokens_.find(track.device);
+    return device == deviceTokens_.end() ? "0" : device->second;
+  }
   void counter(const prof::CounterSample& row) {
     const prof::CounterTrack& track = tracks_[row.track];
-    const Place& place = threads_[track.thread];
+    const auto thread = threads_.find(track.thread);
     out_ = "{";
     put("ph", "\"C\"");
     putText("name", store_.text(track.name));
-    put("pid", place.pid.empty() ? "0" : place.pid);
-    put("tid", place.tid.empty() ? "0" : place.tid);
+    put("pid", ownerOf(track));
+    put("tid", thread == threads_.end() || thread->second.tid.empty() ? "0" : thread->second.tid);
     number_.clear();
     appendMicroseconds(row.timeNs, number_);
     put("ts", number_);
@@ -501,6 +554,8 @@ class ChromeExport {
   std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
 
   std::unordered_map<prof::ProcessId, std::string> pids_;
+  std::set<std::string> pidsTaken_;
+  std::set<prof::ProcessId> renamed_;
   bool isKineto_ = false;
 
   std::string out_, number_, tail_, constants_;

@@ -251,9 +251,17 @@ prof::ProcessId ChromeAssembly::processFor(const std::string& pid) {
     process.osPid = *number;
   } else {
     std::string scratch;
-    process.name = builder_.intern(json::textOf(pid, scratch));
+    const std::string_view text = json::textOf(pid, scratch);
     process.rank = -1;
     addEnvironment(fmt::format("chrome.pid.{}", process.id.value), pid);
+    // Our exports call the second process that is 7 "7#2".
+    const std::size_t copy = text.find('#');
+    const auto shared = copy == std::string_view::npos ? std::nullopt : smallNumber(std::string(text.substr(0, copy)));
+    if (shared) {
+      process.osPid = *shared;
+    } else {
+      process.name = builder_.intern(text);
+    }
   }
   builder_.append(process);
   return at->second;
@@ -268,14 +276,25 @@ void ChromeAssembly::readDeviceName(std::string_view token, prof::Device& device
   for (const auto& [prefix, kind] : kKinds) {
     if (!token.starts_with(prefix) || !token.ends_with('"')) continue;
     std::string_view rest = token.substr(prefix.size(), token.size() - prefix.size() - 1);
-    rest = rest.substr(0, rest.find('#'));
     const std::size_t at = rest.find('@');
-    const auto index = smallNumber(std::string(rest.substr(0, at)));
+    const auto index = smallNumber(std::string(rest.substr(0, std::min(at, rest.find('#')))));
     if (!index) return;
     device.kind = kind;
     device.index = *index;
-    if (at != std::string_view::npos) device.process = processFor(std::string(rest.substr(at + 1)));
+    if (at != std::string_view::npos) device.process = processFor(ownerToken(rest.substr(at + 1)));
     return;
+  }
+}
+
+/// The owner of a device: "7" as well as "7#2" may be a process, or the second device of process 7.
+std::string ChromeAssembly::ownerToken(std::string_view owner) const {
+  const auto isPid = [&](const std::string& token) {
+    return std::ranges::any_of(locations_, [&](const ChromeLocation& place) { return place.pid == token; });
+  };
+  for (std::string_view name = owner;; name = name.substr(0, name.rfind('#'))) {
+    std::string quoted = fmt::format("\"{}\"", name);
+    if (isPid(quoted)) return quoted;
+    if (name.find('#') == std::string_view::npos) return std::string(name);
   }
 }
 
@@ -394,43 +413,43 @@ void ChromeAssembly::placeRows() {
   }
 }
 
-void ChromeAssembly::nameFromMetadata(std::string_view event) {
+/// Takes the name that a metadata event gives; the process it is about, if there is one.
+prof::ProcessId ChromeAssembly::nameFromMetadata(std::string_view event) {
   simdjson::dom::parser parser;
-  simdjson::dom::element value;
-  if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) return;
+  simdjson::dom::element value, pid, tid;
+  if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) return {};
+  if (value["pid"].get(pid) != simdjson::SUCCESS) return {};
+  const std::string pidToken = simdjson::minify(pid);
+  const auto process = processes_.find(pidToken);
+  const prof::ProcessId id = process == processes_.end() ? prof::ProcessId() : process->second;
   std::string_view what;
   std::string_view name;
-  simdjson::dom::element pid;
-  if (value["name"].get(what) != simdjson::SUCCESS || value["pid"].get(pid) != simdjson::SUCCESS) return;
-  if (value["args"]["name"].get(name) != simdjson::SUCCESS || name.empty()) return;
-  const std::string pidToken = simdjson::minify(pid);
+  if (value["name"].get(what) != simdjson::SUCCESS) return id;
+  if (value["args"]["name"].get(name) != simdjson::SUCCESS || name.empty()) return id;
   if (what == "process_name") {
-    const auto process = processes_.find(pidToken);
-    if (process != processes_.end()) {
-      builder_.columns<prof::Process>().name[process->second.value - 1] = builder_.intern(name);
-    }
+    if (id) builder_.columns<prof::Process>().name[id.value - 1] = builder_.intern(name);
     const auto device = devices_.find(pidToken);
     if (device != devices_.end() && pidToken.starts_with('"')) {
       builder_.columns<prof::Device>().name[device->second.value - 1] = builder_.intern(name);
     }
-    return;
+    return id;
   }
-  simdjson::dom::element tid;
-  if (what != "thread_name" || value["tid"].get(tid) != simdjson::SUCCESS) return;
+  if (what != "thread_name" || value["tid"].get(tid) != simdjson::SUCCESS) return id;
   const auto location = locationNumbers_.find(pidToken + '\n' + std::string(simdjson::minify(tid)));
-  if (location == locationNumbers_.end()) return;
+  if (location == locationNumbers_.end()) return id;
   if (const prof::ThreadId thread = threads_[location->second]) {
     builder_.columns<prof::Thread>().name[thread.value - 1] = builder_.intern(name);
   }
   if (const prof::QueueId queue = queues_[location->second]) {
     builder_.columns<prof::Queue>().name[queue.value - 1] = builder_.intern(name);
   }
+  return id;
 }
 
 void ChromeAssembly::readMetadata() {
+  const prof::StringId key = metadata_.empty() ? prof::StringId() : builder_.intern("chrome.metadata");
   for (const std::string& event : metadata_) {
-    addEnvironment("chrome.metadata", event);
-    nameFromMetadata(event);
+    builder_.append(prof::Environment{nameFromMetadata(event), key, builder_.intern(event)});
   }
   auto& calls = builder_.columns<prof::ApiCall>();
   auto& threads = builder_.columns<prof::Thread>();

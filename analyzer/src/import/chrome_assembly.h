@@ -49,11 +49,12 @@ class ChromeAssembly {
   void makePlaces();
   prof::ProcessId processFor(const std::string& pid);
   void readDeviceName(std::string_view token, prof::Device& device);
+  [[nodiscard]] std::string ownerToken(std::string_view owner) const;
   prof::DeviceId deviceFor(const std::string& pid);
   void makeThread(std::uint32_t location);
   void makeQueue(std::uint32_t location);
   void readMetadata();
-  void nameFromMetadata(std::string_view event);
+  prof::ProcessId nameFromMetadata(std::string_view event);
   void placeRows();
   void closeOpenRanges();
   void nest();

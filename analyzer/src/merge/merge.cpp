@@ -22,6 +22,8 @@ using namespace prof;
 namespace {
 
 constexpr std::string_view kFormatKey = "source.format";
+/// Ids of flows beyond are no file's own count.
+constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 40;
 
 /// Keys of environment rows that end in the id of a place.
 constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {{{"chrome.pid.", Refers::Process},
@@ -33,7 +35,11 @@ constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {{{"ch
 class Merge {
  public:
   /// `sameFormat`: all inputs came from files of one kind, so that the merged trace can be written as such a file.
-  Merge(std::size_t inputs, bool sameFormat) : isAlone_(inputs < 2), sameFormat_(sameFormat) {}
+  /// `flowStride`: how far apart the inputs' flows are numbered where each file counts its own; 0 keeps the numbers.
+  Merge(std::size_t inputs, bool sameFormat, std::uint64_t flowStride)
+      : isAlone_(inputs < 2), sameFormat_(sameFormat), flowStride_(flowStride) {
+    if (flowStride_ != 0) say("merge.flow_stride", std::to_string(flowStride_));
+  }
 
   void add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
     store_ = &store;
@@ -42,6 +48,8 @@ class Merge {
     ids_.clear();
     forEachTable([&]<class Row>() { numberRows<Row>(); });
     forEachTable([&]<class Row>() { addRows<Row>(alignment.offsetNs, number, numberRanks); });
+    say(number, "threads", std::to_string(last_[Thread::kTable]));
+    say(number, "queues", std::to_string(last_[Queue::kTable]));
     say(number, "path", store.path().string());
     say(number, "aligned_by", nameOf(alignment.how));
     say(number, "offset_ns", std::to_string(alignment.offsetNs));
@@ -55,9 +63,11 @@ class Merge {
  private:
   using Ids = std::unordered_map<std::uint32_t, std::uint32_t>;
 
+  void say(std::string_view key, std::string_view value) {
+    builder_.append(Environment{{}, builder_.intern(key), builder_.intern(value)});
+  }
   void say(std::size_t number, std::string_view what, std::string_view value) {
-    builder_.append(
-        Environment{{}, builder_.intern(fmt::format("merge.input{}.{}", number, what)), builder_.intern(value)});
+    say(fmt::format("merge.input{}.{}", number, what), value);
   }
 
   /// New ids for the rows that others refer to.
@@ -108,6 +118,9 @@ class Merge {
       if constexpr (std::is_same_v<Row, Process>) {
         if (numberRanks && row.rank < 0) row.rank = static_cast<std::int32_t>(number);
       }
+      if constexpr (std::is_same_v<Row, Flow>) {
+        if (row.id < kMostCounted) row.id += number * flowStride_;
+      }
       if constexpr (std::is_same_v<Row, Arg>) {
         const bool isText = row.type == ArgType::Text || row.type == ArgType::Json;
         if (isText) row.value = row.value < texts_.size() ? texts_[row.value].value : 0;
@@ -131,7 +144,9 @@ class Merge {
       std::from_chars(text.data() + prefix.size(), text.data() + text.size(), id);
       return builder_.intern(fmt::format("{}{}", prefix, mapped(refers, id)));
     }
-    if (!sameFormat_ && text == kFormatKey) return builder_.intern(fmt::format("input{}.{}", number, text));
+    const bool isOfMerge = text.starts_with("merge.");
+    if (isOfMerge || (!sameFormat_ && text == kFormatKey))
+      return builder_.intern(fmt::format("input{}.{}", number, text));
     const bool isShared = text == "chrome.metadata" || text == "chrome.event" || text == kFormatKey;
     if (isAlone_ || number == 0 || isShared || !text.starts_with("chrome.")) return key;
     return builder_.intern(fmt::format("input{}.{}", number, text));
@@ -141,6 +156,7 @@ class Merge {
   const Store* store_ = nullptr;
   bool isAlone_;
   bool sameFormat_;
+  std::uint64_t flowStride_;
   std::vector<StringId> texts_;
   std::map<Refers, Ids> ids_;
   std::map<std::uint16_t, std::uint32_t> last_;
@@ -155,6 +171,23 @@ std::string_view formatOf(const Store& store) {
     if (store.text(row.key) == kFormatKey) return store.text(row.value);
   }
   return {};
+}
+
+/// One more than all ids of flows, those that repeat a correlation included.
+std::uint64_t flowStrideOf(std::span<const std::shared_ptr<const Store>> inputs) {
+  std::uint64_t most = 0;
+  for (const auto& store : inputs) {
+    const auto see = [&](std::uint64_t, auto ids) {
+      for (const std::uint64_t id : ids) most = id < kMostCounted ? std::max(most, id) : most;
+    };
+    (void)store->scan<&Flow::id>({}, see);
+    (void)store->scan<&ApiCall::correlation>({}, see);
+    (void)store->scan<&Kernel::correlation>({}, see);
+    (void)store->scan<&Memcpy::correlation>({}, see);
+    (void)store->scan<&Memset::correlation>({}, see);
+    (void)store->scan<&Sync::correlation>({}, see);
+  }
+  return most + 1;
 }
 
 bool hasRanks(const Store& store) {
@@ -186,7 +219,9 @@ prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> i
   const bool numberRanks = std::ranges::none_of(inputs, [](const auto& store) { return hasRanks(*store); });
   const bool sameFormat =
       std::ranges::all_of(inputs, [&](const auto& store) { return formatOf(*store) == formatOf(*inputs[0]); });
-  Merge merge(inputs.size(), sameFormat);
+  // A recording's flows are numbered by the program, which may mean the same flow in all ranks.
+  const bool countsFlows = inputs.size() > 1 && sameFormat && formatOf(*inputs[0]) == "kineto";
+  Merge merge(inputs.size(), sameFormat, countsFlows ? flowStrideOf(inputs) : 0);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     out.alignments.push_back(i == 0 ? Alignment() : alignTo(*inputs[0], *inputs[i]));
     merge.add(*inputs[i], out.alignments.back(), i, numberRanks);

@@ -157,6 +157,70 @@ TEST(Export, EveryFieldOfEveryEventComesBackFromLcn) {
   }
 }
 
+TEST(Export, TextsThatAreNoUtf8BecomeTextsThatAre) {
+  StoreBuilder builder;
+  builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("gr\xfcn")});
+  prof::Range row;
+  row.thread.value = 1;
+  row.name = builder.intern("caf\xe9 \xc3\xa9t\xc3\xa9");
+  builder.append(row);
+  const test::TempFile file(".json");
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome).ok());
+  EXPECT_EQ(canonicalEvents(file.path()).size(), 2U);
+  const auto back = open(file.path());
+  ASSERT_EQ(back->rows<prof::Range>(), 1U);
+  EXPECT_EQ(back->text(back->row<prof::Range>(0).name), "caf\xef\xbf\xbd \xc3\xa9t\xc3\xa9");
+  EXPECT_TRUE(back->warnings().empty());
+}
+
+TEST(Export, CountersKeepTheProcessOrTheDeviceThatTheyBelongTo) {
+  StoreBuilder builder;
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    builder.append(prof::Process{.id = prof::ProcessId(i), .osPid = i + 10});
+    builder.append(prof::Device{.id = prof::DeviceId(i), .kind = prof::DeviceKind::Cuda, .index = i + 4});
+    builder.append(prof::CounterTrack{.id = prof::TrackId(i),
+                                      .process = prof::ProcessId(i),
+                                      .name = builder.intern("RSS"),
+                                      .unit = builder.intern("bytes")});
+    builder.append(prof::CounterTrack{.id = prof::TrackId(i + 2),
+                                      .device = prof::DeviceId(i),
+                                      .name = builder.intern("GPU busy"),
+                                      .unit = builder.intern("percent")});
+  }
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    builder.append(prof::CounterSample{.timeNs = 1000 * i, .track = prof::TrackId(i % 4 + 1), .value = 1.0 * i});
+  }
+  const test::TempFile file(".json");
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome).ok());
+  const auto back = open(file.path());
+  std::vector<std::string> tracks;
+  for (std::uint64_t i = 0; i < back->rows<prof::CounterTrack>(); ++i) {
+    const auto track = back->row<prof::CounterTrack>(i);
+    tracks.push_back(
+        fmt::format("{} of {}", back->text(track.name), back->row<prof::Process>(track.process.value - 1).osPid));
+  }
+  EXPECT_THAT(tracks, testing::UnorderedElementsAre("RSS of 11", "RSS of 12", "GPU busy of 5", "GPU busy of 6"));
+}
+
+TEST(Export, LaunchesByRangesComeBackFromChromeJson) {
+  StoreBuilder builder;
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
+  builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1), .osTid = 7});
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cpu, .process = prof::ProcessId(1)});
+  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  builder.append(prof::Range{.startNs = 10, .durNs = 30, .thread = prof::ThreadId(1), .correlation = 4});
+  builder.append(prof::Kernel{
+      .startNs = 15, .durNs = 20, .queue = prof::QueueId(1), .device = prof::DeviceId(1), .correlation = 4});
+  const test::TempFile file(".json");
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome).ok());
+  const EventRef range{EventRef::Table::Range, 0};
+  EXPECT_EQ(open(file.path())->links().launchOf({EventRef::Table::Kernel, 0}), range);
+  // And once more, through what was read back.
+  const test::TempFile again(".json");
+  ASSERT_TRUE(exportTrace(*open(file.path()), again.path(), Format::Chrome).ok());
+  EXPECT_EQ(open(again.path())->links().launchOf({EventRef::Table::Kernel, 0}), range);
+}
+
 std::shared_ptr<const Store> smallTrace() {
   StoreBuilder builder;
   builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("main;x")});

@@ -152,6 +152,66 @@ std::vector<std::string> devicesOf(const Store& store) {
   return out;
 }
 
+/// A rank in a container, where each process is number 1 and each file counts its flows.
+std::string containerRank(int rank) {
+  return fmt::format(R"({{"distributedInfo": {{"rank": {0}}}, "traceEvents": [
+{{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {{"name": "rank {0}"}}}},
+{{"ph": "X", "cat": "cpu_op", "name": "forward {0}", "pid": 1, "tid": 1, "ts": 100, "dur": 50, "args": {{"External id": 1}}}},
+{{"ph": "s", "cat": "fwdbwd", "name": "fwdbwd", "id": 1, "pid": 1, "tid": 1, "ts": 100}},
+{{"ph": "X", "cat": "cpu_op", "name": "backward {0}", "pid": 1, "tid": 2, "ts": 300, "dur": 50, "args": {{"External id": 2}}}},
+{{"ph": "f", "bp": "e", "cat": "fwdbwd", "name": "fwdbwd", "id": 1, "pid": 1, "tid": 2, "ts": 300}},
+{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 110, "dur": 5, "args": {{"correlation": 9}}}},
+{{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 9, "pid": 1, "tid": 1, "ts": 110}},
+{{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 15{0}, "dur": 300, "args": {{"correlation": 9}}}},
+{{"ph": "f", "bp": "e", "cat": "ac2g", "name": "ac2g", "id": 9, "pid": 0, "tid": 7, "ts": 15{0}}}
+]}})",
+                     rank);
+}
+
+TEST(Merge, RanksThatShareAPidAndFlowNumbersStayApart) {
+  std::vector<std::shared_ptr<const Store>> inputs;
+  for (int rank = 0; rank < 2; ++rank)
+    inputs.push_back(*Store::open(test::TempFile(".json", containerRank(rank)).path()));
+  const auto merged = mergeTraces(inputs);
+  ASSERT_TRUE(merged);
+  const test::TempFile lcn(".lcn"), file(".json");
+  ASSERT_TRUE(exportTrace(*merged->store, lcn.path(), Format::Lcn));
+  ASSERT_TRUE(exportTrace(**Store::open(lcn.path()), file.path(), Format::Chrome));
+  const auto back = *Store::open(file.path());
+  EXPECT_TRUE(back->warnings().empty());
+  // Two processes that are number 1, with their names, threads and operators.
+  std::vector<std::string> processes;
+  std::map<ProcessId, std::string> nameOf;
+  for (std::uint64_t i = 0; i < back->rows<Process>(); ++i) {
+    const auto row = back->row<Process>(i);
+    processes.push_back(fmt::format("{} {}", row.osPid, back->text(row.name)));
+    nameOf[row.id] = back->text(row.name);
+  }
+  EXPECT_THAT(processes, testing::UnorderedElementsAre("1 rank 0", "1 rank 1"));
+  std::map<ThreadId, ProcessId> owner;
+  for (std::uint64_t i = 0; i < back->rows<Thread>(); ++i)
+    owner[back->row<Thread>(i).id] = back->row<Thread>(i).process;
+  for (std::uint64_t i = 0; i < back->rows<Range>(); ++i) {
+    const auto row = back->row<Range>(i);
+    EXPECT_EQ(back->text(row.name).back(), nameOf[owner[row.thread]].back()) << back->text(row.name);
+  }
+  // No flow has points in two of them.
+  std::map<std::pair<std::uint64_t, StringId>, std::set<ProcessId>> users;
+  for (std::uint64_t i = 0; i < back->rows<Flow>(); ++i) {
+    const auto row = back->row<Flow>(i);
+    if (row.thread) users[{row.id, row.name}].insert(owner[row.thread]);
+  }
+  for (const auto& [flow, processesOf] : users) EXPECT_EQ(processesOf.size(), 1U) << flow.first;
+  std::ifstream text(file.path());
+  const std::string content{std::istreambuf_iterator<char>(text), {}};
+  std::set<std::string> launches;
+  for (std::size_t at = content.find("\"name\": \"ac2g\""); at != std::string::npos;
+       at = content.find("\"name\": \"ac2g\"", at + 1)) {
+    launches.insert(content.substr(content.find("\"id\"", at), 12));
+  }
+  EXPECT_EQ(launches.size(), 2U) << "each rank's launch is a flow of its own";
+}
+
 class MergedRoundTrip : public testing::TestWithParam<Format> {};
 
 TEST_P(MergedRoundTrip, DevicesStayWhatTheyAre) {
