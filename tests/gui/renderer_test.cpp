@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/sample_trace.h"
+#include "lacuna/analyzer/store_builder.h"
 #include "timeline/strip_renderer.h"
 
 namespace lacuna::gui {
@@ -70,6 +71,24 @@ TEST_F(RendererTest, LabelsStayOnScreenWhenTheirEventBeginsBeforeIt) {
     atEdge |= label.x == 0;
   }
   EXPECT_TRUE(atEdge);
+}
+
+TEST_F(RendererTest, AnEventFarLongerThanTheViewHasOneLabelAcrossIt) {
+  analyzer::StoreBuilder trace;
+  trace.append(prof::Thread{.id = prof::ThreadId(1)});
+  trace.append(
+      prof::Range{.startNs = 0, .durNs = 20'000'000'000, .thread = prof::ThreadId(1), .name = trace.intern("epoch")});
+  store_ = trace.build();
+  tracks_ = *analyzer::buildTracks(*store_);
+  const NameStyles styles(*store_, true);
+  rows_ = layOut(*tracks_, {});
+  view_ = Viewport(tracks_->span).showing({10'000'000'000, 10'000'001'000});
+  ASSERT_EQ(view_.spanNs(), 1000);
+  renderer_.render(scene(), styles, {pixels_.data(), kWidth, kHeight, kWidth}, labels_);
+  ASSERT_EQ(labels_.size(), 1u);
+  EXPECT_EQ(labels_[0].x, 0);
+  EXPECT_EQ(labels_[0].width, kWidth);
+  for (const double x : {0.0, 500.0, 999.0}) EXPECT_EQ(at(x, labels_[0].y + 2), styles.byName(labels_[0].name)) << x;
 }
 
 TEST_F(RendererTest, TheHitIsTheEventThatWasDrawn) {

@@ -151,7 +151,8 @@ void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles&
     if (i == Lane::kNone || static_cast<double>(lane.durNs(i)) < kGapFromPx * npp) continue;
     const double from = static_cast<double>(lane.startNs(i) - grid_.startNs) / npp;
     const double to = static_cast<double>(lane.endNs(i) - grid_.startNs) / npp;
-    const int last = static_cast<int>(std::ceil(to)) - 1;
+    // Close by, an event may end further right than any number of pixels says.
+    const int last = static_cast<int>(std::min(std::ceil(to), grid_.width + 1.0)) - 1;
     if (last >= x && last < grid_.width)
       line_[static_cast<std::size_t>(last)] = ground_[static_cast<std::size_t>(last)];
     const double left = std::max(from, 0.0);
@@ -174,7 +175,9 @@ void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameSty
   const double range = std::max(lane.highest() - floor, 1e-300);
   const Colour fill = mix(theme(styles.dark()).window, stroke, 0.4);
   const auto yOf = [&](double v) {
-    return top + height - 1 - static_cast<int>(std::lround((v - floor) / range * (height - 1)));
+    const double share = (v - floor) / range;
+    // No number at all, where the range is endless, is drawn as nothing.
+    return top + height - 1 - static_cast<int>(std::lround((share > 0 ? std::min(share, 1.0) : 0) * (height - 1)));
   };
   for (int x = 0; x < canvas.width; ++x) {
     const auto& cell = counterCells_[static_cast<std::size_t>(x)];
