@@ -76,7 +76,9 @@ bool isMatrixWork(std::string_view name) {
 bool isPointwiseWork(std::string_view name) {
   return hasAny(name, {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid",
                        "tanh", "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&
-         !isMatrixWork(name) && !hasAny(name, {"nccl", "reduce", "norm", "softmax", "adam", "sgd", "loss"});
+         !isMatrixWork(name) &&
+         !hasAny(name,
+                 {"nccl", "reduce", "norm", "softmax", "adam", "adagrad", "sgd", "loss", "embedding", "fixeddivisor"});
 }
 
 prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window, const TableScope& scope,

@@ -93,6 +93,9 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
                            "void fbgemm_gpu::linearize_index_kernel<long>", "upsample_bilinear2d_out_frame"}) {
     EXPECT_FALSE(isMatrixWork(name)) << name;
   }
+  // Nor can it be fused with its neighbours, whatever its parameters are called.
+  EXPECT_FALSE(isPointwiseWork(
+      "void split_embedding_backward_codegen_rowwise_adagrad_kernel<float>(float*, fbgemm_gpu::FixedDivisor)"));
 }
 
 TEST(Roofline, HoldsOperatorsAgainstTheDevicesPeaks) {
