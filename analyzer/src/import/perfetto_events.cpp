@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "import/perfetto_import.h"
 #include "store/arg_rules.h"
@@ -60,6 +61,7 @@ bool PerfettoImport::legacyEvent(std::string_view bytes, Sequence& sequence, Eve
         event.type = perfetto::EventType::Instant;
         break;
       default:
+        if (field.value > ' ' && field.value < 0x7f) ++unreadPhases_[static_cast<char>(field.value)];
         break;
     }
   }
@@ -464,6 +466,18 @@ prof::ThreadId PerfettoImport::threadOf(std::uint64_t uuid, int depth) {
   return track.thread;
 }
 
+/// One run of rows for each name, so that a value is found without a look at every event's.
+void PerfettoImport::sortArgs() {
+  auto& args = builder_.columns<prof::Arg>();
+  std::vector<std::size_t> order(args.set.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return std::pair(args.scope[row], args.key[row].value); });
+  prof::Arg::Columns sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t row : order) sorted.push(args.row(row));
+  args = std::move(sorted);
+}
+
 void PerfettoImport::pairEdges() {
   auto& ranges = builder_.columns<prof::Range>();
   std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
@@ -563,6 +577,7 @@ void PerfettoImport::finish() {
   builder_.append(prof::Environment{{}, builder_.intern("source.format"), builder_.intern("perfetto")});
   if (clock_) builder_.append(*clock_);
   pairEdges();
+  sortArgs();
   auto& ranges = builder_.columns<prof::Range>();
   for (const Placed& place : rangePlaces_) {
     ranges.thread[place.row] = threadOf(place.track);
@@ -596,6 +611,11 @@ void PerfettoImport::finish() {
   if (unreadValues_ > 0) {
     builder_.addWarning(fmt::format("{} annotations have values that lacuna does not read", unreadValues_));
   }
+  std::string phases;
+  for (const auto& [phase, count] : unreadPhases_) {
+    phases += fmt::format("{}{} ({})", phases.empty() ? "" : ", ", phase, count);
+  }
+  if (!phases.empty()) builder_.addWarning("phases of legacy events that lacuna does not read: " + phases);
   if (unmatchedEnds_ > 0) {
     builder_.addWarning(fmt::format("{} ends of slices have no begin and were left out", unmatchedEnds_));
   }

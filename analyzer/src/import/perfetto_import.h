@@ -112,6 +112,7 @@ class PerfettoImport {
   prof::ProcessId processOf(std::uint64_t uuid, int depth = 0);
   prof::ThreadId threadOf(std::uint64_t uuid, int depth = 0);
   void pairEdges();
+  void sortArgs();
   void placeFlows();
   void placeCounters();
 
@@ -122,6 +123,7 @@ class PerfettoImport {
   std::uint64_t unknownClocks_ = 0;
   std::uint64_t unmatchedEnds_ = 0;
   std::uint64_t unreadValues_ = 0;
+  std::map<char, std::uint64_t> unreadPhases_;
   std::map<std::uint64_t, Sequence> sequences_;
   std::map<std::uint64_t, ClockState> clocks_;
   bool hasClocks_ = false;

@@ -209,6 +209,27 @@ TEST(PerfettoImport, OnlyEventsNeedAClockThatIsKnown) {
               Contains(HasSubstr("1 packets have a clock")));
 }
 
+TEST(PerfettoImport, ArgumentsOfOneNameLieTogether) {
+  const auto annotated = [](std::uint64_t ts, std::uint64_t a, std::uint64_t b) {
+    return at(ts, slice(5, "a").set(4, Message().set(10, "a").set(4, a)).set(4, Message().set(10, "b").set(4, b)));
+  };
+  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), annotated(1, 10, 20), annotated(2, 11, 21),
+                                   annotated(3, 12, 22), at(4, end(5)), at(5, end(5)), at(6, end(5))}));
+  const auto keys = store->column<&Arg::key>();
+  EXPECT_EQ(std::vector(keys.begin(), keys.end()), (std::vector{keys[0], keys[0], keys[0], keys[5], keys[5], keys[5]}));
+  const Args args(*store);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(args.integer(store->row<Range>(i).args, "a"), static_cast<std::int64_t>(10 + i));
+    EXPECT_EQ(args.integer(store->row<Range>(i).args, "b"), static_cast<std::int64_t>(20 + i));
+  }
+}
+
+TEST(PerfettoImport, LegacyPhasesThatAreNotReadAreCounted) {
+  const Message begin = Message().set(11, 5).set(23, "async").set(6, Message().set(2, 'b').set(10, 9));
+  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(1, begin), at(2, end(5))}))->warnings(),
+              Contains(HasSubstr("legacy events that lacuna does not read: b (1)")));
+}
+
 TEST(PerfettoImport, DictionariesAndListsInAnnotationsAreJson) {
   const auto entry = [](std::string_view key, std::uint32_t field, auto value) {
     return Message().set(10, key).set(field, value);
