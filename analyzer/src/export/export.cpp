@@ -89,6 +89,9 @@ prof::Status exportDatabase(const Store& store, const std::filesystem::path& pat
 }
 
 prof::Status exportLcn(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+  if (path.extension() == ".gz" || path.extension() == ".zst") {
+    return prof::Error{fmt::format("{}: a .lcn is compressed inside; name a .lcn file", path.string())};
+  }
   LcnWriteOptions how;
   how.progress = options.progress;
   return writeLcn(store, path, how);

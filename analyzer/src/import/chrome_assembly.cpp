@@ -172,6 +172,8 @@ void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, 
       ranges.durNs[row] = std::max<prof::TimeNs>(event.timeNs - ranges.startNs[row], 0);
       ranges.flags[row] = 0;
       if (ranges.thread[row].value != location) ranges.endThread[row].value = location;
+    } else {
+      ++unmatchedEnds_;
     }
   }
 }
@@ -536,6 +538,9 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   // Arguments are a table that nothing else here touches.
   auto flattened = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] { flattenArgs(); });
   addEnvironment("source.format", "kineto");
+  if (unmatchedEnds_ > 0) {
+    builder_.addWarning(fmt::format("{} ends of ranges have no begin and were left out", unmatchedEnds_));
+  }
   closeOpenRanges();
   makePlaces();
   placeRows();

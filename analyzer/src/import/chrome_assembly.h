@@ -71,6 +71,7 @@ class ChromeAssembly {
   std::vector<std::string> metadata_;
   std::map<std::uint32_t, DeviceInfo> deviceInfo_;
   std::int32_t rank_ = -1;
+  std::uint64_t unmatchedEnds_ = 0;
   std::int64_t baseNs_ = 0;
   std::map<std::pair<std::uint32_t, std::string>, Open> open_;
   std::map<std::tuple<std::uint32_t, prof::StringId, prof::StringId>, prof::TrackId> tracks_;

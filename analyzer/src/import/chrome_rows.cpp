@@ -480,6 +480,16 @@ void ChromeRows::addCounter(const RawEvent& event) {
   }
 }
 
+/// An id of the form {"local": "0x1"}, which counts within its process, or {"global": "0x1"}.
+prof::StringId ChromeRows::ownId(const RawEvent& event) {
+  for (const auto& field : event.fields) {
+    if (field.key != "id2") continue;
+    const bool isLocal = field.value.find("\"local\"") != std::string_view::npos;
+    return strings.intern(std::string(field.value) + (isLocal ? std::string(event.pid) : ""));
+  }
+  return {};
+}
+
 void ChromeRows::addLoose(const RawEvent& event) {
   if (!readTime(event)) return;
   LooseEvent begin;
@@ -488,7 +498,7 @@ void ChromeRows::addLoose(const RawEvent& event) {
   begin.location = locate(event, Use::Host);
   begin.name = textId(event.name);
   begin.category = textId(event.cat);
-  begin.id = textId(event.id);
+  begin.id = event.id.empty() ? ownId(event) : textId(event.id);
   begin.args = keepArgs(ArgTable::Range, event).value;
   loose.push_back(begin);
 }

@@ -115,6 +115,7 @@ class ChromeRows {
   void describeStream(const RawEvent& event);
   Kind kindOf(std::string_view cat);
   prof::StringId textId(std::string_view token);
+  prof::StringId ownId(const RawEvent& event);
   prof::StringId jsonId(std::string_view token);
   prof::ArgSetId keepArgs(ArgTable table, const RawEvent& event);
   bool repeats(ArgRule rule, std::string_view token);

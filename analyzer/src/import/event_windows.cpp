@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "import/importers.h"
 #include "import/json_walker.h"
 
 namespace lacuna::analyzer {
@@ -19,6 +20,7 @@ class ListFinder {
   enum class State { NeedsMore, Found, NotJson };
 
   State look(std::string_view text) {
+    if (at_ == 0 && text.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
     while (at_ < text.size()) {
       const char c = text[at_];
       if (inString_) {
@@ -94,6 +96,7 @@ prof::Status EventWindows::findList() {
     step = std::min<std::size_t>(step * 2, windowBytes_);
   }
   if (!finder.bareList()) head_ = carry_.substr(0, finder.keyStart());
+  if (head_.starts_with(kByteOrderMark)) head_.erase(0, kByteOrderMark.size());
   offset_ = finder.at();
   carry_.erase(0, finder.at());
   have_ -= finder.at();

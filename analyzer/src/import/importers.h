@@ -6,6 +6,9 @@
 
 namespace lacuna::analyzer {
 
+/// What some editors put before a JSON text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 using StoreResult = prof::Result<std::shared_ptr<const Store>>;
 
 /// What the first bytes of a file (decompressed) say it is.

@@ -23,13 +23,14 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   auto source = ByteSource::open(path);
   if (!source) return source.error();
   char buffer[512];
-  const std::string_view head(buffer, (*source)->read(buffer, sizeof buffer));
+  std::string_view head(buffer, (*source)->read(buffer, sizeof buffer));
   if (head.empty()) return SourceKind::Empty;
   if (head.substr(0, 16) == std::string_view("SQLite format 3\0", 16)) return SourceKind::Sqlite;
   if (head.substr(0, 8) == "\x89LCN\r\n\x1a\n") return SourceKind::Lcn;
   // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
   if (head[0] == '\x0a' && !looksLikeJson(head)) return SourceKind::Perfetto;
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   const std::size_t text = head.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (head[text] == '{' || head[text] == '[')) return SourceKind::Json;
   return SourceKind::Unknown;

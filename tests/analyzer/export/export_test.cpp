@@ -384,6 +384,9 @@ TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
     EXPECT_EQ(open(packed.path())->rows<prof::Range>(), store->rows<prof::Range>());
   }
   EXPECT_FALSE(exportTrace(*store, original.path(), Format::Chrome).ok());
+  const test::TempFile inside(".lcn.gz");
+  EXPECT_FALSE(exportTrace(*store, inside.path(), Format::Lcn).ok());
+  EXPECT_FALSE(std::filesystem::exists(inside.path()));
   EXPECT_TRUE(std::filesystem::exists(original.path()));
   EXPECT_FALSE(exportTrace(*store, "/nonexistent/x.json", Format::Chrome).ok());
 }

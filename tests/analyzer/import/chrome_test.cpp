@@ -383,6 +383,30 @@ TEST(ChromeImport, BeginsFindTheirEndsAndCountersTheirTracks) {
   EXPECT_EQ(store->text(store->row<CounterTrack>(0).unit), "bytes");
 }
 
+TEST(ChromeImport, EndsFindTheBeginWithTheirOwnIdOrAreCounted) {
+  const auto store = import(R"({"traceEvents": [
+    {"ph":"b","name":"A","cat":"net","id2":{"local":"0x1"},"pid":1,"tid":1,"ts":10},
+    {"ph":"b","name":"B","cat":"net","id2":{"local":"0x2"},"pid":1,"tid":1,"ts":11},
+    {"ph":"b","name":"C","cat":"net","id2":{"local":"0x1"},"pid":2,"tid":1,"ts":12},
+    {"ph":"e","name":"A","cat":"net","id2":{"local":"0x1"},"pid":1,"tid":1,"ts":20},
+    {"ph":"e","name":"B","cat":"net","id2":{"local":"0x2"},"pid":1,"tid":1,"ts":100},
+    {"ph":"e","name":"C","cat":"net","id2":{"local":"0x1"},"pid":2,"tid":1,"ts":30},
+    {"ph":"E","pid":1,"tid":2,"ts":9}]})");
+  ASSERT_EQ(store->rows<Range>(), 3U);
+  EXPECT_EQ(store->row<Range>(0).durNs, 10000);
+  EXPECT_EQ(store->row<Range>(1).durNs, 89000);
+  EXPECT_EQ(store->row<Range>(2).durNs, 18000);
+  EXPECT_EQ(store->warnings(), std::vector<std::string>{"1 ends of ranges have no begin and were left out"});
+}
+
+TEST(ChromeImport, AByteOrderMarkIsNoPartOfTheText) {
+  const test::TempFile file(".json", "\xef\xbb\xbf" + manyEvents(5));
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->rows<Range>(), 5U);
+  EXPECT_TRUE((*store)->warnings().empty());
+}
+
 TEST(ChromeImport, WhatIsNoTraceIsRefusedInWords) {
   EXPECT_NE(errorOf("").find("empty"), std::string::npos);
   EXPECT_NE(errorOf("hello").find("not a trace"), std::string::npos);
