@@ -76,5 +76,24 @@ TEST(ViewHistory, GoesBackAndForthAndForgetsTheFutureAfterANewJump) {
   EXPECT_FALSE(history.canForward());
 }
 
+TEST(Viewport, AViewOfATraceThatGrowsStaysWhereItIsOrAtTheEnd) {
+  const prof::TimeWindow more{kBegin, kBegin + 2'000'000'000};
+  const Viewport whole(kTrace);
+  EXPECT_EQ(whole.grown(more), Viewport(more));
+  const Viewport inside = whole.showing({kBegin + 100, kBegin + 100'000});
+  EXPECT_EQ(inside.grown(more), inside);
+  EXPECT_EQ(inside.grown(more).trace().endNs, more.endNs);
+  const Viewport last = inside.movedTo(kTrace.endNs - inside.spanNs());
+  EXPECT_EQ(last.grown(more).endNs(), more.endNs);
+  EXPECT_EQ(last.grown(more).spanNs(), last.spanNs());
+  EXPECT_EQ(last.within(more), last);
+  ViewHistory history;
+  history.leave(whole);
+  history.leave(inside);
+  history = history.within(more);
+  EXPECT_EQ(history.back(last), inside);
+  EXPECT_EQ(history.back(inside), Viewport(more));
+}
+
 }  // namespace
 }  // namespace lacuna::gui

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "store/track_feed.h"
+
 namespace lacuna::analyzer {
 
 using prof::StringId;
@@ -121,6 +123,51 @@ void forEachLane(const TrackSet& tracks, Visit&& visit) {
   }
 }
 
+bool matches(const NameMatches& names, StringId name) {
+  if (name.value < names.texts.size()) return names.texts[name.value];
+  return name.value >= kUnnamedCopy && name.value <= kUnnamedMemset && names.unnamed[name.value - kUnnamedCopy];
+}
+
+/// Where a walk through events is: they come by their starts, and what begins together by its place.
+struct WalkPlace {
+  TimeNs start = 0;
+  TrackEvent event;
+  friend auto operator<=>(const WalkPlace&, const WalkPlace&) = default;
+};
+
+std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from) {
+  std::optional<TrackEvent> best;
+  TimeNs bestStart = INT64_MAX;
+  forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
+    for (std::size_t i = lane.lowerBound(from.start); i < lane.size() && lane.startNs(i) < bestStart; ++i) {
+      place.event = i;
+      if (WalkPlace{lane.startNs(i), place} <= from || !matches(names, lane.name(i))) continue;
+      best = place;
+      bestStart = lane.startNs(i);
+      return;
+    }
+  });
+  return best;
+}
+
+std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from) {
+  std::optional<TrackEvent> best;
+  TimeNs bestStart = INT64_MIN;
+  forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
+    std::size_t i = lane.lowerBound(from.start);
+    while (i < lane.size() && lane.startNs(i) <= from.start) ++i;
+    // Lanes come in their order: of what begins together, the later one is nearer.
+    for (; i > 0 && lane.startNs(i - 1) >= bestStart; --i) {
+      place.event = i - 1;
+      if (WalkPlace{lane.startNs(i - 1), place} >= from || !matches(names, lane.name(i - 1))) continue;
+      best = place;
+      bestStart = lane.startNs(i - 1);
+      return;
+    }
+  });
+  return best;
+}
+
 struct RowPlace {
   TimeNs start = 0;
   TimeNs length = 0;
@@ -176,48 +223,33 @@ AreaStats areaStats(const TrackSet& tracks, TimeWindow window, const Progress& p
   return stats;
 }
 
-std::vector<bool> matchNames(const Store& store, std::string_view part) {
-  std::vector<bool> flags(store.stringCount());
-  if (part.empty()) return flags;
-  for (std::uint32_t id = 0; id < flags.size(); ++id) flags[id] = containsAnyCase(store.text(StringId(id)), part);
-  return flags;
-}
-
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const std::vector<bool>& names, TimeNs from, bool forward) {
-  std::optional<TrackEvent> best;
-  TimeNs bestStart = forward ? INT64_MAX : INT64_MIN;
-  const auto matches = [&](const Lane& lane, std::size_t i) {
-    return lane.name(i).value < names.size() && names[lane.name(i).value];
+NameMatches matchNames(const Store& store, std::string_view part) {
+  NameMatches names{std::vector<bool>(store.stringCount()), std::vector<bool>(kUnnamedMemset - kUnnamedCopy + 1)};
+  if (part.empty()) return names;
+  const auto match = [&](std::vector<bool>& flags, std::uint32_t first) {
+    for (std::uint32_t n = 0; n < flags.size(); ++n)
+      flags[n] = containsAnyCase(TrackSet::name(store, StringId(first + n)), part);
   };
-  forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
-    std::size_t i = lane.lowerBound(from);
-    if (forward) {
-      for (; i < lane.size() && lane.startNs(i) < bestStart; ++i) {
-        if (lane.startNs(i) <= from || !matches(lane, i)) continue;
-        place.event = i;
-        best = place;
-        bestStart = lane.startNs(i);
-        return;
-      }
-      return;
-    }
-    while (i < lane.size() && lane.startNs(i) < from) ++i;
-    for (; i > 0 && lane.startNs(i - 1) > bestStart; --i) {
-      if (!matches(lane, i - 1)) continue;
-      place.event = i - 1;
-      best = place;
-      bestStart = lane.startNs(i - 1);
-      return;
-    }
-  });
-  return best;
+  match(names.texts, 0);
+  match(names.unnamed, kUnnamedCopy);
+  return names;
 }
 
-std::uint64_t countMatches(const TrackSet& tracks, const std::vector<bool>& names) {
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, TimeNs from, bool forward) {
+  const TrackEvent last{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
+  return forward ? matchAfter(tracks, names, {from, last}) : matchBefore(tracks, names, {from, {}});
+}
+
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
+                                    bool forward) {
+  const TimeNs start = tracks.groups[from.group].tracks[from.track].lanes[from.lane].startNs(from.event);
+  return forward ? matchAfter(tracks, names, {start, from}) : matchBefore(tracks, names, {start, from});
+}
+
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names) {
   std::uint64_t count = 0;
   forEachLane(tracks, [&](TrackEvent, const Lane& lane) {
-    for (std::size_t i = 0; i < lane.size(); ++i)
-      count += lane.name(i).value < names.size() && names[lane.name(i).value];
+    for (std::size_t i = 0; i < lane.size(); ++i) count += matches(names, lane.name(i));
   });
   return count;
 }

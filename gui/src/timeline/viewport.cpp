@@ -60,6 +60,17 @@ Viewport Viewport::showing(prof::TimeWindow window, double margin) const {
   return clamped(static_cast<double>(window.startNs - trace_.startNs) - (span - length) / 2, span);
 }
 
+Viewport Viewport::within(prof::TimeWindow trace) const {
+  const Viewport whole(trace);
+  return *this == fitted() ? whole : whole.showing({startNs(), endNs()});
+}
+
+Viewport Viewport::grown(prof::TimeWindow trace) const {
+  const Viewport same = within(trace);
+  const bool atEnd = endNs() >= trace_.endNs && *this != fitted();
+  return atEnd ? same.movedTo(trace.endNs - spanNs()) : same;
+}
+
 void ViewHistory::leave(const Viewport& from) {
   if (!past_.empty() && past_.back() == from) return;
   past_.push_back(from);
@@ -81,6 +92,14 @@ Viewport ViewHistory::forward(const Viewport& from) {
   future_.pop_back();
   past_.push_back(from);
   return to;
+}
+
+ViewHistory ViewHistory::within(prof::TimeWindow trace) const {
+  ViewHistory out = *this;
+  for (auto* places : {&out.past_, &out.future_}) {
+    for (Viewport& place : *places) place = place.within(trace);
+  }
+  return out;
 }
 
 }  // namespace lacuna::gui

@@ -36,6 +36,10 @@ class Viewport {
   /// Shows the window with `margin` of its length on both sides.
   [[nodiscard]] Viewport showing(prof::TimeWindow window, double margin = 0) const;
   [[nodiscard]] Viewport fitted() const { return Viewport(trace_); }
+  /// The same stretch of a trace that has more in it now; all of it stays all of it.
+  [[nodiscard]] Viewport within(prof::TimeWindow trace) const;
+  /// The same, but what reached the end goes on reaching it.
+  [[nodiscard]] Viewport grown(prof::TimeWindow trace) const;
 
   friend bool operator==(const Viewport& a, const Viewport& b) { return a.start_ == b.start_ && a.span_ == b.span_; }
 
@@ -56,6 +60,8 @@ class ViewHistory {
   [[nodiscard]] bool canForward() const { return !future_.empty(); }
   Viewport back(const Viewport& from);
   Viewport forward(const Viewport& from);
+  /// The same places of a trace that has more in it now.
+  [[nodiscard]] ViewHistory within(prof::TimeWindow trace) const;
 
  private:
   std::vector<Viewport> past_, future_;

@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <cmath>
 
+#include "views/parts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -54,8 +55,7 @@ Viewport Minimap::whole() const {
   return view_->viewport().fitted();
 }
 
-void Minimap::draw() {
-  const double scale = devicePixelRatioF();
+void Minimap::draw(double scale) {
   const QRect area = canvas();
   picture_ = QImage(area.size() * scale, QImage::Format_RGB32);
   const Theme& t = theme(view_->dark());
@@ -88,7 +88,8 @@ void Minimap::paintEvent(QPaintEvent*) {
   painter.fillRect(0, height() - 1, width(), 1, rgb(t.line));
   if (!view_->trace()) return;
   const QRect area = canvas();
-  if (stale_ || picture_.size() != area.size() * devicePixelRatioF()) draw();
+  const double scale = scaleOf(painter);
+  if (stale_ || picture_.size() != area.size() * scale) draw(scale);
   painter.drawImage(area.topLeft(), picture_);
   QFont font = painter.font();
   font.setPixelSize(11);

@@ -29,7 +29,7 @@ class Minimap : public QWidget {
  private:
   [[nodiscard]] QRect canvas() const;
   [[nodiscard]] Viewport whole() const;
-  void draw();
+  void draw(double scale);
   void moveTo(double x);
 
   TimelineView* view_;

@@ -4,6 +4,7 @@
 
 #include <QFrame>
 #include <QLabel>
+#include <QPainter>
 #include <QVBoxLayout>
 
 namespace lacuna::gui {
@@ -34,6 +35,10 @@ QFrame* card(const QString& heading, QWidget* content, QWidget* parent) {
   auto* frame = new QFrame(parent);
   fillCard(frame, heading, content);
   return frame;
+}
+
+double scaleOf(const QPainter& painter) {
+  return painter.deviceTransform().m11();
 }
 
 }  // namespace lacuna::gui

@@ -6,6 +6,7 @@
 
 class QFrame;
 class QLabel;
+class QPainter;
 class QWidget;
 
 /// Small parts that pages are put together from.
@@ -17,6 +18,8 @@ QLabel* label(const QString& text, const char* role, QWidget* parent);
 QLabel* selectableLabel(const QString& text, const char* role, QWidget* parent);
 /// Gives a frame the look of a card and lays `content` out in it, below a heading if there is one.
 void fillCard(QFrame* frame, const QString& heading, QWidget* content);
+/// Device pixels per pixel of what is painted on: a picture may be taken at another scale than the screen's.
+double scaleOf(const QPainter& painter);
 QFrame* card(const QString& heading, QWidget* content, QWidget* parent);
 
 }  // namespace lacuna::gui

@@ -27,7 +27,9 @@ constexpr int kDragFromPx = 4;
 /// The keys at the places of W, A, S and D, whatever letters the keyboard layout puts there.
 int placeOfKey(const QKeyEvent& event) {
   const QString platform = QGuiApplication::platformName();
-  if (platform == QLatin1String("xcb") || platform.startsWith(QLatin1String("wayland"))) {
+  // Tests press keys offscreen, where there are no others.
+  if (platform == QLatin1String("xcb") || platform.startsWith(QLatin1String("wayland")) ||
+      platform == QLatin1String("offscreen")) {
     switch (event.nativeScanCode()) {
       case 25:
         return Qt::Key_W;
@@ -63,6 +65,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
 }
 
 void TimelineView::mousePressEvent(QMouseEvent* event) {
+  nextCard_.reset();
   pressed_ = event->position();
   pressedView_ = view_;
   pressedScroll_ = scroll_->value();
@@ -84,8 +87,8 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPointF pos = event->position();
-  const QRegion before = hoverRegion();
   mouse_ = pos;
+  nextCard_.reset();
   const QRect canvas = canvasRect();
   if (drag_ == Drag::Maybe && (pos - pressed_).manhattanLength() >= kDragFromPx) drag_ = Drag::Pan;
   if (drag_ == Drag::Pan) {
@@ -109,16 +112,16 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
                                                    : Qt::ArrowCursor);
   }
   if (canvas.contains(pos.toPoint())) Q_EMIT cursorMoved(view_.timeAt(pos.x() - canvas.x(), canvas.width()));
-  // Where a point has no whole number of pixels, the edges of a region lie between pixels.
-  const double scale = devicePixelRatioF();
-  if (drag_ == Drag::None && scale == std::floor(scale)) {
-    update(before + hoverRegion());
+  if (drag_ == Drag::None && hasWholePixels(devicePixelRatioF())) {
+    nextCard_ = hoverCard();
+    update(hoverPainted_ + hoverRegion(*nextCard_));
   } else {
     update();
   }
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  nextCard_.reset();
   if (drag_ == Drag::Maybe) {
     hit_ = hitAt(event->position());
     if (trace_) {
@@ -161,6 +164,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void TimelineView::leaveEvent(QEvent*) {
   mouse_.reset();
+  nextCard_.reset();
   hovered_.reset();
   hit_ = {};
   update();
@@ -307,6 +311,8 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
     return selectAcross(event->key() == Qt::Key_Up ? -1 : 1);
   if (alt && event->key() == Qt::Key_Left) return back();
   if (alt && event->key() == Qt::Key_Right) return forward();
+  // The keys at the places of W, A, S and D are those, also where a layout has put a comma there.
+  if (placeOfKey(*event) != event->key() && navigate(*event)) return;
   switch (event->key()) {
     case Qt::Key_F:
       return selected_ || area_ ? zoomToSelection() : fit();

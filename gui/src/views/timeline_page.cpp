@@ -36,30 +36,6 @@ QLineEdit* input(const QString& what, QWidget* parent) {
   return out;
 }
 
-/// The same event in the same trace with more in it: a range around it may have moved it a lane down.
-std::optional<EventPlace> movedTo(const Trace& from, const EventPlace& place, const Trace& to) {
-  const analyzer::Track& was = from.track(place.track);
-  const analyzer::Lane& lane = was.lanes[static_cast<std::size_t>(place.lane)];
-  const prof::TimeNs start = lane.startNs(place.event);
-  for (std::size_t g = 0; g < to.tracks->groups.size(); ++g) {
-    const analyzer::TrackGroup& group = to.tracks->groups[g];
-    for (std::size_t t = 0; t < group.tracks.size(); ++t) {
-      const analyzer::Track& track = group.tracks[t];
-      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue ||
-          track.process != was.process)
-        continue;
-      for (std::size_t n = 0; n < track.lanes.size(); ++n) {
-        const std::size_t i = track.lanes[n].at(start);
-        if (i == analyzer::Lane::kNone || track.lanes[n].startNs(i) != start ||
-            track.lanes[n].durNs(i) != lane.durNs(place.event) || track.lanes[n].name(i) != lane.name(place.event))
-          continue;
-        return EventPlace{{g, t}, static_cast<int>(n), i};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
@@ -90,7 +66,7 @@ TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
   connect(view_, &TimelineView::selectionChanged, this, &TimelinePage::showSelection);
   connect(view_, &TimelineView::areaChanged, &areaTimer_, qOverload<>(&QTimer::start));
   connect(view_, &TimelineView::highlightsChanged, this, [this] {
-    if (view_->highlights().empty() && !growing_) finding_->clear();
+    if (view_->highlights().empty()) finding_->clear();
   });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     RowOptions options = view_->rowOptions();
@@ -158,37 +134,13 @@ void TimelinePage::setTrace(const TracePtr& trace) {
   filter_->clear();
   search_->clear();
   view_->setTrace(trace);
+  areaTimer_.stop();
+  showArea();
 }
 
 void TimelinePage::setGrown(const TracePtr& trace) {
-  const Viewport before = view_->viewport();
-  const TracePtr old = view_->trace();
-  const auto bookmarks = view_->bookmarks();
-  const auto area = view_->area();
-  const auto mark = view_->cursorMark();
-  const auto highlights = view_->highlights();
-  const QString caption = view_->highlightCaption();
-  const auto selected = view_->selection();
-  RowOptions options = movedTo(*old->tracks, view_->rowOptions(), *trace->tracks);
-  const int scrolled = view_->scrolled();
-  growing_ = true;
-  view_->setTrace(trace);
-  view_->setRowOptions(options);
-  view_->setBookmarks(bookmarks);
-  view_->setHighlights(highlights, caption);
-  growing_ = false;
-  view_->setCursorMark(mark);
-  if (area) view_->setArea(area);
-  if (selected) {
-    if (const auto again = movedTo(*old, *selected, *trace)) view_->select(*again);
-  }
-  view_->scrollTo(scrolled);
-  const Viewport whole(trace->tracks->span);
-  if (before.fitted() == before) return;
-  const bool atEnd = before.endNs() >= before.trace().endNs;
-  const prof::TimeWindow shown{before.startNs(), before.endNs()};
-  view_->setViewport(atEnd ? whole.showing(shown).movedTo(trace->tracks->span.endNs - before.spanNs())
-                           : whole.showing(shown));
+  view_->setGrown(trace);
+  if (view_->area()) areaTimer_.start();  // what was added may lie in it
 }
 
 void TimelinePage::setDark(bool dark) {

@@ -90,15 +90,16 @@ class TimelinePage : public Page {
   FindingPanel* finding_;
   TableModel* sums_;
   QTableView* sumsTable_;
+  prof::TimeWindow summed_;
   QTimer areaTimer_;
   Job linkJob_;
-  using Matches = std::shared_ptr<const std::vector<bool>>;
+  using Matches = std::shared_ptr<const analyzer::NameMatches>;
   Matches matches_;
+  std::weak_ptr<const Trace> searched_;  ///< what they were looked for in
   std::optional<bool> wantedNext_;
   Job searchJob_;
   Job findJob_;
   int areaGeneration_ = 0;
-  bool growing_ = false;  ///< the trace is being replaced by itself with more in it
 };
 
 }  // namespace lacuna::gui

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "timeline/text.h"
+#include "views/parts.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
 #include "views/words.h"
@@ -22,6 +23,7 @@ constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
 constexpr std::size_t kMostBands = 400;
 constexpr std::size_t kMostArrows = 64;
+constexpr double kOutside = 1000;  // pixels beside the canvas from which on it does not matter how many
 
 /// A narrow and high rectangle, piece by piece: Qt wakes its threads for more than 95 rows, which costs many times what
 /// it takes to paint a line.
@@ -49,17 +51,25 @@ void paintTriangle(QPainter& painter, QPointF at, bool open, const QColor& fill)
 
 }  // namespace
 
-void TimelineView::renderNow() {
+double TimelineView::xOf(prof::TimeNs timeNs) const {
   const QRect canvas = canvasRect();
-  const double scale = devicePixelRatioF();
+  return canvas.x() + std::clamp(view_.pixelAt(timeNs, canvas.width()), -kOutside, canvas.width() + kOutside);
+}
+
+void TimelineView::renderNow() {
+  render(devicePixelRatioF());
+}
+
+void TimelineView::render(double scale) {
+  const QRect canvas = canvasRect();
   const QSize size(std::max(1, qRound(canvas.width() * scale)), std::max(1, qRound(canvas.height() * scale)));
   if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32);
   base_.setDevicePixelRatio(1);
   const Canvas pixels{reinterpret_cast<Colour*>(base_.bits()), size.width(), size.height(),
                       static_cast<int>(base_.bytesPerLine() / 4)};
   if (trace_) {
-    renderer_.render(scene(), trace_->styles(dark_), pixels, labels_);
-    renderLedgers(pixels);
+    renderer_.render(scene(scale), trace_->styles(dark_), pixels, labels_);
+    renderLedgers(pixels, scale);
     base_.setDevicePixelRatio(scale);
     QPainter painter(&base_);
     labelPainter_.paint(painter, labels_, scale);
@@ -67,12 +77,12 @@ void TimelineView::renderNow() {
     base_.fill(rgb(theme(dark_).window));
   }
   base_.setDevicePixelRatio(scale);
+  baseScale_ = scale;
   baseStale_ = false;
   ++picturesDrawn_;
 }
 
-void TimelineView::renderLedgers(const Canvas& canvas) {
-  const double scale = devicePixelRatioF();
+void TimelineView::renderLedgers(const Canvas& canvas, double scale) {
   const analyzer::PixelGrid grid{view_.startNs(), view_.nsPerPixel(canvas.width), canvas.width};
   for (const Row& row : rows_) {
     if (row.kind != Row::Kind::Ledger) continue;
@@ -86,8 +96,10 @@ void TimelineView::renderLedgers(const Canvas& canvas) {
 }
 
 void TimelineView::paintEvent(QPaintEvent* event) {
-  if (baseStale_) renderNow();
   QPainter painter(this);
+  // A picture of the window may be taken at another scale than the screen's.
+  const double scale = scaleOf(painter);
+  if (baseStale_ || scale != baseScale_) render(scale);
   const QRect canvas = canvasRect();
   paintBase(painter, event->region());
   painter.save();
@@ -96,15 +108,15 @@ void TimelineView::paintEvent(QPaintEvent* event) {
   painter.restore();
   paintHeaders(painter, event->region());
   paintRuler(painter);
-  if (const HoverCard card = hoverCard(); !card.lines.isEmpty()) paintHoverCard(painter, card);
+  const HoverCard card = nextCard_ ? *std::exchange(nextCard_, std::nullopt) : hoverCard();
+  if (!card.lines.isEmpty()) paintHoverCard(painter, card);
+  hoverPainted_ = hoverRegion(card);
 }
 
 void TimelineView::paintBase(QPainter& painter, const QRegion& stale) {
   const QRect canvas = canvasRect();
   const double scale = base_.devicePixelRatio();
-  // A piece of a picture begins at a whole pixel of it only where a point has whole pixels.
-  const bool whole = stale == QRegion(rect());
-  if (whole || scale != std::floor(scale)) return painter.drawImage(canvas.topLeft(), base_);
+  if (stale == QRegion(rect()) || !hasWholePixels(scale)) return painter.drawImage(canvas.topLeft(), base_);
   for (const QRect& part : stale) {
     inShortPieces(part & canvas, [&](const QRectF& shown) {
       painter.drawImage(shown, base_, QRectF((shown.topLeft() - canvas.topLeft()) * scale, shown.size() * scale));
@@ -130,7 +142,7 @@ void TimelineView::paintRuler(QPainter& painter) {
     painter.drawText(QPointF(x + 5, 19), words(tick.label));
   }
   for (const Bookmark& mark : bookmarks_) {
-    const double x = canvas.x() + view_.pixelAt(mark.timeNs, canvas.width());
+    const double x = xOf(mark.timeNs);
     QPainterPath flag;
     flag.addPolygon(QPolygonF({QPointF(x, 4), QPointF(x + 10, 8), QPointF(x, 12)}));
     painter.fillPath(flag, rgb(t.warn));
@@ -306,13 +318,10 @@ void TimelineView::paintOverlays(QPainter& painter) {
     paintBand(painter, *area_, t.accent, durationWords(area_->endNs - area_->startNs));
   }
   if (cursorMark_) {
-    const double x = canvas.x() + view_.pixelAt(*cursorMark_, canvas.width());
-    paintUpright(painter, QRectF(x - 0.5, canvas.y(), 1, canvas.height()), rgb(t.accent, 150));
+    paintUpright(painter, QRectF(xOf(*cursorMark_) - 0.5, canvas.y(), 1, canvas.height()), rgb(t.accent, 150));
   }
   for (const Bookmark& mark : bookmarks_) {
-    paintUpright(painter,
-                 QRectF(canvas.x() + view_.pixelAt(mark.timeNs, canvas.width()) - 1, canvas.y(), 1, canvas.height()),
-                 rgb(t.warn, 140));
+    paintUpright(painter, QRectF(xOf(mark.timeNs) - 1, canvas.y(), 1, canvas.height()), rgb(t.warn, 140));
   }
   if (mouse_ && canvas.contains(mouse_->toPoint())) {
     paintUpright(painter, QRectF(std::floor(mouse_->x()), canvas.y(), 1, canvas.height()), rgb(t.text, 60));
@@ -409,14 +418,14 @@ void TimelineView::paintHoverCard(QPainter& painter, const HoverCard& card) {
   }
 }
 
-QRegion TimelineView::hoverRegion() const {
+QRegion TimelineView::hoverRegion(const HoverCard& card) const {
   if (!mouse_) return {};
   const QRect canvas = canvasRect();
   const QPoint at = mouse_->toPoint();
   QRegion region(0, 0, width(), kRulerHeight);
   region += QRect(at.x() - 2, canvas.y(), 5, canvas.height());
   if (hovered_) region += eventRect(*hovered_).toAlignedRect().adjusted(-3, -3, 3, 3);
-  region += hoverCard().rect;
+  region += card.rect;
   // The pin of the track that the mouse is on the name of.
   if (const std::size_t row = rowAt(rows_, at.y() - canvas.y() + scroll_->value()); row < rows_.size()) {
     region += rowRect(row) & QRect(0, canvas.y(), headerWidth_, canvas.height());

@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPointer>
 #include <QTableView>
 #include <QThreadPool>
@@ -22,6 +23,10 @@ constexpr std::size_t kMostLinks = 64;
 
 EventPlace placeOf(const analyzer::TrackEvent& e) {
   return {{e.group, e.track}, static_cast<int>(e.lane), e.event};
+}
+
+analyzer::TrackEvent eventOf(const EventPlace& place) {
+  return {place.track.group, place.track.track, static_cast<std::size_t>(place.lane), place.event};
 }
 
 }  // namespace
@@ -72,11 +77,12 @@ void TimelinePage::searchFor(const QString& text) {
   findJob_.cancel();
   if (text.isEmpty() || !view_->trace()) return;
   found_->setText(tr("Searching…"));
+  searched_ = view_->trace();
   using Found = std::pair<Matches, std::uint64_t>;
   searchJob_.start(
       this,
       [trace = view_->trace(), part = text.toStdString()](const Job::Wanted&) -> Found {
-        auto names = std::make_shared<const std::vector<bool>>(analyzer::matchNames(*trace->store, part));
+        auto names = std::make_shared<const analyzer::NameMatches>(analyzer::matchNames(*trace->store, part));
         return {names, analyzer::countMatches(*trace->tracks, *names)};
       },
       [this](const Found& found) {
@@ -95,16 +101,19 @@ void TimelinePage::findNext(bool forward) {
     wantedNext_ = forward;  // as soon as it is known what matches
     return;
   }
+  if (view_->trace() && searched_.lock() != view_->trace() && !search_->text().isEmpty()) {
+    searchFor(search_->text());  // it has grown since, and may have new names
+    wantedNext_ = forward;
+    return;
+  }
   wantedNext_.reset();
   if (!matches_) return;
-  prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
-  if (const auto place = view_->selection()) {
-    from = view_->trace()->track(place->track).lanes[static_cast<std::size_t>(place->lane)].startNs(place->event);
-  }
+  const prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
   findJob_.start(
       this,
-      [trace = view_->trace(), names = matches_, from, forward](const Job::Wanted&) {
-        return analyzer::nextMatch(*trace->tracks, *names, from, forward);
+      [trace = view_->trace(), names = matches_, from, selected = view_->selection(), forward](const Job::Wanted&) {
+        if (!selected) return analyzer::nextMatch(*trace->tracks, *names, from, forward);
+        return analyzer::nextMatch(*trace->tracks, *names, eventOf(*selected), forward);
       },
       [this](const std::optional<analyzer::TrackEvent>& hit) {
         if (hit) view_->reveal(placeOf(*hit));
@@ -117,8 +126,11 @@ void TimelinePage::showArea() {
   sumsTable_->setVisible(area.has_value());
   hint_->setVisible(!view_->selection() && !area);
   const int generation = ++areaGeneration_;
+  if (!area) sums_->setTable({});
   if (!area || !view_->trace()) return;
-  areaTitle_->setText(tr("Summing up…"));
+  // Of a trace that grows the sums stay until the new ones are there.
+  const bool same = sums_->rows() > 0 && summed_.startNs == area->startNs && summed_.endNs == area->endNs;
+  if (!same) areaTitle_->setText(tr("Summing up…"));
   QThreadPool::globalInstance()->start(
       [self = QPointer<TimelinePage>(this), trace = view_->trace(), window = *area, generation] {
         analyzer::AreaStats stats = analyzer::areaStats(*trace->tracks, window);
@@ -129,6 +141,7 @@ void TimelinePage::showArea() {
 }
 
 void TimelinePage::showSums(const analyzer::AreaStats& stats) {
+  summed_ = stats.window;
   const auto duration = [](std::int64_t ns) { return QString::fromStdString(durationText(static_cast<double>(ns))); };
   QStringList lines{tr("<b>%1 selected</b>").arg(duration(stats.window.endNs - stats.window.startNs))};
   for (const analyzer::BusySum& sum : stats.busy) {

@@ -150,6 +150,7 @@ void TimelineView::relayOut() {
 
 void TimelineView::invalidate() {
   baseStale_ = true;
+  nextCard_.reset();
   if (mouse_ && drag_ == Drag::None) hit_ = hitAt(*mouse_);
   update();
 }
@@ -239,8 +240,8 @@ int TimelineView::canvasWidth() const {
   return canvasRect().width();
 }
 
-Scene TimelineView::scene() const {
-  return {trace_ ? trace_->tracks.get() : nullptr, rows_, view_, scroll_->value(), devicePixelRatioF()};
+Scene TimelineView::scene(double scale) const {
+  return {trace_ ? trace_->tracks.get() : nullptr, rows_, view_, scroll_->value(), scale};
 }
 
 int TimelineView::scrolled() const {
@@ -275,7 +276,7 @@ void TimelineView::resizeEvent(QResizeEvent* event) {
 Hit TimelineView::hitAt(QPointF pos) const {
   const QRect canvas = canvasRect();
   if (!trace_ || !canvas.contains(pos.toPoint())) return {};
-  return hitTest(scene(), pos.x() - canvas.x(), static_cast<int>(pos.y()) - canvas.y() + scroll_->value(),
+  return hitTest(scene(1), pos.x() - canvas.x(), static_cast<int>(pos.y()) - canvas.y() + scroll_->value(),
                  canvas.width());
 }
 

@@ -39,6 +39,9 @@ class TimelineView : public QWidget {
   explicit TimelineView(QWidget* parent = nullptr);
 
   void setTrace(const TracePtr& trace);
+  /// The same trace with more in it. What was set up stays, the ledgers until there are new ones; a view that reached
+  /// the end goes on reaching it.
+  void setGrown(const TracePtr& trace);
   void setDark(bool dark);
   /// Strips to show below the names of their devices; null for none.
   void setLedgers(LedgerStrips strips);
@@ -129,7 +132,9 @@ class TimelineView : public QWidget {
  private:
   enum class Drag { None, Maybe, Pan, Area, HeaderWidth };
 
-  [[nodiscard]] Scene scene() const;
+  /// At this many device pixels per pixel.
+  [[nodiscard]] Scene scene(double scale) const;
+  void render(double scale);
   [[nodiscard]] QRect canvasRect() const;
   [[nodiscard]] Hit hitAt(QPointF pos) const;
   void relayOut();
@@ -163,10 +168,12 @@ class TimelineView : public QWidget {
   [[nodiscard]] QFont cardFont(bool bold) const;
   void paintHoverCard(QPainter& painter, const HoverCard& card);
   /// What is drawn because the mouse is where it is.
-  [[nodiscard]] QRegion hoverRegion() const;
+  [[nodiscard]] QRegion hoverRegion(const HoverCard& card) const;
   [[nodiscard]] QStringList hoverLines() const;
   [[nodiscard]] const analyzer::LedgerStrip* stripOf(std::size_t group) const;
-  void renderLedgers(const Canvas& canvas);
+  void renderLedgers(const Canvas& canvas, double scale);
+  /// Where a moment lies across the widget; of one far outside of the canvas, some place outside of it.
+  [[nodiscard]] double xOf(prof::TimeNs timeNs) const;
   /// Where the last row ends, or the window does.
   [[nodiscard]] int contentBottom() const;
 
@@ -185,6 +192,7 @@ class TimelineView : public QWidget {
   LabelPainter labelPainter_;
   std::vector<Label> labels_;
   QImage base_;
+  double baseScale_ = 0;  ///< that it was drawn at
   bool baseStale_ = true;
   int picturesDrawn_ = 0;
 
@@ -197,6 +205,8 @@ class TimelineView : public QWidget {
   std::optional<prof::TimeNs> cursorMark_;
   Hit hit_;
   std::optional<QPointF> mouse_;
+  std::optional<HoverCard> nextCard_;  ///< laid out for the next picture, until something else changes
+  QRegion hoverPainted_;               ///< of the last picture
   Drag drag_ = Drag::None;
   QPointF pressed_;
   Viewport pressedView_;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lacuna/analyzer/store_builder.h"
 
 namespace lacuna::analyzer {
@@ -37,6 +39,9 @@ class TrackQueriesTest : public testing::Test {
   void build() {
     store_ = trace_.build();
     tracks_ = *buildTracks(*store_);
+  }
+  prof::TimeNs startOf(const TrackEvent& e) {
+    return tracks_->groups[e.group].tracks[e.track].lanes[e.lane].startNs(e.event);
   }
   StoreBuilder trace_;
   std::shared_ptr<const Store> store_;
@@ -92,6 +97,44 @@ TEST_F(TrackQueriesTest, SearchGoesThroughEveryMatchInTimeOrder) {
     seen += std::to_string(at) + " ";
   }
   EXPECT_EQ(seen, "5 0 ");
+}
+
+TEST_F(TrackQueriesTest, SearchFindsCopiesAndMemsetsWithoutAName) {
+  trace_.append(prof::Memcpy{
+      .startNs = 10, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1), .copyKind = prof::CopyKind::HostToDevice});
+  trace_.append(prof::Memset{.startNs = 30, .durNs = 5, .queue = QueueId(2), .device = DeviceId(1)});
+  kernel(1, 20, 25, "copy_kernel");
+  build();
+  EXPECT_EQ(countMatches(*tracks_, matchNames(*store_, "Copy host")), 1u);
+  EXPECT_EQ(countMatches(*tracks_, matchNames(*store_, "memset")), 1u);
+  const NameMatches copies = matchNames(*store_, "copy");
+  EXPECT_EQ(countMatches(*tracks_, copies), 2u);
+  const auto first = nextMatch(*tracks_, copies, -1, true);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(startOf(*first), 10);
+}
+
+TEST_F(TrackQueriesTest, SearchComesToAllThatBeginTogether) {
+  kernel(1, 10, 20, "gemm");
+  kernel(2, 10, 30, "gemm");
+  kernel(1, 20, 20, "gemm");  // of no length, at the same moment as the next
+  kernel(1, 20, 40, "gemm");
+  kernel(2, 50, 60, "gemm");
+  build();
+  const NameMatches names = matchNames(*store_, "gemm");
+  std::vector<TrackEvent> walked;
+  for (auto hit = nextMatch(*tracks_, names, -1, true); hit && walked.size() < 9;
+       hit = nextMatch(*tracks_, names, *hit, true)) {
+    walked.push_back(*hit);
+  }
+  ASSERT_EQ(walked.size(), countMatches(*tracks_, names));
+  ASSERT_EQ(walked.size(), 5u);
+  for (std::size_t i = 1; i < walked.size(); ++i) EXPECT_LE(startOf(walked[i - 1]), startOf(walked[i]));
+  std::vector<TrackEvent> back{walked.back()};
+  while (const auto hit = nextMatch(*tracks_, names, back.back(), false)) back.push_back(*hit);
+  std::reverse(back.begin(), back.end());
+  EXPECT_EQ(back, walked);
+  EXPECT_EQ(nextMatch(*tracks_, names, 60, false), walked.back());
 }
 
 TEST_F(TrackQueriesTest, ACallLeadsToItsWorkAndBack) {

@@ -18,7 +18,7 @@ struct TrackEvent {
   std::size_t track = 0;
   std::size_t lane = 0;
   std::size_t event = 0;
-  friend bool operator==(const TrackEvent&, const TrackEvent&) = default;
+  friend auto operator<=>(const TrackEvent&, const TrackEvent&) = default;
 };
 
 /// Sums over the events of one name within a window; events that reach out of it count with the part inside.
@@ -46,13 +46,21 @@ struct AreaStats {
 /// Linear in the events of the window; stops early, with what it has, when progress answers false.
 AreaStats areaStats(const TrackSet& tracks, prof::TimeWindow window, const Progress& progress = {});
 
-/// Which texts of a trace contain `part`, in any ASCII case; one flag for each string id.
-std::vector<bool> matchNames(const Store& store, std::string_view part);
+/// The names of a trace's events that a search is for.
+struct NameMatches {
+  std::vector<bool> texts;    ///< one flag for each string id
+  std::vector<bool> unnamed;  ///< of copies and memsets that the trace leaves nameless (see TrackSet::name)
+};
+/// The names that contain `part`, in any ASCII case; none where it is empty.
+NameMatches matchNames(const Store& store, std::string_view part);
 /// The nearest matching event that begins after (or, going back, before) a moment.
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const std::vector<bool>& names, prof::TimeNs from,
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, prof::TimeNs from, bool forward);
+/// The one after (or before) another event. What begins together follows in the order of tracks, lanes and events, so
+/// that a walk from one to the next comes to all of them.
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
                                     bool forward);
 /// How many events match.
-std::uint64_t countMatches(const TrackSet& tracks, const std::vector<bool>& names);
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names);
 
 /// The call or range that started a piece of device work, or the work that a call or range started, at most `limit`:
 /// see Links, whose launches this computes if nobody did yet.

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "views/timeline_view.h"
+
+/// What stays of the timeline when its trace has more in it.
+namespace lacuna::gui {
+
+namespace {
+
+/// The same event in the same trace with more in it: a range around it may have moved it a lane down.
+std::optional<EventPlace> movedTo(const Trace& from, const EventPlace& place, const Trace& to) {
+  const analyzer::Track& was = from.track(place.track);
+  const analyzer::Lane& lane = was.lanes[static_cast<std::size_t>(place.lane)];
+  const prof::TimeNs start = lane.startNs(place.event);
+  for (std::size_t g = 0; g < to.tracks->groups.size(); ++g) {
+    const analyzer::TrackGroup& group = to.tracks->groups[g];
+    for (std::size_t t = 0; t < group.tracks.size(); ++t) {
+      const analyzer::Track& track = group.tracks[t];
+      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue ||
+          track.process != was.process)
+        continue;
+      for (std::size_t n = 0; n < track.lanes.size(); ++n) {
+        const std::size_t i = track.lanes[n].at(start);
+        if (i == analyzer::Lane::kNone || track.lanes[n].startNs(i) != start ||
+            track.lanes[n].durNs(i) != lane.durNs(place.event) || track.lanes[n].name(i) != lane.name(place.event))
+          continue;
+        return EventPlace{{g, t}, static_cast<int>(n), i};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void TimelineView::setGrown(const TracePtr& trace) {
+  const TracePtr old = std::exchange(trace_, trace);
+  const prof::TimeWindow span = trace->tracks->span;
+  labelPainter_.setTrace(trace);
+  const auto selected = std::exchange(selected_, std::nullopt);
+  if (selected) selected_ = movedTo(*old, *selected, *trace);
+  hovered_.reset();
+  hit_ = {};
+  links_.clear();
+  history_ = history_.within(span);
+  pressedView_ = pressedView_.within(span);
+  view_ = view_.grown(span);
+  setRowOptions(gui::movedTo(*old->tracks, options_, *trace->tracks));
+  Q_EMIT looksChanged();
+  Q_EMIT viewportChanged();
+  if (selected) Q_EMIT selectionChanged();
+}
+
+}  // namespace lacuna::gui
