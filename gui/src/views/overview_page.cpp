@@ -219,6 +219,7 @@ void OverviewPage::setFailure(const QString& message) {
 
 void OverviewPage::setFindings(const Findings& findings) {
   const bool again = findings_.analysis != nullptr;  // a recording has grown: what is being played stays
+  const bool untouched = !again || workers_->value() == recordedWorkers();
   findings_ = findings;
   const analyzer::Analysis& analysis = *findings_.analysis;
   verdict_->setText(words(analyzer::verdict(analysis)));
@@ -231,15 +232,23 @@ void OverviewPage::setFindings(const Findings& findings) {
   fillTops();
   whatIf_->setVisible(findings_.simulator != nullptr);
   if (!again) {
-    const QSignalBlocker a(workers_), b(staticGraph_), c(fuse_), d(other_);
+    const QSignalBlocker a(staticGraph_), b(fuse_), c(other_);
     other_->clear();
-    workers_->setRange(analysis.loader.workers > 0 ? 1 : 0, kMostWorkers);
-    workers_->setValue(static_cast<int>(analysis.loader.workers));
     staticGraph_->setChecked(false);
     fuse_->setChecked(false);
-    workers_->setEnabled(analysis.loader.present);
   }
+  const int played = untouched ? recordedWorkers() : workers_->value();
+  {
+    const QSignalBlocker blocked(workers_);
+    workers_->setRange(recordedWorkers() > 0 ? 1 : 0, std::max({kMostWorkers, recordedWorkers(), played}));
+    workers_->setValue(played);
+  }
+  workers_->setEnabled(analysis.loader.present);
   play();
+}
+
+int OverviewPage::recordedWorkers() const {
+  return static_cast<int>(findings_.analysis->loader.workers);
 }
 
 void OverviewPage::setDark(bool dark) {
@@ -274,13 +283,18 @@ void OverviewPage::activateFinding(std::size_t n) {
 
 void OverviewPage::playChange(const QString& change) {
   const QString workers = QStringLiteral("loader.workers=");
-  if (change.startsWith(workers) && workers_->isEnabled()) {
-    workers_->setValue(change.mid(workers.size()).toInt());
+  const bool aboutWorkers = change.startsWith(workers);
+  bool isNumber = false;
+  const int count = aboutWorkers ? change.mid(workers.size()).toInt(&isNumber) : 0;
+  if (isNumber && workers_->isEnabled() && count >= workers_->minimum() && count <= workers_->maximum()) {
+    if (other_->text().startsWith(workers)) other_->clear();
+    workers_->setValue(count);
   } else if (change == QLatin1String("static_graph=on")) {
     staticGraph_->setChecked(true);
   } else if (change == QLatin1String("fuse=on")) {
     fuse_->setChecked(true);
   } else {
+    if (aboutWorkers && findings_.analysis) workers_->setValue(recordedWorkers());
     other_->setText(change);
   }
   scroll_->ensureWidgetVisible(whatIf_);
@@ -315,7 +329,7 @@ void OverviewPage::play() {
   const auto add = [&](const std::string& wanted) {
     if (auto change = analyzer::parseChange(wanted)) changes.push_back(*change);
   };
-  if (workers_->value() != static_cast<int>(findings_.analysis->loader.workers)) {
+  if (workers_->value() != recordedWorkers()) {
     add("loader.workers=" + std::to_string(workers_->value()));
   }
   if (staticGraph_->isChecked()) add("static_graph=on");

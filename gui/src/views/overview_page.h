@@ -66,6 +66,8 @@ class OverviewPage : public Page {
   QWidget* topsRow();
   void fillTops();
   void play();
+  /// The loader's, in the run that was recorded.
+  [[nodiscard]] int recordedWorkers() const;
   void showPlayed(const PlayedStep& step);
 
   Findings findings_;
