@@ -190,9 +190,9 @@ void QueryRunner::exportCsv(const TracePtr& trace, const QString& sql, const QSt
         });
     file.close();
     if (!status || !written || file.error() != QFileDevice::NoError || stop_) {
+      const QString why = file.errorString();  // of the writing, not of the removal
       file.remove();
-      return !status ? QString::fromStdString(status.error().message)
-                     : tr("%1 cannot be written: %2").arg(path, file.errorString());
+      return !status ? QString::fromStdString(status.error().message) : tr("%1 cannot be written: %2").arg(path, why);
     }
     post(generation, [this, rows, path] {
       busy_ = false;
