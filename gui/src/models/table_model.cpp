@@ -94,6 +94,17 @@ void TableModel::setTable(TableData table) {
   if (!filter_.isEmpty()) arrange();
 }
 
+void TableModel::renewTable(TableData table) {
+  const Sorting by = wanted_;
+  setTable(std::move(table));
+  if (by.column >= columnCount()) return;
+  wanted_ = by;
+  if (rowsOf(*table_) > kAtOnce) return arrange();
+  ++generation_;
+  Arranged now = arrangedBy(*table_, by, nullptr, filter_);
+  take(by, now);
+}
+
 void TableModel::setFilter(const QString& text) {
   filter_ = text;
   arrange();
@@ -104,6 +115,19 @@ void TableModel::sort(int column, Qt::SortOrder order) {
   arrange();
 }
 
+TableModel::Arranged TableModel::arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter) {
+  if (by.column >= 0 && !sorted)
+    sorted = std::make_shared<const std::vector<std::uint32_t>>(sortedRows(table, by.column, by.order));
+  if (filter.isEmpty()) return {sorted, sorted};
+  return {sorted, std::make_shared<const std::vector<std::uint32_t>>(kept(table, sorted.get(), filter))};
+}
+
+void TableModel::take(Sorting by, Arranged& arranged) {
+  if (by.column >= 0) std::swap(sorted_, arranged.sorted);
+  sortedBy_ = by;
+  show(std::move(arranged.rows));
+}
+
 void TableModel::arrange() {
   const int generation = ++generation_;
   const bool asGiven = wanted_.column < 0;
@@ -112,23 +136,13 @@ void TableModel::arrange() {
   QThreadPool::globalInstance()->start([self = QPointer<TableModel>(this), table = table_, filter = filter_,
                                         by = wanted_, sorted = isSorted && !asGiven ? sorted_ : nullptr,
                                         generation]() mutable {
-    if (by.column >= 0 && !sorted) {
-      sorted = std::make_shared<const std::vector<std::uint32_t>>(sortedRows(*table, by.column, by.order));
-    }
-    Order rows = filter.isEmpty()
-                     ? sorted
-                     : std::make_shared<const std::vector<std::uint32_t>>(kept(*table, sorted.get(), filter));
+    Arranged now = arrangedBy(*table, by, std::move(sorted), filter);
     table.reset();
-    QMetaObject::invokeMethod(qApp,
-                              [self, by, generation, sorted = std::move(sorted), rows = std::move(rows)]() mutable {
-                                if (self && self->generation_ == generation) {
-                                  if (by.column >= 0) std::swap(self->sorted_, sorted);
-                                  self->sortedBy_ = by;
-                                  self->show(std::move(rows));
-                                }
-                                letGo(std::move(sorted));
-                                letGo(std::move(rows));
-                              });
+    QMetaObject::invokeMethod(qApp, [self, by, generation, now = std::move(now)]() mutable {
+      if (self && self->generation_ == generation) self->take(by, now);
+      letGo(std::move(now.sorted));
+      letGo(std::move(now.rows));
+    });
   });
 }
 

@@ -39,6 +39,8 @@ class TableModel : public QAbstractTableModel {
 
   /// All columns have the same length. Shown in the order given until sorted.
   void setTable(TableData table);
+  /// The same table with other figures: sorted as it was.
+  void renewTable(TableData table);
   /// Keeps rows with a text column that contains `text` in any case.
   void setFilter(const QString& text);
   [[nodiscard]] QString csv() const;
@@ -63,6 +65,8 @@ class TableModel : public QAbstractTableModel {
   void fetchMore(const QModelIndex& parent) override;
 
   static constexpr std::size_t kStretch = 500'000;
+  /// As many rows are sorted and filtered at once when a table is renewed, so that nobody sees them in another order.
+  static constexpr std::size_t kAtOnce = 4096;
   /// Of a cell of the first column: the row's share of the largest number in the column that is drawn as bars.
   static constexpr int kShareRole = Qt::UserRole + 1;
 
@@ -78,7 +82,12 @@ class TableModel : public QAbstractTableModel {
     friend bool operator==(const Sorting&, const Sorting&) = default;
   };
 
+  struct Arranged {
+    Order sorted, rows;
+  };
+  static Arranged arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter);
   void arrange();
+  void take(Sorting by, Arranged& arranged);
   void show(Order order);
   [[nodiscard]] QString shown(std::size_t row, int column) const;
 

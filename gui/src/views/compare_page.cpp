@@ -152,6 +152,7 @@ void ComparePage::choose() {
 
 void ComparePage::openSecond(const QString& path) {
   waitingFor_ = QFileInfo(path).fileName();
+  problem_.clear();
   second_ = nullptr;
   refresh();
   job_.start(
@@ -159,11 +160,9 @@ void ComparePage::openSecond(const QString& path) {
       [this](const Opened& opened) {
         waitingFor_.clear();
         second_ = opened.analysis;
+        problem_ = opened.problem;
         refresh();
-        if (!second_) {
-          hint_->setText(opened.problem);
-          Q_EMIT failed(opened.problem);
-        }
+        if (!second_) Q_EMIT failed(opened.problem);
       });
 }
 
@@ -188,8 +187,9 @@ void ComparePage::refresh() {
   cancel_->setVisible(!waitingFor_.isEmpty());
   choose_->setVisible(waitingFor_.isEmpty());
   hint_->setText(!waitingFor_.isEmpty() ? tr("Opening and analysing %1…").arg(waitingFor_)
+                 : !problem_.isEmpty()  ? problem_
                                         : tr("Steps, the ledger, operators and kernels side by side, and which "
-                                             "differences are more than noise. Drop a file here, or choose one."));
+                                              "differences are more than noise. Drop a file here, or choose one."));
   if (!both) return;
   const analyzer::Analysis& a = *before();
   const analyzer::Analysis& b = *after();
@@ -212,11 +212,11 @@ void ComparePage::refresh() {
       : step->better()
           ? tr("Steps got faster by %1 (%2)").arg(durationWords(-step->change()), percentWords(-step->changeShare()))
           : tr("Steps take as long as before: noise explains the difference"));
-  tables_[0]->setTable(mixedComparisonTable(runs, tr("Figure")));
-  tables_[1]->setTable(comparisonTable(analyzer::compareLedgers(a, b), tr("Entry of the ledger, per step")));
-  tables_[2]->setTable(
+  tables_[0]->renewTable(mixedComparisonTable(runs, tr("Figure")));
+  tables_[1]->renewTable(comparisonTable(analyzer::compareLedgers(a, b), tr("Entry of the ledger, per step")));
+  tables_[2]->renewTable(
       comparisonTable(analyzer::compareOperators(a, b), tr("Operator, host and device time per step")));
-  tables_[3]->setTable(comparisonTable(analyzer::compareKernels(a, b), tr("Kernel, time per step")));
+  tables_[3]->renewTable(comparisonTable(analyzer::compareKernels(a, b), tr("Kernel, time per step")));
   Q_EMIT compared();
 }
 
@@ -225,12 +225,13 @@ QString ComparePage::csv() const {
 }
 
 void ComparePage::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+  // Two at once are for the window, which opens both.
+  event->setAccepted(event->mimeData()->urls().size() == 1);
 }
 
 void ComparePage::dropEvent(QDropEvent* event) {
-  const auto urls = event->mimeData()->urls();
-  if (!urls.isEmpty() && urls.first().isLocalFile()) openSecond(urls.first().toLocalFile());
+  const QUrl file = event->mimeData()->urls().value(0);
+  if (file.isLocalFile()) openSecond(file.toLocalFile());
 }
 
 }  // namespace lacuna::gui

@@ -61,6 +61,7 @@ class ComparePage : public Page {
   bool swapped_ = false;
   bool dark_ = true;
   QString waitingFor_;
+  QString problem_;  ///< why the second trace is not there
   QStackedWidget* states_;
   QLabel* hint_;
   QPushButton* choose_;

@@ -65,8 +65,17 @@ void FlamePage::setTrace(const TracePtr& trace) {
   if (isVisible()) build();
 }
 
+void FlamePage::setGrown(const TracePtr& trace) {
+  trace_ = trace;
+  stale_ = true;
+  // What is being added up comes to its end first, however often the trace grows.
+  if (isVisible() && !job_.busy()) build();
+}
+
 void FlamePage::setWindow(std::optional<prof::TimeWindow> window) {
   window_ = window;
+  graph_ = nullptr;
+  view_->setGraph(trace_, nullptr);
   stale_ = true;
   if (isVisible()) build();
 }
@@ -83,7 +92,7 @@ void FlamePage::showEvent(QShowEvent* event) {
 void FlamePage::build() {
   stale_ = false;
   if (!trace_) return;
-  what_->setText(tr("adding up…"));
+  if (!graph_) what_->setText(tr("adding up…"));
   const prof::TimeWindow window = window_.value_or(prof::TimeWindow{});
   job_.start(
       this,
@@ -91,15 +100,16 @@ void FlamePage::build() {
         auto graph = analyzer::flameGraph(*trace->store, window, [&](double) { return wanted(); });
         return graph ? std::make_shared<const analyzer::FlameGraph>(*std::move(graph)) : nullptr;
       },
-      [this](const GraphPtr& graph) {
+      [this, trace = trace_](const GraphPtr& graph) {
         graph_ = graph;
-        view_->setGraph(trace_, graph);
+        view_->setGraph(trace, graph);
         const bool any = graph && graph->nodes.size() > 1;
         what_->setText(!any      ? tr("There are no ranges here.")
                        : window_ ? tr("host time in the %1 selected on the timeline")
                                        .arg(durationWords(window_->endNs - window_->startNs))
                                  : tr("host time of the whole trace"));
         showDetails();
+        if (stale_ && isVisible()) build();
         Q_EMIT ready();
       });
 }

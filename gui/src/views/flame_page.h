@@ -22,6 +22,8 @@ class FlamePage : public Page {
  public:
   explicit FlamePage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
+  /// The same trace with more in it. What was set up stays.
+  void setGrown(const TracePtr& trace);
   /// Empty: everything.
   void setWindow(std::optional<prof::TimeWindow> window);
   void setDark(bool dark);

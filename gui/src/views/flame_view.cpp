@@ -50,14 +50,36 @@ FlameView::FlameView(QWidget* parent) : QAbstractScrollArea(parent) {
 }
 
 void FlameView::setGraph(const TracePtr& trace, std::shared_ptr<const analyzer::FlameGraph> graph) {
+  const QStringList focus = stackOf(focus_);
+  const auto selected = selected_ ? std::optional(stackOf(*selected_)) : std::nullopt;
   trace_ = trace;
   graph_ = std::move(graph);
   threads_ = graph_ ? threadNames(*trace_, *graph_) : std::vector<QString>();
-  focus_ = 0;
-  selected_.reset();
+  focus_ = nodeOf(focus).value_or(0);
+  selected_ = graph_ && selected ? nodeOf(*selected) : std::nullopt;
   hovered_.reset();
   layOut();
   Q_EMIT selectionChanged();
+}
+
+QStringList FlameView::stackOf(std::uint32_t node) const {
+  QStringList names;
+  if (!graph_) return names;
+  for (std::uint32_t at = node; at != 0; at = graph_->nodes[at].parent) names.prepend(nameOf(at));
+  return names;
+}
+
+std::optional<std::uint32_t> FlameView::nodeOf(const QStringList& stack) const {
+  std::uint32_t at = 0;
+  for (const QString& name : stack) {
+    if (!graph_) return std::nullopt;
+    const auto& children = graph_->nodes[at].children;
+    const auto next =
+        std::find_if(children.begin(), children.end(), [&](std::uint32_t n) { return nameOf(n) == name; });
+    if (next == children.end()) return std::nullopt;
+    at = *next;
+  }
+  return at;
 }
 
 void FlameView::setDark(bool dark) {

@@ -19,6 +19,7 @@ class FlameView : public QAbstractScrollArea {
 
  public:
   explicit FlameView(QWidget* parent = nullptr);
+  /// Null for none. Where there was one before, the stacks that are in focus and selected stay so.
   void setGraph(const TracePtr& trace, std::shared_ptr<const analyzer::FlameGraph> graph);
   void setDark(bool dark);
   /// Bars whose name contains this stand out.
@@ -50,6 +51,9 @@ class FlameView : public QAbstractScrollArea {
     std::uint32_t node = 0;
     QRectF rect;
   };
+  /// The names from the outermost frame to the node.
+  [[nodiscard]] QStringList stackOf(std::uint32_t node) const;
+  [[nodiscard]] std::optional<std::uint32_t> nodeOf(const QStringList& stack) const;
   void layOut();
   void place(std::uint32_t node, double left, double width, int level);
   [[nodiscard]] std::optional<std::uint32_t> barAt(QPointF pos) const;

@@ -28,12 +28,13 @@ HistogramView::HistogramView(analyzer::TrackKind kind, QWidget* parent) : QWidge
 
 void HistogramView::setTrace(const TracePtr& trace) {
   trace_ = trace;
+  histogram_ = {};
   setName({});
 }
 
 void HistogramView::setName(const QString& name) {
+  if (name != name_) histogram_ = {};
   name_ = name;
-  histogram_ = {};
   update();
   if (!trace_ || name.isEmpty()) return job_.cancel();
   job_.start(

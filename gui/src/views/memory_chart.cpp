@@ -21,6 +21,7 @@ constexpr int kBottom = 26;
 constexpr double kRoom = 1.06;  // above the peak
 constexpr double kWheelZoom = 0.85;
 constexpr int kTickSpacing = 120;
+constexpr double kOutside = 1000;  // pixels beside the plot from which on it does not matter how many
 const char* const kTotal = "memory";
 const char* const kRolePrefix = "memory · ";
 
@@ -36,15 +37,26 @@ MemoryChart::MemoryChart(QWidget* parent) : QWidget(parent) {
 void MemoryChart::setTrace(const TracePtr& trace) {
   trace_ = trace;
   analysis_ = nullptr;
-  total_ = nullptr;
-  bands_.clear();
   cursor_.reset();
   foreseen_.reset();
   view_ = trace ? Viewport(trace->tracks->span) : Viewport();
-  if (!trace) return;
+  findLanes();
+}
+
+void MemoryChart::setGrown(const TracePtr& trace) {
+  trace_ = trace;
+  view_ = view_.grown(trace->tracks->span);
+  findLanes();
+}
+
+void MemoryChart::findLanes() {
+  total_ = nullptr;
+  bands_.clear();
+  update();
+  if (!trace_) return;
   // The device that uses most.
   const analyzer::TrackGroup* best = nullptr;
-  for (const auto& group : trace->tracks->groups) {
+  for (const auto& group : trace_->tracks->groups) {
     for (const auto& track : group.tracks) {
       if (track.kind != analyzer::TrackKind::Counter || track.label != kTotal) continue;
       if (total_ && total_->highest() >= track.counter.highest()) continue;
@@ -58,7 +70,6 @@ void MemoryChart::setTrace(const TracePtr& trace) {
     if (track.kind != analyzer::TrackKind::Counter || !track.label.starts_with(kRolePrefix)) continue;
     bands_.push_back({&track.counter, {counterColour(track.label, i, false), counterColour(track.label, i, true)}});
   }
-  update();
 }
 
 void MemoryChart::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
@@ -83,6 +94,11 @@ void MemoryChart::setForeseen(std::optional<Foreseen> foreseen) {
 
 QRect MemoryChart::plot() const {
   return {kLeft, kTop, std::max(1, width() - kLeft - 8), std::max(1, height() - kTop - kBottom)};
+}
+
+double MemoryChart::xOf(prof::TimeNs timeNs) const {
+  const QRect area = plot();
+  return area.x() + std::clamp(view_.pixelAt(timeNs, area.width()), -kOutside, area.width() + kOutside);
 }
 
 double MemoryChart::top() const {
@@ -153,8 +169,8 @@ void MemoryChart::paintForeseen(QPainter& painter) {
   // One strip for all blocks together, however many overlap.
   double painted = area.x();
   for (const prof::TimeWindow& alive : foreseen_->alive) {
-    const double from = std::max(painted, area.x() + view_.pixelAt(alive.startNs, area.width()));
-    const double to = std::max(from + 1, area.x() + view_.pixelAt(alive.endNs, area.width()));
+    const double from = std::max(painted, xOf(alive.startNs));
+    const double to = std::max(from + 1, xOf(alive.endNs));
     painter.fillRect(QRectF(from, area.bottom() - 3, to - from, 4), rgb(t.text));
     painted = to;
   }
@@ -171,7 +187,6 @@ void MemoryChart::paintForeseen(QPainter& painter) {
 void MemoryChart::paintMarks(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect area = plot();
-  const auto xOf = [&](prof::TimeNs at) { return area.x() + view_.pixelAt(at, area.width()); };
   if (analysis_ && analysis_->memory.present) {
     const auto& memory = analysis_->memory;
     const QPointF peak(xOf(memory.peakAtNs),

@@ -21,6 +21,8 @@ class MemoryChart : public QWidget {
  public:
   explicit MemoryChart(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
+  /// The same trace with more in it. What is shown and marked stays.
+  void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setDark(bool dark);
   void setCursorMark(std::optional<prof::TimeNs> timeNs);
@@ -52,7 +54,10 @@ class MemoryChart : public QWidget {
     const analyzer::CounterLane* lane;
     Colour colour[2];  ///< light, dark
   };
+  void findLanes();
   [[nodiscard]] QRect plot() const;
+  /// Of a moment far outside of the plot, some place outside of it.
+  [[nodiscard]] double xOf(prof::TimeNs timeNs) const;
   [[nodiscard]] double top() const;
   [[nodiscard]] prof::TimeNs timeAt(double x) const;
   void pick(prof::TimeNs timeNs);

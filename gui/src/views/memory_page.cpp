@@ -146,21 +146,28 @@ void MemoryPage::setTrace(const TracePtr& trace) {
   trace_ = trace;
   analysis_ = nullptr;
   moment_ = nullptr;
+  editKey_.clear();
   chart_->setTrace(trace);
-  const bool present = trace && trace->store->rows<prof::Allocation>() > 0;
-  body_->setVisible(present);
-  empty_->setVisible(!present);
-  facts_->setVisible(present);
+  showPresence();
   facts_->setText(tr("analysing…"));
   job_.cancel();
+  for (TablePage* page : {edits_, leaks_, allocator_}) page->setTable({});
   showMoment();
   fillAdvice();
 }
 
 void MemoryPage::setGrown(const TracePtr& trace) {
-  const auto cursor = chart_->cursorMark();
-  setTrace(trace);
-  if (cursor) setCursorMark(*cursor);
+  trace_ = trace;
+  chart_->setGrown(trace);
+  showPresence();
+  if (const auto cursor = chart_->cursorMark(); cursor && !job_.busy()) lookAt(*cursor);
+}
+
+void MemoryPage::showPresence() {
+  const bool present = trace_ && trace_->store->rows<prof::Allocation>() > 0;
+  body_->setVisible(present);
+  empty_->setVisible(!present);
+  facts_->setVisible(present);
 }
 
 void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
@@ -169,10 +176,10 @@ void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis)
   fillAdvice();
   if (!analysis_ || !analysis_->memory.present) return;
   showFacts();
-  leaks_->setTable(leakTable(*analysis_));
-  allocator_->setTable(allocatorTable(*analysis_));
+  leaks_->renewTable(leakTable(*analysis_));
+  allocator_->renewTable(allocatorTable(*analysis_));
   fillEdits();
-  if (!chart_->cursorMark()) lookAt(analysis_->memory.peakAtNs);
+  lookAt(chart_->cursorMark().value_or(analysis_->memory.peakAtNs));
 }
 
 void MemoryPage::showFacts() {
@@ -227,13 +234,19 @@ void MemoryPage::showMoment() {
                                    static_cast<double>(moment_->reservedBytes)));
   }
   momentFacts_->setText(facts.join(tr(" · ")));
-  live_->setTable(momentTable(*trace_, *moment_));
+  live_->renewTable(momentTable(*trace_, *moment_));
   showEdit();
 }
 
 QString MemoryPage::csv() const {
   const auto* page = qobject_cast<const TablePage*>(pages_->currentWidget());
   return (page != nullptr ? page : live_)->model()->csv();
+}
+
+QStringList MemoryPage::tabNames() const {
+  QStringList names;
+  for (int i = 0; i < tabs_->count(); ++i) names << tabs_->tabData(i).toString();
+  return names;
 }
 
 bool MemoryPage::showTab(const QString& name) {
@@ -249,7 +262,7 @@ void MemoryPage::fillEdits() {
   // A trace that grows is analysed again and again: what was selected stays so.
   const QString held = editKey_;
   filling_ = true;
-  edits_->setTable(peakEditTable(*analysis_), kWhyColumn);
+  edits_->renewTable(peakEditTable(*analysis_), kWhyColumn);
   for (std::size_t row = 0; row < analysis_->peakEdits.size(); ++row) {
     if (keyOf(analysis_->peakEdits[row]) == held) edits_->showSourceRow(row);
   }
@@ -259,7 +272,8 @@ void MemoryPage::fillEdits() {
 const analyzer::PeakEdit* MemoryPage::selectedEdit() const {
   const QModelIndex row = edits_->table()->currentIndex();
   if (!analysis_ || pages_->currentWidget() != edits_ || !row.isValid()) return nullptr;
-  return &analysis_->peakEdits[edits_->model()->sourceRow(row.row())];
+  const std::size_t edit = edits_->model()->sourceRow(row.row());
+  return edit < analysis_->peakEdits.size() ? &analysis_->peakEdits[edit] : nullptr;
 }
 
 std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& edit) const {

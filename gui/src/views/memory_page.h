@@ -30,7 +30,7 @@ class MemoryPage : public Page {
  public:
   explicit MemoryPage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it; the cursor stays.
+  /// The same trace with more in it. What was set up stays, and what was found in it until the next analysis.
   void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setDark(bool dark);
@@ -45,6 +45,7 @@ class MemoryPage : public Page {
   [[nodiscard]] QString csv() const;
   /// "alive", "edits", "allocator", "leaks" or "advice".
   bool showTab(const QString& name);
+  [[nodiscard]] QStringList tabNames() const;
   [[nodiscard]] MemoryChart* chart() const { return chart_; }
   [[nodiscard]] TreemapView* map() const { return map_; }
   [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
@@ -61,6 +62,7 @@ class MemoryPage : public Page {
 
  private:
   QWidget* makeLower();
+  void showPresence();
   void lookAt(prof::TimeNs timeNs);
   void showMoment();
   void showFacts();

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "views/charts.h"
+#include "views/parts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -39,28 +40,46 @@ void StepStack::setTrace(const TracePtr& trace) {
   trace_ = trace;
   analysis_ = nullptr;
   ledgers_ = nullptr;
-  work_.clear();
+  selected_.reset();
+  findWork();
   arrange();
 }
 
+void StepStack::setGrown(const TracePtr& trace) {
+  trace_ = trace;
+  findWork();
+  viewport()->update();
+}
+
 void StepStack::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
-  analysis_ = std::move(analysis);
-  work_.clear();
-  if (analysis_ && trace_) {
-    // The busiest queue of the process that the steps belong to, or of anybody.
-    const analyzer::Track* best = nullptr;
-    for (const auto& group : trace_->tracks->groups) {
-      for (const auto& track : group.tracks) {
-        if (track.kind != analyzer::TrackKind::Work) continue;
-        const auto rank = [&](const analyzer::Track& t) {
-          return std::pair(t.process == analysis_->steps.process, t.events);
-        };
-        if (!best || rank(track) > rank(*best)) best = &track;
-      }
-    }
-    if (best && !best->lanes.empty()) work_.push_back(&best->lanes[0]);
+  const auto before = std::exchange(analysis_, std::move(analysis));
+  if (const auto was = std::exchange(selected_, std::nullopt); was && before && analysis_) {
+    // The same step of a trace that has grown, even where more were found before it.
+    const auto& all = analysis_->steps.all;
+    const auto same = std::find_if(all.begin(), all.end(), [&](const analyzer::Step& step) {
+      return step.startNs == before->steps.all[*was].startNs && step.name == before->steps.all[*was].name;
+    });
+    if (same != all.end()) selected_ = static_cast<std::size_t>(same - all.begin());
   }
+  findWork();
   arrange();
+}
+
+void StepStack::findWork() {
+  work_.clear();
+  if (!analysis_ || !trace_) return;
+  // The busiest queue of the process that the steps belong to, or of anybody.
+  const analyzer::Track* best = nullptr;
+  for (const auto& group : trace_->tracks->groups) {
+    for (const auto& track : group.tracks) {
+      if (track.kind != analyzer::TrackKind::Work) continue;
+      const auto rank = [&](const analyzer::Track& t) {
+        return std::pair(t.process == analysis_->steps.process, t.events);
+      };
+      if (!best || rank(track) > rank(*best)) best = &track;
+    }
+  }
+  if (best && !best->lanes.empty()) work_.push_back(&best->lanes[0]);
 }
 
 void StepStack::setLedgers(LedgerStrips strips) {
@@ -79,7 +98,6 @@ void StepStack::setOrder(Order order) {
 }
 
 void StepStack::arrange() {
-  selected_.reset();
   order_.resize(analysis_ ? analysis_->steps.all.size() : 0);
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   if (wanted_ == Order::LongestFirst) {
@@ -132,7 +150,7 @@ QString StepStack::describe(std::size_t step) const {
 }
 
 void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRect at, double nsPerPixel) {
-  const double scale = devicePixelRatioF();
+  const double scale = scaleOf(painter);
   const double whole = static_cast<double>(step.durNs()) / nsPerPixel;
   const int pixels = std::max(1, static_cast<int>(std::min(whole, static_cast<double>(at.width())) * scale));
   QImage picture(pixels, std::max(1, static_cast<int>(at.height() * scale)), QImage::Format_RGB32);

@@ -21,6 +21,8 @@ class StepStack : public QAbstractScrollArea {
 
   explicit StepStack(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
+  /// The same trace with more in it. What was found in it so far stays until the next analysis.
+  void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setLedgers(LedgerStrips strips);
   void setDark(bool dark);
@@ -46,6 +48,7 @@ class StepStack : public QAbstractScrollArea {
 
  private:
   void arrange();
+  void findWork();
   void updateScrollBar();
   [[nodiscard]] std::optional<std::size_t> rowAt(double y) const;
   void paintRow(QPainter& painter, std::size_t row, int y, std::int64_t longest);

@@ -51,6 +51,10 @@ void StepsPage::setTrace(const TracePtr& trace) {
   stack_->setTrace(trace);
 }
 
+void StepsPage::setGrown(const TracePtr& trace) {
+  stack_->setGrown(trace);
+}
+
 void StepsPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
   analysis_ = std::move(analysis);
   stack_->setAnalysis(analysis_);

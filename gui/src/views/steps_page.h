@@ -17,6 +17,7 @@ class StepsPage : public Page {
  public:
   explicit StepsPage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
+  void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setDark(bool dark);
   [[nodiscard]] StepStack* stack() const { return stack_; }

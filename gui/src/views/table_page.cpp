@@ -13,6 +13,8 @@
 #include <QLineEdit>
 #include <QPainter>
 #include <QPushButton>
+#include <QScrollBar>
+#include <QSet>
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -29,7 +31,8 @@ constexpr int kWidest = 260;
 constexpr int kMeasuredRows = 50;
 constexpr int kRowHeight = 26;
 constexpr std::size_t kFewRows = 200;
-constexpr int kTableStretch = 4;  // beside what lies below it
+constexpr std::size_t kMostSought = 200'000;  // rows, for what was selected
+constexpr int kTableStretch = 4;              // beside what lies below it
 
 /// Draws a row's share of the largest as a bar behind its name, so that a table reads at a glance, however wide.
 class ShareDelegate : public QStyledItemDelegate {
@@ -63,6 +66,10 @@ QString selectedText(const QTableView& table) {
     lines << cells.join(QLatin1Char('\t'));
   }
   return lines.join(QLatin1Char('\n'));
+}
+
+bool hasRows(const TableData& table) {
+  return !table.empty() && (!table[0].texts.empty() || !table[0].numbers.empty());
 }
 
 /// Of the first rows; the others are taken to be alike.
@@ -160,7 +167,7 @@ void TablePage::addControl(QWidget* control) {
 }
 
 void TablePage::setTable(TableData table, int wide) {
-  const bool any = !table.empty() && (!table[0].texts.empty() || !table[0].numbers.empty());
+  const bool any = hasRows(table);
   table_->setSortingEnabled(false);
   model_->setTable(std::move(table));
   table_->setVisible(any);
@@ -171,10 +178,7 @@ void TablePage::setTable(TableData table, int wide) {
   save_->setVisible(any);
   if (!any) return;
   QHeaderView* header = table_->horizontalHeader();
-  // What lies below a short table comes right below it, however tall the window.
-  const bool few = detail_ && model_->rows() <= kFewRows;
-  table_->setMaximumHeight(few ? header->sizeHint().height() + (static_cast<int>(model_->rows()) + 1) * kRowHeight
-                               : QWIDGETSIZE_MAX);
+  fitRoom();
   header->setSectionResizeMode(QHeaderView::Interactive);
   header->setSortIndicator(-1, Qt::DescendingOrder);
   table_->setSortingEnabled(true);
@@ -185,6 +189,49 @@ void TablePage::setTable(TableData table, int wide) {
         column, std::clamp(content + 28, std::max(kNarrowest, header->sectionSizeHint(column) + 4), kWidest));
   }
   header->setSectionResizeMode(wide, QHeaderView::Stretch);
+}
+
+void TablePage::fitRoom() {
+  // What lies below a short table comes right below it, however tall the window.
+  const bool few = detail_ && model_->rows() <= kFewRows;
+  table_->setMaximumHeight(few ? table_->horizontalHeader()->sizeHint().height() +
+                                     (static_cast<int>(model_->rows()) + 1) * kRowHeight
+                               : QWIDGETSIZE_MAX);
+}
+
+QString TablePage::keyOf(std::size_t row) const {
+  QStringList texts;
+  for (const TableColumn& column : model_->table()) {
+    if (column.kind == TableColumn::Kind::Text && !column.right) texts << column.texts[row];
+  }
+  return texts.join(QLatin1Char('\n'));
+}
+
+void TablePage::renewTable(TableData table, int wide) {
+  const auto sameColumns = [](const TableColumn& a, const TableColumn& b) { return a.title == b.title; };
+  const bool same = std::ranges::equal(model_->table(), table, sameColumns);
+  if (!same || !hasRows(model_->table()) || !hasRows(table)) return setTable(std::move(table), wide);
+  QItemSelectionModel* selection = table_->selectionModel();
+  QSet<QString> selected;
+  for (const QModelIndex& row : selection->selectedRows()) selected << keyOf(model_->sourceRow(row.row()));
+  const QModelIndex current = table_->currentIndex();
+  const QString currentKey = current.isValid() ? keyOf(model_->sourceRow(current.row())) : QString();
+  const int scrolled = table_->verticalScrollBar()->value();
+  model_->renewTable(std::move(table));
+  fitRoom();
+  if (!current.isValid() && selected.isEmpty()) return;
+  for (std::size_t row = 0; row < model_->rows() && row < kMostSought; ++row) {
+    const auto at = static_cast<int>(row);
+    const QString key = keyOf(model_->sourceRow(at));
+    const bool first = current.isValid() && !table_->currentIndex().isValid() && key == currentKey;
+    if (!first && !selected.remove(key)) continue;
+    selected.remove(key);
+    model_->fetchUpTo(at);
+    const QModelIndex index = model_->index(at, first ? current.column() : 0);
+    if (first) selection->setCurrentIndex(index, QItemSelectionModel::NoUpdate);
+    selection->select(index, QItemSelectionModel::Select | QItemSelectionModel::Rows);
+  }
+  table_->verticalScrollBar()->setValue(scrolled);
 }
 
 void TablePage::showSourceRow(std::size_t row) {

@@ -25,6 +25,9 @@ class TablePage : public Page {
   void addControl(QWidget* control);
   /// `wide` is the column that takes the room that is left.
   void setTable(TableData table, int wide = 0);
+  /// The same table with other figures, as of a trace that has grown: how it is sorted, how wide its columns are, what
+  /// is selected (rows are known by their texts) and where it is scrolled to stay.
+  void renewTable(TableData table, int wide = 0);
   /// Selects the n-th row of the data, wherever sorting has put it.
   void showSourceRow(std::size_t row);
   [[nodiscard]] QTableView* table() const { return table_; }
@@ -36,6 +39,9 @@ class TablePage : public Page {
 
  private:
   void save();
+  void fitRoom();
+  /// The texts of a row of the data, which tell it apart.
+  [[nodiscard]] QString keyOf(std::size_t row) const;
 
   TableModel* model_;
   QTableView* table_;
