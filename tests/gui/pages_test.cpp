@@ -1,23 +1,32 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
 #include <QAbstractItemModelTester>
 #include <QApplication>
+
 #include <QCheckBox>
 #include <QClipboard>
 #include <QFile>
 #include <QFileInfo>
+#include <QHeaderView>
 #include <QImage>
+#include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
+#include <QSlider>
 #include <QTableView>
 #include <QTemporaryDir>
+#include <cerrno>
+#include <csignal>
 
 #include "app/live_follower.h"
 #include "app/query_runner.h"
+#include "gui/recording.h"
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/flame.h"
+#include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
 #include "models/sql_model.h"
 #include "models/table_model.h"
@@ -31,6 +40,7 @@
 #include "views/minimap.h"
 #include "views/overview_page.h"
 #include "views/sql_page.h"
+#include "views/step_drawing.h"
 #include "views/steps_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
@@ -58,6 +68,18 @@ class PagesTest : public QObject {
     window_->sql()->editor()->setPlainText(sql);
     window_->sql()->run();
     QVERIFY(settled.wait());
+  }
+  /// Opens a file that is being written, and waits until it is watched.
+  void follow(const QString& path) {
+    window_->loader()->setOpener(&analyzer::Store::open);
+    QVERIFY(gui::testing::openAnalysed(*window_, path));
+    QTRY_VERIFY(window_->live()->watching());
+  }
+  void grow(gui::testing::Recording& recording, int steps) {
+    recording.steps(steps);
+    QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
+    window_->live()->look();
+    QVERIFY(grew.count() > 0 || grew.wait());
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
     return model.index(row, column).data().toString();
@@ -486,6 +508,211 @@ class PagesTest : public QObject {
       QCOMPARE(view()->bookmarks().size(), std::size_t{1});
       QCOMPARE(view()->cursorMark(), std::optional<prof::TimeNs>(2 * kSecond + 5));
     }
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void figuresStayAsTheyWereSetUpWhileAFileGrows() {
+    const QString path = folder_.filePath(QStringLiteral("figures.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(6);
+    follow(path);
+    const prof::TimeWindow step{1'010'000'000, 1'020'000'000};
+    view()->setViewport(view()->viewport().showing(step), TimelineView::Move::Jump);
+    view()->setArea(step);
+    show("flame");
+    FlameView* flame = window_->flame()->view();
+    window_->flame()->search()->setText(QStringLiteral("conv"));
+    flame->focusOn(1);
+    const QString focus = flame->nameOf(1);
+    const QString facts = flame->describe(0);
+    show("memory");
+    MemoryChart* chart = window_->memory()->chart();
+    for (int i = 0; i < 4; ++i) QTest::keyClick(chart, Qt::Key_W);
+    const Viewport zoomed = chart->viewport();
+    QTableView* kernels = window_->kernels()->table();
+    kernels->sortByColumn(0, Qt::DescendingOrder);
+    QTRY_COMPARE(text(*kernels->model(), 0, 0), QStringLiteral("relu_kernel"));
+    kernels->selectRow(1);
+    kernels->setColumnWidth(1, 123);
+    window_->steps()->stack()->select(2);
+    for (int i = 0; i < 3; ++i) grow(recording, 2);
+    QVERIFY(view()->ledgers() != nullptr);
+    QVERIFY(view()->area() && view()->area()->startNs == step.startNs);
+    QTRY_COMPARE(window_->findings().analysis->steps.all.size(), std::size_t{12});
+    QTRY_VERIFY(!window_->busy());
+    QVERIFY(chart->viewport() == zoomed);
+    QCOMPARE(chart->viewport().trace().endNs, window_->trace()->tracks->span.endNs);
+    QCOMPARE(kernels->horizontalHeader()->sortIndicatorSection(), 0);
+    QCOMPARE(text(*kernels->model(), 0, 0), QStringLiteral("relu_kernel"));
+    QCOMPARE(kernels->currentIndex().row(), 1);
+    QCOMPARE(kernels->columnWidth(1), 123);
+    auto* times = window_->kernels()->findChild<HistogramView*>();
+    QTRY_COMPARE(times->histogram().events, window_->findings().analysis->kernels[0].count);
+    QCOMPARE(*window_->steps()->stack()->selected(), std::size_t{2});
+    view()->back();
+    QVERIFY(view()->viewport() == Viewport(window_->trace()->tracks->span));
+    show("flame");
+    QCOMPARE(flame->describe(0), facts);
+    QCOMPARE(flame->nameOf(flame->focused()), focus);
+    QCOMPARE(window_->flame()->search()->text(), QStringLiteral("conv"));
+    show("steps");
+    const QImage followed = window_->steps()->stack()->grab().toImage();
+    auto fresh = gui::testing::makeWindow();
+    QVERIFY(gui::testing::openAnalysed(*fresh, path));
+    fresh->steps()->stack()->select(2);
+    QVERIFY(gui::testing::showSettled(*fresh, "steps"));
+    QVERIFY(fresh->steps()->stack()->grab().toImage() == followed);
+  }
+
+  void theLastGrowthIsAnalysedToo() {
+    const QString path = folder_.filePath(QStringLiteral("killed.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(6);
+    follow(path);
+    for (int i = 0; i < 3; ++i) grow(recording, 1);
+    // Nothing more is ever written, and the recording never ends.
+    QTRY_COMPARE_WITH_TIMEOUT(window_->findings().analysis->steps.all.size(), std::size_t{9}, 60'000);
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void anAnalysisIsTimedFromItsOwnBeginning() {
+    QTest::qWait(300);  // with the first file open
+    const QString path = folder_.filePath(QStringLiteral("timed.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(6);
+    QElapsedTimer since;
+    since.start();
+    follow(path);
+    QVERIFY(window_->analysisMs() <= since.elapsed());
+  }
+
+  void whatIsWrittenWhileAFileOpensIsShown() {
+    const QString path = folder_.filePath(QStringLiteral("race.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(6);
+    window_->loader()->setOpener([&](const std::filesystem::path& file, const analyzer::OpenOptions& options) {
+      auto store = analyzer::Store::open(file, options);
+      recording.steps(6);
+      recording.finish();
+      return store;
+    });
+    QVERIFY(gui::testing::openAnalysed(*window_, path));
+    QTRY_COMPARE(window_->findings().analysis->steps.all.size(), std::size_t{12});
+    QTRY_VERIFY(!window_->live()->watching() && !window_->busy());
+  }
+
+  void aSecondTraceShowsNothingOfTheFirst() {
+    MemoryPage* memory = window_->memory();
+    show("memory");
+    QVERIFY(memory->showTab(QStringLiteral("edits")));
+    QVERIFY(memory->edits()->model()->rows() > 0);
+    memory->edits()->showSourceRow(memory->edits()->model()->rows() - 1);
+    QVERIFY(memory->showTab(QStringLiteral("alive")));
+    show("timeline");
+    QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
+    view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
+    QVERIFY(ready.wait());
+    window_->loader()->setOpener([](const auto&, const auto&) {
+      analyzer::StoreBuilder trace;
+      trace.append(prof::Thread{.id = prof::ThreadId(1)});
+      trace.append(prof::Range{.durNs = 500'000, .thread = prof::ThreadId(1), .name = trace.intern("x")});
+      return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+    });
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("small.lcn")));
+    QVERIFY(memory->showTab(QStringLiteral("edits")));
+    for (const TablePage* page : {memory->edits(), memory->leaks(), memory->allocator()})
+      QCOMPARE(page->model()->rows(), std::size_t{0});
+    show("timeline");
+    QCOMPARE(window_->timeline()->sums()->rows(), std::size_t{0});
+    for (const QTableView* table : window_->timeline()->findChildren<QTableView*>()) QVERIFY(!table->isVisible());
+  }
+
+  void sumsThatComeLateAreNotShownBesideAnotherTrace() {
+    show("timeline");
+    QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
+    view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
+    window_->timeline()->setTrace(window_->trace());
+    QTest::qWait(300);
+    QCOMPARE(ready.count(), 0);
+  }
+
+  void moreWorkersThanUsualAreThere() {
+    const QString path = folder_.filePath(QStringLiteral("workers.lcn"));
+    gui::testing::Recording recording(path.toStdString(), 32);
+    recording.steps(8);
+    follow(path);
+    OverviewPage* overview = window_->overview();
+    QCOMPARE(window_->findings().analysis->loader.workers, 32U);
+    QCOMPARE(overview->workers()->value(), 32);
+    QVERIFY(!overview->drawing()->step().changed);
+    overview->playChange(QStringLiteral("loader.workers=40"));
+    QCOMPARE(overview->workers()->value(), 32);
+    QCOMPARE(overview->otherChange()->text(), QStringLiteral("loader.workers=40"));
+    QTRY_VERIFY(overview->drawing()->step().changed && !overview->busy());
+    overview->playChange(QStringLiteral("loader.workers=20"));
+    QCOMPARE(overview->workers()->value(), 20);
+    QVERIFY(overview->otherChange()->text().isEmpty());
+    QTRY_VERIFY(!overview->busy());
+  }
+
+  void workersThatComeLaterAreTakenOver() {
+    Findings few = window_->findings();
+    auto analysis = std::make_shared<analyzer::Analysis>(*few.analysis);
+    analysis->loader.workers = few.analysis->loader.workers + 20;
+    window_->overview()->setFindings({analysis, few.simulator, {}});
+    QCOMPARE(window_->overview()->workers()->value(), static_cast<int>(analysis->loader.workers));
+    window_->overview()->workers()->setValue(3);
+    window_->overview()->setFindings(few);
+    QCOMPARE(window_->overview()->workers()->value(), 3);
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void aFileThatCannotBeWrittenSaysWhy() {
+    rlimit before{};
+    QCOMPARE(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit small = before;
+    small.rlim_cur = 100'000;
+    QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
+    QCOMPARE(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    window_->sql()->runner()->exportCsv(
+        window_->trace(),
+        QStringLiteral(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n"),
+        folder_.filePath(QStringLiteral("large.csv")));
+    const bool arrived = failed.wait();
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    QVERIFY(arrived);
+    QVERIFY2(failed[0][0].toString().contains(qt_error_string(EFBIG)), qPrintable(failed[0][0].toString()));
+    QVERIFY(!QFileInfo::exists(folder_.filePath(QStringLiteral("large.csv"))));
+  }
+
+  void whyTheSecondTraceIsMissingStaysToBeRead() {
+    QSignalSpy failed(window_->compare(), &ComparePage::failed);
+    window_->compare()->openSecond(folder_.filePath(QStringLiteral("missing.lcn")));
+    QVERIFY(failed.wait());
+    const QString why = window_->compare()->problem();
+    window_->compare()->setAnalysis(window_->findings().analysis);
+    QCOMPARE(window_->compare()->problem(), why);
+  }
+
+  void twoFilesDroppedOnTheComparisonAreBothOpened() {
+    const QString first = saved(gui::testing::sampleTrace(3), "one.lcn");
+    const QString second = saved(gui::testing::sampleTrace(4), "two.lcn");
+    window_->loader()->setOpener(&analyzer::Store::open);
+    show("compare");
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(first), QUrl::fromLocalFile(second)});
+    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    QDragEnterEvent enter(QPoint(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_->compare(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_->compare(), &drop);
+    QTRY_COMPARE(window_->trace()->path, first);
+    QTRY_VERIFY(window_->compare()->before() && window_->compare()->after());
+    QCOMPARE(window_->compare()->before().get(), window_->findings().analysis.get());
     QTRY_VERIFY(!window_->busy());
   }
 

@@ -175,6 +175,52 @@ class WindowTest : public QObject {
     QVERIFY(window_->errorPage()->message().size() > 20);
   }
 
+  void afterAFailureThereIsAWayBack() {
+    open();
+    window_->loader()->setOpener([](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+      return prof::Error{"it is no trace"};
+    });
+    QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
+    window_->openFile(QStringLiteral("other.lcn"));
+    QVERIFY(failed.wait());
+    QPushButton* back = nullptr;
+    for (QPushButton* button : window_->errorPage()->findChildren<QPushButton*>()) {
+      if (button->text().contains(QStringLiteral("run.lcn"))) back = button;
+    }
+    QVERIFY(back != nullptr && back->isVisible());
+    back->click();
+    QCOMPARE(window_->state(), QStringLiteral("trace"));
+  }
+
+  void keysWorkByTheirPlaceOnOtherKeyboards() {
+    open();
+    view()->reveal(firstKernel());
+    view()->fit();
+    const auto whole = view()->viewport().spanNs();
+    constexpr quint32 kPlaceOfW = 25;  // where Dvorak has a comma
+    QKeyEvent press(QEvent::KeyPress, Qt::Key_Comma, Qt::NoModifier, kPlaceOfW, 0, 0, QStringLiteral(","));
+    QApplication::sendEvent(view(), &press);
+    QVERIFY(view()->viewport().spanNs() < whole);
+    QVERIFY(view()->selection() == firstKernel());
+  }
+
+  void picturesAreAsSharpAsTheirScale() {
+    openAnalysed();
+    QTest::qWait(20);  // layouts settle
+    QImage large(window_->size() * 2, QImage::Format_RGB32);
+    large.setDevicePixelRatio(2);
+    window_->render(&large);
+    // Pixels that differ from their partner of the same pixel: there are none where a picture was enlarged.
+    const QPoint corner = view()->mapTo(window_.get(), QPoint(view()->headerWidth(), 60));
+    int differing = 0;
+    for (int y = corner.y() * 2; y < corner.y() * 2 + 400; y += 2) {
+      for (int x = corner.x() * 2; x < corner.x() * 2 + view()->canvasWidth() * 2; x += 2) {
+        differing += large.pixel(x, y) != large.pixel(x + 1, y);
+      }
+    }
+    QVERIFY2(differing > 100, qPrintable(QString::number(differing)));
+  }
+
   void keysZoomAndPan() {
     open();
     const auto whole = view()->viewport();

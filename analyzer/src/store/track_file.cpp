@@ -91,7 +91,8 @@ std::uint32_t idOf(const Track& track) {
 
 class TrackWriter {
  public:
-  explicit TrackWriter(prof::Writer& writer) : writer_(writer) {}
+  explicit TrackWriter(prof::Writer& writer, Progress progress = {})
+      : writer_(writer), progress_(std::move(progress)) {}
 
   prof::Status write(const TrackSet& set, std::uint64_t content) {
     for (const TrackGroup& group : set.groups) {
@@ -107,6 +108,7 @@ class TrackWriter {
       for (const std::uint32_t value : {entry.kind, entry.id, entry.role, entry.lane}) out.put(value);
       out.put(entry.offset);
     }
+    if (stopped_) return prof::Error{"keeping tracks was cancelled"};
     if (tooLarge_) return prof::Error{"a track is too large to be kept"};
     append({out.bytes()});
     return writer_.status();
@@ -128,7 +130,7 @@ class TrackWriter {
       entries_.push_back(entry);
       return;
     }
-    for (std::size_t lane = 0; lane < track.lanes.size(); ++lane) {
+    for (std::size_t lane = 0; lane < track.lanes.size() && goesOn(); ++lane) {
       entry.lane = static_cast<std::uint32_t>(lane);
       entry.offset = writeLane(track.lanes[lane]);
       entries_.push_back(entry);
@@ -149,7 +151,7 @@ class TrackWriter {
       sections.clear();
       bytes = 0;
     };
-    for (std::size_t i = 0; i < lane.events().chunkCount(); ++i) {
+    for (std::size_t i = 0; i < lane.events().chunkCount() && goesOn(); ++i) {
       const auto chunk = lane.events().chunkBytes(i);
       if (sections.size() > kMostChunks || bytes + chunk.size() > kMostBytes) flush();
       sections.push_back(chunk);
@@ -159,9 +161,16 @@ class TrackWriter {
     return first;
   }
 
+  bool goesOn() {
+    stopped_ = stopped_ || (progress_ && !progress_(0));
+    return !stopped_;
+  }
+
   prof::Writer& writer_;
+  Progress progress_;
   std::vector<Entry> entries_;
   bool tooLarge_ = false;
+  bool stopped_ = false;
 };
 
 /// Reads a product; nothing of it is used unless all of it can be.
@@ -274,10 +283,11 @@ void trimCache(const std::filesystem::path& folder) {
   }
 }
 
-prof::Status writeCache(const std::filesystem::path& path, const TrackSet& tracks, std::uint64_t content) {
+prof::Status writeCache(const std::filesystem::path& path, const TrackSet& tracks, std::uint64_t content,
+                        const Progress& progress) {
   auto writer = prof::Writer::create(path);
   if (!writer) return writer.status();
-  if (prof::Status status = TrackWriter(*writer).write(tracks, content); !status) return status;
+  if (prof::Status status = TrackWriter(*writer, progress).write(tracks, content); !status) return status;
   return writer->finish();
 }
 
@@ -313,7 +323,8 @@ prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, con
   return buildTracks(store, progress);
 }
 
-prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents) {
+prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents,
+                        const Progress& progress) {
   const prof::Reader* own = store.backend().reader();
   const auto folder = trackCacheFolder();
   if (own == nullptr || folder.empty() || tracks.kept || tracks.events < leastEvents || !own->complete()) return {};
@@ -324,7 +335,7 @@ prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_
   const auto path = folder / fmt::format("{:016x}.lcn", cacheName(store.path(), content));
   // Another process may read or write the same: only whole files get the name.
   const std::filesystem::path unfinished = path.string() + fmt::format(".{}", ::getpid());
-  prof::Status status = writeCache(unfinished, tracks, content);
+  prof::Status status = writeCache(unfinished, tracks, content, progress);
   if (status) {
     std::filesystem::rename(unfinished, path, error);
     trimCache(folder);

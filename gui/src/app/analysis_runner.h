@@ -17,6 +17,7 @@ namespace lacuna::gui {
 struct Findings {
   std::shared_ptr<const analyzer::Analysis> analysis;
   std::shared_ptr<const analyzer::Simulator> simulator;
+  QString problem;  ///< why there is no analysis
 };
 
 /// Analyses a trace on a thread of its own. One at a time; signals arrive on the thread that the runner lives on.

@@ -29,16 +29,16 @@ LiveFollower::LiveFollower(QObject* parent) : QObject(parent) {
   connect(&timer_, &QTimer::timeout, this, &LiveFollower::look);
 }
 
-void LiveFollower::watch(const QString& path) {
+void LiveFollower::watch(const QString& path, qint64 size) {
   stop();
   if (!path.endsWith(QLatin1String(".lcn")) || !QFileInfo::exists(path)) return;
   path_ = path;
   followed_ = std::make_shared<Followed>(path);
-  size_ = QFileInfo(path).size();
+  size_ = size;
   job_.start(
       this, [path](const Job::Wanted&) { return isComplete(path); },
       [this](bool complete) {
-        if (!complete) timer_.start();
+        if (!complete || QFileInfo(path_).size() != size_) timer_.start();
       });
 }
 
@@ -55,13 +55,13 @@ void LiveFollower::look() {
   size_ = size;
   job_.start(
       this,
-      [path = path_, followed = followed_](const Job::Wanted& wanted) {
+      [path = path_, size, followed = followed_](const Job::Wanted& wanted) {
         Look look;
         auto store = followed->store.poll();
         look.complete = followed->store.finished();
         if (!store || !*store) return look;
         auto tracks = followed->tracks.layOut(**store, [&](double) { return wanted(); });
-        if (tracks) look.trace = makeTrace(path, *store, *tracks);
+        if (tracks) look.trace = makeTrace(path, *store, *tracks, size);
         return look;
       },
       [this](const Look& look) {

@@ -21,8 +21,9 @@ class LiveFollower : public QObject {
   static constexpr int kEveryMs = 1000;
 
   explicit LiveFollower(QObject* parent = nullptr);
-  /// Watches a file if it is one that can grow; stops watching the one before.
-  void watch(const QString& path);
+  /// Watches a file if it is one that can grow; stops watching the one before. `size` is what it had before it was
+  /// read: where it has another now, there is more to see, even when the recording has come to its end meanwhile.
+  void watch(const QString& path, qint64 size);
   void stop();
   /// True once the file was seen growing, until it is finished.
   [[nodiscard]] bool live() const { return live_; }

@@ -22,18 +22,20 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
   const QString laying = Loader::tr("Laying out tracks");
   analyzer::OpenOptions options;
   options.progress = [&](double share) { return progress(share * kReadShare, reading); };
+  const qint64 fileBytes = QFileInfo(path).size();
   auto store = opener(path.toStdString(), options);
   if (!store) return store.error();
   auto tracks = analyzer::openTracks(
       **store, [&](double share) { return progress(kReadShare + share * (1 - kReadShare), laying); });
   if (!tracks) return tracks.error();
-  return makeTrace(path, *store, *tracks);
+  return makeTrace(path, *store, *tracks, fileBytes);
 }
 
 TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
-                   std::shared_ptr<const analyzer::TrackSet> tracks) {
+                   std::shared_ptr<const analyzer::TrackSet> tracks, qint64 fileBytes) {
   auto trace = std::make_shared<Trace>();
   trace->path = path;
+  trace->fileBytes = fileBytes;
   trace->darkStyles = std::make_unique<NameStyles>(*store, true);
   trace->lightStyles = std::make_unique<NameStyles>(*store, false);
   trace->store = std::move(store);
@@ -41,10 +43,15 @@ TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> s
   return trace;
 }
 
-Loader::Loader(QObject* parent) : QObject(parent) {}
+Loader::Loader(QObject* parent) : QObject(parent) {
+  keepers_.setMaxThreadCount(1);
+}
 
 Loader::~Loader() {
   join();
+  leaving_ = true;
+  keepers_.clear();
+  keepers_.waitForDone();
 }
 
 void Loader::join() {
@@ -91,7 +98,11 @@ void Loader::open(const QString& path) {
       }
     });
     // For the next time; where the folder cannot be written to, it will be as slow as today.
-    if (trace.ok() && !stopped) (void)analyzer::keepTracks(*(*trace)->store, *(*trace)->tracks);
+    if (!trace.ok() || stopped) return;
+    keepers_.start([this, kept = *trace] {
+      const auto stay = [this](double) { return !leaving_.load(); };
+      (void)analyzer::keepTracks(*kept->store, *kept->tracks, analyzer::kTracksWorthKeeping, stay);
+    });
   });
 }
 

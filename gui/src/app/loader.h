@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QObject>
+#include <QThreadPool>
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -19,7 +20,7 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
                                  const std::function<bool(double, const QString&)>& progress);
 
 TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
-                   std::shared_ptr<const analyzer::TrackSet> tracks);
+                   std::shared_ptr<const analyzer::TrackSet> tracks, qint64 fileBytes);
 
 /// Opens traces on a thread of its own. One at a time: open() abandons what was under way. Signals arrive on the thread
 /// that the loader lives on.
@@ -50,6 +51,8 @@ class Loader : public QObject {
   Opener opener_ = &analyzer::Store::open;
   std::thread thread_;
   std::atomic<bool> stop_ = false;
+  QThreadPool keepers_;  ///< keep tracks for the next time, one after the other, while other traces are opened
+  std::atomic<bool> leaving_ = false;
   bool busy_ = false;
   int generation_ = 0;
 };

@@ -16,7 +16,10 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTabBar>
+#include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <climits>
 
 #include "app/live_follower.h"
 #include "app/loader.h"
@@ -96,14 +99,11 @@ MainWindow::MainWindow(QWidget* parent)
 
   connect(loader_, &Loader::progressed, loading_, &LoadingPage::setProgress);
   connect(loader_, &Loader::opened, this, &MainWindow::showTrace);
-  connect(loader_, &Loader::failed, this, [this](const QString& path, const QString& message) {
-    error_->show(path, message);
-    states_->setCurrentWidget(error_);
-    Q_EMIT traceFailed(message);
-  });
+  connect(loader_, &Loader::failed, this, &MainWindow::showFailure);
   connect(loader_, &Loader::cancelled, this, [this] { states_->setCurrentIndex(trace_ ? 3 : 0); });
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
+    findings_ = {nullptr, nullptr, message};
     overview_->setFailure(message);
     Q_EMIT analysisShown();
   });
@@ -111,6 +111,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(loading_, &LoadingPage::cancelClicked, loader_, &Loader::cancel);
   connect(welcome_, &WelcomePage::openClicked, this, &MainWindow::chooseFile);
   connect(welcome_, &WelcomePage::recentClicked, this, &MainWindow::openFile);
+  connect(error_, &ErrorPage::backClicked, this, [this] { states_->setCurrentIndex(3); });
   connect(error_, &ErrorPage::openClicked, this, &MainWindow::chooseFile);
   connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
   welcome_->setRecent(QSettings().value(QStringLiteral("recent")).toStringList());
@@ -166,9 +167,11 @@ void MainWindow::connectPages() {
     if (analyseAgain_) analyse();
   });
   connect(runner_, &AnalysisRunner::settled, this, [this] {
-    analysisMs_ = analysisClock_.isValid() ? analysisClock_.restart() : 0;
+    analysisMs_ = analysisClock_.restart();
     if (analyseAgain_) analyse();
   });
+  analyseLater_.setSingleShot(true);
+  connect(&analyseLater_, &QTimer::timeout, this, &MainWindow::analyse);
   connect(runner_, &AnalysisRunner::stripsReady, timeline_->view(), &TimelineView::setLedgers);
   connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
   connect(overview_, &OverviewPage::nameWanted, this, &MainWindow::findOnTimeline);
@@ -225,9 +228,9 @@ void MainWindow::showFindings(const Findings& findings) {
   findings_ = findings;
   overview_->setFindings(findings);
   memory_->setAnalysis(findings.analysis);
-  kernels_->setTable(kernelTableOf(*findings.analysis));
+  kernels_->renewTable(kernelTableOf(*findings.analysis));
+  if (!kernels_->table()->currentIndex().isValid()) kernels_->showSourceRow(0);
   fillOperators();
-  if (kernels_->model()->rows() > 0) kernels_->showSourceRow(0);
   steps_->setAnalysis(findings.analysis);
   compare_->setAnalysis(findings.analysis);
   Q_EMIT analysisShown();
@@ -235,19 +238,24 @@ void MainWindow::showFindings(const Findings& findings) {
 
 void MainWindow::fillOperators() {
   if (!findings_.analysis) return;
-  operators_->setTable(operatorTableOf(*findings_.analysis, byShapes_->isChecked()));
-  if (operators_->model()->rows() > 0) operators_->showSourceRow(0);
+  operators_->renewTable(operatorTableOf(*findings_.analysis, byShapes_->isChecked()));
+  if (!operators_->table()->currentIndex().isValid()) operators_->showSourceRow(0);
 }
 
-void MainWindow::saveSession() {
+void MainWindow::saveLook() {
+  if (!remembering_) return;
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
   settings.setValue(QStringLiteral("geometry"), saveGeometry());
   settings.setValue(QStringLiteral("timelineSplit"), timeline_->saveLayout());
-  if (trace_) saveTraceSession(*trace_, *timeline_->view(), page());
+}
+
+void MainWindow::saveSession() {
+  if (remembering_ && trace_) saveTraceSession(*trace_, *timeline_->view(), page());
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+  saveLook();
   saveSession();
   QMainWindow::closeEvent(event);
 }
@@ -317,6 +325,10 @@ void MainWindow::showTrace(const TracePtr& trace) {
   sql_->setTrace(trace);
   compare_->setAnalysis(nullptr);
   live_->stop();
+  analysisMs_ = 0;
+  analyseAgain_ = false;
+  analyseLater_.stop();
+  analysisClock_.start();
   runner_->start(trace);
   timeline_->setTrace(trace);
   states_->setCurrentIndex(3);
@@ -325,8 +337,14 @@ void MainWindow::showTrace(const TracePtr& trace) {
   remember(trace->path);
   fillRecent();
   showPage(restoreTraceSession(*trace_, *timeline_->view()));
-  live_->watch(trace->path);
+  live_->watch(trace->path, trace->fileBytes);
   Q_EMIT traceShown();
+}
+
+void MainWindow::showFailure(const QString& path, const QString& message) {
+  error_->show(path, message, trace_ ? trace_->path : QString());
+  states_->setCurrentWidget(error_);
+  Q_EMIT traceFailed(message);
 }
 
 void MainWindow::showSummary() {
@@ -346,10 +364,11 @@ void MainWindow::showSummary() {
 
 void MainWindow::analyse() {
   // An analysis reads the whole trace, so while that grows it may take a fifth of the time and no more.
-  const bool tooSoon =
-      live_->live() && analysisClock_.isValid() && analysisClock_.elapsed() < kAnalysisPause * analysisMs_;
-  analyseAgain_ = runner_->busy() || tooSoon;
+  const qint64 early = live_->live() ? kAnalysisPause * analysisMs_ - analysisClock_.elapsed() : 0;
+  analyseAgain_ = runner_->busy() || early > 0;
+  if (early > 0 && !runner_->busy()) analyseLater_.start(static_cast<int>(std::min<qint64>(early, INT_MAX)));
   if (analyseAgain_) return;
+  analyseLater_.stop();
   analysisClock_.start();
   runner_->start(trace_);
 }
@@ -357,8 +376,9 @@ void MainWindow::analyse() {
 void MainWindow::showGrown(const TracePtr& trace) {
   trace_ = trace;
   timeline_->setGrown(trace);
-  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setTrace(trace);
-  flame_->setTrace(trace);
+  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setGrown(trace);
+  steps_->setGrown(trace);
+  flame_->setGrown(trace);
   memory_->setGrown(trace);
   sql_->setGrown(trace);
   showSummary();
@@ -367,6 +387,7 @@ void MainWindow::showGrown(const TracePtr& trace) {
 }
 
 void MainWindow::remember(const QString& path) {
+  if (!remembering_) return;
   QSettings settings;
   QStringList recent = settings.value(QStringLiteral("recent")).toStringList();
   const QString absolute = QFileInfo(path).absoluteFilePath();

@@ -4,6 +4,7 @@
 
 #include <QElapsedTimer>
 #include <QMainWindow>
+#include <QTimer>
 
 #include "app/analysis_runner.h"
 #include "app/trace.h"
@@ -49,6 +50,8 @@ class MainWindow : public QMainWindow {
   void setDark(bool dark);
   /// Size, place and theme of the last time.
   void restoreLook();
+  /// A window that forgets writes nothing to the settings.
+  void setRemembering(bool on) { remembering_ = on; }
   /// The current page as .png or .svg.
   bool savePictureTo(const QString& path);
   /// The figures of the current page as comma-separated values; empty where it has none.
@@ -70,6 +73,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] ErrorPage* errorPage() const { return error_; }
   /// Something is still being worked out in the background.
   [[nodiscard]] bool busy() const;
+  /// How long the last analysis took.
+  [[nodiscard]] qint64 analysisMs() const { return analysisMs_; }
   /// "welcome", "loading", "error" or "trace".
   [[nodiscard]] QString state() const;
 
@@ -98,10 +103,12 @@ class MainWindow : public QMainWindow {
   void chooseFile();
   void showTrace(const TracePtr& trace);
   void showGrown(const TracePtr& trace);
+  void showFailure(const QString& path, const QString& message);
   void showSummary();
   void analyse();
   void remember(const QString& path);
   void showFindings(const Findings& findings);
+  void saveLook();
   void saveSession();
   void savePicture();
   void copyPicture();
@@ -129,7 +136,9 @@ class MainWindow : public QMainWindow {
   QLabel* summary_;
   QLabel* warnings_;
   QLabel* liveLabel_;
+  bool remembering_ = true;
   bool analyseAgain_ = false;
+  QTimer analyseLater_;          ///< when the next analysis may begin
   QElapsedTimer analysisClock_;  ///< since the last analysis began, then since it ended
   qint64 analysisMs_ = 0;        ///< that it took
   WelcomePage* welcome_;

@@ -13,6 +13,7 @@ namespace lacuna::gui {
 /// An opened trace with what the views need at hand. Immutable; shared by all of them.
 struct Trace {
   QString path;
+  qint64 fileBytes = 0;  ///< the file's size before it was read: what came later may be missing here
   std::shared_ptr<const analyzer::Store> store;
   std::shared_ptr<const analyzer::TrackSet> tracks;
   std::unique_ptr<const NameStyles> darkStyles, lightStyles;

@@ -131,17 +131,23 @@ ErrorPage::ErrorPage(QWidget* parent) : QWidget(parent) {
   auto* open = new QPushButton(tr("Open another…"), this);
   open->setObjectName(QStringLiteral("primary"));
   auto* retry = new QPushButton(tr("Try again"), this);
+  back_ = new QPushButton(this);
+  connect(back_, &QPushButton::clicked, this, &ErrorPage::backClicked);
   connect(open, &QPushButton::clicked, this, &ErrorPage::openClicked);
   connect(retry, &QPushButton::clicked, this, [this] { Q_EMIT retryClicked(path_); });
   buttons->addWidget(open);
   buttons->addWidget(retry);
+  buttons->addWidget(back_);
   buttons->addStretch();
   column->addLayout(buttons);
   column->addStretch(3);
 }
 
-void ErrorPage::show(const QString& path, const QString& message) {
+void ErrorPage::show(const QString& path, const QString& message, const QString& open) {
   path_ = path;
+  back_->setText(tr("Back to %1").arg(QFileInfo(open).fileName()));
+  back_->setShortcut(QKeySequence(Qt::Key_Escape));  // a text takes it away
+  back_->setVisible(!open.isEmpty());
   file_->setText(path);
   message_->setText(message);
 }

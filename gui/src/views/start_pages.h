@@ -52,16 +52,19 @@ class ErrorPage : public QWidget {
 
  public:
   explicit ErrorPage(QWidget* parent = nullptr);
-  void show(const QString& path, const QString& message);
+  /// `open` is the trace that is still there to go back to; empty for none.
+  void show(const QString& path, const QString& message, const QString& open);
   [[nodiscard]] QString message() const;
 
  Q_SIGNALS:
   void openClicked();
   void retryClicked(const QString& path);
+  void backClicked();
 
  private:
   QLabel* file_;
   QLabel* message_;
+  QPushButton* back_;
   QString path_;
 };
 

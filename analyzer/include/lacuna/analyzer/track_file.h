@@ -23,8 +23,10 @@ prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, con
 /// $XDG_CACHE_HOME/lacuna/tracks, else ~/.cache/lacuna/tracks; empty when there is no home.
 std::filesystem::path trackCacheFolder();
 /// Keeps tracks in the cache folder for the next opening, where it is worth it; the folder holds at most 8 GiB, what
-/// was not used for longest goes first. Nothing to do is no error; a file still being written is not kept.
-prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents = kTracksWorthKeeping);
+/// was not used for longest goes first. Nothing to do is no error; a file still being written is not kept. Fails when
+/// `progress`, which is told nothing but 0, answers false.
+prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents = kTracksWorthKeeping,
+                        const Progress& progress = {});
 
 /// Appends the tracks of a finished .lcn file to it, where that is worth it. On failure the file is as it was.
 prof::Status addTracks(const std::filesystem::path& path, const Progress& progress = {},
