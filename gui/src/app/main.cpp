@@ -73,9 +73,9 @@ int main(int argc, char** argv) {
   option("screenshot", "write a picture of the window and leave; works without a display", "out.png");
   option("page", "the page to show first", "name");
   option("range", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s", "from:to");
-  option("size", "size of the window; without it as the last time", "WxH");
+  option("size", "size of the window; without it as the last time, of a picture 1440x900", "WxH");
   option("scale", "device pixels per pixel of the picture", "factor", "1");
-  option("theme", "dark or light; without it as the last time", "name");
+  option("theme", "dark or light; without it as the last time, of a picture dark", "name");
   option("select", "select the first event whose name contains this text", "text");
   option("finding", "show the n-th finding on the timeline", "n");
   option("tab", "what the memory page lists: alive, edits, allocator, leaks or advice", "name");
@@ -89,6 +89,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   MainWindow window;
+  if (!checkRequest(window, request, problem)) {
+    QTextStream(stderr) << "lacuna-gui: " << problem << "\n";
+    return 2;
+  }
   if (request.screenshot.isEmpty()) {
     window.restoreLook();
   } else {

@@ -9,6 +9,7 @@
 #include <QRegularExpression>
 #include <QTextStream>
 #include <QTimer>
+#include <cmath>
 
 #include "app/main_window.h"
 #include "views/compare_page.h"
@@ -16,10 +17,14 @@
 #include "views/overview_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
 namespace {
+
+constexpr double kFarthestNs = 1e18;
+constexpr int kLargest = 16384;
 
 std::optional<prof::TimeNs> parseMoment(const QString& text) {
   static const QRegularExpression kForm(QStringLiteral(R"(^(-?[0-9.]+)\s*(ns|us|µs|ms|s)?$)"));
@@ -32,42 +37,64 @@ std::optional<prof::TimeNs> parseMoment(const QString& text) {
                         : unit == QLatin1String("s")                           ? 1e9
                         : unit.endsWith(QLatin1String("ms")) || unit.isEmpty() ? 1e6
                                                                                : 1e3;
+  if (std::abs(number * factor) > kFarthestNs) return std::nullopt;
   return static_cast<prof::TimeNs>(number * factor);
 }
 
-/// What needs the analysis.
-void arrangeFindings(MainWindow& window, const StartRequest& request) {
-  const auto& analysis = window.findings().analysis;
-  if (!analysis) return;
-  if (!request.play.isEmpty()) window.overview()->playChange(request.play);
-  if (request.finding > 0 && static_cast<std::size_t>(request.finding) <= analysis->findings.size()) {
-    window.overview()->activateFinding(static_cast<std::size_t>(request.finding) - 1);
-  }
+void complain(const QString& problem) {
+  if (!problem.isEmpty()) QTextStream(stderr) << "lacuna-gui: " << problem << "\n";
 }
 
-void arrange(MainWindow& window, const StartRequest& request) {
+/// What needs the analysis. Answers with what cannot be shown of this trace, if anything.
+QString arrangeFindings(MainWindow& window, const StartRequest& request) {
+  if (request.play.isEmpty() && request.finding == 0) return {};
+  const auto& analysis = window.findings().analysis;
+  if (!analysis) return QStringLiteral("there is no analysis: %1").arg(window.findings().problem);
+  if (!request.play.isEmpty()) {
+    if (!window.findings().simulator) return QStringLiteral("--play needs a trace with device work and steps");
+    window.overview()->playChange(request.play);
+  }
+  if (request.finding == 0) return {};
+  const auto n = static_cast<std::size_t>(request.finding) - 1;
+  if (n >= analysis->findings.size())
+    return QStringLiteral("--finding %1: the trace has %2").arg(n + 1).arg(analysis->findings.size());
+  if (analysis->findings[n].evidence.empty())
+    return QStringLiteral("--finding %1 is about no place on the timeline").arg(n + 1);
+  window.overview()->activateFinding(n);
+  return {};
+}
+
+QString arrange(MainWindow& window, const StartRequest& request) {
   if (!request.page.isEmpty()) window.showPage(request.page);
   if (!request.tab.isEmpty() && window.memory()->showTab(request.tab)) window.memory()->edits()->showSourceRow(0);
   TimelineView* view = window.timeline()->view();
+  const prof::TimeWindow span = window.trace()->tracks->span;
   if (request.range) {
-    const prof::TimeNs zero = window.trace()->tracks->span.startNs;
+    const prof::TimeNs zero = span.startNs;
+    if (request.range->endNs <= 0 || zero + request.range->startNs >= span.endNs)
+      return QStringLiteral("--range is outside of the trace, which ends after %1")
+          .arg(durationWords(span.endNs - zero));
     view->setViewport(view->viewport().showing({zero + request.range->startNs, zero + request.range->endNs}),
                       TimelineView::Move::Jump);
   }
-  if (request.select.isEmpty()) return;
+  if (request.select.isEmpty()) return {};
+  const prof::TimeNs from = request.range ? view->viewport().startNs() : span.startNs;
   const auto& groups = window.trace()->tracks->groups;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t t = 0; t < groups[g].tracks.size(); ++t) {
       const auto& lanes = groups[g].tracks[t].lanes;
       for (std::size_t l = 0; l < lanes.size(); ++l) {
-        for (std::size_t i = lanes[l].lowerBound(view->viewport().startNs()); i < lanes[l].size(); ++i) {
+        for (std::size_t i = lanes[l].lowerBound(from); i < lanes[l].size(); ++i) {
           if (!window.trace()->name(lanes[l].name(i)).contains(request.select)) continue;
-          return request.range ? view->select(EventPlace{{g, t}, static_cast<int>(l), i})
-                               : view->reveal({{g, t}, static_cast<int>(l), i});
+          const EventPlace found{{g, t}, static_cast<int>(l), i};
+          request.range ? view->select(found) : view->reveal(found);
+          return {};
         }
       }
     }
   }
+  return QStringLiteral("--select: no event%1 has a name with \"%2\" in it")
+      .arg(request.range ? QStringLiteral(" from there on") : QString(), request.select);
 }
 
 int savePicture(MainWindow& window, const StartRequest& request) {
@@ -78,6 +105,10 @@ int savePicture(MainWindow& window, const StartRequest& request) {
   }
   if (QWidget* focus = window.focusWidget()) focus->clearFocus();  // no cursor that blinks
   QImage picture(window.size() * request.scale, QImage::Format_RGB32);
+  if (picture.isNull()) {
+    complain(QStringLiteral("there is no memory for a picture of this size"));
+    return 1;
+  }
   picture.setDevicePixelRatio(request.scale);
   window.render(&picture);
   if (picture.save(request.screenshot)) return 0;
@@ -108,9 +139,15 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   if (parser.positionalArguments().size() > 1) request.second = parser.positionalArguments().at(1);
   if (!parser.positionalArguments().isEmpty()) request.file = parser.positionalArguments().first();
   request.screenshot = value("screenshot");
+  if (parser.isSet(QStringLiteral("screenshot")) && request.screenshot.isEmpty())
+    problem = QStringLiteral("--screenshot needs the name of a file to write");
   request.page = value("page");
   request.select = value("select");
   request.play = value("play");
+  if (!request.play.isEmpty()) {
+    const auto change = analyzer::parseChange(request.play.toStdString());
+    if (!change) problem = QStringLiteral("--play: ") + words(change.error().message);
+  }
   request.tab = value("tab");
   if (!value("finding").isEmpty()) {
     request.finding = value("finding").toInt();
@@ -122,11 +159,12 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   if (!value("size").isEmpty()) {
     const QStringList size = value("size").split(QLatin1Char('x'));
     request.size = size.size() == 2 ? QSize(size[0].toInt(), size[1].toInt()) : QSize(0, 0);
-    if (request.size.width() < 320 || request.size.height() < 240)
-      problem = QStringLiteral("--size is WIDTHxHEIGHT, at least 320x240");
+    const QSize& is = request.size;
+    if (is.width() < 320 || is.height() < 240 || is.width() > kLargest || is.height() > kLargest)
+      problem = QStringLiteral("--size is WIDTHxHEIGHT, at least 320x240 and at most %1x%1").arg(kLargest);
   }
   request.scale = value("scale").toDouble();
-  if (request.scale < 0.5 || request.scale > 4) problem = QStringLiteral("--scale is a number from 0.5 to 4");
+  if (!(request.scale >= 0.5 && request.scale <= 4)) problem = QStringLiteral("--scale is a number from 0.5 to 4");
   if (!value("range").isEmpty()) {
     request.range = parseRange(value("range"));
     if (!request.range) problem = QStringLiteral("--range is FROM:TO with a unit each, as in 120ms:1.5s");
@@ -134,34 +172,48 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   return problem.isEmpty();
 }
 
+bool checkRequest(const MainWindow& window, const StartRequest& request, QString& problem) {
+  const auto check = [&](const char* what, const QString& name, const QStringList& names) {
+    if (name.isEmpty() || names.contains(name)) return;
+    problem = QStringLiteral("no %1 is called %2; there are %3")
+                  .arg(QString::fromLatin1(what), name, names.join(QStringLiteral(", ")));
+  };
+  check("page", request.page, window.pageNames());
+  check("tab of the memory page", request.tab, window.memory()->tabNames());
+  return problem.isEmpty();
+}
+
 int takeScreenshot(MainWindow& window, const StartRequest& request) {
   int status = 0;
-  if (!request.page.isEmpty() && !window.pageNames().contains(request.page)) {
-    QTextStream(stderr) << "lacuna-gui: no page is called " << request.page << "; there are "
-                        << window.pageNames().join(QStringLiteral(", ")) << "\n";
-    return 2;
-  }
+  window.setRemembering(false);
   window.show();
   const auto finish = [&](int with) {
     status = with;
     QApplication::exit(with);
   };
   QObject::connect(&window, &MainWindow::traceFailed, &window, [&](const QString& message) {
-    QTextStream(stderr) << "lacuna-gui: " << message << "\n";
+    complain(message);
     finish(1);
   });
   const auto settle = [&] {
-    arrangeFindings(window, request);
-    arrange(window, request);
+    QString problem = arrangeFindings(window, request);
+    if (problem.isEmpty()) problem = arrange(window, request);
+    complain(problem);
+    if (!problem.isEmpty()) return finish(2);
     whenQuiet(window, [&] { finish(savePicture(window, request)); });
   };
-  QObject::connect(&window, &MainWindow::analysisShown, &window, [&, settle] {
+  const auto analysed = [&, settle] {
     if (request.second.isEmpty()) return settle();
+    if (!window.findings().analysis) {
+      complain(QStringLiteral("nothing can be compared with %1: %2").arg(request.file, window.findings().problem));
+      return finish(1);
+    }
     QObject::connect(window.compare(), &ComparePage::compared, &window, settle, Qt::SingleShotConnection);
     window.compare()->openSecond(request.second);
-  });
+  };
+  QObject::connect(&window, &MainWindow::analysisShown, &window, analysed, Qt::SingleShotConnection);
   QObject::connect(window.compare(), &ComparePage::failed, &window, [&](const QString& message) {
-    QTextStream(stderr) << "lacuna-gui: " << message << "\n";
+    complain(message);
     finish(1);
   });
   if (request.file.isEmpty()) {
@@ -176,12 +228,12 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
 void startInteractive(MainWindow& window, const StartRequest& request) {
   if (request.file.isEmpty()) return;
   QObject::connect(
-      &window, &MainWindow::analysisShown, &window, [&window, request] { arrangeFindings(window, request); },
+      &window, &MainWindow::analysisShown, &window, [&window, request] { complain(arrangeFindings(window, request)); },
       Qt::SingleShotConnection);
   QObject::connect(
       &window, &MainWindow::traceShown, &window,
       [&window, request] {
-        arrange(window, request);
+        complain(arrange(window, request));
         if (request.second.isEmpty()) return;
         if (request.page.isEmpty()) window.showPage(QStringLiteral("compare"));
         window.compare()->openSecond(request.second);

@@ -32,9 +32,11 @@ struct StartRequest {
 
 /// False with a sentence in `problem` when an option makes no sense.
 bool readRequest(const QCommandLineParser& parser, StartRequest& request, QString& problem);
+/// The same for what the window has, as pages.
+bool checkRequest(const MainWindow& window, const StartRequest& request, QString& problem);
 /// "120ms:1.5s", units ns, us, ms (the default) and s.
 std::optional<prof::TimeWindow> parseRange(const QString& text);
-/// Opens, arranges, writes the picture; the exit status.
+/// Opens, arranges, writes the picture; the exit status. Nothing of it is remembered.
 int takeScreenshot(MainWindow& window, const StartRequest& request);
 /// Opens, and arranges as asked once the trace is there.
 void startInteractive(MainWindow& window, const StartRequest& request);

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QFile>
+#include <QImage>
+#include <QProcess>
+#include <QTemporaryDir>
+
+#include "gui/qt_main.h"
+#include "gui/sample_trace.h"
+#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/store_builder.h"
+
+using namespace lacuna;       // NOLINT
+using namespace lacuna::gui;  // NOLINT
+
+/// The program as it is called: what it writes, says and ends with.
+class ProgramTest : public QObject {
+  Q_OBJECT
+
+ private:
+  QTemporaryDir folder_;
+  QString said_;
+
+  [[nodiscard]] QString at(const char* name) const { return folder_.filePath(QString::fromLatin1(name)); }
+
+  /// The exit status of lacuna-gui, -1 where it does not end by itself.
+  int run(const QStringList& arguments) {
+    QProcess program;
+    auto environment = QProcessEnvironment::systemEnvironment();
+    for (const char* name : {"XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
+      environment.insert(QString::fromLatin1(name), folder_.path());
+    program.setProcessEnvironment(environment);
+    program.start(QStringLiteral(LACUNA_BIN_DIR "/lacuna-gui"), arguments);
+    const bool ended = program.waitForFinished(60'000);
+    if (!ended) program.kill();
+    program.waitForFinished();
+    said_ = QString::fromUtf8(program.readAllStandardError());
+    return ended && program.exitStatus() == QProcess::NormalExit ? program.exitCode() : -1;
+  }
+  int picture(const QStringList& arguments) {
+    QFile::remove(at("out.png"));
+    return run(QStringList{at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")} + arguments);
+  }
+  void refused(const QStringList& arguments, const char* why) {
+    QCOMPARE(picture(arguments), 2);
+    QVERIFY2(said_.contains(QString::fromLatin1(why)), qPrintable(said_));
+    QVERIFY(!QFile::exists(at("out.png")));
+  }
+
+ private Q_SLOTS:
+  void initTestCase() {
+    QVERIFY(
+        analyzer::exportTrace(*gui::testing::sampleTrace(), at("run.lcn").toStdString(), analyzer::Format::Lcn).ok());
+    analyzer::StoreBuilder bare;
+    bare.append(prof::CounterTrack{.id = prof::TrackId(1), .name = bare.intern("load")});
+    bare.append(prof::CounterSample{.timeNs = 5, .track = prof::TrackId(1), .value = 1});
+    QVERIFY(analyzer::exportTrace(*bare.build(), at("bare.lcn").toStdString(), analyzer::Format::Lcn).ok());
+  }
+  void picturesChangeNothingOfTheWindow() {
+    QDir(folder_.path()).mkdir(QStringLiteral("lacuna"));
+    QFile settings(at("lacuna/lacuna-gui.conf"));
+    const QByteArray before = "[General]\ndark=false\nrecent=/somewhere/else.lcn\n";
+    QVERIFY(settings.open(QIODevice::WriteOnly) && settings.write(before) == before.size());
+    settings.close();
+    QCOMPARE(picture({QStringLiteral("--theme"), QStringLiteral("dark"), QStringLiteral("--size"),
+                      QStringLiteral("1280x800"), QStringLiteral("--scale"), QStringLiteral("2")}),
+             0);
+    QCOMPARE(QImage(at("out.png")).size(), QSize(2560, 1600));
+    QVERIFY(settings.open(QIODevice::ReadOnly));
+    QCOMPARE(settings.readAll(), before);
+  }
+
+  void whatCannotBeShownIsRefused() {
+    refused({QStringLiteral("--page"), QStringLiteral("bogus")}, "overview, timeline");
+    refused({QStringLiteral("--tab"), QStringLiteral("bogus")}, "alive, edits");
+    refused({QStringLiteral("--finding"), QStringLiteral("99")}, "--finding 99");
+    refused({QStringLiteral("--select"), QStringLiteral("nothinglikethis")}, "nothinglikethis");
+    refused({QStringLiteral("--range"), QStringLiteral("20s:21s")}, "outside of the trace");
+    refused({QStringLiteral("--range"), QStringLiteral("1s:99999999999999999s")}, "--range");
+    refused({QStringLiteral("--play"), QStringLiteral("nonsense=1")}, "nonsense");
+    refused({QStringLiteral("--scale"), QStringLiteral("nan")}, "--scale");
+    refused({QStringLiteral("--size"), QStringLiteral("99999x300")}, "--size");
+    QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), QString()}), 2);
+  }
+
+  void whatIsThereIsShown() {
+    QCOMPARE(picture({QStringLiteral("--page"), QStringLiteral("timeline"), QStringLiteral("--select"),
+                      QStringLiteral("relu"), QStringLiteral("--range"), QStringLiteral("10ms:20ms")}),
+             0);
+    QCOMPARE(picture({QStringLiteral("--finding"), QStringLiteral("1")}), 0);
+    QCOMPARE(picture({QStringLiteral("--tab"), QStringLiteral("edits"), QStringLiteral("--play"),
+                      QStringLiteral("loader.workers=4")}),
+             0);
+  }
+
+  void aComparisonWithATraceThatHasNoAnalysisEnds() {
+    QCOMPARE(run({at("bare.lcn"), at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 1);
+    QVERIFY2(said_.contains(QStringLiteral("bare.lcn")), qPrintable(said_));
+    QCOMPARE(run({at("bare.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 0);
+  }
+};
+
+int main(int argc, char** argv) {
+  return lacuna::gui::testing::run<ProgramTest>(argc, argv);
+}
+
+#include "program_test.moc"
