@@ -196,6 +196,30 @@ int StepChart::stepAt(double x) const {
   return static_cast<int>(share * static_cast<double>(analysis_->steps.all.size()));
 }
 
+namespace {
+
+/// The lengths of steps that are cut at the top, each beside its column on the side that has room for it; where neither
+/// has, the tooltip tells it.
+void paintCutLengths(QPainter& painter, const QRect& area, const std::vector<analyzer::Step>& steps, double top,
+                     double pitch, double bar) {
+  const QFontMetrics metrics(painter.font());
+  const auto cut = [top](const analyzer::Step& step) { return static_cast<double>(step.durNs()) > top; };
+  const auto columnAt = [&](auto step) { return area.x() + static_cast<double>(step - steps.begin()) * pitch; };
+  double free = area.left();
+  for (auto step = std::find_if(steps.begin(), steps.end(), cut); step != steps.end();) {
+    const auto next = std::find_if(step + 1, steps.end(), cut);
+    const double left = columnAt(step) + (pitch - bar) / 2;
+    const QString length = durationWords(step->durNs());
+    const double wide = metrics.horizontalAdvance(length);
+    const double x = left + bar + 4 + wide <= columnAt(next) ? left + bar + 4 : left - 4 - wide;
+    if (x >= free) painter.drawText(QPointF(x, area.top() + 11), length);
+    free = (x >= free ? std::max(x + wide, left + bar) : left + bar) + 4;
+    step = next;
+  }
+}
+
+}  // namespace
+
 void StepChart::paintEvent(QPaintEvent*) {
   if (!analysis_ || analysis_->steps.all.empty()) return;
   QPainter painter(this);
@@ -228,8 +252,6 @@ void StepChart::paintEvent(QPaintEvent*) {
     if (cut) {
       // A gap says that the column goes on, a figure how far.
       painter.fillRect(QRectF(x - 1, area.top() + 14, bar + 2, 3), rgb(theme(dark_).panel));
-      painter.setPen(rgb(theme(dark_).dim));
-      painter.drawText(QPointF(x + bar + 4, area.top() + 11), durationWords(steps[i].durNs()));
     }
     if (static_cast<int>(i) == hovered_) {
       painter.setPen(QPen(rgb(theme(dark_).text), 1.5));
@@ -237,6 +259,7 @@ void StepChart::paintEvent(QPaintEvent*) {
     }
   }
   painter.setPen(rgb(theme(dark_).dim));
+  paintCutLengths(painter, area, steps, top, pitch, bar);
   const std::uint64_t every = roundCount(kStepLabel / pitch);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (static_cast<std::uint64_t>(steps[i].index) % every != 0) continue;
