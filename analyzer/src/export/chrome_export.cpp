@@ -510,7 +510,7 @@ class ChromeExport {
     if (const auto thread = threads_.find(track.thread); thread != threads_.end() && !thread->second.pid.empty()) {
       return thread->second.pid;
     }
-    if (const auto pid = pids_.find(track.process); pid != pids_.end()) return pid->second;
+    if (const auto pid = pids_.find(track.process); pid != pids_.end() && !pid->second.empty()) return pid->second;
     const auto device = deviceTokens_.find(track.device);
     return device == deviceTokens_.end() ? "0" : device->second;
   }

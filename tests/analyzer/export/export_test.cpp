@@ -202,6 +202,13 @@ TEST(Export, CountersKeepTheProcessOrTheDeviceThatTheyBelongTo) {
   EXPECT_THAT(tracks, testing::UnorderedElementsAre("RSS of 11", "RSS of 12", "GPU busy of 5", "GPU busy of 6"));
 }
 
+TEST(Export, ACounterWithoutAPidIsStillJson) {
+  const test::TempFile original(".json", R"({"traceEvents": [{"ph": "C", "name": "mem", "ts": 1, "args": {"v": 1}}]})");
+  const test::TempFile file(".json");
+  ASSERT_TRUE(exportTrace(*open(original.path()), file.path(), Format::Chrome).ok());
+  EXPECT_EQ(canonicalEvents(file.path()).size(), 1U);
+}
+
 TEST(Export, LaunchesByRangesComeBackFromChromeJson) {
   StoreBuilder builder;
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
