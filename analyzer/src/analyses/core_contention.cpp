@@ -7,6 +7,7 @@
 #include <queue>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace lacuna::analyzer {
 namespace {
@@ -19,6 +20,7 @@ using prof::TimeWindow;
 
 /// A thread that wants a core less than this share of the time is none that others would wait for.
 constexpr double kActive = 0.01;
+constexpr std::size_t kLongestKept = 5;
 
 /// What each thread does from one moment to the next: the share of the time that it runs, and that it waits for a core.
 class Sweep {
@@ -26,14 +28,22 @@ class Sweep {
   Sweep(TimeWindow window, std::uint32_t cores) : at_(window.startNs), window_(window), cores_(cores) {}
 
   void passTo(TimeNs time) {
+    const TimeNs from = at_;
     const TimeNs to = std::clamp(time, at_, window_.endNs);
-    const auto ns = static_cast<double>(to - at_);
+    const auto ns = static_cast<double>(to - from);
     at_ = to;
     if (ns <= 0) return;
     const double lost = lostCores();
     for (auto& [thread, now] : threads_) {
       now.ranNs += now.runs * ns;
-      if (waiting_ > 0) now.lostNs += now.waits / waiting_ * lost * ns;
+      const double share = waiting_ > 0 ? now.waits / waiting_ * lost : 0;
+      now.lostNs += share * ns;
+      if (share > kNoContention) {
+        if (now.losing.startNs == now.losing.endNs) now.losing.startNs = from;
+        now.losing.endNs = to;
+      } else {
+        now.keepStretch();
+      }
     }
   }
   void set(ThreadId thread, double runs, double waits) {
@@ -52,9 +62,10 @@ class Sweep {
     passTo(window_.endNs);
     CoreContention out;
     out.known = true;
-    for (const auto& [thread, now] : threads_) {
+    for (auto& [thread, now] : threads_) {
+      now.keepStretch();
       const DisplacedThread row{
-          thread, {}, static_cast<std::int64_t>(now.ranNs), static_cast<std::int64_t>(now.lostNs)};
+          thread, {}, static_cast<std::int64_t>(now.ranNs), static_cast<std::int64_t>(now.lostNs), now.longest};
       out.ranNs += row.ranNs;
       out.lostNs += row.lostNs;
       if (row.lostNs > 0) out.threads.push_back(row);
@@ -75,6 +86,18 @@ class Sweep {
   struct Now {
     double runs = 0, waits = 0;
     double ranNs = 0, lostNs = 0;
+    TimeWindow losing{0, 0};  // the stretch that goes on; empty when there is none
+    std::vector<TimeWindow> longest;
+
+    void keepStretch() {
+      const auto length = [](const TimeWindow& w) { return w.endNs - w.startNs; };
+      const TimeWindow stretch = std::exchange(losing, {0, 0});
+      if (length(stretch) == 0) return;
+      const auto at =
+          std::find_if(longest.begin(), longest.end(), [&](const auto& w) { return length(w) < length(stretch); });
+      longest.insert(at, stretch);
+      if (longest.size() > kLongestKept) longest.pop_back();
+    }
   };
 
   /// Cores' worth of waiting that the program's own threads cannot explain. They wait for each other only when more of

@@ -142,6 +142,7 @@ bool isElementwise(std::string_view name) {
                                                 "elementwise_grad",
                                                 "add_scalar",
                                                 "mul_scalar",
+                                                "div_scalar",
                                                 "clamp_min"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }

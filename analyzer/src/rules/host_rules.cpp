@@ -220,6 +220,9 @@ void displaced(RuleContext& context) {
                               humanTime(finding.costNsPerStep), humanShare(share));
   finding.confidence = 0.8;
   finding.count = contention.threads.size();
+  for (const prof::TimeWindow& stretch : most.longest) {
+    finding.evidence.push_back({stretch.startNs, stretch.endNs, "kept off the cores: " + most.name});
+  }
   finding.advice =
       "record on a machine that nothing else uses, or give the program cores of its own; until then times, and gains "
       "that are predicted from them, hold only for a machine as busy";

@@ -57,10 +57,10 @@ double TimelineView::xOf(prof::TimeNs timeNs) const {
 }
 
 void TimelineView::renderNow() {
-  render(devicePixelRatioF());
+  renderBase(devicePixelRatioF());
 }
 
-void TimelineView::render(double scale) {
+void TimelineView::renderBase(double scale) {
   const QRect canvas = canvasRect();
   const QSize size(std::max(1, qRound(canvas.width() * scale)), std::max(1, qRound(canvas.height() * scale)));
   if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32);
@@ -99,7 +99,7 @@ void TimelineView::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
   // A picture of the window may be taken at another scale than the screen's.
   const double scale = scaleOf(painter);
-  if (baseStale_ || scale != baseScale_) render(scale);
+  if (baseStale_ || scale != baseScale_) renderBase(scale);
   const QRect canvas = canvasRect();
   paintBase(painter, event->region());
   painter.save();

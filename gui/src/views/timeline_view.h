@@ -134,7 +134,7 @@ class TimelineView : public QWidget {
 
   /// At this many device pixels per pixel.
   [[nodiscard]] Scene scene(double scale) const;
-  void render(double scale);
+  void renderBase(double scale);
   [[nodiscard]] QRect canvasRect() const;
   [[nodiscard]] Hit hitAt(QPointF pos) const;
   void relayOut();

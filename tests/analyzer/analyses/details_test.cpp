@@ -352,6 +352,10 @@ TEST(CoreContention, ComesFromTheStatesOfThreadsWhereTheyAreTold) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->lostNs, 200);
   EXPECT_EQ(found->ranNs, 1900);
+  ASSERT_EQ(found->threads.size(), 1U);
+  ASSERT_EQ(found->threads[0].longest.size(), 1U);
+  EXPECT_EQ(found->threads[0].longest[0].startNs, 0);
+  EXPECT_EQ(found->threads[0].longest[0].endNs, 200);
 }
 
 TEST(Memory, AQueueThatFillsAndEmptiesIsNoLeak) {

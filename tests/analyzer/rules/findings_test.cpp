@@ -232,6 +232,12 @@ TEST(Findings, CoresThatOtherProgramsTookAreNamed) {
   EXPECT_THAT(finding->title, testing::HasSubstr("cpu:0 queue"));
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 0.8 * 0.46 * static_cast<double>(analysis.meanStepNs()),
               0.02 * static_cast<double>(analysis.meanStepNs()));
+  ASSERT_FALSE(finding->evidence.empty());
+  for (const Evidence& evidence : finding->evidence) {
+    EXPECT_GE(evidence.startNs, analysis.window.startNs);
+    EXPECT_LE(evidence.endNs, analysis.window.endNs);
+    EXPECT_LT(evidence.startNs, evidence.endNs);
+  }
   EXPECT_EQ(find(analysed({.syncEachStep = true, .hostCores = 2, .cpuDevice = true}), "cores-taken"), nullptr);
 }
 

@@ -16,7 +16,8 @@ struct DisplacedThread {
   prof::ThreadId thread;
   std::string name;
   std::int64_t ranNs = 0;
-  std::int64_t lostNs = 0;  ///< to other programs
+  std::int64_t lostNs = 0;                ///< to other programs
+  std::vector<prof::TimeWindow> longest;  ///< stretches in which it kept losing, at most five
 };
 
 /// What the use of the host's cores by other programs took from this one. What its own threads took from each other is
