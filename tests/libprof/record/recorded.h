@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -70,6 +71,7 @@ struct Trace {
 /// Runs `work` in a forked child and returns how it ended: an exit code, or 128 + signal.
 template <class Work>
 int inChild(Work&& work) {
+  std::fflush(nullptr);  // a sanitizer's _exit() would write what is buffered once more
   const pid_t child = fork();
   if (child == 0) {
     work();
