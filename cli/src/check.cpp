@@ -12,6 +12,7 @@
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/utf8.h"
 #include "output.h"
+#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {
@@ -28,14 +29,6 @@ struct Options {
   std::string junit;
   bool github = false;
 };
-
-prof::Result<analyzer::Analysis> analysed(const std::string& path) {
-  auto store = analyzer::Store::open(path);
-  if (!store) return store.error();
-  auto analysis = analyzer::analyse(*store);
-  for (const std::string& warning : (*store)->warnings()) printWarning(path + ": " + warning);
-  return analysis;
-}
 
 std::string figure(const Comparison& row, double value) {
   if (row.unit == "ns") return humanDuration(static_cast<std::int64_t>(value));

@@ -62,7 +62,7 @@ int run(const Options& options) {
   const auto store = Store::open(options.in, open);
   if (open.progress) fmt::print(stderr, "\r\033[K");
   if (!store) return printError(store.error().message);
-  for (const std::string& warning : (*store)->warnings()) printWarning(warning);
+  printWarnings(**store);
   ExportOptions how;
   if (!options.table.empty()) how.table = options.table;
   how.progress = progressLine("writing", options.quiet);

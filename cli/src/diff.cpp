@@ -90,13 +90,6 @@ void printJson(const analyzer::RunDiff& diff) {
 }
 
 int run(const Options& options) {
-  const auto analysed = [](const std::string& file) -> prof::Result<analyzer::Analysis> {
-    auto store = analyzer::Store::open(file);
-    if (!store) return store.error();
-    auto analysis = analyzer::analyse(*store);
-    for (const std::string& warning : (*store)->warnings()) printWarning(file + ": " + warning);
-    return analysis;
-  };
   const auto before = analysed(options.before);
   if (!before) return printError(before.error().message);
   const auto after = analysed(options.after);

@@ -62,7 +62,7 @@ int run(Options options) {
     }
     auto store = Store::open(path);
     if (!store) return printError(store.error().message);
-    for (const std::string& warning : (*store)->warnings()) printWarning(path + ": " + warning);
+    printWarnings(**store, path);
     stores.push_back(std::move(*store));
   }
   const auto merged = mergeTraces(stores);

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "commands.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
 
 namespace lacuna::cli {
@@ -49,6 +50,12 @@ int printError(std::string_view message) {
 
 void printWarning(std::string_view message) {
   printProblem("warning", "\033[33m", message);
+}
+
+void printWarnings(const analyzer::Store& store, std::string_view name) {
+  for (const std::string& warning : store.warnings()) {
+    printWarning(name.empty() ? warning : fmt::format("{}: {}", name, warning));
+  }
 }
 
 const Style& style() {

@@ -7,12 +7,18 @@
 #include <string>
 #include <string_view>
 
+namespace lacuna::analyzer {
+class Store;
+}
+
 namespace lacuna::cli {
 
 /// `lacuna: error: …` on standard error. Answers kError, so that a command can return it.
 int printError(std::string_view message);
 /// `lacuna: warning: …` on standard error.
 void printWarning(std::string_view message);
+/// What is wrong with a trace, a warning each; behind its name where there are several traces.
+void printWarnings(const analyzer::Store& store, std::string_view name = {});
 
 /// Whether `stream` is a terminal that wants colours (NO_COLOR is honoured).
 bool wantsColour(std::FILE* stream);

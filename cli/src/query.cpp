@@ -120,7 +120,7 @@ int run(const Options& options) {
   }
   auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
-  for (const std::string& warning : (*store)->warnings()) printWarning(warning);
+  printWarnings(**store);
   analyzer::Query query(std::move(*store));
   Printer printer(options);
   const auto status = query.run(

@@ -109,9 +109,7 @@ int run(const Options& options) {
   // The summary names them too.
   const bool withSummary =
       options.sections.empty() || std::ranges::find(options.sections, "summary") != options.sections.end();
-  if (*cause || (!options.json && !withSummary)) {
-    for (const std::string& warning : (*store)->warnings()) printWarning(warning);
-  }
+  if (*cause || (!options.json && !withSummary)) printWarnings(**store);
   if (*cause) return printCause(*analysis, **cause);
   if (options.json) {
     fmt::print("{}", analyzer::renderJson(*analysis));

@@ -31,4 +31,12 @@ prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream)
   return {};
 }
 
+prof::Result<analyzer::Analysis> analysed(const std::string& trace) {
+  const auto store = analyzer::Store::open(trace);
+  if (!store) return store.error();
+  auto analysis = analyzer::analyse(*store);
+  printWarnings(**store, trace);
+  return analysis;
+}
+
 }  // namespace lacuna::cli

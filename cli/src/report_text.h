@@ -4,7 +4,9 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <string>
 
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::cli {
@@ -15,5 +17,8 @@ int terminalWidth(std::FILE* stream);
 /// Analyses a trace and prints how the report begins (verdict, ledger, findings), in colour where `stream` is a
 /// terminal that wants it.
 prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream);
+
+/// Analyses one of several traces; warnings name it.
+prof::Result<analyzer::Analysis> analysed(const std::string& trace);
 
 }  // namespace lacuna::cli

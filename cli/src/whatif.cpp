@@ -72,7 +72,7 @@ int run(const Options& options) {
     if (const auto fits = simulator->check(change); !fits) return printError(fits.error().message);
   }
   const analyzer::Prediction prediction = simulator->play(changes);
-  for (const std::string& warning : (*store)->warnings()) printWarning(warning);
+  printWarnings(**store);
   options.json ? printJson(prediction) : printText(prediction);
   return kOk;
 }

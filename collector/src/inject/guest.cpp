@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "lacuna/prof/process.h"
 #include "lacuna/prof/prof.h"
 #include "nvtx/domain.h"
 #include "nvtx/events.h"
@@ -30,9 +30,7 @@ std::atomic<CaptureSlot*> captureSlot{nullptr};
 std::atomic<std::uint32_t> capturesElsewhere{0};
 
 std::uint64_t slotOwner() {
-  struct stat space {};
-  const bool known = stat("/proc/self/ns/pid", &space) == 0;
-  return static_cast<std::uint64_t>(getpid()) << 32 | (known ? static_cast<std::uint32_t>(space.st_ino) : 0);
+  return static_cast<std::uint64_t>(getpid()) << 32 | static_cast<std::uint32_t>(prof::pidNamespaceAt());
 }
 
 /// The slot of this process. Null when it has none, for want of room or without `take`.

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 
 #include "core/clock.h"
 #include "core/guest.h"
+#include "lacuna/prof/process.h"
 #include "timer/ring.h"
 #include "timer/walk.h"
 
@@ -284,8 +284,7 @@ Ring* makeRing() {
   auto* ring = static_cast<Ring*>(at);
   ring->pid = getpid();
   ring->parent = getppid();
-  struct stat space {};
-  if (stat("/proc/self/ns/pid", &space) == 0) ring->pidNamespace = space.st_ino;
+  ring->pidNamespace = lacuna::prof::pidNamespaceAt();
   ring->startNs = startNs;
   prctl(PR_GET_NAME, ring->name);
   return ring;

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "lacuna/prof/process.h"
 #include "record/guest.h"
 #include "record/populate.h"
 
@@ -82,8 +83,7 @@ void describeProcess(Header& header) {
   header.osPid = static_cast<std::uint32_t>(getpid());
   header.parentPid = static_cast<std::uint32_t>(getppid());
   header.startTicks = processStartTicks();
-  struct stat space {};
-  if (stat("/proc/self/ns/pid", &space) == 0) header.pidNamespace = space.st_ino;
+  header.pidNamespace = pidNamespaceAt();
   if (const auto* random = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
     std::memcpy(header.image, random, sizeof header.image);
   }

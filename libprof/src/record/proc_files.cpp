@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,11 +47,6 @@ bool procHasOurNumbers() {
     return error || self == std::to_string(getpid());
   }();
   return ours;
-}
-
-std::uint64_t pidNamespaceAt(const std::string& process) {
-  struct stat status {};
-  return stat((process + "/ns/pid").c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
 /// What a status file says of numbers.
@@ -117,7 +111,7 @@ FoundProcess findForeign(const OwnNumber& number) {
     const Numbers numbers = numbersAt(process);
     if (!numbers.foreign) return;
     // Not everybody's may be looked at; then the moment when the process began has to do.
-    const std::uint64_t itsNamespace = pidNamespaceAt(process);
+    const std::uint64_t itsNamespace = pidNamespaceAt((process + "/ns/pid").c_str());
     if (itsNamespace != 0 ? itsNamespace != number.pidNamespace : number.startTicks == 0) return;
     namespaceIsHere |= itsNamespace != 0;
     if (numbers.own != number.pid || !processIsAlive(pid, number.startTicks)) return;
@@ -132,7 +126,7 @@ FoundProcess findForeign(const OwnNumber& number) {
 }  // namespace
 
 std::uint64_t ownPidNamespace() {
-  static const std::uint64_t own = pidNamespaceAt("/proc/self");
+  static const std::uint64_t own = pidNamespaceAt();
   return own;
 }
 

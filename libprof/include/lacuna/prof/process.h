@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 
 /// Processes of other PID namespaces, as containers have them: such a process has one number for itself and another
@@ -26,7 +28,13 @@ struct FoundProcess {
   std::uint32_t parent = 0;  ///< of its parent, 0 when that is not known
 };
 
-/// The inode of our /proc/self/ns/pid, 0 when there is none.
+/// The inode of a process's ns/pid in /proc, 0 when it cannot be told. Inline, because the libraries that enter other
+/// programs link nothing.
+inline std::uint64_t pidNamespaceAt(const char* link = "/proc/self/ns/pid") {
+  struct stat status {};
+  return stat(link, &status) == 0 ? status.st_ino : 0;
+}
+/// Ours, asked for once.
 std::uint64_t ownPidNamespace();
 /// True for a number of another namespace than ours.
 bool isForeign(const OwnNumber& number);
