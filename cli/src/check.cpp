@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/utf8.h"
@@ -157,19 +157,18 @@ int run(const Options& options) {
 
 void addCheck(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "Compare a run with a baseline; exit code 1 when it got worse");
-  command->add_option("FILE", options->file, "the trace to check")->required();
-  command->add_option("--baseline", options->baseline, "the trace to compare with")->required()->type_name("FILE");
-  command->add_option("--noise", options->noise, "further runs of the baseline, to measure its noise")
-      ->type_name("FILE");
-  command->add_option("--junit", options->junit, "also write the result as JUnit XML")->type_name("OUT");
-  command->add_flag("--github", options->github, "also print annotations for GitHub Actions");
-  command->footer(
+  Command command(app, "check", "Compare a run with a baseline; exit code 1 when it got worse");
+  command.option("FILE", options->file, "the trace to check").required();
+  command.option("--baseline", options->baseline, "the trace to compare with").required().typeName("FILE");
+  command.option("--noise", options->noise, "further runs of the baseline, to measure its noise").typeName("FILE");
+  command.option("--junit", options->junit, "also write the result as JUnit XML").typeName("OUT");
+  command.flag("--github", options->github, "also print annotations for GitHub Actions");
+  command.footer(
       "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, the result not "
       "written).\n"
       "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more\n"
       "than the measured noise explains.");
-  command->callback([options, &exitCode] {
+  command.does([options, &exitCode] {
     failureCode = kUnable;
     exitCode = run(*options);
   });

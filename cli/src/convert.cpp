@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <filesystem>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
 #ifdef LACUNA_CLI_COLLECTOR
@@ -78,19 +78,19 @@ int run(const Options& options) {
 
 void addConvert(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("convert", "Turn a trace of any kind into another kind");
+  Command command(app, "convert", "Turn a trace of any kind into another kind");
   command
-      ->add_option("in", options->in,
-                   "a trace of any kind, told by its content (also gz, zstd), or what lacuna run --raw-capture kept")
-      ->required();
-  command->add_option("out", options->out, "the file to write; .gz and .zst compress text formats")->required();
-  command->add_option("--to", options->to,
-                      fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .pftrace, .sqlite, "
-                                  ".folded, .speedscope.json, .csv",
-                                  analyzer::formatNames()));
-  command->add_option("--table", options->table, "the table that csv and table-json write (kernel)");
-  command->add_flag("-q,--quiet", options->quiet, "no progress");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+      .option("in", options->in,
+              "a trace of any kind, told by its content (also gz, zstd), or what lacuna run --raw-capture kept")
+      .required();
+  command.option("out", options->out, "the file to write; .gz and .zst compress text formats").required();
+  command.option("--to", options->to,
+                 fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .pftrace, .sqlite, "
+                             ".folded, .speedscope.json, .csv",
+                             analyzer::formatNames()));
+  command.option("--table", options->table, "the table that csv and table-json write (kernel)");
+  command.flag("-q,--quiet", options->quiet, "no progress");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

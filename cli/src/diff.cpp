@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/run_diff.h"
 #include "output.h"
@@ -109,13 +109,12 @@ int run(const Options& options) {
 
 void addDiff(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("diff", "Compare two runs by operator tree and step: what got slower, faster, new, gone");
-  command->add_option("BEFORE", options->before, "a trace")->required();
-  command->add_option("AFTER", options->after, "a trace of the changed program")->required();
-  command->add_option("--rows", options->rows, "how many places to list")->capture_default_str();
-  command->add_flag("--json", options->json, "print the comparison as JSON");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "diff", "Compare two runs by operator tree and step: what got slower, faster, new, gone");
+  command.option("BEFORE", options->before, "a trace").required();
+  command.option("AFTER", options->after, "a trace of the changed program").required();
+  command.option("--rows", options->rows, "how many places to list").showDefault();
+  command.flag("--json", options->json, "print the comparison as JSON");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

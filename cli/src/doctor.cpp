@@ -4,10 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "output.h"
 
@@ -42,9 +41,9 @@ void printText(const std::vector<Finding>& findings) {
 
 void addDoctor(CLI::App& app, int& code) {
   auto json = std::make_shared<bool>(false);
-  auto* doctor = app.add_subcommand("doctor", "Say what can be recorded on this machine, and why not");
-  doctor->add_flag("--json", *json, "One JSON array instead of text");
-  doctor->callback([json, &code] {
+  Command doctor(app, "doctor", "Say what can be recorded on this machine, and why not");
+  doctor.flag("--json", *json, "One JSON array instead of text");
+  doctor.does([json, &code] {
     const auto findings = collector::examine();
     *json ? printJson(findings) : printText(findings);
     code = 0;

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "output.h"
 
@@ -35,20 +35,17 @@ int run(const Options& options) {
 
 void addGenerate(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "generate", "Write a made-up training trace of any size, for trying things and for benchmarks");
-  command->add_option("out", options->out, "the .lcn file to write")->required();
-  command->add_option("--events", options->generate.events, "stop after the step that reaches this many (1000000)");
-  command->add_option("--steps", options->generate.steps, "number of training steps, instead of --events");
-  command->add_option("--seed", options->generate.seed, "the same seed makes the same trace (1)");
-  command->add_option("--processes", options->generate.processes, "ranks, each with its device (1)")
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--threads", options->generate.threads, "host threads a rank, at least 3 (4)")
-      ->check(CLI::Range(3, 4096));
-  command->add_option("--layers", options->generate.layers, "layers of the network (12)")->check(CLI::Range(1, 1000));
-  command->add_option("--block-rows", options->writer.blockRows, "rows a block (65536)")->check(CLI::Range(1, 1 << 20));
-  command->add_option("--zstd-level", options->writer.zstdLevel, "compression level (1)")->check(CLI::Range(-7, 19));
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "generate", "Write a made-up training trace of any size, for trying things and for benchmarks");
+  command.option("out", options->out, "the .lcn file to write").required();
+  command.option("--events", options->generate.events, "stop after the step that reaches this many (1000000)");
+  command.option("--steps", options->generate.steps, "number of training steps, instead of --events");
+  command.option("--seed", options->generate.seed, "the same seed makes the same trace (1)");
+  command.option("--processes", options->generate.processes, "ranks, each with its device (1)").between(1, 1024);
+  command.option("--threads", options->generate.threads, "host threads a rank, at least 3 (4)").between(3, 4096);
+  command.option("--layers", options->generate.layers, "layers of the network (12)").between(1, 1000);
+  command.option("--block-rows", options->writer.blockRows, "rows a block (65536)").between(1, 1 << 20);
+  command.option("--zstd-level", options->writer.zstdLevel, "compression level (1)").between(-7, 19);
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "commands.h"
 #include "output.h"
 
@@ -36,11 +36,11 @@ int startGui(const std::vector<std::string>& arguments) {
 }  // namespace
 
 void addGui(CLI::App& app, int& exitCode) {
-  CLI::App* command = app.add_subcommand("gui", "Explore a trace in a window");
-  command->prefix_command();
-  command->footer(
+  Command command(app, "gui", "Explore a trace in a window");
+  command.takeTheRest();
+  command.footer(
       "Everything behind `gui` goes to lacuna-gui: a trace, --page, --range, --screenshot (see lacuna-gui --help).");
-  command->callback([command, &exitCode] { exitCode = startGui(command->remaining()); });
+  command.does([command, &exitCode] { exitCode = startGui(command.remaining()); });
 }
 
 }  // namespace lacuna::cli

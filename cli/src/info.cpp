@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/prof/reader.h"
 #include "output.h"
@@ -204,13 +204,12 @@ int run(const Options& options) {
 
 void addInfo(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("info", "Say what a trace file holds: tables, sizes, drops, damage");
-  command->add_option("file", options->file, "an .lcn file, also one that is damaged or still being written")
-      ->required();
-  command->add_flag("--json", options->json, "as JSON");
-  command->add_flag("--verify", options->verify,
-                    "test every checksum, also of files over 64 MiB, and exit with 1 when something is missing");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "info", "Say what a trace file holds: tables, sizes, drops, damage");
+  command.option("file", options->file, "an .lcn file, also one that is damaged or still being written").required();
+  command.flag("--json", options->json, "as JSON");
+  command.flag("--verify", options->verify,
+               "test every checksum, also of files over 64 MiB, and exit with 1 when something is missing");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <filesystem>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
 #include "output.h"
@@ -79,11 +79,11 @@ int run(Options options) {
 
 void addMerge(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("merge", "Put the traces of a job's ranks on one clock, into one trace");
-  command->add_option("files", options->files, "the traces, then the file to write")->required()->expected(3, 100000);
-  command->add_option("--to", options->to,
-                      fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "merge", "Put the traces of a job's ranks on one clock, into one trace");
+  command.option("files", options->files, "the traces, then the file to write").required().words(3, 100000);
+  command.option("--to", options->to,
+                 fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

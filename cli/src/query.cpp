@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "output.h"
 
@@ -135,13 +135,13 @@ int run(const Options& options) {
 
 void addQuery(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("query", "Ask a trace of any kind in SQL");
-  command->add_option("file", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)");
-  command->add_option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
-  auto* csv = command->add_flag("--csv", options->csv, "print comma-separated values");
-  command->add_flag("--json", options->json, "print JSON")->excludes(csv);
-  command->add_flag("--schema", options->schema, "print the tables and columns");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "query", "Ask a trace of any kind in SQL");
+  command.option("file", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)");
+  command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
+  const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
+  command.flag("--json", options->json, "print JSON").excludes(csv);
+  command.flag("--schema", options->schema, "print the tables and columns");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <filesystem>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/track_file.h"
 #include "lacuna/collector/recover.h"
@@ -69,14 +69,12 @@ int run(const Options& options) {
 
 void addRecover(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("recover", "Make a whole trace of what is readable of a damaged or unfinished one");
-  command
-      ->add_option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
-      ->required();
-  command->add_option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
-  command->add_flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "recover", "Make a whole trace of what is readable of a damaged or unfinished one");
+  command.option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
+      .required();
+  command.option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
+  command.flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <memory>
 #include <optional>
 
+#include "command.h"
 #include "commands.h"
 #include "output.h"
 #include "report_text.h"
@@ -125,26 +125,25 @@ int run(const Options& options) {
 
 void addReport(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("report", "Say where a run's time and memory go, and what to change");
+  Command command(app, "report", "Say where a run's time and memory go, and what to change");
   command
-      ->add_option(
+      .option(
           "FILE", options->file,
           "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)")
-      ->required();
+      .required();
   command
-      ->add_option(
-          "--section", options->sections,
-          fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", ")))
-      ->type_name("NAME");
-  command->add_option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
-      ->type_name("NAME");
-  command->add_option("--steps", options->steps, "only steps A up to but without B")->type_name("A:B");
-  command->add_option("--device", options->device, "only this device, such as cuda:3 or cpu:0")->type_name("ID");
-  command->add_option("--rank", options->rank, "only this rank of a distributed run")->check(CLI::NonNegativeNumber);
-  command->add_option("--html", options->html, "also write a self-contained page with charts")->type_name("OUT");
-  command->add_option("--width", options->width, "columns (default: the terminal's)")->check(CLI::Range(40, 400));
-  command->add_flag("--json", options->json, "print everything as JSON (docs/report-json.md)");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+      .option("--section", options->sections,
+              fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", ")))
+      .typeName("NAME");
+  command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
+      .typeName("NAME");
+  command.option("--steps", options->steps, "only steps A up to but without B").typeName("A:B");
+  command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID");
+  command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
+  command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT");
+  command.option("--width", options->width, "columns (default: the terminal's)").between(40, 400);
+  command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

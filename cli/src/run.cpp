@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Formatter.hpp>
 #include <csignal>
 #include <exception>
 #include <filesystem>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/track_file.h"
 #include "output.h"
@@ -176,56 +175,54 @@ int runCommand(Typed& typed, std::vector<std::string> left) {
 
 void addRun(CLI::App& app, int& code) {
   auto typed = std::make_shared<Typed>();
-  auto* run = app.add_subcommand("run", "Record a program and everything it starts into a trace");
-  run->footer(
+  Command run(app, "run", "Record a program and everything it starts into a trace");
+  run.footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
       "Exit code: the program's; 127 when it could not be started, 2 for wrong usage.\n"
       "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]; what stands behind PROGRAM is the program's own.\n"
       "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
   // What begins with the program is its own.
-  run->prefix_command();
-  run->add_option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)")
-      ->type_name("FILE");
-  run->add_option("--trace", typed->trace,
-                  "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
-                  "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)")
-      ->type_name("LIST");
-  run->add_option("--sample-rate", typed->sampleRate,
-                  "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)")
-      ->type_name("NUMBER");
-  run->add_option(
-         "--sampler", typed->sampler,
-         "Where CPU samples come from: perf (the kernel), timer (a timer in each thread of the programs), proc "
-         "(looking at /proc, no stacks), auto (default: perf where it is permitted, else timer)")
-      ->type_name("WHICH");
-  run->add_flag("--torch", typed->run.torch,
-                "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
-  run->add_option("--raw-capture", typed->run.rawCapture,
-                  "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
-      ->type_name("DIR");
-  run->add_option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)")->type_name("TIME");
-  run->add_option("--duration", typed->duration, "Record no longer than this; the program runs on")->type_name("TIME");
-  run->add_option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open")
-      ->type_name("NAME");
-  run->add_option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)")
-      ->type_name("SIZE");
-  run->add_option("--ring", typed->ring, "Flight recorder: keep only the last SIZE of each process and write on demand")
-      ->type_name("SIZE");
-  run->add_option("--dump-on", typed->dumpOn,
-                  "When to write the flight recorder, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
-                  "crash (default: crash)")
-      ->type_name("LIST");
-  run->add_option("--step-range", typed->run.stepRange,
-                  "NVTX range that is a step, for slow-step (default: those of PyTorch and of lacuna's runtime)")
-      ->type_name("NAME");
-  run->add_option("--step-mad", typed->run.slowDeviations,
-                  "A step is slow this many median absolute deviations above the median (default: 5)")
-      ->type_name("NUMBER");
-  run->add_flag("--no-wait", typed->noWait,
-                "Finish when the program ends, without waiting for its background processes");
-  run->add_flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
-  run->add_flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");
-  run->callback([run, typed, &code] { code = runCommand(*typed, run->remaining()); });
+  run.takeTheRest();
+  run.option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)")
+      .typeName("FILE");
+  run.option("--trace", typed->trace,
+             "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
+             "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)")
+      .typeName("LIST");
+  run.option("--sample-rate", typed->sampleRate,
+             "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)")
+      .typeName("NUMBER");
+  run.option("--sampler", typed->sampler,
+             "Where CPU samples come from: perf (the kernel), timer (a timer in each thread of the programs), proc "
+             "(looking at /proc, no stacks), auto (default: perf where it is permitted, else timer)")
+      .typeName("WHICH");
+  run.flag("--torch", typed->run.torch,
+           "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
+  run.option("--raw-capture", typed->run.rawCapture,
+             "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
+      .typeName("DIR");
+  run.option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)").typeName("TIME");
+  run.option("--duration", typed->duration, "Record no longer than this; the program runs on").typeName("TIME");
+  run.option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open")
+      .typeName("NAME");
+  run.option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)")
+      .typeName("SIZE");
+  run.option("--ring", typed->ring, "Flight recorder: keep only the last SIZE of each process and write on demand")
+      .typeName("SIZE");
+  run.option("--dump-on", typed->dumpOn,
+             "When to write the flight recorder, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
+             "crash (default: crash)")
+      .typeName("LIST");
+  run.option("--step-range", typed->run.stepRange,
+             "NVTX range that is a step, for slow-step (default: those of PyTorch and of lacuna's runtime)")
+      .typeName("NAME");
+  run.option("--step-mad", typed->run.slowDeviations,
+             "A step is slow this many median absolute deviations above the median (default: 5)")
+      .typeName("NUMBER");
+  run.flag("--no-wait", typed->noWait, "Finish when the program ends, without waiting for its background processes");
+  run.flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
+  run.flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");
+  run.does([run, typed, &code] { code = runCommand(*typed, run.remaining()); });
 }
 
 }  // namespace lacuna::cli

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/App.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/collector/run.h"
 #include "output.h"
@@ -18,14 +17,13 @@ void addTrigger(CLI::App& app, int& code) {
     bool dump = false;
   };
   auto wanted = std::make_shared<Wanted>();
-  auto* trigger = app.add_subcommand("trigger", "Start, stop or dump a recording that runs");
-  trigger->add_option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself")->required();
-  auto* what = trigger->add_option_group("what");
-  what->add_flag("--start", wanted->start, "Record from now on");
-  what->add_flag("--stop", wanted->stop, "Record nothing until --start");
-  what->add_flag("--dump", wanted->dump, "Write what has been recorded so far to the trace");
-  what->require_option(1);
-  trigger->callback([wanted, &code] {
+  Command trigger(app, "trigger", "Start, stop or dump a recording that runs");
+  trigger.option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself").required();
+  Command what = trigger.oneOf("what");
+  what.flag("--start", wanted->start, "Record from now on");
+  what.flag("--stop", wanted->stop, "Record nothing until --start");
+  what.flag("--dump", wanted->dump, "Write what has been recorded so far to the trace");
+  trigger.does([wanted, &code] {
     const auto action = wanted->start  ? collector::Trigger::Start
                         : wanted->stop ? collector::Trigger::Stop
                                        : collector::Trigger::Dump;

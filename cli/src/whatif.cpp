@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <memory>
 
+#include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/analysis.h"
 #include "output.h"
@@ -81,12 +81,12 @@ int run(const Options& options) {
 
 void addWhatif(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("whatif", "Predict the step time with a change, by replaying the run");
-  command->add_option("FILE", options->file, "a trace")->required();
-  command->add_option("CHANGE", options->changes, "loader.workers=4, static_graph=on, kernel:gelu*0.5, host*0.8, …")
-      ->required();
-  command->add_flag("--json", options->json, "print the prediction as JSON");
-  command->callback([options, &exitCode] { exitCode = run(*options); });
+  Command command(app, "whatif", "Predict the step time with a change, by replaying the run");
+  command.option("FILE", options->file, "a trace").required();
+  command.option("CHANGE", options->changes, "loader.workers=4, static_graph=on, kernel:gelu*0.5, host*0.8, …")
+      .required();
+  command.flag("--json", options->json, "print the prediction as JSON");
+  command.does([options, &exitCode] { exitCode = run(*options); });
 }
 
 }  // namespace lacuna::cli

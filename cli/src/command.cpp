@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "command.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+
+namespace lacuna::cli {
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::typeName(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::between(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::notNegative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option& Option::words(int least, int most) {
+  option_->expected(least, most);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option& Option::showDefault() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Command::Command(CLI::App& app, const std::string& name, const std::string& description)
+    : app_(app.add_subcommand(name, description)) {}
+
+template <class T>
+Option Command::option(const std::string& names, T& value, const std::string& description) {
+  return Option(app_->add_option(names, value, description));
+}
+template Option Command::option(const std::string&, std::string&, const std::string&);
+template Option Command::option(const std::string&, std::filesystem::path&, const std::string&);
+template Option Command::option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option Command::option(const std::string&, int&, const std::string&);
+template Option Command::option(const std::string&, std::uint32_t&, const std::string&);
+template Option Command::option(const std::string&, std::uint64_t&, const std::string&);
+template Option Command::option(const std::string&, double&, const std::string&);
+
+Option Command::flag(const std::string& names, bool& value, const std::string& description) {
+  return Option(app_->add_flag(names, value, description));
+}
+
+Command Command::oneOf(const std::string& name) {
+  Command group(app_->add_option_group(name));
+  group.app_->require_option(1);
+  return group;
+}
+
+void Command::footer(const std::string& text) {
+  app_->footer(text);
+}
+
+void Command::takeTheRest() {
+  app_->prefix_command();
+}
+
+std::vector<std::string> Command::remaining() const {
+  return app_->remaining();
+}
+
+void Command::does(std::function<void()> work) {
+  app_->callback(std::move(work));
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace lacuna::cli {
+
+/// A word or a flag that a command takes.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option& required();
+  /// What --help calls the value: FILE, TIME.
+  Option& typeName(const std::string& name);
+  Option& between(int least, int most);
+  Option& notNegative();
+  /// How many words it takes.
+  Option& words(int least, int most);
+  Option& excludes(const Option& other);
+  /// --help says what the value is when none is given.
+  Option& showDefault();
+
+ private:
+  CLI::Option* option_;
+};
+
+/// One of the commands of `lacuna`, or a group of one's options. Refers to what `app` owns, so it may be copied. What
+/// parses the words only command.cpp includes: in every command it took most of the time to compile that.
+class Command {
+ public:
+  Command(CLI::App& app, const std::string& name, const std::string& description);
+
+  /// `names` is "-q,--quiet", or a word for what stands in that place. For the types that command.cpp instantiates.
+  template <class T>
+  Option option(const std::string& names, T& value, const std::string& description);
+  Option flag(const std::string& names, bool& value, const std::string& description);
+  /// A group of options of which exactly one is to be given.
+  Command oneOf(const std::string& name);
+
+  /// The text below the options in --help.
+  void footer(const std::string& text);
+  /// From the first word on that is no option of this command, all words are remaining().
+  void takeTheRest();
+  std::vector<std::string> remaining() const;
+  void does(std::function<void()> work);
+
+ private:
+  explicit Command(CLI::App* app) : app_(app) {}
+
+  CLI::App* app_;
+};
+
+}  // namespace lacuna::cli
