@@ -231,7 +231,7 @@ void beginInPlaceOnEach(const Op& op, const Tensor& target) {
   beginInPlace(op, target);
 }
 
-void overwriteBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs) {
+void zeroBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs) {
   if (node.needs(0)) gradInputs[0] = zeros(node.outputShapes[0], {node.dtype, node.device});
 }
 

@@ -147,8 +147,8 @@ inline void sameDevice(const char* op, std::initializer_list<const Tensor*> tens
 void beginInPlace(const Op& op, const Tensor& target);
 /// The same where the new elements may differ: refuses a target that shows one place in memory several times (expand).
 void beginInPlaceOnEach(const Op& op, const Tensor& target);
-/// The gradient of values that were overwritten: zero.
-void overwriteBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
+/// Zero for the first input: the gradient of values that were overwritten, and of steps.
+void zeroBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
 /// Drops the gradient, or fills it with zeros.
 void clearGrad(const Tensor& parameter, bool toNone);
 

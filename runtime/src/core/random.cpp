@@ -23,8 +23,8 @@ RandomState nextDraw() {
   return draw;
 }
 
-const OpInfo kRand{"rand", overwriteBackward};
-const OpInfo kRandn{"randn", overwriteBackward};
+const OpInfo kRand{"rand", zeroBackward};
+const OpInfo kRandn{"randn", zeroBackward};
 const OpInfo kRandint{"randint"};
 
 }  // namespace

@@ -67,7 +67,7 @@ void copyBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 void copyInPlaceBackward(Node& n, const Tensor* g, Tensor* out) {
-  overwriteBackward(n, g, out);
+  zeroBackward(n, g, out);
   if (n.needs(1)) out[1] = sumTo(g[0], n.shapes[0]).to(static_cast<DType>(n.ints[0]));
 }
 
@@ -271,7 +271,7 @@ Tensor Tensor::to(Device wanted) const {
 }
 
 Tensor& Tensor::fill_(double value) {
-  static const OpInfo kInfo{"fill_", overwriteBackward};
+  static const OpInfo kInfo{"fill_", zeroBackward};
   Op op(kInfo, {this});
   beginInPlace(op, *this);
   op.launch(device(), {sizeBytes(), 0, LACUNA_RT_EXECUTION_FILL},

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "data/wire.h"
+
 namespace lacuna::rt {
 
 namespace {
@@ -54,26 +56,18 @@ std::string extensionOf(const fs::path& path) {
   return text;
 }
 
-/// An open file, closed at the end of the scope.
-struct OpenFile {
-  int number;
-  ~OpenFile() {
-    if (number >= 0) ::close(number);
-  }
-};
-
 std::vector<std::uint8_t> readAll(const fs::path& path) {
   const auto refuse = [&](const char* what, const char* why) {
     fail("FolderDataset", std::string("cannot ") + what + " " + path.string() + ": " + why);
   };
   // O_NONBLOCK, because opening a FIFO would wait for somebody to write into it.
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
-  if (file.number < 0 || ::fstat(file.number, &status) != 0) refuse("open", std::strerror(errno));
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) refuse("open", std::strerror(errno));
   if (!S_ISREG(status.st_mode)) refuse("read", "it is not a file");
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
   for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t got = ::read(file.number, bytes.data() + at, bytes.size() - at);
+    const ssize_t got = ::read(file.get(), bytes.data() + at, bytes.size() - at);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) refuse("read", got < 0 ? std::strerror(errno) : "it became shorter meanwhile");
     at += static_cast<std::size_t>(got);

@@ -22,16 +22,20 @@ struct DataLoader::Epoch {
   std::size_t outstanding = 0;           ///< batches submitted and not delivered
   std::map<std::uint64_t, Batch> early;  ///< finished before their turn
 
+  /// Of an epoch, where a pass over the dataset has `ofAPass`.
+  static std::size_t examplesOf(const LoaderOptions& options, std::size_t ofAPass) {
+    const std::size_t all = options.examples > 0 && ofAPass > 0 ? options.examples : ofAPass;
+    return options.dropLast ? all / options.batch * options.batch : all;
+  }
+
   void begin(const LoaderOptions& options, std::size_t datasetSize) {
     pass = number;
     order = options.sampler->order(datasetSize, pass);
-    examples = order.size();
-    if (options.examples > 0 && examples > 0) {
-      examples = options.examples;
-      pass = number * ((examples + order.size() - 1) / order.size());
+    examples = examplesOf(options, order.size());
+    if (options.examples > 0 && !order.empty()) {
+      pass = number * ((options.examples + order.size() - 1) / order.size());
       if (pass != number) order = options.sampler->order(datasetSize, pass);
     }
-    if (options.dropLast) examples = examples / options.batch * options.batch;
   }
 
   [[nodiscard]] bool exhausted() const { return submitted == examples; }
@@ -116,9 +120,8 @@ StagingStats DataLoader::stagingStats() const {
 }
 
 std::size_t DataLoader::size() const {
-  std::size_t examples = options_.sampler->order(dataset_->size(), epochs_).size();
-  if (options_.examples > 0 && examples > 0) examples = options_.examples;
-  return options_.dropLast ? examples / options_.batch : (examples + options_.batch - 1) / options_.batch;
+  const std::size_t ofAPass = options_.sampler->order(dataset_->size(), epochs_).size();
+  return (Epoch::examplesOf(options_, ofAPass) + options_.batch - 1) / options_.batch;
 }
 
 void DataLoader::start() {

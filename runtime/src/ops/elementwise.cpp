@@ -65,12 +65,19 @@ void checkFits(const char* op, double number, DType type) {
   if (!(std::abs(number) < limit)) fail(op, std::to_string(number) + " does not fit into " + name(type));
 }
 
-/// `x` in a type in which it can be put together with `number`; the type of the result.
+/// `x` in a type in which it can be put together with a number, `whole` or not; the type of the result.
+Tensor meeting(Tensor x, bool whole) {
+  if (isFloating(x.dtype())) return x;
+  if (!whole) return x.to(DType::F32);
+  return x.dtype() == DType::Bool ? x.to(DType::I64) : x;
+}
+
+/// The same for a number that has to fit into that type.
 Tensor meeting(const char* op, const Tensor& x, double number) {
   if (isFloating(x.dtype())) return x;
-  if (!isWhole(number)) return x.to(DType::F32);
-  checkFits(op, number, x.dtype() == DType::Bool ? DType::I64 : x.dtype());
-  return x.dtype() == DType::Bool ? x.to(DType::I64) : x;
+  const bool whole = isWhole(number);
+  if (whole) checkFits(op, number, x.dtype() == DType::Bool ? DType::I64 : x.dtype());
+  return meeting(x, whole);
 }
 
 /// For an operator in place on `x`, whose type cannot change.
@@ -215,7 +222,8 @@ LACUNA_RT_BACKWARD(divScalarBackward) {
 }
 LACUNA_RT_BACKWARD(powScalarBackward) {
   const double e = n.doubles[0];
-  out[0] = e == 0 ? zeros(n.outputShapes[0], {n.dtype, n.device}) : mul(g[0], mul(pow(n.unpack(0), e - 1), e));
+  if (e == 0) return zeroBackward(n, g, out);
+  out[0] = mul(g[0], mul(pow(n.unpack(0), e - 1), e));
 }
 LACUNA_RT_BACKWARD(negBackward) {
   out[0] = neg(g[0]);
@@ -317,9 +325,6 @@ LACUNA_RT_BACKWARD(clampBackward) {
   const Tensor inside =
       logicalAnd(greaterEqual(x, full({}, n.doubles[0], options)), lessEqual(x, full({}, n.doubles[1], options)));
   out[0] = mul(g[0], inside.to(g[0].dtype()));
-}
-LACUNA_RT_BACKWARD(zeroBackward) {
-  out[0] = zeros(n.outputShapes[0], {n.dtype, n.device});
 }
 
 }  // namespace
@@ -443,11 +448,11 @@ Tensor mul(const Tensor& a, double b) {
 }
 Tensor div(const Tensor& a, double b) {
   static const OpInfo kInfo{"div_scalar", divScalarBackward};
-  return runUnary(kInfo, Unary::DivScalar, isFloating(a.dtype()) ? a : a.to(DType::F32), Keep::Nothing, b);
+  return runUnary(kInfo, Unary::DivScalar, meeting(a, false), Keep::Nothing, b);
 }
 Tensor pow(const Tensor& a, double exponent) {
   static const OpInfo kInfo{"pow_scalar", powScalarBackward};
-  Tensor x = isFloating(a.dtype()) || isWhole(exponent) ? meeting("pow_scalar", a, 1) : a.to(DType::F32);
+  Tensor x = meeting(a, isWhole(exponent));
   if (isInteger(x.dtype()) && (exponent < 0 || exponent >= 0x1p63))
     fail("pow_scalar", std::string(name(x.dtype())) + " to the power of " + std::to_string(exponent) +
                            "; convert it to a floating type first");
@@ -465,10 +470,7 @@ Tensor gelu(Tensor x, bool tanhApproximation) {
 }
 Tensor clamp(Tensor x, double low, double high) {
   static const OpInfo kInfo{"clamp", clampBackward};
-  if (isInteger(x.dtype())) {
-    const bool whole = std::trunc(low) == low && std::trunc(high) == high;
-    if (x.dtype() == DType::Bool || !whole) x = x.to(whole ? DType::I64 : DType::F32);
-  }
+  x = meeting(std::move(x), std::trunc(low) == low && std::trunc(high) == high);
   return runUnary(kInfo, Unary::Clamp, std::move(x), Keep::Input, low, high);
 }
 

@@ -147,6 +147,14 @@ class CpuQueue {
     if (sleeping_.load(std::memory_order_relaxed)) [[unlikely]]
       wake();
   }
+  /// Says that what has this number ran, and wakes those who wait for it (see sleepBarrier).
+  void finish(std::uint64_t sequence) {
+    tail_.store(sequence, std::memory_order_release);
+    if (publishBarrier_) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      tail_.notify_all();
+  }
   void makeRoom(std::uint32_t units);
   static void drainAtThreadEnd();
   void waitForUnits(std::uint64_t end);

@@ -71,10 +71,13 @@ void map(const View& out, const View& x, F f) {
   });
 }
 
+template <class T>
+inline constexpr bool isWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
 /// base^exponent; overflow wraps, and of negative powers what is below one is cut off.
 template <class T>
 T integerPower(T base, std::int64_t exponent) {
-  static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>);
+  static_assert(isWhole<T>);
   using U = std::make_unsigned_t<T>;
   if (exponent < 0) return base == T(1) || (base == T(-1) && exponent % 2 == 0) ? T(1) : base == T(-1) ? T(-1) : T(0);
   std::uint64_t result = 1;

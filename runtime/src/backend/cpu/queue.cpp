@@ -210,12 +210,7 @@ void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), v
     keepError(name, error.what());
   }
   if (execution.name != nullptr) instrument::executionEnd(execution, startNs);
-  tail_.store(sequence, std::memory_order_release);
-  // Another thread may wait for what ran here, as for what the queue's thread runs.
-  if (publishBarrier_) [[unlikely]]
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    tail_.notify_all();
+  finish(sequence);  // another thread may wait for it, as for what the queue's thread runs
 }
 
 void CpuQueue::keepError(const Name& name, const char* text) {
@@ -292,11 +287,7 @@ void CpuQueue::work() {
     execute(*record);
     unit += units;
     read_.store(unit, std::memory_order_release);
-    tail_.store(sequence, std::memory_order_release);
-    if (publishBarrier_) [[unlikely]]
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      tail_.notify_all();
+    finish(sequence);
   }
 }
 

@@ -5,12 +5,10 @@
 namespace lacuna::rt {
 
 using cpu::dispatch;
+using cpu::isWhole;
 using cpu::WideT;
 
 namespace {
-
-template <class W>
-inline constexpr bool isWhole = std::is_integral_v<W> && !std::is_same_v<W, bool>;
 
 /// A whole number for arithmetic that wraps, as that of unsigned numbers does.
 template <class W, class V>
