@@ -6,17 +6,11 @@
 #include <initializer_list>
 #include <string>
 
+#include "analyses/lowered.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {
 namespace {
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;

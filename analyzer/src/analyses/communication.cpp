@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "analyses/collectives.h"
 #include "analyses/recording_bands.h"
@@ -81,11 +82,14 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     row.communicator = store.text(id.second);
     stats.collectives.push_back(std::move(row));
   }
-  std::sort(stats.collectives.begin(), stats.collectives.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-    if (a.exposedNs != b.exposedNs) return a.exposedNs > b.exposedNs;
-    return std::pair(a.name, a.communicator) < std::pair(b.name, b.communicator);
-  });
+  sortCollectives(stats.collectives);
   return stats;
+}
+
+void sortCollectives(std::vector<CollectiveRow>& collectives) {
+  std::sort(collectives.begin(), collectives.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
+    return std::tie(b.exposedNs, a.name, a.communicator) < std::tie(a.exposedNs, b.name, b.communicator);
+  });
 }
 
 std::string_view copyKindName(std::size_t kind) {

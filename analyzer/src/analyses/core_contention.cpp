@@ -34,20 +34,23 @@ class Sweep {
     at_ = to;
     if (ns <= 0) return;
     const double lost = lostCores();
-    for (auto& [thread, now] : threads_) {
-      now.ranNs += now.runs * ns;
-      const double share = waiting_ > 0 ? now.waits / waiting_ * lost : 0;
-      now.lostNs += share * ns;
+    for (Now* now : awake_) {
+      now->ranNs += now->runs * ns;
+      const double share = waiting_ > 0 ? now->waits / waiting_ * lost : 0;
+      now->lostNs += share * ns;
       if (share > kNoContention) {
-        if (now.losing.startNs == now.losing.endNs) now.losing.startNs = from;
-        now.losing.endNs = to;
+        if (now->losing.startNs == now->losing.endNs) now->losing.startNs = from;
+        now->losing.endNs = to;
       } else {
-        now.keepStretch();
+        now->keepStretch();
       }
+      now->awake = now->runs != 0 || now->waits != 0;
     }
+    std::erase_if(awake_, [](const Now* now) { return !now->awake; });
   }
   void set(ThreadId thread, double runs, double waits) {
     Now& now = threads_[thread];
+    if (!std::exchange(now.awake, true)) awake_.push_back(&now);
     running_ += runs - now.runs;
     waiting_ += waits - now.waits;
     active_ += (runs + waits > kActive ? 1 : 0) - (now.runs + now.waits > kActive ? 1 : 0);
@@ -86,6 +89,7 @@ class Sweep {
   struct Now {
     double runs = 0, waits = 0;
     double ranNs = 0, lostNs = 0;
+    bool awake = false;       // stands in awake_
     TimeWindow losing{0, 0};  // the stretch that goes on; empty when there is none
     std::vector<TimeWindow> longest;
 
@@ -109,6 +113,7 @@ class Sweep {
   }
 
   std::unordered_map<ThreadId, Now> threads_;
+  std::vector<Now*> awake_;  // those that run or wait, or did until time last passed
   TimeNs at_;
   TimeWindow window_;
   double cores_;

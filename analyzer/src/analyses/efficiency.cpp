@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "analyses/lowered.h"
 #include "lacuna/analyzer/analysis.h"
 
 namespace lacuna::analyzer {
@@ -209,20 +210,13 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  return out;
-}
-
 /// Occupancy of every kernel, weighed by its time.
 prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only, EfficiencyStats& stats) {
   using prof::Kernel;
   std::map<prof::DeviceId, prof::Device> devices;
   for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
     const auto device = store.row<prof::Device>(i);
-    const bool wanted = only.everything || only.devices.contains(device.id);
-    if (device.kind == prof::DeviceKind::Cuda && wanted) devices[device.id] = device;
+    if (device.kind == prof::DeviceKind::Cuda && only.holds(device.id)) devices[device.id] = device;
   }
   if (devices.empty()) return {};
   double sum = 0;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <unordered_map>
 
+#include "analyses/lowered.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
 
@@ -12,13 +12,6 @@ namespace lacuna::analyzer {
 namespace {
 
 using prof::Kernel;
-
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   const std::string lower = lowered(text);

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <optional>
 
 #include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
@@ -35,10 +34,8 @@ void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::Ti
   }
 }
 
-LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs,
-                        const LaunchIndex* launches) {
-  std::optional<LaunchIndex> own;
-  const LaunchIndex& index = launches != nullptr ? *launches : own.emplace(timeline);
+LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
+                        const RecordedCosts* costs) {
   LaunchStats stats;
   std::vector<std::int64_t> calls;
   std::vector<std::int64_t> delays;
@@ -46,7 +43,7 @@ LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const
   std::unordered_map<prof::QueueId, std::vector<Launched>> queues;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
-    const HostSpan* launch = index.find(span);
+    const HostSpan* launch = launches.find(span);
     if (launch == nullptr) {
       ++stats.unmatched;
       continue;

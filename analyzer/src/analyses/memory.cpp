@@ -147,15 +147,6 @@ std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps, prof::Tim
   return 2 * (last - first) < typical * apart ? 0 : std::max<std::int64_t>(0, typical);
 }
 
-/// The steady steps within the window, in order.
-std::vector<Step> steadyWithin(const Steps& steps, prof::TimeWindow window) {
-  std::vector<Step> out;
-  for (const Step& step : steps.steady()) {
-    if (step.startNs >= window.startNs && step.endNs <= window.endNs) out.push_back(step);
-  }
-  return out;
-}
-
 /// Blocks that were allocated in steady steps and are alive when the last of them ends, by operator. Later a program
 /// gives everything back.
 prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, const Selection& only,
@@ -229,7 +220,7 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
   stats.curve = curve.take();
   stats.leakBytesPerStep = leakPerStep(stats, steps, window);
   if (stats.leakBytesPerStep > 0) {
-    status = findLeaked(store, steadyWithin(steps, window), only, stats);
+    status = findLeaked(store, steps.steadyWithin(window), only, stats);
     if (!status) return status.error();
   }
   Tracker again;

@@ -100,9 +100,7 @@ class OperatorRows {
       row.shapes = store.text(key.second);
       out.push_back(std::move(row));
     }
-    std::sort(out.begin(), out.end(), [](const OperatorRow& a, const OperatorRow& b) {
-      return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
-    });
+    sortOperators(out);
     return out;
   }
 
@@ -151,8 +149,8 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
 
 }  // namespace
 
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, TimeWindow window, GroupBy by,
-                                       const StepSpans& steps) {
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                                       TimeWindow window, GroupBy by, const StepSpans& steps) {
   const ByThread operators = sortedByThread(timeline, isOperatorSpan);
   Parents parents;
   OperatorRows rows(by);
@@ -181,7 +179,6 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       if (inSteps && steps.hold(spans[up[i]]->startNs)) around.stepSelfNs -= dur;
     }
   }
-  const LaunchIndex launches(timeline);
   const auto cpus = cpuDevices(store);
   for (const DeviceSpan& span : timeline.device) {
     if (!startsIn(window, span.startNs)) continue;
@@ -244,6 +241,12 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
   }
   sortCalls(out);
   return out;
+}
+
+void sortOperators(std::vector<OperatorRow>& operators) {
+  std::sort(operators.begin(), operators.end(), [](const OperatorRow& a, const OperatorRow& b) {
+    return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
+  });
 }
 
 void sortCalls(std::vector<CallRow>& calls) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -198,11 +197,9 @@ bool isBatchNorm(std::string_view name) {
 
 }  // namespace
 
-PatternStats launchPatterns(const Store& store, const Timeline& timeline, TimeWindow window, const StepSpans& steps,
-                            const LaunchIndex* index) {
+PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                            TimeWindow window, const StepSpans& steps) {
   PatternStats stats;
-  std::optional<LaunchIndex> own;
-  const LaunchIndex& launches = index != nullptr ? *index : own.emplace(timeline);
   const Phases phases = phasesOf(store, timeline);
   std::map<prof::QueueId, Repeats> repeats;
   std::unordered_map<StringId, std::uint64_t> optimizer;

@@ -27,7 +27,7 @@ Timeline Selection::of(const Timeline& timeline) const {
 
 StepSpans::StepSpans(const Steps& steps, prof::TimeWindow window) {
   for (const Step& step : steps.all) {
-    if (step.startNs < window.startNs || step.endNs > window.endNs) continue;
+    if (!step.within(window)) continue;
     if (!spans_.empty() && step.startNs <= spans_.back().endNs) {
       spans_.back().endNs = std::max(spans_.back().endNs, step.endNs);
     } else {

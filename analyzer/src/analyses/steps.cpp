@@ -167,6 +167,14 @@ std::span<const Step> Steps::steady() const {
   return std::span(all).subspan(static_cast<std::size_t>(first - all.begin()));
 }
 
+std::vector<Step> Steps::steadyWithin(prof::TimeWindow window) const {
+  std::vector<Step> out;
+  for (const Step& step : steady()) {
+    if (step.within(window)) out.push_back(step);
+  }
+  return out;
+}
+
 std::int64_t Steps::medianNs() const {
   std::vector<std::int64_t> durations;
   for (const Step& step : steady()) durations.push_back(step.durNs());

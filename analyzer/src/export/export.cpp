@@ -44,6 +44,11 @@ std::optional<Format> formatNamed(std::string_view name) {
 
 namespace {
 
+/// Whether the name asks for compression, which only what goes through a ByteSink can have.
+bool isPacked(const std::filesystem::path& path) {
+  return path.extension() == ".gz" || path.extension() == ".zst";
+}
+
 /// What a failed export leaves; not a device or a pipe that it wrote to.
 void discard(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -77,7 +82,7 @@ prof::Status exportToSink(const Store& store, const std::filesystem::path& path,
 }
 
 prof::Status exportDatabase(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
-  if (path.extension() == ".gz" || path.extension() == ".zst") {
+  if (isPacked(path)) {
     return prof::Error{
         fmt::format("{}: a database is not compressed while it is written; name a .sqlite file and "
                     "compress that",
@@ -89,7 +94,7 @@ prof::Status exportDatabase(const Store& store, const std::filesystem::path& pat
 }
 
 prof::Status exportLcn(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
-  if (path.extension() == ".gz" || path.extension() == ".zst") {
+  if (isPacked(path)) {
     return prof::Error{fmt::format("{}: a .lcn is compressed inside; name a .lcn file", path.string())};
   }
   LcnWriteOptions how;

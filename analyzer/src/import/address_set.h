@@ -9,7 +9,7 @@
 
 namespace lacuna::analyzer {
 
-/// Addresses that are held, as stretches that touch no other.
+/// Addresses that are held, as stretches that do not overlap.
 class AddressSet {
  public:
   /// Calls visit(from, bytes) for each part that was not held before.
@@ -17,16 +17,7 @@ class AddressSet {
   void add(std::uint64_t from, std::uint64_t bytes, Visit&& visit) {
     const std::uint64_t end = endOf(from, bytes);
     cut(from, end, visit);
-    if (from == end) return;
-    std::uint64_t first = from;
-    auto after = held_.lower_bound(from);
-    if (after != held_.begin() && std::prev(after)->second == from) first = std::prev(after)->first;
-    std::uint64_t last = end;
-    if (after != held_.end() && after->first == end) {
-      last = after->second;
-      held_.erase(after);
-    }
-    held_[first] = last;
+    if (from < end) held_[from] = end;
   }
   /// The same for each part that was not held.
   template <class Visit>

@@ -12,6 +12,7 @@
 #include "import/perfetto_import.h"
 #include "store/arg_rules.h"
 #include "store/json_text.h"
+#include "store/table_sort.h"
 
 namespace lacuna::analyzer {
 
@@ -469,13 +470,10 @@ prof::ThreadId PerfettoImport::threadOf(std::uint64_t uuid, int depth) {
 /// One run of rows for each name, so that a value is found without a look at every event's.
 void PerfettoImport::sortArgs() {
   auto& args = builder_.columns<prof::Arg>();
-  std::vector<std::size_t> order(args.set.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return std::pair(args.scope[row], args.key[row].value); });
-  prof::Arg::Columns sorted;
-  sorted.reserve(order.size());
-  for (const std::size_t row : order) sorted.push(args.row(row));
-  args = std::move(sorted);
+  RowOrder order(args.set.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](auto row) { return std::pair(args.scope[row], args.key[row].value); });
+  args.forEach([&](auto& values) { reorder(values, order); });
 }
 
 void PerfettoImport::pairEdges() {

@@ -41,6 +41,11 @@ std::int64_t times(std::int64_t a, std::uint64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * b);
 }
 
+/// Clocks that each sequence has for itself.
+bool isLocalClock(std::uint64_t clock) {
+  return clock >= 64 && clock < 128;
+}
+
 }  // namespace
 
 bool PerfettoImport::packet(std::string_view bytes, int depth) {
@@ -234,8 +239,7 @@ bool PerfettoImport::clockSnapshot(std::string_view bytes, Sequence& sequence) {
   const Reading* reference = find(perfetto::kBoottime);
   if (reference == nullptr) reference = monotonic;
   for (const Reading& reading : readings) {
-    const bool isLocal = reading.id >= 64 && reading.id < 128;
-    ClockState& state = (isLocal ? sequence.clocks : clocks_)[reading.id];
+    ClockState& state = (isLocalClock(reading.id) ? sequence.clocks : clocks_)[reading.id];
     state.multiplier = reading.multiplier;
     state.incremental = reading.incremental;
     state.last = static_cast<std::int64_t>(reading.timestamp);
@@ -254,14 +258,12 @@ bool PerfettoImport::clockSnapshot(std::string_view bytes, Sequence& sequence) {
 
 /// Whether a clock's times can be told in the trace's.
 bool PerfettoImport::explains(std::uint64_t clock, const Sequence& sequence) const {
-  const bool isLocal = clock >= 64 && clock < 128;
-  return (isLocal ? sequence.clocks : clocks_).contains(clock) || clock == perfetto::kBoottime ||
+  return (isLocalClock(clock) ? sequence.clocks : clocks_).contains(clock) || clock == perfetto::kBoottime ||
          clock == perfetto::kMonotonic;
 }
 
 prof::TimeNs PerfettoImport::traceTime(std::uint64_t timestamp, std::uint64_t clock, Sequence& sequence) {
-  const bool isLocal = clock >= 64 && clock < 128;
-  auto& clocks = isLocal ? sequence.clocks : clocks_;
+  auto& clocks = isLocalClock(clock) ? sequence.clocks : clocks_;
   const auto found = clocks.find(clock);
   if (found == clocks.end()) return static_cast<prof::TimeNs>(timestamp);
   ClockState& state = found->second;

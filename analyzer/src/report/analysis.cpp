@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 
 #include "analyses/chunks.h"
@@ -141,8 +140,9 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.selfRecordingNs += b.selfRecordingNs;
     a.deviceRecordingNs += b.deviceRecordingNs;
   };
-  mergeByName(analysis.operators, operatorTable(store, timeline, window, GroupBy::Name, steps), addOperator);
-  mergeByName(analysis.operatorShapes, operatorTable(store, timeline, window, GroupBy::NameAndShapes), addOperator);
+  mergeByName(analysis.operators, operatorTable(store, timeline, index, window, GroupBy::Name, steps), addOperator);
+  mergeByName(analysis.operatorShapes, operatorTable(store, timeline, index, window, GroupBy::NameAndShapes),
+              addOperator);
   mergeByName(analysis.calls, callTable(store, timeline, window, &costs, steps), [](CallRow& a, const CallRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
@@ -163,9 +163,9 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.bytes += b.bytes;
   });
   const TimeWindow inSteps = steps.everything() ? window : chunk;
-  mergePatterns(analysis.patterns, launchPatterns(store, timeline, inSteps, steps, &index));
+  mergePatterns(analysis.patterns, launchPatterns(store, timeline, index, inSteps, steps));
   addStepWork(timeline, index, inSteps, steps, stepWork);
-  const LaunchStats more = launchStats(timeline, window, &costs, &index);
+  const LaunchStats more = launchStats(timeline, index, window, &costs);
   LaunchStats& launches = analysis.launches;
   const auto sum = static_cast<double>(launches.launches + more.launches);
   if (sum > 0) {
@@ -251,17 +251,10 @@ class DeviceBooks {
 
 /// Tables that were added up from several chunks of the trace, in the order that each of them has.
 void sortMerged(Analysis& analysis) {
-  for (auto* rows : {&analysis.operators, &analysis.operatorShapes}) {
-    std::sort(rows->begin(), rows->end(), [](const OperatorRow& a, const OperatorRow& b) {
-      return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
-    });
-  }
+  sortOperators(analysis.operators);
+  sortOperators(analysis.operatorShapes);
   sortCalls(analysis.calls);
-  auto& collectives = analysis.communication.collectives;
-  std::sort(collectives.begin(), collectives.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-    if (a.exposedNs != b.exposedNs) return a.exposedNs > b.exposedNs;
-    return std::tie(a.name, a.communicator) < std::tie(b.name, b.communicator);
-  });
+  sortCollectives(analysis.communication.collectives);
 }
 
 prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork) {
@@ -360,8 +353,7 @@ prof::Status fillMemory(Analysis& analysis) {
   analysis.memory = std::move(*memory);
   auto devices = deviceMemory(store, analysis.window);
   if (!devices) return devices.error();
-  std::erase_if(*devices,
-                [&](const DeviceMemory& memory) { return !only.everything && !only.devices.contains(memory.device); });
+  std::erase_if(*devices, [&](const DeviceMemory& memory) { return !only.holds(memory.device); });
   analysis.memoryByDevice = std::move(*devices);
   for (const DeviceMemory& device : analysis.memoryByDevice) {
     if (analysis.memoryByDevice.size() == 1) break;
@@ -411,9 +403,7 @@ void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < analysis.steps.all.size() && next < paths.size(); ++i) {
     const Step& step = analysis.steps.all[i];
-    const bool replayed =
-        !step.warmUp && step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs;
-    if (replayed) analysis.stepPaths[i] = paths[next++];
+    if (!step.warmUp && step.within(analysis.window)) analysis.stepPaths[i] = paths[next++];
   }
   for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs, &StepPath::hostNs,
                     &StepPath::launchNs, &StepPath::loaderNs}) {
@@ -429,8 +419,7 @@ Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const 
   std::int64_t count = 0;
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
     const Step& step = analysis.steps.all[i];
-    const bool inside = step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs;
-    if (step.warmUp || !inside) continue;
+    if (step.warmUp || !step.within(analysis.window)) continue;
     mean += steps[i];
     ++count;
   }
@@ -445,7 +434,7 @@ Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const 
 
 std::int64_t Analysis::stepCount() const {
   std::int64_t count = 0;
-  for (const Step& step : steps.all) count += step.startNs >= window.startNs && step.endNs <= window.endNs ? 1 : 0;
+  for (const Step& step : steps.all) count += step.within(window) ? 1 : 0;
   return std::max<std::int64_t>(1, count);
 }
 

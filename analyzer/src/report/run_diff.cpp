@@ -163,10 +163,7 @@ class TreeBuilder {
 
 /// The steady steps inside of what was analysed, or the whole of it.
 std::vector<Step> stepsOf(const Analysis& analysis) {
-  std::vector<Step> steps;
-  for (const Step& step : analysis.steps.steady()) {
-    if (step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs) steps.push_back(step);
-  }
+  std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
   if (!steps.empty()) return steps;
   Step whole;
   whole.startNs = analysis.window.startNs;

@@ -113,9 +113,7 @@ bool spike(RuleContext& context, const OneMemory& one) {
 
 void churn(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const auto steady = std::count_if(
-      analysis.steps.steady().begin(), analysis.steps.steady().end(),
-      [&](const Step& step) { return step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs; });
+  const std::size_t steady = analysis.steps.steadyWithin(analysis.window).size();
   if (steady < 3) return;
   // A pool that only grows has a leak to serve; churn takes and gives back.
   std::uint64_t both = 0, calls = 0;

@@ -28,10 +28,7 @@ struct Chosen {
 
 /// What the replay looks at: the steady steps that were asked for, as many as are cheap.
 Chosen chooseWindow(const Analysis& analysis) {
-  std::vector<Step> steps;
-  for (const Step& step : analysis.steps.steady()) {
-    if (step.startNs >= analysis.window.startNs && step.endNs <= analysis.window.endNs) steps.push_back(step);
-  }
+  std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
   const TimeWindow all = analysis.store->span();
   if (steps.empty()) {
     // Without steps the run is what the devices' own windows span.

@@ -20,11 +20,12 @@ struct Selection {
   std::unordered_map<prof::ThreadId, prof::ProcessId> processOfThread;
 
   [[nodiscard]] bool holds(prof::QueueId queue) const { return everything || queues.contains(queue); }
+  [[nodiscard]] bool holds(prof::DeviceId device) const { return everything || devices.contains(device); }
   [[nodiscard]] bool holds(prof::ProcessId process) const { return everything || processes.contains(process); }
   [[nodiscard]] bool holds(prof::ThreadId thread) const;
   /// Memory of a device, or the host's where `device` is none.
   [[nodiscard]] bool holdsMemory(prof::DeviceId device, prof::ThreadId thread) const {
-    return everything || devices.contains(device) || (!device && holds(thread));
+    return holds(device) || (!device && holds(thread));
   }
   /// The rows of the timeline that are held, and what belongs to no thread.
   [[nodiscard]] Timeline of(const Timeline& timeline) const;

@@ -26,6 +26,9 @@ struct Step {
   bool warmUp = false;
 
   [[nodiscard]] std::int64_t durNs() const { return endNs - startNs; }
+  [[nodiscard]] bool within(prof::TimeWindow window) const {
+    return startNs >= window.startNs && endNs <= window.endNs;
+  }
 };
 
 struct Steps {
@@ -36,6 +39,8 @@ struct Steps {
 
   /// Those behind the warm-up; empty only when there are no steps.
   [[nodiscard]] std::span<const Step> steady() const;
+  /// Of those, the ones that lie within the window.
+  [[nodiscard]] std::vector<Step> steadyWithin(prof::TimeWindow window) const;
   /// Of the steady ones; 0 without steps.
   [[nodiscard]] std::int64_t medianNs() const;
   /// Median absolute deviation of the steady ones.

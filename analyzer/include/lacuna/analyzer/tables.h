@@ -82,8 +82,9 @@ struct OperatorRow {
 };
 /// By name, or by name and shapes; greatest device time first, then self time.
 enum class GroupBy : std::uint8_t { Name, NameAndShapes };
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
-                                       GroupBy by = GroupBy::Name, const StepSpans& steps = {});
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                                       prof::TimeWindow window, GroupBy by = GroupBy::Name,
+                                       const StepSpans& steps = {});
 
 struct CallRow {
   std::string name;
@@ -99,7 +100,8 @@ class RecordedCosts;
 /// Without `costs` no row has a band.
 std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
                                const RecordedCosts* costs = nullptr, const StepSpans& steps = {});
-/// Costliest first; for calls of several timelines that were added up.
+/// In the order that each table has; for rows of several timelines that were added up.
+void sortOperators(std::vector<OperatorRow>& operators);
 void sortCalls(std::vector<CallRow>& calls);
 
 struct LaunchStats {
@@ -115,9 +117,9 @@ struct LaunchStats {
   double meanQueueDepth = 0;          ///< work launched and not finished, seen by each launch
   std::uint64_t unmatched = 0;        ///< device work without a recorded launch
 };
-/// Without the work of steps, which addStepWork() counts. `launches`: of the same timeline, where it is there already.
-LaunchStats launchStats(const Timeline& timeline, prof::TimeWindow window, const RecordedCosts* costs = nullptr,
-                        const LaunchIndex* launches = nullptr);
+/// Without the work of steps, which addStepWork() counts.
+LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
+                        const RecordedCosts* costs = nullptr);
 
 struct LoaderStats {
   bool present = false;
@@ -205,8 +207,8 @@ struct PatternStats {
   std::uint64_t numberChecks = 0;  ///< launches that look for values that are no finite numbers
   std::uint64_t releaseSyncs = 0;  ///< synchronisations directly in front of memory that goes back to the system
 };
-PatternStats launchPatterns(const Store& store, const Timeline& timeline, prof::TimeWindow window,
-                            const StepSpans& steps = {}, const LaunchIndex* launches = nullptr);
+PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                            prof::TimeWindow window, const StepSpans& steps = {});
 void mergePatterns(PatternStats& into, const PatternStats& more);
 
 /// What neighbouring operators of a thread say, in the steps.
@@ -229,6 +231,8 @@ struct CollectiveRow {
   std::int64_t exposedNs = 0;
   std::int64_t recordingNs = 0;  ///< of totalNs, and of exposedNs, what recording may have added at most
 };
+/// As sortCalls().
+void sortCollectives(std::vector<CollectiveRow>& collectives);
 struct CommunicationStats {
   std::int64_t totalNs = 0;
   std::int64_t exposedNs = 0;
