@@ -15,12 +15,12 @@
 
 namespace lacuna::gui {
 
-namespace {
-
 std::size_t rowsOf(const TableData& table) {
   if (table.empty()) return 0;
   return table[0].kind == TableColumn::Kind::Text ? table[0].texts.size() : table[0].numbers.size();
 }
+
+namespace {
 
 bool keeps(const TableData& table, std::size_t row, const QString& filter) {
   return std::any_of(table.begin(), table.end(), [&](const TableColumn& column) {
@@ -74,7 +74,7 @@ TableModel::~TableModel() {
   letGo(std::move(table_));
 }
 
-void TableModel::setTable(TableData table) {
+void TableModel::replace(TableData table) {
   beginResetModel();
   auto before = std::exchange(table_, std::make_shared<const TableData>(std::move(table)));
   Order shown = std::exchange(order_, nullptr);
@@ -91,18 +91,20 @@ void TableModel::setTable(TableData table) {
   letGo(std::move(before));
   letGo(std::move(shown));
   letGo(std::move(sorted));
+}
+
+void TableModel::setTable(TableData table) {
+  replace(std::move(table));
   if (!filter_.isEmpty()) arrange();
 }
 
 void TableModel::renewTable(TableData table) {
   const Sorting by = wanted_;
-  setTable(std::move(table));
-  if (by.column >= columnCount()) return;
-  wanted_ = by;
+  replace(std::move(table));
+  if (by.column < columnCount()) wanted_ = by;
   if (rowsOf(*table_) > kAtOnce) return arrange();
-  ++generation_;
-  Arranged now = arrangedBy(*table_, by, nullptr, filter_);
-  take(by, now);
+  Arranged now = arrangedBy(*table_, wanted_, nullptr, filter_);
+  take(wanted_, now);
 }
 
 void TableModel::setFilter(const QString& text) {

@@ -23,6 +23,9 @@ struct TableColumn {
 };
 using TableData = std::vector<TableColumn>;
 
+/// How many rows a table has.
+std::size_t rowsOf(const TableData& table);
+
 /// A cell of comma-separated values, in quotes where it needs them.
 QString csvCell(QString text);
 
@@ -86,6 +89,8 @@ class TableModel : public QAbstractTableModel {
     Order sorted, rows;
   };
   static Arranged arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter);
+  /// Leaves it as given, whatever the filter.
+  void replace(TableData table);
   void arrange();
   void take(Sorting by, Arranged& arranged);
   void show(Order order);

@@ -10,7 +10,8 @@ namespace lacuna::gui {
 using prof::TimeNs;
 
 namespace {
-constexpr double kMargin = 0.02;  // of the trace, visible on both of its sides
+constexpr double kMargin = 0.02;   // of the trace, visible on both of its sides
+constexpr double kOutside = 1000;  // pixels beside the width from which on it does not matter how many
 constexpr std::size_t kRemembered = 200;
 }  // namespace
 
@@ -25,6 +26,10 @@ TimeNs Viewport::timeAt(double x, int width) const {
 
 double Viewport::pixelAt(TimeNs t, int width) const {
   return static_cast<double>(t - start_) / nsPerPixel(width);
+}
+
+double Viewport::pixelNear(TimeNs t, int width) const {
+  return std::clamp(pixelAt(t, width), -kOutside, width + kOutside);
 }
 
 Viewport Viewport::clamped(double offset, double span) const {

@@ -27,6 +27,8 @@ class Viewport {
   [[nodiscard]] double nsPerPixel(int width) const { return static_cast<double>(span_) / (width > 0 ? width : 1); }
   [[nodiscard]] prof::TimeNs timeAt(double x, int width) const;
   [[nodiscard]] double pixelAt(prof::TimeNs t, int width) const;
+  /// The same to paint at: of a moment far outside of the width, some place outside of it.
+  [[nodiscard]] double pixelNear(prof::TimeNs t, int width) const;
 
   /// factor < 1 comes closer; the moment at `share` (0 … 1 of the width) stays where it is.
   [[nodiscard]] Viewport zoomed(double factor, double share) const;

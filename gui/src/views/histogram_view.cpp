@@ -28,7 +28,6 @@ HistogramView::HistogramView(analyzer::TrackKind kind, QWidget* parent) : QWidge
 
 void HistogramView::setTrace(const TracePtr& trace) {
   trace_ = trace;
-  histogram_ = {};
   setName({});
 }
 

@@ -21,7 +21,6 @@ constexpr int kBottom = 26;
 constexpr double kRoom = 1.06;  // above the peak
 constexpr double kWheelZoom = 0.85;
 constexpr int kTickSpacing = 120;
-constexpr double kOutside = 1000;  // pixels beside the plot from which on it does not matter how many
 const char* const kTotal = "memory";
 const char* const kRolePrefix = "memory · ";
 
@@ -98,7 +97,7 @@ QRect MemoryChart::plot() const {
 
 double MemoryChart::xOf(prof::TimeNs timeNs) const {
   const QRect area = plot();
-  return area.x() + std::clamp(view_.pixelAt(timeNs, area.width()), -kOutside, area.width() + kOutside);
+  return area.x() + view_.pixelNear(timeNs, area.width());
 }
 
 double MemoryChart::top() const {

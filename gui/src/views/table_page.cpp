@@ -68,10 +68,6 @@ QString selectedText(const QTableView& table) {
   return lines.join(QLatin1Char('\n'));
 }
 
-bool hasRows(const TableData& table) {
-  return !table.empty() && (!table[0].texts.empty() || !table[0].numbers.empty());
-}
-
 /// Of the first rows; the others are taken to be alike.
 int contentWidth(const TableModel& model, int column, const QFontMetrics& font) {
   int widest = 0;
@@ -167,7 +163,7 @@ void TablePage::addControl(QWidget* control) {
 }
 
 void TablePage::setTable(TableData table, int wide) {
-  const bool any = hasRows(table);
+  const bool any = rowsOf(table) > 0;
   table_->setSortingEnabled(false);
   model_->setTable(std::move(table));
   table_->setVisible(any);
@@ -210,7 +206,7 @@ QString TablePage::keyOf(std::size_t row) const {
 void TablePage::renewTable(TableData table, int wide) {
   const auto sameColumns = [](const TableColumn& a, const TableColumn& b) { return a.title == b.title; };
   const bool same = std::ranges::equal(model_->table(), table, sameColumns);
-  if (!same || !hasRows(model_->table()) || !hasRows(table)) return setTable(std::move(table), wide);
+  if (!same || rowsOf(model_->table()) == 0 || rowsOf(table) == 0) return setTable(std::move(table), wide);
   QItemSelectionModel* selection = table_->selectionModel();
   QSet<QString> selected;
   for (const QModelIndex& row : selection->selectedRows()) selected << keyOf(model_->sourceRow(row.row()));

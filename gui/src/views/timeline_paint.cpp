@@ -23,7 +23,6 @@ constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
 constexpr std::size_t kMostBands = 400;
 constexpr std::size_t kMostArrows = 64;
-constexpr double kOutside = 1000;  // pixels beside the canvas from which on it does not matter how many
 
 /// A narrow and high rectangle, piece by piece: Qt wakes its threads for more than 95 rows, which costs many times what
 /// it takes to paint a line.
@@ -53,7 +52,7 @@ void paintTriangle(QPainter& painter, QPointF at, bool open, const QColor& fill)
 
 double TimelineView::xOf(prof::TimeNs timeNs) const {
   const QRect canvas = canvasRect();
-  return canvas.x() + std::clamp(view_.pixelAt(timeNs, canvas.width()), -kOutside, canvas.width() + kOutside);
+  return canvas.x() + view_.pixelNear(timeNs, canvas.width());
 }
 
 void TimelineView::renderNow() {

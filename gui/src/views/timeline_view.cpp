@@ -244,14 +244,6 @@ Scene TimelineView::scene(double scale) const {
   return {trace_ ? trace_->tracks.get() : nullptr, rows_, view_, scroll_->value(), scale};
 }
 
-int TimelineView::scrolled() const {
-  return scroll_->value();
-}
-
-void TimelineView::scrollTo(int y) {
-  scroll_->setValue(y);
-}
-
 QRect TimelineView::rowRect(std::size_t row) const {
   return {0, kRulerHeight + rows_[row].y - scroll_->value(), width(), rows_[row].height};
 }

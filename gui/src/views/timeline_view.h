@@ -80,9 +80,6 @@ class TimelineView : public QWidget {
   /// Stretches shown as evidence, with the word that goes with them.
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
   [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const { return highlights_; }
-  [[nodiscard]] const QString& highlightCaption() const { return highlightCaption_; }
-  [[nodiscard]] int scrolled() const;
-  void scrollTo(int y);
   /// Events that the selected one is joined to by an arrow.
   void setLinks(std::vector<EventPlace> links);
   [[nodiscard]] const std::vector<EventPlace>& links() const { return links_; }
