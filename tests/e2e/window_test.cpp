@@ -21,10 +21,10 @@ class WindowTest : public RunTest {
     std::int64_t endNs = 0;
   };
 
+  WindowTest() { ::setenv("LACUNA", program("lacuna").c_str(), 1); }  // for window_program
+
   int window(const std::string& options, const std::string& mode) {
-    return WEXITSTATUS(shell("export LACUNA=" + program("lacuna") + "; exec " + program("lacuna") +
-                             " run -q -o out.lcn " + options + " -- " + program("window_program") + " " + mode +
-                             " 2>stderr.txt"));
+    return WEXITSTATUS(lacuna("-o out.lcn " + options + " -- " + program("window_program") + " " + mode));
   }
 
   std::map<std::string, Span> spans() const {

@@ -28,9 +28,15 @@ struct StepNote {
 /// The capture ranges that one process has open. A process takes a slot with its first; the supervisor gives the slots
 /// of processes that have ended back, with what those had open.
 struct CaptureSlot {
-  /// Its number as it knows it << 32 | the inode of its PID namespace; 0 when the slot is free.
-  std::atomic<std::uint64_t> owner{0};
+  std::atomic<std::uint64_t> owner{0};  ///< as ownerOf() says it; 0 when the slot is free
   std::atomic<std::uint32_t> open{0};
+
+  /// A process, by its number as it knows it and the inode of its PID namespace.
+  static constexpr std::uint64_t ownerOf(std::uint32_t pid, std::uint64_t pidNamespace) {
+    return static_cast<std::uint64_t>(pid) << 32 | static_cast<std::uint32_t>(pidNamespace);
+  }
+  static constexpr std::uint32_t pidOf(std::uint64_t owner) { return static_cast<std::uint32_t>(owner >> 32); }
+  static constexpr std::uint32_t namespaceOf(std::uint64_t owner) { return static_cast<std::uint32_t>(owner); }
 };
 
 /// What supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing

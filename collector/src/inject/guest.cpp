@@ -29,16 +29,13 @@ bool joined = false;
 std::atomic<CaptureSlot*> captureSlot{nullptr};
 std::atomic<std::uint32_t> capturesElsewhere{0};
 
-std::uint64_t slotOwner() {
-  return static_cast<std::uint64_t>(getpid()) << 32 | static_cast<std::uint32_t>(prof::pidNamespaceAt());
-}
-
 /// The slot of this process. Null when it has none, for want of room or without `take`.
 CaptureSlot* ownSlot(bool take) {
   CaptureSlot* known = captureSlot.load();
+  const auto self = static_cast<std::uint32_t>(getpid());
   // A child that was made by a bare system call has its parent's.
-  if (known != nullptr && known->owner.load() >> 32 == static_cast<std::uint64_t>(getpid())) return known;
-  const std::uint64_t owner = slotOwner();
+  if (known != nullptr && CaptureSlot::pidOf(known->owner.load()) == self) return known;
+  const std::uint64_t owner = CaptureSlot::ownerOf(self, prof::pidNamespaceAt());
   const nvtx::RegistryLock lock;  // so that two threads do not take one each
   CaptureSlot* own = nullptr;
   for (CaptureSlot& slot : controlPage->captureSlots) {

@@ -8,7 +8,7 @@ namespace lacuna::collector {
 namespace {
 
 prof::OwnNumber numberOf(std::uint64_t owner) {
-  return {static_cast<std::uint32_t>(owner >> 32), owner & 0xffffffff, 0};
+  return {CaptureSlot::pidOf(owner), CaptureSlot::namespaceOf(owner), 0};
 }
 
 }  // namespace

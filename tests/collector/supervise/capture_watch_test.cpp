@@ -16,7 +16,7 @@ class CaptureWatchTest : public testing::Test {
   /// A process opens so many capture ranges.
   CaptureSlot& opens(std::uint32_t pid, std::uint64_t pidNamespace, std::uint32_t count) {
     CaptureSlot& slot = control_.captureSlots[slots_++];
-    slot.owner = static_cast<std::uint64_t>(pid) << 32 | pidNamespace;
+    slot.owner = CaptureSlot::ownerOf(pid, pidNamespace);
     slot.open = count;
     control_.enabled = 1;
     return slot;
