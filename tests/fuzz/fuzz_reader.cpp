@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "lacuna/prof/reader.h"
 
@@ -21,6 +22,16 @@ void readAll(const Reader& reader, std::size_t fileBytes) {
     const std::span columns(table.spec.columns, table.spec.columnCount);
     (void)reader.scanColumns(table.spec.id, {}, columns, [](std::size_t, const void* const*) {});
     for (const BlockInfo& block : table.blocks) (void)reader.storedColumns(block);
+  }
+  for (const DerivedBlock& block : reader.derivedBlocks()) {
+    const auto sections = reader.derivedSections(block, "tracks");
+    if (!sections.ok()) continue;
+    for (const DerivedSection& section : *sections) {
+      // They lie in the file, so their readers need no more room than that.
+      if (section.bytes > fileBytes) std::abort();
+      std::vector<std::byte> bytes(section.bytes);
+      (void)reader.readSection(section, bytes);
+    }
   }
   (void)reader.table<Range>();
   (void)reader.table<Kernel>({0, 1000});
