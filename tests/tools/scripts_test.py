@@ -38,7 +38,8 @@ class Scripts(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.root = pathlib.Path(place.name).resolve() / "root"
         for name in ("format", "lint", "setup"):
-            self.write(f"scripts/{name}", (SCRIPTS / name).read_text(), program=True)
+            text = (SCRIPTS / name).read_text().replace("/etc/os-release", str(self.root / "os-release"))
+            self.write(f"scripts/{name}", text, program=True)
         stubs = {"clang-format-14": CLANG_FORMAT, "clang-tidy-14": CLANG_TIDY, "apt-get": APT_GET, "dpkg-query": "#!/bin/sh\nexit 1\n",
                  "apt-cache": "#!/bin/sh\n", "sudo": '#!/bin/sh\nexec "$@"\n'}
         for name, text in stubs.items():
@@ -142,6 +143,45 @@ class Setup(Scripts):
         code, text = self.run_script("setup")
         self.assertEqual(code, 1)
         self.assertIn("this system's packages have none of: g++", text)
+
+    def set_up_on(self, system, clang):
+        """Runs setup --dev on a system whose archive has every package, and clang of that version."""
+        self.write("os-release", system)
+        self.write("scripts/setup", (self.root / "scripts/setup").read_text().replace("\ninstall_nvtx\n", "\n"), program=True)
+        self.write("../stubs/apt-get", "#!/bin/sh\n", program=True)
+        self.write("../stubs/apt-cache", f"""#!/bin/sh
+case $1 in
+  madison) echo "$2 | 1.0 | archive" ;;
+  depends) printf 'clang\\n  Depends: clang-{clang}\\n  Breaks: <clang-3.2>\\n' ;;
+esac
+""", program=True)
+        code, text = self.run_script("setup", "--dev")
+        self.assertEqual(code, 0, text)
+        return text
+
+    def test_the_runtime_is_that_of_the_systems_clang(self):
+        for clang in (14, 18, 19):
+            text = self.set_up_on('ID=debian\nVERSION_ID="12"\n', clang)
+            self.assertIn(f"install libclang-rt-{clang}-dev:", text)
+            self.assertEqual(text.count("install libclang-"), 1)
+
+    def test_an_installed_clang_tells_its_own_runtime(self):
+        self.write("../stubs/dpkg-query", """#!/bin/sh
+case "$*" in
+  *Status*" clang") echo -n installed ;;
+  *Depends*" clang") echo -n "clang-16 (>= 16~)" ;;
+  *) exit 1 ;;
+esac
+""", program=True)
+        self.assertIn("install libclang-rt-16-dev:", self.set_up_on("ID=debian\n", 14))
+
+    def test_only_on_debian_12_it_does_not_say_that_it_is_untested(self):
+        self.assertNotIn("untested", self.set_up_on('ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian 12"\n', 14))
+        for name, words in (("Debian 13", 'ID=debian\nVERSION_ID="13"\n'), ("Ubuntu 24.04", 'ID=ubuntu\nVERSION_ID="24.04"\n'),
+                            ("this system", "")):
+            named = f'PRETTY_NAME="{name}"\n' if words else ""
+            self.assertIn(f"scripts/setup: untested on {name}; tested on Debian 12 only\n", self.set_up_on(words + named, 18))
+        self.assertIn("Tested on Debian 12 only", self.run_script("setup", "--help")[1])
 
 
 if __name__ == "__main__":
