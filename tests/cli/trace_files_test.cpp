@@ -7,11 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 
+#include "base/checksum.h"
 #include "lacuna/prof/reader.h"
+#include "lacuna/prof/recording.h"
 
 namespace lacuna {
 namespace {
@@ -47,6 +52,17 @@ class TraceFiles : public testing::Test {
   void cut(std::size_t bytes) {
     generate();
     fs::resize_file(folder_ / "run.lcn", fs::file_size(folder_ / "run.lcn") - bytes);
+  }
+
+  /// Makes the header of a trace that of the next major version, with a checksum that is right.
+  void makeNewer(const char* name) {
+    std::fstream file(folder_ / name, std::ios::in | std::ios::out | std::ios::binary);
+    std::array<char, 64> header{};
+    file.read(header.data(), header.size());
+    ++header[8];
+    const std::uint64_t sum = prof::base::checksum(std::as_bytes(std::span(header)).first(56));
+    std::memcpy(header.data() + 56, &sum, sizeof sum);
+    file.seekp(0).write(header.data(), header.size());
   }
 
   fs::path folder_ = fs::temp_directory_path() / ("lacuna-cli-test-" + std::to_string(::getpid()));
@@ -87,6 +103,31 @@ TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
   EXPECT_EQ(rangesIn("whole.lcn"), ranges);
   ASSERT_EQ(lacuna("info --json whole.lcn"), 0);
   EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
+}
+
+TEST_F(TraceFiles, AFileOfANewerVersionIsRefused) {
+  generate();
+  makeNewer("run.lcn");
+  for (const char* words : {"info run.lcn", "report run.lcn", "recover run.lcn"}) {
+    EXPECT_EQ(lacuna(words), 1) << words;
+    EXPECT_THAT(said(), testing::AllOf(HasSubstr("format version 2."), HasSubstr("use a newer lacuna"))) << words;
+    EXPECT_THAT(printed(), IsEmpty()) << words;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "run.recovered.lcn"));
+}
+
+TEST_F(TraceFiles, ARecordingOfANewerVersionIsRefusedAndStays) {
+  const fs::path recording = folder_ / "run.lcn.recording";
+  ASSERT_TRUE(prof::createRecording(recording).ok());
+  std::fstream settings(recording / "settings", std::ios::in | std::ios::out | std::ios::binary);
+  settings.seekp(8).put(99).flush();
+  EXPECT_EQ(lacuna("recover run.lcn.recording"), 1);
+  EXPECT_THAT(said(), testing::AllOf(HasSubstr("run.lcn.recording: a recording of version 99"),
+                                     HasSubstr("use the newer lacuna that made it")));
+  EXPECT_FALSE(fs::exists(folder_ / "run.recovered.lcn"));
+  EXPECT_TRUE(fs::exists(recording / "settings"));
+  ASSERT_TRUE(fs::is_symlink(recording / "shm"));
+  fs::remove_all(fs::read_symlink(recording / "shm"));
 }
 
 TEST_F(TraceFiles, AMissingFileIsNamed) {

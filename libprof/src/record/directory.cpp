@@ -153,8 +153,10 @@ Result<Settings> readSettings(const fs::path& directory) {
                     directory.string(), kSettingsFile)};
   }
   if (settings.version != kVersion) {
-    return Error{fmt::format("{}: a recording of version {}, this program reads version {}", directory.string(),
-                             settings.version, kVersion)};
+    return Error{
+        fmt::format("{}: a recording of version {}, and this lacuna reads version {}: use the {} lacuna that "
+                    "made it",
+                    directory.string(), settings.version, kVersion, settings.version > kVersion ? "newer" : "older")};
   }
   return settings;
 }
