@@ -169,11 +169,6 @@ std::string tableJson(const TableSummary& table) {
 void printJson(const prof::Reader& reader, const std::vector<TableSummary>& tables, const DropSummary& dropped) {
   std::string tableList;
   for (const TableSummary& table : tables) tableList += (tableList.empty() ? "\n    " : ",\n    ") + tableJson(table);
-  std::string damageList;
-  for (const prof::Damage& damage : reader.damage()) {
-    damageList += fmt::format(R"({}{{"offset": {}, "bytes": {}, "what": {}}})", damageList.empty() ? "" : ", ",
-                              damage.offset, damage.bytes, jsonString(damage.what));
-  }
   std::string reasons;
   for (const auto& [reason, count] : dropped.reasons) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", jsonString(reason), count);
@@ -182,10 +177,10 @@ void printJson(const prof::Reader& reader, const std::vector<TableSummary>& tabl
       "{{\n  \"file\": {},\n  \"bytes\": {},\n  \"derived_bytes\": {},\n  \"format_version\": {},\n  \"complete\": "
       "{},\n  \"rows\": {},\n"
       "  \"strings\": {},\n  \"start_ns\": {},\n  \"end_ns\": {},\n  \"dropped_events\": {},\n"
-      "  \"drop_reasons\": {{{}}},\n  \"damage\": [{}],\n  \"tables\": [{}\n  ]\n}}\n",
+      "  \"drop_reasons\": {{{}}},\n  \"damage\": {},\n  \"tables\": [{}\n  ]\n}}\n",
       jsonString(reader.path().string()), reader.fileBytes(), derivedBytes(reader), jsonString(reader.formatVersion()),
       reader.complete(), totalRows(reader), reader.stringCount() - 1, reader.span().startNs, reader.span().endNs,
-      dropped.events, reasons, damageList, tableList);
+      dropped.events, reasons, damageJson(reader.damage()), tableList);
 }
 
 int run(const Options& options) {

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/reader.h"
 
 namespace lacuna::cli {
 namespace {
@@ -96,6 +97,15 @@ std::string jsonString(std::string_view text) {
     }
   }
   return out += '"';
+}
+
+std::string damageJson(std::span<const prof::Damage> list) {
+  std::string out;
+  for (const prof::Damage& damage : list) {
+    out += fmt::format(R"({}{{"offset": {}, "bytes": {}, "what": {}}})", out.empty() ? "" : ", ", damage.offset,
+                       damage.bytes, jsonString(damage.what));
+  }
+  return "[" + out + "]";
 }
 
 }  // namespace lacuna::cli

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace lacuna::analyzer {
 class Store;
+}
+namespace lacuna::prof {
+struct Damage;
 }
 
 namespace lacuna::cli {
@@ -42,5 +46,7 @@ std::string humanBytes(std::uint64_t bytes);
 std::string humanDuration(std::int64_t ns);
 /// With quotes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonString(std::string_view text);
+/// A list with an object for each.
+std::string damageJson(std::span<const prof::Damage> list);
 
 }  // namespace lacuna::cli

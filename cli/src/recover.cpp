@@ -22,6 +22,7 @@ struct Options {
   std::string from;
   std::string out;
   bool keep = false;
+  bool json = false;
 };
 
 std::string defaultOut(fs::path from) {
@@ -30,36 +31,61 @@ std::string defaultOut(fs::path from) {
   return from.replace_extension(".recovered.lcn").string();
 }
 
-int recoverFile(const Options& options, const std::string& out) {
-  const auto summary = prof::recoverFile(options.from, out);
-  if (!summary.ok()) return printError(summary.error().message);
-  for (const prof::Damage& damage : summary->damage) {
+void printText(const prof::RecoverSummary& summary, const std::string& out) {
+  for (const prof::Damage& damage : summary.damage) {
     printWarning(fmt::format("lost: {} bytes at byte {}: {}", damage.bytes, damage.offset, damage.what));
   }
-  if (!summary->wasComplete) printWarning("the file had no end; what its writer still held in memory is not in it");
-  fmt::print("{}: {} rows in {} blocks{}\n", out, withCommas(summary->rows), withCommas(summary->blocks),
-             summary->damage.empty() && summary->wasComplete ? "; nothing was missing" : "");
-  return kOk;
+  if (!summary.wasComplete) printWarning("the file had no end; what its writer still held in memory is not in it");
+  fmt::print("{}: {} rows in {} blocks{}\n", out, withCommas(summary.rows), withCommas(summary.blocks),
+             summary.damage.empty() && summary.wasComplete ? "; nothing was missing" : "");
 }
 
-int recoverRecording(const Options& options, const std::string& out) {
-  const auto stats = collector::recover(options.from, out, options.keep);
-  if (!stats.ok()) return printError(stats.error().message);
-  if (stats->dropped != 0) {
-    printWarning(fmt::format("{} events had been dropped while recording", withCommas(stats->dropped)));
+void printText(const prof::DrainStats& stats, const std::string& out) {
+  if (stats.dropped != 0) {
+    printWarning(fmt::format("{} events had been dropped while recording", withCommas(stats.dropped)));
   }
-  if (stats->damaged != 0) {
-    printWarning(fmt::format("{} records made no sense and were left out", withCommas(stats->damaged)));
+  if (stats.damaged != 0) {
+    printWarning(fmt::format("{} records made no sense and were left out", withCommas(stats.damaged)));
   }
-  fmt::print("{}: {} rows from {} process{}\n", out, withCommas(stats->rows), stats->processes,
-             stats->processes == 1 ? "" : "es");
+  fmt::print("{}: {} rows from {} process{}\n", out, withCommas(stats.rows), stats.processes,
+             stats.processes == 1 ? "" : "es");
+}
+
+/// What is the same of a file and of a recording, and then `rest`.
+void printJson(const Options& options, const std::string& out, std::uint64_t rows, const std::string& rest) {
+  fmt::print("{{\n  \"file\": {},\n  \"from\": {},\n  \"rows\": {},\n{}\n}}\n", jsonString(out),
+             jsonString(options.from), rows, rest);
+}
+
+std::string json(const prof::RecoverSummary& summary) {
+  return fmt::format("  \"blocks\": {},\n  \"was_complete\": {},\n  \"lost\": {}", summary.blocks, summary.wasComplete,
+                     damageJson(summary.damage));
+}
+
+/// A recording that is there to be recovered never had its end.
+std::string json(const prof::DrainStats& stats) {
+  return fmt::format(
+      "  \"processes\": {},\n  \"was_complete\": false,\n  \"dropped_events\": {},\n  \"damaged_records\": {}",
+      stats.processes, stats.dropped, stats.damaged);
+}
+
+template <class Recovered>
+int say(const prof::Result<Recovered>& recovered, const Options& options, const std::string& out) {
+  if (!recovered.ok()) return printError(recovered.error().message);
+  if (options.json) {
+    printJson(options, out, recovered->rows, json(*recovered));
+  } else {
+    printText(*recovered, out);
+  }
   return kOk;
 }
 
 int run(const Options& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
   std::error_code ignored;
-  const int code = fs::is_directory(options.from, ignored) ? recoverRecording(options, out) : recoverFile(options, out);
+  const int code = fs::is_directory(options.from, ignored)
+                       ? say(collector::recover(options.from, out, options.keep), options, out)
+                       : say(prof::recoverFile(options.from, out), options, out);
   // Of use to the timeline, and no part of what was to be recovered.
   if (code == kOk) (void)analyzer::addTracks(out);
   return code;
@@ -74,6 +100,7 @@ void addRecover(CLI::App& app, int& exitCode) {
       .required();
   command.option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
   command.flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
+  command.flag("--json", options->json, "what was recovered and what was lost, as JSON");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

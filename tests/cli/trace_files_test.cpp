@@ -4,6 +4,7 @@
 // The commands that handle trace files, as a user calls them: what they print, say and answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <simdjson.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,12 @@ class TraceFiles : public testing::Test {
     fs::resize_file(folder_ / "run.lcn", fs::file_size(folder_ / "run.lcn") - bytes);
   }
 
+  /// What was printed; holds until it is asked for again.
+  simdjson::dom::element json() {
+    simdjson::dom::element document;
+    EXPECT_EQ(parser_.parse(printed()).get(document), simdjson::SUCCESS) << printed();
+    return document;
+  }
   /// Makes the header of a trace that of the next major version, with a checksum that is right.
   void makeNewer(const char* name) {
     std::fstream file(folder_ / name, std::ios::in | std::ios::out | std::ios::binary);
@@ -66,6 +73,7 @@ class TraceFiles : public testing::Test {
   }
 
   fs::path folder_ = fs::temp_directory_path() / ("lacuna-cli-test-" + std::to_string(::getpid()));
+  simdjson::dom::parser parser_;
 };
 
 TEST_F(TraceFiles, GenerateIsRepeatableAndInfoSumsItUp) {
@@ -103,6 +111,47 @@ TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
   EXPECT_EQ(rangesIn("whole.lcn"), ranges);
   ASSERT_EQ(lacuna("info --json whole.lcn"), 0);
   EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
+}
+
+TEST_F(TraceFiles, RecoverSaysAsJsonWhatWasLost) {
+  cut(2000);
+  ASSERT_EQ(lacuna("recover --json run.lcn -o whole.lcn"), 0);
+  EXPECT_THAT(said(), IsEmpty());
+  auto told = json();
+  EXPECT_EQ(std::string_view(told["file"]), "whole.lcn");
+  EXPECT_EQ(std::string_view(told["from"]), "run.lcn");
+  EXPECT_FALSE(bool(told["was_complete"]));
+  EXPECT_GT(std::uint64_t(told["blocks"]), 0u);
+  const std::uint64_t rows = told["rows"];
+  const simdjson::dom::array lost = told["lost"];
+  ASSERT_GE(lost.size(), 1u);
+  for (const simdjson::dom::element part : lost) {
+    EXPECT_LE(std::uint64_t(part["offset"]) + std::uint64_t(part["bytes"]), fs::file_size(folder_ / "run.lcn"));
+    EXPECT_FALSE(std::string_view(part["what"]).empty());
+  }
+  ASSERT_EQ(lacuna("info --json whole.lcn"), 0);
+  EXPECT_EQ(std::uint64_t(json()["rows"]), rows);
+
+  ASSERT_EQ(lacuna("recover --json whole.lcn -o again.lcn"), 0);
+  told = json();
+  EXPECT_TRUE(bool(told["was_complete"]));
+  EXPECT_EQ(simdjson::dom::array(told["lost"]).size(), 0u);
+  EXPECT_EQ(lacuna("recover --json nowhere.lcn"), 1);
+  EXPECT_THAT(printed(), IsEmpty());
+  EXPECT_THAT(said(), HasSubstr("nowhere.lcn: No such file"));
+}
+
+TEST_F(TraceFiles, RecoverSaysAsJsonWhatARecordingHeld) {
+  ASSERT_TRUE(prof::createRecording(folder_ / "run.lcn.recording").ok());
+  ASSERT_EQ(lacuna("recover --json run.lcn.recording"), 0) << said();
+  const auto told = json();
+  EXPECT_EQ(std::string_view(told["file"]), "run.recovered.lcn");
+  EXPECT_EQ(std::string_view(told["from"]), "run.lcn.recording");
+  EXPECT_FALSE(bool(told["was_complete"]));
+  for (const char* none : {"processes", "dropped_events", "damaged_records"}) {
+    EXPECT_EQ(std::uint64_t(told[none]), 0u) << none;
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "run.recovered.lcn"));
 }
 
 TEST_F(TraceFiles, AFileOfANewerVersionIsRefused) {
