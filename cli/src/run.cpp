@@ -168,6 +168,9 @@ int runCommand(Typed& typed, std::vector<std::string> left) {
     return 127;
   }
   conclude(typed, *report);
+  // A recording that failed must not look like success; any other end of the program says more than that.
+  const bool endedWell = report->exitCode == 0 && report->exitSignal == 0;
+  if (endedWell && !report->failure.empty()) return kError;
   collector::exitAs(*report);
 }
 
@@ -178,7 +181,8 @@ void addRun(CLI::App& app, int& code) {
   Command run(app, "run", "Record a program and everything it starts into a trace");
   run.footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
-      "Exit code: the program's; 127 when it could not be started, 2 for wrong usage.\n"
+      "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not\n"
+      "be started, 2 for wrong usage.\n"
       "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]; what stands behind PROGRAM is the program's own.\n"
       "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
   // What begins with the program is its own.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <simdjson.h>
 #include <sys/stat.h>
 
 #include "e2e/run_fixture.h"
@@ -121,6 +122,42 @@ TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o whole.lcn >recovered.txt 2>&1")), 0)
       << textOf("recovered.txt");
   EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+}
+
+TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
+  const auto full = [&](const std::string& options, const std::string& program) {
+    return WEXITSTATUS(shell("ulimit -S -f 128; " + this->program("lacuna") + " run " + options +
+                             " -o out.lcn -- sh -c '" + "ulimit -S -f unlimited; " + program + "' 2>stderr.txt"));
+  };
+  EXPECT_EQ(full("", program("ending_program") + " many; exit 0"), 1);
+  EXPECT_THAT(said(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
+  ASSERT_EQ(shell(program("lacuna") + " recover --json out.lcn.recording -o whole.lcn >told.json"), 0);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element told = parser.load((folder_ / "told.json").string());
+  EXPECT_EQ(std::string_view(told["file"]), "whole.lcn");
+  EXPECT_FALSE(bool(told["was_complete"]));
+  EXPECT_GE(std::uint64_t(told["processes"]), 1u);
+  EXPECT_GE(std::uint64_t(told["rows"]), 201000u);
+  EXPECT_EQ(std::uint64_t(told["dropped_events"]), 0u);
+  EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+
+  EXPECT_EQ(full("", program("ending_program") + " many; exit 4"), 4) << "the program's own code says more";
+  EXPECT_EQ(shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
+  EXPECT_EQ(full("--ring 16M --dump-on signal", program("ending_program") + " exit; kill -USR2 $PPID; exit 0"), 1);
+  EXPECT_THAT(said(), HasSubstr("lacuna: error: "));
+}
+
+TEST_F(OutputTest, ATraceThatIsTakenAwayMeanwhileIsNoSuccess) {
+  const std::string there = "until [ -e out.lcn ]; do sleep 0.02; done; ";
+  EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 0'")), 1);
+  EXPECT_THAT(said(), HasSubstr("out.lcn is gone"));
+  EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 4'")), 4);
+  fs::create_directory(folder_ / "sub");
+  EXPECT_EQ(WEXITSTATUS(shell(
+                "exec " + program("lacuna") + " run -q -o sub/out.lcn -- sh -c 'cd sub; " + there +
+                "rm -r $(readlink out.lcn.recording/shm); cd ..; until rm -r sub; do :; done; exit 0' 2>stderr.txt")),
+            1);
+  EXPECT_THAT(said(), HasSubstr("out.lcn is gone"));
 }
 
 TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {

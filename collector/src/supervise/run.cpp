@@ -366,12 +366,17 @@ class Supervisor {
     report_.stats = drainer_->stats();
     drainer_.reset();
     control_.reset();
-    if (status) return;
     std::error_code error;
-    report_.failure = status.error().message;
-    if (!fs::exists(recording_, error)) return;
-    report_.failure +=
-        fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
+    const bool kept = fs::exists(recording_, error);
+    if (!kept && !fs::exists(report_.output, error)) {
+      report_.failure =
+          fmt::format("{} is gone: it was deleted or moved while it was written", report_.output.string());
+    } else if (!status) {
+      report_.failure = status.error().message;
+      if (!kept) return;
+      report_.failure +=
+          fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
+    }
   }
 
   void finishFlight() {
