@@ -93,9 +93,12 @@ void DrainCore::learnClocks(const Header& header) {
 
 void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
   for (const fs::path& note : notes) {
-    if (!failed_.insert(note.filename().string()).second) continue;
+    if (failed_.contains(note.filename().string())) continue;
     const Result<std::string> text = readFile(note);
-    if (text.ok()) book_.log(tick_.monotonicNs, LogLevel::Error, *text);
+    // One without its end is being written; the next look, or the one at the end of the recording, finds it whole.
+    if (!text.ok() || !text->ends_with('\n')) continue;
+    failed_.insert(note.filename().string());
+    book_.log(tick_.monotonicNs, LogLevel::Error, *text);
   }
 }
 

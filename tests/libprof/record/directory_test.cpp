@@ -106,5 +106,25 @@ TEST_F(CreateRecordingTest, AnEmptyFolderWillDo) {
   ASSERT_OK(createRecording(recordingDir()));
 }
 
+using FailureNoteTest = RecordingTest;
+
+TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
+  ASSERT_OK(createRecording(recordingDir()));
+  auto drainer = Drainer::create(recordingDir(), trace());
+  ASSERT_OK(drainer);
+  std::ofstream note(recordingDir() / "7.failed");
+  for (const char* part : {"", "process 7 could not", " record\n", ""}) {
+    note << part << std::flush;
+    ASSERT_OK(drainer->flush());
+  }
+  ASSERT_OK(drainer->finish());
+  Trace written(trace());
+  std::vector<std::string> errors;
+  for (const LogLine& line : written.rows<LogLine>()) {
+    if (line.level == LogLevel::Error) errors.push_back(written.text(line.text));
+  }
+  EXPECT_EQ(errors, std::vector<std::string>{"process 7 could not record\n"});
+}
+
 }  // namespace
 }  // namespace lacuna::prof::recording
