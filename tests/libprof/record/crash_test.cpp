@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <new>
 #include <random>
@@ -42,6 +44,7 @@ class CrashTest : public RecordingTest {
       progress_->returned[i] = 0;
       progress_->tid[i] = 0;
     }
+    beganNs_ = std::chrono::steady_clock::now().time_since_epoch().count();
     ASSERT_OK(createRecording(recordingDir(), options_));
   }
 
@@ -97,6 +100,29 @@ class CrashTest : public RecordingTest {
     waitpid(child, nullptr, 0);
   }
 
+  /// One thread's ranges and the marks in them: range n is around mark n and before range n + 1, all within the run.
+  void expectNoneTorn(std::vector<Range> ranges, const std::vector<TimeNs>& marks, const std::string& when) const {
+    // Long ones are in blocks of their own.
+    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.startNs < b.startNs; });
+    const TimeNs now = std::chrono::steady_clock::now().time_since_epoch().count();
+    TimeNs last = beganNs_;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const TimeNs endNs = ranges[i].startNs + ranges[i].durNs;
+      ASSERT_GE(ranges[i].startNs, last) << when << ": range " << i << " begins within the one before";
+      ASSERT_GE(endNs, ranges[i].startNs) << when << ": range " << i;
+      // The last one may have been cut off.
+      if (ranges[i].flags != 0 || i >= marks.size()) {
+        ASSERT_EQ(i + 1, ranges.size()) << when << ": a range without its end or its mark";
+      }
+      if (i < marks.size()) {
+        ASSERT_GE(marks[i], ranges[i].startNs) << when << ": range " << i;
+        ASSERT_LE(marks[i], endNs) << when << ": range " << i;
+      }
+      last = endNs;
+    }
+    ASSERT_LE(last, now) << when;
+  }
+
   /// Everything that had returned is there, in order, whole.
   void expectNothingLost(const std::string& when) {
     Trace file(trace());
@@ -104,6 +130,8 @@ class CrashTest : public RecordingTest {
     for (const Thread& thread : file.rows<Thread>()) osTids[thread.id.value] = thread.osTid;
     std::map<std::uint32_t, std::uint64_t> marks;
     std::map<std::uint32_t, std::uint64_t> ranges;
+    std::map<std::uint32_t, std::vector<TimeNs>> times;
+    std::map<std::uint32_t, std::vector<Range>> rangesOf;
     const std::vector<Mark> marksOfFile = file.rows<Mark>();
     for (const Mark& mark : marksOfFile) {
       std::uint64_t& last = marks[osTids[mark.thread.value]];
@@ -112,10 +140,16 @@ class CrashTest : public RecordingTest {
                                         << " of " << marksOfFile.size();
       ASSERT_EQ(file.text(mark.name), "numbered") << when;
       last = mark.payload;
+      times[osTids[mark.thread.value]].push_back(mark.timeNs);
     }
     for (const Range& range : file.rows<Range>()) {
       if (range.flags == 0) ++ranges[osTids[range.thread.value]];
+      rangesOf[osTids[range.thread.value]].push_back(range);
       ASSERT_EQ(file.text(range.name), "range") << when;
+    }
+    for (const auto& [tid, all] : rangesOf) {
+      expectNoneTorn(all, times[tid], when + ", thread " + std::to_string(tid));
+      if (HasFatalFailure()) return;
     }
     for (int i = 0; i < kThreads; ++i) {
       const std::uint32_t tid = progress_->tid[i];
@@ -134,6 +168,7 @@ class CrashTest : public RecordingTest {
   RecordingOptions options_;
   std::mt19937 random_{20240607};
   int recorded_ = 0;
+  TimeNs beganNs_ = 0;
 };
 
 TEST_F(CrashTest, RecorderKilledAt200MomentsLosesNothing) {
