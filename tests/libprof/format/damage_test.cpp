@@ -39,6 +39,8 @@ void save(const std::filesystem::path& path, const Content& content, std::size_t
 /// noticed.
 class DamageTest : public testing::Test {
  protected:
+  static constexpr std::size_t kHeaderBytes = 64;
+  static constexpr std::size_t kFooterBytes = 40;
   static constexpr int kRows = 240;
   static constexpr std::uint32_t kBlockRows = 40;
 
@@ -98,6 +100,25 @@ class DamageTest : public testing::Test {
     EXPECT_FALSE(reader->damage().empty()) << what;
   }
 
+  /// Of a file with one damaged byte: the stretch that is reported has it, and is the block if it is in one.
+  void expectPlaceNamed(std::size_t at) {
+    const auto reader = Reader::open(hurt());
+    ASSERT_TRUE(reader.ok());
+    const auto damage = reader->damage();
+    EXPECT_TRUE(std::any_of(damage.begin(), damage.end(),
+                            [&](const Damage& d) { return d.offset <= at && at < d.offset + d.bytes; }))
+        << "flipped at " << at;
+    for (const auto& [table, block] : blocks_) {
+      if (at < block.offset || at >= block.offset + block.bytes) continue;
+      ASSERT_EQ(damage.size(), 1u) << "flipped at " << at;
+      EXPECT_EQ(damage[0].offset, block.offset) << "flipped at " << at;
+      EXPECT_EQ(damage[0].bytes, block.bytes) << "flipped at " << at;
+    }
+    for (const Damage& each : damage) {
+      EXPECT_LE(each.offset + each.bytes, content_.size()) << "flipped at " << at;
+    }
+  }
+
   void expectAfterTruncation(std::size_t size) {
     save(hurt(), content_, size);
     if (size < 8) {
@@ -120,6 +141,24 @@ TEST_F(DamageTest, TruncatedAtEveryBlockBoundaryItHasTheBlocksBefore) {
   }
 }
 
+TEST_F(DamageTest, TruncatedBehindItsHeaderItIsEmpty) {
+  expectAfterTruncation(kHeaderBytes);
+  const auto reader = Reader::open(hurt());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_TRUE(reader->tables().empty());
+  EXPECT_FALSE(reader->complete());
+}
+
+TEST_F(DamageTest, TruncatedBetweenIndexAndFooterItHasEverything) {
+  expectAfterTruncation(content_.size() - kFooterBytes);
+  const auto reader = Reader::open(hurt());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(reader->rows<Mark>(), std::uint64_t(kRows));
+  EXPECT_EQ(reader->rows<CounterSample>(), std::uint64_t(kRows));
+  EXPECT_EQ(reader->text(reader->column<&Mark::name>()->front()), "name 0");
+  EXPECT_FALSE(reader->complete());
+}
+
 TEST_F(DamageTest, TruncatedAtRandomItHasTheBlocksBefore) {
   std::mt19937 random(5);
   for (int i = 0; i < 1000; ++i) expectAfterTruncation(random() % content_.size());
@@ -135,6 +174,7 @@ TEST_F(DamageTest, AfterABitFlipExactlyTheBlockThatWasHitIsMissing) {
     content_[at] = static_cast<char>(content_[at] ^ bit);
     expectExactly([&](const BlockInfo& block) { return at < block.offset || at >= block.offset + block.bytes; },
                   "flipped at " + std::to_string(at));
+    expectPlaceNamed(at);
     if (HasFailure()) break;
   }
 }
