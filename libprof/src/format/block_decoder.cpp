@@ -15,6 +15,9 @@ namespace {
 
 /// Columns that are predicted from one another; the writer never chains as many.
 constexpr std::size_t kMaxDepth = 8;
+/// How many others a column may need in all. Each is held whole, so without a limit a header of a few kilobytes could
+/// ask for hundreds of them.
+constexpr std::size_t kMaxOthers = 16;
 
 template <class Visit>
 void withType(ColumnType type, Visit&& visit) {
@@ -78,6 +81,7 @@ Error BlockDecoder::damaged(const Section& section, const char* why) const {
 
 Status BlockDecoder::decode(const ColumnSpec& wanted, void* out) {
   const auto& sections = header_.sections;
+  others_ = 0;
   const auto found =
       std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.name == wanted.name; });
   const std::size_t rows = header_.entry.rows;
@@ -106,6 +110,7 @@ const void* BlockDecoder::decoded(std::uint8_t column, ColumnType& type) {
   type = section.type;
   if (!section.known) return nullptr;
   if (!slot.done) {
+    if (depth_ > 0 && ++others_ > kMaxOthers) return nullptr;
     slot.values.resize(header_.entry.rows * widthOf(section.type));
     if (!decodeTo(column, slot.values.data()).ok()) return nullptr;
     slot.done = true;

@@ -38,6 +38,7 @@ class BlockDecoder : private ColumnSource {
   std::vector<Decoded> decoded_;
   std::vector<Bytes> stored_;
   std::size_t depth_ = 0;
+  std::size_t others_ = 0;  ///< decoded for the column that is wanted
 };
 
 }  // namespace lacuna::prof::format

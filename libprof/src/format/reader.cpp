@@ -166,7 +166,7 @@ void Reader::Impl::takeRows(const BlockEntry& entry) {
 
 void Reader::Impl::takeStrings(const BlockEntry& entry) {
   auto blob = format::readBlob(file, entry);
-  if (blob.ok() && strings.add(*std::move(blob))) return;
+  if (blob.ok() && strings.add(*std::move(blob), entry.offset)) return;
   list.damage.push_back({entry.offset, entry.bytes(), format::describe(file, entry) + " cannot be read"});
 }
 

@@ -12,8 +12,9 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 24;
-/// Ids beyond this many per byte of the blob that names them are not believed.
-constexpr std::uint32_t kMaxHole = std::uint32_t{1} << 20;
+/// Ids that a file leaves out, where damage took their block: at most this many and one for each byte before the next
+/// block, or the ids of a few bytes would take gigabytes.
+constexpr std::uint64_t kMaxMissing = std::uint64_t{1} << 20;
 
 }  // namespace
 
@@ -66,14 +67,15 @@ std::uint32_t StringInterner::takePending(base::Bytes& blob) {
   return count;
 }
 
-bool StringStore::add(base::Bytes blob) {
+bool StringStore::add(base::Bytes blob, std::uint64_t offset) {
   auto kept = std::make_shared<const base::Bytes>(std::move(blob));
   base::ByteReader in(*kept);
   const auto first = in.number<std::uint32_t>();
   const auto count = in.number<std::uint32_t>();
-  if (!in.ok() || first == 0 || count > in.left() / sizeof(std::uint32_t) || first > texts_.size() + kMaxHole) {
-    return false;
-  }
+  if (!in.ok() || first == 0 || count > in.left() / sizeof(std::uint32_t)) return false;
+  const std::uint64_t missing = missing_ + (first > texts_.size() ? first - texts_.size() : 0);
+  if (missing > kMaxMissing + offset) return false;
+  missing_ = missing;
   base::ByteReader lengths(in.raw(count * sizeof(std::uint32_t)));
   if (texts_.size() < std::size_t{first} + count) texts_.resize(std::size_t{first} + count);
   for (std::uint32_t i = 0; i < count; ++i) {

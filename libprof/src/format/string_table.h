@@ -48,8 +48,9 @@ class StringInterner {
 class StringStore {
  public:
   StringStore() : texts_(1) {}
-  /// Takes a strings block; false when its lengths contradict its size.
-  bool add(base::Bytes blob);
+  /// Takes the strings block at this place of the file; false when its lengths contradict its size, or its ids leave
+  /// out more than can have been lost.
+  bool add(base::Bytes blob, std::uint64_t offset);
   [[nodiscard]] std::string_view text(StringId id) const {
     return id.value < texts_.size() ? texts_[id.value] : std::string_view();
   }
@@ -58,6 +59,7 @@ class StringStore {
  private:
   std::vector<std::shared_ptr<const base::Bytes>> blobs_;  ///< shared by copies
   std::vector<std::string_view> texts_;
+  std::uint64_t missing_ = 0;  ///< ids that no block had when a later one came
 };
 
 }  // namespace lacuna::prof::format
