@@ -27,15 +27,15 @@ void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* from, std::size_t bytes);
 
 /// In place of the C library's, which operator new calls too: the same memory, counted.
-void* malloc(std::size_t bytes) {
+void* malloc(std::size_t bytes) noexcept {
   gAllocations.fetch_add(1, std::memory_order_relaxed);
   return __libc_malloc(bytes);
 }
-void* calloc(std::size_t count, std::size_t bytes) {
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
   gAllocations.fetch_add(1, std::memory_order_relaxed);
   return __libc_calloc(count, bytes);
 }
-void* realloc(void* from, std::size_t bytes) {
+void* realloc(void* from, std::size_t bytes) noexcept {
   gAllocations.fetch_add(1, std::memory_order_relaxed);
   return __libc_realloc(from, bytes);
 }
