@@ -46,6 +46,13 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
   return taken(std::malloc(bytes));
 }
+void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  void* memory = std::malloc(bytes);
+  return memory != nullptr ? taken(memory) : nullptr;
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  return operator new(bytes, std::nothrow);
+}
 void operator delete(void* memory) noexcept {
   given(memory);
 }
