@@ -373,9 +373,10 @@ class Supervisor {
           fmt::format("{} is gone: it was deleted or moved while it was written", report_.output.string());
     } else if (!status) {
       report_.failure = status.error().message;
-      if (!kept) return;
-      report_.failure +=
-          fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
+      if (kept) {
+        report_.failure +=
+            fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
+      }
     }
   }
 
