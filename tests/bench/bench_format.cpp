@@ -203,21 +203,21 @@ void measureOneColumn(const std::filesystem::path& path, std::uint64_t events) {
 
 int main(int argc, char** argv) {
   using namespace lacuna::prof;
-  bool large = false;
+  bool small = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     json = json || argument == "--json";
-    large = large || argument == "--large";
-    if (argument != "--json" && argument != "--large") {
-      std::fprintf(
-          stderr,
-          "usage: bench_format [--json] [--large]\n  --large  read one column of a file of 100 M events (else 3 M)\n");
+    small = small || argument == "--small";
+    if (argument != "--json" && argument != "--small") {
+      std::fprintf(stderr,
+                   "usage: bench_format [--json] [--small]\n  --small  read one column of a file of 3 M events instead "
+                   "of 100 M\n");
       return 2;
     }
   }
   const lacuna::test::TempDir dir;
   measure(makeMix(1), dir / "mix.lcn");
   measureRanks(dir / "ranks.lcn");
-  measureOneColumn(dir / "large.lcn", large ? kLargeEvents : kEvents);
+  measureOneColumn(dir / "large.lcn", small ? kEvents : kLargeEvents);
   return 0;
 }
