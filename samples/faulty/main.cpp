@@ -31,6 +31,7 @@ Flags parseFlags(int argc, char** argv) {
       "Trains a small network on synthetic digits with one planted fault, for trying out what finds it.\n"
       "The fault is real: it costs time or memory. `--fault none` is clean.");
   flags.add("fault", "none", "what is wrong", kFaults)
+      .add("slowness", "100", "percent of its time that a fault of the loader takes; more where the training hides it")
       .add("steps", "200", "training steps")
       .knob("batch", "256", "pictures per step")
       .add("hidden", "512", "width of the hidden layers")
@@ -138,18 +139,21 @@ class Run {
   samples::DigitDataset::Hooks hooks() const {
     samples::DigitDataset::Hooks hooks;
     // Storage that takes its time: the thread sleeps, so more workers help.
-    const int delay = fault_ == "slow-loader" ? 20 : fault_ == "starved-workers" ? 25 : 0;
-    if (delay > 0)
-      hooks.onFetch = [delay](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(delay)); };
-    if (fault_ == "heavy-decode") hooks.onDecode = decodeSlowly;
+    const std::int64_t percent = flags_.integer("slowness", 1, 1'000'000);
+    const std::int64_t delayMs = fault_ == "slow-loader" ? 20 : fault_ == "starved-workers" ? 25 : 0;
+    if (delayMs > 0) {
+      const std::chrono::microseconds delay(delayMs * 10 * percent);
+      hooks.onFetch = [delay](std::size_t) { std::this_thread::sleep_for(delay); };
+    }
+    if (fault_ == "heavy-decode") hooks.onDecode = [percent](std::size_t number) { decodeSlowly(number, percent); };
     return hooks;
   }
 
   /// A decoder that computes: a checksum, bit by bit, of as much data as takes some 12 ms.
-  static void decodeSlowly(std::size_t number) {
+  static void decodeSlowly(std::size_t number, std::int64_t percent) {
     std::uint32_t sum = static_cast<std::uint32_t>(number);
-    for (std::uint32_t byte = 0; byte < 1'500'000; ++byte) {
-      sum ^= byte & 0xff;
+    for (std::int64_t byte = 0; byte < 15'000 * percent; ++byte) {
+      sum ^= static_cast<std::uint32_t>(byte) & 0xff;
       for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xedb88320U : 0U);
     }
     volatile std::uint32_t keep = sum;

@@ -132,6 +132,7 @@ TEST_F(Samples, EveryFaultTrains) {
 TEST_F(Samples, BadFlagsAreExplained) {
   EXPECT_EQ(run("faulty --fault nonsense").status, 2);
   EXPECT_THAT(run("faulty --fault nonsense").text, HasSubstr("choose one of none|slow-loader"));
+  EXPECT_THAT(run("faulty --fault slow-loader --slowness 0").text, HasSubstr("--slowness 0: expected a whole number"));
   EXPECT_THAT(run("mlp_digits --steps x").text, HasSubstr("expected a whole number"));
   for (const char* sample : {"faulty", "mlp_digits"}) {
     for (const char* flag : {"--loader.workers", "--loader.prefetch"}) {
