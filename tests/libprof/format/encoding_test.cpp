@@ -2,22 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/encoding.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <random>
-
-#include "base/checksum.h"
-#include "format/block_sink.h"
-#include "lacuna/prof/reader.h"
-#include "lacuna/prof/writer.h"
-#include "support/temp_dir.h"
 
 namespace lacuna::prof::format {
 namespace {
-
-using testing::HasSubstr;
 
 /// Columns of one type; column 0 is the one under test, the others are what it may be predicted from.
 struct Columns : ColumnSource {
@@ -110,48 +100,6 @@ TEST(Encoding, BytesThatContradictTheirDescriptionAreRefusedOrHarmless) {
     Bytes back(columns.values[0].size());
     (void)decodeColumn(section, stored, columns.rows, columns, back.data());
   }
-}
-
-/// Changes the file header and makes its checksum right again.
-void patchVersion(const std::filesystem::path& path, std::uint16_t major, std::uint16_t minor) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  Bytes bytes(kFileHeaderBytes);
-  file.read(reinterpret_cast<char*>(bytes.data()), kFileHeaderBytes);
-  std::memcpy(bytes.data() + 8, &major, sizeof major);
-  std::memcpy(bytes.data() + 10, &minor, sizeof minor);
-  const std::uint64_t sum = base::checksum(std::span(bytes).first(kFileHeaderBytes - 8));
-  std::memcpy(bytes.data() + kFileHeaderBytes - 8, &sum, sizeof sum);
-  file.seekp(0);
-  file.write(reinterpret_cast<const char*>(bytes.data()), kFileHeaderBytes);
-}
-
-TEST(Version, ANewerMajorVersionIsRefusedAndANewerMinorIsRead) {
-  const test::TempDir dir;
-  ASSERT_TRUE(Writer::create(dir / "a.lcn")->finish().ok());
-  patchVersion(dir / "a.lcn", kMajorVersion, kMinorVersion + 5);
-  EXPECT_TRUE(Reader::open(dir / "a.lcn").ok());
-  patchVersion(dir / "a.lcn", kMajorVersion + 1, 0);
-  const auto reader = Reader::open(dir / "a.lcn");
-  ASSERT_FALSE(reader.ok());
-  EXPECT_THAT(reader.error().message, HasSubstr("version 2.0"));
-  EXPECT_THAT(reader.error().message, HasSubstr("use a newer lacuna"));
-}
-
-TEST(Version, ABlockOfAnUnknownKindIsSkipped) {
-  const test::TempDir dir;
-  Encoder encoder(1);
-  auto sink = BlockSink::create(dir / "a.lcn");
-  ASSERT_TRUE(sink.ok());
-  Bytes body;
-  const Bytes blob(100, std::byte{7});
-  BlockHeader header = blobBlock(static_cast<BlockKind>(200), 0, blob, encoder, body);
-  sink->append(header, body);
-  ASSERT_TRUE(sink->finish(encoder).ok());
-  const auto reader = Reader::open(dir / "a.lcn");
-  ASSERT_TRUE(reader.ok());
-  EXPECT_TRUE(reader->complete());
-  EXPECT_TRUE(reader->damage().empty());
-  EXPECT_TRUE(reader->tables().empty());
 }
 
 TEST(Bounds, ATinyBlockCannotClaimManyRows) {

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/checksum.h"
+#include "format/block_sink.h"
 #include "format/layout.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recover.h"
@@ -111,6 +112,7 @@ void reseal(std::span<std::byte> sealed) {
 /// A file of a writer whose minor version is greater, with blocks of marks and of counter samples.
 class NewerFile : public testing::Test {
  protected:
+  static constexpr std::size_t kMajorAt = 8;
   static constexpr std::size_t kMinorAt = 10;
   static constexpr std::size_t kKindAt = 8 + 8 + 4 + 4 + 2;
   static constexpr std::size_t kMarks = 100;
@@ -129,11 +131,14 @@ class NewerFile : public testing::Test {
     const std::string content{std::istreambuf_iterator<char>(in), {}};
     bytes_.resize(content.size());
     std::memcpy(bytes_.data(), content.data(), content.size());
-    bytes_[kMinorAt] = std::byte{99};
-    reseal(std::span(bytes_).first(format::kFileHeaderBytes));
+    setByte(kMinorAt, 99);
   }
   [[nodiscard]] std::filesystem::path path() const { return dir_ / "a.lcn"; }
 
+  void setByte(std::size_t at, std::uint8_t value) {
+    bytes_[at] = std::byte{value};
+    reseal(std::span(bytes_).first(format::kFileHeaderBytes));
+  }
   std::span<std::byte> headerOf(const BlockInfo& block) {
     const auto fixed = std::span(bytes_).subspan(block.offset, format::kFixedHeaderBytes);
     return std::span(bytes_).subspan(block.offset, format::parseFixedHeader(fixed)->headerBytes);
@@ -183,6 +188,14 @@ TEST_F(NewerFile, OfTheSameMajorVersionIsRead) {
   EXPECT_EQ(reader->column<&Mark::payload>()->at(99), 99u * 99);
 }
 
+TEST_F(NewerFile, OfAGreaterMajorVersionIsRefused) {
+  setByte(kMajorAt, format::kMajorVersion + 1);
+  const auto reader = open();
+  ASSERT_FALSE(reader.ok());
+  EXPECT_THAT(reader.error().message, HasSubstr("version 2.99"));
+  EXPECT_THAT(reader.error().message, HasSubstr("use a newer lacuna"));
+}
+
 TEST_F(NewerFile, AColumnOfAnUnknownEncodingIsAnErrorAndTheOthersAreRead) {
   storeInANewWay(blocks_[1], "payload");
   const auto reader = open();
@@ -208,6 +221,22 @@ TEST_F(NewerFile, BlocksOfAnUnknownKindAreSkipped) {
   ASSERT_EQ(reader->rows<Mark>(), kMarks / 2);
   EXPECT_EQ(reader->column<&Mark::payload>()->at(0), 50u * 50);
   EXPECT_EQ(reader->rows<CounterSample>(), kMarks);
+}
+
+TEST_F(NewerFile, AFinishedFileWithABlockOfAnUnknownKindIsWhole) {
+  format::Encoder encoder(1);
+  auto sink = format::BlockSink::create(path());
+  ASSERT_TRUE(sink.ok());
+  Bytes body;
+  format::BlockHeader header =
+      format::blobBlock(static_cast<format::BlockKind>(200), 0, Bytes(100, std::byte{7}), encoder, body);
+  sink->append(header, body);
+  ASSERT_TRUE(sink->finish(encoder).ok());
+  const auto reader = Reader::open(path());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_TRUE(reader->complete());
+  EXPECT_TRUE(reader->damage().empty());
+  EXPECT_TRUE(reader->tables().empty());
 }
 
 TEST_F(NewerFile, ARecoveredFileKeepsWhatIsNotUnderstood) {
