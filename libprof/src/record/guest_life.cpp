@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -64,6 +65,8 @@ void abandon(Mapping& mapping) {
 }
 
 int attach(const char* directory) {
+  // A program with more rights than its caller must not write where the caller says.
+  if (directory == nullptr && getauxval(AT_SECURE) != 0) return -EPERM;
   if (directory == nullptr) directory = std::getenv("LACUNA_RECORDING");
   if (directory == nullptr || *directory == 0) return -ENOENT;
   if (std::strlen(directory) >= sizeof gDirectory) return -ENAMETOOLONG;

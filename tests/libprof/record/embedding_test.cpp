@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -113,6 +115,32 @@ TEST_F(EmbeddingTest, ACProgramRecordsItself) {
   ASSERT_EQ(marks.size(), 1u);
   EXPECT_EQ(file.text(marks[0].name), "still recording");
   EXPECT_FALSE(std::filesystem::exists(recordingDir()));
+}
+
+// It would write as another user where its caller says.
+TEST_F(EmbeddingTest, AProgramWithOtherRightsThanItsCallersDoesNotJoin) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's runtime does not start in a set-uid program";
+#endif
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to another user";
+  ASSERT_OK(createRecording(recordingDir()));
+  const auto shared = std::filesystem::read_symlink(recordingDir() / "shm");
+  for (const auto& folder : {home_, recordingDir(), shared}) ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
+  ASSERT_EQ(chmod((recordingDir() / "settings").c_str(), 0644), 0);
+  const auto other = home_ / "other";
+  std::filesystem::copy_file(LACUNA_BIN_DIR "/record_c_program", other);
+  const auto ended = [&](uid_t owner) {
+    EXPECT_TRUE(chown(other.c_str(), owner, 0) == 0 && chmod(other.c_str(), 04755) == 0);
+    return inChild([&] {
+      setenv(kRecordingVariable, recordingDir().c_str(), 1);
+      execl(other.c_str(), "other", static_cast<char*>(nullptr));
+      _exit(127);
+    });
+  };
+  EXPECT_EQ(ended(65534), 2) << "it says that nothing records";
+  EXPECT_TRUE(std::filesystem::is_empty(shared));
+  EXPECT_EQ(ended(0), 0) << "its caller's own rights";
+  EXPECT_FALSE(std::filesystem::is_empty(shared));
 }
 
 }  // namespace
