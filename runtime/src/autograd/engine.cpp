@@ -152,11 +152,16 @@ class Engine {
     if (!gradient.defined()) return;
     if (!sum.defined()) {
       sum = std::move(gradient);
-    } else if (!recording() && sum.impl()->useCount() == 1 && sum.impl()->storage->useCount() == 1 && isDense(sum)) {
+    } else if (!recording() && isOwnedAlone(sum) && isDense(sum)) {
       sum.add_(gradient);
     } else {
       sum = add(sum, gradient);
     }
+  }
+
+  /// True when nobody else sees a change of it.
+  static bool isOwnedAlone(const Tensor& tensor) {
+    return tensor.impl()->useCount() == 1 && tensor.impl()->storage->useCount() == 1;
   }
 
   void finishLeaf(Node& node, Tensor gradient) {
@@ -167,18 +172,16 @@ class Engine {
     }
     if (!captures_.empty()) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
-    if (meta.grad.defined()) {
-      if (!recording() && meta.grad.impl()->storage->useCount() == 1) {
-        meta.grad.add_(gradient);
-      } else {
-        meta.grad = add(meta.grad, gradient);
-      }
-    } else {
-      // A gradient that is also somebody else's (the caller's, another leaf's) must not be added to in place later.
-      const bool shared = gradient.impl()->useCount() > 1 || gradient.impl()->storage->useCount() > 1;
-      if (!recording() && (shared || !gradient.isContiguous())) gradient = gradient.clone();
+    if (!meta.grad.defined()) {
+      // A gradient that is also somebody else's (the caller's, another leaf's) must not be changed in place later, by
+      // the next backward or by who clips it; nor can one whose elements share memory.
+      if (!isOwnedAlone(gradient) || !gradient.isContiguous()) gradient = gradient.clone();
       meta.grad = std::move(gradient);
       meta.grad.setRole(Role::Gradient);
+    } else if (!recording() && isOwnedAlone(meta.grad) && isDense(meta.grad)) {
+      meta.grad.add_(gradient);
+    } else {
+      meta.grad = add(meta.grad, gradient);
     }
     if (meta.afterAccumulate) meta.afterAccumulate(leaf);
   }

@@ -32,12 +32,37 @@ TEST(Autograd, AddsUpOverUsesAndBackwards) {
 }
 
 TEST(Autograd, TwoLeavesDoNotShareOneGradient) {
-  const Tensor a = leaf({1});
-  const Tensor b = leaf({1});
-  (a + b).backward();
-  sum(a).backward();
-  EXPECT_EQ(a.grad().item(), 2);
-  EXPECT_EQ(b.grad().item(), 1);
+  for (const bool createGraph : {false, true}) {
+    const Tensor a = leaf({1});
+    const Tensor b = leaf({1});
+    (a + b).backward({}, false, createGraph);
+    sum(a).backward();
+    EXPECT_EQ(a.grad().item(), 2);
+    EXPECT_EQ(b.grad().item(), 1);
+  }
+}
+
+TEST(Autograd, GradientsOfOthersAreNotAddedTo) {
+  for (const bool createGraph : {false, true}) {
+    const Tensor x = leaf({1, 1});
+    const Tensor seed = ones({2}, {DType::F64});
+    x.backward(seed, false, createGraph);
+    const Tensor held = x.grad();
+    sum(x).backward();
+    EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(2, 2));
+    EXPECT_THAT(seed.toVector<double>(), ElementsAre(1, 1));
+    EXPECT_THAT(held.toVector<double>(), ElementsAre(1, 1));
+  }
+}
+
+TEST(Autograd, AGradientWhoseElementsShareMemoryIsAddedTo) {
+  const Tensor x = leaf({1, 1});
+  sum(x).backward({}, false, true);
+  sum(x).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(2, 2));
+  x.setGrad(ones({1}, {DType::F64}).expand({2}));
+  sum(x).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(2, 2));
 }
 
 TEST(Autograd, ASecondBackwardThroughAFreedGraphNamesTheOperator) {

@@ -170,5 +170,14 @@ TEST(Optimizer, ClipsTheCommonNorm) {
   EXPECT_NEAR(a.grad().item(), 0.6, 1e-6);
 }
 
+TEST(Optimizer, ClipsWhatABackwardWithCreateGraphLeftOnce) {
+  const Tensor a = fromVector<double>({1, 1}, {2}).setRequiresGrad();
+  const Tensor b = fromVector<double>({1, 1}, {2}).setRequiresGrad();
+  sum(a + b).backward({}, false, true);
+  EXPECT_NEAR(clipGradNorm({a, b}, 1).item(), 2, 1e-12);
+  EXPECT_NEAR(a.grad().select(0, 1).item(), 0.5, 1e-6);
+  EXPECT_NEAR(b.grad().select(0, 0).item(), 0.5, 1e-6);
+}
+
 }  // namespace
 }  // namespace lacuna::rt::optim

@@ -124,7 +124,8 @@ class Tensor {
   [[nodiscard]] bool requiresGrad() const;
   Tensor& setRequiresGrad(bool on = true);
   [[nodiscard]] bool isLeaf() const;
-  [[nodiscard]] Tensor grad() const;  ///< undefined until a backward reached this leaf
+  /// Undefined until a backward reached this leaf. Later backwards add to it in place, unless others hold it too.
+  [[nodiscard]] Tensor grad() const;
   void setGrad(Tensor grad) const;
   /// Runs the backward from this tensor; `gradient` may be left out for one element.
   void backward(const Tensor& gradient = {}, bool retainGraph = false, bool createGraph = false) const;
