@@ -58,7 +58,8 @@ class Engine {
     }
     sameDevice("backward", {&root, &gradient});
     kept_.push_back(edge.node);
-    seeds_.emplace_back(edge, gradient.defined() ? gradient : ones(root.shape(), {root.dtype(), root.device()}));
+    const Options like{root.dtype(), root.device()};
+    seeds_.emplace_back(edge, gradient.defined() ? gradient.to(root.dtype()) : ones(root.shape(), like));
   }
 
   // An edge leads from a node to an older one, so the highest sequence number first is an order in which every node
@@ -166,10 +167,7 @@ class Engine {
 
   void finishLeaf(Node& node, Tensor gradient) {
     AutogradMeta& meta = *node.leaf->autograd;
-    for (const auto& hook : meta.hooks) {
-      Tensor replaced = hook(gradient);
-      if (replaced.defined()) gradient = std::move(replaced);
-    }
+    for (const auto& hook : meta.hooks) gradient = afterHook(node, 0, hook, gradient);
     if (!captures_.empty()) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
     if (!meta.grad.defined()) {
@@ -184,6 +182,21 @@ class Engine {
       meta.grad = add(meta.grad, gradient);
     }
     if (meta.afterAccumulate) meta.afterAccumulate(leaf);
+  }
+
+  /// The gradient, or what the hook puts in its place: kernels read that as what the node says, so it must be that.
+  static Tensor afterHook(const Node& node, std::uint32_t index, const std::function<Tensor(const Tensor&)>& hook,
+                          const Tensor& gradient) {
+    Tensor replaced = hook(gradient);
+    if (!replaced.defined()) return gradient;
+    const Shape& shape = node.outputShapes[index];
+    if (replaced.shape() == shape && replaced.dtype() == node.dtype && replaced.device() == node.device)
+      return replaced;
+    const auto text = [](const Shape& shape, DType dtype, Device device) {
+      return name(dtype) + shape.toString() + " on " + toString(device);
+    };
+    fail(node.info->name.text, "a hook returned " + text(replaced.shape(), replaced.dtype(), replaced.device()) +
+                                   " for a gradient that is " + text(shape, node.dtype, node.device));
   }
 
   void capture(const Node& node, std::uint32_t index, const Tensor& gradient) {
@@ -217,9 +230,7 @@ class Engine {
 
   void prepare(const Node& node, Gradients& gradients) {
     for (const auto& [index, hook] : node.hooks) {
-      if (!gradients[index].defined()) continue;
-      Tensor replaced = hook(gradients[index]);
-      if (replaced.defined()) gradients[index] = std::move(replaced);
+      if (gradients[index].defined()) gradients[index] = afterHook(node, index, hook, gradients[index]);
     }
     for (std::uint32_t i = 0; i < gradients.size(); ++i) {
       if (!captures_.empty() && gradients[i].defined()) capture(node, i, gradients[i]);

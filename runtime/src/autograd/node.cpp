@@ -274,6 +274,9 @@ void Tensor::setGrad(Tensor grad) const {
   if (grad.defined() && grad.shape() != shape()) {
     fail("setGrad", "gradient " + grad.shape().toString() + " for a tensor " + shape().toString());
   }
+  if (grad.defined() && grad.dtype() != dtype()) {
+    fail("setGrad", std::string("gradient of ") + rt::name(grad.dtype()) + " for a tensor of " + rt::name(dtype()));
+  }
   if (grad.defined()) sameDevice("setGrad", {this, &grad});
   checked(*this)->meta().grad = std::move(grad);
 }

@@ -65,6 +65,14 @@ TEST(Autograd, AGradientWhoseElementsShareMemoryIsAddedTo) {
   EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(2, 2));
 }
 
+TEST(Autograd, AGradientOfAnotherTypeIsConverted) {
+  const Tensor x = leaf({0.1, -0.4, 0.7, 0.2, 1.5, -2});
+  const Tensor seed = fromVector<float>({1, -2, 3, 4, -5, 6}, {6});
+  const auto gradient = [&](const Tensor& given) { return grad({softmax(x, 0)}, {x}, {given})[0]; };
+  EXPECT_EQ(gradient(seed).toVector<double>(), gradient(seed.to(DType::F64)).toVector<double>());
+  EXPECT_EQ(gradient(seed.to(DType::I32)).toVector<double>(), gradient(seed.to(DType::F64)).toVector<double>());
+}
+
 TEST(Autograd, ASecondBackwardThroughAFreedGraphNamesTheOperator) {
   const Tensor x = leaf({1});
   const Tensor y = exp(x);
@@ -177,8 +185,25 @@ TEST(Autograd, HooksSeeTheWholeGradientAndMayReplaceIt) {
   EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(40, 40));
 }
 
+TEST(Autograd, AHookMustKeepShapeTypeAndDevice) {
+  const std::pair<Tensor, const char*> results[] = {{ones({3}, {DType::F64}), "a hook returned f64[3] on cpu"},
+                                                    {ones({2}), "a hook returned f32[2] on cpu"},
+                                                    {ones({2}, {DType::F64, kMeta}), "a hook returned f64[2] on meta"}};
+  for (const auto& [result, complaint] : results) {
+    const Tensor x = leaf({1, 2});
+    const Tensor y = exp(x);
+    y.registerHook([&](const Tensor&) { return result; });
+    EXPECT_THAT([&] { sum(y).backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr(complaint))));
+    x.registerHook([&](const Tensor&) { return result; });
+    EXPECT_THAT([&] { sum(x).backward(); },
+                ThrowsMessage<Error>(AllOf(HasSubstr(complaint), HasSubstr("for a gradient that is f64[2] on cpu"))));
+    EXPECT_FALSE(x.grad().defined());
+  }
+}
+
 TEST(Autograd, MisuseIsExplained) {
   const Tensor x = leaf({1, 2});
+  EXPECT_THAT([&] { x.setGrad(ones({2})); }, ThrowsMessage<Error>(HasSubstr("gradient of f32 for a tensor of f64")));
   EXPECT_THAT([&] { x.backward(); }, ThrowsMessage<Error>(HasSubstr("a gradient is needed")));
   EXPECT_THAT([&] { x.backward(ones({3})); }, ThrowsMessage<Error>(HasSubstr("gradient [3] for a tensor [2]")));
   EXPECT_THAT([&] { arange(3).setRequiresGrad(); }, ThrowsMessage<Error>(HasSubstr("only floating tensors")));

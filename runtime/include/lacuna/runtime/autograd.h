@@ -11,7 +11,8 @@
 /// Define-by-run gradients. Every operator that takes a tensor with requiresGrad() records a node with what its
 /// gradient depends on; backward() walks the nodes and drops what they saved. Graphs belong to their tensors, and a
 /// backward runs on the calling thread. A second backward through a freed graph, a value saved and then changed in
-/// place, and a gradient of the wrong shape throw Error naming the operator.
+/// place, and a gradient of the wrong shape, or from a hook of the wrong type or device, throw Error naming the
+/// operator.
 namespace lacuna::rt {
 
 /// Whether operators of this thread record.
@@ -50,7 +51,8 @@ struct BackwardOptions {
   bool allowUnused = false;  ///< grad(): an input that no root depends on gives an undefined gradient
 };
 
-/// Adds the gradients of the leaves that `roots` depend on to their grad().
+/// Adds the gradients of the leaves that `roots` depend on to their grad(). `gradients` are converted to the roots'
+/// types.
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients = {},
               BackwardOptions options = {});
 /// The gradients of the roots with respect to `inputs`; grad() of leaves is left alone.

@@ -130,7 +130,8 @@ class Tensor {
   /// Runs the backward from this tensor; `gradient` may be left out for one element.
   void backward(const Tensor& gradient = {}, bool retainGraph = false, bool createGraph = false) const;
   [[nodiscard]] Tensor detach() const;  ///< same memory, no history
-  /// Calls the hook with the gradient when a backward computes it; what it returns, if defined, replaces it.
+  /// Calls the hook with the gradient when a backward computes it; what it returns, if defined, replaces it, and must
+  /// have its shape, type and device.
   void registerHook(std::function<Tensor(const Tensor&)> hook) const;
 
   /// Shown in memory events and in the out-of-memory report.
