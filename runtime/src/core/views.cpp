@@ -261,6 +261,8 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType wanted) const {
   static const OpInfo kInfo{"convert", copyBackward};
   if (wanted == dtype()) return *this;
+  // An integer or a truth value does not follow small changes of what it was made of: it has no gradient.
+  if (!isFloating(wanted) && requiresGrad()) return detach().to(wanted);
   return copyOf(kInfo, *this, wanted);
 }
 

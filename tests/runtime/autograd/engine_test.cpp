@@ -73,6 +73,13 @@ TEST(Autograd, AGradientOfAnotherTypeIsConverted) {
   EXPECT_EQ(gradient(seed.to(DType::I32)).toVector<double>(), gradient(seed.to(DType::F64)).toVector<double>());
 }
 
+TEST(Autograd, AConversionToAnIntegerOrATruthValueHasNoGradient) {
+  const Tensor x = leaf({-2, 0, 3});
+  EXPECT_FALSE(x.to(DType::I64).requiresGrad());
+  sum(x.to(DType::Bool).to(DType::F64) * x).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(1, 0, 1));
+}
+
 TEST(Autograd, ASecondBackwardThroughAFreedGraphNamesTheOperator) {
   const Tensor x = leaf({1});
   const Tensor y = exp(x);

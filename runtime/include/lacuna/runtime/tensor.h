@@ -106,7 +106,7 @@ class Tensor {
 
   [[nodiscard]] Tensor contiguous() const;
   [[nodiscard]] Tensor clone() const;
-  [[nodiscard]] Tensor to(DType dtype) const;
+  [[nodiscard]] Tensor to(DType dtype) const;  ///< without history where the new type is none with gradients
   [[nodiscard]] Tensor to(Device device) const;
 
   // In place. The version of the memory rises, so that a backward that saved the old values throws. While gradients are
