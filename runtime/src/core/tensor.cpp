@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/runtime/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "alloc/staging_ring.h"
@@ -61,13 +62,21 @@ Tensor fresh(Ref<Storage> storage, const Shape& shape, DType dtype) {
 }
 
 std::size_t bytesOf(const char* op, const Shape& shape, DType dtype) {
-  for (const std::int64_t dim : shape) {
-    if (dim < 0) fail(op, "negative size in " + shape.toString());
-  }
-  return static_cast<std::size_t>(shape.numel()) * itemSize(dtype);
+  return static_cast<std::size_t>(checkedNumel(op, shape, dtype)) * itemSize(dtype);
 }
 
 }  // namespace
+
+// Strides take a size of zero for one, and have to fit as well.
+std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype) {
+  auto bytes = static_cast<std::int64_t>(itemSize(dtype));
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) fail(op, "negative size in " + shape.toString());
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes))
+      fail(op, std::string(name(dtype)) + shape.toString() + " is too large: no memory has that many bytes");
+  }
+  return shape.numel();
+}
 
 TensorImpl* checked(const Tensor& tensor) {
   if (!tensor.defined())

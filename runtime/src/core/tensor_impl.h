@@ -54,6 +54,8 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
 
 /// The implementation of a tensor that must be defined; throws where it is not.
 TensorImpl* checked(const Tensor& tensor);
+/// The number of elements of a tensor to be made; throws naming `op` for sizes that no memory can have.
+std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype);
 /// A tensor over existing storage, without history.
 Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides, std::int64_t offset,
                 DType dtype);

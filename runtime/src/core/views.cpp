@@ -101,17 +101,15 @@ bool viewStrides(const Tensor& x, const Shape& shape, Shape& strides) {
 }
 
 Shape resolve(const Tensor& x, Shape shape, const char* op) {
-  std::int64_t known = 1;
   int open = -1;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] < -1 || (shape[i] == -1 && open >= 0))
       fail(op, "sizes " + shape.toString() + "; one may be -1, and none negative otherwise");
-    if (shape[i] == -1) {
-      open = i;
-    } else {
-      known *= shape[i];
-    }
+    if (shape[i] == -1) open = i;
   }
+  Shape given = shape;
+  if (open >= 0) given[open] = 1;
+  const std::int64_t known = checkedNumel(op, given, x.dtype());
   if (open >= 0 && known != 0) shape[open] = x.numel() / known;
   if (shape.numel() != x.numel() || (open >= 0 && known == 0)) {
     fail(op, "a tensor " + x.shape().toString() + " cannot be seen as " + shape.toString());
@@ -197,6 +195,7 @@ Tensor Tensor::expand(Shape wanted) const {
       fail("expand", shape().toString() + " does not stretch to " + wanted.toString());
     if (own != 1) strides[i] = this->strides()[i - extra];
   }
+  (void)checkedNumel("expand", wanted, dtype());
   return finishView(kInfo, *this, wanted, strides, impl_->offset);
 }
 

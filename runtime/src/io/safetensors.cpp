@@ -214,12 +214,14 @@ class FileLoader {
     std::uint64_t bytes = itemSize(entry.dtype);
     for (const auto dim : dims) {
       std::uint64_t size = 0;
-      if (dim.get(size) || size > INT64_MAX || __builtin_mul_overflow(bytes, size, &bytes)) {
+      // A tensor with a size of zero takes no bytes, but the other sizes must be possible all the same.
+      if (dim.get(size) || __builtin_mul_overflow(bytes, std::max<std::uint64_t>(size, 1), &bytes) ||
+          bytes > INT64_MAX) {
         refuse("tensor " + entry.name + " has an impossible shape");
       }
       entry.shape.push(static_cast<std::int64_t>(size));
     }
-    return bytes;
+    return entry.shape.numel() == 0 ? 0 : bytes;
   }
 
   Tensor read(const Entry& entry) {

@@ -45,6 +45,21 @@ TEST(Tensor, SizesThatMeanNothingAreRefused) {
   EXPECT_THAT([&] { (void)x.flatten(2, 1); }, ThrowsMessage<Error>(HasSubstr("dimension 2 comes after dimension 1")));
 }
 
+TEST(Tensor, SizesBeyondAnyMemoryAreRefused) {
+  const std::int64_t half = std::int64_t{1} << 32;
+  const auto tooLarge = [](const auto& use) { EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("is too large"))); };
+  tooLarge([&] { (void)empty({half << 30, 64}); });
+  tooLarge([&] { (void)empty({half, half}, {DType::U8, kMeta}); });
+  tooLarge([&] { (void)empty({half << 29}); });
+  tooLarge([&] { (void)empty({half, half, 0}); });
+  tooLarge([&] { (void)emptyHost({half, half}, DType::U8); });
+  tooLarge([&] { (void)fromVector<float>({}, {half, half}); });
+  tooLarge([&] { (void)zeros({0}).view({half, half}); });
+  tooLarge([&] { (void)zeros({0}).reshape({half, half, -1}); });
+  tooLarge([&] { (void)ones({1}).expand({half, half}); });
+  EXPECT_EQ(ones({1}, {DType::U8}).expand({half, half / 4}).numel(), half / 4 * half);
+}
+
 TEST(Tensor, ViewsNeedNoCopyWhereDimensionsLieTogether) {
   const Tensor column = counting({4, 8}).slice(1, 3, 4);
   EXPECT_THAT(column.view({4}).toVector<double>(), ElementsAre(3, 11, 19, 27));

@@ -90,6 +90,8 @@ TEST_F(Safetensors, RefusesHeadersThatMislead) {
   EXPECT_THAT(refusal(), HasSubstr("overlaps"));
   writeFile(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0);
   EXPECT_THAT(refusal(), HasSubstr("impossible shape"));
+  writeFile(R"({"a":{"dtype":"F32","shape":[0,4611686018427387904,4],"data_offsets":[0,0]}})", 0);
+  EXPECT_THAT(refusal(), HasSubstr("impossible shape"));
   writeFile(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8);
   EXPECT_THAT(refusal(), HasSubstr("does not fit its shape"));
   writeFile(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,8]}})", 8);

@@ -28,10 +28,11 @@ class Shape {
   static Shape filled(int rank, std::int64_t value);
 
   [[nodiscard]] int rank() const { return rank_; }
+  /// Wraps around where 64 bits do not hold it; no tensor has such a shape.
   [[nodiscard]] std::int64_t numel() const {
-    std::int64_t count = 1;
-    for (int i = 0; i < rank_; ++i) count *= (*this)[i];
-    return count;
+    std::uint64_t count = 1;
+    for (int i = 0; i < rank_; ++i) count *= static_cast<std::uint64_t>((*this)[i]);
+    return static_cast<std::int64_t>(count);
   }
   std::int64_t& operator[](int i) { return dims_[static_cast<std::size_t>(i)]; }
   std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
