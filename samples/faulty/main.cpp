@@ -65,8 +65,12 @@ class Net : public rt::nn::Module {
         two_(addModule("two", std::make_shared<rt::nn::Linear>(hidden, hidden, bias))),
         three_(addModule("three", std::make_shared<rt::nn::Linear>(hidden, hidden, bias))),
         head_(addModule("head", std::make_shared<rt::nn::Linear>(hidden, 10))) {
-    for (Tensor* scale : {&scaleOne_, &scaleTwo_, &scaleThree_}) *scale = addParameter("scale", rt::ones({hidden}));
-    for (Tensor* shift : {&shiftOne_, &shiftTwo_, &shiftThree_}) *shift = addParameter("shift", rt::zeros({hidden}));
+    scaleOne_ = addParameter("scale_one", rt::ones({hidden}));
+    scaleTwo_ = addParameter("scale_two", rt::ones({hidden}));
+    scaleThree_ = addParameter("scale_three", rt::ones({hidden}));
+    shiftOne_ = addParameter("shift_one", rt::zeros({hidden}));
+    shiftTwo_ = addParameter("shift_two", rt::zeros({hidden}));
+    shiftThree_ = addParameter("shift_three", rt::zeros({hidden}));
   }
   [[nodiscard]] const char* kind() const override { return "Net"; }
   bool syncs = false;  ///< looks at every layer's values on the host

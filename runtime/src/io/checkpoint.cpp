@@ -70,7 +70,11 @@ std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Met
 
 TensorMap stateOf(const nn::Module& module) {
   TensorMap state;
-  for (const auto& [name, tensor] : module.namedState()) state.emplace(name, tensor);
+  for (const auto& [name, tensor] : module.namedState()) {
+    const auto [at, fresh] = state.emplace(name, tensor);
+    if (!fresh && at->second.impl() != tensor.impl())
+      fail("stateOf", "two tensors of the network are called '" + name + "', so a file could hold only one of them");
+  }
   return state;
 }
 

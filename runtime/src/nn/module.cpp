@@ -79,16 +79,33 @@ void Module::nameTree(const std::string& root) {
   for (const auto& [name, child] : children_) child->nameTree(prefix + name);
 }
 
+void Module::checkTensorName(const char* op, std::string_view name) const {
+  for (const auto* slots : {&parameters_, &buffers_}) {
+    for (const Slot& slot : *slots) {
+      if (slot.name == name) fail(op, "the module has a parameter or a buffer '" + std::string(name) + "' already");
+    }
+  }
+}
+
 Tensor& Module::addParameter(const char* name, Tensor value) {
+  checkTensorName("addParameter", name);
   value.setRole(Role::Parameter).setName(name).setRequiresGrad();
-  parameters_.push_back({name, std::make_unique<Tensor>(std::move(value))});
+  parameters_.push_back({internText(name), std::make_unique<Tensor>(std::move(value))});
   return *parameters_.back().tensor;
 }
 
 Tensor& Module::addBuffer(const char* name, Tensor value) {
+  checkTensorName("addBuffer", name);
   value.setRole(Role::Parameter).setName(name);
-  buffers_.push_back({name, std::make_unique<Tensor>(std::move(value))});
+  buffers_.push_back({internText(name), std::make_unique<Tensor>(std::move(value))});
   return *buffers_.back().tensor;
+}
+
+void Module::addChild(std::string name, std::shared_ptr<Module> child) {
+  for (const auto& [other, module] : children_) {
+    if (other == name) fail("addModule", "the module has a submodule '" + name + "' already");
+  }
+  children_.emplace_back(std::move(name), std::move(child));
 }
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool withBias, Options options) {

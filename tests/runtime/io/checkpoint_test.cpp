@@ -149,6 +149,42 @@ TEST_F(Checkpoint, ASharedModuleHasItsParametersOnceAndItsNamesInTheFile) {
   EXPECT_NO_THROW((void)loadModule(folder_ / "tied", tied));
 }
 
+/// Has no name for its second tensor that its first has not.
+class Clash : public nn::Module {
+ public:
+  enum class Second : std::uint8_t { Parameter, Buffer, Module, OfModule };
+  explicit Clash(Second second) {
+    const auto layer = std::make_shared<nn::Linear>(1, 1, false);
+    std::string name = "layer.weight";
+    addParameter(name.c_str(), ones({1}));
+    name = "overwritten";
+    if (second == Second::Parameter) addParameter("layer.weight", ones({1}));
+    if (second == Second::Buffer) addBuffer("layer.weight", ones({1}));
+    addModule("layer", layer);
+    if (second == Second::Module) addModule("layer", layer);
+  }
+  [[nodiscard]] const char* kind() const override { return "Clash"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return x; }
+};
+
+TEST_F(Checkpoint, RefusesTwoTensorsOfOneName) {
+  const auto refusal = [](Clash::Second second) {
+    try {
+      const Clash clash(second);
+      (void)stateOf(clash);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("(accepted)");
+  };
+  EXPECT_THAT(refusal(Clash::Second::Parameter), HasSubstr("addParameter: the module has a parameter or a buffer"));
+  EXPECT_THAT(refusal(Clash::Second::Buffer), HasSubstr("addBuffer: the module has a parameter or a buffer"));
+  EXPECT_THAT(refusal(Clash::Second::Module), HasSubstr("addModule: the module has a submodule 'layer' already"));
+  EXPECT_THAT(refusal(Clash::Second::OfModule), HasSubstr("two tensors of the network are called 'layer.weight'"));
+}
+
 TEST_F(Checkpoint, HoldsBuffersToo) {
   const Net net;
   EXPECT_TRUE(stateOf(net).contains("norm.running_mean"));

@@ -12,7 +12,7 @@
 /// to another network or optimizer, throws Error and changes nothing.
 namespace lacuna::rt {
 
-/// Parameters and buffers by name, as handles (not copies).
+/// Parameters and buffers by name, as handles (not copies). Throws where two tensors have the same name.
 [[nodiscard]] TensorMap stateOf(const nn::Module& module);
 /// Copies values into the module's parameters and buffers. Names, shapes and types must be exactly the module's.
 void loadState(nn::Module& module, const TensorMap& state);

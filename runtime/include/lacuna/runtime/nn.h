@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,18 +44,21 @@ class Module {
 
  protected:
   virtual Tensor forward(const Tensor& x) = 0;
+  // A name tells one tensor, or one submodule, of this module; a second one throws.
   Tensor& addParameter(const char* name, Tensor value);
   Tensor& addBuffer(const char* name, Tensor value);
   template <class M>
   std::shared_ptr<M> addModule(std::string name, std::shared_ptr<M> module) {
-    children_.emplace_back(std::move(name), module);
+    addChild(std::move(name), module);
     return module;
   }
 
  private:
+  void addChild(std::string name, std::shared_ptr<Module> child);
+  void checkTensorName(const char* op, std::string_view name) const;
   void collect(const std::string& prefix, bool buffers, std::vector<Named>& out) const;
   struct Slot {
-    const char* name;
+    const char* name;  ///< interned
     std::unique_ptr<Tensor> tensor;
   };
   std::vector<Slot> parameters_;
