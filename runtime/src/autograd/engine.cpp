@@ -37,9 +37,13 @@ struct Capture {
 
 class Engine {
  public:
-  Engine(BackwardOptions options, const std::vector<Tensor>& captured) : options_(options), results_(captured.size()) {
-    for (std::size_t i = 0; i < captured.size(); ++i) {
-      const Edge edge = edgeOf(captured[i]);
+  /// `captured` is none where the gradients go to the leaves.
+  Engine(BackwardOptions options, const std::vector<Tensor>* captured)
+      : options_(options), capturing_(captured != nullptr) {
+    if (!capturing_) return;
+    results_.resize(captured->size());
+    for (std::size_t i = 0; i < captured->size(); ++i) {
+      const Edge edge = edgeOf((*captured)[i]);
       if (!edge.node) fail("grad", "input " + std::to_string(i) + " does not require a gradient");
       captures_.push_back({edge.node.get(), edge.index, i});
       kept_.push_back(edge.node);
@@ -168,7 +172,7 @@ class Engine {
   void finishLeaf(Node& node, Tensor gradient) {
     AutogradMeta& meta = *node.leaf->autograd;
     for (const auto& hook : meta.hooks) gradient = afterHook(node, 0, hook, gradient);
-    if (!captures_.empty()) return capture(node, 0, gradient);
+    if (capturing_) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
     if (!meta.grad.defined()) {
       // A gradient that is also somebody else's (the caller's, another leaf's) must not be changed in place later, by
@@ -233,7 +237,7 @@ class Engine {
       if (gradients[index].defined()) gradients[index] = afterHook(node, index, hook, gradients[index]);
     }
     for (std::uint32_t i = 0; i < gradients.size(); ++i) {
-      if (!captures_.empty() && gradients[i].defined()) capture(node, i, gradients[i]);
+      if (capturing_ && gradients[i].defined()) capture(node, i, gradients[i]);
       if (!gradients[i].defined()) gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});
     }
   }
@@ -282,6 +286,7 @@ class Engine {
   }
 
   BackwardOptions options_;
+  bool capturing_;
   std::vector<Tensor> results_;
   std::vector<Capture> captures_;
   std::vector<Ref<Node>> kept_;
@@ -309,7 +314,7 @@ class BackwardGuard {
 };
 
 std::vector<Tensor> runEngine(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
-                              const std::vector<Tensor>& captured, BackwardOptions options) {
+                              const std::vector<Tensor>* captured, BackwardOptions options) {
   if (!gradients.empty() && gradients.size() != roots.size()) {
     fail("backward", std::to_string(gradients.size()) + " gradients for " + std::to_string(roots.size()) + " tensors");
   }
@@ -323,12 +328,12 @@ std::vector<Tensor> runEngine(const std::vector<Tensor>& roots, const std::vecto
 }  // namespace
 
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, BackwardOptions options) {
-  runEngine(roots, gradients, {}, options);
+  runEngine(roots, gradients, nullptr, options);
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& gradients, BackwardOptions options) {
-  std::vector<Tensor> results = runEngine(roots, gradients, inputs, options);
+  std::vector<Tensor> results = runEngine(roots, gradients, &inputs, options);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined() && !options.allowUnused) {
       fail("grad", "no root depends on input " + std::to_string(i) + "; set allowUnused if that is meant");

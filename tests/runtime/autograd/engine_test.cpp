@@ -208,6 +208,12 @@ TEST(Autograd, AHookMustKeepShapeTypeAndDevice) {
   }
 }
 
+TEST(Autograd, GradOfNoInputsLeavesTheLeavesAlone) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_TRUE(grad({sum(x)}, {}).empty());
+  EXPECT_FALSE(x.grad().defined());
+}
+
 TEST(Autograd, MisuseIsExplained) {
   const Tensor x = leaf({1, 2});
   EXPECT_THAT([&] { x.setGrad(ones({2})); }, ThrowsMessage<Error>(HasSubstr("gradient of f32 for a tensor of f64")));
