@@ -263,6 +263,7 @@ void Adam::update(const std::vector<Entry>& entries) {
 }
 
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
+  if (!(maximum >= 0)) fail("clipGradNorm", "the bound " + std::to_string(maximum) + " is negative");
   needsGradients("clipGradNorm", parameters);
   const NoGrad noGrad;
   Tensor total;

@@ -87,6 +87,8 @@ TEST(Schedule, RefusesWhatMakesNoSense) {
   EXPECT_THROW((void)oneCycle(10, 1.5), Error);
   EXPECT_THROW(Schedule(sgd, nullptr), Error);
   EXPECT_THROW(clipGradValue({}, -1), Error);
+  EXPECT_THROW((void)clipGradNorm({}, -1), Error);
+  EXPECT_THROW((void)clipGradNorm({}, NAN), Error);
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ class Lamb : public Adam {
              Variant::Lamb) {}
 };
 
-/// Scales all gradients so that their norm is at most `maximum`; does not wait for the queue. Returns the norm before.
+/// Scales all gradients so that their norm is at most `maximum`, which must not be negative; does not wait for the
+/// queue. Returns the norm before.
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum);
 /// Bounds every element of the gradients to [-maximum, maximum].
 void clipGradValue(const std::vector<Tensor>& parameters, double maximum);
