@@ -39,6 +39,7 @@ struct ForkPage {
   std::uint64_t epoch;  ///< accessed through __atomic, as in prof.h
   SpinLock life;        ///< attach, detach, rejoin
   SpinLock names;
+  SpinLock kept;  ///< taken before `flight`
   SpinLock flight;
 };
 /// The page, made when first needed; nullptr when the system has no memory for it.
@@ -55,6 +56,8 @@ struct Mapping {
   std::atomic<std::uint64_t> lastTuple = 0;
   std::uint64_t growFailedAt = 0;
   std::uint32_t stringsBacked = 0;
+  std::uintptr_t keptCursor = 0;   ///< as a thread's, of the rows that are kept; under the lock `kept`
+  std::uint32_t keptSegments = 0;  ///< under the same
   std::atomic<std::uint64_t> inPageTable[kMaxSegments / 64] = {};  ///< a bit for each segment that needs no fault
 
   [[nodiscard]] bool isInPageTable(std::uint32_t segment) const {
@@ -85,6 +88,9 @@ bool copyNames(Mapping& mapping, void (*publish)(Mapping&));
 /// A place for a record of `slots` slots that begins with `word`, on the calling thread; nullptr when nothing records
 /// or when it was dropped (and counted).
 std::uint64_t* reserveSlow(std::uint64_t word, std::size_t slots);
+/// Flight recorder: writes a row to where the ring does not overwrite it. False when nothing records, when there is no
+/// ring, or when there is no more room for such rows.
+bool keepRow(std::uint64_t word, const void* packed, std::size_t bytes);
 /// In a forked child: joins the recording of its parent with segments of its own. True when the process may record.
 bool rejoinAfterFork();
 /// The name that the calling thread was given, 0 for none.

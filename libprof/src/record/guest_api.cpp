@@ -223,11 +223,22 @@ void lacunaLog(uint8_t level, LacunaName source, LacunaName text) {
 }  // extern "C"
 
 namespace lacuna::prof {
+namespace {
+
+/// What other rows refer to, or what holds for the whole process: a ring that overwrote it would make the newer events
+/// unreadable.
+constexpr bool outlivesTheRing(std::uint32_t table) {
+  return table == Thread::kTable || table == Device::kTable || table == Queue::kTable || table == Environment::kTable ||
+         table == CounterTrack::kTable || table == StackFrame::kTable;
+}
+
+}  // namespace
 
 extern "C" void lacunaRow_(std::uint32_t table, const void* packed, std::size_t bytes) {
   const std::size_t further = (bytes + kSlotBytes - 1) / kSlotBytes;
   if (further + 1 > kMaxSlots) return;
   const std::uint64_t head = word(Kind::Row, static_cast<std::uint32_t>(further << 16 | bytes), table);
+  if (outlivesTheRing(table) && keepRow(head, packed, bytes)) return;
   std::uint64_t* slot = reserveSlow(head, further + 1);
   if (slot == nullptr) return;
   std::memcpy(slot + 2, packed, bytes);

@@ -195,6 +195,7 @@ void fillHeader(Mapping& out, std::uint64_t pool) {
     out.noteInPageTable(i);
     out.view.pushFree(i);
   }
+  if (out.flight) out.view.thread(kKeptEntry).state.store(EntryState::Kept);
   addTuple(out);
   header.magic = kMagic;
 }

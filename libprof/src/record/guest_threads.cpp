@@ -28,6 +28,7 @@ namespace {
 constexpr std::uint64_t kTupleEvery = 1ull << 31;  ///< stamps: about a second
 constexpr std::uint64_t kRetryGrowth = 1ull << 30;
 constexpr std::uint32_t kGrowthStep = 16;
+constexpr std::uint32_t kKeptShare = 4;  ///< of the segments at most one in so many
 constexpr std::uint32_t kTooManyDomains = kGapDomains + 1;
 
 pthread_key_t gEntryKey;
@@ -87,6 +88,7 @@ std::uint32_t stealOldest(Mapping& mapping) {
   ThreadEntry* victim = nullptr;
   std::uint64_t oldest = ~0ull;
   for (std::uint32_t i = 1; i <= kMaxThreads; ++i) {
+    if (i == kKeptEntry) continue;
     ThreadEntry& entry = view.thread(i);
     const std::uint32_t first = entry.first.load(std::memory_order_acquire);
     if (first == 0 || view.segment(first).next.load(std::memory_order_acquire) == 0) continue;
@@ -257,6 +259,35 @@ std::uint64_t* reserveIn(Mapping& mapping, std::uint64_t word, std::size_t slots
   return reinterpret_cast<std::uint64_t*>(cursor);
 }
 
+/// The mapping that the calling process records into. Nullptr when nothing records.
+Mapping* ownMapping() {
+  while (const std::uint64_t* gate = __atomic_load_n(&lacunaGate_, __ATOMIC_ACQUIRE)) {
+    const std::uint64_t epoch = __atomic_load_n(gate, __ATOMIC_ACQUIRE);
+    if (epoch == 0) {
+      rejoinAfterFork();
+      continue;
+    }
+    Mapping* active = mapping();
+    if (active != nullptr && active->epoch == epoch) return active;  // else between two recordings; the gate decides
+  }
+  return nullptr;
+}
+
+/// Under the lock `kept`.
+std::uint64_t* reserveKept(Mapping& mapping, std::size_t slots) {
+  if (((0 - mapping.keptCursor) & (kSegmentBytes - 1)) < slots * kSlotBytes) {
+    if (mapping.keptSegments >= mapping.maxSegments / kKeptShare) return nullptr;
+    const std::uint32_t index = takeSegment(mapping);
+    if (index == 0) return nullptr;
+    linkSegment(mapping, mapping.view.thread(kKeptEntry), index, kKeptEntry);
+    ++mapping.keptSegments;
+    mapping.keptCursor = reinterpret_cast<std::uintptr_t>(mapping.view.segmentBase(index)) + kSegmentHead;
+  }
+  auto* slot = reinterpret_cast<std::uint64_t*>(mapping.keptCursor);
+  mapping.keptCursor += slots * kSlotBytes;
+  return slot;
+}
+
 }  // namespace
 
 bool makeThreadKeys() {
@@ -278,20 +309,27 @@ void setThreadName(LacunaName name) {
 
 std::uint64_t* reserveSlow(std::uint64_t word, std::size_t slots) {
   const int savedErrno = errno;
-  std::uint64_t* slot = nullptr;
-  while (const std::uint64_t* gate = __atomic_load_n(&lacunaGate_, __ATOMIC_ACQUIRE)) {
-    const std::uint64_t epoch = __atomic_load_n(gate, __ATOMIC_ACQUIRE);
-    if (epoch == 0) {
-      rejoinAfterFork();
-      continue;
-    }
-    Mapping* active = mapping();
-    if (active == nullptr || active->epoch != epoch) continue;  // between two recordings; the gate decides
-    slot = reserveIn(*active, word, slots);
-    break;
-  }
+  Mapping* active = ownMapping();
+  std::uint64_t* slot = active != nullptr ? reserveIn(*active, word, slots) : nullptr;
   errno = savedErrno;
   return slot;
+}
+
+bool keepRow(std::uint64_t word, const void* packed, std::size_t bytes) {
+  const int savedErrno = errno;
+  Mapping* active = ownMapping();
+  bool kept = false;
+  if (active != nullptr && active->flight) {
+    const Locked lock(forkPage()->kept);
+    if (std::uint64_t* slot = reserveKept(*active, slotsOf(word))) {
+      std::memcpy(slot + 2, packed, bytes);
+      slot[1] = word;
+      __atomic_store_n(slot, stamp(*active), __ATOMIC_RELEASE);
+      kept = true;
+    }
+  }
+  errno = savedErrno;
+  return kept;
 }
 
 }  // namespace lacuna::prof::recording

@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSharedLink = "shm";
@@ -86,7 +86,10 @@ struct Header {
 inline constexpr std::size_t kHeaderBytes = 4096;
 static_assert(sizeof(Header) <= kHeaderBytes);
 
-enum class EntryState : std::uint32_t { Free, Live, Exited };
+/// Kept is no thread: in a flight recorder it stands for the rows that the ring never overwrites.
+enum class EntryState : std::uint32_t { Free, Live, Exited, Kept };
+/// The entry of those. The first, so that they are read before the rows that refer to them.
+inline constexpr std::uint32_t kKeptEntry = 1;
 
 struct GapDomain {
   std::uint32_t domain;

@@ -105,7 +105,7 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
       thread = std::make_unique<Thread>();
       thread->index = index;
       thread->generation = generation;
-      enter(*thread, entry, clock);
+      if (state != EntryState::Kept) enter(*thread, entry, clock);
     }
     if (thread->closed) continue;
     any |= drainThread(*thread, entry, clock, limit);
@@ -219,6 +219,8 @@ void ProcessReader::noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs) 
 }
 
 void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
+  thread.closed = true;
+  if (!thread.id) return;
   thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
     while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);
   });
@@ -234,7 +236,6 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
     info.name = boundedText(entry.comm);
   }
   book_.leaveThread(thread.id);
-  thread.closed = true;
 }
 
 bool ProcessReader::atEnd(const Thread& thread) const {

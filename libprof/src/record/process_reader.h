@@ -69,7 +69,7 @@ class ProcessReader {
   struct Thread {
     std::uint32_t index = 0;
     std::uint32_t generation = 0;
-    ThreadId id;
+    ThreadId id;  ///< none for what a flight recorder keeps apart from its ring
     std::uint32_t segment = 0;
     std::uint32_t offset = 0;
     std::uint32_t lap = 0;

@@ -170,6 +170,10 @@ void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
 
 void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
   const Kind kind = kindOf(word);
+  if (!thread.id && kind != Kind::Row) {
+    ++book_.stats().damaged;
+    return;
+  }
   if (kind != Kind::Gap) ++book_.stats().records;
   switch (kind) {
     case Kind::Push:

@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -74,6 +75,94 @@ TEST_F(PoolTest, FlightRecorderKeepsTheNewest) {
   ASSERT_GT(marks.size(), 7000u);
   EXPECT_EQ(marks.back().payload, kMarks - 1);
   EXPECT_EQ(marks.front().payload, kMarks - marks.size());
+}
+
+/// Rows that others refer to, and what the trace at the end of a ring still has of them.
+class KeptRowsTest : public PoolTest {
+ protected:
+  static void describe() {
+    record(Device{.id = DeviceId{3}, .kind = DeviceKind::Cuda, .name = StringId{lacunaName("device")}});
+    record(Queue{.id = QueueId{5}, .device = DeviceId{3}, .name = StringId{lacunaName("queue")}});
+    record(CounterTrack{.id = TrackId{7}, .device = DeviceId{3}, .name = StringId{lacunaName("watts")}});
+    record(StackFrame{.id = FrameId{9}, .function = StringId{lacunaName("caller")}});
+    tell("knob", "on");
+  }
+  static void tell(const std::string& key, const std::string& value) {
+    record(Environment{.process = ProcessId{1},
+                       .key = StringId{lacunaName(key.c_str())},
+                       .value = StringId{lacunaName(value.c_str())}});
+  }
+  static void use() {
+    record(Kernel{.startNs = 1, .durNs = 1, .queue = QueueId{5}, .device = DeviceId{3}});
+    record(CounterSample{.timeNs = 1, .track = TrackId{7}, .value = 1});
+    record(CpuSample{.timeNs = 1, .stack = FrameId{9}});
+  }
+  static void expectTheReferencesHold(Trace file) {
+    const auto devices = file.rows<Device>();
+    const auto queues = file.rows<Queue>();
+    const auto tracks = file.rows<CounterTrack>();
+    const auto frames = file.rows<StackFrame>();
+    const auto environment = file.rows<Environment>();
+    ASSERT_TRUE(devices.size() == 1 && queues.size() == 1 && tracks.size() == 1 && frames.size() == 1);
+    EXPECT_EQ(file.text(devices[0].name), "device");
+    EXPECT_EQ(queues[0].device, devices[0].id);
+    EXPECT_EQ(tracks[0].device, devices[0].id);
+    EXPECT_EQ(std::count_if(environment.begin(), environment.end(),
+                            [&](const Environment& row) { return file.text(row.key) == "knob"; }),
+              1);
+    for (const Kernel& row : file.rows<Kernel>()) EXPECT_EQ(row.queue, queues[0].id);
+    for (const CounterSample& row : file.rows<CounterSample>()) EXPECT_EQ(row.track, tracks[0].id);
+    for (const CpuSample& row : file.rows<CpuSample>()) EXPECT_EQ(row.stack, frames[0].id);
+    EXPECT_EQ(file.rows<Kernel>().size(), 1u);
+    EXPECT_GT(file.rows<Drop>().size(), 0u) << "the ring has turned";
+    EXPECT_EQ(file.rows<Thread>().size(), 1u) << "and what is kept is no thread";
+  }
+};
+
+TEST_F(KeptRowsTest, OutliveTheRing) {
+  begin(8 * recording::kSegmentBytes, true);
+  describe();
+  for (int turn = 0; turn < 2; ++turn) {
+    markNumbers(0, 100'000);
+    use();
+    ASSERT_OK(snapshot(recordingDir(), home_ / "dump.lcn", {}));
+    expectTheReferencesHold(Trace(home_ / "dump.lcn"));
+  }
+  finish();
+  expectTheReferencesHold(Trace(trace()));
+}
+
+TEST_F(KeptRowsTest, TakeAPartOfTheRingAtMostAndAreThenOverwritten) {
+  begin(16 * recording::kSegmentBytes, true);
+  constexpr std::uint64_t kRows = 40'000;  // two slots each; the ring has 65,472
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (std::uint64_t n = 0; n < kRows / 4; ++n) tell("key", "value");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  markNumbers(0, 100'000);
+  finish();
+  EXPECT_EQ(stats_.damaged, 0u);
+  EXPECT_EQ(stats_.records + stats_.dropped, kRows + 100'000);
+  Trace file(trace());
+  const auto rows = file.rows<Environment>();
+  EXPECT_GE(rows.size(), 4 * 4'092u / 2);
+  EXPECT_LE(rows.size(), 8 * 4'092u / 2) << "and what is in the last segment of a thread that has ended";
+  EXPECT_EQ(file.rows<Mark>().back().payload, 99'999u);
+}
+
+TEST_F(KeptRowsTest, AForkedChildHasItsOwn) {
+  begin(8 * recording::kSegmentBytes, true);
+  describe();
+  ASSERT_EQ(inChild([] {
+              describe();
+              markNumbers(0, 100'000);
+            }),
+            0);
+  finish();
+  EXPECT_EQ(Trace(trace()).rows<Queue>().size(), 2u);
 }
 
 TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreWhole) {
