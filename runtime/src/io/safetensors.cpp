@@ -130,7 +130,7 @@ class FileLoader {
     for (const Entry& entry : entries_) {
       if (entry.begin != expected) refuse("tensor " + entry.name + " overlaps another one or leaves a hole before it");
       expected = entry.end;
-      loaded_.tensors.emplace(entry.name, read(entry));
+      if (!loaded_.tensors.emplace(entry.name, read(entry)).second) refuse("tensor " + entry.name + " is there twice");
     }
     if (expected != dataBytes()) {
       refuse("it holds " + std::to_string(dataBytes()) + " bytes of tensors, but its header describes " +
@@ -179,7 +179,7 @@ class FileLoader {
     for (const auto [key, text] : object) {
       std::string_view string;
       if (text.get(string)) refuse("its __metadata__ holds something else than texts");
-      loaded_.metadata.emplace(key, string);
+      if (!loaded_.metadata.emplace(key, string).second) refuse("its __metadata__ has " + std::string(key) + " twice");
     }
   }
 
@@ -231,6 +231,9 @@ class FileLoader {
         !file_.read(static_cast<char*>(tensor.data()), static_cast<std::streamsize>(entry.end - entry.begin))) {
       refuse("tensor " + entry.name + " cannot be read");
     }
+    const auto* bytes = static_cast<const std::uint8_t*>(tensor.data());
+    if (entry.dtype == DType::Bool && std::any_of(bytes, bytes + tensor.sizeBytes(), [](auto b) { return b > 1; }))
+      refuse("tensor " + entry.name + " is of BOOL and holds something else than 0 and 1");
     return tensor;
   }
 

@@ -104,6 +104,20 @@ TEST_F(Safetensors, RefusesHeadersThatMislead) {
   EXPECT_THAT(refusal(), HasSubstr("not a JSON object"));
 }
 
+TEST_F(Safetensors, RefusesWhatIsThereTwice) {
+  writeFile(
+      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+      2);
+  EXPECT_THAT(refusal(), HasSubstr("tensor a is there twice"));
+  writeFile(R"({"__metadata__":{"step":"1","step":"2"}})", 0);
+  EXPECT_THAT(refusal(), HasSubstr("__metadata__ has step twice"));
+}
+
+TEST_F(Safetensors, RefusesTruthValuesThatAreNone) {
+  writeFile(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 2);
+  EXPECT_THAT(refusal(), HasSubstr("something else than 0 and 1"));
+}
+
 TEST_F(Safetensors, SaysWhichFileIsMissing) {
   EXPECT_THAT(refusal(), HasSubstr(path_.string()));
 }
