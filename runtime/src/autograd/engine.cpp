@@ -115,15 +115,18 @@ class Engine {
   }
 
   /// The node's place, and whether it is a new one. Nodes that another backward has its hands on (of another thread, or
-  /// the one that this runs inside) are looked up by address.
+  /// the one that this runs inside) are looked up by address, also when that one has ended meanwhile.
   std::pair<std::uint32_t, bool> enter(Node& node) {
     if (node.claimedBy.load(std::memory_order_relaxed) == this) return {node.place, false};
+    if (!foreign_.empty()) {
+      if (const auto known = foreign_.find(&node); known != foreign_.end()) return {known->second, false};
+    }
     const auto next = static_cast<std::uint32_t>(places_.size());
     const void* nobody = nullptr;
     if (node.claimedBy.compare_exchange_strong(nobody, this, std::memory_order_acquire)) {
       node.place = next;
-    } else if (const auto [at, fresh] = foreign_.emplace(&node, next); !fresh) {
-      return {at->second, false};
+    } else {
+      foreign_.emplace(&node, next);
     }
     places_.emplace_back().node = &node;
     return {next, true};

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
 
+#include <mutex>
+
 #include "backend/backend.h"
+#include "backend/common/fork.h"
 #include "core/layout.h"
+#include "core/spin_lock.h"
 #include "instrument/operator_recorder.h"
 #include "lacuna/runtime/ops.h"
 
@@ -15,6 +19,7 @@ thread_local constinit bool tGradMode = true;
 std::atomic<bool> gAnomaly{false};
 std::atomic<std::uint64_t> gSequence{0};
 const OpInfo kAccumulate{"accumulate"};
+SpinLock gLeafLock;  ///< of every leaf's AutogradMeta::accumulate
 
 /// True when a tensor beside this one has its memory. What its own maker saved does not count: its version is checked.
 bool othersSee(const Tensor& tensor) {
@@ -28,10 +33,39 @@ bool othersSee(const Tensor& tensor) {
   return impl.storage->useCount() > own;
 }
 
+/// Takes an accumulation node that its last owner let go from its leaf. False when another thread found it there before
+/// that, and owns it now.
+bool takeFromLeaf(Node& node) {
+  const std::lock_guard lock(gLeafLock);
+  if (node.useCount() > 1 && !node.release()) return false;
+  AutogradMeta& meta = *node.leaf->autograd;
+  if (meta.accumulate == &node) meta.accumulate = nullptr;
+  return true;
+}
+
+Node* newAccumulation(const Tensor& leaf) {
+  auto* node = new Node;
+  node->info = &kAccumulate;
+  node->sequence = ~std::uint64_t{0};
+  node->leaf = leaf.impl();
+  node->leafOwner = Ref<TensorImpl>::share(leaf.impl());
+  node->outputShapes.push_back(leaf.shape());
+  node->dtype = leaf.dtype();
+  node->device = leaf.device();
+  return node;
+}
+
 }  // namespace
 
+void lockLeavesForFork() {
+  gLeafLock.lock();
+}
+void unlockLeavesAfterFork() {
+  gLeafLock.unlock();
+}
+
 void destroy(Node* node) {
-  if (node->leaf != nullptr && node->leaf->autograd) node->leaf->autograd->accumulate = nullptr;
+  if (node->leaf != nullptr && !takeFromLeaf(*node)) return;
   // A long chain must not recurse once per operator: what nodes hold is let go in a loop, one handle at a time, since
   // several may be of the same node (of both factors of x · x, say).
   std::vector<Ref<Node>> chain;
@@ -178,17 +212,9 @@ Edge edgeOf(const Tensor& tensor) {
   if (!tensor.defined() || !tensor.requiresGrad()) return {};
   AutogradMeta& meta = *tensor.impl()->autograd;
   if (meta.gradFn) return {meta.gradFn, meta.outputIndex};
-  if (meta.accumulate != nullptr) return {Ref<Node>::share(meta.accumulate), 0};
-  auto* node = new Node;
-  node->info = &kAccumulate;
-  node->sequence = ~std::uint64_t{0};
-  node->leaf = tensor.impl();
-  node->leafOwner = Ref<TensorImpl>::share(tensor.impl());
-  node->outputShapes.push_back(tensor.shape());
-  node->dtype = tensor.dtype();
-  node->device = tensor.device();
-  meta.accumulate = node;
-  return {Ref<Node>::adopt(node), 0};
+  const std::lock_guard lock(gLeafLock);
+  if (meta.accumulate == nullptr || !meta.accumulate->retainIfOwned()) meta.accumulate = newAccumulation(tensor);
+  return {Ref<Node>::adopt(meta.accumulate), 0};
 }
 
 Tensor sumTo(const Tensor& gradient, const Shape& shape) {

@@ -29,8 +29,10 @@ void destroy(Storage* storage);
 struct AutogradMeta : Pooled<AutogradMeta> {
   bool requiresGrad = false;
   std::uint32_t outputIndex = 0;
-  Ref<Node> gradFn;            ///< the node that made it; none for a leaf
-  Node* accumulate = nullptr;  ///< weak: the leaf's accumulation node, owned by the graphs that use it
+  Ref<Node> gradFn;  ///< the node that made it; none for a leaf
+  /// Weak: the leaf's accumulation node, owned by the graphs that use it, of several threads. Read and written under
+  /// the lock of edgeOf().
+  Node* accumulate = nullptr;
   Tensor grad;
   std::vector<std::function<Tensor(const Tensor&)>> hooks;
   std::function<void(Tensor&)> afterAccumulate;  ///< optimizer-in-backward

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <thread>
 
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
@@ -276,6 +277,34 @@ TEST(Autograd, ALongChainIsTakenApartWithoutRecursion) {
   for (int i = 0; i < 20000; ++i) z = tanh(z) + 1.0;
   z.backward();
   EXPECT_TRUE(x.grad().defined());
+}
+
+TEST(Autograd, TwoThreadsRecordWithOneParameter) {
+  const Tensor w = leaf({3});
+  const auto work = [&w] {
+    for (int i = 0; i < 5000; ++i) {
+      const Tensor product = w * 2.0;
+      ASSERT_EQ(grad({product * w}, {w}, {ones({1}, {DType::F64})})[0].shape(), w.shape());
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  sum(w * w).backward();
+  EXPECT_EQ(w.grad().item(), 6);
+}
+
+TEST(Autograd, TwoThreadsGoBackThroughOneGraph) {
+  constexpr int kUses = 1000;
+  const Tensor x = leaf({1});
+  Tensor y = x;
+  for (int i = 1; i < kUses; ++i) y = y + x;
+  const auto work = [&] {
+    for (int i = 0; i < 30; ++i) ASSERT_EQ(grad({y}, {x}, {}, {.retainGraph = true})[0].item(), kUses);
+  };
+  std::thread other(work);
+  work();
+  other.join();
 }
 
 TEST(Autograd, SoIsAChainWhoseEveryOperatorUsesItsInputTwice) {

@@ -96,6 +96,7 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a fork may catch the other threads in the sanitizer's own allocator";
 #endif
+  const Tensor w = ones({1}).setRequiresGrad();
   std::atomic<bool> stop = false;
   std::vector<std::thread> busy;
   for (int i = 0; i < 2; ++i) {
@@ -105,6 +106,7 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
         (void)(ones({n}) + zeros({n}));
         (void)randomState();
         (void)zeros({n}, {DType::F32, kMeta});
+        (void)(w + w);
       }
     });
   }
@@ -112,10 +114,11 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
   (void)profile(
       [&] {
         for (int i = 0; well && i < 100; ++i) {
-          well = endsWellInAChild([] {
+          well = endsWellInAChild([&w] {
             (void)zeros({3}, {DType::F32, kMeta}).setName("of the child");
             (void)emptyHost({3}, DType::F32);
             (void)randomState();
+            (void)(w + w);
             return sum(ones({7, 11, 13}) + ones({13})).item() == 2002;
           });
         }

@@ -15,6 +15,15 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
+  /// Retains unless the last owner let go: for who knows of the object without owning it. That owner's release() may
+  /// have left the count at 1, so `destroy` has to look at it again, under the lock that looking the object up takes.
+  [[nodiscard]] bool retainIfOwned() {
+    std::uint32_t count = count_.load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
   /// True when the caller gave up the last reference and must destroy the object.
   [[nodiscard]] bool release() {
     return count_.load(std::memory_order_acquire) == 1 || count_.fetch_sub(1, std::memory_order_acq_rel) == 1;

@@ -9,6 +9,8 @@ namespace lacuna::rt {
 
 void lockAllocatorsForFork();
 void unlockAllocatorsAfterFork();
+void lockLeavesForFork();
+void unlockLeavesAfterFork();
 void lockRandomForFork();
 void unlockRandomAfterFork();
 

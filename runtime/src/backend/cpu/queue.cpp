@@ -95,6 +95,7 @@ void CpuQueue::lockForFork() {
   state_->runMutex.lock();
   state_->errorMutex.lock();
   lockAllocatorsForFork();
+  lockLeavesForFork();
   lockRandomForFork();
   instrument::lockProfileTableForFork();
   instrument::lockRecorderForFork();
@@ -106,6 +107,7 @@ void CpuQueue::unlockAfterFork() {
   instrument::unlockRecorderAfterFork();
   instrument::unlockProfileTableAfterFork();
   unlockRandomAfterFork();
+  unlockLeavesAfterFork();
   unlockAllocatorsAfterFork();
   state_->errorMutex.unlock();
   state_->runMutex.unlock();
