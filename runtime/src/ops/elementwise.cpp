@@ -176,10 +176,9 @@ LACUNA_RT_BACKWARD(mulBackward) {
   if (second) out[1] = sumTo(mul(g[0], n.unpack(first)), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(divBackward) {
-  const Tensor a = n.unpack(0);
-  const Tensor b = n.unpack(1);
+  const Tensor b = n.unpack(n.needs(1) ? 1 : 0);  // a is saved, before it, where b needs a gradient
   if (n.needs(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(neg(div(mul(g[0], a), square(b))), n.shapes[1]);
+  if (n.needs(1)) out[1] = sumTo(neg(div(mul(g[0], n.unpack(0)), square(b))), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(powBackward) {
   const Tensor a = n.unpack(0);
@@ -350,7 +349,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"div", divBackward};
   const DType type = promote(a.dtype(), b.dtype());
   if (isInteger(type)) return div(a.to(DType::F32), b.to(DType::F32));
-  return runBinary(kInfo, Binary::Div, a, b, true, true);
+  return runBinary(kInfo, Binary::Div, a, b, b.requiresGrad(), true);
 }
 Tensor pow(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"pow", powBackward};

@@ -8,11 +8,19 @@ namespace lacuna::rt {
 
 namespace {
 
+/// The backward finds the first factor, where it was kept, in slot 0, and the second one behind it.
+void keepFactors(Node& node, const Tensor& a, const Tensor& b) {
+  node.shapes = {a.shape(), b.shape()};
+  if (node.needs(1)) node.save(a);
+  if (node.needs(0)) node.save(b);
+}
+Tensor secondFactor(Node& node) {
+  return node.unpack(node.needs(1) ? 1 : 0);
+}
+
 void matmulBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Tensor a = n.unpack(0);
-  const Tensor b = n.unpack(1);
-  if (n.needs(0)) out[0] = sumTo(matmul(g[0], b.t()), a.shape());
-  if (n.needs(1)) out[1] = sumTo(matmul(a.t(), g[0]), b.shape());
+  if (n.needs(0)) out[0] = sumTo(matmul(g[0], secondFactor(n).t()), n.shapes[0]);
+  if (n.needs(1)) out[1] = sumTo(matmul(n.unpack(0).t(), g[0]), n.shapes[1]);
 }
 
 Work productWork(const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -50,20 +58,17 @@ Tensor product(const Tensor& a, const Tensor& b) {
   View x = viewOf(a.detach().expand(left));
   View y = viewOf(b.detach().expand(right));
   op.launch(a.device(), productWork(a, b, out), [to = viewOf(out), x, y] { kernel::matmul(to, x, y, false); });
-  if (Node* node = op.record({&a, &b}, {&out})) {
-    node->save(a);
-    node->save(b);
-  }
+  if (Node* node = op.record({&a, &b}, {&out})) keepFactors(*node, a, b);
   return out;
 }
 
 void linearBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Tensor weight = n.unpack(1);
-  const Tensor gradient = g[0].rank() == 2 ? g[0] : g[0].reshape({-1, weight.size(0)});
-  if (n.needs(0)) out[0] = matmul(gradient, weight).view(n.shapes[0]);
+  const Shape& weight = n.shapes[1];
+  const Tensor gradient = g[0].rank() == 2 ? g[0] : g[0].reshape({-1, weight[0]});
+  if (n.needs(0)) out[0] = matmul(gradient, secondFactor(n)).view(n.shapes[0]);
   if (n.needs(1)) {
     const Tensor x = n.unpack(0);
-    out[1] = matmul(gradient.t(), x.rank() == 2 ? x : x.reshape({-1, weight.size(1)}));
+    out[1] = matmul(gradient.t(), x.rank() == 2 ? x : x.reshape({-1, weight[1]}));
   }
   if (n.needs(2)) out[2] = sum(gradient, {0});
 }
@@ -113,11 +118,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     if (biasView.data != nullptr) kernel::copy(to, biasView);
     kernel::matmul(to, a, w, biasView.data != nullptr);
   });
-  if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
-    node->shapes = {x.shape()};
-    node->save(x);
-    node->save(weight);
-  }
+  if (Node* node = op.record({&x, &weight, &bias}, {&out})) keepFactors(*node, x, weight);
   return out;
 }
 

@@ -101,6 +101,30 @@ TEST(Autograd, AChangeInPlaceOfASavedTensorNamesTheOperator) {
   EXPECT_THAT([&] { Tensor(x).fill_(0); }, ThrowsMessage<Error>(HasSubstr("fill_: a leaf that requires a gradient")));
 }
 
+TEST(Autograd, ProductsAndQuotientsKeepOnlyWhatTheWantedGradientsNeed) {
+  using Function = std::function<Tensor(const Tensor&, const Tensor&)>;
+  const Function products[] = {[](const Tensor& a, const Tensor& b) { return matmul(a, b); },
+                               [](const Tensor& a, const Tensor& b) { return linear(a, b); }};
+  const Function quotient = [](const Tensor& a, const Tensor& b) { return div(a, b); };
+  const Tensor frozen = full({2, 2}, 4);
+  const Tensor x = ones({2, 2}).setRequiresGrad();
+  const auto gradient = [&](const Function& function, bool first) {
+    Tensor changed = x * 2.0;  // only the gradient of the frozen one would need it
+    const Tensor loss = sum(first ? function(changed, frozen) : function(frozen, changed));
+    {
+      const NoGrad guard;
+      changed.mul_(3.0);
+    }
+    return grad({loss}, {x})[0].toVector<float>();
+  };
+  for (const Function& product : products) {
+    EXPECT_THAT(gradient(product, true), testing::Each(16));
+    EXPECT_THAT(gradient(product, false), testing::Each(16));
+  }
+  EXPECT_THAT(gradient(quotient, true), testing::Each(0.5));
+  EXPECT_THAT([&] { (void)gradient(quotient, false); }, ThrowsMessage<Error>(HasSubstr("div: a tensor that its")));
+}
+
 TEST(Autograd, InPlaceOnAnInnerTensorKeepsTheHistory) {
   const Tensor x = leaf({3});
   Tensor y = x * 2.0;
