@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -59,6 +60,17 @@ std::string interpreterOf(const std::string& head) {
   return first;
 }
 
+/// A program that can be run by itself has no name as a library; the system's loader has one.
+bool hasLibraryName(const Elf64_Phdr& dynamic, std::ifstream& file) {
+  file.seekg(static_cast<std::streamoff>(dynamic.p_offset));
+  Elf64_Dyn entry;
+  for (std::size_t at = 0; at + sizeof(entry) <= dynamic.p_filesz; at += sizeof(entry)) {
+    if (!file.read(reinterpret_cast<char*>(&entry), sizeof(entry)) || entry.d_tag == DT_NULL) return false;
+    if (entry.d_tag == DT_SONAME) return true;
+  }
+  return false;
+}
+
 void inspectElf(const std::string& head, std::ifstream& file, Program& program) {
   if (head.size() < sizeof(Elf64_Ehdr) || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return;
   Elf64_Ehdr header;
@@ -71,43 +83,64 @@ void inspectElf(const std::string& head, std::ifstream& file, Program& program) 
   program.foreignArchitecture = header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine;
   if (program.foreignArchitecture) return;
   bool interpreter = false;
-  bool dynamic = false;
+  bool loader = false;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     file.clear();
     file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof(segment)));
     if (!file.read(reinterpret_cast<char*>(&segment), sizeof(segment))) break;
     interpreter |= segment.p_type == PT_INTERP;
-    dynamic |= segment.p_type == PT_DYNAMIC;
+    loader |= segment.p_type == PT_DYNAMIC && hasLibraryName(segment, file);
   }
-  program.staticBinary = !interpreter;
+  program.staticBinary = !interpreter && !loader;
+}
+
+/// As the kernel sees it when it sets AT_SECURE. Of a script it asks the interpreter.
+Privilege privilegeOf(const fs::path& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return Privilege::None;
+  if ((info.st_mode & S_ISUID) != 0 && info.st_uid != getuid()) return Privilege::UserId;
+  constexpr mode_t kSetGroup = S_ISGID | S_IXGRP;
+  if ((info.st_mode & kSetGroup) == kSetGroup && info.st_gid != getgid()) return Privilege::GroupId;
+  // Root has all capabilities anyway.
+  const bool capable = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  return capable ? Privilege::Capabilities : Privilege::None;
 }
 
 void inspect(const fs::path& path, Program& program, int depth) {
   program.image = path;
-  struct stat info {};
-  if (stat(path.c_str(), &info) == 0) {
-    program.setUserId |= (info.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != info.st_uid;
-  }
   std::ifstream file(path, std::ios::binary);
   std::string head(256, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
   const std::string interpreter = interpreterOf(head);
-  if (interpreter.empty() || depth > 3) return inspectElf(head, file, program);
+  if (interpreter.empty() || depth > 3) {
+    program.privilege = privilegeOf(path);
+    return inspectElf(head, file, program);
+  }
   if (auto found = locate(interpreter)) inspect(*found, program, depth + 1);
+}
+
+std::string noteOf(const std::string& program, Privilege privilege) {
+  const auto note = [&](const char* what, const char* remedy) {
+    return fmt::format("{} {}: it runs with other rights than yours, so the recorder stays out of it. Remedy: {}.",
+                       program, what, remedy);
+  };
+  switch (privilege) {
+    case Privilege::UserId:
+      return note("is set-uid", "record it as the user it runs as");
+    case Privilege::GroupId:
+      return note("is set-gid", "record it in the group it runs in (sg)");
+    default:
+      return note("has file capabilities", "record it as root, who has them all");
+  }
 }
 
 }  // namespace
 
 std::vector<std::string> Program::limits() const {
   std::vector<std::string> notes;
-  if (setUserId) {
-    notes.push_back(
-        fmt::format("{} is set-uid or set-gid: it runs with other rights than yours, so the recorder stays out of it. "
-                    "Remedy: record it as the user it runs as.",
-                    image.string()));
-  }
+  if (privilege != Privilege::None) notes.push_back(noteOf(image.string(), privilege));
   if (foreignArchitecture) {
     notes.push_back(fmt::format(
         "{} is built for another architecture than this lacuna, so NVTX and CUDA events cannot be recorded. "

@@ -10,12 +10,15 @@
 
 namespace lacuna::collector {
 
+/// What gives a program other rights than its caller's.
+enum class Privilege { None, UserId, GroupId, Capabilities };
+
 /// A program as execvp would run it, and what about it limits a recording.
 struct Program {
   std::filesystem::path path;
   /// What the kernel loads: the interpreter of a script, else the program itself.
   std::filesystem::path image;
-  bool setUserId = false;
+  Privilege privilege = Privilege::None;
   bool staticBinary = false;
   bool foreignArchitecture = false;
 

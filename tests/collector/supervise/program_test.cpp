@@ -3,7 +3,9 @@
 #include "supervise/program.h"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -66,20 +68,71 @@ TEST_F(ProgramTest, StaticBinariesAreNoticed) {
   EXPECT_NE(program->limits()[0].find("statically linked"), std::string::npos);
 }
 
-TEST_F(ProgramTest, SetUserIdIsNoticed) {
-  if (geteuid() == 0) {
-    const auto path = file("other", "#!/bin/sh\n", 0755);
-    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
-    chmod(path.c_str(), 04755);
-    const auto program = findProgram(path);
-    ASSERT_TRUE(program);
-    ASSERT_FALSE(program->limits().empty());
-    EXPECT_NE(program->limits()[0].find("set-uid"), std::string::npos);
-  } else {
-    const auto program = findProgram("su");
-    ASSERT_TRUE(program);
-    EXPECT_FALSE(program->limits().empty());
+TEST_F(ProgramTest, TheLoaderIsNotStatic) {
+  // It has no interpreter either, and loads whatever it is told to.
+  const auto loader = std::string("/lib64/ld-linux-x86-64.so.2");
+  if (!std::filesystem::exists(loader)) GTEST_SKIP() << "no loader at " << loader;
+  const auto program = findProgram(loader);
+  ASSERT_TRUE(program);
+  EXPECT_FALSE(program->staticBinary);
+}
+
+/// A copy of a program that gives rights away, and what is said of it.
+class PrivilegeTest : public ProgramTest {
+ protected:
+  PrivilegeTest() { std::filesystem::copy_file("/proc/self/exe", copy_); }
+  void give(uid_t user, gid_t group, mode_t mode) {
+    ASSERT_EQ(chown(copy_.c_str(), user, group), 0);
+    ASSERT_EQ(chmod(copy_.c_str(), mode), 0);
   }
+  [[nodiscard]] std::string said() const {
+    const auto program = findProgram(copy_.string());
+    if (!program) return program.error().message;
+    return program->limits().empty() ? "" : program->limits()[0];
+  }
+  std::filesystem::path copy_ = folder_ / "copy";
+};
+
+TEST_F(PrivilegeTest, OfAnotherUserOrGroupIsNoticed) {
+  if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can give a program to another user";
+  give(65534, 0, 04755);
+  EXPECT_NE(said().find("is set-uid"), std::string::npos) << said();
+  give(0, 65534, 02755);
+  EXPECT_NE(said().find("is set-gid"), std::string::npos) << said();
+}
+
+TEST_F(PrivilegeTest, OfOnesOwnIsNone) {
+  give(getuid(), getgid(), 06755);
+  EXPECT_EQ(said(), "");
+  if (getuid() != 0) return;
+  give(65534, 65534, 0755);
+  EXPECT_EQ(said(), "") << "another's, who gives nothing";
+  give(0, 65534, 02644 | 0101);
+  EXPECT_EQ(said(), "") << "a lock, not a group";
+}
+
+TEST_F(PrivilegeTest, OfAScriptIsThatOfItsInterpreter) {
+  give(getuid(), getgid(), 0755);
+  const auto script = file("script", "#!" + copy_.string() + "\n", 0755);
+  if (getuid() != 0) GTEST_SKIP() << "only root can give a program to another user";
+  ASSERT_EQ(chown(script.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(script.c_str(), 06755), 0);
+  EXPECT_TRUE(findProgram(script)->limits().empty()) << "the kernel does not heed it";
+  give(65534, 0, 04755);
+  EXPECT_FALSE(findProgram(script)->limits().empty());
+}
+
+TEST_F(PrivilegeTest, CapabilitiesOfTheFileAreNoticedByWhoHasNone) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can give capabilities";
+  const vfs_cap_data raw{VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE, {{1u << CAP_NET_RAW, 0}, {0, 0}}};
+  if (setxattr(copy_.c_str(), "security.capability", &raw, sizeof raw, 0) != 0) {
+    GTEST_SKIP() << "no capabilities of files here";
+  }
+  EXPECT_EQ(said(), "") << "root has them";
+  std::filesystem::permissions(folder_, std::filesystem::perms::all);
+  ASSERT_EQ(setresuid(65534, 65534, 0), 0);
+  EXPECT_NE(said().find("has file capabilities"), std::string::npos) << said();
+  ASSERT_EQ(setresuid(0, 0, 0), 0);
 }
 
 }  // namespace
