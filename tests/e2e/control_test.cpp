@@ -107,6 +107,18 @@ TEST_F(ControlTest, TriggerStopsAndStarts) {
   EXPECT_TRUE(has(reader, "work 20"));
 }
 
+TEST_F(ControlTest, TriggerHasTheLastWordOverACaptureRange) {
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=10,20; " + inBackground("-o out.lcn --capture-range step -- " + steps(30)) +
+                              atStep(10, trigger("--stop")) + atStep(20, trigger("--start")) + "wait $run")),
+            0);
+  const Reader reader = trace();
+  EXPECT_TRUE(has(reader, "work 9"));
+  EXPECT_FALSE(has(reader, "work 10")) << "its range opens after the stop";
+  EXPECT_FALSE(has(reader, "work 19"));
+  EXPECT_TRUE(has(reader, "work 20"));
+  EXPECT_TRUE(has(reader, "work 29")) << "ranges have closed since the start";
+}
+
 TEST_F(ControlTest, TriggerDumpMakesAGrowingTraceReadable) {
   const std::string readable =
       "cp out.lcn growing.lcn && " + program("lacuna") +

@@ -52,7 +52,8 @@ struct Control {
   std::atomic<std::uint32_t> captures{0};
   /// Rises with every wish for a dump of the flight recorder.
   std::atomic<std::uint32_t> dumpsWanted{0};
-  /// Rises with every start and stop from outside, so that --delay and --duration give way to it.
+  /// 0 until the first start or stop from outside, to which --delay, --duration and capture ranges give way. From then
+  /// on its lowest bit is the last one's word, and the others rise with each.
   std::atomic<std::uint32_t> switches{0};
   /// The latest steps; step n is in place n % kSteps.
   static constexpr std::size_t kSteps = 128;
@@ -71,9 +72,23 @@ struct Control {
   /// To be called when one has closed.
   void stopUnlessCapturing() {
     if (capturing()) return;
-    enabled.store(0);
+    switchUnlessTold(false);
     // One that has opened since may have switched on just before.
-    if (capturing()) enabled.store(1);
+    if (capturing()) switchUnlessTold(true);
+  }
+  /// A start or stop from outside.
+  void tell(bool on) {
+    std::uint32_t before = switches.load();
+    while (!switches.compare_exchange_weak(before, (before | 1) + (on ? 2 : 1))) {
+    }
+    enabled.store(on ? 1 : 0);
+  }
+  /// For all others.
+  void switchUnlessTold(bool on) {
+    if (switches.load() != 0) return;
+    enabled.store(on ? 1 : 0);
+    // It may have been told just before.
+    if (const std::uint32_t told = switches.load(); told != 0) enabled.store(told & 1);
   }
 };
 static_assert(sizeof(Control) <= 8192);
@@ -97,7 +112,8 @@ Control* control();
 const char* captureRange();
 /// The name of steps to tell of, or null.
 const char* stepRange();
-/// Switches the recording on when a capture range opens, and off when the last one of all processes closes.
+/// Switches the recording on when a capture range opens, and off when the last one of all processes closes, unless it
+/// was started or stopped from outside before.
 void noteCapture(bool open);
 /// Tells the supervisor of a step of this thread.
 void noteStep(std::int64_t durationNs);

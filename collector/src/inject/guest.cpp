@@ -147,7 +147,7 @@ void noteCapture(bool open) {
     capturesElsewhere.fetch_add(1);
     controlPage->captures.fetch_add(1);
   }
-  controlPage->enabled.store(1);
+  controlPage->switchUnlessTold(true);
 }
 
 void noteStep(std::int64_t durationNs) {

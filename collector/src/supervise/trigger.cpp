@@ -74,8 +74,7 @@ prof::Status trigger(int pid, Trigger what) {
   if (what == Trigger::Dump) {
     page.dumpsWanted.fetch_add(1);
   } else {
-    page.switches.fetch_add(1);
-    page.enabled.store(what == Trigger::Start ? 1 : 0);
+    page.tell(what == Trigger::Start);
   }
   return {};
 }
