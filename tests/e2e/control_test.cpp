@@ -219,15 +219,21 @@ TEST_F(ControlTest, TheRingOfProcessesThatEndedIsBounded) {
   EXPECT_LT(reader.rows<prof::Process>(), 50u);
 }
 
-class SlowStepTest : public ControlTest, public testing::WithParamInterface<std::pair<std::string, std::string>> {};
+struct SlowStep {
+  const char* name;
+  const char* option = "";
+  const char* push = "";
+};
+class SlowStepTest : public ControlTest, public testing::WithParamInterface<SlowStep> {};
 
 TEST_P(SlowStepTest, DumpsWhatLedToIt) {
-  const auto& [name, option] = GetParam();
+  const std::string name = GetParam().name;
+  const std::string option = GetParam().option;
   // A busy machine may have made other steps slow, too: it holds behind the slow one until that is in a dump.
   const std::string dumped =
       "for dump in out.dump-*.lcn; do [ -e $dump ] && " + program("lacuna") +
       " query --csv $dump \"select name from range where name = 'work 40'\" 2>/dev/null; done | grep -q work";
-  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=41; " +
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=41 PUSH=" + std::string(GetParam().push) + "; " +
                               inBackground("-o out.lcn --ring 16M --dump-on slow-step " + option + " -- " +
                                            program("step_program") + " '" + name + "' 50 5 40 300") +
                               atStep(41, until(dumped)) + "wait $run")),
@@ -243,8 +249,10 @@ TEST_P(SlowStepTest, DumpsWhatLedToIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, SlowStepTest,
-                         testing::Values(std::pair("step", ""), std::pair("ProfilerStep#", ""),
-                                         std::pair("my loop", "--step-range 'my loop'")),
+                         testing::Values(SlowStep{"step"}, SlowStep{"ProfilerStep#"},
+                                         SlowStep{"my loop", "--step-range 'my loop'"}, SlowStep{"step", "", "wide"},
+                                         SlowStep{"ProfilerStep#", "", "wide"},
+                                         SlowStep{"ProfilerStep#", "", "registered"}),
                          [](const auto& info) { return "Name" + std::to_string(info.index); });
 
 TEST_F(ControlTest, OptionsThatContradictAreRefused) {

@@ -3,7 +3,7 @@
 
 /* Steps of a given length with ten ranges in each, of which one may be slow: step_program NAME STEPS MS [SLOW MS].
  * Before each step that the environment variable HOLD lists (as 10,20) the file `at-STEP` is made, and `go-STEP` waited
- * for, a minute at most. */
+ * for, a minute at most. PUSH says how the steps are pushed: wide, registered, or (without it) as plain text. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -30,6 +30,24 @@ static void hold(int step) {
   for (int i = 0; i < 6000 && access(name, F_OK) != 0; ++i) usleep(10000);
 }
 
+static void push(const char* text) {
+  const char* how = getenv("PUSH");
+  if (how != NULL && strcmp(how, "wide") == 0) {
+    wchar_t wide[64];
+    mbstowcs(wide, text, sizeof wide / sizeof *wide);
+    nvtxRangePushW(wide);
+  } else if (how != NULL && strcmp(how, "registered") == 0) {
+    nvtxEventAttributes_t event = {0};
+    event.version = NVTX_VERSION;
+    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    event.message.registered = nvtxDomainRegisterStringA(NULL, text);
+    nvtxRangePushEx(&event);
+  } else {
+    nvtxRangePushA(text);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
   const char* name = argv[1];
@@ -39,7 +57,7 @@ int main(int argc, char** argv) {
     char text[64];
     snprintf(text, sizeof text, strchr(name, '#') != NULL ? "%s%d" : "%s", name, step);
     if (isListed(step)) hold(step);
-    nvtxRangePushA(text);
+    push(text);
     for (int i = 0; i < 10; ++i) {
       char inner[32];
       snprintf(inner, sizeof inner, "work %d", step);

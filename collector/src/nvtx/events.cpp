@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <cwchar>
+#include <iterator>
 #include <string>
 
 #include "core/guest.h"
@@ -197,26 +199,45 @@ __attribute__((noinline)) void pushResolved(Domain& domain, const Described& eve
   lacunaRangePushEvent(&resolved.event);
 }
 
-bool isCapture(const Described& event) {
-  if (event.message != nullptr) return lacunaName(event.message) == captureName;
-  if (event.wideMessage != nullptr) return prof::name(narrow(event.wideMessage)) == captureName;
-  return event.attributes != nullptr && messageName(*event.attributes) == captureName;
+/// Its own message as a name; 0 for none.
+LacunaName spokenName(const Described& event) {
+  if (event.message != nullptr) return lacunaName(event.message);
+  if (event.wideMessage != nullptr) return prof::name(narrow(event.wideMessage));
+  return event.attributes != nullptr ? messageName(*event.attributes) : 0;
 }
 
-bool isNumberedStep(const Described& event) {
-  const char* text = event.message;
-  if (event.attributes != nullptr && event.attributes->messageType == NVTX_MESSAGE_TYPE_ASCII) {
-    text = event.attributes->message.ascii;
-  }
+bool isCapture(const Described& event) {
+  return spokenName(event) == captureName;
+}
+
+bool isNumbered(const char* text) {
   constexpr char kStart[] = "ProfilerStep#";
-  return text != nullptr && std::strncmp(text, kStart, sizeof kStart - 1) == 0;
+  return text != nullptr && std::strncmp(text, kStart, std::size(kStart) - 1) == 0;
+}
+bool isNumbered(const wchar_t* text) {
+  constexpr wchar_t kStart[] = L"ProfilerStep#";
+  return text != nullptr && std::wcsncmp(text, kStart, std::size(kStart) - 1) == 0;
+}
+bool isNumberedStep(const Described& event) {
+  if (event.attributes == nullptr) return isNumbered(event.message) || isNumbered(event.wideMessage);
+  const auto& message = event.attributes->message;
+  switch (event.attributes->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return isNumbered(message.ascii);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return isNumbered(message.unicode);
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+      const auto* text = reinterpret_cast<const RegisteredText*>(message.registered);
+      return text != nullptr && isNumbered(text->words().c_str());
+    }
+    default:
+      return false;
+  }
 }
 
 bool isStep(const Described& event) {
   if (numberedSteps && isNumberedStep(event)) return true;
-  LacunaName name = 0;
-  if (event.message != nullptr) name = lacunaName(event.message);
-  if (event.attributes != nullptr) name = messageName(*event.attributes);
+  const LacunaName name = spokenName(event);
   return name != 0 && (name == stepNames[0] || name == stepNames[1]);
 }
 
