@@ -77,13 +77,13 @@ prof::Status complete(Typed& typed) {
 
 void printSummary(const collector::RunReport& report) {
   for (const auto& note : report.notes) fmt::print(stderr, "lacuna: {}\n", note);
+  for (const auto& dump : report.dumps) {
+    fmt::print(stderr, "lacuna: dump {} · {}\n", dump.file.string(), dump.reason);
+  }
   if (!report.failure.empty()) return;
   if (report.output.empty()) {
     fmt::print(stderr, "lacuna: nothing happened that the flight recorder was to write; no trace was kept.\n");
     return;
-  }
-  for (const auto& dump : report.dumps) {
-    fmt::print(stderr, "lacuna: dump {} · {}\n", dump.file.string(), dump.reason);
   }
   const auto& stats = report.stats;
   fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} bytes · {} dropped\n",

@@ -32,8 +32,10 @@ class FlightRecorder {
   /// Looks for slow steps, and bounds the memory of processes that have ended. To be called often.
   void tend(Control& control);
   void setExitCode(int pid, int code);
-  /// Waits for what was asked for. The dumps, and the first failure.
-  prof::Result<std::vector<RunReport::Dump>> finish();
+  /// Waits for what was asked for. The dumps that are there.
+  const std::vector<RunReport::Dump>& finish();
+  /// Of the first dump that could not be written, once finished.
+  [[nodiscard]] const prof::Status& failure() const { return failure_; }
   [[nodiscard]] std::size_t dumpCount() const;
 
  private:

@@ -386,14 +386,11 @@ class Supervisor {
     } else if (options_.dumpOn.crash && report_.exitCode != 0) {
       flight_->dump(fmt::format("the program ended with code {}", report_.exitCode));
     }
-    auto dumps = flight_->finish();
+    report_.dumps = flight_->finish();
+    // What was written before or after one that failed is there all the same.
+    if (const auto& failure = flight_->failure(); !failure) report_.failure = failure.error().message;
     abandon();
     report_.output.clear();
-    if (!dumps) {
-      report_.failure = dumps.error().message;
-      return;
-    }
-    report_.dumps = std::move(*dumps);
     if (report_.dumps.empty()) return;
     report_.output = report_.dumps.back().file;
     report_.stats = report_.dumps.back().stats;

@@ -21,9 +21,9 @@ struct RunReport {
     std::string reason;
     prof::DrainStats stats;
   };
-  /// Of a flight recorder the last dump; empty when there was no reason for one.
+  /// Of a flight recorder the last dump; empty when there is none.
   std::filesystem::path output;
-  std::vector<Dump> dumps;
+  std::vector<Dump> dumps;  ///< those that are there, also where another could not be written
   std::int64_t wallNs = 0;
   prof::DrainStats stats;
   std::uint64_t samples = 0;       ///< CPU samples
@@ -32,7 +32,7 @@ struct RunReport {
   int exitSignal = 0;              ///< the signal that killed it, or 0
   std::vector<std::string> notes;  ///< what could not be recorded or was noticed, in words for the user
   bool outOfReach = false;         ///< programs ran as a user who cannot reach the recording; a note says so
-  /// Why there is no whole trace although the program has run, with the remedy; else empty.
+  /// Why there is no whole trace, or not every dump, although the program has run, with the remedy; else empty.
   std::string failure;
 };
 
