@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace lacuna::cli {
@@ -27,6 +28,11 @@ Option& Option::between(int least, int most) {
 
 Option& Option::notNegative() {
   option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option& Option::notEmpty() {
+  option_->check([](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); });
   return *this;
 }
 
@@ -59,6 +65,7 @@ template Option Command::option(const std::string&, int&, const std::string&);
 template Option Command::option(const std::string&, std::uint32_t&, const std::string&);
 template Option Command::option(const std::string&, std::uint64_t&, const std::string&);
 template Option Command::option(const std::string&, double&, const std::string&);
+template Option Command::option(const std::string&, std::optional<double>&, const std::string&);
 
 Option Command::flag(const std::string& names, bool& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));

@@ -23,6 +23,8 @@ class Option {
   Option& typeName(const std::string& name);
   Option& between(int least, int most);
   Option& notNegative();
+  /// Refuses "", which a script gives where a variable of its own is not set.
+  Option& notEmpty();
   /// How many words it takes.
   Option& words(int least, int most);
   Option& excludes(const Option& other);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "commands.h"
@@ -31,7 +32,8 @@ struct Typed {
   std::string ring;
   std::string dumpOn;
   std::string sampler;
-  double sampleRate = 1000;
+  std::optional<double> sampleRate;
+  std::optional<double> stepMad;
   bool noWait = false;
   bool quiet = false;
   bool noReport = false;
@@ -67,7 +69,15 @@ prof::Status complete(Typed& typed) {
   }
   if (!typed.ring.empty() && run.ringBytes == 0)
     return prof::Error{"--ring is 0. Give it a size, for example --ring 256M"};
-  run.samplePeriodNs = typed.sampleRate > 0 ? static_cast<std::int64_t>(1e9 / typed.sampleRate) : 0;
+  if (typed.sampleRate && !run.sources.samples) {
+    return prof::Error{"--sample-rate is that of CPU samples. Add samples to --trace, or leave it out"};
+  }
+  if (typed.stepMad && !run.dumpOn.slowStep) {
+    return prof::Error{"--step-mad says what a slow step is. Add --dump-on slow-step, or leave it out"};
+  }
+  if (typed.sampleRate)
+    run.samplePeriodNs = *typed.sampleRate > 0 ? static_cast<std::int64_t>(1e9 / *typed.sampleRate) : 0;
+  if (typed.stepMad) run.slowDeviations = *typed.stepMad;
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
   if (auto status = collector::checkOptions(run); !status) return status;
   run.waitForAll = !typed.noWait;
@@ -188,41 +198,56 @@ void addRun(CLI::App& app, int& code) {
   // What begins with the program is its own.
   run.takeTheRest();
   run.option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)")
-      .typeName("FILE");
+      .typeName("FILE")
+      .notEmpty();
   run.option("--trace", typed->trace,
              "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
              "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)")
-      .typeName("LIST");
+      .typeName("LIST")
+      .notEmpty();
   run.option("--sample-rate", typed->sampleRate,
              "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)")
-      .typeName("NUMBER");
+      .typeName("NUMBER")
+      .notEmpty();
   run.option("--sampler", typed->sampler,
              "Where CPU samples come from: perf (the kernel), timer (a timer in each thread of the programs), proc "
              "(looking at /proc, no stacks), auto (default: perf where it is permitted, else timer)")
-      .typeName("WHICH");
+      .typeName("WHICH")
+      .notEmpty();
   run.flag("--torch", typed->run.torch,
            "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
   run.option("--raw-capture", typed->run.rawCapture,
              "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
-      .typeName("DIR");
-  run.option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)").typeName("TIME");
-  run.option("--duration", typed->duration, "Record no longer than this; the program runs on").typeName("TIME");
+      .typeName("DIR")
+      .notEmpty();
+  run.option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)")
+      .typeName("TIME")
+      .notEmpty();
+  run.option("--duration", typed->duration, "Record no longer than this; the program runs on")
+      .typeName("TIME")
+      .notEmpty();
   run.option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open")
-      .typeName("NAME");
+      .typeName("NAME")
+      .notEmpty();
   run.option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)")
-      .typeName("SIZE");
+      .typeName("SIZE")
+      .notEmpty();
   run.option("--ring", typed->ring, "Flight recorder: keep only the last SIZE of each process and write on demand")
-      .typeName("SIZE");
+      .typeName("SIZE")
+      .notEmpty();
   run.option("--dump-on", typed->dumpOn,
              "When to write the flight recorder, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
              "crash (default: crash)")
-      .typeName("LIST");
+      .typeName("LIST")
+      .notEmpty();
   run.option("--step-range", typed->run.stepRange,
              "NVTX range that is a step, for slow-step (default: those of PyTorch and of lacuna's runtime)")
-      .typeName("NAME");
-  run.option("--step-mad", typed->run.slowDeviations,
+      .typeName("NAME")
+      .notEmpty();
+  run.option("--step-mad", typed->stepMad,
              "A step is slow this many median absolute deviations above the median (default: 5)")
-      .typeName("NUMBER");
+      .typeName("NUMBER")
+      .notEmpty();
   run.flag("--no-wait", typed->noWait, "Finish when the program ends, without waiting for its background processes");
   run.flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
   run.flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");

@@ -162,7 +162,9 @@ prof::Status checkOptions(const RunOptions& options) {
   if (options.samplePeriodNs < 50'000 || options.samplePeriodNs > 1'000'000'000) {
     return prof::Error{"--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};
   }
-  if (!(options.slowDeviations > 0)) return prof::Error{"--step-mad has to be more than 0, for example --step-mad 5"};
+  if (!(options.slowDeviations > 0) || !std::isfinite(options.slowDeviations)) {
+    return prof::Error{"--step-mad has to be a number above 0, for example --step-mad 5"};
+  }
   if (options.captureRange.empty()) return {};
   if (!options.sources.nvtx) return prof::Error{"--capture-range is an NVTX range. Add nvtx to --trace"};
   if (options.delayNs > 0 || options.durationNs > 0) {

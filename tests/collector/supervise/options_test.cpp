@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace lacuna::collector {
 namespace {
 
@@ -41,6 +44,15 @@ TEST(Options, UnknownWordsAreNamedWithTheKnownOnes) {
   EXPECT_NE(sources.error().message.find("cublas"), std::string::npos);
   EXPECT_FALSE(parseDumpOn("never"));
   EXPECT_TRUE(parseDumpOn("crash,signal")->signal);
+}
+
+TEST(Options, AStepIsSlowByANumberOfDeviations) {
+  RunOptions options;
+  EXPECT_TRUE(checkOptions(options).ok());
+  for (const double none : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    options.slowDeviations = none;
+    EXPECT_FALSE(checkOptions(options).ok()) << none;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Options of `lacuna run` that would do nothing are refused, before the program starts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace lacuna {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RunOptions : public testing::Test {
+ protected:
+  RunOptions() { fs::create_directories(folder_); }
+  ~RunOptions() override { fs::remove_all(folder_); }
+
+  int run(const std::string& options) {
+    const int status = std::system(
+        ("cd " + folder_.string() + " && " LACUNA_BIN_DIR "/lacuna run " + options + " -- touch ran 2>err.txt")
+            .c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string refused(const std::string& options) {
+    EXPECT_EQ(run(options), 2) << options;
+    EXPECT_FALSE(fs::exists(folder_ / "ran")) << options;
+    std::ifstream file(folder_ / "err.txt");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / ("lacuna-run-options-test-" + std::to_string(::getpid()));
+};
+
+TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
+  for (const std::string option :
+       {"-o", "--trace", "--sample-rate", "--sampler", "--raw-capture", "--delay", "--duration", "--capture-range",
+        "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
+    EXPECT_THAT(refused(option + " ''"), AllOf(HasSubstr(option), HasSubstr("empty")));
+  }
+}
+
+TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
+  EXPECT_THAT(refused("--sample-rate 100"), HasSubstr("Add samples to --trace"));
+  EXPECT_THAT(refused("--trace nvtx --sample-rate 1000"), HasSubstr("Add samples to --trace"));
+  EXPECT_THAT(refused("--trace samples --sample-rate 0"), HasSubstr("--sample-rate has to be"));
+  EXPECT_EQ(run("-q --trace samples --sample-rate 100"), 0);
+}
+
+TEST_F(RunOptions, HowSlowAStepIsNeedsSlowSteps) {
+  EXPECT_THAT(refused("--step-mad 3"), HasSubstr("Add --dump-on slow-step"));
+  EXPECT_THAT(refused("--ring 64M --step-mad 5"), HasSubstr("Add --dump-on slow-step"));
+  for (const std::string number : {"inf", "nan", "0"}) {
+    EXPECT_THAT(refused("--ring 64M --dump-on slow-step --step-mad " + number), HasSubstr("--step-mad has to be"));
+  }
+  EXPECT_EQ(run("-q --ring 64M --dump-on slow-step --step-mad 3"), 0);
+}
+
+}  // namespace
+}  // namespace lacuna
