@@ -54,8 +54,25 @@ prof::Status adoptEnvironment(const fs::path& injection, const fs::path& directo
     const char* now = std::getenv(name.c_str());
     if (now == nullptr || std::strcmp(now, value) != 0) setenv(name.c_str(), value, 1);
   }
-  notes = environment->notes;
+  notes.insert(notes.end(), environment->notes.begin(), environment->notes.end());
   return {};
+}
+
+/// What only somebody outside the process can see.
+std::vector<std::string> outOfReach(const Sources& sources) {
+  constexpr std::string_view kRemedy = "Remedy: record it with lacuna run --trace";
+  std::vector<std::string> notes;
+  if (sources.samples) {
+    notes.push_back(
+        fmt::format("a program that records itself has no CPU samples and no thread states. {} samples", kRemedy));
+  }
+  if (sources.counters) {
+    notes.push_back(
+        fmt::format("a program that records itself has no counters of processes, threads and the GPU's power. {} "
+                    "counters",
+                    kRemedy));
+  }
+  return notes;
 }
 
 }  // namespace
@@ -125,7 +142,7 @@ prof::Result<Session> Session::start(const fs::path& file, const Options& option
     static_cast<void>(prof::removeRecording(directory).ok());
     return drainer.error();
   }
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = outOfReach(options.sources);
   auto status = adoptEnvironment(library, directory, options.sources, notes);
   // Both recorders of this process join: the one of the annotations, and the one of lacuna/prof/prof.h.
   const int code = status ? injected->start(directory.c_str(), options.sources.cuda ? 1 : 0) : 0;
@@ -165,6 +182,7 @@ namespace {
 
 std::unique_ptr<lacuna::collector::Session> current;
 std::string lastError;
+std::string currentNotes;
 
 int failed(const std::string& why) {
   lastError = why;
@@ -186,6 +204,7 @@ extern "C" int lacunaCollectorStart(const char* file, const char* sources) {
   auto session = Session::start(file, options);
   if (!session) return failed(session.error().message);
   current = std::make_unique<Session>(std::move(*session));
+  currentNotes = fmt::format("{}", fmt::join(current->notes(), "\n"));
   return 0;
 }
 
@@ -193,7 +212,12 @@ extern "C" int lacunaCollectorStop(void) {
   if (current == nullptr) return 0;
   const auto status = current->stop();
   current.reset();
+  currentNotes.clear();
   return status ? 0 : failed(status.error().message);
+}
+
+extern "C" const char* lacunaCollectorNotes(void) {
+  return currentNotes.c_str();
 }
 
 extern "C" const char* lacunaCollectorError(void) {

@@ -29,7 +29,8 @@ std::map<std::string, int> rangesOf(const fs::path& trace) {
 TEST(CollectorSession, AProgramRecordsItselfAgainAndAgainWithNoVariableSet) {
   const fs::path folder = fs::temp_directory_path() / ("lacuna-session-test-" + std::to_string(getpid()));
   fs::create_directories(folder);
-  const std::string command = "env -u NVTX_INJECTION64_PATH " LACUNA_BIN_DIR "/session_program " +
+  const std::string command = "env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH " LACUNA_BIN_DIR
+                              "/session_program " +
                               (folder / "1.lcn").string() + " " + (folder / "2.lcn").string();
   const int status = std::system(command.c_str());
   ASSERT_EQ(WEXITSTATUS(status), 0);

@@ -13,7 +13,7 @@ namespace lacuna::collector {
 
 /// Records this process, and the programs it starts, without `lacuna run` and without a variable in its environment:
 /// NVTX of all its libraries, the CUDA timeline, and what it says through lacuna/prof/prof.h. A background thread
-/// writes the trace.
+/// writes the trace. CPU samples, thread states and counters of processes need somebody outside and are `lacuna run`'s.
 ///
 /// NVTX looks for a listener with a library's first annotation, and the CUDA driver when it initialises: start the
 /// first session before either, best at the beginning of main(). Later sessions may start and stop at any time. A
@@ -23,7 +23,8 @@ namespace lacuna::collector {
 class Session {
  public:
   struct Options {
-    Sources sources;
+    /// `samples` and `counters` record nothing, and notes() says so.
+    Sources sources{.counters = false};
     std::uint64_t memoryLimit = std::uint64_t{512} << 20;  ///< for events in flight
     /// liblacuna_inject.so; empty: beside this program or beside Lacuna's libraries.
     std::filesystem::path injection;
