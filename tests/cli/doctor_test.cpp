@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What `lacuna doctor` says, on this machine and on others that stand-ins and variables make of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <simdjson.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lacuna {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Finding {
+  std::string title, state, detail, remedy;
+};
+
+class DoctorTest : public testing::Test {
+ protected:
+  DoctorTest() {
+    fs::create_directories(folder_);
+    fs::permissions(folder_, fs::perms::all);
+  }
+  ~DoctorTest() override { fs::remove_all(folder_); }
+
+  /// Everything it prints, with these variables set by env(1).
+  std::string doctor(const std::string& words, const std::string& variables = "", const std::string& before = "") {
+    const std::string out = (folder_ / "out.txt").string();
+    const int status = std::system((before +
+                                    "env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH -u "
+                                    "LACUNA_INJECTION " +
+                                    variables + " " LACUNA_BIN_DIR "/lacuna doctor " + words + " >" + out)
+                                       .c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    std::ifstream file(out);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  std::map<std::string, Finding> examine(const std::string& variables = "", const std::string& before = "") {
+    const std::string text = doctor("--json", variables, before);
+    std::map<std::string, Finding> findings;
+    order_.clear();
+    simdjson::dom::element document;
+    EXPECT_EQ(parser_.parse(text).get(document), simdjson::SUCCESS) << text;
+    for (const simdjson::dom::element element : document.get_array()) {
+      const auto field = [&](const char* name) { return std::string(element[name].get_string().value()); };
+      EXPECT_EQ(element.get_object().size(), 5u);
+      order_.push_back(field("id"));
+      findings[order_.back()] = {field("title"), field("state"), field("detail"), field("remedy")};
+    }
+    return findings;
+  }
+  /// With stand-ins for the driver and CUPTI.
+  Finding withStandIns(const std::string& id, const std::string& variables) {
+    return examine("LD_LIBRARY_PATH=" LACUNA_STAND_INS " " + variables).at(id);
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / ("lacuna-doctor-test-" + std::to_string(::getpid()));
+  std::vector<std::string> order_;
+  simdjson::dom::parser parser_;
+};
+
+TEST_F(DoctorTest, TheIdsAreThoseThatAreDocumented) {
+  examine();
+  EXPECT_THAT(order_, ElementsAre("nvtx", "cpu_samples", "clock", "shared_memory", "output", "driver", "cupti",
+                                  "gpu_counters", "gpu_power", "container"));
+}
+
+TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
+  for (const auto& [id, finding] : examine()) {
+    EXPECT_THAT(finding.state, AnyOf("works", "limited", "missing")) << id;
+    EXPECT_THAT(finding.title, Not(IsEmpty())) << id;
+    EXPECT_THAT(finding.detail, Not(IsEmpty())) << id;
+    EXPECT_TRUE(finding.state != "missing" || !finding.remedy.empty()) << id;
+    EXPECT_TRUE(finding.state != "works" || finding.remedy.empty()) << id;
+  }
+}
+
+TEST_F(DoctorTest, TheTextSaysTheSame) {
+  const std::string text = doctor("");
+  for (const auto& [id, finding] : examine()) {
+    EXPECT_THAT(text, HasSubstr(finding.state + std::string(9 - finding.state.size(), ' ') + finding.title + ": "));
+    if (finding.remedy.empty()) continue;
+    EXPECT_THAT(text, HasSubstr("Remedy: " + finding.remedy + "\n"));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\033["))) << "no colours when nobody looks";
+}
+
+TEST_F(DoctorTest, AListenerOfAnotherToolIsNamed) {
+  const Finding taken = examine("NVTX_INJECTION64_PATH=/opt/other/tool.so").at("nvtx");
+  EXPECT_EQ(taken.state, "missing");
+  EXPECT_THAT(taken.detail, HasSubstr("NVTX_INJECTION64_PATH is set to /opt/other/tool.so"));
+  EXPECT_EQ(taken.remedy, "unset NVTX_INJECTION64_PATH");
+}
+
+TEST_F(DoctorTest, OurOwnListenerTakesNothingAway) {
+  const Finding free = examine().at("nvtx");
+  ASSERT_EQ(free.state, "works") << free.detail;
+  const auto begin = free.detail.find('/');
+  const std::string library = free.detail.substr(begin, free.detail.rfind('.') - begin);
+  const Finding set = examine("NVTX_INJECTION64_PATH=" + library).at("nvtx");
+  EXPECT_EQ(set.state, "works") << set.detail;
+}
+
+TEST_F(DoctorTest, ARecorderThatIsNotThereIsMissing) {
+  const Finding nvtx = examine("LACUNA_INJECTION=/nowhere/liblacuna_inject.so").at("nvtx");
+  EXPECT_EQ(nvtx.state, "missing");
+  EXPECT_THAT(nvtx.detail, HasSubstr("/nowhere/liblacuna_inject.so"));
+  EXPECT_THAT(nvtx.remedy, HasSubstr("LACUNA_INJECTION"));
+}
+
+TEST_F(DoctorTest, TheDriverSaysWhichItIs) {
+  const Finding works = withStandIns("driver", "STAND_IN_CUINIT=0");
+  EXPECT_EQ(works.state, "works");
+  EXPECT_EQ(works.detail, "CUDA 13.1, 2 devices.");
+  const Finding fails = withStandIns("driver", "STAND_IN_CUINIT=100");
+  EXPECT_EQ(fails.state, "missing");
+  EXPECT_THAT(fails.detail, HasSubstr("cuInit fails with 100"));
+  EXPECT_THAT(fails.remedy, HasSubstr("nvidia-smi"));
+}
+
+TEST_F(DoctorTest, CuptiThatCanBeUsedWorksUnlessTheListenerIsTaken) {
+  const Finding works = withStandIns("cupti", "STAND_IN_SUBSCRIBE=0");
+  EXPECT_EQ(works.state, "works") << works.detail;
+  EXPECT_THAT(works.detail, HasSubstr("CUPTI API 130001"));
+  const Finding taken = withStandIns("cupti", "STAND_IN_SUBSCRIBE=0 CUDA_INJECTION64_PATH=/opt/other/tool.so");
+  EXPECT_EQ(taken.state, "missing");
+  EXPECT_THAT(taken.detail, HasSubstr("CUDA_INJECTION64_PATH is set to /opt/other/tool.so"));
+  EXPECT_EQ(taken.remedy, "unset CUDA_INJECTION64_PATH");
+}
+
+TEST_F(DoctorTest, EachRefusalOfCuptiHasItsRemedy) {
+  const std::map<std::string, std::pair<std::string, std::string>> refusals{
+      {"39", {"another profiler holds it", "End the other profiler"}},
+      {"15", {"without a driver it cannot record", "with an NVIDIA GPU and driver"}},
+      {"999", {"without a driver it cannot record", "with an NVIDIA GPU and driver"}},
+      {"7", {"refuses with code 7", "the CUPTI that belongs to the driver's CUDA version"}}};
+  for (const auto& [code, words] : refusals) {
+    const Finding refused = withStandIns("cupti", "STAND_IN_SUBSCRIBE=" + code);
+    EXPECT_EQ(refused.state, "missing") << code;
+    EXPECT_THAT(refused.detail, HasSubstr(words.first)) << code;
+    EXPECT_THAT(refused.remedy, HasSubstr(words.second)) << code;
+  }
+}
+
+TEST_F(DoctorTest, AFolderThatThisUserCannotWriteIsLimited) {
+  const std::string user = geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
+  const std::string able = user + "sh -c '" LACUNA_BIN_DIR "/lacuna --version >/dev/null && [ ! -w / ]' 2>/dev/null";
+  if (std::system(able.c_str()) != 0) GTEST_SKIP() << "there is no such user here, or it may write everywhere";
+  const Finding output = examine("", "cd / && " + user).at("output");
+  EXPECT_EQ(output.state, "limited");
+  EXPECT_EQ(output.detail, "/ cannot be written by this user.");
+  EXPECT_THAT(output.remedy, HasSubstr("lacuna run -o FILE.lcn"));
+  EXPECT_EQ(examine("", "cd " + folder_.string() + " && " + user).at("output").state, "works");
+}
+
+}  // namespace
+}  // namespace lacuna
