@@ -140,6 +140,20 @@ TEST(Attention, ScoresOfAnyMagnitudeHaveProbabilitiesThatSumToOne) {
   }
 }
 
+TEST(Attention, OfAQueryThatIsNotANumberIsNotANumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool causal : {false, true}) {
+    const Tensor query = fromVector<float>({nan, 1}, {2, 1}).setRequiresGrad();
+    const Tensor key = fromVector<float>({1, 2}, {2, 1}).setRequiresGrad();
+    const Tensor out = attention(query, key, fromVector<float>({3, 4}, {2, 1}), {}, causal);
+    EXPECT_TRUE(std::isnan(out.select(0, 0).item())) << causal;
+    EXPECT_FALSE(std::isnan(out.select(0, 1).item())) << causal;
+    sum(out).backward();
+    EXPECT_TRUE(std::isnan(query.grad().select(0, 0).item())) << causal;
+    EXPECT_FALSE(std::isnan(query.grad().select(0, 1).item())) << causal;
+  }
+}
+
 TEST(Attention, AMaskOfBoolHidesWhereItIsFalse) {
   const Tensor value = fromVector<float>({1, 2, 4}, {3, 1});
   const auto seen = [&](std::vector<bool> mask) {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <oneapi/dnnl/dnnl.h>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -100,9 +101,12 @@ template <class W>
 Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
   W top = -std::numeric_limits<W>::infinity();
   for (std::int64_t i = 0; i < keys; ++i) top = std::max(top, row[i]);
-  if (top == -std::numeric_limits<W>::infinity()) {  // everything is hidden: nothing to look at
-    std::fill(row, row + keys, W(0));
-    return {0, 0};
+  if (top == -std::numeric_limits<W>::infinity()) {
+    // Everything is hidden, so there is nothing to look at; or what is not is no number, which no comparison finds.
+    const bool hidden = std::none_of(row, row + keys, [](W score) { return std::isnan(score); });
+    const W value = hidden ? W(0) : std::numeric_limits<W>::quiet_NaN();
+    std::fill(row, row + keys, value);
+    return {value, value};
   }
   for (std::int64_t i = 0; i < keys; ++i) row[i] = cpu::fastExp(row[i] - top);
   W sum = 0;
