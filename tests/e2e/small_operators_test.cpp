@@ -53,6 +53,21 @@ TEST_F(RunTest, SmallOperatorsAreTheSameRowsWholeOrInParts) {
             300);
 }
 
+// They are said once, at the beginning, which the ring has long overwritten.
+TEST_F(RunTest, ARingThatHasTurnedStillHasTheQueuesAndTheKnobs) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M -- " + program("small_operators") + " 200 3")), 3) << said();
+  const prof::Reader reader = trace("out.dump-1.lcn");
+  ASSERT_GT(reader.rows<prof::Drop>(), 0u) << "it has turned";
+  const auto devices = *reader.column<&prof::Device::id>();
+  const auto queues = *reader.table<prof::Queue>();
+  const auto kernels = *reader.column<&Kernel::queue>();
+  ASSERT_FALSE(kernels.empty());
+  for (const auto queue : kernels) ASSERT_EQ(std::count(queues.id.begin(), queues.id.end(), queue), 1);
+  for (const auto device : queues.device) EXPECT_EQ(std::count(devices.begin(), devices.end(), device), 1);
+  const auto keys = *reader.column<&prof::Environment::key>();
+  EXPECT_TRUE(std::any_of(keys.begin(), keys.end(), [&](auto key) { return reader.text(key).starts_with("knob."); }));
+}
+
 TEST_F(RunTest, ExecutionsOfSmallOperatorsLieWithinTheirRanges) {
   ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
   const prof::Reader reader = trace();
