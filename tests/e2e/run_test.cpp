@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,47 +22,124 @@ namespace {
 
 using prof::Reader;
 
-TEST_F(RunTest, RecordsEveryCallOfNvtxsCore) {
-  ASSERT_EQ(WEXITSTATUS(record(program("nvtx_program") + " 5")), 5);
+/// What the trace has of a program that makes every call of NVTX's core.
+class NvtxCoreTest : public RunTest {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("nvtx_program") + " 5")), 5);
+  }
+
+  /// All of a name, in order of their beginnings.
+  static std::vector<prof::Range> rangesNamed(const Reader& reader, std::string_view name) {
+    return rowsNamed<prof::Range>(reader, name);
+  }
+  static std::vector<prof::Mark> marksNamed(const Reader& reader, std::string_view name) {
+    return rowsNamed<prof::Mark>(reader, name);
+  }
+  static std::string threadName(const Reader& reader, prof::ThreadId id) {
+    const auto threads = *reader.table<prof::Thread>();
+    for (std::size_t i = 0; i < threads.id.size(); ++i) {
+      if (threads.id[i] == id) return std::string(reader.text(threads.name[i]));
+    }
+    return {};
+  }
+
+ private:
+  template <class Row>
+  static std::vector<Row> rowsNamed(const Reader& reader, std::string_view name) {
+    const auto table = *reader.table<Row>();
+    std::vector<Row> found;
+    for (std::size_t i = 0; i < table.name.size(); ++i) {
+      if (reader.text(table.name[i]) == name) found.push_back(table.row(i));
+    }
+    return found;
+  }
+};
+
+TEST_F(NvtxCoreTest, RangesOfEveryCallAreRecorded) {
   const Reader reader = trace();
-  const auto counts = rangesOf(reader);
-  EXPECT_EQ(counts.at("outer"), 1);
-  EXPECT_EQ(counts.at("weit: äöü"), 1);
-  EXPECT_EQ(counts.at("step"), 4);
-  EXPECT_EQ(counts.at("crossing threads"), 1);
-  EXPECT_EQ(counts.at("in the worker"), 1);
+  const std::map<std::string, int> expected{
+      {"outer", 1},   {"weit: äöü", 1}, {"push ex", 1},   {"start ex", 1},         {"start", 1},
+      {"start ü", 1}, {"step", 4},      {"schritt ö", 1}, {"crossing threads", 1}, {"in the worker", 1}};
+  EXPECT_EQ(rangesOf(reader), expected);
   const auto ranges = *reader.table<prof::Range>();
   // The thread sanitizer adds threads of its own to the program.
-  const std::set<prof::ThreadId> threads(ranges.thread.begin(), ranges.thread.end());
-  EXPECT_EQ(threads.size(), 2u);
+  EXPECT_EQ(std::set<prof::ThreadId>(ranges.thread.begin(), ranges.thread.end()).size(), 2u);
+  EXPECT_EQ(rangesNamed(reader, "weit: äöü")[0].depth, 1);
+  EXPECT_EQ(reader.text(rangesNamed(reader, "push ex")[0].category), "reading");
+  for (const char* name : {"start ex", "start", "start ü"}) {
+    const prof::Range row = rangesNamed(reader, name)[0];
+    EXPECT_EQ(row.kind, prof::RangeKind::StartEnd) << name;
+    EXPECT_EQ(row.flags, 0) << name;
+    EXPECT_FALSE(row.endThread) << name;
+  }
+  const prof::Range crossing = rangesNamed(reader, "crossing threads")[0];
+  EXPECT_EQ(crossing.kind, prof::RangeKind::StartEnd);
+  EXPECT_EQ(crossing.endThread, rangesNamed(reader, "in the worker")[0].thread);
+  EXPECT_NE(crossing.endThread, crossing.thread);
+  expectNothingLeft();
+}
+
+TEST_F(NvtxCoreTest, RangesAndMarksHaveTheirDomainCategoryAndColour) {
+  const Reader reader = trace();
   int steps = 0;
-  for (std::size_t i = 0; i < ranges.name.size(); ++i) {
-    const auto row = ranges.row(i);
-    const auto name = reader.text(row.name);
-    if (name == "step") {
-      EXPECT_EQ(reader.text(row.domain), "my library");
-      EXPECT_EQ(reader.text(row.category), "loading");
-      EXPECT_EQ(row.colour, 0xff00ff00u);
-      if (row.payloadType == prof::PayloadType::I64) {
-        EXPECT_EQ(static_cast<std::int64_t>(row.payload), -steps++);
-      }
-    }
-    if (name == "weit: äöü") {
-      EXPECT_EQ(row.depth, 1);
-    }
-    if (name == "crossing threads") {
-      EXPECT_EQ(row.kind, prof::RangeKind::StartEnd);
-      EXPECT_NE(row.endThread, row.thread);
-      EXPECT_TRUE(row.endThread);
-    }
+  for (const prof::Range& row : rangesNamed(reader, "step")) {
+    EXPECT_EQ(reader.text(row.domain), "my library");
+    EXPECT_EQ(reader.text(row.category), "loading");
+    EXPECT_EQ(row.colour, 0xff00ff00u);
+    if (row.payloadType == prof::PayloadType::None) continue;
+    EXPECT_EQ(row.payloadType, prof::PayloadType::I64);
+    EXPECT_EQ(static_cast<std::int64_t>(row.payload), -steps++);
   }
   EXPECT_EQ(steps, 3);
-  const auto marks = *reader.table<prof::Mark>();
-  ASSERT_EQ(marks.name.size(), 3u);
-  EXPECT_EQ(marks.payloadType[1], prof::PayloadType::F64);
-  const double half = 0.5;
-  EXPECT_EQ(std::memcmp(&marks.payload[1], &half, sizeof half), 0);
-  expectNothingLeft();
+  const prof::Range other = rangesNamed(reader, "schritt ö")[0];
+  EXPECT_EQ(reader.text(other.domain), "ändere");
+  EXPECT_EQ(reader.text(other.category), "rächnen");
+  EXPECT_EQ(marksNamed(reader, "a mark").size(), 1u);
+  EXPECT_EQ(marksNamed(reader, "a wide mark ä").size(), 1u);
+  const auto marks = marksNamed(reader, "mark ex →");
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(reader.text(marks[0].category), "läsen");
+}
+
+TEST_F(NvtxCoreTest, PayloadsOfEveryTypeHaveTheirBits) {
+  const Reader reader = trace();
+  using Type = prof::PayloadType;
+  const std::vector<std::pair<Type, std::uint64_t>> expected{{Type::U64, UINT64_MAX - 1},
+                                                             {Type::I64, std::bit_cast<std::uint64_t>(INT64_MIN + 1)},
+                                                             {Type::F64, std::bit_cast<std::uint64_t>(0.5)},
+                                                             {Type::U32, UINT32_MAX - 1},
+                                                             {Type::I32, std::bit_cast<std::uint32_t>(-7)},
+                                                             {Type::F32, std::bit_cast<std::uint32_t>(0.25f)}};
+  std::vector<std::pair<Type, std::uint64_t>> found;
+  for (const prof::Mark& mark : marksNamed(reader, "payload")) found.emplace_back(mark.payloadType, mark.payload);
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(NvtxCoreTest, ThreadsAreNamedByThemselvesAndByOthers) {
+  const Reader reader = trace();
+  EXPECT_EQ(threadName(reader, rangesNamed(reader, "outer")[0].thread), "main ä");
+  EXPECT_EQ(threadName(reader, rangesNamed(reader, "in the worker")[0].thread), "named by another");
+}
+
+TEST_F(NvtxCoreTest, NamesOfResourcesAndCudaObjectsAreInTheEnvironment) {
+  const Reader reader = trace();
+  std::map<std::string, std::string> found;
+  const auto rows = *reader.table<prof::Environment>();
+  for (std::size_t i = 0; i < rows.key.size(); ++i) {
+    const std::string key(reader.text(rows.key[i]));
+    if (key.starts_with("nvtx.")) found[key] = reader.text(rows.value[i]);
+  }
+  const std::map<std::string, std::string> expected{
+      {"nvtx.device.0x0", "driver device"},  {"nvtx.device.0x1", "driver device ä"},
+      {"nvtx.device.0x2", "device"},         {"nvtx.device.0x3", "device ä"},
+      {"nvtx.context.0x10", "context"},      {"nvtx.context.0x11", "context ä"},
+      {"nvtx.stream.0x20", "driver stream"}, {"nvtx.stream.0x21", "driver stream ä"},
+      {"nvtx.stream.0x22", "stream"},        {"nvtx.stream.0x23", "stream ä"},
+      {"nvtx.event.0x30", "driver event"},   {"nvtx.event.0x31", "driver event ä"},
+      {"nvtx.event.0x32", "event"},          {"nvtx.event.0x33", "event ä"},
+      {"nvtx.resource.0xabc", "pöl"}};
+  EXPECT_EQ(found, expected);
 }
 
 TEST_F(RunTest, NotesWhatItsOwnEventsCost) {
@@ -422,11 +499,36 @@ TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummarySaysWhatIsMissing) {
 #endif
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to another user";
   fs::copy_file(program("ending_program"), folder_ / "other");
-  ASSERT_EQ(chown((folder_ / "other").c_str(), 65534, 65534), 0);
-  ASSERT_EQ(chmod((folder_ / "other").c_str(), 04755), 0);
-  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --no-report -o out.lcn -- ./other exit 2>stderr.txt")), 3);
-  EXPECT_NE(said().find("is set-uid"), std::string::npos) << said();
+  // One that could write into the recording, if it wanted to.
+  std::ofstream(folder_ / "program.sh") << "chmod 0777 . $LACUNA_RECORDING $LACUNA_RECORDING/shm/\n"
+                                        << "chmod 0644 $LACUNA_RECORDING/settings\n"
+                                        << "./other wait & other=$!\n"
+                                        << untilThere("place.txt", "$other")
+                                        << "find $LACUNA_RECORDING/ $LACUNA_RECORDING/shm/ -name '*.lcr' >found.txt\n"
+                                        << "kill $other\n";
+  const std::string run = program("lacuna") + " run --no-report -o out.lcn -- ";
+  const auto expectSaid = [&](uid_t user, gid_t group, mode_t mode, const std::string& words) {
+    const std::string other = folder_ / "other";
+    ASSERT_TRUE(chown(other.c_str(), user, group) == 0 && chmod(other.c_str(), mode) == 0);
+    EXPECT_EQ(WEXITSTATUS(shell(run + "./other exit 2>stderr.txt")), 3);
+    EXPECT_NE(said().find(words), std::string::npos) << said();
+    EXPECT_TRUE(rangesOf(trace()).empty()) << words;
+    shell("rm -f place.txt; " + run + "sh program.sh 2>stderr.txt");
+    EXPECT_TRUE(fs::exists(folder_ / "place.txt")) << words;
+    EXPECT_EQ(textOf("found.txt"), "") << words;
+  };
+  expectSaid(65534, 0, 04755, "is set-uid");
+  expectSaid(0, 65534, 02755, "is set-gid");
   expectNothingLeft();
+}
+
+TEST_F(RunTest, TheLoaderRunsAProgramThatIsRecorded) {
+  const fs::path loader = "/lib64/ld-linux-x86-64.so.2";
+  if (!fs::exists(loader)) GTEST_SKIP() << "no loader at " << loader;
+  const std::string run = program("lacuna") + " run --no-report -o out.lcn -- ";
+  EXPECT_EQ(WEXITSTATUS(shell(run + loader.string() + " " + program("ending_program") + " exit 2>stderr.txt")), 3);
+  EXPECT_EQ(said().find("statically linked"), std::string::npos) << said();
+  EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
 }
 
 TEST_F(RunTest, LibrariesAnnotateWhereTheirSwitchIsOn) {

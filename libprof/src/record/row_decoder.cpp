@@ -58,9 +58,19 @@ bool isKnownDevice(const Device& raw, const Renumber& with) {
   return false;
 }
 
+/// A thread is the drainer's own row; others may only name it.
+void nameThread(const Thread& raw, const Renumber& with) {
+  const ThreadId id = with.book.threadOf(with.process, raw.osTid);
+  if (!id) return;
+  ThreadInfo& info = with.book.threadInfo(id);
+  info.name = with.tables.rawText(raw.name.value);
+  info.named = true;
+}
+
 template <class Row>
 void append(std::span<const std::byte> packed, const Renumber& with) {
   Row row = unpack<Row>(packed);
+  if constexpr (std::is_same_v<Row, Thread>) return nameThread(row, with);
   if constexpr (std::is_same_v<Row, Device>) {
     if (isKnownDevice(row, with)) return;
   }
@@ -83,7 +93,7 @@ bool appendGuestRow(std::uint32_t table, std::span<const std::byte> packed, Gues
   forEachTable([&]<class Row>() {
     if (Row::kTable != table) return;
     // These rows are the drainer's own.
-    if constexpr (!std::is_same_v<Row, Process> && !std::is_same_v<Row, Thread>) {
+    if constexpr (!std::is_same_v<Row, Process>) {
       append<Row>(packed, {tables, book, process});
       found = true;
     }

@@ -2,5 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* All that NVTX's header of CUDA's memory wants of CUDA, so that its calls are tested where CUDA is not. */
+/* All that NVTX's headers want of CUDA, so that their calls are tested where CUDA is not. */
 typedef struct CUarray_st* CUarray;
+typedef int CUdevice;
+typedef struct CUctx_st* CUcontext;
+typedef struct CUstream_st* CUstream;
+typedef struct CUevent_st* CUevent;

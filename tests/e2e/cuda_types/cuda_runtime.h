@@ -3,5 +3,6 @@
 #pragma once
 
 /* See cuda.h. */
+#include "driver_types.h"
+
 typedef struct cudaArray* cudaArray_t;
-typedef struct CUstream_st* cudaStream_t;
