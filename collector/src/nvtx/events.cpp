@@ -259,7 +259,7 @@ struct CaptureEnd {
 void closeWhenThreadEnds() {
   // The first thread ends as its process does, which may have more to do after that.
   if (threadId() == static_cast<std::uint32_t>(getpid())) return;
-  thread_local const CaptureEnd atEnd;
+  thread_local const CaptureEnd atEnd __attribute__((tls_model("initial-exec")));
 }
 
 __attribute__((noinline)) void watchPush(Place place, const Described& event) {

@@ -48,7 +48,10 @@ struct Run {
   unsigned slot;
   std::uint16_t from, to;
 };
-thread_local std::vector<Run> lowerRuns;
+std::vector<Run>& lowerRuns() {
+  thread_local std::vector<Run> runs __attribute__((tls_model("initial-exec")));
+  return runs;
+}
 
 bool hasRecorded() {
   const std::uint64_t* gate = lacunaOpenGate_();
@@ -63,7 +66,7 @@ constinit thread_local ThreadLevels threadLevels __attribute__((tls_model("initi
 void beginUnrecorded(unsigned slot, unsigned level) {
   Nesting& nesting = threadLevels.in[slot];
   if (nesting.recordedFrom != level || level == 0) {
-    if (nesting.recordedFrom != 0) lowerRuns.push_back({slot, nesting.runFrom, nesting.recordedFrom});
+    if (nesting.recordedFrom != 0) lowerRuns().push_back({slot, nesting.runFrom, nesting.recordedFrom});
     nesting.runFrom = static_cast<std::uint16_t>(level);
   }
   nesting.recordedFrom = static_cast<std::uint16_t>(level + 1);
@@ -74,12 +77,12 @@ bool endUnrecorded(unsigned slot, unsigned level) {
   Nesting& nesting = threadLevels.in[slot];
   nesting.recordedFrom = static_cast<std::uint16_t>(level);
   if (level == nesting.runFrom) {
-    const auto lower =
-        std::find_if(lowerRuns.rbegin(), lowerRuns.rend(), [&](const Run& run) { return run.slot == slot; });
-    const bool any = lower != lowerRuns.rend();
+    std::vector<Run>& runs = lowerRuns();
+    const auto lower = std::find_if(runs.rbegin(), runs.rend(), [&](const Run& run) { return run.slot == slot; });
+    const bool any = lower != runs.rend();
     nesting.runFrom = any ? lower->from : 0;
     nesting.recordedFrom = any ? lower->to : 0;
-    if (any) lowerRuns.erase(std::next(lower).base());
+    if (any) runs.erase(std::next(lower).base());
   }
   const bool early = level < nesting.early;
   if (early) nesting.early = static_cast<std::uint16_t>(level);
@@ -87,7 +90,7 @@ bool endUnrecorded(unsigned slot, unsigned level) {
 }
 
 void forgetOpenRanges() {
-  lowerRuns.clear();
+  lowerRuns().clear();
   for (Nesting& nesting : threadLevels.in) nesting = {nesting.level, nesting.level, 0, nesting.level};
 }
 
