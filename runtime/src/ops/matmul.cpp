@@ -8,6 +8,14 @@ namespace lacuna::rt {
 
 namespace {
 
+/// All rows of all matrices as one matrix.
+Tensor rowsOf(const Tensor& x) {
+  if (x.rank() == 2) return x;
+  std::int64_t rows = 1;
+  for (int d = 0; d + 1 < x.rank(); ++d) rows *= x.shape()[d];
+  return x.reshape({rows, x.size(-1)});
+}
+
 /// The backward finds the first factor, where it was kept, in slot 0, and the second one behind it.
 void keepFactors(Node& node, const Tensor& a, const Tensor& b) {
   node.shapes = {a.shape(), b.shape()};
@@ -18,9 +26,13 @@ Tensor secondFactor(Node& node) {
   return node.unpack(node.needs(1) ? 1 : 0);
 }
 
+/// A product of many matrices with one is a product of two.
 void matmulBackward(Node& n, const Tensor* g, Tensor* out) {
   if (n.needs(0)) out[0] = sumTo(matmul(g[0], secondFactor(n).t()), n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(matmul(n.unpack(0).t(), g[0]), n.shapes[1]);
+  if (!n.needs(1)) return;
+  const Tensor a = n.unpack(0);
+  const bool one = n.shapes[1].rank() == 2 && a.rank() > 2;
+  out[1] = one ? matmul(rowsOf(a).t(), rowsOf(g[0])) : sumTo(matmul(a.t(), g[0]), n.shapes[1]);
 }
 
 Work productWork(const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -40,6 +52,15 @@ void checkProduct(const char* op, const Tensor& a) {
     fail(op, "f16 products are not supported on the CPU; use bf16 or f32");
 }
 
+/// Without history. A matrix in whose memory neither rows nor columns lie whole is copied, which costs less than the
+/// plain loops that would have to read it.
+Tensor readable(const Tensor& x) {
+  const std::int64_t row = x.strides()[x.rank() - 2];
+  const std::int64_t column = x.strides()[x.rank() - 1];
+  const bool whole = (column == 1 && row >= x.size(-1)) || (row == 1 && column >= x.size(-2));
+  return whole || x.dtype() == DType::F64 ? x.detach() : x.detach().contiguous();
+}
+
 /// Both with at least two dimensions.
 Tensor product(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"matmul", matmulBackward};
@@ -55,21 +76,27 @@ Tensor product(const Tensor& a, const Tensor& b) {
     shape.push(d == -2 ? a.size(-2) : b.size(-1));
   }
   Tensor out = empty(shape, {a.dtype(), a.device()});
-  View x = viewOf(a.detach().expand(left));
-  View y = viewOf(b.detach().expand(right));
-  op.launch(a.device(), productWork(a, b, out), [to = viewOf(out), x, y] { kernel::matmul(to, x, y, false); });
+  View to = viewOf(out);
+  Tensor x = readable(a);
+  Tensor y = readable(b);
+  if (b.rank() == 2 && a.rank() > 2) {
+    x = readable(rowsOf(x));
+    to.shape = {x.size(0), b.size(-1)};
+    to.strides = to.shape.contiguousStrides();
+  } else {
+    x = x.expand(left);
+    y = y.expand(right);
+  }
+  op.launch(a.device(), productWork(a, b, out),
+            [to, from = viewOf(x), by = viewOf(y)] { kernel::matmul(to, from, by, false); });
   if (Node* node = op.record({&a, &b}, {&out})) keepFactors(*node, a, b);
   return out;
 }
 
 void linearBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Shape& weight = n.shapes[1];
-  const Tensor gradient = g[0].rank() == 2 ? g[0] : g[0].reshape({-1, weight[0]});
+  const Tensor gradient = rowsOf(g[0]);
   if (n.needs(0)) out[0] = matmul(gradient, secondFactor(n)).view(n.shapes[0]);
-  if (n.needs(1)) {
-    const Tensor x = n.unpack(0);
-    out[1] = matmul(gradient.t(), x.rank() == 2 ? x : x.reshape({-1, weight[1]}));
-  }
+  if (n.needs(1)) out[1] = matmul(gradient.t(), rowsOf(n.unpack(0)));
   if (n.needs(2)) out[2] = sum(gradient, {0});
 }
 
@@ -109,15 +136,16 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Shape shape = x.shape();
   shape[shape.rank() - 1] = weight.size(0);
   Tensor out = empty(shape, {x.dtype(), x.device()});
-  const Tensor flat = x.detach().reshape({-1, x.size(-1)});
+  const Tensor flat = readable(rowsOf(x.detach()));
   View to = viewOf(out);
   to.shape = {flat.size(0), weight.size(0)};
   to.strides = to.shape.contiguousStrides();
   const View biasView = bias.defined() ? viewOf(bias) : View{};
-  op.launch(x.device(), productWork(x, weight, out), [to, a = viewOf(flat), w = viewOf(weight.detach().t()), biasView] {
-    if (biasView.data != nullptr) kernel::copy(to, biasView);
-    kernel::matmul(to, a, w, biasView.data != nullptr);
-  });
+  op.launch(x.device(), productWork(x, weight, out),
+            [to, a = viewOf(flat), w = viewOf(readable(weight).t()), biasView] {
+              if (biasView.data != nullptr) kernel::copy(to, biasView);
+              kernel::matmul(to, a, w, biasView.data != nullptr);
+            });
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) keepFactors(*node, x, weight);
   return out;
 }

@@ -27,9 +27,21 @@ Plans& planCache() {
   return own;
 }
 
+bool isStretched(const View& view, int dim) {
+  return view.strides[dim] == 0 && view.shape[dim] != 1;
+}
+
 dnnl::memory::desc descriptorOf(const View& view) {
   return {dnnl::memory::dims(view.shape.begin(), view.shape.end()), cpu::libraryType(view.dtype),
           dnnl::memory::dims(view.strides.begin(), view.strides.end())};
+}
+
+/// Of a factor. Where one matrix stands for many the library is told so by a size of 1: it stretches that itself.
+dnnl::memory::desc descriptorOf(View view, const View& other) {
+  for (int d = 0; d + 2 < view.shape.rank(); ++d) {
+    if (isStretched(view, d) && !isStretched(other, d)) view.shape[d] = view.strides[d] = 1;
+  }
+  return descriptorOf(view);
 }
 
 std::string keyOf(const View& out, const View& a, const View& b, bool accumulate) {
@@ -53,11 +65,13 @@ Plan makePlan(const View& out, const View& a, const View& b, bool accumulate) {
     sum.append_sum(1.0F);
     attributes.set_post_ops(sum);
   }
-  const dnnl::matmul::desc description(descriptorOf(a), descriptorOf(b), descriptorOf(out));
+  const dnnl::memory::desc left = descriptorOf(a, b);
+  const dnnl::memory::desc right = descriptorOf(b, a);
+  const dnnl::matmul::desc description(left, right, descriptorOf(out));
   const dnnl::matmul::primitive_desc primitive(description, attributes, cpu::library().engine);
   Plan plan{dnnl::matmul(primitive),
-            {descriptorOf(a), cpu::library().engine, nullptr},
-            {descriptorOf(b), cpu::library().engine, nullptr},
+            {left, cpu::library().engine, nullptr},
+            {right, cpu::library().engine, nullptr},
             {descriptorOf(out), cpu::library().engine, nullptr},
             {},
             {}};
@@ -110,11 +124,12 @@ void byLoop(const View& out, const View& a, const View& b, bool accumulate) {
   });
 }
 
-// oneDNN wants one of a matrix's last two strides to be 1 and the other at least as long as the row.
-bool libraryTakes(const View& view) {
+// oneDNN wants one of a matrix's last two strides to be 1 and the other at least as long as the row, and stretches one
+// of the factors, not both.
+bool libraryTakes(const View& view, const View& other) {
   const int rank = view.shape.rank();
-  for (int d = 0; d < rank; ++d) {
-    if (view.strides[d] == 0 && view.shape[d] != 1) return false;
+  for (int d = 0; d + 2 < rank; ++d) {
+    if (isStretched(view, d) && isStretched(other, d)) return false;
   }
   const std::int64_t row = view.strides[rank - 2];
   const std::int64_t column = view.strides[rank - 1];
@@ -133,7 +148,7 @@ void kernel::matmul(const View& out, const View& a, const View& b, bool accumula
   }
   if (out.dtype == DType::F64) return byLoop<double>(out, a, b, accumulate);
   const bool halves = out.dtype == DType::F16 || out.dtype == DType::BF16;
-  if (!halves && !(libraryTakes(a) && libraryTakes(b))) return byLoop<float>(out, a, b, accumulate);
+  if (!halves && !(libraryTakes(a, b) && libraryTakes(b, a))) return byLoop<float>(out, a, b, accumulate);
   if (out.dtype == DType::F16) throw Error("f16 products are not supported on the CPU; use bf16 or f32");
   throughLibrary(out, a, b, accumulate);
 }
