@@ -274,10 +274,14 @@ LACUNA_RT_BACKWARD(reluBackward) {
   out[0] = recording() ? mul(g[0], greater(y, zeros({}, {y.dtype(), y.device()})).to(g[0].dtype()))
                        : fused(kFused, Binary::ReluGrad, g[0], y);
 }
+/// The sign of the output is that of the input unless alpha is negative; then the input is kept.
 LACUNA_RT_BACKWARD(eluBackward) {
   const Tensor y = n.unpack(0);
   const double alpha = n.doubles[0];
-  if (recording()) {
+  if (alpha < 0) {
+    const Options like{y.dtype(), y.device()};
+    out[0] = mul(g[0], where(greater(y, zeros({}, like)), ones({}, like), mul(exp(clamp(y, -INFINITY, 0)), alpha)));
+  } else if (recording()) {
     out[0] = mul(
         g[0], where(greater(y, zeros({}, {y.dtype(), y.device()})), ones({}, {y.dtype(), y.device()}), add(y, alpha)));
   } else {
@@ -459,7 +463,7 @@ Tensor pow(const Tensor& a, double exponent) {
 }
 Tensor elu(Tensor x, double alpha) {
   static const OpInfo kInfo{"elu", eluBackward};
-  return runUnary(kInfo, Unary::Elu, std::move(x), Keep::Output, alpha);
+  return runUnary(kInfo, Unary::Elu, std::move(x), alpha < 0 ? Keep::Input : Keep::Output, alpha);
 }
 Tensor gelu(Tensor x, bool tanhApproximation) {
   static const OpInfo kExact{"gelu", geluBackward};
