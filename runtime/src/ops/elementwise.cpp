@@ -55,6 +55,11 @@ bool takesIntegers(Unary kind) {
   }
 }
 
+/// Fails for bool: what arithmetic would make of it (the negative of true is true) is hardly ever meant.
+void checkNumbers(const char* op, DType type) {
+  if (type == DType::Bool) fail(op, "needs numbers, not bool; convert it first");
+}
+
 bool isWhole(double number) {
   return std::trunc(number) == number && std::isfinite(number);
 }
@@ -99,6 +104,7 @@ Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 
   const bool test = kind == Unary::LogicalNot || kind == Unary::IsFinite;
   if (isInteger(x.dtype()) && !takesIntegers(kind))
     op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
+  if (!test) checkNumbers(op.name(), x.dtype());
   const bool keepsInput = op.needsGrad() && keep == Keep::Input;
   Tensor y = test ? empty(x.shape(), {DType::Bool, x.device()}) : keepsInput ? emptyLike(x) : op.donateOrEmptyLike(x);
   op.launch(x.device(), {x.sizeBytes() + y.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
@@ -129,6 +135,7 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
     return runBinary(info, kind, a.to(type), b.to(type), keepA, keepB, alpha);
   }
   const bool comparison = kernel::isComparison(kind);
+  if (!comparison) checkNumbers(info.name.text, a.dtype());
   const bool row = !comparison && sameRow(*a.impl(), *b.impl());
   Op op(info, {&a, &b}, row && a.numel() <= kernel::kSmallRow);
   Tensor out;
@@ -357,7 +364,6 @@ Tensor div(const Tensor& a, const Tensor& b) {
 }
 Tensor pow(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"pow", powBackward};
-  if (promote(a.dtype(), b.dtype()) == DType::Bool) fail("pow", "needs numbers, not bool");
   return runBinary(kInfo, Binary::Pow, a, b, true, true);
 }
 Tensor maximum(const Tensor& a, const Tensor& b) {
@@ -485,6 +491,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   }
   if (overlaps(*this, other)) return add_(other.clone(), alpha);
   Op op(kInfo, {this, &other});
+  checkNumbers(op.name(), dtype());
   if (alpha != 1) checkMeets(op, *this, alpha);
   if (device() != other.device()) sameDevice(op.name(), {this, &other});
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
@@ -513,6 +520,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
   }
   if (overlaps(*this, other)) return mul_(other.clone());
   const Op op(kInfo, {this, &other});
+  checkNumbers(op.name(), dtype());
   if (op.needsGrad()) op.fail("it records no gradient; use mul()");
   sameDevice(op.name(), {this, &other});
   if (broadcast(op.name(), shape(), other.shape()) != shape()) {

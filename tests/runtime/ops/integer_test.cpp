@@ -84,6 +84,23 @@ TEST(Integers, AreRefusedAtTheCallWhereFloatsAreNeeded) {
   EXPECT_THAT([] { (void)elu(whole()); }, ThrowsMessage<Error>(HasSubstr("elu: needs a floating type")));
 }
 
+TEST(Booleans, AreNoNumbers) {
+  const Tensor x = less(whole(), full({}, 2, {DType::I64}));
+  const auto refuses = [](auto&& body) {
+    EXPECT_THAT(body, ThrowsMessage<Error>(HasSubstr("needs numbers, not bool")));
+  };
+  refuses([&] { (void)neg(x); });
+  refuses([&] { (void)abs(x); });
+  refuses([&] { (void)add(x, x); });
+  refuses([&] { (void)sub(x, x); });
+  refuses([&] { (void)mul(x, x); });
+  refuses([&] { (void)maximum(x, x); });
+  refuses([&] { x.clone().add_(x); });
+  refuses([&] { x.clone().mul_(x); });
+  EXPECT_EQ((x + whole()).toString(), shown(DType::I64, {1, 2, 2, 3, 4})) << "with numbers they are 0 and 1";
+  EXPECT_EQ((x * 2.0).toString(), shown(DType::I64, {2, 2, 0, 0, 0}));
+}
+
 TEST(Division, ByANumberIsExact) {
   EXPECT_EQ((scalar(7, {DType::F64}) / 49.0).item(), 7.0 / 49.0);
   EXPECT_EQ((scalar(1e-320, {DType::F64}) / 1e-320).item(), 1);
