@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "backend/cpu/loops.h"
 
@@ -44,17 +47,45 @@ void generate(const View& out, const Make& make) {
   });
 }
 
+/// The next smaller number of the type.
+template <class T>
+T before(T number) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::nextafter(number, -std::numeric_limits<T>::infinity());
+  } else {
+    const bool zero = (number.bits & 0x7fffU) == 0;
+    const bool negative = (number.bits & 0x8000U) != 0;
+    number.bits = static_cast<std::uint16_t>(zero ? 0x8001U : negative ? number.bits + 1U : number.bits - 1U);
+    return number;
+  }
+}
+
+/// The largest number of the type in [low, high); where there is none, what low is in that type.
+double largestWithin(DType type, double low, double high) {
+  double largest = high;
+  if (!isFloating(type)) return largest;
+  cpu::dispatchFloating(type, [&](auto tag) {
+    using T = decltype(tag);
+    const auto wide = [](T number) { return static_cast<double>(static_cast<WideT<T>>(number)); };
+    T end = T(static_cast<WideT<T>>(high));
+    if (wide(end) >= high) end = before(end);
+    largest = std::max(wide(end), wide(T(static_cast<WideT<T>>(low))));
+  });
+  return largest;
+}
+
 }  // namespace
 
 void kernel::uniform(const View& out, RandomState state, double low, double high) {
-  // As many bits as the type has, or rounding could reach the excluded upper end.
+  // As many bits as the type has near 1, or rounding would reach the excluded upper end too often; it can elsewhere.
   const int bits = out.dtype == DType::BF16 ? 8 : out.dtype == DType::F16 ? 11 : 24;
   const double step = std::ldexp(1.0, -bits);
   const bool narrow = out.dtype != DType::F64;
+  const double most = largestWithin(out.dtype, low, high);
   generate(out, [&](std::uint64_t i) {
     const auto words = philox(state.seed, state.draws, i);
     const double u = narrow ? static_cast<double>(words[0] >> (32 - bits)) * step : unit(words[0], words[1]);
-    return low + (high - low) * u;
+    return std::min(low + (high - low) * u, most);
   });
 }
 
