@@ -55,7 +55,7 @@ void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
   }
   const Tensor standard = mul(centred, rstd);
   if (n.needs(1)) out[1] = sum(mul(g, standard), dims).to(weight.dtype());
-  if (n.needs(2)) out[2] = sum(g, dims).to(n.needs(1) ? weight.dtype() : x.dtype());
+  if (n.needs(2)) out[2] = sum(g, dims).to(static_cast<DType>(n.ints[2]));
   if (!n.needs(0)) return;
   const Tensor dy = weight.defined() ? mul(g, weight.to(x.dtype()).view(shape)) : g;
   const Tensor rest = training ? dy - mean(dy, dims, true) - mul(standard, mean(mul(dy, standard), dims, true)) : dy;

@@ -64,6 +64,17 @@ TEST(BatchNorm, OfBFloat16KeepsItsStatisticsInSinglePrecision) {
   EXPECT_EQ(norm.weight.grad().dtype(), DType::F32);
 }
 
+TEST(BatchNorm, GivesTheRecordedGradientOfTheBiasTheTypeOfTheBias) {
+  const Tensor x = randn({4, 3}).to(DType::BF16);
+  for (const Tensor& weight : {Tensor(), ones({3}), ones({3}, {DType::BF16}).setRequiresGrad()}) {
+    const Tensor bias = zeros({3}).setRequiresGrad();
+    for (const bool createGraph : {false, true}) {
+      const Tensor y = batchNorm(x, weight, bias, {}, {}, true);
+      EXPECT_EQ(grad({sum(y)}, {bias}, {}, {.createGraph = createGraph}).at(0).dtype(), DType::F32) << createGraph;
+    }
+  }
+}
+
 TEST(BatchNorm, RefusesWhatItCannotNormalise) {
   const auto message = [](auto&& f) -> std::string {
     try {
