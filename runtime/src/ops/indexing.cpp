@@ -224,7 +224,8 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
 
 Tensor dropout(const Tensor& x, double probability, bool training) {
   static const OpInfo kInfo{"dropout", dropoutBackward};
-  if (probability < 0 || probability >= 1) fail("dropout", "the probability must lie in [0, 1)");
+  if (!(probability >= 0 && probability < 1))
+    fail("dropout", "the probability " + std::to_string(probability) + " must lie in [0, 1)");
   if (!training || probability == 0) return x;
   Op op(kInfo, {&x});
   Tensor mask;

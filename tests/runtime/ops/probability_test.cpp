@@ -30,6 +30,16 @@ TEST(CrossEntropy, KeepsItsLossAndGradientAtEveryMagnitude) {
   }
 }
 
+TEST(Dropout, RefusesWhatIsNoProbability) {
+  for (const double probability : {std::nan(""), -0.1, 1.0}) {
+    for (const bool training : {false, true}) {
+      EXPECT_THAT([&] { (void)dropout(ones({2}), probability, training); },
+                  testing::ThrowsMessage<Error>(testing::HasSubstr("must lie in [0, 1)")))
+          << probability;
+    }
+  }
+}
+
 TEST(BceWithLogits, IsExactFarFromZeroOnBothSides) {
   for (const double magnitude : {0.0, 5.0, 12.0, 18.0, 25.0, 60.0}) {
     const double exact = std::log1p(std::exp(-magnitude));
