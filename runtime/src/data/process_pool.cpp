@@ -209,14 +209,16 @@ class ProcessPool : public WorkerPool {
   }
 
   void receiveFrom(Worker& worker) {
-    std::optional<LoaderOutcome> outcome;
+    LoaderOutcome outcome;
+    Received received{};
     {
       const StagingFill fill(job_.staging, true, job_.loader, -1, 0);
-      outcome = worker.receiver.receive();
+      received = worker.receiver.receive(outcome);
     }
-    if (!outcome) died(worker);
+    if (received == Received::Gone) died(worker);
+    if (received == Received::Partly) return;
     --worker.outstanding;
-    outcomes_.push_back(std::move(*outcome));
+    outcomes_.push_back(std::move(outcome));
   }
 
   /// The pool is of no use after that: its owner ends it.

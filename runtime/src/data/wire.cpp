@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -23,12 +24,13 @@ struct TaskHeader {
   std::uint64_t count;
 };
 
+/// The text of the error and a TensorHeader for each tensor follow.
 struct OutcomeHeader {
   std::uint64_t ticket;
   std::uint64_t errorBytes;
   std::uint32_t tensors;
   std::uint32_t slot;
-  std::uint32_t newBuffer;  ///< 1: a file descriptor comes along
+  std::uint32_t newBuffer;  ///< 1: a file descriptor came with the first byte
   std::uint32_t reserved;
 };
 
@@ -42,19 +44,65 @@ constexpr std::uint64_t kMaxIndices = 1u << 24;
 constexpr std::uint64_t kMaxErrorBytes = 1u << 20;
 constexpr std::uint32_t kMaxTensors = 4096;
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kReservedAtOnce = std::size_t{1} << 20;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-bool sendAll(int socket, const void* data, std::size_t bytes) {
+using Message = std::vector<std::byte>;
+
+void append(Message& message, const void* data, std::size_t bytes) {
   const auto* at = static_cast<const std::byte*>(data);
-  while (bytes > 0) {
-    const ssize_t sent = ::send(socket, at, bytes, MSG_NOSIGNAL);
+  message.insert(message.end(), at, at + bytes);
+}
+
+/// What goes through a socket in one call, and room for one file descriptor beside it.
+struct Parcel {
+  Parcel(void* data, std::size_t bytes) : part{data, bytes} {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  Parcel(const Parcel&) = delete;
+  Parcel& operator=(const Parcel&) = delete;
+
+  void add(int file) {
+    cmsghdr* first = CMSG_FIRSTHDR(&header);
+    first->cmsg_level = SOL_SOCKET;
+    first->cmsg_type = SCM_RIGHTS;
+    first->cmsg_len = CMSG_LEN(sizeof file);
+    std::memcpy(CMSG_DATA(first), &file, sizeof file);
+  }
+  void addNone() { header.msg_controllen = 0; }
+  /// The one that came along, or none.
+  Descriptor takeFile() {
+    const cmsghdr* first = CMSG_FIRSTHDR(&header);
+    if (first == nullptr || first->cmsg_type != SCM_RIGHTS) return Descriptor();
+    int file = -1;
+    std::memcpy(&file, CMSG_DATA(first), sizeof file);
+    return Descriptor(file);
+  }
+
+  iovec part;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
+/// The descriptor, unless it is -1, goes with the first byte.
+bool sendAll(int socket, Message& message, int file) {
+  for (std::size_t at = 0; at < message.size();) {
+    Parcel parcel(message.data() + at, message.size() - at);
+    if (file >= 0 && at == 0) {
+      parcel.add(file);
+    } else {
+      parcel.addNone();
+    }
+    const ssize_t sent = ::sendmsg(socket, &parcel.header, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
-    at += sent;
-    bytes -= static_cast<std::size_t>(sent);
+    at += static_cast<std::size_t>(sent);
   }
   return true;
 }
@@ -69,41 +117,6 @@ bool receiveAll(int socket, void* data, std::size_t bytes) {
     bytes -= static_cast<std::size_t>(got);
   }
   return true;
-}
-
-/// One byte that carries a file descriptor.
-bool sendDescriptor(int socket, int file) {
-  char byte = 'f';
-  iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &file, sizeof file);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
-
-Descriptor receiveDescriptor(int socket) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return Descriptor();
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return Descriptor();
-  int file = -1;
-  std::memcpy(&file, CMSG_DATA(header), sizeof file);
-  return Descriptor(file);
 }
 
 TensorHeader describe(const Tensor& tensor) {
@@ -126,6 +139,19 @@ Tensor makeTensor(const TensorHeader& header) {
     shape.push(header.dims[static_cast<std::size_t>(i)]);
   }
   return emptyHost(shape, static_cast<DType>(header.dtype));
+}
+
+/// Memory of the file for all of its bytes; 0, or why not. A signal ends the call with nothing done, so it goes on by
+/// pieces that take less time than lies between the ticks of a timer.
+int reserve(int file, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes;) {
+    const std::size_t piece = std::min(kReservedAtOnce, bytes - at);
+    const int error = ::posix_fallocate(file, static_cast<off_t>(at), static_cast<off_t>(piece));
+    if (error == EINTR) continue;
+    if (error != 0) return error;
+    at += piece;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -157,8 +183,10 @@ SharedBuffer::~SharedBuffer() {
 SharedBuffer SharedBuffer::create(std::size_t bytes) {
   Descriptor file(::memfd_create("lacuna-loader", MFD_CLOEXEC));
   // Reserved at once: a memory file that grows into a full system would end the worker with SIGBUS.
-  if (file.get() < 0 || ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) != 0) {
-    fail("DataLoader", "no memory for a batch of " + std::to_string(bytes) + " bytes between worker and consumer");
+  const int error = file.get() < 0 ? errno : reserve(file.get(), bytes);
+  if (error != 0) {
+    fail("DataLoader", "no memory for a batch of " + std::to_string(bytes) +
+                           " bytes between worker and consumer: " + std::strerror(error));
   }
   return adopt(std::move(file));
 }
@@ -177,12 +205,8 @@ SharedBuffer SharedBuffer::adopt(Descriptor file) {
 
 void TaskSender::add(const LoaderTask& task) {
   const TaskHeader header{task.ticket, task.seed, task.indices.size()};
-  const auto append = [this](const void* data, std::size_t bytes) {
-    const auto* at = static_cast<const std::byte*>(data);
-    unsent_.insert(unsent_.end(), at, at + bytes);
-  };
-  append(&header, sizeof header);
-  append(task.indices.data(), task.indices.size() * sizeof task.indices[0]);
+  append(unsent_, &header, sizeof header);
+  append(unsent_, task.indices.data(), task.indices.size() * sizeof task.indices[0]);
 }
 
 bool TaskSender::flush() {
@@ -207,6 +231,7 @@ bool receiveTask(int socket, LoaderTask& task) {
   return receiveAll(socket, task.indices.data(), header.count * sizeof task.indices[0]);
 }
 
+// Nothing is said before the batch lies in its buffer.
 bool OutcomeSender::send(const LoaderOutcome& outcome) {
   std::size_t bytes = 0;
   for (const Tensor& tensor : outcome.batch) bytes += aligned(tensor.sizeBytes());
@@ -219,30 +244,59 @@ bool OutcomeSender::send(const LoaderOutcome& outcome) {
                              static_cast<std::uint32_t>(slot),
                              grow ? 1u : 0u,
                              0};
-  if (!sendAll(socket_, &header, sizeof header) || !sendAll(socket_, outcome.error.data(), header.errorBytes))
-    return false;
+  Message message;
+  append(message, &header, sizeof header);
+  append(message, outcome.error.data(), header.errorBytes);
   std::size_t offset = 0;
   for (const Tensor& tensor : outcome.batch) {
     const TensorHeader described = describe(tensor);
+    append(message, &described, sizeof described);
     if (tensor.sizeBytes() > 0) copyElements(tensor, slots_[slot].data() + offset);
     offset += aligned(tensor.sizeBytes());
-    if (!sendAll(socket_, &described, sizeof described)) return false;
   }
-  return !grow || sendDescriptor(socket_, slots_[slot].file());
+  return sendAll(socket_, message, grow ? slots_[slot].file() : -1);
 }
 
-std::optional<LoaderOutcome> OutcomeReceiver::receive() {
+OutcomeReceiver::OutcomeReceiver(int socket, unsigned slots) : socket_(socket), slots_(slots) {}
+
+/// As far as is known: the header says how long the rest is.
+std::size_t OutcomeReceiver::bytesWanted() const {
   OutcomeHeader header{};
-  if (!receiveAll(socket_, &header, sizeof header)) return std::nullopt;
+  if (message_.size() < sizeof header) return sizeof header;
+  std::memcpy(&header, message_.data(), sizeof header);
   if (header.errorBytes > kMaxErrorBytes || header.tensors > kMaxTensors || header.slot >= slots_.size()) nonsense();
-  LoaderOutcome outcome{header.ticket, {}, std::string(header.errorBytes, '\0')};
-  if (!receiveAll(socket_, outcome.error.data(), header.errorBytes)) return std::nullopt;
+  return sizeof header + header.errorBytes + header.tensors * sizeof(TensorHeader);
+}
+
+Received OutcomeReceiver::receive(LoaderOutcome& outcome) {
+  for (std::size_t wanted = bytesWanted(); message_.size() < wanted; wanted = bytesWanted()) {
+    const std::size_t had = message_.size();
+    message_.resize(wanted);
+    Parcel parcel(message_.data() + had, wanted - had);
+    const ssize_t got = ::recvmsg(socket_, &parcel.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const int error = errno;
+    message_.resize(had + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0 && error == EAGAIN) return Received::Partly;
+    if (got <= 0) return Received::Gone;
+    if (Descriptor file = parcel.takeFile(); file.get() >= 0) file_ = std::move(file);
+  }
+  outcome = unpack();
+  message_.clear();
+  return Received::Whole;
+}
+
+LoaderOutcome OutcomeReceiver::unpack() {
+  OutcomeHeader header{};
+  std::memcpy(&header, message_.data(), sizeof header);
+  const auto* error = reinterpret_cast<const char*>(message_.data() + sizeof header);
+  LoaderOutcome outcome{header.ticket, {}, std::string(error, header.errorBytes)};
   std::vector<TensorHeader> described(header.tensors);
-  if (!receiveAll(socket_, described.data(), described.size() * sizeof(TensorHeader))) return std::nullopt;
+  const auto* first = reinterpret_cast<const std::byte*>(error) + header.errorBytes;
+  std::copy_n(first, described.size() * sizeof(TensorHeader), reinterpret_cast<std::byte*>(described.data()));
   if (header.newBuffer != 0) {
-    Descriptor file = receiveDescriptor(socket_);
-    if (file.get() < 0) return std::nullopt;
-    slots_[header.slot] = SharedBuffer::adopt(std::move(file));
+    if (file_.get() < 0) nonsense();
+    slots_[header.slot] = SharedBuffer::adopt(std::exchange(file_, Descriptor()));
   }
   std::size_t offset = 0;
   for (const TensorHeader& one : described) {

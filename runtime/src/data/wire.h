@@ -68,8 +68,8 @@ class TaskSender {
 /// False when the loader is gone.
 bool receiveTask(int socket, LoaderTask& task);
 
-/// The worker's end: `slots` buffers used in turn, so that a batch stays valid until `slots` - 1 further ones were
-/// sent.
+/// The worker's end, which waits until the loader takes what it sends: `slots` buffers used in turn, so that a batch
+/// stays valid until `slots` - 1 further ones were sent.
 class OutcomeSender {
  public:
   OutcomeSender(int socket, unsigned slots) : socket_(socket), slots_(slots) {}
@@ -81,16 +81,25 @@ class OutcomeSender {
   std::size_t next_ = 0;
 };
 
-/// The loader's end. Copies the batch out, so the worker may use the buffer again at once.
+enum class Received : std::uint8_t { Whole, Partly, Gone };
+
+/// The loader's end. Copies the batch out, so the worker may use the buffer again at once. Never waits for the worker,
+/// which may stop in the middle of a message: what came of it is kept.
 class OutcomeReceiver {
  public:
-  OutcomeReceiver(int socket, unsigned slots) : socket_(socket), slots_(slots) {}
-  /// None when the worker is gone. Throws Error on a message that makes no sense.
-  std::optional<LoaderOutcome> receive();
+  OutcomeReceiver(int socket, unsigned slots);
+  /// Takes what the socket holds of the next outcome, which is in `outcome` once it is whole. Throws Error on a message
+  /// that makes no sense.
+  Received receive(LoaderOutcome& outcome);
 
  private:
+  [[nodiscard]] std::size_t bytesWanted() const;
+  LoaderOutcome unpack();
+
   int socket_;
   std::vector<SharedBuffer> slots_;
+  std::vector<std::byte> message_;  ///< what came of it
+  Descriptor file_;                 ///< that came with it
 };
 
 }  // namespace lacuna::rt
