@@ -138,6 +138,7 @@ class ProcessPool : public WorkerPool {
     }
     LoaderOutcome outcome = std::move(outcomes_.front());
     outcomes_.pop_front();
+    loaderQueueDepth(job_.loader, static_cast<std::int64_t>(outcomes_.size()));
     return outcome;
   }
 

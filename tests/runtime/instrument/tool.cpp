@@ -25,7 +25,7 @@ struct State {
   std::vector<std::string> domains;
   std::deque<std::string> strings;  ///< handles point to them
   std::map<std::uint64_t, std::string> counters;
-  std::vector<std::string> sampled;
+  std::vector<std::pair<std::string, std::int64_t>> sampled;
   std::uint64_t stamp = 0;
 };
 
@@ -99,9 +99,9 @@ std::uint64_t NVTX_API registerCounter(nvtxDomainHandle_t, const nvtxCounterAttr
   state().counters[attributes->counterId] = attributes->name;
   return attributes->counterId;
 }
-void NVTX_API sample(nvtxDomainHandle_t, std::uint64_t counter, std::int64_t) {
+void NVTX_API sample(nvtxDomainHandle_t, std::uint64_t counter, std::int64_t value) {
   const std::lock_guard lock(state().mutex);
-  state().sampled.push_back(state().counters[counter]);
+  state().sampled.emplace_back(state().counters[counter], value);
 }
 
 std::uint64_t stamp() {
@@ -187,8 +187,13 @@ std::map<std::uint32_t, std::string> categories() {
 std::vector<std::string> domains() {
   return copyOf(state().domains);
 }
-std::vector<std::string> sampledCounters() {
+std::vector<std::pair<std::string, std::int64_t>> samples() {
   return copyOf(state().sampled);
+}
+std::vector<std::string> sampledCounters() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : samples()) names.push_back(name);
+  return names;
 }
 std::vector<std::string> registeredCounters() {
   const std::lock_guard lock(state().mutex);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lacuna/runtime/nvtx_schema.h"
@@ -41,7 +42,8 @@ void forget();
 std::vector<Schema> schemas();
 std::map<std::uint32_t, std::string> categories();
 std::vector<std::string> domains();
-/// Names of the counters that were sampled, and of those registered.
+/// Names of the counters that were sampled, with their values, and of those registered.
+std::vector<std::pair<std::string, std::int64_t>> samples();
 std::vector<std::string> sampledCounters();
 std::vector<std::string> registeredCounters();
 

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "instrument/observer.h"
+#include "lacuna/runtime/data.h"
+#include "lacuna/runtime/profile.h"
+#include "runtime/instrument/tool.h"
+
+namespace lacuna::rt {
+namespace {
+
+TEST(LoaderDepth, IsToldWhenABatchIsTaken) {
+  for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
+    LoaderOptions options;
+    options.workers = 2;
+    options.kind = kind;
+    options.batch = 2;
+    DataLoader loader(std::make_shared<TensorDataset>(std::vector<Tensor>{zeros({12, 2})}), options);
+    int batches = 0;
+    for ([[maybe_unused]] Batch& batch : loader) ++batches;
+    EXPECT_EQ(batches, 6);
+    std::int64_t depth = -1;
+    for (const auto& [name, value] : tool::samples()) {
+      if (name == LACUNA_RT_COUNTER_LOADER_DEPTH) depth = value;
+    }
+    EXPECT_EQ(depth, 0) << "all of them were taken";
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::rt
