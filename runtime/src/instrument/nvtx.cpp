@@ -346,7 +346,8 @@ void executionBegin(Execution& execution) {
 
 void executionEnd(const Execution& execution, std::int64_t startNs) {
   if (execution.announced && !takeExecutionEnd()) ::nvtxDomainRangePop(gDomain);
-  if ((sinks() & kTableSink) != 0) tableExecution(execution, nowNs() - startNs);
+  if ((sinks() & kTableSink) == 0 || startNs == 0) return;  // it began before there was a table
+  tableExecution(execution, nowNs() - startNs);
 }
 
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,

@@ -28,5 +28,15 @@ TEST(LoaderDepth, IsToldWhenABatchIsTaken) {
   }
 }
 
+TEST(ProfileTable, LeavesOutAnExecutionThatBeganBeforeIt) {
+  static const Name kName{"early"};
+  const ProfileTable table = profile([] {
+    instrument::Execution execution;
+    execution.name = &kName;
+    instrument::executionEnd(execution, 0);
+  });
+  EXPECT_TRUE(table.rows.empty()) << table.toString();
+}
+
 }  // namespace
 }  // namespace lacuna::rt
