@@ -52,6 +52,10 @@ Shape batchShape(const Shape& example, std::size_t count) {
 }
 
 void copyRow(const Tensor& rows, std::size_t row, std::size_t rowBytes, Tensor& target, std::size_t at) {
+  if (row >= static_cast<std::size_t>(rows.size(0))) {
+    fail("TensorDataset", "there is no example " + std::to_string(row) + " among " + std::to_string(rows.size(0)));
+  }
+  if (rowBytes == 0) return;
   std::memcpy(static_cast<std::byte*>(target.data()) + at * rowBytes,
               static_cast<const std::byte*>(rows.data()) + row * rowBytes, rowBytes);
 }
@@ -63,6 +67,7 @@ TensorDataset::TensorDataset(std::vector<Tensor> tensors) {
   for (Tensor& tensor : tensors) {
     if (!tensor.defined() || tensor.rank() == 0)
       fail("TensorDataset", "each tensor needs a first dimension of examples");
+    if (tensor.isMeta()) fail("TensorDataset", "a tensor on meta has no elements to make examples of");
     if (tensor.size(0) != tensors.front().size(0)) {
       fail("TensorDataset",
            "first sizes differ: " + std::to_string(tensors.front().size(0)) + " and " + std::to_string(tensor.size(0)));
@@ -77,7 +82,7 @@ Example TensorDataset::get(std::size_t index, WorkerContext& /*context*/) const 
   Example example;
   for (const Tensor& rows : tensors_) {
     example.push_back(emptyHost(rowShape(rows), rows.dtype()));
-    copyRow(rows, index, rows.sizeBytes() / size_, example.back(), 0);
+    copyRow(rows, index, example.back().sizeBytes(), example.back(), 0);
   }
   return example;
 }
@@ -87,7 +92,7 @@ std::optional<Batch> TensorDataset::getBatch(std::span<const std::size_t> indice
   for (const Tensor& rows : tensors_) {
     batch.push_back(emptyHost(batchShape(rowShape(rows), indices.size()), rows.dtype()));
     for (std::size_t i = 0; i < indices.size(); ++i) {
-      copyRow(rows, indices[i], rows.sizeBytes() / size_, batch.back(), i);
+      copyRow(rows, indices[i], batch.back().sizeBytes() / indices.size(), batch.back(), i);
     }
   }
   return batch;
@@ -126,6 +131,10 @@ RecordFileDataset::~RecordFileDataset() {
 }
 
 Example RecordFileDataset::get(std::size_t index, WorkerContext& /*context*/) const {
+  if (index >= size_) {
+    fail("RecordFileDataset", "there is no record " + std::to_string(index) + " among the " + std::to_string(size_) +
+                                  " of " + path_.string());
+  }
   Example example;
   auto offset = static_cast<off_t>(headerBytes_ + index * recordBytes_);
   for (const RecordField& field : fields_) {

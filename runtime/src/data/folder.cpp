@@ -99,6 +99,9 @@ FolderDataset::FolderDataset(const fs::path& root, std::vector<std::string> exte
 }
 
 Example FolderDataset::get(std::size_t index, WorkerContext& context) const {
+  if (index >= items_.size()) {
+    fail("FolderDataset", "there is no example " + std::to_string(index) + " among " + std::to_string(items_.size()));
+  }
   const FolderItem& item = items_[index];
   std::vector<std::uint8_t> bytes;
   {

@@ -36,6 +36,7 @@ std::byte* copyPieces(const Walk& walk, int dim, const std::byte* from, std::byt
 }  // namespace
 
 void copyElements(const Tensor& tensor, std::byte* to) {
+  if (tensor.isMeta()) fail("DataLoader", "a tensor on meta has no elements to put into a batch");
   if (tensor.sizeBytes() == 0) return;
   const auto* from = static_cast<const std::byte*>(tensor.data());
   const std::size_t itemBytes = itemSize(tensor.dtype());

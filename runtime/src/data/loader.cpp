@@ -30,11 +30,11 @@ struct DataLoader::Epoch {
 
   void begin(const LoaderOptions& options, std::size_t datasetSize) {
     pass = number;
-    order = options.sampler->order(datasetSize, pass);
+    order = orderOf(options, datasetSize, pass);
     examples = examplesOf(options, order.size());
     if (options.examples > 0 && !order.empty()) {
       pass = number * ((options.examples + order.size() - 1) / order.size());
-      if (pass != number) order = options.sampler->order(datasetSize, pass);
+      if (pass != number) order = orderOf(options, datasetSize, pass);
     }
   }
 
@@ -62,8 +62,18 @@ struct DataLoader::Epoch {
   }
 
  private:
+  static std::vector<std::size_t> orderOf(const LoaderOptions& options, std::size_t datasetSize, std::uint64_t pass) {
+    std::vector<std::size_t> order = options.sampler->order(datasetSize, pass);
+    const auto largest = std::max_element(order.begin(), order.end());
+    if (largest != order.end() && *largest >= datasetSize) {
+      fail("DataLoader", "the sampler asks for example " + std::to_string(*largest) + " of a dataset of " +
+                             std::to_string(datasetSize) + ", in pass " + std::to_string(pass));
+    }
+    return order;
+  }
+
   void nextPass(const LoaderOptions& options, std::size_t datasetSize) {
-    order = options.sampler->order(datasetSize, ++pass);
+    order = orderOf(options, datasetSize, ++pass);
     taken = 0;
     if (order.empty())
       fail("DataLoader", "the sampler gave examples before, but none for pass " + std::to_string(pass));
@@ -132,9 +142,11 @@ void DataLoader::start() {
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
   if (pool_) pool_->forget();
-  epoch_ = std::make_unique<Epoch>();
-  epoch_->number = epochs_++;
-  epoch_->begin(options_, dataset_->size());
+  epoch_.reset();
+  auto epoch = std::make_unique<Epoch>();
+  epoch->number = epochs_++;
+  epoch->begin(options_, dataset_->size());
+  epoch_ = std::move(epoch);
   epoch_->firstTicket = ticket_;
   epoch_->nextTicket = ticket_;
   if (pool_) submitAhead();

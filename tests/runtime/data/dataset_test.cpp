@@ -49,6 +49,22 @@ TEST(TensorDataset, RefusesTensorsOfDifferentLength) {
   EXPECT_THAT(messageOf([] { TensorDataset({zeros({3, 2}), zeros({4})}); }), HasSubstr("3 and 4"));
 }
 
+TEST(TensorDataset, NamesAnExampleThatItDoesNotHave) {
+  const TensorDataset data({zeros({3, 2})});
+  WorkerContext context = anyContext();
+  EXPECT_THAT(messageOf([&] { (void)data.get(3, context); }), HasSubstr("no example 3 among 3"));
+  const std::vector<std::size_t> indices{0, static_cast<std::size_t>(-1)};
+  EXPECT_THAT(messageOf([&] { (void)data.getBatch(indices, context); }), HasSubstr("no example 18446744073709551615"));
+}
+
+TEST(TensorDataset, RefusesTensorsWithoutElements) {
+  EXPECT_THAT(messageOf([] { TensorDataset({zeros({3, 2}, {DType::F32, kMeta})}); }), HasSubstr("meta"));
+}
+
+TEST(StackExamples, RefusesTensorsWithoutElements) {
+  EXPECT_THAT(messageOf([] { (void)stackExamples({{zeros({2}, {DType::F32, kMeta})}}); }), HasSubstr("meta"));
+}
+
 TEST(StackExamples, NamesTheExampleThatDoesNotFit) {
   const std::string message = messageOf([] {
     (void)stackExamples({{emptyHost({2}, DType::F32)}, {emptyHost({3}, DType::F32)}});
@@ -73,6 +89,13 @@ TEST_F(RecordFile, SplitsTheFileIntoFields) {
   const Example example = data.get(1, context);
   EXPECT_THAT(example[0].toVector<std::uint8_t>(), ElementsAre(4, 5));
   EXPECT_THAT(example[1].toVector<std::uint8_t>(), ElementsAre(6));
+}
+
+TEST_F(RecordFile, NamesARecordThatItDoesNotHold) {
+  write("1234");
+  const RecordFileDataset data(path_, {{{2}, DType::U8}});
+  WorkerContext context = anyContext();
+  EXPECT_THAT(messageOf([&] { (void)data.get(2, context); }), HasSubstr("no record 2 among the 2 of " + path_));
 }
 
 TEST_F(RecordFile, RefusesAFileThatEndsWithinARecord) {

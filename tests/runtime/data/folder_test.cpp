@@ -66,6 +66,13 @@ TEST_F(Folder, SaysWhatIsMissing) {
   EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cannot list")));
 }
 
+TEST_F(Folder, NamesAnExampleThatItDoesNotHave) {
+  write("cat/a.txt", "a");
+  const FolderDataset dataset = open();
+  WorkerContext context(0, -1, 0, 1, nullptr);
+  EXPECT_THAT([&] { (void)dataset.get(1, context); }, ThrowsMessage<Error>(HasSubstr("no example 1 among 1")));
+}
+
 TEST_F(Folder, NamesAFileThatIsGone) {
   write("cat/a.txt", "a");
   const FolderDataset dataset = open();

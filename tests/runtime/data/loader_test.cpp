@@ -289,6 +289,28 @@ TEST_P(Loader, GivesEachOfSeveralPassesAnOrderOfItsOwn) {
   }
 }
 
+/// Asks in its second pass for one example more than there are.
+class GreedySampler : public Sampler {
+ public:
+  [[nodiscard]] std::vector<std::size_t> order(std::size_t datasetSize, std::uint64_t epoch) const override {
+    return SequentialSampler().order(datasetSize + (epoch == 1 ? 1 : 0), epoch);
+  }
+};
+
+TEST_P(Loader, RefusesASamplerThatAsksForMoreThanThereIs) {
+  LoaderOptions chosen = options(2);
+  chosen.sampler = std::make_shared<GreedySampler>();
+  DataLoader loader(numbers(4), chosen);
+  EXPECT_EQ(drain(loader).size(), 4u);
+  EXPECT_THAT(messageOf([&] { drain(loader); }),
+              HasSubstr("the sampler asks for example 4 of a dataset of 4, in pass 1"));
+  EXPECT_THAT(messageOf([&] { (void)loader.next(); }), HasSubstr("without start()"));
+  EXPECT_EQ(drain(loader).size(), 4u) << "the next epoch is as good as the first";
+  chosen.examples = 8;
+  DataLoader longer(numbers(4), chosen);
+  EXPECT_THAT(messageOf([&] { drain(longer); }), HasSubstr("in pass 1"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Modes, Loader, testing::Values(Mode::Serial, Mode::Threads, Mode::Processes), [](const auto& info) {
       return std::string(info.param == Mode::Serial ? "Serial" : info.param == Mode::Threads ? "Threads" : "Processes");
