@@ -43,10 +43,13 @@ std::size_t limitFromEnvironment() {
   if (suffix == "K" || suffix == "k") factor = 1024;
   if (suffix == "M" || suffix == "m") factor = 1024.0 * 1024;
   if (suffix == "G" || suffix == "g") factor = 1024.0 * 1024 * 1024;
-  if (end == text || value < 0 || (factor == 1 && !suffix.empty())) {
-    fail("LACUNA_MEMORY_LIMIT", "'" + std::string(text) + "' is no size; write bytes or a number with K, M or G");
+  const double bytes = value * factor;
+  const bool isSize = bytes == 0 || (bytes >= 1 && bytes < 0x1p63);  // none is less than a byte, or not a number
+  if (end == text || !isSize || (factor == 1 && !suffix.empty())) {
+    fail("LACUNA_MEMORY_LIMIT",
+         "'" + std::string(text) + "' is no size; write bytes or a number with K, M or G (0 for no limit)");
   }
-  return static_cast<std::size_t>(value * factor);
+  return static_cast<std::size_t>(bytes);
 }
 
 struct BySize {
@@ -293,7 +296,9 @@ class RangeAllocator : public Allocator {
 
   Block* grow(std::size_t bytes) {
     const std::size_t missing = missingAtEnd(bytes);
-    if (end_ + missing > range_) fail("allocator", "the address range of the device is used up");
+    if (missing > range_ - end_) {
+      outOfMemory(missing, "the device's address range of " + std::to_string(range_) + " bytes is used up");
+    }
     auto* fresh = new Block;
     fresh->address = base_ + end_;
     fresh->bytes = missing;

@@ -4,11 +4,15 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <filesystem>
+
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -78,6 +82,45 @@ TEST(Memory, TheLimitNamesTheLargestTensors) {
   setMemoryLimit(0);
   EXPECT_THAT(message, HasSubstr("no memory for"));
   EXPECT_THAT(message, HasSubstr("6291456 bytes, parameter, by the program, \"net.weight\""));
+}
+
+TEST(Memory, WhatIsLargerThanTheAddressRangeNamesTheLargestTensors) {
+  Tensor big = megabytes(1 << 15, Role::Parameter);
+  big.setName("table");
+  for (const Device device : {kMeta, kCpu}) {
+    std::string message;
+    try {
+      (void)empty({std::int64_t{1} << 42}, {DType::U8, device});
+    } catch (const OutOfMemory& error) {
+      message = error.what();
+    }
+    EXPECT_THAT(message, AllOf(HasSubstr("allocation: no memory for"), HasSubstr("(the device's address range of")));
+    const char* largest = device == kMeta ? "34359738368 bytes, parameter, by the program, \"table\"" : "";
+    EXPECT_THAT(message, HasSubstr(largest));
+    EXPECT_EQ(sum(ones({4}, {DType::F32, kCpu})).item(), 4) << "what fits is still there";
+  }
+}
+
+/// What this program says that runs one of its tests under such a limit.
+std::string underTheLimit(const std::string& limit) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  FILE* pipe = ::popen(("LACUNA_MEMORY_LIMIT='" + limit + "' '" + self +
+                        "' --gtest_filter=Memory.ADroppedTensorIsReusedInQueueOrder 2>&1")
+                           .c_str(),
+                       "r");
+  std::string text;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  ::pclose(pipe);
+  return text;
+}
+
+TEST(Memory, RefusesLimitsThatAreNoSizes) {
+  for (const char* wrong : {"nan", "inf", "-inf", "0.0001K", "0.5", "-1", "1e300", "12q", "G", "1e30G"}) {
+    EXPECT_THAT(underTheLimit(wrong), HasSubstr("LACUNA_MEMORY_LIMIT: '" + std::string(wrong) + "' is no size"));
+  }
+  for (const char* right : {"", "0", "1G", "0.5G", "100000000"}) {
+    EXPECT_THAT(underTheLimit(right), HasSubstr("[  PASSED  ] 1 test.")) << right;
+  }
 }
 
 TEST(Memory, TheLimitFirstGivesBackWhatIsCached) {
