@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -129,11 +130,58 @@ TEST(Queue, AForkLeavesNoLockOfAnotherThreadBehind) {
   for (std::thread& thread : busy) thread.join();
 }
 
-TEST(Queue, DoesSoWithoutItsThreadToo) {
+struct Outcome {
+  int status;
+  std::string text;
+};
+
+/// Of another process of this program, which runs some of its tests with these variables.
+Outcome inAProcess(const std::string& variables, const std::string& tests) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  EXPECT_EQ(
-      std::system(("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter='Queue.AFork*:Queue.Ends*'").c_str()),
-      0);
+  FILE* pipe = ::popen((variables + " '" + self + "' --gtest_filter='" + tests + "' 2>&1").c_str(), "r");
+  Outcome outcome{-1, ""};
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) outcome.text += static_cast<char>(c);
+  outcome.status = ::pclose(pipe);
+  return outcome;
+}
+
+bool isSet(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+TEST(Queue, DoesSoWithoutItsThreadToo) {
+  const Outcome outcome = inAProcess("LACUNA_SYNC=1 LACUNA_THREADS=2", "Queue.AFork*:Queue.Ends*");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+}
+
+Tensor outOfRange() {
+  return embedding(zeros({3, 2}), fromVector<std::int64_t>({1, 7}, {2}));
+}
+
+TEST(Queue, WithoutItsThreadErrorsSurfaceAtTheCall) {
+  if (!isSet("LACUNA_SYNC")) {
+    const Outcome outcome = inAProcess("LACUNA_SYNC=1", "Queue.WithoutItsThreadErrors*");
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    return;
+  }
+  const auto refused = ThrowsMessage<Error>("embedding: index 7 is outside a dimension of size 3");
+  EXPECT_THAT([] { (void)outOfRange(); }, refused);
+  EXPECT_NO_THROW(synchronize()) << "it is told once";
+  EXPECT_THAT([] { (void)outOfRange(); }, refused);
+  EXPECT_EQ(sum(ones({4})).item(), 4);
+}
+
+TEST(Queue, TellsAtTheEndOfTheProgramOfAnErrorThatNobodyWaitedFor) {
+  if (isSet("LACUNA_TEST_LEAVES")) {
+    (void)outOfRange();
+    return;
+  }
+  const Outcome left = inAProcess("LACUNA_SYNC=0 LACUNA_TEST_LEAVES=1", "Queue.TellsAtTheEnd*");
+  EXPECT_THAT(left.text, HasSubstr("lacuna: an operator failed after the last wait for its queue: embedding: index 7 "
+                                   "is outside a dimension of size 3\n"));
+  const Outcome waited = inAProcess("LACUNA_SYNC=0", "Queue.ErrorsSurfaceAtTheNextWaitWithTheOperator");
+  EXPECT_THAT(waited.text, testing::Not(HasSubstr("lacuna:")));
 }
 
 TEST(Profile, ListsOperatorsWithMemoryAndCalls) {

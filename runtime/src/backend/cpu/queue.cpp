@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -50,7 +51,16 @@ struct CpuQueue::State {
   std::thread thread;
   std::mutex errorMutex;
   std::string error;
-  std::mutex runMutex;  ///< synchronous mode: tasks of several threads, one after the other
+  std::mutex runMutex;        ///< synchronous mode: tasks of several threads, one after the other
+  bool throwsAtOnce = false;  ///< LACUNA_SYNC: an error is thrown where the task was enqueued
+
+  /// Throws the error that was kept, if one was, and forgets it.
+  void throwKept(std::atomic<bool>& failed) {
+    if (!failed.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(errorMutex);
+    failed = false;
+    throw Error(error);
+  }
 };
 
 CpuQueue& CpuQueue::make() {
@@ -63,6 +73,7 @@ CpuQueue::CpuQueue() : state_(new State) {
   publishBarrier_ = !registerMembarrier();
   if (syncFromEnvironment()) {
     synchronous_ = true;
+    state_->throwsAtOnce = true;
     instrument::queueCreated("cpu:0 queue", 0, static_cast<std::uint32_t>(threadCount()));
     installForkHandlers();
     return;
@@ -186,6 +197,7 @@ void CpuQueue::runNow(const Name& name, const Work& work, void (*run)(void*), vo
   const std::lock_guard lock(state_->runMutex);
   threadCount();  // tells oneDNN too: in a forked child it would else wait for the OpenMP team of the parent
   runSeen(name, work, run, task);
+  if (state_->throwsAtOnce) state_->throwKept(failed_);
 }
 
 // The lock keeps the order of sequence numbers; false when somebody enqueued in between.
@@ -319,16 +331,18 @@ void CpuQueue::synchronize(const Name& what, LacunaRtSyncKind kind) {
     const instrument::SyncRange range(what, kind, head_.load(std::memory_order_relaxed));
     drain();
   }
-  if (!failed_.load(std::memory_order_acquire)) return;
-  const std::lock_guard lock(state_->errorMutex);
-  failed_ = false;
-  throw Error(state_->error);
+  state_->throwKept(failed_);
 }
 
-// At exit: what is enqueued still runs; objects that end later than this use the queue synchronously.
+// At exit: what is enqueued still runs; objects that end later than this use the queue synchronously. An error that no
+// wait has thrown is told, or nobody would learn of it.
 void CpuQueue::stop() {
   if (!state_->thread.joinable() || synchronous_.load()) return;
   drain();
+  if (failed_.exchange(false)) {
+    const std::lock_guard lock(state_->errorMutex);
+    std::fprintf(stderr, "lacuna: an operator failed after the last wait for its queue: %s\n", state_->error.c_str());
+  }
   stopping_ = true;
   wake_.fetch_add(1);
   wake_.notify_one();
