@@ -184,6 +184,21 @@ TEST(Queue, TellsAtTheEndOfTheProgramOfAnErrorThatNobodyWaitedFor) {
   EXPECT_THAT(waited.text, testing::Not(HasSubstr("lacuna:")));
 }
 
+TEST(Queue, RefusesNumbersOfThreadsThatAreNone) {
+  for (const std::string sync : {"0", "1"}) {
+    const auto withThreads = [&](const std::string& threads) {
+      return inAProcess("LACUNA_SYNC=" + sync + " LACUNA_THREADS=" + threads, "Queue.KeepsTheOrder*");
+    };
+    for (const char* wrong : {"abc", "0", "-1", "2x", "5000", "99999999999"}) {
+      const Outcome outcome = withThreads(wrong);
+      EXPECT_NE(outcome.status, 0) << wrong;
+      EXPECT_THAT(outcome.text, HasSubstr("LACUNA_THREADS: '" + std::string(wrong) + "' is no number of threads"));
+      EXPECT_THAT(outcome.text, HasSubstr("1 FAILED TEST")) << "an error, not the end of the program";
+    }
+    for (const char* right : {"1", "2", "''"}) EXPECT_EQ(withThreads(right).status, 0) << right;
+  }
+}
+
 TEST(Profile, ListsOperatorsWithMemoryAndCalls) {
   const Tensor x = ones({256, 256});
   ProfileTable table = profile([&] {

@@ -6,19 +6,27 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <string>
+
+#include "backend/cpu/thread_setting.h"
+#include "lacuna/runtime/error.h"
 
 namespace lacuna::rt {
 
 namespace {
+
+constexpr int kMostThreads = 4096;
 
 int initialThreads() {
 #ifdef __SANITIZE_THREAD__
   const int count = 1;
   return count;
 #else
-  if (const char* wanted = std::getenv("LACUNA_THREADS"); wanted != nullptr) return std::max(1, std::atoi(wanted));
+  if (const int wanted = threadsFromEnvironment(); wanted != 0) return wanted;
   if (std::getenv("OMP_NUM_THREADS") != nullptr) return omp_get_max_threads();
   // Team members spin between regions. Without a core of its own, the training thread would fight them for one.
   return std::max(1, omp_get_num_procs() - 1);
@@ -29,6 +37,19 @@ int initialThreads() {
 std::atomic<int> chosen{0};
 
 }  // namespace
+
+int threadsFromEnvironment() {
+  const char* text = std::getenv("LACUNA_THREADS");
+  if (text == nullptr || *text == '\0') return 0;
+  const char* end = text + std::strlen(text);
+  int count = 0;
+  const auto [stop, error] = std::from_chars(text, end, count);
+  if (error != std::errc() || stop != end || count < 1 || count > kMostThreads) {
+    fail("LACUNA_THREADS",
+         "'" + std::string(text) + "' is no number of threads from 1 to " + std::to_string(kMostThreads));
+  }
+  return count;
+}
 
 int threadCount() {
   int count = chosen.load(std::memory_order_relaxed);

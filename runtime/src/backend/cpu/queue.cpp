@@ -19,6 +19,7 @@
 
 #include "backend/common/fork.h"
 #include "backend/cpu/parallel.h"
+#include "backend/cpu/thread_setting.h"
 #include "lacuna/runtime/instrument.h"
 
 namespace lacuna::rt {
@@ -64,6 +65,7 @@ struct CpuQueue::State {
 };
 
 CpuQueue& CpuQueue::make() {
+  threadsFromEnvironment();  // what is wrong there is an error here; the queue's thread could only end the program
   static auto* queue = new CpuQueue;
   made_.store(queue, std::memory_order_release);
   return *queue;
