@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <set>
+#include <vector>
 
 #include "e2e/run_fixture.h"
 
@@ -85,6 +87,63 @@ TEST_F(WatchTest, ProcessesWithoutAnnotationsAreThereWithTheirParents) {
   EXPECT_THAT(families, testing::Contains(Family{"spin_program", "spin_program"})) << "the forked child";
   EXPECT_THAT(families, testing::Contains(Family{"sh", ""}));
   EXPECT_EQ(rangesOf(reader).at("outer"), 1);
+}
+
+/// A process that only sleeps, while the recording is switched.
+class SleepingTest : public WatchTest {
+ protected:
+  static std::int64_t monotonicNs() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+  }
+  /// Comes back once it sleeps. It is $pid, and `lacuna run` is $run.
+  void sleepsWith(const std::string& options) {
+    ASSERT_EQ(shell(program("lacuna") + " run -q --trace samples -o out.lcn " + options +
+                    " -- sleep 1000 2>stderr.txt & echo run=$! >pids; . ./pids; "
+                    "until pid=$(echo $(cat /proc/$run/task/$run/children)); "
+                    "[ \"$(cut -d' ' -f2,3 /proc/$pid/stat 2>/dev/null)\" = '(sleep) S' ] || ! kill -0 $run; do "
+                    "sleep 0.02; done; echo pid=$pid >>pids; kill -0 $run"),
+              0)
+        << said();
+  }
+  void trigger(const std::string& what) {
+    ASSERT_EQ(shell(". ./pids; " + program("lacuna") + " trigger $run " + what), 0);
+  }
+  Reader afterItsEnd() {
+    shell(". ./pids; kill $pid; " + untilGone("$run"));
+    return trace();
+  }
+  static std::vector<prof::ThreadSpan> spansOf(const Reader& reader) {
+    const auto rows = *reader.table<prof::ThreadSpan>();
+    std::vector<prof::ThreadSpan> spans;
+    for (std::size_t i = 0; i < rows.thread.size(); ++i) spans.push_back(rows.row(i));
+    return spans;
+  }
+};
+
+TEST_F(SleepingTest, AStateThatLastsWhenRecordingStopsEndsThere) {
+  sleepsWith("");
+  const std::int64_t beforeNs = monotonicNs();
+  trigger("--stop");
+  const std::int64_t afterNs = monotonicNs();
+  const auto spans = spansOf(afterItsEnd());
+  EXPECT_TRUE(std::any_of(spans.begin(), spans.end(), [&](const prof::ThreadSpan& span) {
+    return span.state == prof::ThreadState::Sleeping && span.startNs + span.durNs >= beforeNs;
+  }));
+  for (const auto& span : spans) EXPECT_LE(span.startNs + span.durNs, afterNs);
+}
+
+TEST_F(SleepingTest, AStateThatLastsWhenRecordingStartsBeginsThere) {
+  sleepsWith("--delay 1000s");
+  const std::int64_t beforeNs = monotonicNs();
+  trigger("--start");
+  const std::int64_t afterNs = monotonicNs();
+  const auto spans = spansOf(afterItsEnd());
+  ASSERT_FALSE(spans.empty());
+  EXPECT_EQ(spans[0].state, prof::ThreadState::Sleeping);
+  EXPECT_LE(spans[0].startNs, afterNs);
+  for (const auto& span : spans) EXPECT_GE(span.startNs, beforeNs);
 }
 
 TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {

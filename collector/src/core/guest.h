@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/clock.h"
+
 /// What the recorder inside a program and the supervisor outside agree on, besides the recording itself.
 namespace lacuna::collector {
 
@@ -25,6 +27,14 @@ struct StepNote {
   std::int32_t thread = 0;
 };
 
+/// A moment at which the recording was switched.
+struct SwitchNote {
+  /// Its number + 1, written last; 0 while it is being written.
+  std::atomic<std::uint64_t> sequence{0};
+  std::atomic<std::int64_t> timeNs{0};
+  std::atomic<bool> on{false};
+};
+
 /// The capture ranges that one process has open. A process takes a slot with its first; the supervisor gives the slots
 /// of processes that have ended back, with what those had open.
 struct CaptureSlot {
@@ -42,11 +52,11 @@ struct CaptureSlot {
 /// What supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
 /// in it that could hurt.
 struct Control {
-  static constexpr std::uint32_t kMagic = 0x4c435433;  // LCT3
+  static constexpr std::uint32_t kMagic = 0x4c435434;  // LCT4
   std::uint32_t magic = kMagic;
   /// Process id of the supervisor.
   std::int32_t supervisor = 0;
-  /// 1: record. Guests look at it with every event.
+  /// 1: record. Guests look at it with every event. Switched with switchTo().
   std::atomic<std::uint32_t> enabled{1};
   /// Open capture ranges of processes that found no slot free.
   std::atomic<std::uint32_t> captures{0};
@@ -60,7 +70,23 @@ struct Control {
   std::atomic<std::uint64_t> stepCount{0};
   StepNote steps[kSteps];
   CaptureSlot captureSlots[128];
+  /// The latest moments of switching; number n is in place n % kSwitchNotes.
+  static constexpr std::size_t kSwitchNotes = 256;
+  std::atomic<std::uint64_t> switchCount{0};
+  SwitchNote switchNotes[kSwitchNotes];
 
+  /// Switches the recording, and notes when, for events that are judged long after they happened.
+  void switchTo(bool on) {
+    const std::int64_t timeNs = nowNs();
+    if (enabled.exchange(on ? 1 : 0) == (on ? 1u : 0u)) return;
+    const std::uint64_t number = switchCount.fetch_add(1, std::memory_order_relaxed);
+    SwitchNote& note = switchNotes[number % kSwitchNotes];
+    note.sequence.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    note.timeNs.store(timeNs, std::memory_order_relaxed);
+    note.on.store(on, std::memory_order_relaxed);
+    note.sequence.store(number + 1, std::memory_order_release);
+  }
   /// Some process has a capture range open.
   [[nodiscard]] bool capturing() const {
     if (captures.load() != 0) return true;
@@ -81,17 +107,17 @@ struct Control {
     std::uint32_t before = switches.load();
     while (!switches.compare_exchange_weak(before, (before | 1) + (on ? 2 : 1))) {
     }
-    enabled.store(on ? 1 : 0);
+    switchTo(on);
   }
   /// For all others.
   void switchUnlessTold(bool on) {
     if (switches.load() != 0) return;
-    enabled.store(on ? 1 : 0);
+    switchTo(on);
     // It may have been told just before.
-    if (const std::uint32_t told = switches.load(); told != 0) enabled.store(told & 1);
+    if (const std::uint32_t told = switches.load(); told != 0) switchTo((told & 1) != 0);
   }
 };
-static_assert(sizeof(Control) <= 8192);
+static_assert(sizeof(Control) <= 16384);
 
 namespace guest {
 

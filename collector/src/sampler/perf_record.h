@@ -12,9 +12,9 @@
 
 namespace lacuna::collector::sampler {
 
-/// What the kernel tells of a process tree, as one record.
+/// What the kernel tells of a process tree, as one record. Window is of our own making.
 struct PerfRecord {
-  enum class Kind { Sample, Switch, Fork, Exit, Comm, Map, Lost };
+  enum class Kind { Sample, Switch, Fork, Exit, Comm, Map, Lost, Window };
   Kind kind = Kind::Lost;
   prof::TimeNs timeNs = 0;
   std::uint32_t pid = 0;
@@ -24,6 +24,7 @@ struct PerfRecord {
   bool out = false;             ///< Switch: off the core
   bool preempted = false;       ///< Switch: it could have gone on
   bool exec = false;            ///< Comm: by an exec
+  bool open = false;            ///< Window: from here on what happens is recorded
   std::uint64_t address = 0;    ///< Map
   std::uint64_t length = 0;
   std::uint64_t offset = 0;

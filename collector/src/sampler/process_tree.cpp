@@ -30,7 +30,7 @@ ProcessTree::Thread& ProcessTree::threadOf(const PerfRecord& record, prof::Drain
   return thread;
 }
 
-void ProcessTree::take(const PerfRecord& record, bool recording, prof::Drainer::Access& access) {
+void ProcessTree::take(const PerfRecord& record, prof::Drainer::Access& access) {
   switch (record.kind) {
     case PerfRecord::Kind::Fork:
       return fork(record, access);
@@ -41,16 +41,18 @@ void ProcessTree::take(const PerfRecord& record, bool recording, prof::Drainer::
     case PerfRecord::Kind::Map:
       return map(record, access);
     case PerfRecord::Kind::Sample:
-      if (recording) sample(record, access);
+      if (recording_) sample(record, access);
       return;
     case PerfRecord::Kind::Switch: {
       if (record.tid == 0) return;
       const ThreadState off = record.preempted ? ThreadState::Runnable : ThreadState::Sleeping;
-      return enter(threadOf(record, access), record.out ? off : ThreadState::Running, record, recording, access);
+      return enter(threadOf(record, access), record.out ? off : ThreadState::Running, record, access);
     }
     case PerfRecord::Kind::Lost:
       return access.drop(record.timeNs, record.lost,
                          record.text.empty() ? "the kernel's sample buffer was full" : record.text);
+    case PerfRecord::Kind::Window:
+      return window(record, access);
   }
 }
 
@@ -87,9 +89,9 @@ void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access
     const prof::ProcessId id = access.execProcess(process.id, record.timeNs);
     if (id != process.id) {
       process.id = id;
+      writeState(thread, record.timeNs, access);
       access.endThread(thread.id, record.timeNs);
       thread.id = access.beginThread(id, record.tid, record.timeNs);
-      // What it did since it last changed its state was still the program before.
       thread.sinceNs = std::max(thread.sinceNs, record.timeNs);
     }
     access.nameProcess(process.id, record.text, proc::commandLineOf(record.pid));
@@ -114,7 +116,7 @@ void ProcessTree::sample(const PerfRecord& record, prof::Drainer::Access& access
 }
 
 void ProcessTree::writeState(const Thread& thread, prof::TimeNs endNs, prof::Drainer::Access& access) {
-  if (thread.sinceNs == 0 || thread.state == ThreadState::Unknown || endNs <= thread.sinceNs) return;
+  if (!recording_ || thread.state == ThreadState::Unknown || endNs <= thread.sinceNs) return;
   access.writer().append(prof::ThreadSpan{.startNs = thread.sinceNs,
                                           .durNs = endNs - thread.sinceNs,
                                           .thread = thread.id,
@@ -123,12 +125,20 @@ void ProcessTree::writeState(const Thread& thread, prof::TimeNs endNs, prof::Dra
   access.countRows(1);
 }
 
-void ProcessTree::enter(Thread& thread, ThreadState state, const PerfRecord& record, bool recording,
-                        prof::Drainer::Access& access) {
-  if (recording) writeState(thread, record.timeNs, access);
+void ProcessTree::enter(Thread& thread, ThreadState state, const PerfRecord& record, prof::Drainer::Access& access) {
+  writeState(thread, record.timeNs, access);
   thread.sinceNs = record.timeNs;
   thread.state = state;
   thread.cpu = static_cast<std::uint16_t>(record.cpu);
+}
+
+/// States that last across an edge of the window are cut there.
+void ProcessTree::window(const PerfRecord& record, prof::Drainer::Access& access) {
+  for (auto& [tid, thread] : threads_) {
+    writeState(thread, record.timeNs, access);
+    thread.sinceNs = std::max(thread.sinceNs, record.timeNs);
+  }
+  recording_ = record.open;
 }
 
 void ProcessTree::finish(prof::TimeNs nowNs, prof::Drainer::Access& access) {

@@ -13,7 +13,8 @@
 namespace lacuna::collector::sampler {
 
 /// Turns records, in the order of time, into processes, threads, CPU samples and thread states. It does not matter
-/// whether they come from the kernel or from looking at /proc.
+/// whether they come from the kernel or from looking at /proc. Of samples and states only what lies in a window of the
+/// recording is written; who lives is followed all the time.
 class ProcessTree {
  public:
   explicit ProcessTree(std::int64_t samplePeriodNs) : samplePeriodNs_(samplePeriodNs) {}
@@ -21,7 +22,7 @@ class ProcessTree {
   struct Thread {
     prof::ThreadId id;
     std::uint32_t pid = 0;
-    prof::TimeNs sinceNs = 0;  ///< in this state; 0 when the state is not known
+    prof::TimeNs sinceNs = 0;  ///< in this state, or recorded in it
     prof::ThreadState state = prof::ThreadState::Unknown;
     std::uint16_t cpu = 0;
   };
@@ -31,8 +32,8 @@ class ProcessTree {
     AddressSpace space;
   };
 
-  /// With `recording` false only what lives is kept up to date.
-  void take(const PerfRecord& record, bool recording, prof::Drainer::Access& access);
+  /// The window is open until a record says otherwise.
+  void take(const PerfRecord& record, prof::Drainer::Access& access);
   /// Ends the states that are still on.
   void finish(prof::TimeNs nowNs, prof::Drainer::Access& access);
 
@@ -49,11 +50,13 @@ class ProcessTree {
   void rename(const PerfRecord& record, prof::Drainer::Access& access);
   void map(const PerfRecord& record, prof::Drainer::Access& access);
   void sample(const PerfRecord& record, prof::Drainer::Access& access);
-  void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record, bool recording,
-             prof::Drainer::Access& access);
+  void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record, prof::Drainer::Access& access);
+  void window(const PerfRecord& record, prof::Drainer::Access& access);
+  /// Unless the window is closed.
   void writeState(const Thread& thread, prof::TimeNs endNs, prof::Drainer::Access& access);
 
   std::int64_t samplePeriodNs_;
+  bool recording_ = true;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< living, by process id
   std::unordered_map<std::uint32_t, Thread> threads_;     ///< living, by thread id
   Stacks stacks_;

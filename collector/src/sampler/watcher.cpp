@@ -32,9 +32,9 @@ Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Contro
                  std::filesystem::path recording, Choice sampler)
     : options_(options),
       drainer_(drainer),
-      control_(control),
       recording_(std::move(recording)),
       sampler_(std::move(sampler)),
+      window_(control),
       tree_(options.samplePeriodNs),
       frames_(Journal::framesOf(recording_)) {}
 
@@ -44,6 +44,7 @@ Watcher::~Watcher() {
 }
 
 void Watcher::start(pid_t pid) {
+  window_.look(nowNs(), pending_);
   if (sampler_.use == Sampler::Perf) {
     startKernel(pid);
   } else {
@@ -120,6 +121,7 @@ void Watcher::work() {
       usleep(timers_ ? 20'000 : options_.sources.samples ? 10'000 : 50'000);
     }
     const prof::TimeNs now = nowNs();
+    window_.look(now, pending_);
     lookAround(now);
     collect(now - kSettleNs);
   }
@@ -135,7 +137,7 @@ void Watcher::lookAround(prof::TimeNs now) {
   }
   if (!options_.sources.counters || now - countedNs_ < countEveryNs_) return;
   countedNs_ = now;
-  if (control_.enabled.load(std::memory_order_relaxed) == 0) return;
+  if (!window_.isOpen()) return;
   drainer_.with([&](prof::Drainer::Access& access) {
     counters_.look(tree_, access);
     if (gpus_) gpus_->look(now, access);
@@ -148,7 +150,7 @@ void Watcher::look(prof::TimeNs now) {
   // Processes that tell of themselves first: they know since when they are here.
   if (timers_) timers_->look(now, pending_);
   // A thread that is gone now has sampled itself before now.
-  scan_->look(nowNs(), control_.enabled.load(std::memory_order_relaxed) != 0, pending_);
+  scan_->look(nowNs(), window_.isOpen(), pending_);
 }
 
 void Watcher::collect(prof::TimeNs untilNs) {
@@ -158,9 +160,8 @@ void Watcher::collect(prof::TimeNs untilNs) {
   const auto end =
       std::find_if(pending_.begin(), pending_.end(), [&](const PerfRecord& record) { return record.timeNs > untilNs; });
   if (end == pending_.begin()) return;
-  const bool recording = control_.enabled.load(std::memory_order_relaxed) != 0;
   drainer_.with([&](prof::Drainer::Access& access) {
-    for (auto at = pending_.begin(); at != end; ++at) tree_.take(*at, recording, access);
+    for (auto at = pending_.begin(); at != end; ++at) tree_.take(*at, access);
     // Before anybody can save a state of the trace that needs them.
     frames_.append(tree_.stacks().takeJournal());
   });
@@ -172,6 +173,7 @@ void Watcher::finish() {
   stopping_ = true;
   thread_.join();
   const prof::TimeNs now = nowNs();
+  window_.look(now, pending_);
   if (scan_) look(now);
   if (timers_ && timers_->untimed() > 0) {
     notes_.push_back(

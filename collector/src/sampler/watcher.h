@@ -22,6 +22,7 @@
 #include "sampler/journal.h"
 #include "sampler/perf_ring.h"
 #include "sampler/process_tree.h"
+#include "sampler/window.h"
 #include "timer/rings.h"
 
 namespace lacuna::collector::sampler {
@@ -58,12 +59,12 @@ class Watcher {
 
   const RunOptions& options_;
   prof::Drainer& drainer_;
-  const Control& control_;
   std::filesystem::path recording_;
   Choice sampler_;
   PerfRings rings_;
   std::optional<proc::Scan> scan_;
   std::optional<timer::Rings> timers_;
+  Window window_;
   ProcessTree tree_;
   Journal frames_;  ///< for a recovery
   proc::Counters counters_;

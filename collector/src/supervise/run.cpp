@@ -321,12 +321,12 @@ class Supervisor {
     Control& control = *control_->operator->();
     if (control.switches.load() == 0 && options_.delayNs > 0 && !begun_ && elapsed >= options_.delayNs) {
       begun_ = true;
-      if (options_.captureRange.empty()) control.enabled.store(1);
+      if (options_.captureRange.empty()) control.switchTo(true);
     }
     if (control.switches.load() == 0 && options_.durationNs > 0 && !closed_ &&
         elapsed >= options_.delayNs + options_.durationNs) {
       closed_ = true;
-      control.enabled.store(0);
+      control.switchTo(false);
     }
     if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
       dumpsSeen_ = wanted;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <random>
 
+#include "collector/sampler/trace_access.h"
 #include "proc/proc_file.h"
 #include "sampler/perf_record.h"
 #include "sampler/stacks.h"
@@ -117,38 +118,12 @@ TEST(Symbolizer, FindsAFunctionOfThisProgram) {
   EXPECT_TRUE(found);
 }
 
-/// Numbers frames and keeps what is written.
-class Frames final : public prof::Drainer::Access {
- public:
-  prof::Writer& writer() override { return *writer_; }
-  prof::FrameId newFrame() override { return prof::FrameId{++last_}; }
-  prof::ProcessId process(std::uint32_t) override { return {}; }
-  prof::ThreadId thread(std::uint32_t, std::uint32_t) override { return {}; }
-  prof::DeviceId newDevice() override { return {}; }
-  prof::QueueId newQueue() override { return {}; }
-  prof::TrackId newTrack() override { return {}; }
-  std::optional<prof::DeviceId> deviceOf(const std::string&) const override { return {}; }
-  prof::ProcessId beginProcess(std::uint32_t, prof::ProcessId, prof::TimeNs) override { return {}; }
-  prof::ProcessId execProcess(prof::ProcessId id, prof::TimeNs) override { return id; }
-  void nameProcess(prof::ProcessId, std::string_view, std::string_view) override {}
-  void endProcess(prof::ProcessId, prof::TimeNs) override {}
-  prof::ThreadId beginThread(prof::ProcessId, std::uint32_t, prof::TimeNs) override { return {}; }
-  void nameThread(prof::ThreadId, std::string_view) override {}
-  void endThread(prof::ThreadId, prof::TimeNs) override {}
-  void drop(prof::TimeNs, std::uint64_t, std::string_view) override {}
-  void countRows(std::uint64_t) override {}
-
- private:
-  prof::Writer* writer_ = nullptr;
-  std::uint32_t last_ = 0;
-};
-
 TEST(Stacks, AreTheSameFromTheirJournalWhereverItIsCut) {
   sampler::Stacks stacks;
   AddressSpace space;
   space.map(0x1000, {0x2000, 0, stacks.moduleOf("/bin/a")});
   space.map(0x5000, {0x6000, 0x400, stacks.moduleOf("/lib/b")});
-  Frames access;
+  TraceAccess access;
   stacks.add(space, {0x1010, 0x5020, 0x1030}, access);
   std::string journal = stacks.takeJournal();
   stacks.add(space, {0x1040, 0x5020, 0x1030}, access);

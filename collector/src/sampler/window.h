@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/guest.h"
+#include "lacuna/prof/ids.h"
+#include "sampler/perf_record.h"
+
+namespace lacuna::collector::sampler {
+
+/// When the recording was switched on and off, as the control page tells. Open until look() finds otherwise.
+class Window {
+ public:
+  /// `control` outlives it.
+  explicit Window(const Control& control) : control_(control) {}
+  /// Appends a record for each time that it was opened or closed since the last look, at that time, but in order and
+  /// none later than now.
+  void look(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
+  [[nodiscard]] bool isOpen() const { return open_; }
+
+ private:
+  void readNotes(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
+  void turn(bool open, prof::TimeNs timeNs, std::vector<PerfRecord>& into);
+
+  const Control& control_;
+  std::uint64_t seen_ = 0;  ///< notes
+  prof::TimeNs turnedNs_ = 0;
+  bool open_ = true;
+};
+
+}  // namespace lacuna::collector::sampler

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sampler/process_tree.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "collector/sampler/trace_access.h"
+
+namespace lacuna::collector::sampler {
+namespace {
+
+using Kind = PerfRecord::Kind;
+using testing::ElementsAre;
+
+/// One thread, and the window of the recording.
+class ProcessTreeTest : public testing::Test {
+ protected:
+  static PerfRecord record(Kind kind, prof::TimeNs timeNs) {
+    PerfRecord record;
+    record.kind = kind;
+    record.timeNs = timeNs;
+    record.pid = record.tid = 7;
+    return record;
+  }
+  void take(const PerfRecord& record) { tree_.take(record, access_); }
+  void begins(prof::TimeNs timeNs) { take(record(Kind::Fork, timeNs)); }
+  void ends(prof::TimeNs timeNs) { take(record(Kind::Exit, timeNs)); }
+  void runs(prof::TimeNs timeNs) { take(record(Kind::Switch, timeNs)); }
+  void sleeps(prof::TimeNs timeNs) {
+    PerfRecord out = record(Kind::Switch, timeNs);
+    out.out = true;
+    take(out);
+  }
+  void executes(prof::TimeNs timeNs) {
+    PerfRecord comm = record(Kind::Comm, timeNs);
+    comm.exec = true;
+    take(comm);
+  }
+  void window(bool open, prof::TimeNs timeNs) {
+    PerfRecord edge = record(Kind::Window, timeNs);
+    edge.open = open;
+    take(edge);
+  }
+  /// Each state as "Running 1-10", and behind it whose it is where that is another thread than the first.
+  std::vector<std::string> states() {
+    const prof::Reader reader = access_.read();
+    const auto spans = *reader.table<prof::ThreadSpan>();
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < spans.thread.size(); ++i) {
+      const auto row = spans.row(i);
+      words.push_back((row.state == prof::ThreadState::Running ? "Running " : "Sleeping ") +
+                      std::to_string(row.startNs) + "-" + std::to_string(row.startNs + row.durNs) +
+                      (row.thread == spans.row(0).thread ? "" : " of another"));
+    }
+    return words;
+  }
+
+  TraceAccess access_;
+  ProcessTree tree_{1'000'000};
+};
+
+TEST_F(ProcessTreeTest, AStateThatLastsAcrossTheOpeningBeginsThere) {
+  window(false, 0);
+  begins(1);
+  runs(2);
+  sleeps(10);
+  window(true, 1500);
+  runs(2000);
+  ends(2001);
+  EXPECT_THAT(states(), ElementsAre("Sleeping 1500-2000", "Running 2000-2001"));
+}
+
+TEST_F(ProcessTreeTest, AStateThatLastsAcrossTheClosingEndsThere) {
+  begins(1);
+  runs(2);
+  sleeps(10);
+  window(false, 300);
+  runs(400);
+  ends(2000);
+  EXPECT_THAT(states(), ElementsAre("Running 2-10", "Sleeping 10-300"));
+}
+
+TEST_F(ProcessTreeTest, TheEndOfTheRecordingEndsAStateOnlyWhereTheWindowIsOpen) {
+  begins(1);
+  runs(2);
+  tree_.finish(5, access_);
+  window(false, 6);
+  tree_.finish(9, access_);
+  EXPECT_THAT(states(), ElementsAre("Running 2-5", "Running 2-6"));
+}
+
+TEST_F(ProcessTreeTest, SamplesOutsideTheWindowAreLeftOutAndWhoLivesIsKnown) {
+  window(false, 0);
+  begins(1);
+  take(record(Kind::Sample, 2));
+  EXPECT_EQ(tree_.processes().size(), 1u);
+  window(true, 3);
+  take(record(Kind::Sample, 4));
+  window(false, 5);
+  take(record(Kind::Sample, 6));
+  ends(7);
+  EXPECT_TRUE(tree_.processes().empty());
+  const prof::Reader reader = access_.read();
+  EXPECT_EQ((*reader.column<&prof::CpuSample::timeNs>())[0], 4);
+  EXPECT_EQ(reader.rows<prof::CpuSample>(), 1u);
+}
+
+TEST_F(ProcessTreeTest, TheStateBeforeAnExecIsOfTheProgramBefore) {
+  begins(1);
+  runs(2);
+  executes(10);
+  sleeps(20);
+  ends(21);
+  EXPECT_THAT(states(), ElementsAre("Running 2-10", "Running 10-20 of another", "Sleeping 20-21 of another"));
+}
+
+}  // namespace
+}  // namespace lacuna::collector::sampler
