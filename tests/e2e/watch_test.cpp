@@ -89,6 +89,20 @@ TEST_F(WatchTest, ProcessesWithoutAnnotationsAreThereWithTheirParents) {
   EXPECT_EQ(rangesOf(reader).at("outer"), 1);
 }
 
+TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereNothingIsMeasured) {
+  for (const std::string sources : {"nvtx,cuda", "nvtx", "none"}) {
+    ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace " + sources + " -- sh -c 'sh -c \"" + program("nvtx_program") +
+                                 " 0; exit 5\"; exit $?'")),
+              5);
+    const Reader reader = trace();
+    EXPECT_THAT(familiesOf(reader),
+                testing::UnorderedElementsAre(Family{"sh", ""}, Family{"sh", "sh"}, Family{"nvtx_program", "sh"}))
+        << sources;
+    EXPECT_EQ(rangesOf(reader).count("outer"), sources == "none" ? 0u : 1u);
+    EXPECT_EQ(reader.rows<prof::CounterTrack>() + reader.rows<prof::ThreadSpan>() + reader.rows<prof::CpuSample>(), 0u);
+  }
+}
+
 /// A process that only sleeps, while the recording is switched.
 class SleepingTest : public WatchTest {
  protected:

@@ -79,10 +79,11 @@ int PerfRings::open(pid_t pid, std::int64_t samplePeriodNs) {
 
 int PerfRings::openCore(Ring& ring, pid_t pid, int cpu, std::int64_t samplePeriodNs) {
   perf_event_attr attributes = follower(seesKernel_, samplePeriodNs > 0);
+  if (wakeAtOnce_) attributes.wakeup_watermark = 1;
   ring.fd = openEvent(attributes, pid, cpu);
   if (ring.fd < 0 && (errno == EACCES || errno == EPERM) && seesKernel_ && rings_.empty()) {
     seesKernel_ = false;
-    attributes = follower(false, samplePeriodNs > 0);
+    attributes.exclude_kernel = 1;
     ring.fd = openEvent(attributes, pid, cpu);
   }
   if (ring.fd < 0) return errno;
@@ -122,14 +123,15 @@ void PerfRings::close() {
   rings_.clear();
 }
 
-void PerfRings::wait(int milliseconds) {
+void PerfRings::wait(int milliseconds, int stopFd) {
   std::vector<pollfd> polled;
   for (const Ring& ring : rings_) polled.push_back({ring.fd, POLLIN, 0});
+  polled.push_back({stopFd, POLLIN, 0});
   const int ready = poll(polled.data(), polled.size(), milliseconds);
   // When all processes have ended, the kernel answers at once.
   const bool hung =
       std::any_of(polled.begin(), polled.end(), [](const pollfd& fd) { return (fd.revents & POLLHUP) != 0; });
-  if (ready > 0 && hung) usleep(static_cast<useconds_t>(milliseconds) * 1000);
+  if (ready > 0 && hung) poll(&polled.back(), 1, milliseconds);
 }
 
 void PerfRings::read(std::vector<PerfRecord>& into) {

@@ -26,8 +26,10 @@ class PerfRings {
   [[nodiscard]] bool isOpen() const { return !rings_.empty(); }
   /// True when the kernel's own time is sampled, too (at its caller).
   [[nodiscard]] bool seesKernel() const { return seesKernel_; }
-  /// Waits until there is much to read, or so long.
-  void wait(int milliseconds);
+  /// Of those that open() makes: wait() ends with the first record, not when there is much to read.
+  void wakeAtOnce(bool atOnce) { wakeAtOnce_ = atOnce; }
+  /// Waits until there is something to read or `stopFd` can be read, or so long.
+  void wait(int milliseconds, int stopFd);
   /// Takes everything that is there. Records of different cores are in no order.
   void read(std::vector<PerfRecord>& into);
 
@@ -44,6 +46,7 @@ class PerfRings {
 
   std::vector<Ring> rings_;
   bool seesKernel_ = true;
+  bool wakeAtOnce_ = false;
   std::vector<std::byte> record_;
 };
 

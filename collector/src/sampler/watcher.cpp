@@ -3,6 +3,8 @@
 #include "sampler/watcher.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,10 +23,21 @@ constexpr prof::TimeNs kForever = INT64_MAX;
 constexpr std::int64_t kLookEveryNs = 100'000'000;
 /// A full buffer wakes earlier. Each time takes a core from the program where it computes on all of them.
 constexpr int kReadEveryMs = 100;
+/// Where only the tree is followed, the kernel wakes when somebody begins or ends. What comes then is taken together.
+constexpr int kFollowEveryMs = 2000;
+constexpr int kTogetherMs = 20;
 /// Looking at /proc for thread states, where the kernel's account cannot be had: a look costs some 0.1 ms of a core, so
 /// where it is for the states alone it is done less often.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
 constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
+/// A look for the tree alone may take this part of the time, however many threads there are.
+constexpr std::int64_t kLookPart = 50;
+
+/// Waits until the descriptor can be read, or so long.
+void waitFor(int fd, int milliseconds) {
+  pollfd polled{fd, POLLIN, 0};
+  poll(&polled, 1, milliseconds);
+}
 
 }  // namespace
 
@@ -36,11 +49,19 @@ Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Contro
       sampler_(std::move(sampler)),
       window_(control),
       tree_(options.samplePeriodNs),
-      frames_(Journal::framesOf(recording_)) {}
+      frames_(Journal::framesOf(recording_)),
+      stopFd_(eventfd(0, EFD_CLOEXEC)) {}
 
 Watcher::~Watcher() {
+  stop();
+  if (stopFd_ >= 0) close(stopFd_);
+}
+
+void Watcher::stop() {
+  if (!thread_.joinable()) return;
   stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+  eventfd_write(stopFd_, 1);
+  thread_.join();
 }
 
 void Watcher::start(pid_t pid) {
@@ -68,6 +89,7 @@ void Watcher::startKernel(pid_t pid) {
   first.timeNs = nowNs();
   first.pid = first.tid = static_cast<std::uint32_t>(pid);
   const bool samples = options_.sources.samples;
+  rings_.wakeAtOnce(!samples && !options_.sources.counters);
   if (const int error = rings_.open(pid, samples ? options_.samplePeriodNs : 0); error != 0) {
     sampler_ = {Sampler::Proc, fmt::format("perf_event_open: {}", std::strerror(error))};
     return startLooking(pid);
@@ -115,11 +137,7 @@ void Watcher::work() {
     if (!gpus_->available()) gpus_.reset();
   }
   while (!stopping_) {
-    if (rings_.isOpen()) {
-      rings_.wait(kReadEveryMs);
-    } else {
-      usleep(timers_ ? 20'000 : options_.sources.samples ? 10'000 : 50'000);
-    }
+    rest();
     const prof::TimeNs now = nowNs();
     window_.look(now, pending_);
     lookAround(now);
@@ -127,13 +145,23 @@ void Watcher::work() {
   }
 }
 
+/// Until there is something to read or to look at, or the end.
+void Watcher::rest() {
+  const auto& sources = options_.sources;
+  if (!rings_.isOpen()) return waitFor(stopFd_, timers_ ? 20 : sources.samples ? 10 : 50);
+  if (sources.samples || sources.counters) return rings_.wait(kReadEveryMs, stopFd_);
+  // What has just come and is not yet to be taken wakes nobody again.
+  if (pending_.empty()) rings_.wait(kFollowEveryMs, stopFd_);
+  waitFor(stopFd_, kTogetherMs);
+}
+
 /// What has to be looked at, because nobody tells.
 void Watcher::lookAround(prof::TimeNs now) {
-  const std::int64_t stateEvery = timers_ ? kStateBesideTimersEveryNs : kStateEveryNs;
-  const std::int64_t scanEvery = options_.sources.samples ? stateEvery : kLookEveryNs;
-  if (scan_ && now - scannedNs_ >= scanEvery) {
+  if (scan_ && now - scannedNs_ >= scanEveryNs_) {
     scannedNs_ = now;
     look(now);
+    const std::int64_t stateEveryNs = timers_ ? kStateBesideTimersEveryNs : kStateEveryNs;
+    scanEveryNs_ = options_.sources.samples ? stateEveryNs : std::max(kLookEveryNs, kLookPart * (nowNs() - now));
   }
   if (!options_.sources.counters || now - countedNs_ < countEveryNs_) return;
   countedNs_ = now;
@@ -170,8 +198,7 @@ void Watcher::collect(prof::TimeNs untilNs) {
 
 void Watcher::finish() {
   if (!thread_.joinable()) return;
-  stopping_ = true;
-  thread_.join();
+  stop();
   const prof::TimeNs now = nowNs();
   window_.look(now, pending_);
   if (scan_) look(now);

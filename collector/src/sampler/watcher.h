@@ -27,8 +27,8 @@
 
 namespace lacuna::collector::sampler {
 
-/// Follows the process tree from outside: who there is, what runs where, and what it uses. A thread of its own, between
-/// start() and finish(). Construct after SignalRelay.
+/// Follows the process tree from outside: who there is and, where samples or counters are wanted, what runs where and
+/// what it uses. A thread of its own, between start() and finish(). Construct after SignalRelay.
 class Watcher {
  public:
   /// `drainer` and `control` outlive it. `sampler` is where CPU samples come from,
@@ -52,7 +52,9 @@ class Watcher {
   void startKernel(pid_t pid);
   void startLooking(pid_t pid);
   void noteSource(std::string_view name, std::string_view words);
+  void stop();
   void work();
+  void rest();
   void collect(prof::TimeNs untilNs);
   void lookAround(prof::TimeNs nowNs);
   void look(prof::TimeNs nowNs);
@@ -73,9 +75,11 @@ class Watcher {
   prof::TimeNs countedNs_ = 0;
   prof::TimeNs scannedNs_ = 0;
   std::int64_t countEveryNs_ = 100'000'000;
+  std::int64_t scanEveryNs_ = 0;
   std::vector<std::string> notes_;
   std::string source_;
   std::atomic<bool> stopping_{false};
+  int stopFd_ = -1;  ///< readable when it is time to stop
   std::thread thread_;
 };
 
