@@ -12,6 +12,7 @@
 #include "export/exporters.h"
 #include "lacuna/analyzer/args.h"
 #include "store/arg_rules.h"
+#include "store/each_row.h"
 #include "store/json_text.h"
 #include "store/range_launches.h"
 
@@ -71,7 +72,7 @@ class ChromeExport {
     rows<prof::Flow>([this](const prof::Flow& row) { flow(row); });
     sink_.write("\n]" + tail_ + "}\n");
     if (meter_.cancelled()) return prof::Error{"the export was cancelled"};
-    return {};
+    return status_;
   }
 
  private:
@@ -85,8 +86,12 @@ class ChromeExport {
 
   template <class Row, class Write>
   void rows(Write&& write) {
-    const std::uint64_t count = store_.rows<Row>();
-    for (std::uint64_t i = 0; i < count && meter_.tick(); ++i) write(store_.row<Row>(i));
+    auto read = eachRow<Row>(store_, [&](const Row& row) {
+      if (!meter_.tick()) return false;
+      write(row);
+      return true;
+    });
+    if (!read) status_ = std::move(read);
   }
 
   std::string_view environment(const std::string& key) const {
@@ -557,6 +562,7 @@ class ChromeExport {
   std::set<std::string> pidsTaken_;
   std::set<prof::ProcessId> renamed_;
   bool isKineto_ = false;
+  prof::Status status_;
 
   std::string out_, number_, tail_, constants_;
   std::vector<std::string_view> lines_;

@@ -11,6 +11,7 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "store/each_row.h"
 #include "store/nsys_schema.h"
 
 namespace lacuna::analyzer {
@@ -230,6 +231,16 @@ class NsysExport {
 
   bool tick() { return meter_.tick() && problem_.empty(); }
 
+  template <class Row, class Write>
+  void eachRow(Write&& write) {
+    const auto status = analyzer::eachRow<Row>(store_, [&](const Row& row) {
+      if (!tick()) return false;
+      write(row);
+      return true;
+    });
+    if (!status && problem_.empty()) problem_ = status.error().message;
+  }
+
   template <class T>
   static void bind(TableWriter& table, const T& value) {
     if constexpr (std::is_class_v<T>) {
@@ -265,12 +276,11 @@ class NsysExport {
   /// Calls fill(writer, row) for each row, which gives the schema's columns.
   template <class Row, class Fill>
   void write(TableWriter& table, Fill&& fill) {
-    for (std::uint64_t i = 0; i < store_.rows<Row>() && tick(); ++i) {
-      const Row row = store_.row<Row>(i);
+    eachRow<Row>([&](const Row& row) {
       fill(table, row);
       bindOwn(table, row);
       table.end();
-    }
+    });
     done(table);
   }
   template <class Row, class Fill>
@@ -285,11 +295,10 @@ class NsysExport {
     for (const ColumnSpec& column : Row::columns())
       columns += fmt::format("{}\"{}\"", columns.empty() ? "" : ", ", column.name);
     TableWriter table(db_, std::string(nsys::kOwnTable) + std::string(Row::kName), columns);
-    for (std::uint64_t i = 0; i < store_.rows<Row>() && tick(); ++i) {
-      const Row row = store_.row<Row>(i);
+    eachRow<Row>([&](const Row& row) {
       Row::forEachMember([&]<auto Member>() { bind(table, row.*Member); });
       table.end();
-    }
+    });
     done(table);
   }
 
@@ -334,8 +343,7 @@ class NsysExport {
       bindNvtx(to, row, row.kind == RangeKind::StartEnd ? nsys::NvtxType::StartEnd : nsys::NvtxType::PushPop);
       to.null();
     });
-    for (std::uint64_t i = 0; i < store_.rows<Mark>() && tick(); ++i) {
-      const Mark row = store_.row<Mark>(i);
+    eachRow<Mark>([&](const Mark& row) {
       domains.insert(row.domain);
       categories.insert({row.domain, row.category});
       table.number(row.timeNs).null();
@@ -353,7 +361,7 @@ class NsysExport {
       like.args = row.args;
       bindOwn(table, like);
       table.end();
-    }
+    });
     const auto named = [&](nsys::NvtxType type, StringId domain, StringId category, StringId name) {
       table.number(0).null().number(static_cast<std::int64_t>(type)).null().null();
       table.numbers(name.value, domain.value, category.value).end();

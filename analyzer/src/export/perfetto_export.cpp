@@ -8,6 +8,7 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "store/each_row.h"
 #include "store/perfetto_schema.h"
 
 namespace lacuna::analyzer {
@@ -33,7 +34,7 @@ class PerfettoExport {
     writeTracks();
     forEachTable([&]<class Row>() { writeTable<Row>(); });
     if (meter_.cancelled()) return Error{"the export was cancelled"};
-    return {};
+    return status_;
   }
 
  private:
@@ -151,14 +152,16 @@ class PerfettoExport {
   template <class Row>
   void writeTable() {
     std::string own;
-    for (std::uint64_t i = 0; i < store_.rows<Row>() && meter_.tick(); ++i) {
-      const Row row = store_.row<Row>(i);
+    const auto give = [&](const Row& row) {
+      if (!meter_.tick()) return false;
       perfetto::putRow(own, row);
       if constexpr (Row::kTable >= Range::kTable) {
         if (show(row, own)) own.clear();
       }
       if (own.size() > 1 << 16) giveOwn(own);
-    }
+      return true;
+    };
+    if (auto read = eachRow<Row>(store_, give); !read) status_ = std::move(read);
     if (!own.empty()) giveOwn(own);
   }
   void giveOwn(std::string& own) {
@@ -295,6 +298,7 @@ class PerfettoExport {
   ExportMeter meter_;
   std::unordered_map<ProcessId, std::uint32_t> pids_;
   std::unordered_set<std::uint64_t> asides_;
+  prof::Status status_;
   std::string out_;
   bool isFirst_ = true;
 };

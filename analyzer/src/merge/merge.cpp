@@ -14,6 +14,7 @@
 #include "lacuna/analyzer/store_builder.h"
 #include "merge/align.h"
 #include "store/damage_watch.h"
+#include "store/each_row.h"
 
 namespace lacuna::analyzer {
 
@@ -41,13 +42,19 @@ class Merge {
     if (flowStride_ != 0) say("merge.flow_stride", std::to_string(flowStride_));
   }
 
-  void add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
+  prof::Status add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
     store_ = &store;
     texts_.assign(store.stringCount(), StringId());
     for (std::uint32_t i = 1; i < store.stringCount(); ++i) texts_[i] = builder_.intern(store.text(StringId(i)));
     ids_.clear();
-    forEachTable([&]<class Row>() { numberRows<Row>(); });
-    forEachTable([&]<class Row>() { addRows<Row>(alignment.offsetNs, number, numberRanks); });
+    prof::Status status;
+    forEachTable([&]<class Row>() {
+      if (status) status = numberRows<Row>();
+    });
+    forEachTable([&]<class Row>() {
+      if (status) status = addRows<Row>(alignment.offsetNs, number, numberRanks);
+    });
+    if (!status) return status;
     say(number, "threads", std::to_string(last_[Thread::kTable]));
     say(number, "queues", std::to_string(last_[Queue::kTable]));
     say(number, "path", store.path().string());
@@ -57,6 +64,7 @@ class Merge {
     say(number, "spread_ns", std::to_string(alignment.spreadNs));
     for (std::string& warning : store.warnings())
       builder_.addWarning(fmt::format("{}: {}", store.path().string(), warning));
+    return {};
   }
   std::shared_ptr<const Store> finish() { return builder_.build(); }
 
@@ -72,24 +80,24 @@ class Merge {
 
   /// New ids for the rows that others refer to.
   template <class Row>
-  void numberRows() {
+  prof::Status numberRows() {
     if constexpr (requires(Row row) { row.id.value; }) {
       Ids& ids = ids_[detail::refersOf<decltype(Row::id)>()];
       std::uint32_t& last = last_[Row::kTable];
-      for (std::uint64_t i = 0; i < store_->rows<Row>(); ++i) {
-        const Row row = store_->row<Row>(i);
+      return eachRow<Row>(*store_, [&](const Row& row) {
         if constexpr (std::is_same_v<Row, Device>) {
           const std::string uuid(store_->text(row.uuid));
           if (!uuid.empty()) {
             const auto [at, isNew] = devices_.try_emplace(uuid, last + 1);
             if (isNew) ++last;
             ids.try_emplace(row.id.value, at->second);
-            continue;
+            return;
           }
         }
         if (ids.try_emplace(row.id.value, last + 1).second) ++last;
-      }
+      });
     }
+    return {};
   }
 
   std::uint32_t mapped(Refers refers, std::uint32_t id) const {
@@ -100,9 +108,8 @@ class Merge {
   }
 
   template <class Row>
-  void addRows(std::int64_t offsetNs, std::size_t number, bool numberRanks) {
-    for (std::uint64_t i = 0; i < store_->rows<Row>(); ++i) {
-      Row row = store_->row<Row>(i);
+  prof::Status addRows(std::int64_t offsetNs, std::size_t number, bool numberRanks) {
+    return eachRow<Row>(*store_, [&](Row& row) {
       Row::forEachMember([&]<auto Member>() {
         auto& value = row.*Member;
         using T = std::remove_cvref_t<decltype(value)>;
@@ -129,10 +136,10 @@ class Merge {
         row.key = environmentKey(row.key, number);
       }
       if constexpr (std::is_same_v<Row, Device>) {
-        if (row.uuid && !known_.emplace(row.id).second) continue;
+        if (row.uuid && !known_.emplace(row.id).second) return;
       }
       builder_.append(row);
-    }
+    });
   }
 
   /// Keys that name a place by its id follow the id; what surrounds one file's events says whose it is.
@@ -224,7 +231,8 @@ prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> i
   Merge merge(inputs.size(), sameFormat, countsFlows ? flowStrideOf(inputs) : 0);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     out.alignments.push_back(i == 0 ? Alignment() : alignTo(*inputs[0], *inputs[i]));
-    merge.add(*inputs[i], out.alignments.back(), i, numberRanks);
+    if (const auto status = merge.add(*inputs[i], out.alignments.back(), i, numberRanks); !status)
+      return status.error();
   }
   for (const DamageWatch& watch : watches) {
     if (const auto status = watch.status(); !status) return status.error();

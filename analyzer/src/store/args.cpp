@@ -26,23 +26,34 @@ Args::Args(const Store& store)
     std::size_t to = from + 1;
     while (to < sets_.size() && keys[to] == keys[from] && scopes[to] == scopes[from] && sets_[to - 1] <= sets_[to])
       ++to;
-    runs_[{scopes[from], keys[from]}].push_back({from, to});
+    Runs& runs = runs_[{scopes[from], keys[from]}];
+    runs.isAscending = runs.isAscending && (runs.list.empty() || sets_[runs.list.back().end - 1] <= sets_[from]);
+    runs.list.push_back({from, to});
     from = to;
   }
 }
 
 std::optional<Args::Value> Args::find(prof::ArgSetId set, prof::StringId key, prof::ArgScope scope) const {
   if (!set) return std::nullopt;
-  const auto runs = runs_.find({scope, key});
-  if (runs == runs_.end()) return std::nullopt;
-  for (const Run& run : runs->second) {
-    const auto part = sets_.subspan(run.begin, run.end - run.begin);
-    const auto at = std::ranges::lower_bound(part, set);
-    if (at == part.end() || *at != set) continue;
-    const auto row = run.begin + static_cast<std::size_t>(at - part.begin());
-    return Value{types_[row], values_[row]};
+  const auto found = runs_.find({scope, key});
+  if (found == runs_.end()) return std::nullopt;
+  const Runs& runs = found->second;
+  if (runs.isAscending) {
+    const auto run = std::ranges::partition_point(runs.list, [&](const Run& r) { return sets_[r.end - 1] < set; });
+    return run == runs.list.end() ? std::nullopt : findIn(*run, set);
+  }
+  for (const Run& run : runs.list) {
+    if (const auto value = findIn(run, set)) return value;
   }
   return std::nullopt;
+}
+
+std::optional<Args::Value> Args::findIn(const Run& run, prof::ArgSetId set) const {
+  const auto part = sets_.subspan(run.begin, run.end - run.begin);
+  const auto at = std::ranges::lower_bound(part, set);
+  if (at == part.end() || *at != set) return std::nullopt;
+  const auto row = run.begin + static_cast<std::size_t>(at - part.begin());
+  return Value{types_[row], values_[row]};
 }
 
 std::optional<std::string_view> Args::text(prof::ArgSetId set, std::string_view key) const {

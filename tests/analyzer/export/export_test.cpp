@@ -13,7 +13,9 @@
 #include <random>
 #include <sstream>
 
+#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/writer.h"
 #include "support/random_store.h"
 #include "support/temp_file.h"
 
@@ -378,6 +380,39 @@ TEST(Export, ChromeJsonHasTheFieldsThatTheFormatRequires) {
       }
     }
     EXPECT_GE(seen.size(), 5U);
+  }
+}
+
+/// A file with more rows in its tables of ranges, argument sets and arguments than are read at once.
+constexpr std::uint64_t kLargeRows = 100'000;
+void writeLarge(const std::filesystem::path& path) {
+  using namespace prof;
+  auto writer = *Writer::create(path);
+  writer.append(Process{.id = ProcessId(1), .osPid = 7});
+  writer.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 7});
+  const StringId shape = writer.intern("+first\n+second"), first = writer.intern("first"),
+                 second = writer.intern("second");
+  for (std::uint32_t i = 1; i <= kLargeRows; ++i) {
+    writer.append(ArgSet{.id = ArgSetId(i), .shape = shape});
+    writer.append(Arg{.set = ArgSetId(i), .key = first, .type = ArgType::I64, .value = i});
+    writer.append(Arg{.set = ArgSetId(i), .key = second, .type = ArgType::I64, .value = 2 * i});
+    writer.append(Range{
+        .startNs = 10 * i, .durNs = 5, .thread = ThreadId(1), .name = writer.intern("work"), .args = ArgSetId(i)});
+  }
+  ASSERT_TRUE(writer.finish());
+}
+
+/// The test's time limit is far above what is needed when no row is looked for from the table's beginning.
+TEST(Export, LargeFilesAreReadFromFrontToBack) {
+  const test::TempFile lcn(".lcn");
+  writeLarge(lcn.path());
+  for (const char* ending : {".json", ".pftrace", ".sqlite", ".lcn"}) {
+    const test::TempFile file(ending);
+    ASSERT_TRUE(exportTrace(*open(lcn.path()), file.path(), *formatOf(file.path()))) << ending;
+    const auto back = open(file.path());
+    ASSERT_EQ(back->rows<prof::Range>(), kLargeRows) << ending;
+    const auto last = back->row<prof::Range>(kLargeRows - 1);
+    EXPECT_EQ(Args(*back).integer(last.args, "second"), 2 * kLargeRows) << ending;
   }
 }
 

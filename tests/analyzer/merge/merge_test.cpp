@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/writer.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -210,6 +212,28 @@ TEST(Merge, RanksThatShareAPidAndFlowNumbersStayApart) {
     launches.insert(content.substr(content.find("\"id\"", at), 12));
   }
   EXPECT_EQ(launches.size(), 2U) << "each rank's launch is a flow of its own";
+}
+
+TEST(Merge, LargeFilesAreReadFromFrontToBack) {
+  // More rows than are read at once; a row that is looked for from the beginning of its table takes the test's time.
+  constexpr std::uint64_t kRows = 100'000;
+  const test::TempFile file(".lcn");
+  auto writer = *Writer::create(file.path());
+  writer.append(Process{.id = ProcessId(1), .osPid = 7});
+  writer.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 7});
+  const StringId shape = writer.intern("+key"), key = writer.intern("key");
+  for (std::uint32_t i = 1; i <= kRows; ++i) {
+    writer.append(ArgSet{.id = ArgSetId(i), .shape = shape});
+    writer.append(Arg{.set = ArgSetId(i), .key = key, .type = ArgType::I64, .value = i});
+    writer.append(Range{.startNs = 10 * i, .durNs = 5, .thread = ThreadId(1), .args = ArgSetId(i)});
+  }
+  ASSERT_TRUE(writer.finish());
+  const std::vector<std::shared_ptr<const Store>> inputs{*Store::open(file.path()), *Store::open(file.path())};
+  const auto merged = mergeTraces(inputs);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->store->rows<Range>(), 2 * kRows);
+  const auto args = merged->store->column<&Range::args>();
+  EXPECT_EQ(std::set(args.begin(), args.end()).size(), 2 * kRows) << "the arguments of both inputs";
 }
 
 class MergedRoundTrip : public testing::TestWithParam<Format> {};

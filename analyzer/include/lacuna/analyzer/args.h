@@ -43,13 +43,19 @@ class Args {
   struct Run {
     std::size_t begin = 0, end = 0;
   };
+  /// Rows of one key. Where files list their arguments event by event there are many runs, one behind the other.
+  struct Runs {
+    std::vector<Run> list;
+    bool isAscending = true;
+  };
+  [[nodiscard]] std::optional<Value> findIn(const Run& run, prof::ArgSetId set) const;
 
   const Store& store_;
   std::span<const prof::ArgSetId> sets_, ids_;
   std::span<const prof::ArgType> types_;
   std::span<const std::uint64_t> values_;
   std::span<const prof::StringId> shapes_;
-  std::map<std::pair<prof::ArgScope, prof::StringId>, std::vector<Run>> runs_;
+  std::map<std::pair<prof::ArgScope, prof::StringId>, Runs> runs_;
 };
 
 }  // namespace lacuna::analyzer
