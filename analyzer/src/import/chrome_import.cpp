@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "import/chrome_assembly.h"
@@ -14,9 +15,6 @@
 
 namespace lacuna::analyzer {
 namespace {
-
-constexpr std::size_t kMaxEventBytes = 512 << 20;
-constexpr std::size_t kMaxTailBytes = 256 << 20;
 
 /// Workers take pieces of the file in turn, turn them into rows side by side, and append the rows in the order of the
 /// file.
@@ -40,6 +38,7 @@ class ChromeImport {
   void readHead();
   void readMembers(const std::string& object);
   void work(Worker& worker);
+  void readPieces(Worker& worker);
   bool take(EventWindow& window);
   void append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome);
   void report(std::string problem);
@@ -56,6 +55,7 @@ class ChromeImport {
   std::condition_variable turnChanged_;
   std::uint64_t turn_ = 0;
   bool cancelled_ = false;
+  bool outOfMemory_ = false;  ///< guarded by turnMutex_; no turn comes then
   // Guarded by whose turn it is.
   bool listEnded_ = false;
   EventWindow unread_;  ///< text that an earlier piece could not finish
@@ -125,7 +125,7 @@ void ChromeImport::reportMended(const JsonWalker::Outcome& outcome) {
 /// Runs in the turn of `window`. A piece that did not end between events is joined with the next one.
 void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome) {
   if (listEnded_) {
-    if (tail_.size() < kMaxTailBytes) tail_ += window.gap + std::string(window.view());
+    if (tail_.size() < windows_.mostBytes()) tail_ += window.gap + std::string(window.view());
     return;
   }
   if (hasUnread_) {
@@ -148,7 +148,7 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
   if (outcome.listEnded) {
     listEnded_ = true;
     tail_ = window.view().substr(outcome.endOffset);
-  } else if (outcome.incomplete && !window.last && window.size - outcome.endOffset < kMaxEventBytes) {
+  } else if (outcome.incomplete && !window.last && window.size - outcome.endOffset < windows_.mostBytes()) {
     hasUnread_ = true;
     unread_ = {};
     unread_.offset = window.offset + outcome.endOffset;
@@ -161,12 +161,23 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
 }
 
 void ChromeImport::work(Worker& worker) {
+  try {
+    readPieces(worker);
+  } catch (const std::bad_alloc&) {
+    const std::scoped_lock lock(turnMutex_);
+    outOfMemory_ = true;
+    turnChanged_.notify_all();
+  }
+}
+
+void ChromeImport::readPieces(Worker& worker) {
   EventWindow window;
   while (take(window)) {
     const std::uint64_t number = window.number;
     auto outcome = parse(worker, window);
     std::unique_lock lock(turnMutex_);
-    turnChanged_.wait(lock, [&] { return turn_ == number; });
+    turnChanged_.wait(lock, [&] { return turn_ == number || outOfMemory_; });
+    if (outOfMemory_) return;
     append(worker, window, std::move(outcome));
     ++turn_;
     turnChanged_.notify_all();
@@ -181,6 +192,7 @@ prof::Status ChromeImport::run() {
   for (std::size_t i = 1; i < workers.size(); ++i) threads.emplace_back([&, i] { work(*workers[i]); });
   work(*workers[0]);
   for (auto& thread : threads) thread.join();
+  if (outOfMemory_) return prof::Error{"there is not enough memory to read it"};
   if (cancelled_) return prof::Error{"the import was cancelled"};
   if (mendedEvents_ > JsonWalker::kMostNamed) {
     report(fmt::format("{} more events hold bytes that are no UTF-8 or bare control characters",
@@ -194,10 +206,11 @@ prof::Status ChromeImport::run() {
 
 }  // namespace
 
-StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, std::size_t windowBytes) {
+StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, std::size_t windowBytes,
+                         std::size_t mostBytes) {
   auto source = ByteSource::open(path);
   if (!source) return source.error();
-  EventWindows windows(std::move(*source), windowBytes);
+  EventWindows windows(std::move(*source), windowBytes, mostBytes);
   if (const auto status = windows.findList(); !status) {
     return prof::Error{fmt::format("{}: is JSON, but not a trace: {}", path.string(), status.error().message)};
   }
@@ -206,7 +219,7 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
     return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
   }
   if (import.assembly().events() == 0) {
-    const std::string& why = import.firstProblem();
+    const std::string& why = windows.problem().empty() ? import.firstProblem() : windows.problem();
     return prof::Error{fmt::format("{}: the trace has no events{}", path.string(), why.empty() ? "" : ": " + why)};
   }
   return import.assembly().finish(path, options.threads);

@@ -12,8 +12,6 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr std::size_t kMaxHeadBytes = 256 << 20;
-
 /// Looks for the event list among the members of the top-level object, resuming where it stopped for want of text.
 class ListFinder {
  public:
@@ -72,8 +70,8 @@ class ListFinder {
 
 }  // namespace
 
-EventWindows::EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes)
-    : source_(std::move(source)), windowBytes_(windowBytes) {}
+EventWindows::EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes, std::size_t mostBytes)
+    : source_(std::move(source)), windowBytes_(windowBytes), mostBytes_(mostBytes) {}
 
 bool EventWindows::readMore(std::size_t bytes) {
   if (ended_) return false;
@@ -90,7 +88,7 @@ prof::Status EventWindows::findList() {
   for (;;) {
     const auto state = finder.look(unread());
     if (state == ListFinder::State::Found) break;
-    if (state == ListFinder::State::NotJson || have_ > kMaxHeadBytes || !readMore(step)) {
+    if (state == ListFinder::State::NotJson || have_ > mostBytes_ || !readMore(step)) {
       return prof::Error{fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
     }
     step = std::min<std::size_t>(step * 2, windowBytes_);
@@ -113,7 +111,15 @@ bool EventWindows::next(EventWindow& window) {
     if (ended_) break;
     cut = lastEventStart(unread(), gapStart);
     if (cut != std::string::npos) break;
-    want *= 2;
+    if (want >= mostBytes_) {
+      problem_ = fmt::format(
+          "byte {}: what begins here goes on for more than {} bytes, longer than any event; reading "
+          "stopped there",
+          offset_, want);
+      ended_ = true;
+      break;
+    }
+    want = std::min(want * 2, mostBytes_);
   }
   lastGiven_ = ended_;
   window.last = ended_;

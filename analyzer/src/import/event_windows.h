@@ -27,7 +27,9 @@ struct EventWindow {
 /// Cuts the event list of a Chrome trace into pieces, so that a file of any size is read in bounded memory.
 class EventWindows {
  public:
-  explicit EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes = kWindowBytes);
+  /// No piece is longer than `mostBytes`: where no event begins within them reading stops, and problem() says so.
+  explicit EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes = kWindowBytes,
+                        std::size_t mostBytes = kMostBytes);
 
   /// Reads up to the event list. Fails on a file that has none.
   prof::Status findList();
@@ -36,10 +38,13 @@ class EventWindows {
   [[nodiscard]] const std::string& head() const { return head_; }
   /// The next piece, in the memory of the one that `window` held before; false at the end of the file.
   bool next(EventWindow& window);
+  [[nodiscard]] std::size_t mostBytes() const { return mostBytes_; }
   [[nodiscard]] double progress() const { return source_->progress(); }
-  [[nodiscard]] const std::string& problem() const { return source_->problem(); }
+  [[nodiscard]] const std::string& problem() const { return problem_.empty() ? source_->problem() : problem_; }
 
   static constexpr std::size_t kWindowBytes = 4 << 20;
+  /// No profiler writes an event of so much text, nor so much around the list.
+  static constexpr std::size_t kMostBytes = 256 << 20;
 
  private:
   bool readMore(std::size_t bytes);
@@ -47,10 +52,12 @@ class EventWindows {
 
   std::unique_ptr<ByteSource> source_;
   std::size_t windowBytes_;
+  std::size_t mostBytes_;
   std::string head_;
   std::string carry_;  ///< longer than what was read into it, so that it need not be cleared again and again
   std::size_t have_ = 0;
   std::string gap_;
+  std::string problem_;
   std::uint64_t offset_ = 0;
   std::uint64_t number_ = 0;
   bool ended_ = false;

@@ -37,6 +37,15 @@ bool isPlain(const std::filesystem::path& path) {
   return std::string_view(magic, sizeof magic) == "SQLite format 3";
 }
 
+/// Unpacking leaves so much of the temporary folder free, which others use too.
+constexpr std::uintmax_t kKeptFree = std::uintmax_t{256} << 20;
+
+bool hasRoom(const std::filesystem::path& file, std::uintmax_t bytes) {
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(file, unknown);
+  return unknown || space.available >= kKeptFree + bytes;
+}
+
 /// A temporary file with the unpacked content; the caller removes it.
 prof::Result<std::string> unpack(const std::filesystem::path& path) {
   auto source = ByteSource::open(path);
@@ -46,6 +55,13 @@ prof::Result<std::string> unpack(const std::filesystem::path& path) {
   if (file < 0) return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
   std::vector<char> buffer(1 << 20);
   while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
+    if (!hasRoom(name, got)) {
+      ::close(file);
+      ::unlink(name.c_str());
+      return prof::Error{
+          fmt::format("{}: unpacked it would fill {}; set TMPDIR to a folder with more room, or unpack it yourself",
+                      path.string(), std::filesystem::path(name).parent_path().string())};
+    }
     for (std::size_t done = 0; done < got;) {
       const ssize_t wrote = ::write(file, buffer.data() + done, got - done);
       if (wrote < 0) {

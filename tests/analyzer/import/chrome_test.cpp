@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -415,6 +416,22 @@ TEST(ChromeImport, WhatIsNoTraceIsRefusedInWords) {
   EXPECT_NE(errorOf(R"({"traceEvents": [{"ph": "X" "name"}]})").find("no events: byte 17: "), std::string::npos);
   EXPECT_NE(Store::open("/nonexistent/x.json").error().message.find("cannot be opened"), std::string::npos);
   EXPECT_NE(Store::open("/tmp").error().message.find("folder"), std::string::npos);
+}
+
+TEST(ChromeImport, AnEndlessEventEndsReadingInBoundedMemory) {
+  const std::string event = R"({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1})";
+  // Blanks, a text, and lists in lists, each longer than an event may be here, and what stands behind.
+  for (const std::string& endless : {std::string(400'000, ' '), R"(, {"name": ")" + std::string(400'000, 'x'),
+                                     ", {\"a\": " + std::string(400'000, '[')}) {
+    const test::TempFile file(".json", event + endless + manyEvents(2000));
+    const auto store = importChrome(file.path(), {}, 1000, 100'000);
+    ASSERT_TRUE(store) << store.error().message;
+    EXPECT_EQ((*store)->rows<Range>(), 1U);
+    const auto warnings = (*store)->warnings();
+    EXPECT_TRUE(std::ranges::any_of(warnings, [](const std::string& warning) {
+      return warning.find("goes on for more than 100000 bytes") != std::string::npos;
+    })) << fmt::format("{}", fmt::join(warnings, "\n"));
+  }
 }
 
 TEST(ChromeImport, CanBeCancelled) {
