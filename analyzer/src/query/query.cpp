@@ -4,13 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "query/virtual_table.h"
 #include "store/damage_watch.h"
 
 namespace lacuna::analyzer {
 
 Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows) : store_(std::move(store)) {
-  if (sqlite3_open(":memory:", &db_) == SQLITE_OK) registerTables(db_, *store_, mostKeptRows);
+  if (sqlite3_open(":memory:", &db_) != SQLITE_OK) return;
+  // Whoever asks about a trace writes no files, by ATTACH and VACUUM INTO neither.
+  sqlite3_limit(db_, SQLITE_LIMIT_ATTACHED, 0);
+  registerTables(db_, *store_, mostKeptRows);
 }
 
 Query::~Query() {
@@ -23,6 +28,7 @@ void Query::interrupt() {
 
 std::string Query::explained(const std::string& message) const {
   std::string known;
+  if (message.starts_with("too many attached databases")) return "SQL: a query reads the trace and no other database";
   if (message.starts_with("no such table")) {
     for (const prof::TableSpec& table : prof::allTables()) {
       if (store_->rows(static_cast<std::size_t>(&table - prof::allTables().data())) == 0) continue;
@@ -51,6 +57,8 @@ prof::Status Query::run(std::string_view sql, const std::function<void(const std
   if (tail.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
     return prof::Error{"SQL: one statement at a time; there is text after the first ';'"};
   }
+  if (sqlite3_stmt_readonly(statement.get()) == 0)
+    return prof::Error{"SQL: a query only reads; WITH name AS (SELECT …) holds what a table would"};
   const int count = sqlite3_column_count(statement.get());
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(statement.get(), i));
@@ -62,9 +70,12 @@ prof::Status Query::run(std::string_view sql, const std::function<void(const std
     for (int i = 0; i < count; ++i) {
       QueryValue& value = values[static_cast<std::size_t>(i)];
       const int type = sqlite3_column_type(statement.get(), i);
-      value.kind = type == SQLITE_NULL                              ? QueryValue::Kind::Null
-                   : type == SQLITE_INTEGER || type == SQLITE_FLOAT ? QueryValue::Kind::Number
-                                                                    : QueryValue::Kind::Text;
+      // Infinity is no number to the formats that results are printed in.
+      const bool isNumber =
+          type == SQLITE_INTEGER || (type == SQLITE_FLOAT && std::isfinite(sqlite3_column_double(statement.get(), i)));
+      value.kind = type == SQLITE_NULL ? QueryValue::Kind::Null
+                   : isNumber          ? QueryValue::Kind::Number
+                                       : QueryValue::Kind::Text;
       const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement.get(), i));
       value.text = text == nullptr
                        ? std::string_view()

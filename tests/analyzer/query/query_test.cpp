@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -108,6 +109,31 @@ TEST(Query, ALargeTableThatIsReadBlockByBlockGivesTheSameRows) {
     EXPECT_EQ(ask(sql, store, 1000), kept) << sql;
     EXPECT_THAT(kept, testing::Not(HasSubstr("error"))) << sql;
   }
+}
+
+TEST(Query, WritesNothing) {
+  const test::TempDir folder;
+  const std::string file = (folder / "x.db").string();
+  for (const std::string& sql : {"ATTACH '" + file + "' AS y", "VACUUM INTO '" + file + "'",
+                                 std::string("CREATE TABLE t(x)"), std::string("CREATE TEMP TABLE t(x)"),
+                                 std::string("PRAGMA user_version = 3"), std::string("DROP TABLE kernel")}) {
+    EXPECT_THAT(ask(sql), HasSubstr("error: SQL: ")) << sql;
+    EXPECT_FALSE(std::filesystem::exists(file)) << sql;
+  }
+  EXPECT_THAT(ask("ATTACH '" + file + "' AS y"), HasSubstr("no other database"));
+}
+
+TEST(Query, InfinityIsNoNumber) {
+  Query query(trace());
+  const auto status = query.run(
+      "SELECT 1e999, -1e999, 1.5, 2, NULL", [](const auto&) {},
+      [](const std::vector<QueryValue>& row) {
+        using enum QueryValue::Kind;
+        const QueryValue::Kind kinds[] = {Text, Text, Number, Number, Null};
+        for (std::size_t i = 0; i < row.size(); ++i) EXPECT_EQ(row[i].kind, kinds[i]) << i;
+        return true;
+      });
+  EXPECT_TRUE(status);
 }
 
 TEST(Query, ErrorsAreExplained) {
