@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,18 +24,36 @@ struct Module {
   std::uint64_t mostKeptRows = 0;
 };
 
+/// Rows by the value that a column has in them, for joins: lookups instead of a pass over the table for each row of
+/// the other side.
+struct Index {
+  struct Entry {
+    std::int64_t value;
+    std::uint64_t row;
+    auto operator<=>(const Entry&) const = default;
+  };
+  std::uint64_t asked = 0;  ///< how often it was; the rest is made when it is worth it
+  bool isMade = false;
+  bool isSorted = false;       ///< the column is: rows of a value follow one another
+  std::vector<Entry> entries;  ///< else: by value, rows of the same in their order
+};
+
 struct Table : sqlite3_vtab {
   const Store* store = nullptr;
   std::size_t number = 0;
   const prof::TableSpec* spec = nullptr;
   std::optional<std::size_t> time;
   std::uint64_t mostKeptRows = 0;
+  std::vector<Index> indexes;  ///< by column
 };
 
 struct Cursor : sqlite3_vtab_cursor {
   std::uint64_t row = 0;
   std::uint64_t end = 0;
   std::vector<ColumnView> columns;  ///< fetched when first asked for
+
+  const Index::Entry* match = nullptr;  ///< the entry that `row` is of; null where rows follow one another
+  const Index::Entry* matchEnd = nullptr;
 
   std::unique_ptr<RowStream> stream;  ///< null where columns are read in place; else `row` is in `block`
   RowBlock block;
@@ -44,10 +63,22 @@ struct Cursor : sqlite3_vtab_cursor {
 
 /// A join that comes back to a table so often is served from kept columns.
 constexpr int kMostStreams = 4;
+/// So many lookups are passes over the table: a subquery's answer is looked up once, and an index would not pay.
+constexpr std::uint64_t kMostPasses = 2;
 
-/// What best-index found, as a bit set in idxNum: which bounds filter() gets, in this order.
-enum Bound : int { kTimeAtLeast = 1, kTimeAbove = 2, kTimeAtMost = 4, kTimeBelow = 8, kTimeEqual = 16, kRowEqual = 32 };
+/// What best-index found, as a bit set in idxNum: which bounds filter() gets, in this order. With kKeyEqual there is no
+/// other, and the column's number stands above kKeyShift.
+enum Bound : int {
+  kTimeAtLeast = 1,
+  kTimeAbove = 2,
+  kTimeAtMost = 4,
+  kTimeBelow = 8,
+  kTimeEqual = 16,
+  kRowEqual = 32,
+  kKeyEqual = 64
+};
 constexpr int kBounds[] = {kTimeAtLeast, kTimeAbove, kTimeAtMost, kTimeBelow, kTimeEqual, kRowEqual};
+constexpr int kKeyShift = 8;
 
 int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out, char**) {
   const auto& module = *static_cast<const Module*>(client);
@@ -57,6 +88,7 @@ int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** o
   table->spec = &prof::allTables()[module.table];
   table->mostKeptRows = module.mostKeptRows;
   table->time = columnWithHint(*table->spec, prof::Hint::Time);
+  table->indexes.resize(table->spec->columnCount);
   std::string sql = "CREATE TABLE x(";
   for (std::size_t i = 0; i < table->spec->columnCount; ++i) {
     const prof::ColumnSpec& column = table->spec->columns[i];
@@ -95,11 +127,38 @@ int boundOf(const Table& table, const sqlite3_index_info::sqlite3_index_constrai
   }
 }
 
+/// The condition of a join that an index can serve: a column equals what another table's row says. What is asked of a
+/// constant is asked once, and a pass over the table costs less than an index of it.
+int joinCondition(const Table& table, sqlite3_index_info* info) {
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (constraint.usable == 0 || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ || constraint.iColumn < 0) continue;
+    const prof::ColumnSpec& spec = table.spec->columns[constraint.iColumn];
+    if (spec.type == prof::ColumnType::F64 || sqlite3_vtab_in(info, i, -1) != 0) continue;
+    sqlite3_value* constant = nullptr;
+    if (sqlite3_vtab_rhs_value(info, i, &constant) == SQLITE_OK) continue;
+    if (std::strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) return i;
+  }
+  return -1;
+}
+
 int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
   const auto& table = *static_cast<Table*>(base);
   double rows = static_cast<double>(table.store->rows(table.number)) + 1;
   int argument = 0;
+  const auto isOneRow = [&](const auto& constraint) {
+    const int bound = constraint.usable != 0 ? boundOf(table, constraint) : 0;
+    return bound == kTimeEqual || bound == kRowEqual;
+  };
+  const std::span constraints(info->aConstraint, static_cast<std::size_t>(info->nConstraint));
+  const int join = std::ranges::any_of(constraints, isOneRow) ? -1 : joinCondition(table, info);
+  if (join >= 0) {
+    info->aConstraintUsage[join].argvIndex = ++argument;
+    info->idxNum = kKeyEqual | info->aConstraint[join].iColumn << kKeyShift;
+    rows = std::min(rows, 10.0);
+  }
   for (const int bound : kBounds) {
+    if (join >= 0) break;
     for (int i = 0; i < info->nConstraint; ++i) {
       const auto& constraint = info->aConstraint[i];
       if (constraint.usable == 0 || boundOf(table, constraint) != bound) continue;
@@ -118,7 +177,8 @@ int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
   if (info->idxStr == nullptr) return SQLITE_NOMEM;
   info->needToFreeIdxStr = 1;
   info->estimatedRows = static_cast<sqlite3_int64>(rows);
-  info->estimatedCost = rows + (info->idxNum != 0 ? std::log2(rows + 1) : 0);
+  const auto all = static_cast<double>(table.store->rows(table.number)) + 2;
+  info->estimatedCost = rows + (info->idxNum != 0 ? std::log2(all) : 0);
   if ((info->idxNum & kRowEqual) != 0) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
   return SQLITE_OK;
 }
@@ -150,6 +210,41 @@ bool integerBound(sqlite3_value* value, bool roundUp, std::int64_t& out) {
   const double rounded = roundUp ? std::ceil(real) : std::floor(real);
   out = rounded >= 9.2e18 ? INT64_MAX : rounded <= -9.2e18 ? INT64_MIN : static_cast<std::int64_t>(rounded);
   return true;
+}
+
+template <class T>
+T valueAt(const std::byte* values, std::uint64_t row) {
+  T value;
+  std::memcpy(&value, values + row * sizeof value, sizeof value);
+  return value;
+}
+
+/// A whole number of a column, as SQLite sees it.
+std::int64_t integerAt(prof::ColumnType type, const std::byte* values, std::uint64_t row) {
+  switch (type) {
+    case prof::ColumnType::I32:
+      return valueAt<std::int32_t>(values, row);
+    case prof::ColumnType::U32:
+      return valueAt<std::uint32_t>(values, row);
+    case prof::ColumnType::U16:
+      return valueAt<std::uint16_t>(values, row);
+    case prof::ColumnType::U8:
+      return valueAt<std::uint8_t>(values, row);
+    default:
+      return valueAt<std::int64_t>(values, row);
+  }
+}
+
+void make(Index& index, const ColumnView& view) {
+  const auto at = [&](std::uint64_t row) { return integerAt(view.type, view.data, row); };
+  std::uint64_t row = 1;
+  while (row < view.rows && at(row - 1) <= at(row)) ++row;
+  index.isMade = true;
+  index.isSorted = row >= view.rows;
+  if (index.isSorted) return;
+  index.entries.reserve(view.rows);
+  for (row = 0; row < view.rows; ++row) index.entries.push_back({at(row), row});
+  std::ranges::sort(index.entries);
 }
 
 /// What is asked of a table: everything, one row, or the rows that begin in a window (both ends included).
@@ -184,6 +279,63 @@ Wanted wantedBy(int index, int count, sqlite3_value** values) {
   return wanted;
 }
 
+/// The value that a join asks of a column, texts by their ids. False where it is of another kind, so that SQLite has to
+/// compare for itself; nothing for what no row has.
+bool keyAsked(const Table& table, const prof::ColumnSpec& spec, sqlite3_value* value,
+              std::optional<std::int64_t>& key) {
+  if (sqlite3_value_type(value) == SQLITE_NULL) return true;
+  if (spec.refers != prof::Refers::String) {
+    std::int64_t number = 0;
+    if (!integerBound(value, false, number)) return false;
+    key = number;
+    return true;
+  }
+  if (sqlite3_value_type(value) != SQLITE_TEXT) return false;
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
+  const prof::StringId id = table.store->find({text, size});
+  if (id || size == 0) key = id.value;
+  return true;
+}
+
+/// How many rows a sorted column begins with whose values are before a point.
+template <class IsBefore>
+std::uint64_t rowsBefore(const ColumnView& view, IsBefore&& isBefore) {
+  std::uint64_t from = 0;
+  for (std::uint64_t left = view.rows; left > 0;) {
+    const std::uint64_t half = left / 2;
+    const bool before = isBefore(integerAt(view.type, view.data, from + half));
+    if (before) from += half + 1;
+    left = before ? left - half - 1 : half;
+  }
+  return from;
+}
+
+/// Leaves the cursor with the rows in which the column has the value that a join asks for.
+void findKey(Cursor& cursor, Table& table, std::size_t column, sqlite3_value* value) {
+  std::optional<std::int64_t> key;
+  if (!keyAsked(table, table.spec->columns[column], value, key)) return;
+  if (!key) {
+    cursor.end = 0;
+    return;
+  }
+  const ColumnView& view = columnOf(cursor, column);
+  Index& index = table.indexes[column];
+  if (!index.isMade) make(index, view);
+  if (index.isSorted) {
+    cursor.row = rowsBefore(view, [&](std::int64_t at) { return at < *key; });
+    cursor.end = rowsBefore(view, [&](std::int64_t at) { return at <= *key; });
+    return;
+  }
+  const auto [from, to] = std::ranges::equal_range(index.entries, *key, {}, &Index::Entry::value);
+  cursor.end = 0;
+  if (from == to) return;
+  cursor.match = &*from;
+  cursor.matchEnd = cursor.match + (to - from);
+  cursor.row = cursor.match->row;
+  cursor.end = cursor.row + 1;
+}
+
 /// Goes on to the next block of the stream; its end is the cursor's.
 void pull(Cursor& cursor) {
   const bool more = cursor.stream->next(cursor.block);
@@ -213,7 +365,20 @@ bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
 
 int filter(sqlite3_vtab_cursor* base, int index, const char* used, int count, sqlite3_value** values) {
   auto& cursor = *static_cast<Cursor*>(base);
-  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  auto& table = *static_cast<Table*>(cursor.pVtab);
+  cursor.match = nullptr;
+  if ((index & kKeyEqual) != 0) {
+    cursor.stream = nullptr;
+    cursor.row = 0;
+    cursor.end = table.store->rows(table.number);
+    const auto key = static_cast<std::size_t>(index >> kKeyShift);
+    if (++table.indexes[key].asked > kMostPasses) {
+      findKey(cursor, table, key, values[0]);
+    } else {
+      startStream(cursor, {}, std::strtoull(used, nullptr, 10));
+    }
+    return SQLITE_OK;
+  }
   const Wanted wanted = wantedBy(index, count, values);
   cursor.row = 0;
   cursor.end = wanted.nothing ? 0 : table.store->rows(table.number);
@@ -232,6 +397,11 @@ int filter(sqlite3_vtab_cursor* base, int index, const char* used, int count, sq
 
 int next(sqlite3_vtab_cursor* base) {
   auto& cursor = *static_cast<Cursor*>(base);
+  if (cursor.match != nullptr && ++cursor.match != cursor.matchEnd) {
+    cursor.row = cursor.match->row;
+    cursor.end = cursor.row + 1;
+    return SQLITE_OK;
+  }
   if (++cursor.row == cursor.end && cursor.stream) pull(cursor);
   return SQLITE_OK;
 }
@@ -239,13 +409,6 @@ int next(sqlite3_vtab_cursor* base) {
 int eof(sqlite3_vtab_cursor* base) {
   const auto& cursor = *static_cast<Cursor*>(base);
   return static_cast<int>(cursor.row >= cursor.end);
-}
-
-template <class T>
-T valueAt(const std::byte* values, std::uint64_t row) {
-  T value;
-  std::memcpy(&value, values + row * sizeof value, sizeof value);
-  return value;
 }
 
 int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number) {
@@ -263,26 +426,10 @@ int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number) {
                         SQLITE_STATIC);
     return SQLITE_OK;
   }
-  switch (spec.type) {
-    case prof::ColumnType::F64:
-      sqlite3_result_double(context, valueAt<double>(values, row));
-      break;
-    case prof::ColumnType::I64:
-    case prof::ColumnType::U64:
-      sqlite3_result_int64(context, valueAt<sqlite3_int64>(values, row));
-      break;
-    case prof::ColumnType::I32:
-      sqlite3_result_int64(context, valueAt<std::int32_t>(values, row));
-      break;
-    case prof::ColumnType::U32:
-      sqlite3_result_int64(context, valueAt<std::uint32_t>(values, row));
-      break;
-    case prof::ColumnType::U16:
-      sqlite3_result_int64(context, valueAt<std::uint16_t>(values, row));
-      break;
-    case prof::ColumnType::U8:
-      sqlite3_result_int64(context, valueAt<std::uint8_t>(values, row));
-      break;
+  if (spec.type == prof::ColumnType::F64) {
+    sqlite3_result_double(context, valueAt<double>(values, row));
+  } else {
+    sqlite3_result_int64(context, integerAt(spec.type, values, row));
   }
   return SQLITE_OK;
 }

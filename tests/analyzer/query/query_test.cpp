@@ -111,6 +111,61 @@ TEST(Query, ALargeTableThatIsReadBlockByBlockGivesTheSameRows) {
   }
 }
 
+TEST(Query, JoinsOverManyRowsLookRowsUp) {
+  // Two and a half thousand million pairs, were they compared one by one.
+  constexpr int kRows = 50'000;
+  StoreBuilder builder;
+  for (int i = 0; i < kRows; ++i) {
+    const auto correlation = static_cast<std::uint64_t>(i * 7919LL % kRows);
+    builder.append(
+        prof::ApiCall{.startNs = i * 10, .durNs = 5, .name = builder.intern("launch"), .correlation = correlation});
+    builder.append(prof::Kernel{.startNs = (kRows - i) * 10,
+                                .durNs = i % 10,
+                                .correlation = static_cast<std::uint64_t>(i),
+                                .name = builder.intern("k" + std::to_string(i % 100))});
+    builder.append(prof::Overhead{.startNs = i, .name = builder.intern("k" + std::to_string(i))});
+  }
+  const auto store = builder.build();
+  EXPECT_EQ(ask("SELECT count(*) FROM api_call a JOIN kernel k USING (correlation) WHERE k.durNs < a.durNs", store),
+            "25000 \n");
+  EXPECT_EQ(ask("SELECT count(*), sum(a.correlation = k.correlation), sum(k.durNs) FROM api_call a JOIN kernel k ON "
+                "k.correlation = a.correlation",
+                store),
+            "50000 50000 225000 \n");
+  EXPECT_EQ(ask("SELECT count(*) FROM kernel k JOIN overhead o ON o.name = k.name", store), "50000 \n");
+  EXPECT_EQ(ask("SELECT count(*) FROM overhead o LEFT JOIN kernel k ON k.name = o.name WHERE k.name IS NULL", store),
+            "49900 \n");
+  EXPECT_EQ(
+      ask("SELECT sum((SELECT k.durNs FROM kernel k WHERE k.correlation = a.correlation)) FROM api_call a", store),
+      "225000 \n");
+}
+
+TEST(Query, LookedUpRowsAreThoseThatAFullScanFinds) {
+  StoreBuilder builder;
+  for (const int i : {5, 3, 3, 9, 0, 5, 7}) {
+    builder.append(prof::Kernel{.startNs = 10 - i,
+                                .durNs = i,
+                                .name = builder.intern(i == 0  ? ""
+                                                       : i > 4 ? "a"
+                                                               : "5")});
+    builder.append(prof::Overhead{.startNs = i, .durNs = i, .name = builder.intern(i == 7 ? "b" : "A")});
+  }
+  const auto store = builder.build();
+  for (const std::string key : {"x.v", "x.v + 0.5", "x.v * 1.0", "CAST(x.v AS TEXT)", "nullif(x.v, 5)", "x.v * 1e300",
+                                "upper(x.w)", "x.w", "lower(x.w) COLLATE NOCASE", "CAST(x.v AS BLOB)"}) {
+    for (const std::string column : {"durNs", "name", "startNs"}) {
+      const auto rows = [&](const std::string& sign) {
+        return ask(
+            "SELECT x.v, k.rowid FROM (SELECT durNs AS v, name AS w FROM overhead UNION ALL SELECT 5, 'a' UNION "
+            "ALL SELECT NULL, '') x JOIN kernel k ON " +
+                sign + "k." + column + " = " + key + " ORDER BY 1, 2",
+            store);
+      };
+      EXPECT_EQ(rows(""), rows("+")) << column << " = " << key;
+    }
+  }
+}
+
 TEST(Query, WritesNothing) {
   const test::TempDir folder;
   const std::string file = (folder / "x.db").string();
