@@ -11,23 +11,17 @@
 namespace lacuna::collector::cupti {
 namespace {
 
-constexpr const char* kSonames[] = {"libcupti.so.13", "libcupti.so.12"};
 /// Room for two records of any kind, as the probe needs.
 constexpr std::size_t kProbeBytes = 4096;
 
-void* openFirst(const char* path, std::string& why) {
-  if (path != nullptr) {
-    void* handle = ::dlopen(path, RTLD_NOW | RTLD_NODELETE);
-    if (handle == nullptr) why = ::dlerror();
-    return handle;
+void* openFirst(std::span<const char* const> places, std::string& why) {
+  for (const char* place : places) {
+    if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return handle;
   }
-  for (const char* soname : kSonames) {
-    if (void* handle = ::dlopen(soname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return handle;
-  }
-  for (const char* soname : kSonames) {
-    if (void* handle = ::dlopen(soname, RTLD_NOW | RTLD_NODELETE)) return handle;
+  for (const char* place : places) {
+    if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_NODELETE)) return handle;
     const char* error = ::dlerror();
-    why += (why.empty() ? "" : "; ") + std::string(error != nullptr ? error : soname);
+    why += (why.empty() ? "" : "; ") + std::string(error != nullptr ? error : place);
   }
   return nullptr;
 }
@@ -46,9 +40,9 @@ bool Library::resolve() {
   return true;
 }
 
-Library Library::load(const char* path) {
+Library Library::load(std::span<const char* const> places) {
   Library library;
-  library.handle_ = openFirst(path, library.why_);
+  library.handle_ = openFirst(places, library.why_);
   if (library.handle_ == nullptr) return library;
   library.why_.clear();
   if (!library.resolve() || library.GetVersion(&library.version_) != CUPTI_SUCCESS) {

@@ -5,8 +5,10 @@
 #include <cupti.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "core/cupti_places.h"
 #include "cupti/decoder.h"
 
 namespace lacuna::collector::cupti {
@@ -31,9 +33,10 @@ namespace lacuna::collector::cupti {
 /// CUPTI, found at run time. Never unloaded: unloading it crashes some versions.
 class Library {
  public:
-  /// Takes the copy that the process already holds, else version 13, else 12. On failure loaded() is false and why()
-  /// says what was tried. With `path` that file alone.
-  static Library load(const char* path = nullptr);
+  /// Takes the copy that the process already holds, else the first that can be loaded. On failure loaded() is false and
+  /// why() says what was tried.
+  static Library load(std::span<const char* const> places = kCuptiPlaces);
+  static Library load(const char* path) { return load(std::span(&path, 1)); }
 
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
   [[nodiscard]] const std::string& why() const { return why_; }

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/cupti_places.h"
 #include "gpu/nvml.h"
 #include "proc/proc_file.h"
 #include "supervise/environment.h"
@@ -181,10 +182,9 @@ Finding driver() {
 }
 
 void* openCupti() {
-  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
-                           "/usr/local/cuda/lib64/libcupti.so"}) {
+  for (const char* place : kCuptiPlaces) {
     // CUPTI must never be unloaded.
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+    if (void* library = dlopen(place, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
   }
   return nullptr;
 }

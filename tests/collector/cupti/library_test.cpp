@@ -34,6 +34,18 @@ TEST(Library, RefusesALibraryThatIsNotCupti) {
   EXPECT_THAT(library.why(), testing::HasSubstr("has no function cuptiGetVersion"));
 }
 
+TEST(Library, TakesTheFirstPlaceThatHasIt) {
+  const char* places[] = {"/nonexistent/libcupti.so.13", FAKE_CUPTI};
+  EXPECT_TRUE(Library::load(places).loaded());
+}
+
+TEST(Library, SaysEveryPlaceThatItTried) {
+  const char* places[] = {"/nonexistent/libcupti.so.13", "/nonexistent/too/libcupti.so"};
+  const Library library = Library::load(places);
+  EXPECT_FALSE(library.loaded());
+  for (const char* place : places) EXPECT_THAT(library.why(), testing::HasSubstr(place));
+}
+
 /// The real libcupti, where the toolkit has it: its own decoder works without a driver.
 class RealLibrary : public testing::Test {
  protected:
