@@ -84,6 +84,10 @@ class Checks(unittest.TestCase):
     def test_a_foreign_kernel_is_noticed(self):
         self.assertEqual(self.failures(gpu_check.check_kernels, "update kernel set name = 'other' where correlation = 11"), ["kernels by name"])
 
+    def test_a_name_that_is_still_a_symbol_is_noticed(self):
+        self.assertEqual(self.failures(gpu_check.check_kernels, "update kernel set name = '_Z4axpyPfPKffi' where correlation = 1"),
+                         ["kernels by name"])
+
     def test_wrong_bytes_are_noticed(self):
         self.assertEqual(self.failures(gpu_check.check_kernels, "update memcpy set bytes = 99 where correlation = 20"), ["h2d copies and bytes"])
 

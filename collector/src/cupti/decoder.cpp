@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cupti/decoder.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 
 namespace lacuna::collector::cupti {
@@ -48,6 +52,16 @@ std::string uuidText(const CUuuid& uuid) {
     if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
   }
   return text;
+}
+
+/// "_Z4axpyPf" is a symbol; people know axpy(float*).
+std::string plainName(const std::string& symbol) {
+  // Without the prefix the name of a C function could be taken for a type: f for float.
+  if (!symbol.starts_with("_Z")) return symbol;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                     &std::free);
+  return status == 0 && plain ? std::string(plain.get()) : symbol;
 }
 
 /// "cudaLaunchKernel_v7000" is the name of an ABI; people know cudaLaunchKernel.
@@ -215,6 +229,16 @@ prof::QueueId Decoder::queueId(std::uint32_t cudaDevice, std::uint32_t context, 
   return at->second;
 }
 
+prof::StringId Decoder::kernelName(const void* pointer) {
+  const std::string_view text = hooks_.text ? hooks_.text(pointer) : std::string_view();
+  const auto known = kernelNames_.find(text);
+  if (known != kernelNames_.end()) return known->second;
+  std::string symbol(text);
+  const prof::StringId id = sink_.name(plainName(symbol));
+  kernelNames_.emplace(std::move(symbol), id);
+  return id;
+}
+
 prof::StringId Decoder::apiName(bool driver, std::uint32_t callbackId) {
   const auto [at, isNew] = apiNames_.try_emplace({driver, callbackId});
   if (isNew) {
@@ -244,7 +268,7 @@ void Decoder::kernel(const CUpti_ActivityKernel10& record) {
       .queue = queueId(record.deviceId, record.contextId, record.streamId),
       .device = deviceId(record.deviceId),
       .correlation = record.correlationId,
-      .name = sink_.name(hooks_.text ? hooks_.text(record.name) : std::string_view()),
+      .name = kernelName(record.name),
       .gridX = static_cast<std::uint32_t>(record.gridX),
       .gridY = static_cast<std::uint32_t>(record.gridY),
       .gridZ = static_cast<std::uint32_t>(record.gridZ),

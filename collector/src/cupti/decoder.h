@@ -10,6 +10,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -85,6 +87,7 @@ class Decoder {
   prof::TimeNs at(std::uint64_t realtimeNs) const;
   prof::DeviceId deviceId(std::uint32_t cudaDevice);
   prof::QueueId queueId(std::uint32_t cudaDevice, std::uint32_t context, std::uint32_t stream);
+  prof::StringId kernelName(const void* pointer);
   prof::StringId apiName(bool driver, std::uint32_t callbackId);
   void sample(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value);
 
@@ -94,6 +97,12 @@ class Decoder {
   std::map<std::uint32_t, bool> devices_;  ///< CUDA device → described by a record of its own
   std::map<std::uint32_t, std::uint32_t> deviceOfContext_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, prof::QueueId> queues_;  ///< (context, stream)
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  /// By the text that CUPTI gives, never by its address: after a module is unloaded that may hold another.
+  std::unordered_map<std::string, prof::StringId, TextHash, std::equal_to<>> kernelNames_;
   std::map<std::pair<bool, std::uint32_t>, prof::StringId> apiNames_;
   std::map<std::pair<std::uint32_t, std::string>, prof::TrackId> tracks_;
 };

@@ -12,6 +12,7 @@
 
 #include "lacuna/collector/capture.h"
 #include "lacuna/prof/reader.h"
+#include "records.h"
 #include "row_collector.h"
 
 namespace lacuna::collector::cupti {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "generations.h"
+#include "records.h"
 #include "row_collector.h"
 
 namespace lacuna::collector::cupti {
@@ -60,6 +61,34 @@ TEST_F(DecoderTest, KernelBecomesARowOnItsQueue) {
   EXPECT_EQ(kernel.queue, queue.id);
   EXPECT_EQ(queue.nativeId, 7u);
   EXPECT_EQ(only<prof::Device>().id, kernel.device);
+}
+
+TEST_F(DecoderTest, KernelNamesAreAsInTheSource) {
+  for (const char* symbol : {"_Z4axpyPfPKffi", "_Z4axpyPfPKffi", "f", "_Zbroken", "sgemm"}) {
+    decode(kernelRecord(symbol, 1'000'100, 1'000'350));
+  }
+  std::vector<std::string> names;
+  for (const auto& kernel : rows_.all<prof::Kernel>()) names.push_back(rows_.text(kernel.name));
+  const std::string axpy = "axpy(float*, float const*, float, int)";
+  EXPECT_EQ(names, (std::vector<std::string>{axpy, axpy, "f", "_Zbroken", "sgemm"}));
+}
+
+TEST_F(DecoderTest, AnotherNameAtTheSameAddressIsAnotherName) {
+  char symbol[] = "_Z1av";
+  decode(kernelRecord(symbol, 1'000'100, 1'000'350));
+  symbol[3] = 'b';
+  decode(kernelRecord(symbol, 1'000'400, 1'000'500));
+  EXPECT_EQ(rows_.text(rows_.all<prof::Kernel>()[1].name), "b()");
+}
+
+TEST_F(DecoderTest, AStreamBecomesAQueueWithItsFirstWork) {
+  decode(streamRecord());
+  EXPECT_TRUE(rows_.all<prof::Queue>().empty());
+  EXPECT_EQ(decoder_.stats().unknownKinds, 0u);
+  auto kernel = kernelRecord("a", 1'000'100, 1'000'200);
+  kernel.streamId = streamRecord().streamId;
+  decode(kernel);
+  EXPECT_EQ(only<prof::Queue>().nativeId, streamRecord().streamId);
 }
 
 TEST_F(DecoderTest, AQueueIsDeclaredOncePerStream) {
@@ -264,6 +293,48 @@ TEST_F(DecoderTest, OverheadNamesItsThread) {
   EXPECT_EQ(only<prof::Overhead>().thread, prof::ThreadId(77));
 }
 
+TEST_F(DecoderTest, EveryOverheadHasItsName) {
+  const std::vector<std::pair<CUpti_ActivityOverheadKind, std::string>> names = {
+      {CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, "driver compiler"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, "CUPTI buffer flush"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION, "CUPTI instrumentation"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE, "CUPTI resource"},
+      {CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING, "module loading"},
+      {CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, "lazy function loading"},
+      {CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, "command buffer full"},
+      {CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, "CUPTI buffer request"},
+      {CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT, "CUPTI unified memory set-up"},
+      {CUPTI_ACTIVITY_OVERHEAD_UNKNOWN, "overhead"},
+  };
+  for (const auto& [kind, name] : names) {
+    auto record = overheadRecord(1'000'010);
+    record.overheadKind = kind;
+    decode(record);
+    EXPECT_EQ(rows_.text(rows_.all<prof::Overhead>().back().name), name);
+  }
+}
+
+TEST_F(DecoderTest, ClocksTemperatureAndFanAreCountersOfTheirOwn) {
+  auto speed = environmentRecord(CUPTI_ACTIVITY_ENVIRONMENT_SPEED, 1'000'100);
+  speed.data.speed.smClock = 1980;
+  speed.data.speed.memoryClock = 2619;
+  auto temperature = environmentRecord(CUPTI_ACTIVITY_ENVIRONMENT_TEMPERATURE, 1'000'100);
+  temperature.data.temperature.gpuTemperature = 61;
+  auto cooling = environmentRecord(CUPTI_ACTIVITY_ENVIRONMENT_COOLING, 1'000'100);
+  cooling.data.cooling.fanSpeed = 40;
+  decode(speed);
+  decode(temperature);
+  decode(cooling);
+  std::vector<std::pair<std::string, double>> values;
+  for (const auto& sample : rows_.all<prof::CounterSample>()) {
+    const auto& track = rows_.all<prof::CounterTrack>().at(sample.track.value - 1);
+    values.emplace_back(rows_.text(track.name) + ", " + rows_.text(track.unit), sample.value);
+  }
+  EXPECT_EQ(values,
+            (std::vector<std::pair<std::string, double>>{
+                {"SM clock, MHz", 1980}, {"memory clock, MHz", 2619}, {"temperature, °C", 61}, {"fan speed, %", 40}}));
+}
+
 TEST_F(DecoderTest, EnvironmentAndPoolsBecomeCounters) {
   CUpti_ActivityEnvironment power{};
   power.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT;
@@ -367,6 +438,36 @@ Graph graphOf() {
   return record;
 }
 
+template <class Context>
+Context contextOf() {
+  Context record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+  record.contextId = 1;
+  record.deviceId = 2;
+  return record;
+}
+template <class Overhead>
+Overhead overheadOf() {
+  Overhead record{};
+  record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
+  record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+  record.objectId.pt.threadId = 77;
+  record.start = 1'000'010;
+  record.end = 1'000'020;
+  return record;
+}
+template <class Pool>
+Pool poolOf() {
+  Pool record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL;
+  record.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+  record.timestamp = 1'000'500;
+  record.size = 100;
+  record.utilizedSize = 60;
+  return record;
+}
+
 TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
   const auto decoded = [&](const Strides& strides, const auto&... records) {
     std::vector<std::byte> buffer;
@@ -380,12 +481,15 @@ TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
     EXPECT_EQ(decoder.decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
     return rows;
   };
-  const RowCollector now = decoded(compiledStrides(), kernelOf<CUpti_ActivityKernel10>(),
-                                   copyOf<CUpti_ActivityMemcpy6>(), memoryOf<CUpti_ActivityMemory4>(),
-                                   syncOf<CUpti_ActivitySynchronization2>(), graphOf<CUpti_ActivityGraphTrace2>());
-  const RowCollector before = decoded(stridesOf12(), kernelOf<CUpti_ActivityKernel9>(), copyOf<CUpti_ActivityMemcpy5>(),
-                                      memoryOf<CUpti_ActivityMemory3>(), syncOf<CUpti_ActivitySynchronization>(),
-                                      graphOf<CUpti_ActivityGraphTrace>());
+  const RowCollector now = decoded(
+      compiledStrides(), contextOf<CUpti_ActivityContext3>(), kernelOf<CUpti_ActivityKernel10>(),
+      copyOf<CUpti_ActivityMemcpy6>(), memoryOf<CUpti_ActivityMemory4>(), syncOf<CUpti_ActivitySynchronization2>(),
+      graphOf<CUpti_ActivityGraphTrace2>(), overheadOf<CUpti_ActivityOverhead3>(), poolOf<CUpti_ActivityMemoryPool3>());
+  const RowCollector before = decoded(
+      stridesOf12(), contextOf<CUpti_ActivityContext2>(), kernelOf<CUpti_ActivityKernel9>(),
+      copyOf<CUpti_ActivityMemcpy5>(), memoryOf<CUpti_ActivityMemory3>(), syncOf<CUpti_ActivitySynchronization>(),
+      graphOf<CUpti_ActivityGraphTrace>(), overheadOf<CUpti_ActivityOverhead2>(), poolOf<CUpti_ActivityMemoryPool2>());
+  EXPECT_TRUE(now == before);
   for (const RowCollector* rows : {&now, &before}) {
     ASSERT_EQ(rows->all<prof::Kernel>().size(), 2u);
     EXPECT_EQ(rows->text(rows->all<prof::Kernel>()[0].name), "gemm");
@@ -399,6 +503,11 @@ TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
     EXPECT_EQ(rows->all<prof::Allocation>()[0].bytes, 512u);
     ASSERT_EQ(rows->all<prof::Sync>().size(), 1u);
     EXPECT_EQ(rows->all<prof::Sync>()[0].durNs, 100);
+    EXPECT_EQ(rows->all<prof::Sync>()[0].device, prof::DeviceId(3));
+    ASSERT_EQ(rows->all<prof::Overhead>().size(), 1u);
+    EXPECT_EQ(rows->all<prof::Overhead>()[0].thread, prof::ThreadId(77));
+    ASSERT_EQ(rows->all<prof::CounterSample>().size(), 2u);
+    EXPECT_EQ(rows->all<prof::CounterSample>()[1].value, 60);
   }
 }
 

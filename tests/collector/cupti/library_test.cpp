@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "records.h"
 #include "row_collector.h"
 
 namespace {

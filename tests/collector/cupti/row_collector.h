@@ -6,8 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include <cupti.h>
-
 #include "cupti/row_sink.h"
 
 namespace lacuna::collector::cupti {
@@ -36,6 +34,8 @@ class RowCollector : public RowSink {
   void put(const prof::CounterTrack& row) override { keep(row); }
   void put(const prof::CounterSample& row) override { keep(row); }
 
+  bool operator==(const RowCollector& other) const { return texts_ == other.texts_ && rows_ == other.rows_; }
+
   template <class Row>
   [[nodiscard]] const std::vector<Row>& all() const {
     return std::get<std::vector<Row>>(rows_);
@@ -54,24 +54,5 @@ class RowCollector : public RowSink {
         prof::Allocation, prof::Overhead, prof::CounterTrack, prof::CounterSample>
       rows_;
 };
-
-/// A kernel record as the device would leave it.
-inline CUpti_ActivityKernel10 kernelRecord(const char* name, std::uint64_t start, std::uint64_t end,
-                                           std::uint32_t correlation = 1) {
-  CUpti_ActivityKernel10 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  record.name = name;
-  record.start = start;
-  record.end = end;
-  record.correlationId = correlation;
-  record.contextId = 1;
-  record.streamId = 7;
-  record.gridX = 108;
-  record.gridY = record.gridZ = record.blockY = record.blockZ = 1;
-  record.blockX = 256;
-  record.registersPerThread = 40;
-  record.dynamicSharedMemory = 49152;
-  return record;
-}
 
 }  // namespace lacuna::collector::cupti

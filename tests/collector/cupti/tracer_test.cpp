@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "cupti/capture.h"
+#include "records.h"
 #include "row_collector.h"
 
 namespace lacuna::collector::cupti {
