@@ -72,29 +72,34 @@ TEST_F(RealLibrary, LaysRecordsOutAsCompiledOrAsAPrefix) {
 TEST_F(RealLibrary, ItsDecoderAndOursTellTheSameRecordsApart) {
   std::vector<std::byte> buffer;
   const Strides strides = library_.probeStrides();
-  for (int i = 0; i < 5; ++i) {
-    const auto kernel = kernelRecord("k", 100, 200);
-    const std::size_t stride = strides[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL];
+  std::size_t records = 0;
+  const auto append = [&](const auto& record) {
+    const std::size_t stride = strides[record.kind];
     const std::size_t at = buffer.size();
     buffer.resize(at + stride);
-    std::memcpy(buffer.data() + at, &kernel, std::min(stride, sizeof kernel));
-    CUpti_ActivityAPI call{};
-    call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-    call.start = call.end = 1;
-    buffer.insert(buffer.end(), reinterpret_cast<std::byte*>(&call), reinterpret_cast<std::byte*>(&call + 1));
-  }
+    std::memcpy(buffer.data() + at, &record, std::min(stride, sizeof record));
+    ++records;
+  };
+  // Twice, so that each kind is followed by another and the last is not the end.
+  everyKind(1'000'000, append);
+  everyKind(2'000'000, append);
+  DecoderHooks hooks;
+  hooks.text = [](const void* pointer) {
+    return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer)) : std::string_view();
+  };
   RowCollector byCupti;
-  Decoder decoder(byCupti, {});
+  Decoder decoder(byCupti, hooks);
   CUpti_Activity* record = nullptr;
   auto* bytes = reinterpret_cast<std::uint8_t*>(buffer.data());
   while (library_.ActivityGetNextRecord(bytes, buffer.size(), &record) == CUPTI_SUCCESS) {
     decoder.decode(record, strides[record->kind]);
   }
   RowCollector byStride;
-  EXPECT_EQ(Decoder(byStride, {}).decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
-  EXPECT_EQ(byCupti.all<prof::Kernel>().size(), 5u);
-  EXPECT_EQ(byCupti.all<prof::Kernel>(), byStride.all<prof::Kernel>());
-  EXPECT_EQ(byCupti.all<prof::ApiCall>(), byStride.all<prof::ApiCall>());
+  EXPECT_EQ(Decoder(byStride, hooks).decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
+  EXPECT_EQ(decoder.stats().records, records);
+  EXPECT_EQ(decoder.stats().unknownKinds, 0u);
+  EXPECT_EQ(byCupti.all<prof::Kernel>().size(), 6u);
+  EXPECT_TRUE(byCupti == byStride);
 }
 
 }  // namespace
