@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "cupti/capture.h"
 #include "cupti/row_sink.h"
@@ -28,12 +27,14 @@ class TraceSink : public cupti::RowSink {
     process_.rank = -1;
     threads_.clear();
     devices_.clear();
+    described_.clear();
     queues_.clear();
     tracks_.clear();
   }
   void endProcess() {
     process_.name = writer_.intern("CUDA process");
     writer_.append(process_);
+    for (const auto& [id, device] : described_) writer_.append(device);
     for (const auto& [osTid, thread] : threads_) writer_.append(thread);
   }
 
@@ -41,8 +42,9 @@ class TraceSink : public cupti::RowSink {
   void put(const prof::Device& row) override {
     prof::Device own = row;
     own.id = device(row.id);
-    // The decoder says a device again when a better description comes; a trace says it once.
-    if (described_.insert(own.id.value).second) writer_.append(own);
+    // Work may come before the record that describes its device, and a trace says a device once.
+    prof::Device& known = described_[own.id];
+    if (!known.id || row.name) known = own;
   }
   void put(const prof::Queue& row) override {
     prof::Queue own = row;
@@ -140,7 +142,7 @@ class TraceSink : public cupti::RowSink {
   std::map<prof::DeviceId, prof::DeviceId> devices_;
   std::map<prof::QueueId, prof::QueueId> queues_;
   std::map<prof::TrackId, prof::TrackId> tracks_;
-  std::set<std::uint32_t> described_;
+  std::map<prof::DeviceId, prof::Device> described_;
   std::uint32_t processes_ = 0;
   std::uint32_t threadCount_ = 0;
   std::uint32_t deviceCount_ = 0;

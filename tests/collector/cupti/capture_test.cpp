@@ -129,5 +129,24 @@ TEST_F(CaptureTest, AnUnwritablePlaceIsNoticedAndHarmless) {
   writer.clock(1, 2);
 }
 
+TEST_F(CaptureTest, ADeviceIsDescribedAlsoWhenItsWorkComesFirst) {
+  open();
+  record("gemm", 100);
+  const auto device = deviceRecord();
+  writer_->buffer(reinterpret_cast<const std::byte*>(&device), sizeof device);
+  record("gemm", 200);
+  writer_.reset();
+  const std::filesystem::path trace = path_ + ".lcn";
+  ASSERT_TRUE(convertCapture(path_, trace).ok());
+  const auto reader = prof::Reader::open(trace);
+  std::filesystem::remove(trace);
+  ASSERT_TRUE(reader.ok());
+  const auto devices = *reader->table<prof::Device>();
+  ASSERT_EQ(devices.name.size(), 1u);
+  EXPECT_EQ(reader->text(devices.name[0]), "NVIDIA H100");
+  EXPECT_EQ(devices.multiprocessors[0], 132u);
+  EXPECT_EQ((*reader->table<prof::Kernel>()).device[0], devices.id[0]);
+}
+
 }  // namespace
 }  // namespace lacuna::collector::cupti
