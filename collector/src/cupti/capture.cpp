@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::array<char, 8> kMagic = {'L', 'C', 'N', 'C', 'U', 'P', 'T', '1'};
 constexpr std::uint64_t kMaxChunkBytes = 1ull << 30;
+/// Programs that one process ran after each other, and whose captures are kept.
+constexpr int kMostPrograms = 1000;
 
 enum ChunkType : std::uint32_t { kHeader = 1, kBuffer = 2, kText = 3, kApiName = 4, kClock = 5 };
 
@@ -139,9 +141,9 @@ void forEachText(const void* record, std::size_t bytes, const std::function<void
 }
 
 CaptureWriter::CaptureWriter(const std::string& path, std::uint32_t cuptiVersion, const Strides& strides)
-    : file_(std::fopen(path.c_str(), "wbe")), strides_(strides) {
-  if (file_ == nullptr) return;
-  if (std::fwrite(kMagic.data(), 1, kMagic.size(), file_) != kMagic.size()) return;
+    : strides_(strides) {
+  create(path);
+  write(std::as_bytes(std::span(kMagic)));
   const HeaderChunk header{cuptiVersion, static_cast<std::uint32_t>(strides.size())};
   chunk(kHeader, bytesOf(header), std::as_bytes(std::span(strides)));
 }
@@ -150,15 +152,33 @@ CaptureWriter::~CaptureWriter() {
   if (file_ != nullptr) std::fclose(file_);
 }
 
-void CaptureWriter::chunk(std::uint32_t type, std::span<const std::byte> head, std::span<const std::byte> body) {
-  if (file_ == nullptr) return;
-  const ChunkHead start{type, 0, head.size() + body.size()};
-  bool ok = std::fwrite(&start, 1, sizeof start, file_) == sizeof start;
-  ok = ok && std::fwrite(head.data(), 1, head.size(), file_) == head.size();
-  ok = ok && (body.empty() || std::fwrite(body.data(), 1, body.size(), file_) == body.size());
-  if (ok && std::fflush(file_) == 0) return;
+/// A process that starts another program (exec) keeps its number, and what it captured before.
+void CaptureWriter::create(const std::filesystem::path& path) {
+  path_ = path.string();
+  for (int number = 2; file_ == nullptr; ++number) {
+    file_ = std::fopen(path_.c_str(), "wbxe");
+    if (file_ != nullptr || errno != EEXIST || number > kMostPrograms) break;
+    path_ = (path.parent_path() / path.stem()).string() + "-" + std::to_string(number) + path.extension().string();
+  }
+  if (file_ == nullptr) why_ = path_ + ": " + std::strerror(errno);
+}
+
+void CaptureWriter::write(std::span<const std::byte> bytes) {
+  if (file_ == nullptr || bytes.empty()) return;
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) breakOff();
+}
+
+void CaptureWriter::breakOff() {
+  why_ = path_ + ": " + std::strerror(errno);
   std::fclose(file_);
   file_ = nullptr;
+}
+
+void CaptureWriter::chunk(std::uint32_t type, std::span<const std::byte> head, std::span<const std::byte> body) {
+  write(bytesOf(ChunkHead{type, 0, head.size() + body.size()}));
+  write(head);
+  write(body);
+  if (file_ != nullptr && std::fflush(file_) != 0) breakOff();
 }
 
 void CaptureWriter::buffer(const std::byte* data, std::size_t bytes) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -36,9 +37,11 @@ struct Capture {
 void forEachText(const void* record, std::size_t bytes, const std::function<void(const char*)>& visit);
 
 /// Appends to a capture file as things happen; what was written before a crash can be read. Not thread-safe. Failure to
-/// write ends the capture silently but for failed(): the recorded program must not suffer.
+/// write ends the capture, as failed() and why() say: the recorded program must not suffer.
 class CaptureWriter {
  public:
+  /// A file that is there is left as it is, and one with a number in its name made beside it: cupti-7.raw,
+  /// cupti-7-2.raw.
   CaptureWriter(const std::string& path, std::uint32_t cuptiVersion, const Strides& strides);
   ~CaptureWriter();
   CaptureWriter(const CaptureWriter&) = delete;
@@ -49,10 +52,17 @@ class CaptureWriter {
   void apiName(bool driver, std::uint32_t callbackId, const std::string& name);
   void clock(std::int64_t realtimeNs, prof::TimeNs monotonicNs);
   [[nodiscard]] bool failed() const { return file_ == nullptr; }
+  /// The file and what went wrong with it.
+  [[nodiscard]] const std::string& why() const { return why_; }
 
  private:
+  void create(const std::filesystem::path& path);
+  void write(std::span<const std::byte> bytes);
+  void breakOff();
   void chunk(std::uint32_t type, std::span<const std::byte> head, std::span<const std::byte> body = {});
-  std::FILE* file_;
+  std::FILE* file_ = nullptr;
+  std::string path_;
+  std::string why_;
   Strides strides_;
   std::map<std::uint64_t, std::string> textsWritten_;
 };

@@ -161,10 +161,10 @@ std::vector<fs::path> filesOf(const fs::path& capture) {
   return files;
 }
 
-/// The process id is in the file's name: cupti-4711.raw.
+/// The process id is in the file's name: cupti-4711.raw, and cupti-4711-2.raw of the next program of that process.
 std::uint32_t processOf(const fs::path& file) {
   const std::string stem = file.stem().string();
-  const auto dash = stem.rfind('-');
+  const auto dash = stem.find('-');
   return dash == std::string::npos ? 0 : static_cast<std::uint32_t>(std::atoll(stem.c_str() + dash + 1));
 }
 

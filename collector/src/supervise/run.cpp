@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "lacuna/collector/capture.h"
 #include "sampler/choice.h"
 #include "sampler/watcher.h"
 #include "supervise/capture_watch.h"
@@ -160,6 +161,12 @@ class Supervisor {
     if (!fs::is_directory(rawCapture_, error) || access(rawCapture_.c_str(), W_OK) != 0) {
       return prof::Error{fmt::format(
           "--raw-capture {}: cannot write there. Remedy: choose a folder that you may write.", rawCapture_.string())};
+    }
+    if (isRawCapture(rawCapture_)) {
+      return prof::Error{
+          fmt::format("--raw-capture {}: holds what another run captured, which lacuna convert could not tell from this "
+                      "run's. Remedy: choose a folder for each run, or delete the files there.",
+                      rawCapture_.string())};
     }
     return {};
   }

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -100,7 +102,7 @@ TEST_F(CaptureTest, EveryDamagedByteIsSurvived) {
 TEST_F(CaptureTest, CapturesOfSeveralProcessesBecomeOneTrace) {
   const std::filesystem::path folder = path_ + "_folder";
   std::filesystem::create_directories(folder);
-  for (const char* file : {"/cupti-10.raw", "/cupti-20.raw"}) {
+  for (const char* file : {"/cupti-10.raw", "/cupti-20-2.raw"}) {
     path_ = folder.string() + file;
     open();
     writer_->apiName(false, 211, "cudaLaunchKernel_v7000");
@@ -118,7 +120,7 @@ TEST_F(CaptureTest, CapturesOfSeveralProcessesBecomeOneTrace) {
   const auto kernels = *reader->table<prof::Kernel>();
   ASSERT_EQ(kernels.queue.size(), 2u);
   EXPECT_NE(kernels.queue[0], kernels.queue[1]);
-  EXPECT_EQ(reader->text(kernels.name[1]), "/cupti-20.raw");
+  EXPECT_EQ(reader->text(kernels.name[1]), "/cupti-20-2.raw");
   EXPECT_EQ((*reader->table<prof::Process>()).osPid[1], 20u);
   std::filesystem::remove_all(folder);
 }
@@ -126,7 +128,36 @@ TEST_F(CaptureTest, CapturesOfSeveralProcessesBecomeOneTrace) {
 TEST_F(CaptureTest, AnUnwritablePlaceIsNoticedAndHarmless) {
   CaptureWriter writer("/nonexistent/capture", 1, {});
   EXPECT_TRUE(writer.failed());
+  EXPECT_THAT(writer.why(), testing::HasSubstr("/nonexistent/capture: No such file"));
   writer.clock(1, 2);
+}
+
+TEST_F(CaptureTest, WhereACaptureBreaksOffItSaysWhyAndWhatCameBeforeIsThere) {
+  open();
+  record("first", 100);
+  ASSERT_FALSE(writer_->failed());
+  auto* const handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit full{std::filesystem::file_size(path_), before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  record("second", 200);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(writer_->failed());
+  EXPECT_THAT(writer_->why(), testing::HasSubstr(path_ + ": File too large"));
+  EXPECT_EQ(replayed().all<prof::Kernel>().size(), 1u);
+}
+
+TEST_F(CaptureTest, TheNextProgramOfAProcessHasAFileOfItsOwn) {
+  open();
+  record("first", 100);
+  open();
+  record("second", 200);
+  EXPECT_TRUE(std::filesystem::remove(path_ + "-2"));
+  const RowCollector rows = replayed();
+  ASSERT_EQ(rows.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(rows.text(rows.all<prof::Kernel>()[0].name), "first");
 }
 
 TEST_F(CaptureTest, ADeviceIsDescribedAlsoWhenItsWorkComesFirst) {
