@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -25,6 +24,7 @@ class BufferPool {
 
   /// Null when all buffers are in use and no more may be taken.
   std::byte* request();
+  /// Leaves memory alone that is not this pool's.
   void complete(std::byte* data, std::size_t validBytes);
   /// A completed buffer, waiting up to `seconds` for one; it goes back with recycle().
   std::optional<Full> take(double seconds);
@@ -36,14 +36,16 @@ class BufferPool {
   [[nodiscard]] std::uint64_t refused() const;
 
  private:
-  std::byte* allocate() const;
+  /// Null when there is no memory or the pool is as large as it may be.
+  std::byte* allocate();
   std::size_t bufferBytes_;
   std::size_t most_;
-  std::size_t taken_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
+  // None ever grows beyond what it was given at the start: growing could throw, in the middle of a call to CUDA.
+  std::vector<std::byte*> all_;
   std::vector<std::byte*> free_;
-  std::deque<Full> full_;
+  std::vector<Full> full_;  ///< the oldest first
   std::uint64_t refused_ = 0;
   bool awake_ = false;
 };

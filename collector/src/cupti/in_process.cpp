@@ -4,8 +4,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
-#include <memory>
+#include <exception>
+#include <string>
 #include <string_view>
 
 #include "core/clock.h"
@@ -16,16 +19,69 @@
 namespace lacuna::collector::cupti {
 namespace {
 
+void warn(const std::string& text) {
+  lacunaLog(2, lacunaName("lacuna"), lacunaNameN(text.data(), text.size()));
+}
+
+/// Puts into the recording what went wrong: when it is first seen, since a process that is killed says nothing at its
+/// end, and then how often in all.
+class Losses {
+ public:
+  /// Drain thread, and after that has ended any; `last` at the end.
+  void tell(const TracerReport& report, bool last) {
+    tellText(report.text, told_.text);
+    tellText(report.captureText, told_.captureText);
+    tellText(report.hardwareText, told_.hardwareText);
+    recordDrops(report.droppedByCupti - told_.droppedByCupti);
+    told_.droppedByCupti = report.droppedByCupti;
+    tellCount(last, report.decoded.zeroStart, told_.decoded.zeroStart, [](const std::string& count) {
+      return "CUPTI gave " + count +
+             " device events without a start time; they are left out. CUDA graphs on some drivers do this: record one "
+             "event per graph launch instead";
+    });
+    tellCount(last, report.decoded.endBeforeStart, told_.decoded.endBeforeStart, [](const std::string& count) {
+      return "CUPTI gave " + count + " device events that end before they start; their length is shown as 0";
+    });
+    tellCount(last, report.hardwareOverflows, told_.hardwareOverflows, [](const std::string& count) {
+      return "the GPU's hardware counters came faster than they were read " + count +
+             " times: samples are missing there";
+    });
+    tellCount(last, report.truncated, told_.truncated, [](const std::string& count) {
+      return count + " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";
+    });
+  }
+
+ private:
+  static void tellText(const std::string& text, std::string& told) {
+    if (text != told) warn(text);
+    told = text;
+  }
+  static void recordDrops(std::uint64_t count) {
+    if (count == 0) return;
+    prof::record(prof::Drop{.timeNs = nowNs(),
+                            .process = prof::ProcessId(1),
+                            .count = count,
+                            .reason = prof::StringId(lacunaName("CUPTI had no buffer"))});
+  }
+  template <class Text>
+  static void tellCount(bool last, std::uint64_t count, std::uint64_t& told, Text&& text) {
+    if (count == told || (told != 0 && !last)) return;
+    warn(text(std::to_string(count)));
+    told = count;
+  }
+
+  TracerReport told_;
+};
+
 /// Never destroyed: CUPTI may call back while the process runs its exit handlers.
 Tracer* tracer = nullptr;
 RecordSink* sink = nullptr;
-
-void tell(bool warning, const std::string& text) {
-  lacunaLog(warning ? 2 : 1, lacunaName("lacuna"), lacunaNameN(text.data(), text.size()));
-}
+Losses* losses = nullptr;
+pid_t owner = 0;
 
 TracerOptions settings() {
   TracerOptions options;
+  options.onReport = [](const TracerReport& report) { losses->tell(report, false); };
   const char* text = std::getenv(kSettingsVariable);
   std::string_view left = text != nullptr ? text : "";
   while (!left.empty()) {
@@ -42,58 +98,46 @@ TracerOptions settings() {
     } else if (word.substr(0, 8) == "capture=") {
       options.capturePath = std::string(word.substr(8)) + "/cupti-" + std::to_string(::getpid()) + ".raw";
     } else if (!word.empty()) {
-      tell(true, std::string(kSettingsVariable) + " does not know '" + std::string(word) +
-                     "'. Known: graph-launches, no-memory, environment, gpu-counters, capture=DIR.");
+      warn(std::string(kSettingsVariable) + " does not know '" + std::string(word) +
+           "'. Known: graph-launches, no-memory, environment, gpu-counters, capture=DIR.");
     }
   }
   return options;
 }
 
-void recordDrops(std::uint64_t count, const char* reason) {
-  if (count == 0) return;
-  prof::record(prof::Drop{
-      .timeNs = nowNs(), .process = prof::ProcessId(1), .count = count, .reason = prof::StringId(lacunaName(reason))});
+void start() {
+  owner = ::getpid();
+  losses = new Losses;
+  sink = new RecordSink;
+  tracer = Tracer::start(Library::load(), *sink, settings()).release();
+  // Otherwise its thread does.
+  if (const TracerReport report = tracer->report(); report.state != TracerState::Running) losses->tell(report, false);
 }
 
-void tellOddities(const DecodeStats& stats) {
-  if (stats.zeroStart > 0) {
-    tell(true,
-         "CUPTI gave " + std::to_string(stats.zeroStart) +
-             " device events without a start time; they are left out. CUDA graphs on some drivers do this: record one "
-             "event per graph launch instead");
-  }
-  if (stats.endBeforeStart > 0) {
-    tell(true, "CUPTI gave " + std::to_string(stats.endBeforeStart) +
-                   " device events that end before they start; their "
-                   "length is shown as 0");
+void stop() {
+  tracer->stop();
+  if (owner != ::getpid()) return;
+  losses->tell(tracer->report(), true);
+}
+
+/// The program lives on where memory runs out in ours.
+void guarded(void (*work)()) noexcept {
+  try {
+    work();
+  } catch (const std::exception&) {
+    lacunaLog(2, lacunaName("lacuna"), lacunaName("no CUDA timeline, or not all of it: memory has run out"));
   }
 }
 
 }  // namespace
 
 void startCudaTimeline() {
-  if (tracer != nullptr) return;
-  sink = new RecordSink;
-  tracer = Tracer::start(Library::load(), *sink, settings()).release();
-  const TracerReport report = tracer->report();
-  if (!report.text.empty()) tell(true, report.text);
+  if (tracer == nullptr) guarded(&start);
 }
 
 void stopCudaTimeline() {
   if (tracer == nullptr) return;
-  tracer->stop();
-  const TracerReport report = tracer->report();
-  recordDrops(report.droppedByCupti, "CUPTI had no buffer");
-  tellOddities(report.decoded);
-  if (!report.hardwareText.empty()) tell(true, report.hardwareText);
-  if (report.hardwareOverflows > 0) {
-    tell(true, "the GPU's hardware counters came faster than they were read " +
-                   std::to_string(report.hardwareOverflows) + " times: samples are missing there");
-  }
-  if (report.truncated > 0) {
-    tell(true, std::to_string(report.truncated) +
-                   " CUPTI buffers ended within a record or held an unknown kind; their rest is left out");
-  }
+  guarded(&stop);
   // Kept, not deleted: CUPTI may still call back. A program that records itself may start another.
   tracer = nullptr;
 }

@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -20,6 +23,8 @@
 
 namespace lacuna::collector::cupti {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// CUPTI calls back without an argument of ours, so the pool of the one tracer is global. Null while no tracer runs.
 std::atomic<BufferPool*> globalPool = nullptr;
@@ -61,6 +66,25 @@ bool interesting(std::string_view name) {
   return false;
 }
 
+/// Blocks all signals of the calling thread, and with it of threads that it starts: the program's are not for ours.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// Readings of a pair of clocks of which the best counts, unless one is good enough.
+constexpr int kClockReadings = 8;
+constexpr std::int64_t kGoodReadingNs = 1000;
 /// Callback ids are dense; versions differ in how many there are.
 constexpr std::uint32_t kMaxCallbackId = 2000;
 
@@ -83,7 +107,10 @@ struct Tracer::Impl {
   TracerReport report;
 
   bool setUp();
+  bool startThread();
   void tearDown();
+  template <class Work>
+  void guarded(Work&& work) noexcept;
   bool subscribe();
   void enableKinds();
   void enableApi(bool driver);
@@ -91,13 +118,26 @@ struct Tracer::Impl {
   std::string callbackName(bool driver, std::uint32_t id) const;
   void readClocks();
   void readDrops();
-  void drainFor(double seconds);
+  void noteCapture();
+  void drainUntil(Clock::time_point end);
   void decodeOne(const BufferPool::Full& full);
   void sampleHardware();
   void pollHardware();
   void stopHardware();
+  void flush();
+  void tellReport();
   void run();
 };
+
+/// Does work that may run out of memory. Then the timeline ends, not the program.
+template <class Work>
+void Tracer::Impl::guarded(Work&& work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    (void)fail(TracerState::Failed, std::string("the CUDA timeline broke off: ") + error.what());
+  }
+}
 
 bool Tracer::Impl::fail(TracerState state, std::string text) {
   std::lock_guard lock(reportMutex);
@@ -191,6 +231,7 @@ bool Tracer::Impl::setUp() {
   strides = library.probeStrides();
   if (!options.capturePath.empty()) {
     capture = std::make_unique<CaptureWriter>(options.capturePath, library.version(), strides);
+    noteCapture();
   }
   // NVTX and perf know threads by the number that the system gives them; CUPTI's default is pthread's.
   (void)library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
@@ -209,23 +250,34 @@ bool Tracer::Impl::setUp() {
 }
 
 void Tracer::Impl::tearDown() {
+  stopping = true;
   for (const CUpti_ActivityKind kind : enabled) (void)library.ActivityDisable(kind);
   (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  readClocks();
-  drainFor(0);
-  pollHardware();
-  stopHardware();
-  readDrops();
+  guarded([&] {
+    readClocks();
+    drainUntil(Clock::time_point::max());
+    pollHardware();
+    stopHardware();
+    readDrops();
+  });
   globalPool = nullptr;
   (void)library.Unsubscribe(subscriber);
 }
 
 void Tracer::Impl::readClocks() {
-  // The middle of two readings bounds the error by half the time between them.
-  const std::int64_t before = nowNs();
-  const std::int64_t realtime = clockNs(CLOCK_REALTIME);
-  const std::int64_t after = nowNs();
-  const prof::TimeNs monotonic = before + (after - before) / 2;
+  // The middle of two readings bounds the error by half the time between them; the thread may be interrupted there.
+  std::int64_t realtime = 0;
+  prof::TimeNs monotonic = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < kClockReadings && least > kGoodReadingNs; ++i) {
+    const std::int64_t before = nowNs();
+    const std::int64_t there = clockNs(CLOCK_REALTIME);
+    const std::int64_t between = nowNs() - before;
+    if (between >= least) continue;
+    least = between;
+    realtime = there;
+    monotonic = before + between / 2;
+  }
   clock.add(realtime, monotonic);
   if (capture) capture->clock(realtime, monotonic);
 }
@@ -239,19 +291,32 @@ void Tracer::Impl::readDrops() {
   report.lostBuffers = pool->refused();
 }
 
+void Tracer::Impl::noteCapture() {
+  if (!capture || !capture->failed()) return;
+  std::lock_guard lock(reportMutex);
+  if (!report.captureText.empty()) return;
+  report.captureText = "the raw capture is not whole: " + capture->why() +
+                       ". The trace has all that was recorded. Remedy: make room, or choose another folder";
+}
+
 void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
+  noteCapture();
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
   report.truncated += used == full.bytes ? 0 : 1;
   report.decoded = decoder->stats();
 }
 
-void Tracer::Impl::drainFor(double seconds) {
-  while (const auto full = pool->take(seconds)) {
+/// Decodes what comes until then; while stopping, what is there.
+void Tracer::Impl::drainUntil(Clock::time_point end) {
+  for (;;) {
+    const double seconds = stopping ? 0 : std::chrono::duration<double>(end - Clock::now()).count();
+    if (seconds < 0) return;
+    const auto full = pool->take(seconds);
+    if (!full) return;
     decodeOne(*full);
     pool->recycle(full->data);
-    seconds = 0;
   }
 }
 
@@ -287,15 +352,46 @@ void Tracer::Impl::stopHardware() {
   hardware.clear();
 }
 
+/// Has CUPTI hand over what is in its buffers; it is decoded with what comes next.
+void Tracer::Impl::flush() {
+  (void)library.ActivityFlushAll(0);
+  readClocks();
+  readDrops();
+  sampleHardware();
+  tellReport();
+}
+
+void Tracer::Impl::tellReport() {
+  if (!options.onReport) return;
+  std::unique_lock lock(reportMutex);
+  const TracerReport now = report;
+  lock.unlock();
+  options.onReport(now);
+}
+
 void Tracer::Impl::run() {
   ::pthread_setname_np(::pthread_self(), "lacuna-cupti");
-  const double period = std::chrono::duration<double>(options.flushEvery).count();
+  tellReport();
+  auto flushAt = Clock::now() + options.flushEvery;
   while (!stopping) {
-    drainFor(period);
-    readClocks();
-    if (!stopping) (void)library.ActivityFlushAll(0);
-    readDrops();
-    sampleHardware();
+    drainUntil(flushAt);
+    // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
+    if (stopping || Clock::now() < flushAt) continue;
+    flush();
+    flushAt = Clock::now() + options.flushEvery;
+  }
+}
+
+bool Tracer::Impl::startThread() {
+  try {
+    const NoSignals noSignals;
+    thread = std::thread([this] { guarded([this] { run(); }); });
+    return true;
+  } catch (const std::exception& error) {
+    tearDown();
+    return fail(TracerState::Failed,
+                std::string("no CUDA timeline: no thread could be started to read it (") + error.what() +
+                    "). Remedy: allow the program one thread more (ulimit -u, the limit of processes of a container)");
   }
 }
 
@@ -313,13 +409,7 @@ std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink, const Trac
   };
   hooks.apiName = [raw = impl.get()](bool driver, std::uint32_t id) { return raw->callbackName(driver, id); };
   impl->decoder = std::make_unique<Decoder>(sink, std::move(hooks));
-  // The program's signals are not for our thread.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  impl->thread = std::thread([raw = impl.get()] { raw->run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  impl->startThread();
   return std::unique_ptr<Tracer>(new Tracer(std::move(impl)));
 }
 

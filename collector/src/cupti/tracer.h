@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,8 @@
 #include "cupti/row_sink.h"
 
 namespace lacuna::collector::cupti {
+
+struct TracerReport;
 
 struct TracerOptions {
   bool graphNodes = true;    ///< a record per node of a CUDA graph; false: one per launch of a graph (cheaper)
@@ -24,6 +27,8 @@ struct TracerOptions {
   std::size_t maxBuffers = 64;  ///< beyond, CUPTI drops and counts
   std::chrono::milliseconds flushEvery{500};
   std::string capturePath;  ///< keep what CUPTI hands over, for replay; empty: no
+  /// Called from the drain thread at its start and after every flush.
+  std::function<void(const TracerReport&)> onReport;
 };
 
 /// Why there is no CUDA timeline, as the trace and doctor tell it.
@@ -35,6 +40,7 @@ struct TracerReport {
   std::uint64_t droppedByCupti = 0;
   std::uint64_t lostBuffers = 0;        ///< requests that found the pool empty
   std::uint64_t truncated = 0;          ///< buffers that ended within a record
+  std::string captureText;              ///< why the capture is not whole, when one was wanted
   std::string hardwareText;             ///< why there are no hardware counters, when they were wanted
   std::uint64_t hardwareOverflows = 0;  ///< times that their buffer was full
   DecodeStats decoded;
@@ -43,7 +49,7 @@ struct TracerReport {
 /// The CUDA timeline of this process. A thread of its own drains CUPTI's buffers, decodes them and gives rows to the
 /// sink, which is used from that thread (and from stop()) alone. At most one in a process; what belongs to CUPTI is
 /// kept for the life of the process, because CUPTI may call back at any time. In a forked child every function does
-/// nothing.
+/// nothing. Where memory or threads run out, the timeline ends and the report says so; nothing is thrown.
 class Tracer {
  public:
   /// Sets CUPTI up. The tracer is returned even when that fails; report() says why.

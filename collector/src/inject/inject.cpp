@@ -4,8 +4,10 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 #include "core/guest.h"
 #include "cupti/in_process.h"
@@ -31,22 +33,32 @@ bool start() {
   return true;
 }
 
+/// Nothing of ours ends the program: for want of memory it runs on unrecorded.
+template <class Work>
+int guarded(int otherwise, Work&& work) noexcept {
+  try {
+    return work();
+  } catch (const std::exception&) {
+    return otherwise;
+  }
+}
+
 }  // namespace
 
 #define LACUNA_ENTRY_POINT extern "C" __attribute__((visibility("default"))) int
 
 LACUNA_ENTRY_POINT InitializeInjectionNvtx2(NvtxGetExportTableFunc_t exportTable) {
-  return start() && nvtx::installCore(exportTable) ? 1 : 0;
+  return guarded(0, [&] { return start() && nvtx::installCore(exportTable) ? 1 : 0; });
 }
 
 LACUNA_ENTRY_POINT InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
-  return start() && nvtx::installExtension(module) ? 1 : 0;
+  return guarded(0, [&] { return start() && nvtx::installExtension(module) ? 1 : 0; });
 }
 
 /// For a program that records itself (lacuna/collector/session.h): joins the recording in `directory`, again after a
 /// stop. 0, or a negative errno.
 LACUNA_ENTRY_POINT lacunaInjectStart(const char* directory, int cuda) {
-  if (const int code = guest::joinRecording(directory); code != 0) return code;
+  if (const int code = guarded(-ENOMEM, [&] { return guest::joinRecording(directory); }); code != 0) return code;
   // Where the driver is up already, it has looked for its listener, in vain.
   if (cuda != 0 && dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) {
     lacuna::collector::cupti::startCudaTimeline();
@@ -62,7 +74,7 @@ extern "C" __attribute__((visibility("default"))) void lacunaInjectStop() {
 /// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours,
 /// registered now, runs before it and finds the driver alive.
 LACUNA_ENTRY_POINT InitializeInjection() {
-  if (!start()) return 0;
+  if (guarded(0, [] { return start() ? 1 : 0; }) == 0) return 0;
   lacuna::collector::cupti::startCudaTimeline();
   std::atexit([] { lacuna::collector::cupti::stopCudaTimeline(); });
   return 1;

@@ -10,9 +10,13 @@
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
 
+#include <time.h>
+
 #include <atomic>
 #include <cstring>
 #include <mutex>
+
+#include "records.h"
 
 namespace {
 
@@ -23,15 +27,17 @@ std::uint8_t* buffer = nullptr;
 std::size_t bufferSize = 0;
 std::size_t used = 0;
 std::size_t dropped = 0;
+bool held = false;
 std::atomic<int> subscribeResult = CUPTI_SUCCESS;
 std::atomic<int> enabledKinds = 0;
 std::atomic<int> enabledCalls = 0;
 std::atomic<int> enableResult = CUPTI_SUCCESS;
+std::atomic<int> flushes = 0;
 std::atomic<int> hardwareSamples = 0;
 std::atomic<std::uint32_t> kernelStride = sizeof(CUpti_ActivityKernel10);
 
 void handBack() {
-  if (buffer == nullptr) return;
+  if (buffer == nullptr || held) return;
   std::uint8_t* done = buffer;
   const std::size_t valid = used;
   buffer = nullptr;
@@ -40,14 +46,18 @@ void handBack() {
 }
 
 std::size_t strideOf(std::uint32_t kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return kernelStride;
-    case CUPTI_ACTIVITY_KIND_RUNTIME:
-      return sizeof(CUpti_ActivityAPI);
-    default:
-      return 0;
-  }
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return kernelStride;
+  std::size_t bytes = 0;
+  lacuna::collector::cupti::everyKind(0, [&](const auto& record) {
+    if (static_cast<std::uint32_t>(record.kind) == kind) bytes = sizeof record;
+  });
+  return bytes;
+}
+
+std::uint64_t now() {
+  timespec at{};
+  ::clock_gettime(CLOCK_REALTIME, &at);
+  return static_cast<std::uint64_t>(at.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(at.tv_nsec);
 }
 
 }  // namespace
@@ -59,6 +69,8 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   request = nullptr;
   buffer = nullptr;
   used = dropped = 0;
+  held = false;
+  flushes = 0;
   enabledKinds = enabledCalls = 0;
   subscribeResult = newSubscribeResult;
   kernelStride = newKernelStride;
@@ -67,6 +79,10 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
 void fakeEmit(const void* record, std::size_t bytes) {
   std::lock_guard lock(mutex);
   if (buffer != nullptr && bufferSize - used < bytes) handBack();
+  if (buffer != nullptr && bufferSize - used < bytes) {
+    ++dropped;
+    return;
+  }
   if (buffer == nullptr) {
     std::size_t maxRecords = 0;
     request(&buffer, &bufferSize, &maxRecords);
@@ -79,6 +95,39 @@ void fakeEmit(const void* record, std::size_t bytes) {
   used += bytes;
 }
 
+/// A kernel that starts now, and what launched it.
+void fakeKernel(const char* name, std::uint32_t correlation) {
+  const auto call = lacuna::collector::cupti::callRecord(CUPTI_ACTIVITY_KIND_RUNTIME, now(), correlation);
+  fakeEmit(&call, sizeof call);
+  const std::uint64_t start = now();
+  const auto kernel = lacuna::collector::cupti::kernelRecord(name, start, start + 1000, correlation);
+  fakeEmit(&kernel, kernelStride);
+}
+
+/// A record of every kind, which starts now.
+void fakeEveryKind() {
+  lacuna::collector::cupti::everyKind(now(), [](const auto& record) { fakeEmit(&record, sizeof record); });
+}
+
+void fakeDrop(std::size_t count) {
+  std::lock_guard lock(mutex);
+  dropped += count;
+}
+
+/// Until it is let go, the buffer at hand is not handed back, as one that the device still writes.
+void fakeHold(int hold) {
+  std::lock_guard lock(mutex);
+  held = hold != 0;
+  if (!held) handBack();
+}
+
+void fakeRefuse(int newSubscribeResult) {
+  subscribeResult = newSubscribeResult;
+}
+
+int fakeFlushes() {
+  return flushes;
+}
 int fakeEnabledKinds() {
   return enabledKinds;
 }
@@ -158,6 +207,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+  ++flushes;
   std::lock_guard lock(mutex);
   handBack();
   return CUPTI_SUCCESS;

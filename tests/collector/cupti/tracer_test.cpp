@@ -5,10 +5,13 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -37,8 +40,8 @@ class TracerTest : public testing::Test {
     kernelStride_ = kernelStride;
     fake<void(int, std::uint32_t)>("fakeReset")(subscribeResult, kernelStride);
   }
-  void start(TracerOptions options = {}) {
-    options.flushEvery = std::chrono::milliseconds(5);
+  void start(TracerOptions options = {}, std::chrono::milliseconds flushEvery = std::chrono::milliseconds(5)) {
+    options.flushEvery = flushEvery;
     tracer_ = Tracer::start(Library::load(FAKE_CUPTI), rows_, options);
   }
   /// A kernel that starts now.
@@ -146,6 +149,82 @@ TEST_F(TracerTest, ABufferThatComesLateIsHarmless) {
   const std::size_t seen = rows_.all<prof::Kernel>().size();
   emit(2);  // asks for a buffer after the end
   EXPECT_EQ(rows_.all<prof::Kernel>().size(), seen);
+}
+
+TEST_F(TracerTest, ABufferThatIsHeldAcrossTheEndIsHarmless) {
+  start();
+  emit(1);
+  fake<void(int)>("fakeHold")(1);
+  tracer_->stop();
+  fake<void(int)>("fakeHold")(0);
+  EXPECT_TRUE(rows_.all<prof::Kernel>().empty());
+}
+
+TEST_F(TracerTest, ABufferOfAnEarlierTracerIsNotTakenForOnesOwn) {
+  start();
+  emit(1);
+  fake<void(int)>("fakeHold")(1);
+  tracer_->stop();
+  start();
+  fake<void(int)>("fakeHold")(0);
+  emit(2);
+  tracer_->stop();
+  ASSERT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(rows_.all<prof::Kernel>()[0].correlation, 2u);
+}
+
+TEST_F(TracerTest, BuffersThatKeepComingDoNotMakeItFlushOftener) {
+  TracerOptions options;
+  options.bufferBytes = 4096;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::steady_clock::now() - begin; };
+  start(options, std::chrono::milliseconds(200));
+  for (std::uint32_t i = 1; elapsed() < std::chrono::seconds(1); ++i) emit(i);
+  const int flushes = fake<int()>("fakeFlushes")();
+  EXPECT_LE(flushes, elapsed() / std::chrono::milliseconds(200) + 1);
+  tracer_->stop();
+}
+
+TEST_F(TracerTest, WhatIsDroppedIsToldWhileItRuns) {
+  std::atomic<std::uint64_t> told = 0;
+  TracerOptions options;
+  options.onReport = [&](const TracerReport& report) { told = report.droppedByCupti; };
+  start(options);
+  fake<void(std::size_t)>("fakeDrop")(5);
+  EXPECT_TRUE(waitFor([&] { return told == 5; }));
+  tracer_->stop();
+}
+
+TEST_F(TracerTest, AThreadThatCannotBeStartedIsExplained) {
+  pthread_attr_t usual;
+  pthread_attr_t huge;
+  ::pthread_getattr_default_np(&usual);
+  ::pthread_getattr_default_np(&huge);
+  ::pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
+  ::pthread_setattr_default_np(&huge);
+  start();
+  ::pthread_setattr_default_np(&usual);
+  EXPECT_EQ(tracer_->report().state, TracerState::Failed);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("no thread could be started"));
+  EXPECT_EQ(fake<int()>("fakeEnabledKinds")(), 0);
+  tracer_->stop();
+}
+
+TEST_F(TracerTest, ACaptureThatBreaksOffIsToldAndTheRowsAreWhole) {
+  TracerOptions options;
+  options.capturePath = testing::TempDir() + "tracer_broken_" + std::to_string(::getpid());
+  start(options);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit full{4096, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  for (std::uint32_t i = 1; i <= 1000; ++i) emit(i);
+  EXPECT_TRUE(waitFor([&] { return !tracer_->report().captureText.empty(); }));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  tracer_->stop();
+  std::filesystem::remove(options.capturePath);
+  EXPECT_THAT(tracer_->report().captureText, HasSubstr(options.capturePath + ": File too large"));
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1000u);
 }
 
 TEST_F(TracerTest, AForkedChildLeavesCuptiAlone) {
