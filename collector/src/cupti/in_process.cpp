@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/clock.h"
+#include "core/guest.h"
 #include "cupti/record_sink.h"
 #include "cupti/tracer.h"
 #include "lacuna/prof/prof.h"
@@ -81,6 +82,8 @@ pid_t owner = 0;
 
 TracerOptions settings() {
   TracerOptions options;
+  // A capture range may be short, and the page keeps only so many switches.
+  if (guest::captureRange() != nullptr) options.lookEvery = std::chrono::milliseconds(50);
   options.onReport = [](const TracerReport& report) { losses->tell(report, false); };
   const char* text = std::getenv(kSettingsVariable);
   std::string_view left = text != nullptr ? text : "";
@@ -108,7 +111,7 @@ TracerOptions settings() {
 void start() {
   owner = ::getpid();
   losses = new Losses;
-  sink = new RecordSink;
+  sink = new RecordSink(guest::control());
   tracer = Tracer::start(Library::load(), *sink, settings()).release();
   // Otherwise its thread does.
   if (const TracerReport report = tracer->report(); report.state != TracerState::Running) losses->tell(report, false);
@@ -117,6 +120,7 @@ void start() {
 void stop() {
   tracer->stop();
   if (owner != ::getpid()) return;
+  sink->finish();
   losses->tell(tracer->report(), true);
 }
 

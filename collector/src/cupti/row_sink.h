@@ -14,6 +14,8 @@ namespace lacuna::collector::cupti {
 class RowSink {
  public:
   virtual ~RowSink() = default;
+  /// Rows come next, or none came for a while.
+  virtual void beforeRows() {}
   virtual prof::StringId name(std::string_view text) = 0;
   virtual void put(const prof::Device& row) = 0;
   virtual void put(const prof::Queue& row) = 0;

@@ -93,6 +93,7 @@ constexpr std::uint32_t kMaxCallbackId = 2000;
 struct Tracer::Impl {
   Library library;
   TracerOptions options;
+  RowSink* sink = nullptr;
   Strides strides{};
   BufferPool* pool = nullptr;
   std::unique_ptr<CaptureWriter> capture;
@@ -302,6 +303,7 @@ void Tracer::Impl::noteCapture() {
 void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
   noteCapture();
+  sink->beforeRows();
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
   report.truncated += used == full.bytes ? 0 : 1;
@@ -374,7 +376,8 @@ void Tracer::Impl::run() {
   tellReport();
   auto flushAt = Clock::now() + options.flushEvery;
   while (!stopping) {
-    drainUntil(flushAt);
+    drainUntil(std::min(flushAt, Clock::now() + options.lookEvery));
+    sink->beforeRows();
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
     if (stopping || Clock::now() < flushAt) continue;
     flush();
@@ -401,6 +404,7 @@ std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink, const Trac
   auto impl = std::make_unique<Impl>();
   impl->library = std::move(library);
   impl->options = options;
+  impl->sink = &sink;
   if (!impl->setUp()) return std::unique_ptr<Tracer>(new Tracer(std::move(impl)));
   DecoderHooks hooks;
   hooks.clock = &impl->clock;

@@ -26,6 +26,8 @@ struct TracerOptions {
   std::size_t buffers = 8;      ///< taken and touched at the start
   std::size_t maxBuffers = 64;  ///< beyond, CUPTI drops and counts
   std::chrono::milliseconds flushEvery{500};
+  /// The longest time between two calls of the sink's beforeRows().
+  std::chrono::milliseconds lookEvery{500};
   std::string capturePath;  ///< keep what CUPTI hands over, for replay; empty: no
   /// Called from the drain thread at its start and after every flush.
   std::function<void(const TracerReport&)> onReport;
