@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -116,6 +117,36 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.failures(gpu_check.check_counters, gone, said.replace("Remedy", "Well")), ["hardware counters"])
 
 
+class Golden(unittest.TestCase):
+    """The captures that the tests have, replayed by the command itself."""
+
+    def outcomes(self, change=lambda expected: None):
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            (folder / "bin").mkdir()
+            (folder / "bin" / "lacuna").symlink_to(LACUNA)
+            shutil.copytree(pathlib.Path(SCRIPT).parents[1] / "tests" / "data" / "cupti", folder / "golden")
+            for capture in (folder / "golden").iterdir():
+                probe = subprocess.run([LACUNA, "convert", capture, folder / "probe.lcn"], capture_output=True, text=True)
+                if "was built without the CUDA toolkit" in probe.stderr:
+                    self.skipTest(probe.stderr)
+                expected = json.loads((capture / "expected.json").read_text())
+                change(expected)
+                (capture / "expected.json").write_text(json.dumps(expected))
+            session = gpu_check.Session(folder, folder)
+            with contextlib.redirect_stdout(io.StringIO()):
+                gpu_check.check_golden(session)
+            return [outcome["result"] for outcome in session.outcomes]
+
+    def test_every_golden_capture_decodes_to_what_it_did(self):
+        outcomes = self.outcomes()
+        self.assertGreaterEqual(len(outcomes), 1)
+        self.assertEqual(set(outcomes), {"holds"})
+
+    def test_another_row_is_noticed(self):
+        self.assertEqual(set(self.outcomes(lambda expected: expected["kernels"].update(spin=77))), {"fails"})
+
+
 class Host(unittest.TestCase):
     @unittest.skipIf(gpu_check.find_gpu() is None, "there is a GPU here")
     def test_without_a_gpu_the_host_side_runs_and_the_rest_is_named(self):
@@ -158,6 +189,8 @@ class Build(unittest.TestCase):
         self.root = self.place / "root"
         (self.root / "tests" / "gpu").mkdir(parents=True)
         (self.root / "tests" / "gpu" / "torch_program.py").write_text("")
+        (self.root / "tests" / "data" / "cupti" / "capture").mkdir(parents=True)
+        (self.root / "tests" / "data" / "cupti" / "capture" / "expected.json").write_text("{}")
         self.folder = self.place / "folder"
         stubs = self.place / "stubs"
         stubs.mkdir()
@@ -182,6 +215,7 @@ class Build(unittest.TestCase):
         self.build()
         self.assertEqual((self.folder / "results" / "summary.json").read_text(), "precious")
         self.assertEqual((self.folder / "lib" / "lacuna" / "plugin").read_text(), "new\n")
+        self.assertTrue((self.folder / "golden" / "capture" / "expected.json").exists())
         self.assertEqual(sorted(path.name for path in (self.folder / "bin").iterdir()), ["known_program", "lacuna"])
 
     def test_a_folder_that_holds_something_else_is_left_as_it_is(self):
