@@ -103,6 +103,17 @@ TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereNothingIsMeasured) {
   }
 }
 
+TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
+  // Long enough for many looks at /proc.
+  const int status = shell("export HOLD=0; " + program("without_perf") + " " + program("lacuna") +
+                           " run -q -o out.lcn --trace nvtx -- sh -c '" + program("step_program") +
+                           " step 1 0; exit 5' & run=$!; until [ -e at-0 ] || ! kill -0 $run; do sleep 0.02; done; "
+                           "sleep 2; touch go-0; wait $run");
+  if (WEXITSTATUS(status) == 126) GTEST_SKIP() << "nothing can be refused to a program here";
+  ASSERT_EQ(WEXITSTATUS(status), 5);
+  EXPECT_THAT(familiesOf(trace()), testing::UnorderedElementsAre(Family{"sh", ""}, Family{"step_program", "sh"}));
+}
+
 /// A process that only sleeps, while the recording is switched.
 class SleepingTest : public WatchTest {
  protected:
