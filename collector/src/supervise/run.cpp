@@ -163,10 +163,10 @@ class Supervisor {
           "--raw-capture {}: cannot write there. Remedy: choose a folder that you may write.", rawCapture_.string())};
     }
     if (isRawCapture(rawCapture_)) {
-      return prof::Error{
-          fmt::format("--raw-capture {}: holds what another run captured, which lacuna convert could not tell from this "
-                      "run's. Remedy: choose a folder for each run, or delete the files there.",
-                      rawCapture_.string())};
+      return prof::Error{fmt::format(
+          "--raw-capture {}: holds what another run captured, which lacuna convert could not tell from this "
+          "run's. Remedy: choose a folder for each run, or delete the files there.",
+          rawCapture_.string())};
     }
     return {};
   }
