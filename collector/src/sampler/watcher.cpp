@@ -148,7 +148,10 @@ void Watcher::work() {
 /// Until there is something to read or to look at, or the end.
 void Watcher::rest() {
   const auto& sources = options_.sources;
-  if (!rings_.isOpen()) return waitFor(stopFd_, timers_ ? 20 : sources.samples ? 10 : 50);
+  if (!rings_.isOpen()) {
+    const int withoutSamples = sources.counters ? 50 : 100;
+    return waitFor(stopFd_, timers_ ? 20 : sources.samples ? 10 : withoutSamples);
+  }
   if (sources.samples || sources.counters) return rings_.wait(kReadEveryMs, stopFd_);
   // What has just come and is not yet to be taken wakes nobody again.
   if (pending_.empty()) rings_.wait(kFollowEveryMs, stopFd_);
