@@ -28,7 +28,9 @@ bool debugMode(RuleContext& context) {
   const std::string_view mode = context.knob("debug").value_or("off");
   const bool announced = mode == "on" || mode == "1" || mode == "true";
   const auto launches = static_cast<double>(analysis.launches.stepLaunches);
-  const bool everyLaunch = launches >= 20 && static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
+  // A step of few launches, as of a captured graph, may wait once for its loss.
+  const bool everyLaunch = context.timesAStep(analysis.launches.stepLaunches) >= 20 &&
+                           static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
   // Anomaly detection looks at the numbers of every operator and waits for the answer.
   const double checks = context.timesAStep(analysis.patterns.numberChecks);
   const bool checksAll = checks >= 8 && context.timesAStep(syncCalls(analysis)) >= 8;
