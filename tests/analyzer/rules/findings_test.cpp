@@ -135,6 +135,13 @@ TEST(Findings, AStepOfFewLaunchesMayWaitForItsLoss) {
   EXPECT_THAT(faults({.steps = 40, .operators = 1, .kernelNs = 9'000'000, .syncEachStep = true}), testing::IsEmpty());
 }
 
+TEST(Findings, LongWorkOfTheHostBetweenLaunchesIsNotTheLaunches) {
+  const auto found = faults({.operatorNs = 3'000'000});
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front(), "host-work");
+  EXPECT_THAT(found, testing::Not(testing::Contains("launch-bound")));
+}
+
 TEST(Findings, SeveralDevicesAreNoReasonForOthers) {
   for (const RunPlan& plan : {RunPlan{.syncEachStep = true}, RunPlan{.zeroGradNs = 40'000}, RunPlan{.tinyRepeats = 40},
                               RunPlan{.operators = 30, .kernelNs = 900'000, .roundTrips = 1}}) {
