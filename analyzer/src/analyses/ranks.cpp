@@ -22,7 +22,10 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
     starts.push_back(call->startNs);
     if (call->startNs > last->startNs) last = call;
   }
-  const prof::TimeNs middle = medianOf(starts);
+  // Of two middle ones the earlier: of two ranks, the one that was not late.
+  const auto middleAt = starts.begin() + static_cast<std::ptrdiff_t>((starts.size() - 1) / 2);
+  std::nth_element(starts.begin(), middleAt, starts.end());
+  const prof::TimeNs middle = *middleAt;
   for (const CollectiveCall* call : calls) {
     RankRow& row = rows[call->rank];
     ++row.collectives;

@@ -164,6 +164,16 @@ TEST(Ranks, SplitCollectivesIntoWaitingAndTransfer) {
   EXPECT_NEAR(stats.waitShare(), 70.0 / 250, 1e-9);
 }
 
+TEST(Ranks, OfTwoTheLaterOneIsBehindTheOther) {
+  const RankStats stats = rankStats({{0, 100, 0, "reduce"}, {40, 100, 1, "reduce"}});
+  ASSERT_EQ(stats.rows.size(), 2u);
+  EXPECT_EQ(stats.rows[0].heldUpNs, 0);
+  EXPECT_EQ(stats.rows[1].heldUpNs, 40);
+  ASSERT_EQ(stats.latest.size(), 1u);
+  EXPECT_EQ(stats.latest[0].fromNs, 0);
+  EXPECT_EQ(stats.latest[0].toNs, 40);
+}
+
 TEST(Ranks, AreSilentOnOneRank) {
   EXPECT_TRUE(rankStats({{0, 100, 0, "reduce"}}).rows.empty());
 }

@@ -142,6 +142,18 @@ TEST(Findings, LongWorkOfTheHostBetweenLaunchesIsNotTheLaunches) {
   EXPECT_THAT(found, testing::Not(testing::Contains("launch-bound")));
 }
 
+TEST(Findings, ALateRankIsAsLateAsWasPlanted) {
+  for (const int ranks : {2, 3, 4}) {
+    const Analysis analysis = analysed({.ranks = ranks, .collectiveNs = 100'000, .lateNs = 2'000'000});
+    const auto late = std::ranges::find(analysis.findings, "late-rank", &Finding::id);
+    ASSERT_NE(late, analysis.findings.end()) << ranks;
+    ASSERT_FALSE(late->evidence.empty()) << ranks;
+    for (const Evidence& entry : late->evidence)
+      EXPECT_NEAR(static_cast<double>(entry.endNs - entry.startNs), 2e6, 1e5) << ranks;
+    EXPECT_GE(late->costNsPerStep, 1'500'000) << ranks;
+  }
+}
+
 TEST(Findings, SeveralDevicesAreNoReasonForOthers) {
   for (const RunPlan& plan : {RunPlan{.syncEachStep = true}, RunPlan{.zeroGradNs = 40'000}, RunPlan{.tinyRepeats = 40},
                               RunPlan{.operators = 30, .kernelNs = 900'000, .roundTrips = 1}}) {
