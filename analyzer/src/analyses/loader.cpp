@@ -146,8 +146,8 @@ std::int64_t LoaderStats::batchNs() const {
   return prepared == 0 ? 0 : busyNs / static_cast<std::int64_t>(prepared);
 }
 
-double LoaderStats::utilisation(std::int64_t windowNs) const {
-  const double capacity = static_cast<double>(windowNs) * std::max(1u, workers);
+double LoaderStats::utilisation() const {
+  const double capacity = static_cast<double>(spanNs) * std::max(1u, workers);
   return capacity <= 0 ? 0 : static_cast<double>(busyNs) / capacity;
 }
 
@@ -156,8 +156,7 @@ std::string_view loaderBoundName(LoaderBound bound) {
   return kNames[static_cast<std::size_t>(bound)];
 }
 
-LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs,
-                            std::int64_t windowNs) {
+LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs) {
   LoaderVerdict verdict;
   const std::int64_t batchNs = loader.batchNs() > 0 ? loader.batchNs() : waitNs;
   const std::int64_t rest = std::max<std::int64_t>(1, stepNs - waitNs);
@@ -168,7 +167,7 @@ LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std:
                            verdict.workersNeeded;
   if (!loader.present || std::max(waitNs, copyNs) * 20 < stepNs) return verdict;
   // An idle worker has nothing that would hold a batch up.
-  const bool idle = loader.workers > 0 && loader.busyNs > 0 && loader.utilisation(windowNs) < 0.8;
+  const bool idle = loader.workers > 0 && loader.busyNs > 0 && loader.utilisation() < 0.8;
   const std::int64_t computed = loader.stageNs[1] + loader.stageNs[2] + loader.stageNs[3];
   const bool computes = loader.cpuShare >= 0 ? loader.cpuShare >= 0.5 : computed > loader.stageNs[0];
   verdict.bound = copyNs > waitNs ? LoaderBound::Copy
@@ -183,6 +182,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   StageSums sums;
   std::unordered_map<std::uint64_t, int> roles;
   std::unordered_map<ThreadId, std::uint64_t> taken;
+  TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
   const auto status =
       store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
           window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
@@ -203,11 +203,14 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
                 stats.blockedNs += to - from;
               } else {
                 sums.add(thread[i], from, to - from, role->second);
+                firstNs = std::min(firstNs, from);
+                lastNs = std::max(lastNs, to);
               }
             }
           });
   if (!status) return status.error();
   sums.finish(taken, stats);
+  if (firstNs < lastNs) stats.spanNs = lastNs - firstNs;
   stats.meanDepth = meanDepth(store, window, scope.only);
   const std::int64_t computed = computedNs(store, window, scope.only);
   if (computed >= 0 && stats.busyNs > 0)

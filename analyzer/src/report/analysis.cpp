@@ -392,8 +392,8 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork) {
   if (auto status = foreseePeaks(store, analysis.window, analysis.steps, analysis.peakEdits, scope.only); !status)
     return status;
   const Ledger step = analysis.meanStepLedger();
-  analysis.loaderVerdict = loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait],
-                                         step[Cause::ExposedCopy], analysis.window.endNs - analysis.window.startNs);
+  analysis.loaderVerdict =
+      loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait], step[Cause::ExposedCopy]);
   return {};
 }
 

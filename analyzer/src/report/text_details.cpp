@@ -135,11 +135,9 @@ Lines loaderLines(const Analysis& analysis) {
       stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
                             humanShare(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
   }
-  const std::string who =
-      loader.workers == 0
-          ? "the training thread prepares them"
-          : fmt::format("{} workers, busy {}", loader.workers,
-                        humanShare(loader.utilisation(analysis.window.endNs - analysis.window.startNs)));
+  const std::string who = loader.workers == 0
+                              ? "the training thread prepares them"
+                              : fmt::format("{} workers, busy {}", loader.workers, humanShare(loader.utilisation()));
   out.push_back(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
   if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
   const LoaderVerdict& verdict = analysis.loaderVerdict;

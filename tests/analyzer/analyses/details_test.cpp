@@ -543,18 +543,18 @@ LoaderStats loaderOf(std::uint32_t workers, std::int64_t fetchNs, std::int64_t d
   loader.workers = workers;
   loader.stageNs = {fetchNs, decodeNs, 0, 0};
   loader.busyNs = fetchNs + decodeNs;
+  loader.spanNs = 150'000'000;
   return loader;
 }
 
 TEST(LoaderVerdict, SaysWhatBindsAndWhatWouldHideIt) {
   // A batch takes 10 of a step's 15 ms; the other 5 ms use one up in the time.
-  const LoaderVerdict reading =
-      loaderVerdict(loaderOf(0, 80'000'000, 20'000'000), 15'000'000, 10'000'000, 0, 150'000'000);
+  const LoaderVerdict reading = loaderVerdict(loaderOf(0, 80'000'000, 20'000'000), 15'000'000, 10'000'000, 0);
   EXPECT_EQ(reading.bound, LoaderBound::Reading);
   EXPECT_EQ(reading.workersNeeded, 2u);
   EXPECT_EQ(reading.prefetchNeeded, 2u);
   const auto bound = [](const LoaderStats& loader, std::int64_t wait, std::int64_t copy) {
-    return loaderVerdict(loader, 15'000'000, wait, copy, 150'000'000).bound;
+    return loaderVerdict(loader, 15'000'000, wait, copy).bound;
   };
   EXPECT_EQ(bound(loaderOf(0, 20'000'000, 80'000'000), 10'000'000, 0), LoaderBound::Computing);
   EXPECT_EQ(bound(loaderOf(2, 20'000'000, 10'000'000), 10'000'000, 0), LoaderBound::HandOver);

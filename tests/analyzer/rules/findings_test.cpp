@@ -142,6 +142,14 @@ TEST(Findings, LongWorkOfTheHostBetweenLaunchesIsNotTheLaunches) {
   EXPECT_THAT(found, testing::Not(testing::Contains("launch-bound")));
 }
 
+TEST(Findings, SettingUpMakesNoWorkerIdle) {
+  const Analysis quick = analysed({.batchNs = 30'000'000, .workers = 1});
+  const Analysis late = analysed({.batchNs = 30'000'000, .workers = 1, .setupCopyNs = 5'000'000'000});
+  EXPECT_EQ(quick.loaderVerdict.bound, LoaderBound::Computing);
+  EXPECT_EQ(late.loaderVerdict.bound, quick.loaderVerdict.bound);
+  EXPECT_DOUBLE_EQ(late.loader.utilisation(), quick.loader.utilisation());
+}
+
 TEST(Findings, ALateRankIsAsLateAsWasPlanted) {
   for (const int ranks : {2, 3, 4}) {
     const Analysis analysis = analysed({.ranks = ranks, .collectiveNs = 100'000, .lateNs = 2'000'000});

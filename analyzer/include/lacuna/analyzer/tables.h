@@ -128,13 +128,14 @@ struct LoaderStats {
   std::int64_t waitNs = 0;                     ///< the consumer's, in the window
   std::int64_t stepWaitNs = 0;                 ///< of it, in the steps
   std::int64_t busyNs = 0;                     ///< fetch to collate, all workers; the consumer's where it is alone
+  std::int64_t spanNs = 0;                     ///< from the first stage's start to the last one's end, in the window
   std::int64_t blockedNs = 0;                  ///< workers waiting for room
   std::uint32_t workers = 0;                   ///< threads that prepared batches; 0 when the consumer did it itself
   std::array<std::int64_t, 4> stageNs{};       ///< fetch, decode, augment, collate; self time
   double meanDepth = -1;                       ///< ready batches, -1 when not recorded
   double cpuShare = -1;                        ///< of busyNs that computed rather than waited; -1 when not recorded
   [[nodiscard]] std::int64_t batchNs() const;  ///< one batch on one worker
-  [[nodiscard]] double utilisation(std::int64_t windowNs) const;
+  [[nodiscard]] double utilisation() const;    ///< of the workers, while there were batches to prepare
 };
 inline constexpr std::array<std::string_view, 4> kLoaderStages{"fetch", "decode", "augment", "collate"};
 
@@ -152,10 +153,8 @@ struct LoaderVerdict {
   std::uint32_t workersNeeded = 0;   ///< to prepare batches as fast as the rest of a step uses them
   std::uint32_t prefetchNeeded = 0;  ///< batches that each of these must be ahead
 };
-/// `waitNs` and `copyNs`: what a step waits for batches and for copies that nothing hides; `windowNs`: what was
-/// analysed.
-LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs,
-                            std::int64_t windowNs);
+/// `waitNs` and `copyNs`: what a step waits for batches and for copies that nothing hides.
+LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs);
 
 prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, const TableScope& scope = {});
 
