@@ -75,6 +75,7 @@ struct CountedRow {
   RecordedEvents within;
   RecordedEvents self;
   RecordedEvents executions;
+  std::size_t open = 0;  ///< spans of it around the one at hand
 };
 
 /// Rows of the table by name, or by name and shapes.
@@ -147,6 +148,18 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
       });
 }
 
+/// How many spans begin in the window within each span, itself included; also added to its row.
+std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up,
+                                       TimeWindow window, OperatorRows& rows) {
+  std::vector<std::uint64_t> within(spans.size());
+  for (std::size_t i = spans.size(); i-- > 0;) {
+    within[i] += startsIn(window, spans[i]->startNs) ? 1 : 0;
+    if (within[i] > 0) rows.counted(*spans[i]).within.ranges += within[i];
+    if (up[i] != std::string::npos) within[up[i]] += within[i];
+  }
+  return within;
+}
+
 }  // namespace
 
 std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
@@ -156,28 +169,34 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
   OperatorRows rows(by);
   for (const auto& [thread, spans] : operators) {
     auto& up = parents[thread] = parentsOf(spans);
+    const std::vector<std::uint64_t> within = countWithin(spans, up, window, rows);
+    std::vector<std::pair<std::size_t, CountedRow*>> around;
+    const auto leave = [&] {
+      --around.back().second->open;
+      around.pop_back();
+    };
     for (std::size_t i = 0; i < spans.size(); ++i) {
+      if (within[i] == 0) continue;
+      while (!around.empty() && around.back().first != up[i]) leave();
+      // A recursive operator's time counts once.
+      CountedRow& counted = rows.counted(*spans[i]);
+      const bool nestedInItself = counted.open++ > 0;
+      around.emplace_back(i, &counted);
       if (!startsIn(window, spans[i]->startNs)) continue;
       const TimeNs dur = spans[i]->endNs - spans[i]->startNs;
-      OperatorRow& row = rows.of(*spans[i]);
+      OperatorRow& row = counted.row;
       ++row.count;
       row.selfNs += dur;
       const bool inSteps = steps.hold(spans[i]->startNs);
       if (inSteps) row.stepSelfNs += dur;
-      // A recursive operator's time counts once.
-      bool nestedInItself = false;
-      ++rows.counted(*spans[i]).self.ranges;
-      for (std::size_t p = up[i]; p != std::string::npos; p = up[p]) {
-        nestedInItself |= rows.same(*spans[p], *spans[i]);
-        ++rows.counted(*spans[p]).within.ranges;
-      }
-      ++rows.counted(*spans[i]).within.ranges;
+      ++counted.self.ranges;
       if (!nestedInItself) row.totalNs += dur;
       if (up[i] == std::string::npos) continue;
-      OperatorRow& around = rows.of(*spans[up[i]]);
-      around.selfNs -= dur;
-      if (inSteps && steps.hold(spans[up[i]]->startNs)) around.stepSelfNs -= dur;
+      OperatorRow& outer = rows.of(*spans[up[i]]);
+      outer.selfNs -= dur;
+      if (inSteps && steps.hold(spans[up[i]]->startNs)) outer.stepSelfNs -= dur;
     }
+    while (!around.empty()) leave();
   }
   const auto cpus = cpuDevices(store);
   for (const DeviceSpan& span : timeline.device) {

@@ -526,6 +526,30 @@ TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
   EXPECT_EQ(analysis.bands.run[Cause::Compute], 10);
 }
 
+TEST(Operators, AreCountedHoweverDeepTheyNest) {
+  // Were each looked at by all those within it, this would take the test's time.
+  constexpr TimeNs kDeep = 100'000;
+  StoreBuilder builder;
+  const auto add = [&](TimeNs startNs, TimeNs durNs, TimeNs i) {
+    builder.append(Range{.startNs = startNs,
+                         .durNs = durNs,
+                         .thread = ThreadId(1),
+                         .category = builder.intern("cpu_op"),
+                         .name = builder.intern(i % 2 == 0 ? "even" : "odd")});
+  };
+  for (TimeNs i = 0; i < kDeep; ++i) add(i, 2 * (kDeep - i), i);
+  add(3 * kDeep, 10, 0);
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  ASSERT_EQ(analysis->operators.size(), 2U);
+  for (const OperatorRow& row : analysis->operators) {
+    const bool isEven = row.name == "even";
+    EXPECT_EQ(row.count, static_cast<std::uint64_t>(kDeep / 2 + (isEven ? 1 : 0)));
+    EXPECT_EQ(row.totalNs, isEven ? 2 * kDeep + 10 : 2 * (kDeep - 1)) << "a nested one's time counts once";
+    EXPECT_EQ(row.selfNs, isEven ? kDeep + 10 : kDeep);
+  }
+}
+
 TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {
   StoreBuilder builder;
   builder.append(Range{.startNs = 1, .durNs = 1, .thread = ThreadId(1)});
