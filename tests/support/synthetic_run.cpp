@@ -19,7 +19,7 @@ constexpr std::int64_t kQueueGapNs = 1'000;
 class Rank {
  public:
   Rank(analyzer::StoreBuilder& out, const RunPlan& plan, std::uint32_t rank) : out_(out), plan_(plan), rank_(rank) {
-    process_ = ProcessId(rank + 1);
+    process_ = ProcessId(plan.dataParallel ? 1 : rank + 1);
     thread_ = ThreadId(100 * (rank + 1));
     compute_ = QueueId(2 * rank + 1);
     network_ = QueueId(2 * rank + 2);
@@ -38,10 +38,11 @@ class Rank {
 
  private:
   void declare() {
-    out_.append(Process{.id = process_,
-                        .osPid = 1000 + rank_,
-                        .name = out_.intern("program"),
-                        .rank = plan_.ranks > 1 ? static_cast<std::int32_t>(rank_) : -1});
+    if (!plan_.dataParallel || rank_ == 0)
+      out_.append(Process{.id = process_,
+                          .osPid = 1000 + rank_,
+                          .name = out_.intern("program"),
+                          .rank = plan_.ranks > 1 && !plan_.dataParallel ? static_cast<std::int32_t>(rank_) : -1});
     out_.append(Thread{.id = thread_, .process = process_, .name = out_.intern("main")});
     for (int worker = 0; worker < plan_.workers; ++worker)
       out_.append(Thread{.id = workerThread(worker), .process = process_});
@@ -295,6 +296,7 @@ void Rank::habits() {
   }
   if (plan_.cpuDevice) hostOperator("linear", "bf16[8,4] bf16[2,4]");
   if (plan_.gloo) hostOperator("gloo:all_reduce");
+  if (plan_.dataParallel) hostOperator("broadcast_coalesced");
   if (plan_.blockingCopyNs > 0) {
     Memcpy copy = waitForCopy("cudaMemcpy", plan_.blockingCopyNs);
     copy.bytes = 1u << 20;
@@ -343,7 +345,12 @@ void Rank::runStep(int step) {
   useMemory(step);
   const std::int64_t alone =
       plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs + plan_.startDelayNs + plan_.profilerNs;
-  if (plan_.syncEachStep || alone > 0) synchronise("aten::item");
+  const bool isSlow = plan_.slowStepNs > 0 && step % 10 == 9;
+  if (plan_.syncEachStep || isSlow || alone > 0) synchronise("aten::item");
+  if (isSlow) {
+    range(thread_, host_, host_ + plan_.slowStepNs, "user_annotation", "evaluate");
+    host_ += plan_.slowStepNs;
+  }
   if (plan_.mallocNs > 0) {
     call(host_, host_ + plan_.mallocNs, "cudaMalloc", ++correlation_);
     host_ += plan_.mallocNs;
@@ -374,6 +381,8 @@ std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
   for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
   if (plan.hostCores > 0)
     out.append(Environment{.key = out.intern("host.cores"), .value = out.intern(std::to_string(plan.hostCores))});
+  if (plan.knob != nullptr)
+    out.append(Environment{.key = out.intern(std::string("knob.") + plan.knob), .value = out.intern(plan.knobValue)});
   out.setPath("run.lcn");
   return out.build();
 }

@@ -56,8 +56,12 @@ struct RunPlan {
   bool givesAllBack = false;      ///< what is alive behind the last step is freed there
   bool numberedSteps = false;     ///< markers are called "batch 0", "batch 1", …
   std::uint64_t deviceBytes = 1u << 30;
-  double displaced = 0;             ///< of the time that a CPU queue's thread wants to run, what other programs take
-  bool countersOfThreads = true;    ///< with `displaced`: counters tell of it
+  double displaced = 0;           ///< of the time that a CPU queue's thread wants to run, what other programs take
+  bool countersOfThreads = true;  ///< with `displaced`: counters tell of it
+  std::int64_t slowStepNs = 0;    ///< how much longer every tenth step takes the host, behind a synchronisation
+  bool dataParallel = false;      ///< one process drives all devices, and copies the model to them each step
+  const char* knob = nullptr;     ///< that the program says it was run with
+  const char* knobValue = "";
   std::int64_t biasGradientNs = 0;  ///< a reduction behind a batch norm's gradient and a product; others are elsewhere
 };
 

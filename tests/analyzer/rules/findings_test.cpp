@@ -93,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"HostCollectives", {.gloo = true}, "slow-backend"},
                     Planted{"SlowLaunches", {.operatorNs = 200'000, .launchNs = 120'000}, "slow-launches"},
                     Planted{"ExposedCommunication", {.ranks = 2, .collectiveNs = 3'000'000}, "exposed-communication"},
+                    Planted{"DataParallel", {.ranks = 2, .dataParallel = true}, "data-parallel"},
                     Planted{"LateRank", {.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000}, "late-rank"}),
     [](const auto& info) { return info.param.name; });
 
@@ -108,6 +109,22 @@ TEST(Findings, OpportunitiesAreNamed) {
   EXPECT_THAT(opportunities({.roundTrips = 3}), testing::Contains("dtype-round-trip"));
   EXPECT_THAT(opportunities({.optimizerKernels = 12}), testing::Contains("optimizer-fused"));
   EXPECT_THAT(opportunities({.cpuDevice = true}), testing::Contains("half-on-cpu"));
+  EXPECT_THAT(opportunities({.kernelName = "sgemm_128x64", .syncEachStep = true}), testing::Contains("amp"));
+  EXPECT_THAT(opportunities({.kernelName = "vectorized_elementwise_kernel"}), testing::Contains("fuse"));
+  EXPECT_THAT(opportunities({.kernelName = "sgemm_128x64", .knob = "autotune", .knobValue = "off"}),
+              testing::Contains("autotune"));
+  EXPECT_THAT(opportunities({.steps = 40, .slowStepNs = 20'000'000}), testing::Contains("slow-steps"));
+}
+
+TEST(Findings, WhatIsSwitchedOnAlreadyIsNoOpportunity) {
+  const auto with = [](const char* kernel, const char* knob) {
+    return opportunities({.kernelName = kernel, .syncEachStep = true, .knob = knob, .knobValue = "on"});
+  };
+  EXPECT_THAT(with("sgemm_128x64", "amp"), testing::Not(testing::Contains("amp")));
+  EXPECT_THAT(with("vectorized_elementwise_kernel", "fuse"), testing::Not(testing::Contains("fuse")));
+  EXPECT_THAT(with("sgemm_128x64", "autotune"), testing::Not(testing::Contains("autotune")));
+  EXPECT_THAT(opportunities({.steps = 40}), testing::Not(testing::Contains("slow-steps")));
+  EXPECT_THAT(faults({.ranks = 2}), testing::Not(testing::Contains("data-parallel")));
 }
 
 TEST(Findings, CpuDevicesGetNoAdviceForGpus) {
