@@ -384,9 +384,11 @@ TEST_F(PoolTest, DamagedSegmentsNeverHarmTheDrainer) {
   for (int round = 0; round < 60; ++round) {
     RecordingOptions options;
     options.poolBytes = options.maxPoolBytes = 4 * recording::kSegmentBytes;
+    options.flightRecorder = round % 2 != 0;
     ASSERT_OK(createRecording(recordingDir(), options));
     ASSERT_EQ(inChild([this] {
                 lacunaAttach(recordingDir().c_str());
+                for (int i = 0; i < 500; ++i) record(Queue{.id = QueueId{5}, .device = DeviceId{3}});
                 markNumbers(0, 2000);
               }),
               0);
