@@ -262,8 +262,11 @@ void applyDebugOff(Scenario& scenario) {
 void apply(Scenario& scenario, const Change& change, Bound bound) {
   const std::string& knob = change.target;
   if (knob == "host") {
-    for (HostItem& item : scenario.items)
-      item.gapNs = static_cast<std::int64_t>(static_cast<double>(item.gapNs) * change.factor);
+    // Allocator and driver calls take what they take, however quick the program is.
+    for (HostItem& item : scenario.items) {
+      const std::int64_t driverNs = std::min(item.gapNs, item.driverNs);
+      item.gapNs = driverNs + static_cast<std::int64_t>(static_cast<double>(item.gapNs - driverNs) * change.factor);
+    }
   } else if (change.value.empty()) {
     scaleNodes(scenario, change);
   } else if (knob == "loader.workers" || knob == "loader.prefetch") {

@@ -26,6 +26,13 @@ double measured(const RunPlan& plan) {
   return static_cast<double>(play(plan, "host*1").measuredNsPerStep);
 }
 
+TEST(WhatIf, AFasterHostMakesNoDriverCallFaster) {
+  const RunPlan plan{.mallocNs = 3'000'000, .hostPauseNs = 2'000'000};
+  const Prediction prediction = play(plan, "host*0");
+  EXPECT_NEAR(static_cast<double>(prediction.gainNs()), 2e6, 4e5);
+  EXPECT_NEAR(static_cast<double>(play(plan, "allocator=cached").gainNs()), 3e6, 4e5);
+}
+
 TEST(WhatIf, UnchangedReplayReproducesTheMeasuredStep) {
   for (const RunPlan& plan :
        {RunPlan{}, RunPlan{.syncEachStep = true}, RunPlan{.batchNs = 20'000'000, .workers = 0},
