@@ -10,6 +10,7 @@
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QImage>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
@@ -249,6 +250,25 @@ class PagesTest : public QObject {
     for (std::size_t i = 0; i < rows.size(); ++i) QCOMPARE(kernels.table()[2].numbers[i], rows[i].before);
     window_->compare()->swap();
     QCOMPARE(window_->compare()->after().get(), window_->findings().analysis.get());
+  }
+
+  void theEmptyComparisonCutsNoText() {
+    show("compare");
+    const auto hint = [&]() -> QLabel* {
+      for (QLabel* text : window_->compare()->findChildren<QLabel*>()) {
+        if (text->text() == window_->compare()->problem()) return text;
+      }
+      return nullptr;
+    };
+    const auto whole = [&] { return hint()->height() >= hint()->heightForWidth(hint()->width()); };
+    QVERIFY(hint() != nullptr && hint()->isVisible());
+    QVERIFY2(hint()->heightForWidth(hint()->width()) > 1.5 * hint()->fontMetrics().height(),
+             "it is longer than a line");
+    QVERIFY(whole());
+    QSignalSpy failed(window_->compare(), &ComparePage::failed);
+    window_->compare()->openSecond(folder_.filePath(QStringLiteral("missing ").repeated(40)));
+    QVERIFY(failed.wait());
+    QTRY_VERIFY(whole());
   }
 
   void aSecondTraceThatIsBrokenSaysWhy() {

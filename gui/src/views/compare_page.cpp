@@ -25,6 +25,8 @@ namespace lacuna::gui {
 
 namespace {
 
+constexpr int kHintWidth = 560;
+
 struct Opened {
   ComparePage::AnalysisPtr analysis;
   QString problem;
@@ -62,23 +64,32 @@ ComparePage::ComparePage(QWidget* parent) : Page(parent) {
 
 QWidget* ComparePage::makeEmpty() {
   auto* empty = new QWidget(this);
-  auto* column = new QVBoxLayout(empty);
+  auto* across = new QHBoxLayout(empty);
+  auto* middle = new QWidget(empty);
+  middle->setFixedWidth(kHintWidth);
+  auto* column = new QVBoxLayout(middle);
+  column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(10);
   column->addStretch(2);
   auto* title = new QLabel(tr("Compare with a second run"), empty);
   title->setObjectName(QStringLiteral("title"));
+  title->setAlignment(Qt::AlignCenter);
   hint_ = new QLabel(empty);
   hint_->setObjectName(QStringLiteral("dim"));
+  hint_->setTextFormat(Qt::PlainText);
+  hint_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   hint_->setWordWrap(true);
-  hint_->setFixedWidth(560);
   hint_->setAlignment(Qt::AlignCenter);
   choose_ = new QPushButton(tr("Choose a trace…"), empty);
   choose_->setObjectName(QStringLiteral("primary"));
   cancel_ = new QPushButton(tr("Cancel"), empty);
-  for (QWidget* part : std::initializer_list<QWidget*>{title, hint_, choose_, cancel_}) {
-    column->addWidget(part, 0, Qt::AlignHCenter);
-  }
+  // A text that wraps keeps the height of one line where the layout aligns it.
+  for (QWidget* text : {title, hint_}) column->addWidget(text);
+  for (QWidget* button : {choose_, cancel_}) column->addWidget(button, 0, Qt::AlignHCenter);
   column->addStretch(3);
+  across->addStretch();
+  across->addWidget(middle);
+  across->addStretch();
   connect(choose_, &QPushButton::clicked, this, &ComparePage::choose);
   connect(cancel_, &QPushButton::clicked, this, [this] {
     job_.cancel();
