@@ -25,9 +25,9 @@ class ProgramTest : public QObject {
   [[nodiscard]] QString at(const char* name) const { return folder_.filePath(QString::fromLatin1(name)); }
 
   /// The exit status of lacuna-gui, -1 where it does not end by itself.
-  int run(const QStringList& arguments) {
+  int run(const QStringList& arguments) { return run(arguments, QProcessEnvironment::systemEnvironment()); }
+  int run(const QStringList& arguments, QProcessEnvironment environment) {
     QProcess program;
-    auto environment = QProcessEnvironment::systemEnvironment();
     for (const char* name : {"XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
       environment.insert(QString::fromLatin1(name), folder_.path());
     program.setProcessEnvironment(environment);
@@ -92,6 +92,15 @@ class ProgramTest : public QObject {
     QCOMPARE(picture({QStringLiteral("--tab"), QStringLiteral("edits"), QStringLiteral("--play"),
                       QStringLiteral("loader.workers=4")}),
              0);
+  }
+
+  void aDisplayThatIsGoneIsSaidToBe() {
+    auto environment = QProcessEnvironment::systemEnvironment();
+    for (const char* name : {"QT_QPA_PLATFORM", "WAYLAND_DISPLAY"}) environment.remove(QString::fromLatin1(name));
+    environment.insert(QStringLiteral("DISPLAY"), QStringLiteral(":7999"));
+    QCOMPARE(run({at("run.lcn")}, environment), 1);
+    QVERIFY2(said_.contains(QStringLiteral("DISPLAY=:7999")) && said_.contains(QStringLiteral("--screenshot")),
+             qPrintable(said_));
   }
 
   void aComparisonWithATraceThatHasNoAnalysisEnds() {

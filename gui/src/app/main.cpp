@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QLocale>
@@ -29,9 +30,30 @@ bool choosePlatform(int argc, char** argv) {
   return !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
 }
 
+void complainOfNoDisplay(const QString& why) {
+  QTextStream(stderr) << "lacuna-gui: there is no display (" << why
+                      << "). Remedy: start it in a desktop session or with ssh -X, or take a picture with "
+                         "--screenshot out.png\n";
+}
+
+/// A variable may name a display that is gone, as in a terminal multiplexer that outlives its desktop: Qt has nothing
+/// more helpful for that than an abort.
+void leaveWithoutDisplay() {
+  const QString x = qEnvironmentVariable("DISPLAY");
+  const QString wayland = qEnvironmentVariable("WAYLAND_DISPLAY");
+  QStringList tried;
+  if (!x.isEmpty()) tried << QStringLiteral("DISPLAY=") + x;
+  if (!wayland.isEmpty()) tried << QStringLiteral("WAYLAND_DISPLAY=") + wayland;
+  if (qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
+    tried << QStringLiteral("QT_QPA_PLATFORM=") + qEnvironmentVariable("QT_QPA_PLATFORM");
+  complainOfNoDisplay(tried.join(QStringLiteral(", ")) + QStringLiteral(" cannot be used"));
+  ::_exit(1);
+}
+
 /// The offscreen platform says of each window that it keeps no size limits; nobody who takes a picture need know.
 QtMessageHandler printMessage = nullptr;
 void printButConfessions(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+  if (type == QtFatalMsg && message.contains(QLatin1String("platform plugin"))) leaveWithoutDisplay();
   if (!message.startsWith(QLatin1String("This plugin does not support"))) printMessage(type, context, message);
 }
 
@@ -40,9 +62,7 @@ void printButConfessions(QtMsgType type, const QMessageLogContext& context, cons
 int main(int argc, char** argv) {
   using namespace lacuna::gui;
   if (!choosePlatform(argc, argv)) {
-    QTextStream(stderr)
-        << "lacuna-gui: there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). Remedy: start "
-           "it in a desktop session or with ssh -X, or take a picture with --screenshot out.png\n";
+    complainOfNoDisplay(QStringLiteral("neither DISPLAY nor WAYLAND_DISPLAY is set"));
     return 1;
   }
   printMessage = qInstallMessageHandler(printButConfessions);
