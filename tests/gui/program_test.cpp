@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <QCryptographicHash>
 #include <QDir>
 #include <QFile>
 #include <QImage>
 #include <QProcess>
+#include <QSettings>
+#include <QSplitter>
 #include <QTemporaryDir>
 
 #include "gui/qt_main.h"
@@ -69,6 +72,35 @@ class ProgramTest : public QObject {
     QCOMPARE(QImage(at("out.png")).size(), QSize(2560, 1600));
     QVERIFY(settings.open(QIODevice::ReadOnly));
     QCOMPARE(settings.readAll(), before);
+  }
+
+  void picturesAreThoseOfAFreshWindow() {
+    const auto taken = [&](const QStringList& arguments) {
+      return picture(arguments) == 0 ? QImage(at("out.png")) : QImage();
+    };
+    const QStringList timeline{QStringLiteral("--page"), QStringLiteral("timeline")};
+    QFile::remove(at("lacuna/lacuna-gui.conf"));
+    const QImage first = taken({});
+    const QImage second = taken(timeline);
+    QVERIFY(!first.isNull() && !second.isNull());
+    {
+      QSettings remembered(at("lacuna/lacuna-gui.conf"), QSettings::IniFormat);
+      const QByteArray key = QCryptographicHash::hash(at("run.lcn").toUtf8(), QCryptographicHash::Sha1).toHex();
+      remembered.beginGroup(QStringLiteral("session/") + QString::fromLatin1(key));
+      remembered.setValue(QStringLiteral("page"), QStringLiteral("steps"));
+      remembered.setValue(QStringLiteral("start"), 10'000'000);
+      remembered.setValue(QStringLiteral("span"), 3'000'000);
+      remembered.setValue(QStringLiteral("bookmarks"), QStringList{QStringLiteral("11000000 of last week")});
+      remembered.endGroup();
+      QSplitter narrow;
+      for (int n = 0; n < 2; ++n) narrow.addWidget(new QWidget(&narrow));
+      narrow.resize(1400, 100);
+      narrow.setSizes({1200, 200});
+      remembered.setValue(QStringLiteral("timelineSplit"), narrow.saveState());
+    }
+    QVERIFY(taken({}) == first);
+    QVERIFY(taken(timeline) == second);
+    QFile::remove(at("lacuna/lacuna-gui.conf"));
   }
 
   void whatCannotBeShownIsRefused() {

@@ -25,6 +25,7 @@
 #include "app/screenshot.h"
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
+#include "lacuna/analyzer/store_builder.h"
 #include "models/details_model.h"
 #include "models/table_model.h"
 #include "views/finding_panel.h"
@@ -540,6 +541,44 @@ class WindowTest : public QObject {
     QVERIFY(shown.wait());
     QVERIFY(view()->viewport() == before);
     QCOMPARE(view()->bookmarks().size(), std::size_t{1});
+  }
+
+  void theSessionOfAnotherRecordingStaysAway() {
+    open();
+    QTest::keyClick(view(), Qt::Key_W);
+    window_->timeline()->toggleBookmark();
+    window_->close();
+    window_ = std::make_unique<MainWindow>();
+    window_->show();
+    window_->loader()->setOpener([](const auto&, const auto&) {
+      analyzer::StoreBuilder trace;  // under the same name
+      trace.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
+      trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
+      trace.append(prof::Range{
+          .startNs = 3000, .durNs = 60'000'000, .thread = prof::ThreadId(1), .name = trace.intern("train")});
+      return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+    });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("run.lcn"));
+    QVERIFY(shown.wait());
+    QVERIFY(view()->viewport() == view()->viewport().fitted());
+    QVERIFY(view()->bookmarks().empty());
+    QCOMPARE(window_->page(), QStringLiteral("overview"));
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void sessionsOfLongAgoAreForgotten() {
+    QSettings settings;
+    for (int n = 0; n < 300; ++n) settings.setValue(QStringLiteral("session/old%1/used").arg(n), n);
+    settings.sync();
+    open();
+    window_->close();
+    settings.sync();
+    settings.beginGroup(QStringLiteral("session"));
+    const QStringList kept = settings.childGroups();
+    QCOMPARE(kept.size(), 200);
+    QVERIFY(!kept.contains(QStringLiteral("old0")) && kept.contains(QStringLiteral("old299")));
+    QVERIFY(std::any_of(kept.begin(), kept.end(), [](const QString& key) { return !key.startsWith(u"old"); }));
   }
 
   void largeTablesSortAndFilterOffTheThread() {

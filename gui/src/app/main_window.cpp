@@ -114,8 +114,6 @@ MainWindow::MainWindow(QWidget* parent)
   connect(error_, &ErrorPage::backClicked, this, [this] { states_->setCurrentIndex(3); });
   connect(error_, &ErrorPage::openClicked, this, &MainWindow::chooseFile);
   connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
-  welcome_->setRecent(QSettings().value(QStringLiteral("recent")).toStringList());
-  timeline_->restoreLayout(QSettings().value(QStringLiteral("timelineSplit")).toByteArray());
 }
 
 void MainWindow::restoreLook() {
@@ -126,6 +124,8 @@ void MainWindow::restoreLook() {
     resize(size().expandedTo(room * 3 / 5).boundedTo(room - QSize(16, 56)));
   }
   setDark(settings.value(QStringLiteral("dark"), true).toBool());
+  timeline_->restoreLayout(settings.value(QStringLiteral("timelineSplit")).toByteArray());
+  welcome_->setRecent(settings.value(QStringLiteral("recent")).toStringList());
 }
 
 MainWindow::~MainWindow() = default;
@@ -336,7 +336,7 @@ void MainWindow::showTrace(const TracePtr& trace) {
   showSummary();
   remember(trace->path);
   fillRecent();
-  showPage(restoreTraceSession(*trace_, *timeline_->view()));
+  showPage(remembering_ ? restoreTraceSession(*trace_, *timeline_->view()) : QStringLiteral("overview"));
   live_->watch(trace->path, trace->fileBytes);
   Q_EMIT traceShown();
 }

@@ -48,9 +48,9 @@ class MainWindow : public QMainWindow {
   /// The name of the page that is shown.
   [[nodiscard]] QString page() const;
   void setDark(bool dark);
-  /// Size, place and theme of the last time.
+  /// Size, place, theme, the timeline's columns and the recent traces of the last time.
   void restoreLook();
-  /// A window that forgets writes nothing to the settings.
+  /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
   void setRemembering(bool on) { remembering_ = on; }
   /// The current page as .png or .svg.
   bool savePictureTo(const QString& path);

@@ -3,14 +3,18 @@
 #include "app/session.h"
 
 #include <QCryptographicHash>
+#include <QDateTime>
 #include <QFileInfo>
 #include <QSettings>
+#include <algorithm>
 
 #include "views/timeline_view.h"
 
 namespace lacuna::gui {
 
 namespace {
+
+constexpr qsizetype kSessionsKept = 200;
 
 /// Which rows are collapsed or pinned, by their names: "group", "track" or "pin", and the labels.
 QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
@@ -49,12 +53,32 @@ QString sessionKey(const QString& path) {
       QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(), QCryptographicHash::Sha1);
   return QStringLiteral("session/") + QString::fromLatin1(hash.toHex());
 }
+
+/// Tells a recording from another one under the same name.
+QString recordingOf(const Trace& trace) {
+  const bool known = trace.store->rows<prof::Process>() > 0;
+  const std::uint32_t pid = known ? trace.store->row<prof::Process>(0).osPid : 0;
+  return QStringLiteral("%1 %2").arg(trace.tracks->span.startNs).arg(pid);
+}
+
+void forgetOldest() {
+  QSettings settings;
+  settings.beginGroup(QStringLiteral("session"));
+  QStringList keys = settings.childGroups();
+  if (keys.size() <= kSessionsKept) return;
+  const auto used = [&](const QString& key) { return settings.value(key + QStringLiteral("/used")).toLongLong(); };
+  std::sort(keys.begin(), keys.end(), [&](const QString& a, const QString& b) { return used(a) < used(b); });
+  while (keys.size() > kSessionsKept) settings.remove(keys.takeFirst());
+}
+
 }  // namespace
 
 void saveTraceSession(const Trace& trace, const TimelineView& view, const QString& page) {
   QSettings settings;
   settings.beginGroup(sessionKey(trace.path));
   const prof::TimeNs zero = trace.tracks->span.startNs;
+  settings.setValue(QStringLiteral("recording"), recordingOf(trace));
+  settings.setValue(QStringLiteral("used"), QDateTime::currentMSecsSinceEpoch());
   settings.setValue(QStringLiteral("start"), static_cast<qlonglong>(view.viewport().startNs() - zero));
   settings.setValue(QStringLiteral("span"), static_cast<qlonglong>(view.viewport().spanNs()));
   settings.setValue(QStringLiteral("page"), page);
@@ -62,11 +86,15 @@ void saveTraceSession(const Trace& trace, const TimelineView& view, const QStrin
   for (const Bookmark& mark : view.bookmarks()) marks << QStringLiteral("%1 %2").arg(mark.timeNs - zero).arg(mark.note);
   settings.setValue(QStringLiteral("bookmarks"), marks);
   settings.setValue(QStringLiteral("rows"), savedRows(*trace.tracks, view.rowOptions()));
+  settings.endGroup();
+  forgetOldest();
 }
 
 QString restoreTraceSession(const Trace& trace, TimelineView& view) {
   QSettings settings;
   settings.beginGroup(sessionKey(trace.path));
+  const QString recording = recordingOf(trace);
+  if (settings.value(QStringLiteral("recording"), recording) != recording) return QStringLiteral("overview");
   const prof::TimeNs zero = trace.tracks->span.startNs;
   const auto start = settings.value(QStringLiteral("start")).toLongLong() + zero;
   const auto span = settings.value(QStringLiteral("span")).toLongLong();
