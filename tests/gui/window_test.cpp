@@ -402,8 +402,42 @@ class WindowTest : public QObject {
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
     model.show(window_->trace(), {analyzer::EventRef::Table::Kernel, 0});
     QVERIFY(model.rowCount() > 5);
+    const int before = model.rowCount();
+    model.append({{QStringLiteral("grid"), QStringLiteral("[1, 2]")}, {QStringLiteral("warm"), QStringLiteral("yes")}});
+    QCOMPARE(model.rowCount(), before + 2);
     model.clear();
     QCOMPARE(model.rowCount(), 0);
+  }
+
+  void theDetailsOfAnEventHoldItsArguments() {
+    window_->loader()->setOpener([](const auto&, const auto&) {
+      using namespace prof;  // NOLINT: rows of every table
+      analyzer::StoreBuilder trace;
+      trace.append(Thread{.id = ThreadId(1), .name = trace.intern("main")});
+      trace.append(
+          Range{.startNs = 5, .durNs = 50'000, .thread = ThreadId(1), .name = trace.intern("mm"), .args = ArgSetId(7)});
+      trace.append(ArgSet{.id = ArgSetId(7), .shape = trace.intern("=correlation\n+Input Dims\n+Sequence number")});
+      trace.append(Arg{.set = ArgSetId(7), .key = trace.intern("Sequence number"), .type = ArgType::I64, .value = 42});
+      trace.append(Arg{.set = ArgSetId(7),
+                       .key = trace.intern("Input Dims"),
+                       .type = ArgType::Json,
+                       .value = trace.intern("[[2,3],[3]]").value});
+      return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+    });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("kineto.json"));
+    QVERIFY(shown.wait());
+    view()->select(EventPlace{{0, 0}, 0, 0});
+    QTRY_VERIFY(!window_->timeline()->busy());
+    const DetailsModel* details = window_->timeline()->details();
+    QStringList all;
+    for (int row = 0; row < details->rowCount(); ++row) {
+      all << details->index(row, 0).data().toString() + QLatin1Char('=') + details->index(row, 1).data().toString();
+    }
+    const QStringList arguments{QStringLiteral("Input Dims=[[2,3],[3]]"), QStringLiteral("Sequence number=42")};
+    QCOMPARE(all.sliced(all.size() - 2), arguments);
+    QVERIFY2(all.filter(QStringLiteral("args")).isEmpty(), "a number of our own says nothing");
+    QTRY_VERIFY(!window_->busy());
   }
 
   void aStretchIsSummedUp() {

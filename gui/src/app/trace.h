@@ -4,7 +4,10 @@
 
 #include <QString>
 #include <memory>
+#include <mutex>
+#include <optional>
 
+#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/lanes.h"
 #include "timeline/strip_renderer.h"
 
@@ -26,6 +29,15 @@ struct Trace {
     const std::string_view text = analyzer::TrackSet::name(*store, id);
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
   }
+  /// The first call looks at the arguments of all events: not for the GUI's thread.
+  [[nodiscard]] const analyzer::Args& args() const {
+    std::call_once(argsMade_, [this] { args_.emplace(*store); });
+    return *args_;
+  }
+
+ private:
+  mutable std::once_flag argsMade_;
+  mutable std::optional<analyzer::Args> args_;
 };
 using TracePtr = std::shared_ptr<const Trace>;
 

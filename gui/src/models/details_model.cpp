@@ -11,8 +11,6 @@ namespace lacuna::gui {
 
 namespace {
 
-using Rows = std::vector<std::pair<QString, QString>>;
-
 /// "dynamicSharedBytes" reads "dynamic shared bytes"; units go with the value.
 QString spaced(std::string_view name) {
   if (name == "durNs") name = "duration";
@@ -71,6 +69,8 @@ QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value)
     return named<prof::Thread>(trace, value, [](const prof::Thread& row) { return row.osTid; });
   } else if constexpr (std::is_same_v<Value, prof::QueueId>) {
     return named<prof::Queue>(trace, value, [](const prof::Queue& row) { return row.nativeId; });
+  } else if constexpr (std::is_same_v<Value, prof::ArgSetId>) {
+    return {};  // argumentsOf() tells what they are
   } else if constexpr (std::is_same_v<Value, prof::DeviceId>) {
     return named<prof::Device>(trace, value, [](const prof::Device& row) { return row.index; });
   } else if constexpr (requires { value.value; }) {
@@ -92,8 +92,8 @@ QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value)
 }
 
 template <class Row>
-Rows describe(const Trace& trace, std::uint64_t at) {
-  Rows rows;
+DetailRows describe(const Trace& trace, std::uint64_t at) {
+  DetailRows rows;
   const Row row = trace.store->row<Row>(at);
   const prof::ColumnSpec* columns = prof::tableSpec<Row>().columns;
   std::size_t i = 0;
@@ -105,7 +105,57 @@ Rows describe(const Trace& trace, std::uint64_t at) {
   return rows;
 }
 
+prof::ArgSetId argSetOf(const analyzer::Store& store, const analyzer::EventRef& event) {
+  using Table = analyzer::EventRef::Table;
+  switch (event.table) {
+    case Table::Range:
+      return store.row<prof::Range>(event.row).args;
+    case Table::ApiCall:
+      return store.row<prof::ApiCall>(event.row).args;
+    case Table::Kernel:
+      return store.row<prof::Kernel>(event.row).args;
+    case Table::Memcpy:
+      return store.row<prof::Memcpy>(event.row).args;
+    case Table::Memset:
+      return store.row<prof::Memset>(event.row).args;
+    case Table::Sync:
+    case Table::None:
+      break;
+  }
+  return {};
+}
+
 }  // namespace
+
+DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event) {
+  constexpr QChar kHeld = QLatin1Char('+');  // before the name, in a shape
+  DetailRows rows;
+  const prof::ArgSetId set = argSetOf(*trace.store, event);
+  if (!set) return rows;
+  const analyzer::Args& args = trace.args();
+  for (const QString& line : trace.name(args.shape(set)).split(QLatin1Char('\n'))) {
+    if (!line.startsWith(kHeld)) continue;
+    const std::string key = line.mid(1).toStdString();
+    const auto value = args.find(set, key);
+    if (!value || value->type == prof::ArgType::Null) continue;
+    std::string text;
+    if (const auto words = args.text(set, key)) {
+      text = *words;
+    } else {
+      args.appendJson(*value, text);
+    }
+    if (!text.empty()) rows.emplace_back(line.mid(1), QString::fromStdString(text));
+  }
+  return rows;
+}
+
+void DetailsModel::append(const DetailRows& rows) {
+  if (rows.empty()) return;
+  const int before = rowCount();
+  beginInsertRows({}, before, before + static_cast<int>(rows.size()) - 1);
+  rows_.insert(rows_.end(), rows.begin(), rows.end());
+  endInsertRows();
+}
 
 void DetailsModel::clear() {
   beginResetModel();

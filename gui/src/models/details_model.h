@@ -10,6 +10,12 @@
 
 namespace lacuna::gui {
 
+using DetailRows = std::vector<std::pair<QString, QString>>;
+
+/// The arguments of an event that have no column of their own, as the source of the trace named and ordered them. Slow
+/// when it is the first of its trace; safe on any thread.
+DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event);
+
 /// Everything the trace knows about one event: a name and a value per row.
 class DetailsModel : public QAbstractTableModel {
   Q_OBJECT
@@ -18,7 +24,9 @@ class DetailsModel : public QAbstractTableModel {
   using QAbstractTableModel::QAbstractTableModel;
 
   void clear();
+  /// The columns of the event's table.
   void show(const TracePtr& trace, const analyzer::EventRef& event);
+  void append(const DetailRows& rows);
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -26,7 +34,7 @@ class DetailsModel : public QAbstractTableModel {
   [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  std::vector<std::pair<QString, QString>> rows_;
+  DetailRows rows_;
 };
 
 }  // namespace lacuna::gui

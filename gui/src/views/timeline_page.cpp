@@ -157,6 +157,7 @@ void TimelinePage::showSelection() {
   title_->setVisible(place.has_value());
   table_->setVisible(place.has_value());
   hint_->setVisible(!place.has_value() && !view_->area());
+  argumentJob_.cancel();
   if (!place) {
     linkJob_.cancel();
     return details_->clear();
@@ -169,8 +170,14 @@ void TimelinePage::showSelection() {
   const auto row =
       analyzer::findEvent(*trace->store, track, lane.startNs(place->event), lane.durNs(place->event), name);
   details_->show(trace, row);
-  table_->resizeColumnToContents(0);
+  fitDetails();
   findLinks(row);
+  findArguments(row);
+}
+
+void TimelinePage::fitDetails() {
+  table_->resizeColumnToContents(0);
+  table_->setColumnWidth(0, std::min(table_->columnWidth(0), table_->viewport()->width() / 2));
 }
 
 std::vector<Bookmark>::iterator TimelinePage::near(std::vector<Bookmark>& marks, prof::TimeNs at) const {

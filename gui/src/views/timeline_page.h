@@ -37,7 +37,9 @@ class TimelinePage : public Page {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
-  [[nodiscard]] bool busy() const { return linkJob_.busy() || searchJob_.busy() || findJob_.busy(); }
+  [[nodiscard]] bool busy() const {
+    return linkJob_.busy() || argumentJob_.busy() || searchJob_.busy() || findJob_.busy();
+  }
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
@@ -70,8 +72,11 @@ class TimelinePage : public Page {
 
  private:
   void showSelection();
+  /// Gives names of details the room that they need, and values at least half.
+  void fitDetails();
   void showArea();
   void findLinks(const analyzer::EventRef& event);
+  void findArguments(const analyzer::EventRef& event);
   void showSums(const analyzer::AreaStats& stats);
   QWidget* makeSide(QWidget* parent);
   /// The mark that a hand pointing at `at` means, or the end.
@@ -93,6 +98,7 @@ class TimelinePage : public Page {
   prof::TimeWindow summed_;
   QTimer areaTimer_;
   Job linkJob_;
+  Job argumentJob_;
   using Matches = std::shared_ptr<const analyzer::NameMatches>;
   Matches matches_;
   std::weak_ptr<const Trace> searched_;  ///< what they were looked for in

@@ -10,6 +10,7 @@
 
 #include "lacuna/analyzer/links.h"
 #include "models/analysis_tables.h"
+#include "models/details_model.h"
 #include "timeline/text.h"
 #include "views/timeline_page.h"
 
@@ -62,6 +63,15 @@ void TimelinePage::findLinks(const analyzer::EventRef& event) {
       [this](const std::vector<EventPlace>& places) {
         view_->setLinks(places);
         Q_EMIT linksReady();
+      });
+}
+
+void TimelinePage::findArguments(const analyzer::EventRef& event) {
+  argumentJob_.start(
+      this, [trace = view_->trace(), event](const Job::Wanted&) { return argumentsOf(*trace, event); },
+      [this](const DetailRows& rows) {
+        details_->append(rows);
+        if (!rows.empty()) fitDetails();
       });
 }
 
