@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QFile>
 #include <QImage>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QPaintEvent>
@@ -28,6 +29,7 @@
 #include "lacuna/analyzer/store_builder.h"
 #include "models/details_model.h"
 #include "models/table_model.h"
+#include "views/finding_card.h"
 #include "views/finding_panel.h"
 #include "views/overview_page.h"
 #include "views/start_pages.h"
@@ -505,6 +507,41 @@ class WindowTest : public QObject {
     QVERIFY(shows(finding.evidence.back()));
     QTest::keyClick(view(), Qt::Key_Escape);
     QVERIFY(!panel->isVisible() && view()->highlights().empty());
+  }
+
+  void aMomentIsShownWithItsStep() {
+    openAnalysed();
+    const analyzer::Analysis& analysis = *window_->findings().analysis;
+    const analyzer::Step& step = analysis.steps.all[2];
+    analyzer::Finding finding;
+    finding.title = "memory grows";
+    finding.evidence = {{step.startNs + 1000, step.startNs + 1000, "here"},
+                        {step.startNs + 1000, step.startNs + 2000, "there"}};
+    window_->timeline()->showFinding(finding, analysis);
+    QVERIFY(view()->viewport().startNs() <= step.startNs && view()->viewport().endNs() >= step.endNs);
+    QVERIFY(view()->viewport().spanNs() < 2 * step.durNs());
+    QCOMPARE(view()->highlights()[0].endNs, view()->highlights()[0].startNs);
+    window_->timeline()->finding()->step(1);
+    QVERIFY(view()->viewport().spanNs() < 2000);
+  }
+
+  void aGainWithoutStepsIsOneInAll() {
+    analyzer::Finding finding;
+    finding.predictedGainNsPerStep = 5'000'000;
+    const auto says = [](const QWidget& widget, const char* words) {
+      const QList<QLabel*> texts = widget.findChildren<QLabel*>();
+      return std::any_of(texts.begin(), texts.end(),
+                         [&](const QLabel* text) { return text->text().contains(QLatin1String(words)); });
+    };
+    const FindingCard ofRun(finding, true, false, true);
+    QVERIFY(says(ofRun, "in all") && !says(ofRun, "step"));
+    const FindingCard ofSteps(finding, true, true, true);
+    QVERIFY(says(ofSteps, "per step"));
+    FindingPanel panel;
+    panel.setFinding(finding, {}, false);
+    QVERIFY(says(panel, "in all") && !says(panel, "step"));
+    panel.setFinding(finding, {}, true);
+    QVERIFY(says(panel, "a step"));
   }
 
   void aFindingsFixCanBePlayed() {

@@ -200,7 +200,7 @@ void MainWindow::connectPages() {
 
 void MainWindow::showFinding(std::size_t n) {
   showPage(QStringLiteral("timeline"));
-  timeline_->showFinding(findings_.analysis->findings[n]);
+  timeline_->showFinding(findings_.analysis->findings[n], *findings_.analysis);
 }
 
 void MainWindow::playChange(const QString& change) {

@@ -209,7 +209,7 @@ void ComparePage::refresh() {
   const analyzer::Ledger order = a.meanStepLedger();
   for (int side = 0; side < 2; ++side) {
     names_[side]->setText(
-        tr("<b>%1</b> · %2 · %3 a step")
+        (sides[side]->steps.all.empty() ? tr("<b>%1</b> · %2 · %3 in all") : tr("<b>%1</b> · %2 · %3 a step"))
             .arg(roles[side], fileOf(*sides[side]).toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
     bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_, &order);
   }

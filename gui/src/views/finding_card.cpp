@@ -14,14 +14,14 @@
 
 namespace lacuna::gui {
 
-FindingCard::FindingCard(const analyzer::Finding& finding, bool playable, bool dark, QWidget* parent)
+FindingCard::FindingCard(const analyzer::Finding& finding, bool playable, bool perStep, bool dark, QWidget* parent)
     : QFrame(parent), hasPlaces_(!finding.evidence.empty()) {
   auto* inside = new QWidget(this);
   auto* across = new QHBoxLayout(inside);
   across->setContentsMargins(0, 0, 0, 0);
   across->setSpacing(16);
   across->addLayout(whatToDo(finding, playable, dark), 1);
-  across->addLayout(whatItGains(finding));
+  across->addLayout(whatItGains(finding, perStep));
   fillCard(this, {}, inside);
   if (!hasPlaces_) return;
   setProperty("clickable", true);
@@ -68,7 +68,7 @@ QVBoxLayout* FindingCard::whatToDo(const analyzer::Finding& finding, bool playab
   return down;
 }
 
-QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding) {
+QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding, bool perStep) {
   auto* down = new QVBoxLayout;
   down->setSpacing(3);
   const auto figure = [&](const QString& text, const char* role) {
@@ -79,7 +79,8 @@ QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding) {
   };
   if (finding.predictedGainNsPerStep > 0) {
     figure(QStringLiteral("−") + durationWords(finding.predictedGainNsPerStep), "title");
-    figure(tr("per step, predicted\n%1 sure").arg(percentWords(finding.confidence)), "dim");
+    const QString sure = percentWords(finding.confidence);
+    figure((perStep ? tr("per step, predicted\n%1 sure") : tr("in all, predicted\n%1 sure")).arg(sure), "dim");
   }
   if (hasPlaces_) {
     auto* show = new QPushButton(tr("Show on the timeline"), this);

@@ -16,8 +16,8 @@ class FindingCard : public QFrame {
   Q_OBJECT
 
  public:
-  /// `playable`: the fix can be simulated.
-  FindingCard(const analyzer::Finding& finding, bool playable, bool dark, QWidget* parent = nullptr);
+  /// `playable`: the fix can be simulated. `perStep`: the gain is one of each step, else of the whole run.
+  FindingCard(const analyzer::Finding& finding, bool playable, bool perStep, bool dark, QWidget* parent = nullptr);
 
  Q_SIGNALS:
   void placesWanted();
@@ -29,7 +29,7 @@ class FindingCard : public QFrame {
 
  private:
   QVBoxLayout* whatToDo(const analyzer::Finding& finding, bool playable, bool dark);
-  QVBoxLayout* whatItGains(const analyzer::Finding& finding);
+  QVBoxLayout* whatItGains(const analyzer::Finding& finding, bool perStep);
   bool hasPlaces_;
 };
 

@@ -62,8 +62,9 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
   hide();
 }
 
-void FindingPanel::setFinding(const analyzer::Finding& finding) {
+void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<prof::TimeWindow> places, bool perStep) {
   finding_ = finding;
+  places_ = std::move(places);
   place_ = 0;
   const bool fault = finding.kind == analyzer::FindingKind::Fault;
   kind_->setText(fault ? tr("Fault") : tr("Opportunity"));
@@ -73,11 +74,11 @@ void FindingPanel::setFinding(const analyzer::Finding& finding) {
   advice_->setText(words(finding.advice));
   const bool gains = finding.predictedGainNsPerStep > 0;
   gain_->setVisible(gains);
-  gain_->setText(tr("<b>−%1</b> a step, predicted, %2 sure")
+  gain_->setText((perStep ? tr("<b>−%1</b> a step, predicted, %2 sure") : tr("<b>−%1</b> in all, predicted, %2 sure"))
                      .arg(durationWords(finding.predictedGainNsPerStep), percentWords(finding.confidence)));
   play_->setVisible(!finding.knob.empty());
   play_->setToolTip(words(finding.knob));
-  const bool many = finding.evidence.size() > 1;
+  const bool many = places_.size() > 1;
   for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) part->setVisible(many);
   setDark(dark_);
   show();
@@ -94,21 +95,21 @@ void FindingPanel::setDark(bool dark) {
 
 void FindingPanel::clear() {
   finding_ = {};
+  places_.clear();
   hide();
 }
 
 void FindingPanel::step(int by) {
-  const std::size_t count = finding_.evidence.size();
+  const std::size_t count = places_.size();
   if (count < 2) return;
   place_ = (place_ + count + static_cast<std::size_t>(by + static_cast<int>(count))) % count;
   showPlace();
 }
 
 void FindingPanel::showPlace() {
-  if (finding_.evidence.empty()) return;
-  where_->setText(tr("%1 of %2").arg(place_ + 1).arg(finding_.evidence.size()));
-  const analyzer::Evidence& evidence = finding_.evidence[place_];
-  Q_EMIT placeWanted({evidence.startNs, evidence.endNs});
+  if (places_.empty()) return;
+  where_->setText(tr("%1 of %2").arg(place_ + 1).arg(places_.size()));
+  Q_EMIT placeWanted(places_[place_]);
 }
 
 }  // namespace lacuna::gui

@@ -19,7 +19,8 @@ class FindingPanel : public QFrame {
 
  public:
   explicit FindingPanel(QWidget* parent = nullptr);
-  void setFinding(const analyzer::Finding& finding);
+  /// `places`: what to show of each evidence. `perStep`: the gain is one of each step, else of the whole run.
+  void setFinding(const analyzer::Finding& finding, std::vector<prof::TimeWindow> places, bool perStep);
   void setDark(bool dark);
   void clear();
   /// The next place, or the one before; after the last comes the first.
@@ -37,6 +38,7 @@ class FindingPanel : public QFrame {
   void showPlace();
 
   analyzer::Finding finding_;
+  std::vector<prof::TimeWindow> places_;
   std::size_t place_ = 0;
   bool dark_ = true;
   QLabel* kind_;

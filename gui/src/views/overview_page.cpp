@@ -269,7 +269,8 @@ void OverviewPage::fillFindings() {
   const std::size_t count = std::min(kMostFindings, findings_.analysis->findings.size());
   if (count == 0) list_->addWidget(label(tr("No rule found anything to improve."), "dim", this));
   for (std::size_t n = 0; n < count; ++n) {
-    auto* found = new FindingCard(findings_.analysis->findings[n], findings_.simulator != nullptr, dark_, this);
+    auto* found = new FindingCard(findings_.analysis->findings[n], findings_.simulator != nullptr,
+                                  !findings_.analysis->steps.all.empty(), dark_, this);
     found->setProperty("finding", static_cast<qulonglong>(n));
     connect(found, &FindingCard::placesWanted, this, [this, n] { activateFinding(n); });
     connect(found, &FindingCard::playWanted, this, &OverviewPage::playChange);
@@ -345,8 +346,8 @@ void OverviewPage::play() {
   }
   playing_.start(
       this,
-      [simulator = findings_.simulator, changes](const Job::Wanted&) {
-        PlayedStep step{simulator->play(changes), simulator->draw({}), {}, !changes.empty()};
+      [simulator = findings_.simulator, changes, isStep = !findings_.analysis->steps.all.empty()](const Job::Wanted&) {
+        PlayedStep step{simulator->play(changes), simulator->draw({}), {}, !changes.empty(), isStep};
         step.after = step.changed ? simulator->draw(changes) : step.before;
         return step;
       },
@@ -357,7 +358,8 @@ void OverviewPage::showPlayed(const PlayedStep& step) {
   const analyzer::Prediction& p = step.prediction;
   QString said;
   if (step.changed) {
-    said = tr("Predicted step: %1, measured %2 (%3 saved).")
+    said = (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
+                        : tr("Predicted run: %1, measured %2 (%3 saved)."))
                .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
   }
   drawing_->setStep(step, dark_);

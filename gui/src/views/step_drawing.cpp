@@ -152,7 +152,8 @@ void StepDrawing::paintEvent(QPaintEvent*) {
   if (!step_.changed) {
     painter.setPen(rgb(theme(dark_).dim));
     painter.drawText(QRect(0, second, width(), kPitch), Qt::AlignVCenter,
-                     tr("The typical step. Change something above to see what it would become."));
+                     step_.isStep ? tr("The typical step. Change something above to see what it would become.")
+                                  : tr("The whole run. Change something above to see what it would become."));
     return;
   }
   paintBlock(painter, second, tr("predicted"), step_.after, p.predictedNsPerStep);

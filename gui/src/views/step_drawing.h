@@ -15,6 +15,7 @@ struct PlayedStep {
   analyzer::Prediction prediction;
   analyzer::DrawnStep before, after;
   bool changed = false;
+  bool isStep = true;  ///< false: the trace has no steps, and this is the whole run
 };
 
 /// The typical step drawn twice on one scale, as it is and as it would be: the host with what it waits for, and the

@@ -36,6 +36,16 @@ QLineEdit* input(const QString& what, QWidget* parent) {
   return out;
 }
 
+/// Of a moment the step that it lies in, or as much as a step around it; all else as it is.
+prof::TimeWindow withStep(prof::TimeWindow place, const analyzer::Analysis& analysis) {
+  if (place.endNs > place.startNs) return place;
+  for (const analyzer::Step& step : analysis.steps.all) {
+    if (step.startNs <= place.startNs && place.startNs < step.endNs) return {step.startNs, step.endNs};
+  }
+  const prof::TimeNs half = analysis.stepNs() / 2;
+  return {place.startNs - half, place.startNs + half};
+}
+
 }  // namespace
 
 TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
@@ -259,12 +269,13 @@ void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, co
   view_->setFocus();
 }
 
-void TimelinePage::showFinding(const analyzer::Finding& finding) {
+void TimelinePage::showFinding(const analyzer::Finding& finding, const analyzer::Analysis& analysis) {
   if (finding.evidence.empty() || !view_->trace()) return;
   std::vector<prof::TimeWindow> windows;
   for (const analyzer::Evidence& e : finding.evidence) windows.push_back({e.startNs, e.endNs});
   view_->setHighlights(windows, QString::fromStdString(finding.evidence[0].what));
-  finding_->setFinding(finding);
+  for (prof::TimeWindow& window : windows) window = withStep(window, analysis);
+  finding_->setFinding(finding, std::move(windows), !analysis.steps.all.empty());
   view_->setFocus();
 }
 

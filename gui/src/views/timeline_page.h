@@ -5,7 +5,7 @@
 #include <QTimer>
 
 #include "app/job.h"
-#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/track_queries.h"
 #include "views/page.h"
 #include "views/timeline_view.h"
@@ -43,8 +43,9 @@ class TimelinePage : public Page {
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
-  /// The same for a finding, which stays beside the picture with its fix and its gain until it is closed.
-  void showFinding(const analyzer::Finding& finding);
+  /// The same for a finding, which stays beside the picture with its fix and its gain until it is closed. A moment is
+  /// shown with the step that it lies in.
+  void showFinding(const analyzer::Finding& finding, const analyzer::Analysis& analysis);
   [[nodiscard]] FindingPanel* finding() const { return finding_; }
   /// Looks for the next event whose name contains the searched text, off the GUI's thread, and selects it.
   void findNext(bool forward);
