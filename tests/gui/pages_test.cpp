@@ -148,6 +148,49 @@ class PagesTest : public QObject {
     QVERIFY(!window_->flame()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
   }
 
+  void stepsThatAreOneBarAreCountedAndFoundTogether() {
+    show("flame");
+    FlameView* flame = window_->flame()->view();
+    const auto graph = *analyzer::flameGraph(*window_->trace()->store);
+    const auto step = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const auto& n) { return n.mergesSteps; });
+    QVERIFY(step != graph.nodes.end());
+    const auto node = static_cast<std::uint32_t>(step - graph.nodes.begin());
+    QCOMPARE(flame->nameOf(node), QStringLiteral("step"));
+    QCOMPARE(flame->labelOf(node), QStringLiteral("step ×6"));
+    const QString path = folder_.filePath(QStringLiteral("steps.folded"));
+    QVERIFY(window_->flame()->exportFolded(path));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray stacks = file.readAll();
+    QVERIFY(stacks.contains("main;step;forward") && !stacks.contains("step 0"));
+    QTest::mouseDClick(flame->viewport(), Qt::LeftButton, {}, flame->barOf(node).center().toPoint());
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
+    QTRY_VERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("6 events")));
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void threadsOfSeveralProcessesAreToldApart() {
+    window_->loader()->setOpener([](const auto&, const auto&) {
+      analyzer::StoreBuilder trace;
+      for (std::uint32_t n : {1U, 2U}) {
+        trace.append(
+            prof::Process{.id = prof::ProcessId(n), .osPid = 10 + n, .rank = static_cast<std::int32_t>(n) - 1});
+        trace.append(
+            prof::Thread{.id = prof::ThreadId(n), .process = prof::ProcessId(n), .name = trace.intern("main")});
+      }
+      for (std::uint32_t n : {1U, 2U})
+        trace.append(prof::Range{.durNs = 50'000, .thread = prof::ThreadId(n), .name = trace.intern("x")});
+      return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+    });
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("ranks.lcn")));
+    show("flame");
+    FlameView* flame = window_->flame()->view();
+    QSet<QString> names;
+    const auto graph = *analyzer::flameGraph(*window_->trace()->store);
+    for (const std::uint32_t thread : graph.nodes[0].children) names << flame->nameOf(thread);
+    QCOMPARE(names, QSet<QString>({QStringLiteral("main · rank 0"), QStringLiteral("main · rank 1")}));
+  }
+
   void sqlAnswersAreShown() {
     QAbstractItemModelTester tester(window_->sql()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
     runSql(QStringLiteral("SELECT name, count(*) AS n FROM kernel GROUP BY name ORDER BY name"));

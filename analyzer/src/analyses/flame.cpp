@@ -26,10 +26,12 @@ class FlameBuilder {
     // A range that outlives its parent is cut, so that the stacks nest.
     if (!stack.empty()) end = std::min(end, stack.back().endNs);
     const std::uint32_t parent = stack.empty() ? threadNode(thread) : stack.back().node;
-    const std::uint32_t node = child(parent, merged(category, name), {});
+    const StringId common = merged(category, name);
+    const std::uint32_t node = child(parent, common, {});
     stack.push_back({end, node});
     const TimeNs inside = std::max<TimeNs>(0, std::min(end, window_.endNs) - std::max(start, window_.startNs));
     FlameNode& at = graph_.nodes[node];
+    at.mergesSteps = at.mergesSteps || common != name;
     ++at.count;
     at.totalNs += inside;
     at.selfNs += inside;

@@ -10,6 +10,7 @@
 #include <QToolTip>
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "views/words.h"
 
@@ -24,17 +25,36 @@ constexpr int kLowestPitch = 23;
 constexpr int kHighestPitch = 40;
 constexpr double kNarrowest = 0.8;
 
-/// Names of the threads of a graph, by node.
+/// What tells processes apart: their ranks, else their numbers.
+std::unordered_map<prof::ProcessId, QString> processNames(const Trace& trace) {
+  std::unordered_map<prof::ProcessId, QString> names;
+  for (std::uint64_t i = 0; i < trace.store->rows<prof::Process>(); ++i) {
+    const auto row = trace.store->row<prof::Process>(i);
+    names[row.id] = row.rank >= 0 ? FlameView::tr("rank %1").arg(row.rank) : FlameView::tr("process %1").arg(row.osPid);
+  }
+  return names;
+}
+
+/// Names of the threads of a graph, by node, with those of their processes where there are several.
 std::vector<QString> threadNames(const Trace& trace, const analyzer::FlameGraph& graph) {
-  std::unordered_map<std::uint32_t, QString> byId;
+  std::unordered_map<prof::ThreadId, prof::Thread> byId;
   for (std::uint64_t i = 0; i < trace.store->rows<prof::Thread>(); ++i) {
     const auto row = trace.store->row<prof::Thread>(i);
-    const QString name = trace.name(row.name);
-    byId[row.id.value] = name.isEmpty() ? FlameView::tr("thread %1").arg(row.osTid) : name;
+    byId[row.id] = row;
   }
+  std::unordered_set<prof::ProcessId> shown;
+  for (const std::uint32_t n : graph.nodes[0].children) shown.insert(byId[graph.nodes[n].thread].process);
+  auto processes = processNames(trace);
   std::vector<QString> names(graph.nodes.size());
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (graph.nodes[n].thread) names[n] = byId[graph.nodes[n].thread.value];
+  for (const std::uint32_t n : graph.nodes[0].children) {
+    const prof::Thread& thread = byId[graph.nodes[n].thread];
+    names[n] = trace.name(thread.name);
+    // A recording that goes on has not said yet who its threads are.
+    if (names[n].isEmpty())
+      names[n] = thread.id ? FlameView::tr("thread %1").arg(thread.osTid)
+                           : FlameView::tr("thread #%1").arg(graph.nodes[n].thread.value);
+    const QString& process = processes[thread.process];
+    if (shown.size() > 1 && !process.isEmpty()) names[n] += QStringLiteral(" · ") + process;
   }
   return names;
 }
@@ -109,7 +129,22 @@ void FlameView::select(std::optional<std::uint32_t> node) {
 QString FlameView::nameOf(std::uint32_t node) const {
   if (node == 0) return tr("all threads");
   const FlameNode& at = graph_->nodes[node];
+  if (at.mergesSteps) return tr("step");
   return at.thread ? threads_[node] : trace_->name(at.name);
+}
+
+QString FlameView::labelOf(std::uint32_t node) const {
+  const FlameNode& at = graph_->nodes[node];
+  return at.mergesSteps ? tr("%1 ×%2").arg(nameOf(node)).arg(at.count) : nameOf(node);
+}
+
+QString FlameView::searchOf(std::uint32_t node) const {
+  const FlameNode& at = graph_->nodes[node];
+  if (node == 0 || at.thread) return {};
+  QString name = trace_->name(at.name);
+  // Step markers differ in the number behind.
+  while (at.mergesSteps && !name.isEmpty() && name.back().isDigit()) name.chop(1);
+  return name;
 }
 
 QString FlameView::describe(std::uint32_t node) const {
@@ -181,13 +216,14 @@ void FlameView::paintBar(QPainter& painter, const Bar& bar) const {
     painter.drawRect(rect.adjusted(1, 1, -1, -1));
   }
   if (rect.width() < 30) return;
-  const QString shown = plain ? name : words(shortName(name.toStdString()));
+  const QString shown = plain ? name : words(shortName(labelOf(bar.node).toStdString()));
   const QString time = durationWords(graph_->nodes[bar.node].totalNs);
   const QFontMetrics metrics = painter.fontMetrics();
   const int room = static_cast<int>(rect.width()) - 12;
   painter.setPen(rgb(inkOn(fill)));
   const bool both = metrics.horizontalAdvance(shown + time) + 16 < room;
-  painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter, metrics.elidedText(shown, Qt::ElideRight, room));
+  painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter,
+                   metrics.elidedText(shown, plain ? Qt::ElideMiddle : Qt::ElideRight, room));
   if (both) {
     painter.drawText(rect.adjusted(6 + metrics.horizontalAdvance(shown) + 10, 0, -6, 0), Qt::AlignVCenter, time);
   }
@@ -226,8 +262,8 @@ void FlameView::mousePressEvent(QMouseEvent* event) {
 }
 
 void FlameView::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (const auto node = barAt(event->position()); node && !graph_->nodes[*node].thread && *node != 0) {
-    Q_EMIT nameActivated(nameOf(*node));
+  if (const auto node = barAt(event->position()); node && !searchOf(*node).isEmpty()) {
+    Q_EMIT nameActivated(searchOf(*node));
   }
 }
 

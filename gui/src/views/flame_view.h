@@ -28,7 +28,10 @@ class FlameView : public QAbstractScrollArea {
   [[nodiscard]] std::uint32_t focused() const { return focus_; }
   [[nodiscard]] std::optional<std::uint32_t> selected() const { return selected_; }
   void select(std::optional<std::uint32_t> node);
+  /// "step" where steps of different names are one.
   [[nodiscard]] QString nameOf(std::uint32_t node) const;
+  /// The same with how many steps there are: "step ×40".
+  [[nodiscard]] QString labelOf(std::uint32_t node) const;
   [[nodiscard]] QString describe(std::uint32_t node) const;
   /// Where a bar lies in the viewport; empty when it is not drawn.
   [[nodiscard]] QRectF barOf(std::uint32_t node) const;
@@ -51,6 +54,8 @@ class FlameView : public QAbstractScrollArea {
     std::uint32_t node = 0;
     QRectF rect;
   };
+  /// What finds the ranges of a node by their names; empty where they have none.
+  [[nodiscard]] QString searchOf(std::uint32_t node) const;
   /// The names from the outermost frame to the node.
   [[nodiscard]] QStringList stackOf(std::uint32_t node) const;
   [[nodiscard]] std::optional<std::uint32_t> nodeOf(const QStringList& stack) const;

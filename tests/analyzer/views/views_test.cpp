@@ -89,6 +89,23 @@ TEST_F(FlameTest, MergesEqualStacks) {
   EXPECT_THAT(show(), testing::ElementsAre("step 0 240 150 3", "forward 90 60 3", "relu 30 30 3"));
 }
 
+TEST_F(FlameTest, SaysWhichStacksAreSeveralSteps) {
+  range(1, 0, 80, "step 0");
+  range(1, 10, 30, "forward");
+  range(1, 100, 80, "step 1");
+  const auto store = trace_.build();
+  const auto merged = [&](prof::TimeWindow window) {
+    std::vector<std::string> names;
+    const FlameGraph graph = *flameGraph(*store, window);
+    for (const FlameNode& node : graph.nodes) {
+      if (node.mergesSteps) names.emplace_back(store->text(node.name));
+    }
+    return names;
+  };
+  EXPECT_THAT(merged({}), testing::ElementsAre("step 0"));
+  EXPECT_THAT(merged({0, 90}), testing::IsEmpty());
+}
+
 TEST_F(FlameTest, CutsWhatReachesOutOfTheWindowOrItsParent) {
   range(1, 0, 100, "a");
   range(1, 50, 100, "b");

@@ -12,7 +12,8 @@ namespace lacuna::analyzer {
 /// One stack of ranges, merged over all the times that it was open.
 struct FlameNode {
   prof::StringId name;
-  prof::ThreadId thread;  ///< set for the nodes below the root: one a thread, without a name
+  bool mergesSteps = false;  ///< ranges that mark steps and have different names, of which `name` is the first
+  prof::ThreadId thread;     ///< set for the nodes below the root: one a thread, without a name
   std::uint32_t parent = 0;
   std::uint32_t depth = 0;
   std::uint64_t count = 0;
