@@ -584,6 +584,9 @@ class WindowTest : public QObject {
     QVERIFY(overview->fuse()->isChecked());
     overview->otherChange()->setText(QStringLiteral("nonsense=1"));
     QVERIFY(overview->prediction().contains(QStringLiteral("nonsense")));
+    overview->otherChange()->setText(QStringLiteral("kernel:nothing*0.5"));
+    QVERIFY2(overview->prediction().contains(QStringLiteral("no kernel of the steps")),
+             qPrintable(overview->prediction()));
     QTRY_VERIFY(!overview->busy());
   }
 

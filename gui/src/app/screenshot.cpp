@@ -51,7 +51,11 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
   const auto& analysis = window.findings().analysis;
   if (!analysis) return QStringLiteral("there is no analysis: %1").arg(window.findings().problem);
   if (!request.play.isEmpty()) {
-    if (!window.findings().simulator) return QStringLiteral("--play needs a trace with device work and steps");
+    const auto& simulator = window.findings().simulator;
+    if (!simulator) return QStringLiteral("--play needs a trace with device work and steps");
+    const auto change = analyzer::parseChange(request.play.toStdString());
+    const prof::Status fits = change ? simulator->check(*change) : prof::Status(change.error());
+    if (!fits) return QStringLiteral("--play: ") + words(fits.error().message);
     window.overview()->playChange(request.play);
   }
   if (request.finding == 0) return {};

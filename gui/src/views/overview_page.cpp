@@ -337,9 +337,10 @@ void OverviewPage::play() {
   if (fuse_->isChecked()) add("fuse=on");
   if (const QString other = other_->text().trimmed(); !other.isEmpty()) {
     auto change = analyzer::parseChange(other.toStdString());
-    if (!change) {
+    const prof::Status fits = change ? findings_.simulator->check(*change) : prof::Status(change.error());
+    if (!fits) {
       playing_.cancel();
-      prediction_->setText(words(change.error().message));
+      prediction_->setText(words(fits.error().message));
       return prediction_->show();
     }
     changes.push_back(*change);
