@@ -32,6 +32,7 @@
 #include "models/sql_model.h"
 #include "models/table_model.h"
 #include "timeline/text.h"
+#include "views/charts.h"
 #include "views/compare_page.h"
 #include "views/flame_page.h"
 #include "views/flame_view.h"
@@ -265,6 +266,29 @@ class PagesTest : public QObject {
     window_->resize(1280, 800);
     show("overview");
     QVERIFY(!kernels->isVisible());
+  }
+
+  void listsOfTheCostliestAreNeverCrushed() {
+    for (int height = 640; height <= 1200; height += 40) {
+      window_->resize(1440, height);
+      show("overview");
+      for (QTableView* table : window_->overview()->findChildren<QTableView*>()) {
+        if (!table->isVisible()) continue;
+        QVERIFY2(table->height() >= table->minimumHeight(), qPrintable(QString::number(height)));
+        QVERIFY2(table->geometry().bottom() < table->parentWidget()->height(), qPrintable(QString::number(height)));
+      }
+    }
+  }
+
+  void theScaleOfStepsLeavesOutWhatIsUnusual() {
+    const auto scaleOf = [](std::initializer_list<std::int64_t> lengths) {
+      analyzer::Steps steps;
+      for (const std::int64_t ns : lengths) steps.all.emplace_back().endNs = ns;
+      return stepScale(steps);
+    };
+    QCOMPARE(scaleOf({100, 90, 110, 900}), 110);
+    QCOMPARE(scaleOf({9'290'000, 50'000}), 9'290'000);
+    QCOMPARE(scaleOf({7}), 7);
   }
 
   void answersAreExportedWhole() {

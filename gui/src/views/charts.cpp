@@ -164,7 +164,8 @@ std::int64_t stepScale(const analyzer::Steps& steps) {
   for (const analyzer::Step& step : steps.all) lengths.push_back(step.durNs());
   if (lengths.empty()) return 1;
   std::sort(lengths.begin(), lengths.end());
-  const std::int64_t usual = lengths[(lengths.size() - 1) * 19 / 20];
+  // Of two steps neither is usual.
+  const std::int64_t usual = lengths.size() < 3 ? lengths.back() : lengths[(lengths.size() - 1) * 19 / 20];
   const auto shown = std::upper_bound(lengths.begin(), lengths.end(), usual * 5 / 2);
   return std::max<std::int64_t>(1, *(shown - 1));
 }

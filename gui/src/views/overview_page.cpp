@@ -40,8 +40,10 @@ constexpr std::size_t kTopRows = 40;
 constexpr int kTopHeight = 112;
 constexpr int kGrows = 40;  // beside a stretch of 1
 constexpr int kFills = 1000;
-/// What else the right column holds, above and around the list of causes.
-constexpr int kAround = 300;
+constexpr QMargins kMargins(24, 22, 24, 24);
+constexpr int kSpacing = 14;
+constexpr int kListSpacing = 10;
+constexpr int kBelowRun = 4;
 
 }  // namespace
 
@@ -63,8 +65,8 @@ OverviewPage::OverviewPage(QWidget* parent) : Page(parent) {
   across->addWidget(column, 1000);
   across->addStretch(1);
   auto* down = new QVBoxLayout(column);
-  down->setContentsMargins(24, 22, 24, 24);
-  down->setSpacing(14);
+  down->setContentsMargins(kMargins);
+  down->setSpacing(kSpacing);
   run_ = selectableLabel({}, "dim", column);
   verdict_ = selectableLabel({}, "verdict", column);
   ledger_ = new LedgerBar(column);
@@ -73,19 +75,19 @@ OverviewPage::OverviewPage(QWidget* parent) : Page(parent) {
   stepsCard_ = card(tr("Steps"), steps_, column);
   down->addWidget(verdict_);
   down->addWidget(run_);
-  down->addSpacing(4);
+  down->addSpacing(kBelowRun);
   body_ = new QBoxLayout(QBoxLayout::TopToBottom);
-  body_->setSpacing(14);
+  body_->setSpacing(kSpacing);
   auto* charts = new QVBoxLayout;
-  charts->setSpacing(14);
+  charts->setSpacing(kSpacing);
   whatIf_ = whatIfCard();
   charts->addWidget(ledgerCard_);
   charts->addWidget(stepsCard_, kFills);
   charts->addStretch(1);
   auto* findings = new QVBoxLayout;
-  findings->setSpacing(10);
+  findings->setSpacing(kListSpacing);
   list_ = new QVBoxLayout;
-  list_->setSpacing(10);
+  list_->setSpacing(kListSpacing);
   findings->addLayout(list_);
   findings->addWidget(whatIf_, kGrows);
   topsRow_ = topsRow();
@@ -96,6 +98,7 @@ OverviewPage::OverviewPage(QWidget* parent) : Page(parent) {
   down->addLayout(body_, 3);
   down->addWidget(topsRow_, 2);
   scroll->setWidget(content);
+  content->installEventFilter(this);
   steps_->clicked = [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];
     Q_EMIT evidenceWanted({{step.startNs, step.endNs}}, words(step.name));
@@ -109,11 +112,27 @@ void OverviewPage::resizeEvent(QResizeEvent* event) {
   column_->setMaximumWidth(wide ? std::max(kBothWidth, width() * 19 / 20) : kColumnWidth);
   steps_->setMinimumHeight(std::clamp(height() / 5, 180, 400));
   body_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+  arrangeTops();
+}
+
+void OverviewPage::arrangeTops() {
+  const bool wide = width() >= kWideFrom;
+  // Layouts that go by the width of texts know of a table's least height only where its card says so.
+  for (const Top& top : tops_) top.card->setMinimumHeight(top.card->minimumSizeHint().height());
   const bool filled = std::any_of(tops_.begin() + 1, tops_.end(), [](const Top& top) { return top.model->rows() > 0; });
   topsRow_->setVisible(wide && height() >= kTallFrom && filled);
-  const int used = list_->sizeHint().height() + whatIf_->sizeHint().height() + kAround;
-  const bool room = wide && height() >= std::min(kTallFrom, used + kTopHeight);
+  const bool room = wide && (height() >= kTallFrom || height() >= heightWithCauses());
   tops_[0].card->setVisible(room && tops_[0].model->rows() > 0);
+}
+
+int OverviewPage::heightWithCauses() const {
+  const int whole = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
+  const int half = (whole - kSpacing) / 2;
+  const int above = kMargins.top() + verdict_->heightForWidth(whole) + run_->heightForWidth(whole) + kBelowRun +
+                    3 * kSpacing + kMargins.bottom();
+  const int found = list_->hasHeightForWidth() ? list_->totalHeightForWidth(half) : list_->sizeHint().height();
+  const int played = whatIf_->isHidden() ? 0 : kListSpacing + whatIf_->layout()->totalHeightForWidth(half);
+  return above + found + played + kListSpacing + tops_[0].card->minimumHeight();
 }
 
 QWidget* OverviewPage::topsRow() {
@@ -161,8 +180,13 @@ void OverviewPage::fillTops() {
     for (int c = 1; c < top.model->columnCount(); ++c) top.table->setColumnWidth(c, c == 1 && n == 0 ? 170 : 100);
     header->setSectionResizeMode(0, QHeaderView::Stretch);
   }
-  QResizeEvent again(size(), size());
-  resizeEvent(&again);
+  arrangeTops();
+}
+
+bool OverviewPage::eventFilter(QObject* watched, QEvent* event) {
+  // Findings came, or a played change made the drawing higher: what has room is another question then.
+  if (event->type() == QEvent::LayoutRequest) arrangeTops();
+  return Page::eventFilter(watched, event);
 }
 
 QWidget* OverviewPage::whatIfCard() {

@@ -59,12 +59,17 @@ class OverviewPage : public Page {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   QWidget* whatIfCard();
   void fillFindings();
   QWidget* topsRow();
   void fillTops();
+  /// Shows the lists that there is room for.
+  void arrangeTops();
+  /// That the page needs at its width to show the list of causes whole.
+  [[nodiscard]] int heightWithCauses() const;
   void play();
   /// The loader's, in the run that was recorded.
   [[nodiscard]] int recordedWorkers() const;
