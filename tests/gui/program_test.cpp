@@ -111,6 +111,8 @@ class ProgramTest : public QObject {
     refused({QStringLiteral("--range"), QStringLiteral("20s:21s")}, "outside of the trace");
     refused({QStringLiteral("--range"), QStringLiteral("1s:99999999999999999s")}, "--range");
     refused({QStringLiteral("--play"), QStringLiteral("nonsense=1")}, "nonsense");
+    refused({QStringLiteral("--play"), QStringLiteral("kernel:nothing*0.5")}, "no kernel of the steps");
+    refused({QStringLiteral("--size"), QStringLiteral("400x300")}, "the window is at least");
     refused({QStringLiteral("--scale"), QStringLiteral("nan")}, "--scale");
     refused({QStringLiteral("--size"), QStringLiteral("99999x300")}, "--size");
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), QString()}), 2);

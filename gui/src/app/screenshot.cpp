@@ -102,6 +102,15 @@ QString arrange(MainWindow& window, const StartRequest& request) {
 }
 
 int savePicture(MainWindow& window, const StartRequest& request) {
+  if (request.size.isValid() && window.size() != request.size) {
+    const QSize least = window.minimumSizeHint();
+    complain(QStringLiteral("--size %1x%2: the window is at least %3x%4 large")
+                 .arg(request.size.width())
+                 .arg(request.size.height())
+                 .arg(least.width())
+                 .arg(least.height()));
+    return 2;
+  }
   // Pages that have just been filled lay themselves out in several rounds.
   for (int round = 0; round < 8; ++round) {
     QCoreApplication::sendPostedEvents();
@@ -164,8 +173,8 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
     const QStringList size = value("size").split(QLatin1Char('x'));
     request.size = size.size() == 2 ? QSize(size[0].toInt(), size[1].toInt()) : QSize(0, 0);
     const QSize& is = request.size;
-    if (is.width() < 320 || is.height() < 240 || is.width() > kLargest || is.height() > kLargest)
-      problem = QStringLiteral("--size is WIDTHxHEIGHT, at least 320x240 and at most %1x%1").arg(kLargest);
+    if (is.width() < 1 || is.height() < 1 || is.width() > kLargest || is.height() > kLargest)
+      problem = QStringLiteral("--size is WIDTHxHEIGHT, at most %1x%1").arg(kLargest);
   }
   request.scale = value("scale").toDouble();
   if (!(request.scale >= 0.5 && request.scale <= 4)) problem = QStringLiteral("--scale is a number from 0.5 to 4");
