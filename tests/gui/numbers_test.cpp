@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDir>
 #include <QFileInfo>
 #include <QJsonArray>
@@ -13,6 +14,7 @@
 #include "lacuna/analyzer/export.h"
 #include "models/table_model.h"
 #include "support/synthetic_run.h"
+#include "views/memory_chart.h"
 #include "views/memory_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
@@ -104,11 +106,30 @@ class NumbersTest : public QObject {
       return;
     }
     QTRY_VERIFY(window.memory()->moment() != nullptr);
+    const QJsonArray devices = report.value(QStringLiteral("memory_devices")).toArray();
+    compareAllocators(window, devices);
+    if (devices.size() > 1) return compareDevices(window, devices);
     QCOMPARE(static_cast<qint64>(window.memory()->moment()->bytes), peak);
     QCOMPARE(window.memory()->moment()->timeNs, memory.value(QStringLiteral("at_ns")).toInteger());
     comparePeakEdits(window, report.value(QStringLiteral("peak_edits")).toArray());
-    compareAllocators(window, report.value(QStringLiteral("memory_devices")).toArray());
     compareLive(window, memory);
+  }
+
+  /// One is shown at a time.
+  static void compareDevices(MainWindow& window, const QJsonArray& printed) {
+    MemoryPage* memory = window.memory();
+    QCOMPARE(memory->devices()->count(), static_cast<int>(printed.size()));
+    for (int n = 0; n < memory->devices()->count(); ++n) {
+      memory->devices()->setCurrentIndex(n);
+      Q_EMIT memory->devices()->activated(n);
+      QTRY_VERIFY(!memory->busy());
+      const QJsonObject device = printed[n].toObject();
+      const auto peak = device.value(QStringLiteral("peak_bytes")).toInteger();
+      QCOMPARE(static_cast<qint64>(memory->moment()->bytes), peak);
+      QCOMPARE(memory->moment()->timeNs, device.value(QStringLiteral("at_ns")).toInteger());
+      QCOMPARE(static_cast<qint64>(memory->chart()->highest()), peak);
+      for (const auto& edit : memory->peakEdits()) QVERIFY(static_cast<qint64>(edit.peakAfterBytes) <= peak);
+    }
   }
 
   static void comparePeakEdits(MainWindow& window, const QJsonArray& printed) {

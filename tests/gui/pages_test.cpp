@@ -6,6 +6,7 @@
 
 #include <QCheckBox>
 #include <QClipboard>
+#include <QComboBox>
 #include <QFile>
 #include <QFileInfo>
 #include <QHeaderView>
@@ -418,6 +419,33 @@ class PagesTest : public QObject {
     show("memory");
     QVERIFY(memory->showTab(QStringLiteral("alive")));
     QVERIFY(memory->map()->marked().empty() && !memory->chart()->foreseen());
+  }
+
+  void memoryIsThatOfOneDevice() {
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace(6, 2)); });
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("two.lcn")));
+    show("memory");
+    MemoryPage* memory = window_->memory();
+    const auto& stats = window_->findings().analysis->memoryStatsByDevice;
+    QCOMPARE(memory->devices()->count(), 2);
+    QVERIFY(memory->devices()->isVisible());
+    QCOMPARE(memory->devices()->currentText(), QStringLiteral("cuda:1 · Other"));  // has the highest peak
+    constexpr std::uint64_t kHeld = 200 << 20;
+    QCOMPARE(memory->moment()->bytes, kHeld);
+    QCOMPARE(memory->chart()->highest(), static_cast<double>(kHeld));
+    QVERIFY(memory->peakEdits().empty());
+    memory->devices()->setFocus();
+    QTest::keyClick(memory->devices(), Qt::Key_Up);
+    QTRY_VERIFY(!memory->busy());
+    QCOMPARE(memory->devices()->currentText(), QStringLiteral("cuda:0"));
+    QCOMPARE(memory->moment()->bytes, stats[0].peakBytes);
+    QCOMPARE(memory->moment()->timeNs, stats[0].peakAtNs);
+    QCOMPARE(memory->chart()->highest(), static_cast<double>(stats[0].peakBytes));
+    for (const analyzer::LiveBlock& block : memory->moment()->live) QCOMPARE(block.device, prof::DeviceId(1));
+    QVERIFY(!memory->peakEdits().empty());
+    QCOMPARE(memory->edits()->model()->rows(), memory->peakEdits().size());
+    for (const auto& edit : memory->peakEdits()) QCOMPARE(edit.peakAfterBytes, stats[0].peakBytes - edit.bytes);
   }
 
   void theTreemapShowsEveryLargeBlock() {

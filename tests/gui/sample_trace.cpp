@@ -72,7 +72,7 @@ struct Maker {
 
 }  // namespace
 
-std::shared_ptr<const analyzer::Store> sampleTrace(int steps) {
+std::shared_ptr<const analyzer::Store> sampleTrace(int steps, int devices) {
   Maker m;
   m.trace.append(Process{.id = ProcessId(1), .osPid = 4242, .name = m.trace.intern("python train.py"), .rank = -1});
   m.trace.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 4242, .name = m.trace.intern("main")});
@@ -82,6 +82,16 @@ std::shared_ptr<const analyzer::Store> sampleTrace(int steps) {
   m.trace.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
   constexpr TimeNs kBegin = 1'000'000'000;
   m.memory(kBegin, MemoryAction::Allocate, MemoryRole::Parameter, 1, 96 << 20);
+  if (devices > 1) {
+    m.trace.append(Device{.id = DeviceId(2), .kind = DeviceKind::Cuda, .index = 1, .name = m.trace.intern("Other")});
+    m.trace.append(Allocation{.timeNs = kBegin + 1,
+                              .thread = ThreadId(1),
+                              .device = DeviceId(2),
+                              .action = MemoryAction::Allocate,
+                              .role = MemoryRole::Parameter,
+                              .address = 1,
+                              .bytes = 200 << 20});
+  }
   for (int i = 0; i < steps; ++i) m.step(kBegin + i * kStepNs, i);
   return m.trace.build();
 }

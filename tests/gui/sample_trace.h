@@ -10,7 +10,7 @@ namespace lacuna::gui::testing {
 
 /// A small training run made by hand: one process with a main and a loader thread, one device with a queue, `steps`
 /// steps of 10 ms that wait for the loader, launch eight kernels each (correlated with their calls) and allocate
-/// memory.
-std::shared_ptr<const analyzer::Store> sampleTrace(int steps = 6);
+/// memory. A second device only holds a block of 200 MiB, which is more than the first ever has.
+std::shared_ptr<const analyzer::Store> sampleTrace(int steps = 6, int devices = 1);
 
 }  // namespace lacuna::gui::testing

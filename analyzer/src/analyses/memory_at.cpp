@@ -95,12 +95,13 @@ class Follower {
 
 }  // namespace
 
-prof::Result<MemoryMoment> memoryAt(const Store& store, TimeNs timeNs, const Progress& progress) {
+prof::Result<MemoryMoment> memoryAt(const Store& store, TimeNs timeNs, const Progress& progress,
+                                    std::optional<prof::DeviceId> only) {
   Follower follower(timeNs);
   const auto rows = static_cast<double>(std::max<std::uint64_t>(1, store.rows<Allocation>()));
   bool cancelled = false;
   const prof::Status status = forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t number) {
-    if (!follower.apply(row)) return false;
+    if ((!only || row.device == *only) && !follower.apply(row)) return false;
     if (number % 4096 == 0) cancelled = progress && !progress(static_cast<double>(number + 1) / rows);
     return !cancelled;
   });

@@ -94,16 +94,15 @@ TableData causeTable(const analyzer::Analysis& analysis) {
           asBars(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.ns; }))};
 }
 
-TableData leakTable(const analyzer::Analysis& analysis) {
-  const auto& rows = analysis.memory.leaked;
+TableData leakTable(const analyzer::MemoryStats& memory) {
+  const auto& rows = memory.leaked;
   return {texts("Tensor", rows, [](const auto& r) { return r.tensor.empty() ? tr("(unnamed)") : words(r.tensor); }),
           texts("Operator", rows, [](const auto& r) { return words(r.op); }),
           texts("Role", rows, [](const auto& r) { return words(analyzer::roleName(r.role)); }),
           numbers("Grows per step", Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
 }
 
-TableData peakEditTable(const analyzer::Analysis& analysis) {
-  const auto& rows = analysis.peakEdits;
+TableData peakEditTable(const std::vector<analyzer::PeakEdit>& rows) {
   TableColumn cost = numbers("Costs a step", Kind::Duration, rows, [](const auto& r) { return r.costNsPerStep; });
   for (const auto& row : rows) {
     cost.texts.push_back(row.costNsPerStep == 0 ? tr("nothing") : row.costNsPerStep < 0 ? tr("not known") : QString());

@@ -17,9 +17,9 @@ TableData kernelTableOf(const analyzer::Analysis& analysis);
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes);
 /// What the devices were idle for, costliest first.
 TableData causeTable(const analyzer::Analysis& analysis);
-TableData leakTable(const analyzer::Analysis& analysis);
+TableData leakTable(const analyzer::MemoryStats& memory);
 /// Edits that would bring the peak down, in the analyzer's order.
-TableData peakEditTable(const analyzer::Analysis& analysis);
+TableData peakEditTable(const std::vector<analyzer::PeakEdit>& edits);
 /// What each device's allocator held when it last had to grow: a row for each figure, a column for each device.
 TableData allocatorTable(const analyzer::Analysis& analysis);
 /// Figures of one unit, such as kernels or the ledger's entries.

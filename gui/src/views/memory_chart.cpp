@@ -35,7 +35,8 @@ MemoryChart::MemoryChart(QWidget* parent) : QWidget(parent) {
 
 void MemoryChart::setTrace(const TracePtr& trace) {
   trace_ = trace;
-  analysis_ = nullptr;
+  device_.reset();
+  peak_.reset();
   cursor_.reset();
   foreseen_.reset();
   view_ = trace ? Viewport(trace->tracks->span) : Viewport();
@@ -53,9 +54,9 @@ void MemoryChart::findLanes() {
   bands_.clear();
   update();
   if (!trace_) return;
-  // The device that uses most.
   const analyzer::TrackGroup* best = nullptr;
   for (const auto& group : trace_->tracks->groups) {
+    if (device_ && group.device != *device_) continue;
     for (const auto& track : group.tracks) {
       if (track.kind != analyzer::TrackKind::Counter || track.label != kTotal) continue;
       if (total_ && total_->highest() >= track.counter.highest()) continue;
@@ -71,8 +72,13 @@ void MemoryChart::findLanes() {
   }
 }
 
-void MemoryChart::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
-  analysis_ = std::move(analysis);
+void MemoryChart::setDevice(std::optional<prof::DeviceId> device) {
+  device_ = device;
+  findLanes();
+}
+
+void MemoryChart::setPeak(std::optional<Peak> peak) {
+  peak_ = peak;
   update();
 }
 
@@ -186,10 +192,9 @@ void MemoryChart::paintForeseen(QPainter& painter) {
 void MemoryChart::paintMarks(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect area = plot();
-  if (analysis_ && analysis_->memory.present) {
-    const auto& memory = analysis_->memory;
-    const QPointF peak(xOf(memory.peakAtNs),
-                       area.bottom() + 1 - static_cast<double>(memory.peakBytes) / top() * area.height());
+  if (peak_) {
+    const QPointF peak(xOf(peak_->timeNs),
+                       area.bottom() + 1 - static_cast<double>(peak_->bytes) / top() * area.height());
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setBrush(rgb(t.warn));
     painter.setPen(Qt::NoPen);
@@ -197,7 +202,7 @@ void MemoryChart::paintMarks(QPainter& painter) {
     painter.setBrush(Qt::NoBrush);
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(rgb(t.warn));
-    const QString label = tr("peak %1").arg(bytesWords(memory.peakBytes));
+    const QString label = tr("peak %1").arg(bytesWords(peak_->bytes));
     const int w = painter.fontMetrics().horizontalAdvance(label);
     const double left = std::clamp(peak.x() - w / 2.0, double(area.x()), double(area.right() - w));
     painter.drawText(QPointF(left, std::max(12.0, peak.y() - 9)), label);

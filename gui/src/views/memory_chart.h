@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "app/trace.h"
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/memory_use.h"
 #include "timeline/viewport.h"
 
 namespace lacuna::gui {
 
-/// Memory over time, stacked by role, with its peak and a cursor. A click moves the cursor, the wheel zooms, a
-/// double-click asks for the timeline.
+/// Memory of one device over time, stacked by role, with its peak and a cursor. A click moves the cursor, the wheel
+/// zooms, a double-click asks for the timeline.
 class MemoryChart : public QWidget {
   Q_OBJECT
 
@@ -23,7 +23,15 @@ class MemoryChart : public QWidget {
   void setTrace(const TracePtr& trace);
   /// The same trace with more in it. What is shown and marked stays.
   void setGrown(const TracePtr& trace);
-  void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
+  /// Whose memory: without one, that of the device that uses most.
+  void setDevice(std::optional<prof::DeviceId> device);
+  struct Peak {
+    prof::TimeNs timeNs = 0;
+    std::uint64_t bytes = 0;
+  };
+  void setPeak(std::optional<Peak> peak);
+  /// The most bytes of the curve; 0 without one.
+  [[nodiscard]] double highest() const { return total_ ? total_->highest() : 0; }
   void setDark(bool dark);
   void setCursorMark(std::optional<prof::TimeNs> timeNs);
   /// A peak that an edit would leave, as a line; `alive` is when the blocks of the edit are.
@@ -67,7 +75,8 @@ class MemoryChart : public QWidget {
   void paintForeseen(QPainter& painter);
 
   TracePtr trace_;
-  std::shared_ptr<const analyzer::Analysis> analysis_;
+  std::optional<prof::DeviceId> device_;
+  std::optional<Peak> peak_;
   const analyzer::CounterLane* total_ = nullptr;
   std::vector<Band> bands_;
   Viewport view_;

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/memory_page.h"
 
+#include <QComboBox>
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QPainter>
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -30,6 +33,18 @@ QString keyOf(const analyzer::PeakEdit& edit) {
   return words(edit.origin) + QLatin1Char('\n') + words(edit.why);
 }
 
+/// The style's own arrow is gone with its frame.
+class DeviceChooser : public QComboBox {
+ public:
+  using QComboBox::QComboBox;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override {
+    QComboBox::paintEvent(event);
+    QPainter(this).drawText(rect().adjusted(0, 0, -9, 0), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("▾"));
+  }
+};
+
 bool isAboutMemory(const analyzer::Finding& finding) {
   return finding.id.starts_with("memory") || finding.id.starts_with("allocation") || finding.id.starts_with("peak");
 }
@@ -41,7 +56,17 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(24, 18, 24, 14);
   outer->setSpacing(8);
-  outer->addWidget(label(tr("Memory"), "title", this));
+  auto* heading = new QHBoxLayout;
+  auto* title = label(tr("Memory"), "title", this);
+  title->setWordWrap(false);
+  devices_ = new DeviceChooser(this);
+  devices_->setAccessibleName(tr("Device"));
+  devices_->setToolTip(tr("Whose memory"));
+  heading->addWidget(title);
+  heading->addSpacing(12);
+  heading->addWidget(devices_);
+  heading->addStretch();
+  outer->addLayout(heading);
   facts_ = label({}, "dim", this);
   outer->addWidget(facts_);
   empty_ = label(tr("This trace records no allocations."), "dim", this);
@@ -76,8 +101,12 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::momentWanted);
   connect(toPeak_, &QPushButton::clicked, this, [this] {
     if (!analysis_) return;
-    setCursorMark(analysis_->memory.peakAtNs);
-    Q_EMIT momentPicked(analysis_->memory.peakAtNs);
+    setCursorMark(stats().peakAtNs);
+    Q_EMIT momentPicked(stats().peakAtNs);
+  });
+  connect(devices_, &QComboBox::activated, this, [this] {
+    wantedDevice_ = device();
+    showDevice();
   });
   connect(toTimeline, &QPushButton::clicked, this, [this] {
     if (selectedEdit() != nullptr) return showLifetimes();
@@ -128,8 +157,7 @@ QWidget* MemoryPage::makeLower() {
   connect(edits_->table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     showEdit();
     // Its blocks are those of the peak, so that is what is looked at.
-    if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != analysis_->memory.peakAtNs)
-      toPeak_->click();
+    if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs) toPeak_->click();
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
@@ -147,10 +175,14 @@ void MemoryPage::setTrace(const TracePtr& trace) {
   analysis_ = nullptr;
   moment_ = nullptr;
   editKey_.clear();
+  wantedDevice_.reset();
+  peakEdits_.clear();
+  fillDevices();
   chart_->setTrace(trace);
   showPresence();
   facts_->setText(tr("analysing…"));
   job_.cancel();
+  editJob_.cancel();
   for (TablePage* page : {edits_, leaks_, allocator_}) page->setTable({});
   showMoment();
   fillAdvice();
@@ -172,18 +204,85 @@ void MemoryPage::showPresence() {
 
 void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
   analysis_ = std::move(analysis);
-  chart_->setAnalysis(analysis_);
   fillAdvice();
-  if (!analysis_ || !analysis_->memory.present) return;
-  showFacts();
-  leaks_->renewTable(leakTable(*analysis_));
+  fillDevices();
+  if (!analysis_ || !analysis_->memory.present) return chart_->setPeak({});
   allocator_->renewTable(allocatorTable(*analysis_));
-  fillEdits();
-  lookAt(chart_->cursorMark().value_or(analysis_->memory.peakAtNs));
+  showDevice();
+}
+
+void MemoryPage::fillDevices() {
+  devices_->clear();
+  const bool several = analysis_ && !analysis_->memoryStatsByDevice.empty();
+  devices_->setVisible(several);
+  if (!several) return;
+  const auto& all = analysis_->memoryByDevice;
+  for (const analyzer::DeviceMemory& memory : all) devices_->addItem(nameOf(memory.device));
+  const auto wanted = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.device == wantedDevice_; });
+  const auto largest =
+      std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peakBytes < b.peakBytes; });
+  devices_->setCurrentIndex(static_cast<int>((wanted != all.end() ? wanted : largest) - all.begin()));
+}
+
+QString MemoryPage::nameOf(prof::DeviceId device) const {
+  const auto account =
+      std::find_if(analysis_->devices.begin(), analysis_->devices.end(), [&](const auto& d) { return d.id == device; });
+  if (account != analysis_->devices.end()) {
+    const QString name = words(account->label);
+    return account->rank < 0 ? name : tr("%1 · rank %2").arg(name).arg(account->rank);
+  }
+  for (const analyzer::TrackGroup& group : trace_->tracks->groups) {
+    if (group.isDevice && group.device == device && device) return words(group.label);
+  }
+  return tr("host");
+}
+
+std::optional<prof::DeviceId> MemoryPage::device() const {
+  const int chosen = devices_->currentIndex();
+  if (chosen < 0) return std::nullopt;
+  return analysis_->memoryByDevice[static_cast<std::size_t>(chosen)].device;
+}
+
+const analyzer::MemoryStats& MemoryPage::stats() const {
+  const int chosen = devices_->currentIndex();
+  return chosen < 0 ? analysis_->memory : analysis_->memoryStatsByDevice[static_cast<std::size_t>(chosen)];
+}
+
+void MemoryPage::showDevice() {
+  chart_->setDevice(device());
+  chart_->setPeak(MemoryChart::Peak{stats().peakAtNs, stats().peakBytes});
+  showFacts();
+  leaks_->renewTable(leakTable(stats()));
+  findEdits();
+  lookAt(chart_->cursorMark().value_or(stats().peakAtNs));
+}
+
+void MemoryPage::findEdits() {
+  const auto only = device();
+  if (!only) {
+    editJob_.cancel();
+    peakEdits_ = analysis_->peakEdits;
+    return fillEdits();
+  }
+  // The analysis has them of all devices together.
+  editJob_.start(
+      this,
+      [analysis = analysis_, memory = stats(), only = *only](const Job::Wanted&) {
+        auto edits = analyzer::peakEdits(memory, analysis->steps, analysis->operators);
+        analyzer::Selection one;
+        one.everything = false;
+        one.devices.insert(only);
+        if (!analyzer::foreseePeaks(*analysis->store, analysis->window, analysis->steps, edits, one)) edits.clear();
+        return edits;
+      },
+      [this](const std::vector<analyzer::PeakEdit>& edits) {
+        peakEdits_ = edits;
+        fillEdits();
+      });
 }
 
 void MemoryPage::showFacts() {
-  const analyzer::MemoryStats& m = analysis_->memory;
+  const analyzer::MemoryStats& m = stats();
   QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
   if (m.peakReservedBytes > 0) parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
   parts << tr("%1 allocations and frees").arg(words(countText(static_cast<double>(m.allocations))));
@@ -203,8 +302,9 @@ void MemoryPage::lookAt(prof::TimeNs timeNs) {
   if (!trace_ || trace_->store->rows<prof::Allocation>() == 0) return;
   job_.start(
       this,
-      [trace = trace_, timeNs](const Job::Wanted& wanted) -> MomentPtr {
-        auto moment = analyzer::memoryAt(*trace->store, timeNs, [&](double) { return wanted(); });
+      [trace = trace_, timeNs, only = device()](const Job::Wanted& wanted) -> MomentPtr {
+        auto moment = analyzer::memoryAt(
+            *trace->store, timeNs, [&](double) { return wanted(); }, only);
         return moment ? std::make_shared<const analyzer::MemoryMoment>(*std::move(moment)) : nullptr;
       },
       [this](const MomentPtr& moment) {
@@ -223,10 +323,12 @@ void MemoryPage::showMoment() {
     live_->setTable({});
     return;
   }
-  const bool atPeak = analysis_ && moment_->timeNs == analysis_->memory.peakAtNs;
+  const bool atPeak = analysis_ && moment_->timeNs == stats().peakAtNs;
   const QString when = words(momentText(moment_->timeNs - trace_->tracks->span.startNs, 1000));
   momentTitle_->setText(atPeak ? tr("Alive at the peak, %1").arg(when) : tr("Alive at %1").arg(when));
-  QStringList facts{tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
+  QStringList facts{moment_->live.size() == 1
+                        ? tr("%1 in 1 block").arg(bytesWords(moment_->bytes))
+                        : tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
   if (moment_->reservedBytes > 0) {
     facts << tr("the allocator holds %1, %2 of it unused (%3)")
                  .arg(bytesWords(moment_->reservedBytes), bytesWords(moment_->unusedBytes()),
@@ -262,18 +364,19 @@ void MemoryPage::fillEdits() {
   // A trace that grows is analysed again and again: what was selected stays so.
   const QString held = editKey_;
   filling_ = true;
-  edits_->renewTable(peakEditTable(*analysis_), kWhyColumn);
-  for (std::size_t row = 0; row < analysis_->peakEdits.size(); ++row) {
-    if (keyOf(analysis_->peakEdits[row]) == held) edits_->showSourceRow(row);
+  edits_->renewTable(peakEditTable(peakEdits_), kWhyColumn);
+  for (std::size_t row = 0; row < peakEdits_.size(); ++row) {
+    if (keyOf(peakEdits_[row]) == held) edits_->showSourceRow(row);
   }
   filling_ = false;
+  showEdit();
 }
 
 const analyzer::PeakEdit* MemoryPage::selectedEdit() const {
   const QModelIndex row = edits_->table()->currentIndex();
   if (!analysis_ || pages_->currentWidget() != edits_ || !row.isValid()) return nullptr;
   const std::size_t edit = edits_->model()->sourceRow(row.row());
-  return edit < analysis_->peakEdits.size() ? &analysis_->peakEdits[edit] : nullptr;
+  return edit < peakEdits_.size() ? &peakEdits_[edit] : nullptr;
 }
 
 std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& edit) const {

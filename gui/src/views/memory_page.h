@@ -10,6 +10,7 @@
 #include "lacuna/analyzer/memory_at.h"
 #include "views/page.h"
 
+class QComboBox;
 class QLabel;
 class QPushButton;
 class QStackedWidget;
@@ -23,7 +24,8 @@ class RoleBar;
 class TablePage;
 class TreemapView;
 
-/// Memory over time and what is alive at the cursor (at the peak until one is set), what leaks, and what would help.
+/// Memory of a device over time and what is alive at the cursor (at the peak until one is set), what leaks, and what
+/// would help. Of several devices the one with the highest peak is shown until another is chosen.
 class MemoryPage : public Page {
   Q_OBJECT
 
@@ -49,7 +51,11 @@ class MemoryPage : public Page {
   [[nodiscard]] MemoryChart* chart() const { return chart_; }
   [[nodiscard]] TreemapView* map() const { return map_; }
   [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
-  [[nodiscard]] bool busy() const { return job_.busy(); }
+  /// Whose memory is shown, where there are several.
+  [[nodiscard]] QComboBox* devices() const { return devices_; }
+  /// What would bring the peak of the device that is shown down.
+  [[nodiscard]] const std::vector<analyzer::PeakEdit>& peakEdits() const { return peakEdits_; }
+  [[nodiscard]] bool busy() const { return job_.busy() || editJob_.busy(); }
 
  Q_SIGNALS:
   /// The cursor was set here.
@@ -63,6 +69,14 @@ class MemoryPage : public Page {
  private:
   QWidget* makeLower();
   void showPresence();
+  void fillDevices();
+  /// The figures of the device that is chosen.
+  void showDevice();
+  void findEdits();
+  [[nodiscard]] const analyzer::MemoryStats& stats() const;
+  /// None where the trace has only one.
+  [[nodiscard]] std::optional<prof::DeviceId> device() const;
+  [[nodiscard]] QString nameOf(prof::DeviceId device) const;
   void lookAt(prof::TimeNs timeNs);
   void showMoment();
   void showFacts();
@@ -78,6 +92,9 @@ class MemoryPage : public Page {
   std::shared_ptr<const analyzer::MemoryMoment> moment_;
   bool dark_ = true;
   QLabel* facts_;
+  QComboBox* devices_;
+  std::optional<prof::DeviceId> wantedDevice_;  ///< chosen by hand
+  std::vector<analyzer::PeakEdit> peakEdits_;
   QLabel* empty_;
   QLabel* momentTitle_;
   QLabel* momentFacts_;
@@ -98,6 +115,7 @@ class MemoryPage : public Page {
   QLabel* why_;
   QString editKey_;  ///< of the edit that was selected last
   Job job_;
+  Job editJob_;
 };
 
 }  // namespace lacuna::gui

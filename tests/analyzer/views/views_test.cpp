@@ -152,6 +152,22 @@ TEST_F(MemoryAtTest, ListsWhatIsAliveWithItsLifetime) {
   EXPECT_EQ(memoryAt(*store, 45)->bytes, 150u);
 }
 
+TEST_F(MemoryAtTest, IsThatOfOneDeviceWhereOneIsAskedFor) {
+  for (std::uint32_t device : {1U, 2U}) {
+    for (const auto action : {MemoryAction::Reserve, MemoryAction::Allocate})
+      trace_.append(
+          Allocation{.timeNs = 10, .device = prof::DeviceId(device), .action = action, .address = 1, .bytes = 50});
+  }
+  trace_.append(Allocation{
+      .timeNs = 20, .device = prof::DeviceId(2), .action = MemoryAction::Allocate, .address = 2, .bytes = 100});
+  const auto store = trace_.build();
+  EXPECT_EQ(memoryAt(*store, 30)->bytes, 200u);
+  const MemoryMoment one = *memoryAt(*store, 30, {}, prof::DeviceId(2));
+  EXPECT_EQ(one.bytes, 150u);
+  EXPECT_EQ(one.reservedBytes, 50u);
+  EXPECT_EQ(one.live.size(), 2u);
+}
+
 TEST(MemoryAt, AgreesWithThePeak) {
   const auto analysis = *analyse(test::makeRun({.memorySpike = true}));
   ASSERT_TRUE(analysis.memory.present);

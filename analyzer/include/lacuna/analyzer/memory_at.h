@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "lacuna/analyzer/tables.h"
@@ -32,7 +33,9 @@ struct MemoryMoment {
   [[nodiscard]] std::uint64_t unusedBytes() const { return reservedBytes > bytes ? reservedBytes - bytes : 0; }
 };
 
-/// One pass over the allocations. Fails when cancelled or when a block cannot be read.
-prof::Result<MemoryMoment> memoryAt(const Store& store, prof::TimeNs timeNs, const Progress& progress = {});
+/// Of one device, or of all together. One pass over the allocations. Fails when cancelled or when a block cannot be
+/// read.
+prof::Result<MemoryMoment> memoryAt(const Store& store, prof::TimeNs timeNs, const Progress& progress = {},
+                                    std::optional<prof::DeviceId> only = {});
 
 }  // namespace lacuna::analyzer
