@@ -12,18 +12,71 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A thread's ranges and calls, and a queue's ranges and work, stay together; the busiest of each group comes first.
-void sortTracks(TrackGroup& group) {
-  std::map<std::uint64_t, std::uint64_t> busiest;
-  const auto owner = [](const Track& t) {
+/// A name with each number as wide as the widest, so that "stream 7" comes before "stream 20"; without numbers for a
+/// width of 0.
+std::string withNumbers(std::string_view name, std::size_t width) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    std::size_t end = i;
+    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    if (width > end - i && end > i) out.append(width - (end - i), '0');
+    if (end == i || width > 0) out += name.substr(i, std::max<std::size_t>(1, end - i));
+    i = std::max(end, i + 1);
+  }
+  return out;
+}
+
+/// A thread's ranges and calls, and a queue's ranges and work, stay together. First comes the thread that began its
+/// process; then names that differ in their numbers alone ("worker 0", "worker 1"), by number, the busiest such names
+/// first; counters are last, as they are.
+void sortTracks(TrackGroup& group, const std::set<prof::ThreadId>& first) {
+  constexpr std::size_t kWidest = 20;
+  struct Place {
+    bool isCounter = false, isLater = false;
+    std::uint64_t idleness = 0;
+    std::string family, name;
+    std::uint64_t owner = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  const auto ownerOf = [](const Track& t) {
     return t.kind == TrackKind::Counter ? UINT64_MAX : (std::uint64_t{t.queue.value} << 32) + t.thread.value;
   };
-  for (const Track& track : group.tracks) busiest[owner(track)] += track.events;
-  busiest[UINT64_MAX] = 0;
+  std::map<std::uint64_t, Place> places;
+  std::map<std::string, std::uint64_t> busiest;
+  for (const Track& track : group.tracks) {
+    const std::uint64_t owner = ownerOf(track);
+    Place& place = places[owner];
+    place.isCounter = owner == UINT64_MAX;
+    if (place.isCounter) continue;
+    place.isLater = !first.contains(track.thread);
+    place.owner = owner;
+    // The label of a thread's calls is its name and more.
+    const std::string name = withNumbers(track.label, kWidest);
+    if (place.name.empty() || name.size() < place.name.size()) {
+      place.name = name;
+      place.family = withNumbers(track.label, 0);
+    }
+  }
+  for (const Track& track : group.tracks) busiest[places[ownerOf(track)].family] += track.events;
+  for (auto& [owner, place] : places) place.idleness = place.isCounter ? 0 : ~busiest[place.family];
   std::stable_sort(group.tracks.begin(), group.tracks.end(), [&](const Track& a, const Track& b) {
-    const auto key = [&](const Track& t) { return std::tuple(~busiest[owner(t)], owner(t), t.kind); };
-    return key(a) < key(b);
+    return std::tie(places[ownerOf(a)], a.kind) < std::tie(places[ownerOf(b)], b.kind);
   });
+}
+
+/// The threads that began their processes, by their numbers or, where a trace has others, by their name.
+std::set<prof::ThreadId> firstThreads(const Store& store) {
+  std::set<std::pair<std::uint32_t, std::uint64_t>> processes;
+  for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
+    const auto row = store.row<prof::Process>(i);
+    processes.emplace(row.id.value, row.osPid);
+  }
+  std::set<prof::ThreadId> threads;
+  for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
+    const auto row = store.row<prof::Thread>(i);
+    if (processes.contains({row.process.value, row.osTid}) || store.text(row.name) == "main") threads.insert(row.id);
+  }
+  return threads;
 }
 
 /// Counters of the instrumented runtime go by the names of its schema; people read these, with units.
@@ -236,9 +289,10 @@ std::shared_ptr<TrackSet> TrackAssembly::finish(bool built) {
   dropRepeatedQueues();
   placeCounters();
   auto set = std::make_shared<TrackSet>();
+  const std::set<prof::ThreadId> first = firstThreads(store_);
   for (TrackGroup& group : groups_) {
     if (group.tracks.empty()) continue;
-    sortTracks(group);
+    sortTracks(group, first);
     for (const Track& track : group.tracks) set->events += track.events;
     set->groups.push_back(std::move(group));
   }

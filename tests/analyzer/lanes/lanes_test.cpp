@@ -141,6 +141,32 @@ TEST_F(LanesTest, CountersAreNamedForPeopleAndThoseOfAThreadStandInItsProcess) {
   EXPECT_EQ(tracks[1].unit, "ns");
 }
 
+TEST_F(LanesTest, TracksComeByTheirNumbersAndTheFirstThreadFirst) {
+  const auto thread = [&](std::uint32_t id, std::string_view name, int ranges) {
+    trace_.append(
+        prof::Thread{.id = ThreadId(id), .process = ProcessId(1), .osTid = 100 + id, .name = trace_.intern(name)});
+    for (int i = 0; i < ranges; ++i)
+      trace_.append(prof::Range{.startNs = i * 10, .durNs = 5, .thread = ThreadId(id), .name = trace_.intern("x")});
+  };
+  range(0, 10, "step");  // on the thread that began the process
+  trace_.append(prof::ApiCall{.durNs = 1, .thread = ThreadId(1), .name = trace_.intern("launch")});
+  thread(2, "autograd", 3);
+  thread(3, "worker 10", 5);
+  thread(4, "worker 9", 1);
+  for (const auto& [id, number] : {std::pair{2U, 22U}, std::pair{3U, 21U}}) {
+    trace_.append(prof::Queue{.id = QueueId(id), .device = DeviceId(1), .process = ProcessId(1), .nativeId = number});
+    trace_.append(prof::Kernel{.durNs = 5, .queue = QueueId(id), .device = DeviceId(1), .name = trace_.intern("k")});
+  }
+  kernel(0, 5, "k");
+  build();
+  std::vector<std::string> labels;
+  for (const TrackGroup& group : tracks_->groups) {
+    for (const Track& track : group.tracks) labels.push_back(track.label);
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"main", "main · calls", "worker 9", "worker 10", "autograd", "queue 7",
+                                              "queue 21", "queue 22"}));
+}
+
 TEST_F(LanesTest, BuildingCanBeCancelled) {
   range(0, 100, "step");
   store_ = trace_.build();
