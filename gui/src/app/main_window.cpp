@@ -356,7 +356,9 @@ void MainWindow::showSummary() {
                              QString::fromStdString(countText(static_cast<double>(trace_->tracks->events)))));
   QStringList warnings;
   for (const std::string& warning : trace_->store->warnings()) warnings << QString::fromStdString(warning);
-  warnings_->setText(warnings.isEmpty() ? QString() : tr("%1 parts of the file were not read").arg(warnings.size()));
+  warnings_->setText(warnings.isEmpty()     ? QString()
+                     : warnings.size() == 1 ? tr("1 warning about the file")
+                                            : tr("%1 warnings about the file").arg(warnings.size()));
   warnings_->setToolTip(warnings.join(QLatin1Char('\n')));
   liveLabel_->setVisible(live_->live());
   liveLabel_->setText(tr("● live"));

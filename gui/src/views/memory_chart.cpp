@@ -163,8 +163,11 @@ void MemoryChart::paintAxes(QPainter& painter) {
   }
   painter.setPen(rgb(t.dim));
   for (const Tick& tick : ticks(view_, area.width(), kTickSpacing)) {
-    painter.fillRect(QRectF(area.x() + tick.x, area.bottom() + 2, 1, 5), rgb(t.line));
-    painter.drawText(QPointF(area.x() + tick.x + 5, area.bottom() + 19), words(tick.label));
+    const double x = area.x() + tick.x;
+    painter.fillRect(QRectF(x, area.bottom() + 2, 1, 5), rgb(t.line));
+    const QString label = words(tick.label);
+    if (x + 5 + painter.fontMetrics().horizontalAdvance(label) > width()) continue;  // half of it misleads
+    painter.drawText(QPointF(x + 5, area.bottom() + 19), label);
   }
 }
 

@@ -17,6 +17,8 @@
 #include <QTableView>
 #include <QTreeWidget>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <vector>
 
 #include "app/query_runner.h"
 #include "views/table_page.h"
@@ -109,7 +111,8 @@ SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this))
   });
   connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
     setBusy(false);
-    say(tr("%1 rows in %2").arg(rows).arg(durationWords(seconds * 1e9)));
+    const QString time = durationWords(seconds * 1e9);
+    say(rows == 1 ? tr("1 row in %1").arg(time) : tr("%1 rows in %2").arg(rows).arg(time));
     notice_->setVisible(cut);
     notice_->setText(
         cut ? tr("The answer has more than these first %L1 rows, and the table holds no others. “Export CSV…” writes "
@@ -127,7 +130,7 @@ SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this))
   });
   connect(runner_, &QueryRunner::exported, this, [this](quint64 rows, const QString& path) {
     setBusy(false);
-    say(tr("%1 rows written to %2").arg(rows).arg(path));
+    say(rows == 1 ? tr("1 row written to %1").arg(path) : tr("%1 rows written to %2").arg(rows).arg(path));
     Q_EMIT settled();
   });
   setSubject(editor_);
@@ -305,8 +308,18 @@ void SqlPage::showFailure(const QString& message, int position) {
 
 void SqlPage::fitColumns() {
   table_->resizeColumnsToContents();
+  std::vector<int> wanted;
+  int room = table_->viewport()->width();
   for (int column = 0; column < model_->columnCount(); ++column) {
-    table_->setColumnWidth(column, std::min(kWidestColumn, table_->columnWidth(column) + 16));
+    wanted.push_back(table_->columnWidth(column) + 16);
+    room -= std::min(kWidestColumn, wanted.back());
+  }
+  // What is left over goes to long names.
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    const int width = wanted[static_cast<std::size_t>(column)];
+    const int more = std::clamp(width - kWidestColumn, 0, std::max(0, room));
+    room -= more;
+    table_->setColumnWidth(column, std::min(kWidestColumn, width) + more);
   }
 }
 

@@ -145,7 +145,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
     if (index.isValid()) Q_EMIT nameSelected(model_->table()[0].texts[model_->sourceRow(index.row())]);
   });
   connect(model_, &QAbstractItemModel::modelReset, this,
-          [this] { count_->setText(tr("%1 rows").arg(model_->rows())); });
+          [this] { count_->setText(model_->rows() == 1 ? tr("1 row") : tr("%1 rows").arg(model_->rows())); });
   setTable({});
 }
 

@@ -76,7 +76,7 @@ class RowAccessible : public QAccessibleInterface {
       case Row::Kind::Ledger:
         return TimelineView::tr("where time goes");
       case Row::Kind::Quiet:
-        return TimelineView::tr("%1 counters at zero").arg(row().lanes);
+        return TimelineView::quietWords(row().lanes);
       case Row::Kind::Track:
         return words(group.tracks[row().ref.track].label);
     }
@@ -84,13 +84,16 @@ class RowAccessible : public QAccessibleInterface {
   }
   [[nodiscard]] QString facts() const {
     const auto& group = view_->trace()->tracks->groups[row().ref.group];
-    if (row().kind == Row::Kind::Group) return TimelineView::tr("%1 tracks").arg(group.tracks.size());
+    if (row().kind == Row::Kind::Group) {
+      const std::size_t tracks = group.tracks.size();
+      return tracks == 1 ? TimelineView::tr("1 track") : TimelineView::tr("%1 tracks").arg(tracks);
+    }
     if (row().kind != Row::Kind::Track) return {};
     const analyzer::Track& track = group.tracks[row().ref.track];
     if (track.kind == analyzer::TrackKind::Counter) {
       return TimelineView::tr("up to %1").arg(words(valueText(track.counter.highest(), track.unit)));
     }
-    return TimelineView::tr("%1 events").arg(track.events);
+    return track.events == 1 ? TimelineView::tr("1 event") : TimelineView::tr("%1 events").arg(track.events);
   }
 
   QPointer<TimelineView> view_;

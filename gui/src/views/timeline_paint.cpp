@@ -138,7 +138,9 @@ void TimelineView::paintRuler(QPainter& painter) {
   for (const Tick& tick : ticks(view_, canvas.width(), kTickSpacing)) {
     const double x = canvas.x() + tick.x;
     painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), rgb(t.line));
-    painter.drawText(QPointF(x + 5, 19), words(tick.label));
+    const QString label = words(tick.label);
+    if (x + 5 + painter.fontMetrics().horizontalAdvance(label) > canvas.right() + 1) continue;  // half of it misleads
+    painter.drawText(QPointF(x + 5, 19), label);
   }
   for (const Bookmark& mark : bookmarks_) {
     const double x = xOf(mark.timeNs);
@@ -146,6 +148,8 @@ void TimelineView::paintRuler(QPainter& painter) {
     flag.addPolygon(QPolygonF({QPointF(x, 4), QPointF(x + 10, 8), QPointF(x, 12)}));
     painter.fillPath(flag, rgb(t.warn));
     painter.fillRect(QRectF(x - 1, 4, 1.5, kRulerHeight - 5), rgb(t.warn));
+    const int wide = painter.fontMetrics().horizontalAdvance(mark.note);
+    if (wide > 0) painter.fillRect(QRectF(x + 11, 1, wide + 6, kRulerHeight - 9), rgb(t.panel));
     painter.setPen(rgb(t.warn));
     painter.drawText(QPointF(x + 13, 12), mark.note);
   }
@@ -194,8 +198,7 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   if (row.kind == Row::Kind::Quiet) {
     painter.setPen(rgb(t.dim));
     paintTriangle(painter, QPointF(22, rect.center().y() + 1), !row.collapsed, rgb(t.dim));
-    painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter,
-                     tr("%1 counters at zero").arg(row.lanes));
+    painter.drawText(QRect(34, rect.y(), headerWidth_ - 42, rect.height()), Qt::AlignVCenter, quietWords(row.lanes));
     painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, rgb(t.grid));
     return;
   }
@@ -217,7 +220,7 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   }
   const bool over = mouse_ && rect.contains(mouse_->toPoint());
   const int room = headerWidth_ - 34 - (row.pinned || over ? kPinWidth : 8);
-  const QString label = painter.fontMetrics().elidedText(words(track.label), Qt::ElideRight, room);
+  const QString label = painter.fontMetrics().elidedText(words(track.label), Qt::ElideMiddle, room);
   if (counter) {
     painter.drawText(QRect(34, rect.y() + 5, room, 16), Qt::AlignVCenter, label);
     font.setPixelSize(10);

@@ -98,9 +98,10 @@ void TimelinePage::searchFor(const QString& text) {
       [this](const Found& found) {
         const auto& [names, count] = found;
         if (count > 0) matches_ = names;
-        found_->setText(count == 0 ? tr("No event has such a name")
-                                   : tr("%1 events, Enter for the next")
-                                         .arg(QString::fromStdString(countText(static_cast<double>(count)))));
+        found_->setText(count == 0   ? tr("No event has such a name")
+                        : count == 1 ? tr("1 event, Enter to go there")
+                                     : tr("%1 events, Enter for the next")
+                                           .arg(QString::fromStdString(countText(static_cast<double>(count)))));
         if (wantedNext_) findNext(*wantedNext_);
         Q_EMIT searched();
       });

@@ -272,6 +272,10 @@ Hit TimelineView::hitAt(QPointF pos) const {
                  canvas.width());
 }
 
+QString TimelineView::quietWords(int counters) {
+  return counters == 1 ? tr("1 counter at zero") : tr("%1 counters at zero").arg(counters);
+}
+
 QString TimelineView::describe(const EventPlace& place) const {
   const analyzer::Track& track = trace_->track(place.track);
   const Lane& lane = track.lanes[static_cast<std::size_t>(place.lane)];

@@ -102,6 +102,8 @@ class TimelineView : public QWidget {
   [[nodiscard]] QRect rowRect(std::size_t row) const;
   [[nodiscard]] int headerWidth() const { return headerWidth_; }
   [[nodiscard]] QString describe(const EventPlace& place) const;
+  /// "3 counters at zero": what the row of those is called.
+  static QString quietWords(int counters);
 
  Q_SIGNALS:
   void viewportChanged();
