@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -108,6 +110,42 @@ inline std::string checkGradient(const std::function<Tensor(const std::vector<Te
         return std::vector<Tensor>{function(views)};
       },
       leaves, options);
+}
+
+/// Gradients of `function` with respect to the memory behind the inputs, in `type` against f64, from the same values
+/// and the same seed: the types take other ways through the kernels. What differs by more than `tolerance` of the
+/// largest, or nothing.
+inline std::string compareGradient(const std::function<Tensor(const std::vector<Tensor>&)>& function,
+                                   const std::vector<Arranged>& inputs, DType type, double tolerance) {
+  Tensor seed;
+  const auto gradients = [&](DType computed) {
+    std::vector<Tensor> leaves;
+    std::vector<Tensor> views;
+    for (const Arranged& input : inputs) {
+      leaves.push_back(input.base.to(type).to(computed).clone().setRequiresGrad());
+      views.push_back(arranged(leaves.back(), input.shape, input.layout));
+    }
+    const Tensor y = function(views);
+    if (!seed.defined()) seed = cos(arange(y.numel()).to(DType::F64)).view(y.shape()).to(type).to(DType::F64);
+    y.backward(seed.to(y.dtype()));
+    std::vector<std::vector<double>> all;
+    for (const Tensor& leaf : leaves) all.push_back(leaf.grad().toVector<double>());
+    return all;
+  };
+  const auto exact = gradients(DType::F64);
+  const auto got = gradients(type);
+  double largest = 1;
+  for (const auto& one : exact) {
+    for (const double value : one) largest = std::max(largest, std::abs(value));
+  }
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    for (std::size_t at = 0; at < exact[i].size(); ++at) {
+      if (std::abs(got[i][at] - exact[i][at]) <= tolerance * largest) continue;
+      return std::string(name(type)) + " gradient of input " + std::to_string(i) + " at " + std::to_string(at) +
+             " is " + std::to_string(got[i][at]) + ", in f64 " + std::to_string(exact[i][at]);
+    }
+  }
+  return "";
 }
 
 }  // namespace lacuna::rt

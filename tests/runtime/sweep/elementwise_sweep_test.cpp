@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,6 +64,8 @@ const UnaryCase kUnary[] = {
     {"leaky_relu", [](const Tensor& x) { return leakyRelu(x, 0.2, 1.5); },
      [](double x) { return 1.5 * (x > 0 ? x : 0.2 * x); }},
     {"elu", [](const Tensor& x) { return elu(x, 1.3); }, [](double x) { return x > 0 ? x : 1.3 * std::expm1(x); }},
+    {"elu_of_a_negative_slope", [](const Tensor& x) { return elu(x, -0.7); },
+     [](double x) { return x > 0 ? x : -0.7 * std::expm1(x); }},
     {"gelu", [](const Tensor& x) { return gelu(x); }, [](double x) { return x * normalCdf(x); }},
     {"gelu_tanh", [](const Tensor& x) { return gelu(x, true); },
      [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
@@ -169,6 +172,18 @@ TEST_P(Unary, HasTheGradientOfItsFormula) {
   }
 }
 
+TEST_P(Unary, HasThatGradientInShorterTypesToo) {
+  const UnaryCase& test = GetParam();
+  if (!test.differentiable) return;
+  SampleRandom random(8);
+  for (int round = 0; round < kRounds / 2; ++round) {
+    const Arranged input = randomArranged(random, randomShape(random, 0), test.low, test.high);
+    const auto function = [&](const std::vector<Tensor>& in) { return test.op(in[0]); };
+    ASSERT_EQ(compareGradient(function, {input}, DType::F32, 1e-5), "") << input.text();
+    ASSERT_EQ(compareGradient(function, {input}, DType::BF16, 3e-2), "") << input.text();
+  }
+}
+
 template <class T>
 std::string caseName(const testing::TestParamInfo<T>& info) {
   return info.param.name;
@@ -227,6 +242,17 @@ TEST_P(Binary, HasTheGradientOfItsFormula) {
     const auto [a, b] = operands(random);
     ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); }, {a, b}), "")
         << a.text() << " and " << b.text();
+  }
+}
+
+TEST_P(Binary, HasThatGradientInShorterTypesToo) {
+  if (!GetParam().differentiable) return;
+  SampleRandom random(9);
+  for (int round = 0; round < kRounds / 2; ++round) {
+    const auto [a, b] = operands(random);
+    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); };
+    ASSERT_EQ(compareGradient(function, {a, b}, DType::F32, 1e-5), "") << a.text() << " and " << b.text();
+    ASSERT_EQ(compareGradient(function, {a, b}, DType::BF16, 4e-2), "") << a.text() << " and " << b.text();
   }
 }
 
