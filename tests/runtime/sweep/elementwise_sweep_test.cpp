@@ -372,5 +372,37 @@ TEST(LargeTensors, GiveTheSameWhenTheWorkIsCutAmongThreads) {
   EXPECT_NEAR(sum(sin(x) * x).item(), exact, 1e-9 * std::abs(exact) + 1e-6);
 }
 
+TEST(LargeTensors, GiveWhatTheirPartsGive) {
+  const auto shifted = [](const Tensor& x) { return x + 0.5; };
+  const std::pair<const char*, std::function<Tensor(const Tensor&)>> kRowByRow[] = {
+      {"elementwise", [](const Tensor& x) { return gelu(x) * x - exp(x); }},
+      {"strided", [](const Tensor& x) { return (sin(x.t()) * x.t()).t(); }},
+      {"where", [&](const Tensor& x) { return where(greater(x, shifted(x).slice(1, 0, 1)), x, x.slice(1, 3, 4)); }},
+      {"conversion", [](const Tensor& x) { return x.to(DType::BF16).to(DType::F32).contiguous(); }},
+      {"sum", [](const Tensor& x) { return sum(x, {1}, true); }},
+      {"max", [](const Tensor& x) { return max(x, {1}, true) + argmax(x, 1, true).to(DType::F32); }},
+      {"softmax", [](const Tensor& x) { return softmax(x, 1) + logSoftmax(x, 1); }},
+      {"layer_norm", [](const Tensor& x) { return layerNorm(x, {x.size(1)}, {}, {}); }},
+      {"product",
+       [](const Tensor& x) {
+         return matmul(x, sin(arange(257 * 4).to(DType::F32)).view({257, 4}));
+       }},
+      {"gather", [](const Tensor& x) { return indexSelect(x, 1, arange(200)); }},
+  };
+  const Tensor x = sin(arange(300 * 257).to(DType::F64) * 1e-2).to(DType::F32).view({300, 257});
+  for (const auto& [what, op] : kRowByRow) {
+    std::vector<Tensor> parts;
+    for (int row = 0; row < 300; row += 10) parts.push_back(op(x.slice(0, row, row + 10)));
+    EXPECT_LE(max(abs(op(x) - concat(parts, 0))).item(), 1e-5) << what;
+  }
+}
+
+TEST(LargeTensors, AreSummedOverRowsWhereverTheyAreCut) {
+  const Tensor x = arange(40'000).to(DType::F32).view({20'000, 2});
+  EXPECT_THAT(sum(x, {0}).toVector<double>(), testing::ElementsAre(399'980'000.0, 400'000'000.0));
+  EXPECT_EQ(sum(x.to(DType::I64)).item(), 799'980'000.0);
+  EXPECT_EQ(max(x).item(), 39'999);
+}
+
 }  // namespace
 }  // namespace lacuna::rt
