@@ -305,10 +305,12 @@ void TextReport::callsSection(int rows) {
   }
 }
 
-/// Lines made elsewhere, under a title; nothing where there are none.
+/// Lines made elsewhere, under a title. Where there are none nothing is said, unless somebody asked.
 void TextReport::lines(std::string_view heading, const Lines& all) {
-  if (all.empty()) return;
+  const bool isAsked = !options_.sections.empty();
+  if (all.empty() && !isAsked) return;
   title(heading);
+  if (all.empty()) line(" the trace holds nothing of it");
   for (const std::string& text : all) {
     if (columns(text) <= width_) {
       line(text);

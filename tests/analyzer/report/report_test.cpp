@@ -59,6 +59,20 @@ TEST(Report, EverySectionCanBeShownAlone) {
   EXPECT_THAT(renderText(analysis, {{"kernels"}, 100, false}), Not(HasSubstr("Findings")));
 }
 
+TEST(Report, ASectionOfWhatWasNotRecordedSaysSo) {
+  StoreBuilder builder;
+  builder.append(prof::Thread{.id = prof::ThreadId(1)});
+  builder.append(prof::Range{.startNs = 1, .durNs = 10, .thread = prof::ThreadId(1)});
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  for (const std::string section : {"memory", "loader", "communication", "efficiency", "copies", "launches"}) {
+    const std::string text = renderText(*analysis, {{section}, 100, false});
+    EXPECT_GE(std::ranges::count(text, '\n'), 2) << section << ":\n" << text;
+  }
+  EXPECT_THAT(renderText(*analysis, {{"memory"}, 100, false}), HasSubstr("the trace holds nothing of it"));
+  EXPECT_THAT(renderText(*analysis, {{}, 100, false}), Not(HasSubstr("Memory")));
+}
+
 TEST(Report, JsonHasItsKeys) {
   const std::string json = renderJson(analysed(kSlow));
   for (const char* key : {"schema",
