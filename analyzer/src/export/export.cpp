@@ -3,6 +3,7 @@
 #include "lacuna/analyzer/export.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "export/exporters.h"
 #include "lacuna/analyzer/track_file.h"
@@ -102,14 +103,19 @@ prof::Status exportLcn(const Store& store, const std::filesystem::path& path, co
   return writeLcn(store, path, how);
 }
 
-}  // namespace
-
-prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
-                         const ExportOptions& options) {
+/// Where a file is written until it is whole, so that one that has its name stays as it is until then: beside it, with
+/// its ending. The name itself for what is no file (a device, a pipe), and where nothing can be made beside it.
+std::filesystem::path unfinishedName(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::equivalent(store.path(), path, ignored)) {
-    return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
-  }
+  const auto kind = std::filesystem::symlink_status(path, ignored).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) return path;
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return path;
+  return folder / fmt::format("unfinished-{}-{}", ::getpid(), path.filename().string());
+}
+
+prof::Status writeTrace(const Store& store, const std::filesystem::path& path, Format format,
+                        const ExportOptions& options) {
   const DamageWatch watch(store);
   const prof::Status status = format == Format::Lcn    ? exportLcn(store, path, options)
                               : format == Format::Nsys ? exportDatabase(store, path, options)
@@ -120,6 +126,23 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
     return damage;
   }
   return format == Format::Lcn ? addTracks(path) : status;
+}
+
+}  // namespace
+
+prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options) {
+  std::error_code failed;
+  if (std::filesystem::equivalent(store.path(), path, failed)) {
+    return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
+  }
+  const std::filesystem::path unfinished = unfinishedName(path);
+  if (prof::Status status = writeTrace(store, unfinished, format, options); !status || unfinished == path)
+    return status;
+  std::filesystem::rename(unfinished, path, failed);
+  if (!failed) return {};
+  discard(unfinished);
+  return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), failed.message())};
 }
 
 }  // namespace lacuna::analyzer

@@ -17,6 +17,7 @@
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
 #include "support/random_store.h"
+#include "support/temp_dir.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -276,10 +277,11 @@ TEST(Export, TablesBecomeCsvAndJson) {
   ASSERT_TRUE(exportTrace(*smallTrace(), json.path(), Format::TableJson, options).ok());
   EXPECT_THAT(contentOf(json.path()), HasSubstr("\"name\": \"back,\\\"ward\\\"\""));
   options.table = "kernels";
-  const auto status = exportTrace(*smallTrace(), csv.path(), Format::Csv, options);
+  const test::TempFile none(".csv");
+  const auto status = exportTrace(*smallTrace(), none.path(), Format::Csv, options);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("api_call"));
-  EXPECT_FALSE(std::filesystem::exists(csv.path()));
+  EXPECT_FALSE(std::filesystem::exists(none.path()));
 }
 
 /// A recording of ours: the CPU device of a process beside a CUDA device of the same number.
@@ -384,7 +386,7 @@ TEST(Export, ChromeJsonHasTheFieldsThatTheFormatRequires) {
 }
 
 /// A file with more rows in its tables of ranges, argument sets and arguments than are read at once.
-constexpr std::uint64_t kLargeRows = 100'000;
+constexpr std::uint64_t kLargeRows = 70'000;
 void writeLarge(const std::filesystem::path& path) {
   using namespace prof;
   auto writer = *Writer::create(path);
@@ -414,6 +416,27 @@ TEST(Export, LargeFilesAreReadFromFrontToBack) {
     const auto last = back->row<prof::Range>(kLargeRows - 1);
     EXPECT_EQ(Args(*back).integer(last.args, "second"), 2 * kLargeRows) << ending;
   }
+}
+
+TEST(Export, AFileIsReplacedWhenTheNewOneIsWhole) {
+  const test::TempDir folder;
+  const test::TempFile lcn(".lcn");
+  writeLarge(lcn.path());
+  const auto store = open(lcn.path());
+  ExportOptions cancelled;
+  cancelled.progress = [](double) { return false; };
+  for (const char* name : {"x.pftrace", "x.sqlite", "x.lcn"}) {
+    const auto file = folder / name;
+    std::ofstream(file) << "what was there";
+    EXPECT_FALSE(exportTrace(*store, file, *formatOf(file), cancelled)) << name;
+    EXPECT_EQ(contentOf(file), "what was there") << name;
+    EXPECT_TRUE(exportTrace(*store, file, *formatOf(file))) << name;
+    EXPECT_EQ(open(file)->rows<prof::Range>(), kLargeRows) << name;
+  }
+  const std::filesystem::directory_iterator all(folder.path());
+  EXPECT_EQ(std::distance(begin(all), end(all)), 3) << "and nothing unfinished is left";
+  EXPECT_TRUE(exportTrace(*smallTrace(), "/dev/null", Format::Chrome));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {

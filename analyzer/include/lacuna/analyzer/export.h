@@ -34,7 +34,8 @@ std::optional<Format> formatOf(const std::filesystem::path& path);
 std::optional<Format> formatNamed(std::string_view name);
 std::string_view formatNames();
 
-/// Writes a trace to a file, which is removed when that fails; it fails where the trace turns out to be damaged.
+/// Writes a trace to a file. One that is there already stays as it is until the new one is whole, and when that fails;
+/// it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 
