@@ -66,6 +66,7 @@ int run(const Options& options) {
   ExportOptions how;
   if (!options.table.empty()) how.table = options.table;
   how.progress = progressLine("writing", options.quiet);
+  how.warn = [](const std::string& text) { printWarning(text); };
   const auto status = exportTrace(**store, options.out, *format, how);
   if (how.progress) fmt::print(stderr, "\r\033[K");
   if (!status) return printError(status.error().message);

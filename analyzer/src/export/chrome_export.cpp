@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "store/arg_rules.h"
 #include "store/each_row.h"
 #include "store/json_text.h"
+#include "store/own_columns.h"
 #include "store/range_launches.h"
 
 namespace lacuna::analyzer {
@@ -54,10 +56,11 @@ constexpr std::array<std::string_view, 4> kDeviceNames = {"device", "cpu", "cuda
 class ChromeExport {
  public:
   ChromeExport(const Store& store, ByteSink& sink, const ExportOptions& options)
-      : store_(store), sink_(sink), meter_(store, options.progress), args_(store) {}
+      : store_(store), sink_(sink), warn_(options.warn), meter_(store, options.progress), args_(store) {}
 
   prof::Status run() {
     readPlaces();
+    tellOfOthers();
     writeHead();
     rows<prof::Range>([this](const prof::Range& row) { range(row); });
     rows<prof::ApiCall>([this](const prof::ApiCall& row) { call(row); });
@@ -92,6 +95,21 @@ class ChromeExport {
       return true;
     });
     if (!read) status_ = std::move(read);
+  }
+
+  /// Rows of tables that Chrome JSON has no events for.
+  void tellOfOthers() {
+    std::string lost;
+    const auto count = [&]<class Row>() {
+      if (store_.rows<Row>() == 0) return;
+      lost += fmt::format("{}{} rows of {}", lost.empty() ? "" : ", ", store_.rows<Row>(), Row::kName);
+    };
+    count.operator()<prof::CpuSample>();
+    count.operator()<prof::ThreadSpan>();
+    count.operator()<prof::LogLine>();
+    count.operator()<prof::Drop>();
+    if (!lost.empty() && warn_)
+      warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }
 
   std::string_view environment(const std::string& key) const {
@@ -251,8 +269,23 @@ class ChromeExport {
                           device.memoryBytes, device.computeMajor, device.computeMinor, device.multiprocessors);
     }
     if (!list.empty()) tail_ += ",\n\"deviceProperties\": [" + list + "]";
-    tail_ += fmt::format(",\n\"{}\": {{\"externalId\": \"correlation\"}}", kOwnChromeMember);
+    tail_ += fmt::format(",\n\"{}\": {{\"externalId\": \"correlation\", \"environment\": {{{}}}}}", kOwnChromeMember,
+                         ownEnvironment());
     tail_ += ",\n\"displayTimeUnit\": \"ms\"";
+  }
+
+  /// What the recording says of its machine and program; what a file said of itself is said elsewhere.
+  std::string ownEnvironment() const {
+    std::string out;
+    for (const auto& [key, value] : environment_) {
+      if (key.starts_with("chrome.") || key.starts_with("merge.") || key.starts_with("input") || key == "source.format")
+        continue;
+      out += out.empty() ? "\n" : ",\n";
+      json::appendQuoted(out, key);
+      out += ": ";
+      json::appendQuoted(out, value);
+    }
+    return out;
   }
 
   void name(std::string_view what, const std::string& pid, const std::string& tid, std::string_view text) {
@@ -417,6 +450,43 @@ class ChromeExport {
     }
   }
 
+  /// Columns of recordings that Kineto has no words for, as an argument of ours.
+  template <class Row>
+  void putOwnColumns(const Row& row) {
+    if (std::ranges::find(lines_, "+lacuna") != lines_.end()) return;
+    own_.clear();
+    forEachOwnColumn(row, [&]<class T>(const T& value, std::string_view column) {
+      if (value == T{} || saysOtherwise(row, column)) return;
+      own_ += own_.empty() ? "~\"lacuna\": {" : ", ";
+      json::appendQuoted(own_, column);
+      own_ += ": ";
+      if constexpr (std::is_same_v<T, prof::StringId>) {
+        json::appendQuoted(own_, store_.text(value));
+      } else {
+        own_ += fmt::format("{}", static_cast<std::int64_t>(value));
+      }
+    });
+    if (own_.empty()) return;
+    own_ += '}';
+    lines_.emplace_back(own_);
+  }
+  /// Whether the event says a column in Kineto's words.
+  template <class Row>
+  bool saysOtherwise(const Row& row, std::string_view column) const {
+    if constexpr (std::is_same_v<Row, prof::Range>) {
+      // Readers take numbers of up to 18 digits.
+      constexpr std::int64_t kMost = 999'999'999'999'999'999;
+      const auto payload = static_cast<std::int64_t>(row.payload);
+      const bool isPlain = row.payloadType == prof::PayloadType::I64 && payload >= -kMost && payload <= kMost;
+      if (column == "payload" || column == "payloadType") return isPlain;
+      return column == "text" && isShapes(source_.text);
+    } else if constexpr (std::is_same_v<Row, prof::Allocation>) {
+      return column == "action" && row.action == prof::MemoryAction::Free;
+    }
+    return false;
+  }
+  static bool isShapes(std::string_view text) { return text.starts_with('[') && json::isValid(text); }
+
   void range(const prof::Range& row) {
     begin('X', ArgTable::Range, row.args, store_.text(row.category), row.name,
           row.queue ? queues_[row.queue] : threads_[row.thread], row.startNs);
@@ -433,13 +503,15 @@ class ChromeExport {
     if (row.payloadType == prof::PayloadType::I64 || row.payloadType == prof::PayloadType::U64) {
       lines_.emplace_back("=Sequence number");
     }
-    if (source_.text.starts_with('[') && json::isValid(source_.text)) lines_.emplace_back("=Input Dims");
+    if (isShapes(source_.text)) lines_.emplace_back("=Input Dims");
+    putOwnColumns(row);
   }
   void call(const prof::ApiCall& row) {
     begin('X', ArgTable::ApiCall, row.args, row.kind == prof::ApiKind::Driver ? "cuda_driver" : "cuda_runtime",
           row.name, threads_[row.thread], row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
+    if (!isKineto_) putOwnColumns(row);
     end(ArgTable::ApiCall);
   }
   void kernel(const prof::Kernel& row) {
@@ -452,6 +524,7 @@ class ChromeExport {
     const std::uint32_t block[] = {row.blockX, row.blockY, row.blockZ};
     std::copy(grid, grid + 3, source_.grid);
     std::copy(block, block + 3, source_.block);
+    if (!isKineto_) putOwnColumns(row);
     end(ArgTable::Kernel);
   }
   void copy(const prof::Memcpy& row) {
@@ -459,6 +532,7 @@ class ChromeExport {
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.bytes = row.bytes;
+    if (!isKineto_) putOwnColumns(row);
     end(ArgTable::Memcpy);
   }
   void memset(const prof::Memset& row) {
@@ -466,6 +540,7 @@ class ChromeExport {
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.bytes = row.bytes;
+    if (!isKineto_) putOwnColumns(row);
     end(ArgTable::Memset);
   }
   void sync(const prof::Sync& row) {
@@ -475,6 +550,7 @@ class ChromeExport {
     source_.correlation = row.correlation;
     source_.eventId = row.eventId;
     source_.name = store_.text(row.name);
+    if (!isKineto_) putOwnColumns(row);
     end(ArgTable::Sync);
   }
   void overhead(const prof::Overhead& row) {
@@ -485,18 +561,21 @@ class ChromeExport {
   void mark(const prof::Mark& row) {
     begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, threads_[row.thread], row.timeNs);
     if (!row.args || !isKineto_) putUnlessGiven("s", "\"t\"");
+    if (!isKineto_) putOwnColumns(row);
     end(ArgTable::Mark);
   }
   void allocation(const prof::Allocation& row) {
     static const Place kNowhere{"0", "0"};
     const auto thread = threads_.find(row.thread);
-    begin('i', ArgTable::Allocation, row.args, "cpu_instant_event", store_.find("[memory]"),
+    const bool isSegment = row.action == prof::MemoryAction::Reserve || row.action == prof::MemoryAction::Release;
+    begin('i', ArgTable::Allocation, row.args, "cpu_instant_event", {},
           thread == threads_.end() ? kNowhere : thread->second, row.timeNs);
-    if (store_.find("[memory]") == prof::StringId())
-      out_.replace(out_.find("\"name\": \"\""), 10, "\"name\": \"[memory]\"");
+    out_.replace(out_.find("\"name\": \"\""), 10,
+                 fmt::format("\"name\": \"{}\"", isSegment ? kReservedMemory : "[memory]"));
     if (!row.args || !isKineto_) putUnlessGiven("s", "\"t\"");
     source_.bytes = row.bytes;
-    source_.freed = row.action == prof::MemoryAction::Free || row.action == prof::MemoryAction::ExternalFree;
+    source_.freed = row.action == prof::MemoryAction::Free || row.action == prof::MemoryAction::ExternalFree ||
+                    row.action == prof::MemoryAction::Release;
     source_.address = row.address;
     source_.deviceIndex = devices_[row.device].index;
     if (!row.args || !isKineto_) ownAllocationArgs(row);
@@ -509,6 +588,7 @@ class ChromeExport {
     if (queue != queues_.end())
       constants_ += ", \"Device\": " + queue->second.pid + ", \"Stream\": " + queue->second.tid;
     lines_.emplace_back(constants_);
+    putOwnColumns(row);
   }
   /// The pid of what a counter belongs to, the narrowest that is known.
   std::string ownerOf(const prof::CounterTrack& track) const {
@@ -548,6 +628,7 @@ class ChromeExport {
 
   const Store& store_;
   ByteSink& sink_;
+  const std::function<void(const std::string&)>& warn_;
   ExportMeter meter_;
   Args args_;
   std::map<std::string, std::string_view, std::less<>> environment_;
@@ -564,7 +645,7 @@ class ChromeExport {
   bool isKineto_ = false;
   prof::Status status_;
 
-  std::string out_, number_, tail_, constants_;
+  std::string out_, number_, tail_, constants_, own_;
   std::vector<std::string_view> lines_;
   prof::ArgSetId set_;
   ArgSource source_;

@@ -11,6 +11,7 @@
 #include <future>
 
 #include "import/flow_folding.h"
+#include "store/range_launches.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {
@@ -204,10 +205,19 @@ void ChromeAssembly::addMember(std::string_view key, std::string_view json) {
     baseNs_ = std::clamp(baseNs_, -json::kFarthestNs, json::kFarthestNs);
     return;
   }
-  if (key != "deviceProperties" && key != "distributedInfo") return;
+  if (key != "deviceProperties" && key != "distributedInfo" && key != kOwnChromeMember) return;
   simdjson::dom::parser parser;
   simdjson::dom::element value;
   if (parser.parse(simdjson::padded_string(json)).get(value) != simdjson::SUCCESS) return;
+  if (key == kOwnChromeMember) {
+    simdjson::dom::object environment;
+    if (value["environment"].get(environment) != simdjson::SUCCESS) return;
+    for (const auto row : environment) {
+      std::string_view text;
+      if (row.value.get(text) == simdjson::SUCCESS) addEnvironment(row.key, text);
+    }
+    return;
+  }
   const auto number = [](simdjson::dom::element of, const char* member) -> std::uint64_t {
     std::uint64_t out = 0;
     return of[member].get(out) == simdjson::SUCCESS ? out : 0;

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "store/own_columns.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -223,6 +225,26 @@ prof::StringId ChromeRows::jsonId(std::string_view token) {
   return strings.intern(quoted);
 }
 
+/// Columns that exports of ours keep in an argument of their own. It stays an argument too, so that what is written
+/// again is the same.
+template <class Row>
+void ChromeRows::readOwnColumns(const RawEvent& event, Row& row) {
+  const auto* own = find(event, kOwnArgument);
+  simdjson::dom::object columns;
+  if (own == nullptr || ownParser_.parse(simdjson::padded_string(own->value)).get(columns) != simdjson::SUCCESS) return;
+  forEachOwnColumn(row, [&]<class T>(T& value, std::string_view column) {
+    simdjson::dom::element given;
+    if (columns[column].get(given) != simdjson::SUCCESS) return;
+    std::string_view text;
+    std::int64_t number = 0;
+    if constexpr (std::is_same_v<T, prof::StringId>) {
+      if (given.get(text) == simdjson::SUCCESS) value = strings.intern(text);
+    } else if (given.get(number) == simdjson::SUCCESS) {
+      value = static_cast<T>(number);
+    }
+  });
+}
+
 void ChromeRows::addComplete(const RawEvent& event) {
   if (!readTime(event)) return;
   if (!event.id.empty()) extras_.push_back({"id", event.id});
@@ -267,6 +289,7 @@ void ChromeRows::addRange(const RawEvent& event, Kind kind) {
       row.text = jsonId(member.value);
     }
   }
+  readOwnColumns(event, row);
   source_.correlation = row.correlation;
   source_.payload = row.payload;
   source_.text = strings.text(row.text);
@@ -285,6 +308,7 @@ void ChromeRows::addCall(const RawEvent& event, Kind kind) {
   source_.correlation = row.correlation;
   if (lastCat_ != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\""))
     extras_.push_back({"cat", event.cat});
+  readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::ApiCall, event);
   calls.push(row);
 }
@@ -314,6 +338,8 @@ void ChromeRows::addKernel(const RawEvent& event) {
   source_.registers = row.registersPerThread;
   source_.sharedBytes = shared;
   if (lastCat_ != "\"kernel\"") extras_.push_back({"cat", event.cat});
+  readOwnColumns(event, row);
+  row.staticSharedBytes -= std::min(row.staticSharedBytes, row.dynamicSharedBytes);
   row.args = keepArgs(ArgTable::Kernel, event);
   kernels.push(row);
 }
@@ -338,6 +364,7 @@ void ChromeRows::addCopy(const RawEvent& event) {
   source_.bytes = row.bytes;
   source_.durNs = durNs_;
   if (lastCat_ != "\"gpu_memcpy\"") extras_.push_back({"cat", event.cat});
+  readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Memcpy, event);
   copies.push(row);
 }
@@ -356,6 +383,7 @@ void ChromeRows::addMemset(const RawEvent& event) {
   source_.bytes = row.bytes;
   source_.durNs = durNs_;
   if (lastCat_ != "\"gpu_memset\"") extras_.push_back({"cat", event.cat});
+  readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Memset, event);
   memsets.push(row);
 }
@@ -373,6 +401,7 @@ void ChromeRows::addSync(const RawEvent& event) {
   source_.correlation = row.correlation;
   source_.eventId = row.eventId;
   source_.name = strings.text(row.name);
+  readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Sync, event);
   syncs.push(row);
 }
@@ -392,13 +421,17 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
   const auto* bytes = find(event, "Bytes");
   const auto* address = find(event, "Addr");
   const auto* device = find(event, "Device Id");
-  if (event.name != "\"[memory]\"" || bytes == nullptr || address == nullptr || device == nullptr) return false;
+  const bool isSegment = json::isString(event.name) && event.name.substr(1, event.name.size() - 2) == kReservedMemory;
+  if ((event.name != "\"[memory]\"" && !isSegment) || bytes == nullptr || address == nullptr || device == nullptr) {
+    return false;
+  }
   const auto size = integerOf(bytes->value);
   if (!size) return false;
   prof::Allocation row;
   row.timeNs = startNs_;
   row.thread.value = locate(event, Use::Host);
-  row.action = *size < 0 ? prof::MemoryAction::Free : prof::MemoryAction::Allocate;
+  using enum prof::MemoryAction;
+  row.action = *size < 0 ? (isSegment ? Release : Free) : isSegment ? Reserve : Allocate;
   row.bytes = static_cast<std::uint64_t>(*size < 0 ? -*size : *size);
   readInteger(event, "Addr", row.address);
   const auto* type = find(event, "Device Type");
@@ -422,6 +455,7 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
   source_.deviceIndex = onDevice ? static_cast<std::uint32_t>(*index) : UINT32_MAX;
   if (lastCat_ != event.cat) kindOf(event.cat);
   if (event.cat != "\"cpu_instant_event\"") extras_.push_back({"cat", event.cat});
+  readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Allocation, event);
   allocations.push(row);
   return true;
@@ -437,6 +471,7 @@ void ChromeRows::addInstant(const RawEvent& event) {
   row.category = textId(event.cat);
   row.name = textId(event.name);
   if (!event.id.empty()) extras_.push_back({"id", event.id});
+  readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Mark, event);
   marks.push(row);
 }

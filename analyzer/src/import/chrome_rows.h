@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <simdjson.h>
+
 #include <array>
 #include <map>
 #include <string>
@@ -124,6 +126,8 @@ class ChromeRows {
   std::uint32_t edgeFor(std::uint32_t node, char mode, std::string_view key, ArgTable table);
   std::uint32_t streamFor(prof::ArgScope scope, std::string_view key);
   void problem(const RawEvent& event, std::string_view what);
+  template <class Row>
+  void readOwnColumns(const RawEvent& event, Row& row);
 
   const DeviceSizes& sizes_;
   std::vector<Node> nodes_;
@@ -140,6 +144,7 @@ class ChromeRows {
   prof::TimeNs durNs_ = 0;
   std::vector<Extra> extras_;
   std::string scratch_, scratch2_;
+  simdjson::dom::parser ownParser_;
 };
 
 }  // namespace lacuna::analyzer

@@ -9,6 +9,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <random>
 #include <sstream>
@@ -437,6 +438,108 @@ TEST(Export, AFileIsReplacedWhenTheNewOneIsWhole) {
   EXPECT_EQ(std::distance(begin(all), end(all)), 3) << "and nothing unfinished is left";
   EXPECT_TRUE(exportTrace(*smallTrace(), "/dev/null", Format::Chrome));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+/// A recording with a value in each column that Kineto has no words for.
+std::shared_ptr<const Store> ownRecording() {
+  using namespace prof;
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1), .osPid = 7});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 8});
+  builder.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu, .process = ProcessId(1)});
+  builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 3});
+  builder.append(Environment{.key = builder.intern("host.cores"), .value = builder.intern("2")});
+  builder.append(Environment{.key = builder.intern("knob.amp"), .value = builder.intern("a \"b\"")});
+  TimeNs at = 1000;
+  for (const auto action : {MemoryAction::Reserve, MemoryAction::Allocate, MemoryAction::ExternalAllocate,
+                            MemoryAction::ExternalFree, MemoryAction::Free, MemoryAction::Release}) {
+    builder.append(Allocation{.timeNs = at += 10,
+                              .thread = ThreadId(1),
+                              .device = DeviceId(1),
+                              .queue = QueueId(1),
+                              .sequence = 5,
+                              .action = action,
+                              .role = MemoryRole::Gradient,
+                              .address = 1U << 30,
+                              .bytes = 4096,
+                              .tensor = builder.intern("w"),
+                              .op = builder.intern("matmul")});
+  }
+  for (const auto type : {PayloadType::None, PayloadType::U64, PayloadType::I64, PayloadType::F64}) {
+    const auto payload = type == PayloadType::None  ? 0
+                         : type == PayloadType::I64 ? static_cast<std::uint64_t>(-3)
+                                                    : std::bit_cast<std::uint64_t>(-1.5);
+    builder.append(Range{.startNs = at += 10,
+                         .durNs = 5,
+                         .thread = ThreadId(1),
+                         .domain = builder.intern("lacuna"),
+                         .category = builder.intern("op"),
+                         .name = builder.intern("matmul"),
+                         .text = builder.intern(type == PayloadType::I64 ? "[[2, 3]]" : "f32[2,3]"),
+                         .kind = RangeKind::StartEnd,
+                         .payloadType = type,
+                         .colour = 0xff112233,
+                         .payload = payload});
+    builder.append(Mark{.timeNs = at,
+                        .thread = ThreadId(1),
+                        .domain = builder.intern("lacuna"),
+                        .name = builder.intern("epoch"),
+                        .text = builder.intern("3 of 9"),
+                        .payloadType = type,
+                        .colour = 5,
+                        .payload = payload});
+  }
+  builder.append(
+      ApiCall{.startNs = at += 10, .durNs = 2, .thread = ThreadId(1), .kind = ApiKind::Other, .returnCode = 2});
+  builder.append(Kernel{.startNs = at += 10,
+                        .durNs = 2,
+                        .queue = QueueId(1),
+                        .device = DeviceId(1),
+                        .staticSharedBytes = 16,
+                        .dynamicSharedBytes = 48,
+                        .graphId = 3,
+                        .graphNodeId = 4});
+  builder.append(Memset{.startNs = at += 10, .durNs = 2, .queue = QueueId(1), .device = DeviceId(1), .value = 7});
+  builder.append(Memcpy{.startNs = at += 10,
+                        .durNs = 2,
+                        .queue = QueueId(1),
+                        .device = DeviceId(1),
+                        .copyKind = CopyKind::HostToHost,
+                        .sourceKind = MemoryKind::Pinned,
+                        .flags = kAsync});
+  return builder.build();
+}
+
+TEST(Export, ARecordingComesBackFromChromeJsonWithAllItsColumns) {
+  const auto store = ownRecording();
+  const test::TempFile first(".json");
+  const test::TempFile second(".json");
+  ASSERT_TRUE(exportTrace(*store, first.path(), Format::Chrome).ok());
+  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
+  for (const auto& path : {first.path(), second.path()}) {
+    const auto back = open(path);
+    EXPECT_EQ(test::difference<prof::Allocation>(*store, *back, " args "), "");
+    EXPECT_EQ(test::difference<prof::Range>(*store, *back, " args depth "), "");
+    EXPECT_EQ(test::difference<prof::Mark>(*store, *back, " args "), "");
+    EXPECT_EQ(test::difference<prof::ApiCall>(*store, *back, " args "), "");
+    EXPECT_EQ(test::difference<prof::Kernel>(*store, *back, " args "), "");
+    EXPECT_EQ(test::difference<prof::Memset>(*store, *back, " args "), "");
+    EXPECT_EQ(test::difference<prof::Memcpy>(*store, *back, " args "), "");
+    for (const auto& row : test::rowsAsText<prof::Environment>(*store, " process "))
+      EXPECT_THAT(test::rowsAsText<prof::Environment>(*back, " process "), testing::Contains(row));
+  }
+}
+
+TEST(Export, WhatChromeJsonCannotHoldIsSaid) {
+  std::string said;
+  ExportOptions options;
+  options.warn = [&](const std::string& text) { said += text; };
+  const test::TempFile file(".json");
+  ASSERT_TRUE(exportTrace(*ownRecording(), file.path(), Format::Chrome, options));
+  EXPECT_EQ(said, "");
+  ASSERT_TRUE(exportTrace(*test::randomStore(1), file.path(), Format::Chrome, options));
+  EXPECT_THAT(
+      said, HasSubstr("no place for 60 rows of cpu_sample, 60 rows of thread_state, 60 rows of log, 60 rows of drop"));
 }
 
 TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {

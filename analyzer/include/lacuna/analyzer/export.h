@@ -26,6 +26,8 @@ struct ExportOptions {
   /// The table to write as Csv or TableJson.
   std::string table = "kernel";
   Progress progress;
+  /// Hears what the format cannot hold, in words for people.
+  std::function<void(const std::string&)> warn;
 };
 
 /// By the ending of a path; nothing for an ending that no format has.

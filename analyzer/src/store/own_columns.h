@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "lacuna/prof/events.h"
+
+namespace lacuna::analyzer {
+
+/// The argument in which Chrome JSON of ours holds the columns of an event that Kineto has no words for, by their
+/// names.
+inline constexpr std::string_view kOwnArgument = "lacuna";
+/// What a segment that the caching allocator takes or gives back is called there; readers of "[memory]" would take it
+/// for a tensor's.
+inline constexpr std::string_view kReservedMemory = "[reserved memory]";
+
+/// Those columns of a table.
+template <class Row>
+constexpr std::string_view ownColumns() {
+  using namespace prof;
+  if constexpr (std::is_same_v<Row, Range>) return " domain text kind payloadType flags colour payload ";
+  if constexpr (std::is_same_v<Row, Mark>) return " domain text payloadType colour payload ";
+  if constexpr (std::is_same_v<Row, ApiCall>) return " kind returnCode ";
+  if constexpr (std::is_same_v<Row, Kernel>) return " dynamicSharedBytes graphId graphNodeId flags ";
+  if constexpr (std::is_same_v<Row, Memcpy>) return " copyKind sourceKind targetKind flags graphId graphNodeId ";
+  if constexpr (std::is_same_v<Row, Memset>) return " value memoryKind flags graphId graphNodeId ";
+  if constexpr (std::is_same_v<Row, Sync>) return " kind ";
+  if constexpr (std::is_same_v<Row, Allocation>) return " sequence action role tensor op ";
+  return "";
+}
+
+template <class Row>
+constexpr bool isOwnColumn(std::string_view column) {
+  const std::string_view all = ownColumns<Row>();
+  for (std::size_t at = all.find(column); at != std::string_view::npos; at = all.find(column, at + 1)) {
+    if (at > 0 && all[at - 1] == ' ' && all[at + column.size()] == ' ') return true;
+  }
+  return false;
+}
+
+/// Calls visit(value, name) for each of them.
+template <class Row, class Visit>
+void forEachOwnColumn(Row& row, Visit&& visit) {
+  using Plain = std::remove_const_t<Row>;
+  Plain::forEachMember([&]<auto Member>() {
+    constexpr std::string_view kName = Plain::columns()[prof::columnIndex<Member>()].name;
+    if constexpr (isOwnColumn<Plain>(kName)) visit(row.*Member, kName);
+  });
+}
+
+}  // namespace lacuna::analyzer
