@@ -27,7 +27,7 @@ Option& Option::between(int least, int most) {
 }
 
 Option& Option::notNegative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check([](const std::string& value) { return std::string(value.starts_with('-') ? "is below 0" : ""); });
   return *this;
 }
 

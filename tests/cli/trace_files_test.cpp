@@ -242,6 +242,11 @@ TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {
   EXPECT_THAT(said(), HasSubstr("b.json: the file ends early"));
 }
 
+TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
+  EXPECT_EQ(lacuna("report run.lcn --rank -1"), 2);
+  EXPECT_THAT(said(), testing::AllOf(HasSubstr("--rank: is below 0"), testing::Not(HasSubstr("00000"))));
+}
+
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);
