@@ -37,7 +37,25 @@ struct Seen {
   TimeNs lastStart = 0;
 };
 
+/// Rows that follow one another, as one step of a scan gave them.
+struct Piece {
+  std::uint64_t firstRow = 0;
+  std::uint64_t rows = 0;
+  std::vector<Bytes> values;
+};
+
 }  // namespace
+
+/// The piece around the row of a large table that was asked for last: who asks for one asks for the next.
+struct LcnBackend::Around {
+  std::vector<std::size_t> columns;
+  Piece piece;
+  bool damaged = false;
+
+  [[nodiscard]] bool holds(std::uint64_t row, std::span<const std::size_t> wanted) const {
+    return row >= piece.firstRow && row - piece.firstRow < piece.rows && std::ranges::equal(columns, wanted);
+  }
+};
 
 struct LcnBackend::Table {
   prof::TableSpec spec;
@@ -51,6 +69,7 @@ struct LcnBackend::Table {
   bool ordered = false;                            ///< guarded by mutex
   bool orderDamaged = false;                       ///< guarded by mutex
   RowOrder order;                                  ///< guarded by mutex, set once
+  std::shared_ptr<const Around> around;            ///< guarded by mutex
 };
 
 LcnBackend::LcnBackend(prof::Reader reader) : reader_(std::move(reader)) {
@@ -371,12 +390,6 @@ class LcnBackend::Stream final : public RowStream {
   }
 
  private:
-  struct Piece {
-    std::uint64_t firstRow = 0;
-    std::uint64_t rows = 0;
-    std::vector<Bytes> values;
-  };
-
   bool take(const RowBlock& block) {
     Piece& piece = ready_.emplace_back(Piece{block.firstRow, block.rows, {}});
     for (std::size_t i = 0; i < widths_.size(); ++i) {
@@ -410,14 +423,40 @@ void LcnBackend::readRow(std::size_t number, std::uint64_t row, std::span<const 
     for (std::size_t i = 0; i < columns.size(); ++i) take(i, column(number, columns[i]).data, row);
     return;
   }
+  const auto around = rowsAround(table, row, columns);
+  if (around->damaged) ++damagedReads_;
+  if (!around->holds(row, columns)) return;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    take(i, around->piece.values[i].data(), row - around->piece.firstRow);
+  }
+}
+
+std::shared_ptr<const LcnBackend::Around> LcnBackend::rowsAround(Table& table, std::uint64_t row,
+                                                                 std::span<const std::size_t> columns) const {
+  {
+    const std::scoped_lock lock(table.mutex);
+    if (table.around && table.around->holds(row, columns)) return table.around;
+  }
+  auto around = std::make_shared<Around>();
+  around->columns.assign(columns.begin(), columns.end());
   const std::function<bool(const RowBlock&)> visit = [&](const RowBlock& block) {
     if (row < block.firstRow || row >= block.firstRow + block.rows) return row >= block.firstRow;
-    for (std::size_t i = 0; i < columns.size(); ++i) take(i, block.columns[i], row - block.firstRow);
+    around->piece.firstRow = block.firstRow;
+    around->piece.rows = block.rows;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::size_t width = widthOf(table.spec.columns[columns[i]].type);
+      around->piece.values.emplace_back(block.columns[i], block.columns[i] + block.rows * width);
+    }
     return false;
   };
+  const std::uint64_t before = damagedReads_;
   Scan scan(*this, table, columns, {}, visit);
   scan.restrictTo(row, row);
   scan.run();
+  around->damaged = damagedReads_ != before;
+  const std::scoped_lock lock(table.mutex);
+  table.around = around;
+  return around;
 }
 
 }  // namespace lacuna::analyzer

@@ -40,8 +40,11 @@ class LcnBackend final : public Store::Backend {
   struct Table;
   class Scan;
   class Stream;
+  struct Around;
 
   [[nodiscard]] std::vector<std::byte> decode(std::size_t table, std::size_t column, bool& damaged) const;
+  [[nodiscard]] std::shared_ptr<const Around> rowsAround(Table& table, std::uint64_t row,
+                                                         std::span<const std::size_t> columns) const;
   /// False when the block is damaged and reads as zeros.
   bool readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
                  std::span<void* const> out) const;

@@ -62,6 +62,27 @@ TEST(LcnStore, ColumnsAreInTimeOrderWhenBlocksOverlap) {
   EXPECT_EQ(store->find("name 33"), prof::StringId());
 }
 
+/// Read from the beginning of its block each, these rows would take the test's time.
+TEST(LcnStore, RowsOfALargeTableThatAreAskedForOneByOneAreThoseOfColumn) {
+  constexpr std::uint64_t kRows = 200'000;
+  const test::TempFile file(".lcn");
+  auto writer = *prof::Writer::create(file.path());
+  std::mt19937 random(3);
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    const auto startNs = static_cast<TimeNs>(100 * i + random() % 5000);
+    writer.append(Range{.startNs = startNs, .durNs = 50, .thread = prof::ThreadId(1), .correlation = i});
+  }
+  ASSERT_TRUE(writer.finish());
+  const auto store = *Store::open(file.path());
+  const auto same = [&](std::uint64_t row) {
+    const Range range = store->row<Range>(row);
+    return range.startNs == store->column<&Range::startNs>()[row] &&
+           range.correlation == store->column<&Range::correlation>()[row];
+  };
+  for (std::uint64_t row = 0; row < kRows; ++row) ASSERT_TRUE(same(row)) << row;
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(same(random() % kRows));
+}
+
 TEST(LcnStore, AScanGivesTheRowsOfColumnUnderTheSameNumbers) {
   const test::TempFile file(".lcn");
   StoreBuilder reference;
