@@ -66,6 +66,7 @@ class Merge {
       builder_.addWarning(fmt::format("{}: {}", store.path().string(), warning));
     return {};
   }
+  void warn(std::string text) { builder_.addWarning(std::move(text)); }
   std::shared_ptr<const Store> finish() { return builder_.build(); }
 
  private:
@@ -201,6 +202,22 @@ bool hasRanks(const Store& store) {
   return std::ranges::any_of(store.column<&Process::rank>(), [](std::int32_t rank) { return rank >= 0; });
 }
 
+/// Ranks that two inputs say they are, as where one trace is given twice: what they did counts as one rank's.
+std::vector<std::string> sharedRanks(std::span<const std::shared_ptr<const Store>> inputs) {
+  std::vector<std::string> warnings;
+  std::map<std::int32_t, std::size_t> owners;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto ranks = inputs[i]->column<&Process::rank>();
+    for (const std::int32_t rank : std::set(ranks.begin(), ranks.end())) {
+      const auto [owner, isNew] = owners.try_emplace(rank, i);
+      if (rank < 0 || isNew) continue;
+      warnings.push_back(fmt::format("{} and {} both say that they are rank {}; what they did counts as one rank's",
+                                     inputs[owner->second]->path().string(), inputs[i]->path().string(), rank));
+    }
+  }
+  return warnings;
+}
+
 }  // namespace
 
 std::string_view nameOf(AlignedBy how) {
@@ -237,6 +254,7 @@ prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> i
   for (const DamageWatch& watch : watches) {
     if (const auto status = watch.status(); !status) return status.error();
   }
+  for (std::string& warning : sharedRanks(inputs)) merge.warn(std::move(warning));
   out.store = merge.finish();
   return out;
 }

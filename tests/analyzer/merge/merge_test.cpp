@@ -214,6 +214,24 @@ TEST(Merge, RanksThatShareAPidAndFlowNumbersStayApart) {
   EXPECT_EQ(launches.size(), 2U) << "each rank's launch is a flow of its own";
 }
 
+TEST(Merge, WarnsOfTwoTracesThatAreTheSameRank) {
+  const auto capture = [](std::int32_t rank) {
+    StoreBuilder builder;
+    for (std::uint32_t i = 1; i <= 2; ++i)
+      builder.append(Process{.id = ProcessId(i), .osPid = i, .exitCode = -1, .rank = rank});
+    builder.setPath("rank" + std::to_string(rank) + ".lcn");
+    return builder.build();
+  };
+  const auto warningsOf = [](const std::vector<std::shared_ptr<const Store>>& inputs) {
+    return mergeTraces(inputs)->store->warnings();
+  };
+  EXPECT_THAT(warningsOf({capture(0), capture(1)}), testing::IsEmpty());
+  EXPECT_THAT(warningsOf({capture(-1), capture(-1)}), testing::IsEmpty());
+  EXPECT_THAT(warningsOf({capture(0), capture(1), capture(0)}),
+              testing::ElementsAre("rank0.lcn and rank0.lcn both say that they are rank 0; what they did counts as one "
+                                   "rank's"));
+}
+
 TEST(Merge, LargeFilesAreReadFromFrontToBack) {
   // More rows than are read at once; a row that is looked for from the beginning of its table takes the test's time.
   constexpr std::uint64_t kRows = 100'000;
