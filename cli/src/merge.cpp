@@ -62,13 +62,15 @@ int run(Options options) {
     }
     auto store = Store::open(path);
     if (!store) return printError(store.error().message);
-    printWarnings(**store, path);
     stores.push_back(std::move(*store));
   }
   const auto merged = mergeTraces(stores);
   if (!merged) return printError(merged.error().message);
+  printWarnings(*merged->store);
   for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged->alignments[i]);
-  const auto status = exportTrace(*merged->store, out, *format);
+  ExportOptions how;
+  how.warn = [](const std::string& text) { printWarning(text); };
+  const auto status = exportTrace(*merged->store, out, *format, how);
   if (!status) return printError(status.error().message);
   std::error_code ignored;
   fmt::print("{}: {}\n", out, humanBytes(std::filesystem::file_size(out, ignored)));

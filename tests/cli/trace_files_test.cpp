@@ -242,6 +242,13 @@ TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {
   EXPECT_THAT(said(), HasSubstr("b.json: the file ends early"));
 }
 
+TEST_F(TraceFiles, MergeWarnsOfARankThatIsThereTwice) {
+  std::ofstream(folder_ / "a.json") << R"({"distributedInfo": {"rank": 3}, "traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]})";
+  ASSERT_EQ(lacuna("merge a.json a.json both.lcn"), 0) << said();
+  EXPECT_THAT(said(), HasSubstr("a.json and a.json both say that they are rank 3"));
+}
+
 TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
   EXPECT_EQ(lacuna("report run.lcn --rank -1"), 2);
   EXPECT_THAT(said(), testing::AllOf(HasSubstr("--rank: is below 0"), testing::Not(HasSubstr("00000"))));
