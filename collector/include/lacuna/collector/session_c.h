@@ -15,8 +15,8 @@ extern "C" {
 int lacunaCollectorStart(const char* file, const char* sources);
 /* Ends the recording and closes the file. 0, or -1 as above. Without a session it does nothing. */
 int lacunaCollectorStop(void);
-/* What the session that runs cannot record although `sources` names it, or because a variable of the environment is taken:
- * one line for each, "" where there is nothing to say. Valid until the next call. */
+/* What the session that runs cannot record although `sources` names it, or because a variable of the environment is
+ * taken: one line for each, "" where there is nothing to say. Valid until the next call. */
 const char* lacunaCollectorNotes(void);
 /* What went wrong in the last call that failed; "" before any did. Valid until the next call. */
 const char* lacunaCollectorError(void);
