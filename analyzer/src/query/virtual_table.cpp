@@ -327,7 +327,8 @@ void findKey(Cursor& cursor, Table& table, std::size_t column, sqlite3_value* va
     cursor.end = rowsBefore(view, [&](std::int64_t at) { return at <= *key; });
     return;
   }
-  const auto [from, to] = std::ranges::equal_range(index.entries, *key, {}, &Index::Entry::value);
+  const auto from = std::ranges::lower_bound(index.entries, *key, {}, &Index::Entry::value);
+  const auto to = std::ranges::upper_bound(index.entries, *key, {}, &Index::Entry::value);
   cursor.end = 0;
   if (from == to) return;
   cursor.match = &*from;
