@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/clock.h"
+#include "core/notes.h"
 
 /// What the recorder inside a program and the supervisor outside agree on, besides the recording itself.
 namespace lacuna::collector {
@@ -20,7 +21,6 @@ inline constexpr const char* kAnyStep = "*";
 
 /// A step that has ended, for a supervisor that looks for slow ones.
 struct StepNote {
-  /// Its number + 1, written last; 0 while it is being written.
   std::atomic<std::uint64_t> sequence{0};
   std::int64_t durationNs = 0;
   std::int32_t process = 0;
@@ -29,7 +29,6 @@ struct StepNote {
 
 /// A moment at which the recording was switched.
 struct SwitchNote {
-  /// Its number + 1, written last; 0 while it is being written.
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::int64_t> timeNs{0};
   std::atomic<bool> on{false};
@@ -65,12 +64,12 @@ struct Control {
   /// 0 until the first start or stop from outside, to which --delay, --duration and capture ranges give way. From then
   /// on its lowest bit is the last one's word, and the others rise with each.
   std::atomic<std::uint32_t> switches{0};
-  /// The latest steps; step n is in place n % kSteps.
+  /// The latest steps.
   static constexpr std::size_t kSteps = 128;
   std::atomic<std::uint64_t> stepCount{0};
   StepNote steps[kSteps];
   CaptureSlot captureSlots[128];
-  /// The latest moments of switching; number n is in place n % kSwitchNotes.
+  /// The latest moments of switching.
   static constexpr std::size_t kSwitchNotes = 256;
   std::atomic<std::uint64_t> switchCount{0};
   SwitchNote switchNotes[kSwitchNotes];
@@ -79,13 +78,10 @@ struct Control {
   void switchTo(bool on) {
     const std::int64_t timeNs = nowNs();
     if (enabled.exchange(on ? 1 : 0) == (on ? 1u : 0u)) return;
-    const std::uint64_t number = switchCount.fetch_add(1, std::memory_order_relaxed);
-    SwitchNote& note = switchNotes[number % kSwitchNotes];
-    note.sequence.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    note.timeNs.store(timeNs, std::memory_order_relaxed);
-    note.on.store(on, std::memory_order_relaxed);
-    note.sequence.store(number + 1, std::memory_order_release);
+    appendNote(switchNotes, switchCount, [&](SwitchNote& note) {
+      note.timeNs.store(timeNs, std::memory_order_relaxed);
+      note.on.store(on, std::memory_order_relaxed);
+    });
   }
   /// Some process has a capture range open.
   [[nodiscard]] bool capturing() const {

@@ -37,11 +37,11 @@ void Window::followNotes() {
     seen_ = count - Control::kSwitchNotes;
   }
   for (; seen_ < count; ++seen_) {
-    const SwitchNote& note = control_->switchNotes[seen_ % Control::kSwitchNotes];
-    if (note.sequence.load(std::memory_order_acquire) != seen_ + 1) continue;
-    const Edge edge{note.timeNs.load(std::memory_order_relaxed), note.on.load(std::memory_order_relaxed)};
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (note.sequence.load(std::memory_order_relaxed) == seen_ + 1) add(edge);
+    Edge edge{};
+    const NoteState state = readNote(control_->switchNotes, seen_, [&](const SwitchNote& note) {
+      edge = {note.timeNs.load(std::memory_order_relaxed), note.on.load(std::memory_order_relaxed)};
+    });
+    if (state == NoteState::Whole) add(edge);
   }
 }
 

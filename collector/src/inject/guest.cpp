@@ -152,14 +152,11 @@ void noteCapture(bool open) {
 
 void noteStep(std::int64_t durationNs) {
   if (controlPage == nullptr) return;
-  const std::uint64_t number = controlPage->stepCount.fetch_add(1, std::memory_order_relaxed);
-  StepNote& note = controlPage->steps[number % Control::kSteps];
-  note.sequence.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  note.durationNs = durationNs;
-  note.process = getpid();
-  note.thread = static_cast<std::int32_t>(syscall(SYS_gettid));
-  note.sequence.store(number + 1, std::memory_order_release);
+  appendNote(controlPage->steps, controlPage->stepCount, [&](StepNote& note) {
+    note.durationNs = durationNs;
+    note.process = getpid();
+    note.thread = static_cast<std::int32_t>(syscall(SYS_gettid));
+  });
 }
 
 }  // namespace lacuna::collector::guest

@@ -13,19 +13,14 @@ void Window::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
 }
 
 void Window::readNotes(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
-  const std::uint64_t count = control_.switchCount.load(std::memory_order_acquire);
-  seen_ = std::max(seen_, count - std::min<std::uint64_t>(count, Control::kSwitchNotes));
-  for (; seen_ < count; ++seen_) {
-    const SwitchNote& note = control_.switchNotes[seen_ % Control::kSwitchNotes];
-    const std::uint64_t sequence = note.sequence.load(std::memory_order_acquire);
-    const prof::TimeNs timeNs = note.timeNs.load(std::memory_order_relaxed);
-    const bool on = note.on.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    const bool whole = sequence == seen_ + 1 && note.sequence.load(std::memory_order_relaxed) == sequence;
-    // One that is still being written is looked at the next time; one that was overwritten is lost.
-    if (!whole && sequence <= seen_) return;
-    if (whole) turn(on, std::min(timeNs, nowNs), into);
-  }
+  prof::TimeNs timeNs = 0;
+  bool on = false;
+  const auto read = [&](const SwitchNote& note) {
+    timeNs = note.timeNs.load(std::memory_order_relaxed);
+    on = note.on.load(std::memory_order_relaxed);
+  };
+  followNotes(control_.switchNotes, control_.switchCount, seen_, read,
+              [&] { turn(on, std::min(timeNs, nowNs), into); });
 }
 
 void Window::turn(bool open, prof::TimeNs timeNs, std::vector<PerfRecord>& into) {

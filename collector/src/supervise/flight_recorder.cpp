@@ -61,24 +61,19 @@ void FlightRecorder::tend(Control& control) {
 }
 
 void FlightRecorder::watchSteps(Control& control) {
-  const std::uint64_t count = control.stepCount.load(std::memory_order_relaxed);
-  stepsSeen_ = std::max(stepsSeen_, count - std::min<std::uint64_t>(count, Control::kSteps));
-  for (; stepsSeen_ < count; ++stepsSeen_) {
-    const StepNote& note = control.steps[stepsSeen_ % Control::kSteps];
-    const std::uint64_t sequence = note.sequence.load(std::memory_order_acquire);
-    const std::int64_t durationNs = note.durationNs;
-    const int process = note.process;
-    std::atomic_thread_fence(std::memory_order_acquire);
-    const bool whole = sequence == stepsSeen_ + 1 && note.sequence.load(std::memory_order_relaxed) == sequence;
-    // One that is still being written is looked at the next time; one that was overwritten is lost.
-    if (!whole && sequence <= stepsSeen_) return;
-    if (!whole) continue;
+  std::int64_t durationNs = 0;
+  int process = 0;
+  const auto read = [&](const StepNote& note) {
+    durationNs = note.durationNs;
+    process = note.process;
+  };
+  followNotes(control.steps, control.stepCount, stepsSeen_, read, [&] {
     const auto slow = steps_.add(process, durationNs);
-    if (!slow || slowDumps_ >= kMostSlowDumps) continue;
+    if (!slow || slowDumps_ >= kMostSlowDumps) return;
     ++slowDumps_;
     dump(fmt::format("slow step of process {}: {}, usual {} ± {}", process, formatDuration(slow->durationNs),
                      formatDuration(slow->medianNs), formatDuration(slow->deviationNs)));
-  }
+  });
 }
 
 void FlightRecorder::work() {
