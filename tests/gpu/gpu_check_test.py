@@ -117,6 +117,131 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.failures(gpu_check.check_counters, gone, said.replace("Remedy", "Well")), ["hardware counters"])
 
 
+KINDS = sorted(gpu_check.RECORDS)
+
+
+class Overhead(unittest.TestCase):
+    """On what the known program would say with each setting, and tables as its trace would have."""
+
+    def outcomes(self, *changes, kinds=KINDS):
+        session = Session()
+        tables = session.tables.execute
+        for table in ("sync", "allocation", "range"):
+            tables(f"create table {table} (name, startNs, durNs)")
+            tables(f"insert into {table} values ('nothing', 0, 0)")
+        tables("insert into kernel values ('nothing()', 0, 0, 0, 0, 0), ('nothing()', 0, 0, 0, 9, 0)")
+        tables("insert into api_call values ('cudaEventRecord', 0, 0), ('cuEventRecord', 0, 0)")
+        for change in changes:
+            tables(change)
+        said = {"ns": {kind: 100.0 + 10 * i for i, kind in enumerate(kinds)}, "count": {kind: 1 for kind in kinds}}
+        slower = {**said, "ns": {kind: ns + 7 for kind, ns in said["ns"].items()}}
+        session.record = lambda name, words, options=(), **variables: (name, json.dumps(slower))
+        run = gpu_check.run
+        gpu_check.run = lambda command, **how: subprocess.CompletedProcess(command, 0, json.dumps(said))
+        self.addCleanup(setattr, gpu_check, "run", run)
+        with contextlib.redirect_stdout(io.StringIO()):
+            gpu_check.check_overhead(session)
+        return session.outcomes
+
+    def failures(self, *changes, **how):
+        return [outcome["what"] for outcome in self.outcomes(*changes, **how) if outcome["result"] == "fails"]
+
+    def test_each_kind_has_its_cost_for_each_setting(self):
+        outcomes = self.outcomes()
+        self.assertEqual([outcome for outcome in outcomes if outcome["result"] == "fails"], [])
+        figures = {outcome["what"]: outcome["found"] for outcome in outcomes if outcome["expected"] == "a figure"}
+        self.assertEqual(len(figures), len(KINDS))
+        first = figures[f"{KINDS[0]}: ns each, and what recording adds"]
+        self.assertEqual(first, "100; nvtx only +7, nvtx and cuda +7, no memory +7, graph launches +7")
+
+    def test_a_kind_whose_records_are_missing_is_noticed(self):
+        self.assertEqual(self.failures("delete from allocation"), ["records of kind 'memory'"])
+        self.assertEqual(self.failures("delete from kernel where graphId = 9"), ["records of kind 'graph node'"])
+
+    def test_a_kind_that_was_not_measured_is_noticed(self):
+        self.assertEqual(self.failures(kinds=KINDS[1:]), ["kinds of work that were measured"])
+
+    def test_the_known_program_measures_every_kind(self):
+        source = (pathlib.Path(SCRIPT).parents[1] / "tests" / "gpu" / "known_program.cu").read_text()
+        for kind in KINDS:
+            self.assertIn(f'cost("{kind}"', source)
+
+
+def event(category, name, ns=0, **arguments):
+    return {"ph": "X", "cat": category, "name": name, "dur": ns / 1000, "args": arguments}
+
+
+class Torch(unittest.TestCase):
+    """A profile as PyTorch writes it, by hand, against tables of ours."""
+
+    PROFILE = [event("kernel", "_Z4axpyPfPKffi", 1000), event("kernel", "axpy(float*, float const*, float, int)", 1010),
+               event("kernel", "sgemm_128", 50000), event("kernel", "sgemm_128", 50100), event("kernel", "sgemm_128", 50200),
+               event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 700, bytes=4096),
+               event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 700, bytes=512),
+               event("gpu_memset", "Memset (Device)", 90, bytes=64), event("cpu_op", "aten::mm", 5),
+               event("cuda_runtime", "cudaLaunchKernel", 5), {"ph": "i", "cat": "kernel", "name": "no duration"}]
+
+    def failures(self, *changes, profiles=(PROFILE, PROFILE)):
+        session = Session()
+        tables = session.tables.execute
+        tables("create table range (name, startNs, durNs)")
+        tables("insert into range values ('measured', 0, 100000)")
+        for table, columns in (("kernel", "name, startNs, durNs"), ("memcpy", "copyKind, bytes, startNs"), ("memset", "bytes, startNs")):
+            tables(f"drop table {table}")
+            tables(f"create table {table} ({columns})")
+        tables("insert into kernel values ('axpy(float*, float const*, float, int)', 1, 1000), "
+               "('axpy(float*, float const*, float, int)', 2, 1006), ('sgemm_128', 3, 50000), ('sgemm_128', 4, 50100), "
+               "('sgemm_128', 5, 50300), ('before it', -5, 10)")
+        tables("insert into memcpy values (1, 4096, 6), (8, 512, 7), (1, 4096, 200000)")
+        tables("insert into memset values (64, 8)")
+        for change in changes:
+            tables(change)
+        oracles = [gpu_check.told_by_torch(profile) for profile in profiles]
+        with contextlib.redirect_stdout(io.StringIO()):
+            gpu_check.compare_with_torch(session, oracles, gpu_check.told_by_us(session, "trace"))
+        return sorted({outcome["what"] for outcome in session.outcomes if outcome["result"] == "fails"})
+
+    def test_the_same_work_passes(self):
+        self.assertEqual(self.failures(), [])
+
+    def test_kernels_under_another_name_are_noticed_although_their_number_is_right(self):
+        self.assertIn("kernels by name", self.failures("update kernel set name = 'other' where startNs = 1"))
+
+    def test_a_symbol_on_either_side_is_the_same_kernel(self):
+        self.assertEqual(self.failures("update kernel set name = '_Z4axpyPfPKffi' where startNs = 2"), [])
+
+    def test_a_kernel_whose_durations_are_off_is_noticed_although_the_total_is_right(self):
+        self.assertEqual(self.failures("update kernel set durNs = durNs * 1.05 where name like 'axpy%'"),
+                         ["median duration of axpy(float*, float const*, float, int)"])
+
+    def test_a_total_that_is_off_is_noticed(self):
+        self.assertEqual(self.failures("update kernel set durNs = 90000 where startNs = 5"), ["total duration of all kernels"])
+
+    def test_copies_of_another_kind_or_size_are_noticed(self):
+        self.assertEqual(self.failures("update memcpy set copyKind = 2 where startNs = 6"), ["copies and bytes by kind"])
+        self.assertEqual(self.failures("update memcpy set bytes = 1 where startNs = 7"), ["copies and bytes by kind"])
+        self.assertEqual(self.failures("update memset set bytes = 1"), ["memsets and bytes"])
+
+    def test_one_oracle_of_two_is_enough_to_notice(self):
+        self.assertIn("kernels by name", self.failures(profiles=(self.PROFILE, self.PROFILE[1:])))
+
+
+class Time(unittest.TestCase):
+    def concluded(self, seconds):
+        with tempfile.TemporaryDirectory() as place:
+            session = Session()
+            session.results = pathlib.Path(place)
+            with contextlib.redirect_stdout(io.StringIO()):
+                code = gpu_check.conclude(session, seconds)
+            summary = json.loads((session.results / "summary.json").read_text())
+            self.assertEqual(summary["outcomes"][-1]["what"], "seconds for all checks")
+            return code, summary["failed"]
+
+    def test_ten_minutes_must_do(self):
+        self.assertEqual(self.concluded(599.9), (0, 0))
+        self.assertEqual(self.concluded(600), (1, 1))
+
+
 class Golden(unittest.TestCase):
     """The captures that the tests have, replayed by the command itself."""
 

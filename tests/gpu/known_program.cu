@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A CUDA program that does a stated amount of work and says so on its standard output, as JSON: what a trace of it must
-// hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it.
+// hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it. Or `costs`: does each
+// kind of work many times, and says how often and how many nanoseconds each took.
+#include <cuda.h>
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +35,8 @@ __global__ void spin(long long clocks) {
   while (clock64() - begin < clocks) {
   }
 }
+
+__global__ void nothing() {}
 
 namespace {
 
@@ -64,9 +70,102 @@ void graph(float* y, const float* x, cudaStream_t stream) {
   CHECK(cudaGraphDestroy(recorded));
 }
 
+// --- costs -----------------------------------------------------------------------------------------------------------
+
+constexpr int kRounds = 7;
+constexpr int kTimes = 500;  ///< in a round: less than a stream takes before it makes its caller wait
+constexpr int kNodes = 100;
+
+void sayNs(const char* kind, double ns) {
+  static const char* before = "{\"ns\": {";
+  std::printf("%s\"%s\": %.1f", before, kind, ns);
+  before = ", ";
+}
+
+/// The median round's time for each of `times` calls of work(), with what the device does of it.
+template <class Work>
+void cost(const char* kind, int times, int each, Work&& work) {
+  double rounds[kRounds];
+  for (double& round : rounds) {
+    CHECK(cudaDeviceSynchronize());
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) work();
+    CHECK(cudaDeviceSynchronize());
+    round = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / (times * each);
+  }
+  std::sort(rounds, rounds + kRounds);
+  sayNs(kind, rounds[kRounds / 2]);
+}
+
+/// The driver's own call, without linking with it.
+decltype(&cuEventRecord) driverEventRecord() {
+  void* entry = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  CHECK(cudaGetDriverEntryPointByVersion("cuEventRecord", &entry, 12000, cudaEnableDefault, &found));
+  if (found != cudaDriverEntryPointSuccess) std::exit(1);
+  return reinterpret_cast<decltype(&cuEventRecord)>(entry);
+}
+
+cudaGraphExec_t graphOfNothing(cudaStream_t stream) {
+  cudaGraph_t recorded = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  for (int i = 0; i < kNodes; ++i) nothing<<<1, 1, 0, stream>>>();
+  CHECK(cudaStreamEndCapture(stream, &recorded));
+  CHECK(cudaGraphInstantiate(&ready, recorded, 0));
+  CHECK(cudaGraphDestroy(recorded));
+  return ready;
+}
+
+int costs() {
+  void* device = nullptr;
+  void* pinned = nullptr;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  CHECK(cudaMalloc(&device, 4096));
+  CHECK(cudaMallocHost(&pinned, 4096));
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CHECK(cudaEventCreate(&event));
+  const auto recordEvent = driverEventRecord();
+  const cudaGraphExec_t graph = graphOfNothing(stream);
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("costs");
+  nvtxEventAttributes_t range{};
+  range.version = NVTX_VERSION;
+  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  range.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  range.message.registered = nvtxDomainRegisterStringA(domain, "nothing");
+
+  cost("kernel", kTimes, 1, [&] { nothing<<<1, 1, 0, stream>>>(); });
+  cost("copy", kTimes, 1, [&] { CHECK(cudaMemcpyAsync(device, pinned, 4, cudaMemcpyHostToDevice, stream)); });
+  cost("memset", kTimes, 1, [&] { CHECK(cudaMemsetAsync(device, 0, 4, stream)); });
+  cost("runtime call", kTimes, 1, [&] { CHECK(cudaEventRecord(event, stream)); });
+  cost("driver call", kTimes, 1, [&] {
+    if (recordEvent(event, stream) != CUDA_SUCCESS) std::exit(1);
+  });
+  cost("synchronization", kTimes, 1, [&] { CHECK(cudaStreamSynchronize(stream)); });
+  cost("memory", kTimes / 5, 2, [&] {
+    void* more = nullptr;
+    CHECK(cudaMalloc(&more, 4096));
+    CHECK(cudaFree(more));
+  });
+  cost("graph node", kTimes / kNodes, kNodes, [&] { CHECK(cudaGraphLaunch(graph, stream)); });
+  cost("NVTX range", kTimes, 1, [&] {
+    nvtxDomainRangePushEx(domain, &range);
+    nvtxDomainRangePop(domain);
+  });
+  std::printf("}, \"count\": {");
+  for (const char* kind :
+       {"kernel", "copy", "memset", "runtime call", "driver call", "synchronization", "graph node", "NVTX range"}) {
+    std::printf("\"%s\": %d, ", kind, kRounds * kTimes);
+  }
+  std::printf("\"memory\": %d}}\n", kRounds * (kTimes / 5) * 2);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "costs") == 0) return costs();
   const int kernels = argc > 1 ? std::atoi(argv[1]) : 1000;
   float* x = nullptr;
   float* y = nullptr;
