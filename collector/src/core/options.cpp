@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -17,13 +18,17 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+/// The words between the commas of what `option` was given. A comma too many is a word forgotten.
 template <class Visit>
-prof::Status forEachWord(std::string_view list, Visit&& visit) {
-  while (!list.empty()) {
-    const auto comma = list.find(',');
-    const auto word = trim(list.substr(0, comma));
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-    if (word.empty()) continue;
+prof::Status forEachWord(std::string_view option, std::string_view all, Visit&& visit) {
+  for (std::size_t at = 0; at <= all.size();) {
+    const auto comma = std::min(all.find(',', at), all.size());
+    const auto word = trim(all.substr(at, comma - at));
+    at = comma + 1;
+    if (word.empty()) {
+      return prof::Error{fmt::format(
+          "{} '{}' has an empty place. Put a word between any two commas, and none at the ends.", option, all)};
+    }
     if (auto status = visit(word); !status) return status;
   }
   return {};
@@ -50,7 +55,7 @@ bool splitNumber(std::string_view text, double& number, std::string_view& unit) 
 prof::Result<Sources> parseSources(std::string_view list) {
   Sources sources;
   for (const auto& [name, member] : kSources) sources.*member = false;
-  auto status = forEachWord(list, [&](std::string_view word) -> prof::Status {
+  auto status = forEachWord("--trace", list, [&](std::string_view word) -> prof::Status {
     if (word == "none") return {};
     bool known = false;
     for (const auto& [name, member] : kSources) {
@@ -117,7 +122,7 @@ prof::Result<std::int64_t> parseDuration(std::string_view text) {
 
 prof::Result<DumpOn> parseDumpOn(std::string_view list) {
   DumpOn when;
-  auto status = forEachWord(list, [&](std::string_view word) -> prof::Status {
+  auto status = forEachWord("--dump-on", list, [&](std::string_view word) -> prof::Status {
     if (word == "signal") {
       when.signal = true;
     } else if (word == "crash") {

@@ -46,6 +46,19 @@ TEST(Options, UnknownWordsAreNamedWithTheKnownOnes) {
   EXPECT_TRUE(parseDumpOn("crash,signal")->signal);
 }
 
+TEST(Options, ListsWithEmptyPlacesAreRefused) {
+  for (const char* list : {"", ",", " ", "nvtx,", ",nvtx", "nvtx,,cuda", "nvtx, ,cuda"}) {
+    const auto sources = parseSources(list);
+    ASSERT_FALSE(sources) << list;
+    EXPECT_NE(sources.error().message.find("--trace"), std::string::npos) << sources.error().message;
+  }
+  for (const char* list : {"", ",", "crash,", "crash,,signal"}) {
+    const auto when = parseDumpOn(list);
+    ASSERT_FALSE(when) << list;
+    EXPECT_NE(when.error().message.find("--dump-on"), std::string::npos) << when.error().message;
+  }
+}
+
 TEST(Options, AStepIsSlowByANumberOfDeviations) {
   RunOptions options;
   EXPECT_TRUE(checkOptions(options).ok());

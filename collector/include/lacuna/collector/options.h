@@ -27,7 +27,8 @@ struct Sources {
   bool samples = false;      ///< CPU samples with call stacks, and thread states
 };
 
-/// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too.
+/// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too. Nothing between two commas,
+/// or at all, is refused.
 prof::Result<Sources> parseSources(std::string_view list);
 
 /// Reads "256M", "4G", "65536" and the like.
