@@ -103,14 +103,28 @@ struct Control {
     std::uint32_t before = switches.load();
     while (!switches.compare_exchange_weak(before, (before | 1) + (on ? 2 : 1))) {
     }
-    switchTo(on);
+    obey();
   }
-  /// For all others.
-  void switchUnlessTold(bool on) {
+  /// For all others. `meanwhile()` is what somebody else may do between the look and the switching, for tests.
+  template <class Meanwhile = void (*)()>
+  void switchUnlessTold(
+      bool on, Meanwhile&& meanwhile = [] {}) {
     if (switches.load() != 0) return;
+    meanwhile();
     switchTo(on);
     // It may have been told just before.
-    if (const std::uint32_t told = switches.load(); told != 0) switchTo((told & 1) != 0);
+    if (switches.load() != 0) obey();
+  }
+
+ private:
+  /// Whoever switches last switches to the last word.
+  void obey() {
+    for (std::uint32_t told = switches.load();;) {
+      switchTo((told & 1) != 0);
+      const std::uint32_t last = switches.load();
+      if (last == told) return;
+      told = last;
+    }
   }
 };
 static_assert(sizeof(Control) <= 16384);

@@ -26,6 +26,7 @@
 #include "supervise/program.h"
 #include "supervise/self_cost.h"
 #include "supervise/signals.h"
+#include "supervise/timed_switch.h"
 
 extern char** environ;
 
@@ -326,15 +327,7 @@ class Supervisor {
   void onTime() {
     const auto elapsed = nowNs() - startNs_;
     Control& control = *control_->operator->();
-    if (control.switches.load() == 0 && options_.delayNs > 0 && !begun_ && elapsed >= options_.delayNs) {
-      begun_ = true;
-      if (options_.captureRange.empty()) control.switchTo(true);
-    }
-    if (control.switches.load() == 0 && options_.durationNs > 0 && !closed_ &&
-        elapsed >= options_.delayNs + options_.durationNs) {
-      closed_ = true;
-      control.switchTo(false);
-    }
+    times_.look(control, elapsed);
     if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
       dumpsSeen_ = wanted;
       dump("lacuna trigger --dump");
@@ -421,6 +414,7 @@ class Supervisor {
   fs::path rawCapture_;
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<CaptureWatch> captures_;  ///< with --capture-range only
+  TimedSwitch times_{options_};
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
   sampler::Choice sampler_;
@@ -429,8 +423,6 @@ class Supervisor {
   bool made_ = false;  ///< the recording is ours
   bool running_ = true;
   bool interrupted_ = false;
-  bool begun_ = false;
-  bool closed_ = false;
   std::uint32_t dumpsSeen_ = 0;
   std::int64_t startNs_ = 0;
   std::int64_t shownNs_ = 0;

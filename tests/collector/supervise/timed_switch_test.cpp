@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "supervise/timed_switch.h"
+
+#include <gtest/gtest.h>
+
+namespace lacuna::collector {
+namespace {
+
+/// A recording that is off for a time and then on for a time.
+class TimedSwitchTest : public testing::Test {
+ protected:
+  TimedSwitchTest() {
+    options_.delayNs = 100;
+    options_.durationNs = 50;
+    control_.enabled = 0;
+  }
+  RunOptions options_;
+  Control control_;
+};
+
+TEST_F(TimedSwitchTest, OnAfterTheDelayAndOffAfterTheDuration) {
+  TimedSwitch times(options_);
+  times.look(control_, 99);
+  EXPECT_EQ(control_.enabled, 0u);
+  times.look(control_, 100);
+  EXPECT_EQ(control_.enabled, 1u);
+  times.look(control_, 149);
+  EXPECT_EQ(control_.enabled, 1u);
+  times.look(control_, 150);
+  EXPECT_EQ(control_.enabled, 0u);
+  times.look(control_, 1000);
+  EXPECT_EQ(control_.enabled, 0u) << "once each";
+}
+
+TEST_F(TimedSwitchTest, WhatWasToldBeforeStays) {
+  TimedSwitch times(options_);
+  control_.tell(false);
+  times.look(control_, 120);
+  EXPECT_EQ(control_.enabled, 0u);
+  control_.tell(true);
+  times.look(control_, 200);
+  EXPECT_EQ(control_.enabled, 1u);
+}
+
+TEST_F(TimedSwitchTest, WhatIsToldAsTheTimeComesStays) {
+  TimedSwitch times(options_);
+  times.look(control_, 120, [&] { control_.tell(false); });
+  EXPECT_EQ(control_.enabled, 0u);
+  control_.switches = 0;
+  control_.enabled = 1;
+  times.look(control_, 200, [&] { control_.tell(true); });
+  EXPECT_EQ(control_.enabled, 1u);
+}
+
+}  // namespace
+}  // namespace lacuna::collector
