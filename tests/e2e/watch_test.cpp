@@ -198,6 +198,29 @@ TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
   EXPECT_GT(most["resident memory"], 100e3);
 }
 
+TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {
+  // It sleeps while recording is on, and for a while after: a look may be under way.
+  const std::string trigger = program("lacuna") + " trigger $PPID ";
+  std::ofstream(folder_ / "program.sh") << "sleep 0.5\n"
+                                        << trigger << "--stop\nsleep 1\n"
+                                        << "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done\n"
+                                        << trigger << "--start\nsleep 0.5\n";
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace counters -- sh program.sh")), 0) << said();
+  const Reader reader = trace();
+  const auto processes = *reader.table<prof::Process>();
+  const auto tracks = *reader.table<prof::CounterTrack>();
+  const auto samples = *reader.table<prof::CounterSample>();
+  ASSERT_EQ(reader.text(processes.name[0]), "sh");
+  int seen = 0;
+  for (std::size_t i = 0; i < samples.track.size(); ++i) {
+    const std::size_t track = samples.track[i].value - 1;
+    if (tracks.process[track] != processes.id[0] || reader.text(tracks.name[track]) != "CPU") continue;
+    ++seen;
+    EXPECT_LT(samples.value[i], 10) << "percent of a core";
+  }
+  EXPECT_GT(seen, 0);
+}
+
 TEST_F(WatchTest, SamplesSayWhereTheTimeWent) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 200")), 4);

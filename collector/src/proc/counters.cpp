@@ -92,4 +92,11 @@ void Counters::look(const sampler::ProcessTree& tree, prof::Drainer::Access& acc
   for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, access);
 }
 
+void Counters::restart() {
+  for (auto& [key, track] : tracks_) {
+    track.lastNs = 0;
+    track.value = -1;
+  }
+}
+
 }  // namespace lacuna::collector::proc

@@ -13,10 +13,12 @@
 namespace lacuna::collector::proc {
 
 /// Counter tracks of every process and thread: rates hold from the look before to this one, so they are stamped with
-/// the time of the one before. A value is written when it changes.
+/// the time of the one before. A value is written when it changes, and when recording has begun again.
 class Counters {
  public:
   void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
+  /// What comes between the last look and the next one belongs to no rate: nothing was to be recorded.
+  void restart();
 
  private:
   enum class What : std::uint8_t { Cpu, Resident, MinorFaults, MajorFaults, DiskReads, ThreadCpu, ThreadWait };

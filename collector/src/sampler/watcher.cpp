@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "core/clock.h"
 #include "symbols/symbolizer.h"
@@ -166,7 +167,12 @@ void Watcher::lookAround(prof::TimeNs now) {
     const std::int64_t stateEveryNs = timers_ ? kStateBesideTimersEveryNs : kStateEveryNs;
     scanEveryNs_ = options_.sources.samples ? stateEveryNs : std::max(kLookEveryNs, kLookPart * (nowNs() - now));
   }
-  if (!options_.sources.counters || now - countedNs_ < countEveryNs_) return;
+  if (!options_.sources.counters) return;
+  if (const auto openings = std::exchange(openings_, window_.openings()); openings != openings_) {
+    counters_.restart();
+  } else if (now - countedNs_ < countEveryNs_) {
+    return;
+  }
   countedNs_ = now;
   if (!window_.isOpen()) return;
   drainer_.with([&](prof::Drainer::Access& access) {

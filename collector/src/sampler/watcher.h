@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -73,6 +74,7 @@ class Watcher {
   std::optional<gpu::GpuCounters> gpus_;
   std::vector<PerfRecord> pending_;
   prof::TimeNs countedNs_ = 0;
+  std::uint64_t openings_ = 0;  ///< of the window, that the counters know of
   prof::TimeNs scannedNs_ = 0;
   std::int64_t countEveryNs_ = 100'000'000;
   std::int64_t scanEveryNs_ = 0;

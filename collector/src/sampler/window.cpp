@@ -26,6 +26,7 @@ void Window::readNotes(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
 void Window::turn(bool open, prof::TimeNs timeNs, std::vector<PerfRecord>& into) {
   if (open == open_) return;
   open_ = open;
+  openings_ += open ? 1 : 0;
   PerfRecord edge;
   edge.kind = PerfRecord::Kind::Window;
   edge.timeNs = std::max(timeNs, turnedNs_);

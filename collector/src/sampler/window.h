@@ -20,6 +20,8 @@ class Window {
   /// none later than now.
   void look(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
   [[nodiscard]] bool isOpen() const { return open_; }
+  /// How often it was opened, as far as the looks have found.
+  [[nodiscard]] std::uint64_t openings() const { return openings_; }
 
  private:
   void readNotes(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
@@ -28,6 +30,7 @@ class Window {
   const Control& control_;
   std::uint64_t seen_ = 0;  ///< notes
   prof::TimeNs turnedNs_ = 0;
+  std::uint64_t openings_ = 0;
   bool open_ = true;
 };
 

@@ -56,6 +56,13 @@ class CountersTest : public testing::Test {
     counters_.look(tree_, access_);
     outer_[1] = read(total);
   }
+  /// Looks on both sides of `work`, during which recording is off.
+  void aroundAPause(const std::function<void()>& work) {
+    counters_.look(tree_, access_);
+    work();
+    counters_.restart();
+    counters_.look(tree_, access_);
+  }
   [[nodiscard]] double least() const {
     return (inner_[1].total - inner_[0].total) / static_cast<double>(outer_[1].latestNs - outer_[0].earliestNs) * 1e9;
   }
@@ -129,6 +136,16 @@ TEST_F(CountersTest, MinorPageFaultsAreTold) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(4096); });
   EXPECT_GT(least(), 0);
   expectOneRate("minor page faults", "1/s");
+}
+
+TEST_F(CountersTest, WhatHappensWhileRecordingIsOffBelongsToNoRate) {
+  aroundAPause([] { touchPages(4096); });
+  around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(256); });
+  const auto found = tracks("minor page faults");
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].values.size(), 2u) << "from the pause to the first look after it, and on to the next";
+  EXPECT_GE(found[0].values[1], least());
+  EXPECT_LE(found[0].values[1], most());
 }
 
 /// A file whose content is on the disk alone.

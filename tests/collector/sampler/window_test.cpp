@@ -43,6 +43,14 @@ TEST_F(WindowTest, TellsOfEachSwitchAtItsTime) {
   EXPECT_EQ(look(), Opens()) << "once";
 }
 
+TEST_F(WindowTest, CountsItsOpenings) {
+  look();
+  EXPECT_EQ(window_.openings(), 0u) << "open from the beginning";
+  for (const bool on : {false, true, false, true}) control_.switchTo(on);
+  look();
+  EXPECT_EQ(window_.openings(), 2u);
+}
+
 TEST_F(WindowTest, BelievesTheSwitchWhereItsNoteIsNeverFinished) {
   control_.enabled = 0;
   control_.switchCount = 1;  // its writer was killed here
