@@ -147,6 +147,20 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   EXPECT_THAT(said(), HasSubstr("lacuna: error: "));
 }
 
+TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
+  const std::string run = program("lacuna") + " run -o out.lcn --ring 16M -- sh -c '";
+  shell("ulimit -S -f 128; " + run + "ulimit -S -f unlimited; exec " + program("ending_program") +
+        " many' 2>stderr.txt; echo $? >code.txt");
+  EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
+  EXPECT_FALSE(fs::exists(folder_ / "out.dump-1.lcn"));
+  EXPECT_THAT(said(), HasSubstr("What the rings hold now is kept; when that is mended: lacuna recover " +
+                                fs::canonical(folder_).string() + "/out.lcn.recording"));
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o ring.lcn >recovered.txt 2>&1")), 0)
+      << textOf("recovered.txt");
+  EXPECT_EQ(rangesOf(trace("ring.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+  expectNothingLeft();
+}
+
 TEST_F(OutputTest, ATraceThatIsTakenAwayMeanwhileIsNoSuccess) {
   const std::string there = "until [ -e out.lcn ]; do sleep 0.02; done; ";
   EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 0'")), 1);

@@ -388,7 +388,11 @@ class Supervisor {
     }
     report_.dumps = flight_->finish();
     // What was written before or after one that failed is there all the same.
-    if (const auto& failure = flight_->failure(); !failure) report_.failure = failure.error().message;
+    if (const auto& failure = flight_->failure(); !failure) {
+      report_.failure = fmt::format("{}. What the rings hold now is kept; when that is mended: lacuna recover {}",
+                                    failure.error().message, recording_.string());
+      made_ = false;  // it stays
+    }
     abandon();
     report_.output.clear();
     if (report_.dumps.empty()) return;
