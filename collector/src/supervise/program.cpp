@@ -4,7 +4,9 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -98,10 +100,15 @@ void inspectElf(const std::string& head, std::ifstream& file, Program& program) 
 /// As the kernel sees it when it sets AT_SECURE. Of a script it asks the interpreter.
 Privilege privilegeOf(const fs::path& path) {
   struct stat info {};
+  struct statvfs where {};
   if (stat(path.c_str(), &info) != 0) return Privilege::None;
-  if ((info.st_mode & S_ISUID) != 0 && info.st_uid != getuid()) return Privilege::UserId;
-  constexpr mode_t kSetGroup = S_ISGID | S_IXGRP;
-  if ((info.st_mode & kSetGroup) == kSetGroup && info.st_gid != getgid()) return Privilege::GroupId;
+  if (statvfs(path.c_str(), &where) == 0 && (where.f_flag & ST_NOSUID) != 0) return Privilege::None;
+  // So it is in many containers. A program with capabilities counts as one with rights of its own all the same.
+  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) {
+    if ((info.st_mode & S_ISUID) != 0 && info.st_uid != getuid()) return Privilege::UserId;
+    constexpr mode_t kSetGroup = S_ISGID | S_IXGRP;
+    if ((info.st_mode & kSetGroup) == kSetGroup && info.st_gid != getgid()) return Privilege::GroupId;
+  }
   // Root has all capabilities anyway.
   const bool capable = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
   return capable ? Privilege::Capabilities : Privilege::None;

@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 namespace lacuna::collector {
 namespace {
@@ -85,6 +90,15 @@ class PrivilegeTest : public ProgramTest {
     ASSERT_EQ(chown(copy_.c_str(), user, group), 0);
     ASSERT_EQ(chmod(copy_.c_str(), mode), 0);
   }
+  /// What it returns in a process of its own, which may limit itself for good.
+  template <class Work>
+  static int inChild(Work&& work) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(work());
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
   [[nodiscard]] std::string said() const {
     const auto program = findProgram(copy_.string());
     if (!program) return program.error().message;
@@ -111,6 +125,34 @@ TEST_F(PrivilegeTest, OfOnesOwnIsNone) {
   EXPECT_EQ(said(), "") << "a lock, not a group";
 }
 
+TEST_F(PrivilegeTest, IsNoneWhereNoProgramMayGainAny) {
+  if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can give a program to another user";
+  for (const auto& [user, group, mode] : {std::tuple(65534u, 0u, 04755u), std::tuple(0u, 65534u, 02755u)}) {
+    give(user, group, mode);
+    EXPECT_NE(said(), "");
+    EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && said().empty() ? 0 : 1; }), 0);
+  }
+}
+
+TEST_F(PrivilegeTest, IsNoneOnAFileSystemThatGivesNone) {
+  if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can mount a file system";
+  constexpr int kNoMount = 2;
+  const auto ended = inChild([&] {
+    const auto place = folder_ / "nosuid";
+    std::filesystem::create_directory(place);
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", place.c_str(), "tmpfs", MS_NOSUID, nullptr) != 0) {
+      return kNoMount;
+    }
+    std::filesystem::copy_file(copy_, place / "copy");
+    copy_ = place / "copy";
+    give(65534, 0, 04755);
+    return said().empty() ? 0 : 1;
+  });
+  if (ended == kNoMount) GTEST_SKIP() << "nothing can be mounted here";
+  EXPECT_EQ(ended, 0);
+}
+
 TEST_F(PrivilegeTest, OfAScriptIsThatOfItsInterpreter) {
   give(getuid(), getgid(), 0755);
   const auto script = file("script", "#!" + copy_.string() + "\n", 0755);
@@ -132,6 +174,8 @@ TEST_F(PrivilegeTest, CapabilitiesOfTheFileAreNoticedByWhoHasNone) {
   std::filesystem::permissions(folder_, std::filesystem::perms::all);
   ASSERT_EQ(setresuid(65534, 65534, 0), 0);
   EXPECT_NE(said().find("has file capabilities"), std::string::npos) << said();
+  EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !said().empty() ? 0 : 1; }), 0)
+      << "which count as rights of its own although it gets none of them";
   ASSERT_EQ(setresuid(0, 0, 0), 0);
 }
 
