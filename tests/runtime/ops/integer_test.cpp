@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "lacuna/runtime/ops.h"
 
@@ -82,6 +84,47 @@ TEST(Integers, AreRefusedAtTheCallWhereFloatsAreNeeded) {
   EXPECT_THAT([] { (void)erf(whole()); }, ThrowsMessage<Error>(HasSubstr("erf: needs a floating type")));
   EXPECT_THAT([] { (void)floor(whole()); }, ThrowsMessage<Error>(HasSubstr("floor: needs a floating type")));
   EXPECT_THAT([] { (void)elu(whole()); }, ThrowsMessage<Error>(HasSubstr("elu: needs a floating type")));
+}
+
+/// The least and the largest of a type, and one.
+template <class T>
+Tensor ends() {
+  return fromVector<T>({std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), T(1)}, {3});
+}
+
+template <class T>
+void wrapsAround() {
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  constexpr T kMost = std::numeric_limits<T>::max();
+  const Tensor x = ends<T>();
+  const auto are = [](const Tensor& got, T first, T second, T third) {
+    EXPECT_EQ(got.dtype(), DTypeOf<T>::kValue);
+    EXPECT_THAT(got.template toVector<T>(), ElementsAre(first, second, third));
+  };
+  are(x + x, T(0), T(-2), T(2));
+  are(x - 1.0, kMost, T(kMost - 1), T(0));
+  are(sub(x, full({}, 1, {x.dtype()})), kMost, T(kMost - 1), T(0));
+  are(add(x, x, 2), kLeast, T(kMost - 2), T(3));
+  are(x * x, T(0), T(1), T(1));
+  are(x * 2.0, T(0), T(-2), T(2));
+  are(neg(x), kLeast, T(-kMost), T(-1));
+  are(abs(x), kLeast, kMost, T(1));
+  are(square(x), T(0), T(1), T(1));
+  are(pow(x, 3), T(0), kMost, T(1));
+  are(x.clone().add_(x), T(0), T(-2), T(2));
+  are(x.clone().mul_(x), T(0), T(1), T(1));
+  are(x.view({3, 1}).expand({3, 2}).select(1, 1) + x, T(0), T(-2), T(2));
+  const Tensor twice = fromVector<std::int64_t>({0, 1, 2}, {3});
+  are(scatterAdd(x, 0, twice, x), T(0), T(-2), T(2));
+}
+
+TEST(Integers, WrapAroundWhereTheyOverflow) {
+  wrapsAround<std::int32_t>();
+  wrapsAround<std::int64_t>();
+  EXPECT_EQ(sum(full({2}, 0x1p62, {DType::I64})).toVector<std::int64_t>()[0], INT64_MIN);
+  const Tensor column = full({2, 2}, 0x1p62, {DType::I64});
+  EXPECT_THAT(sum(column, {0}).toVector<std::int64_t>(), ElementsAre(INT64_MIN, INT64_MIN));
+  EXPECT_THAT(neg(fromVector<std::uint8_t>({1, 0}, {2})).toVector<std::uint8_t>(), ElementsAre(255, 0));
 }
 
 TEST(Booleans, AreNoNumbers) {

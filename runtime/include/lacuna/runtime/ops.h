@@ -9,7 +9,7 @@
 
 /// The operators. They check shapes, types and devices at once and throw Error naming themselves, then enqueue. All
 /// floating ones are differentiable. Tensors taken by value give their memory to the result when the caller moved the
-/// last handle in.
+/// last handle in. Integers wrap around where they overflow.
 namespace lacuna::rt {
 
 // Two tensors: broadcast, and types promoted.
@@ -103,6 +103,7 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor max(const Tensor& x, std::vector<int> dims = {},
                          bool keepDims = false);  ///< ties share the gradient
 [[nodiscard]] Tensor min(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);
+/// NaN of no elements, and unbiased of one.
 [[nodiscard]] Tensor var(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false, bool unbiased = true);
 /// The first of several; NaN counts as the extreme, as it does for max and min.
 [[nodiscard]] Tensor argmax(const Tensor& x, int dim, bool keepDim = false);

@@ -106,7 +106,10 @@ class Tensor {
 
   [[nodiscard]] Tensor contiguous() const;
   [[nodiscard]] Tensor clone() const;
-  [[nodiscard]] Tensor to(DType dtype) const;  ///< without history where the new type is none with gradients
+  /// Without history where the new type is none with gradients. Of what an integer cannot hold, a floating number gives
+  /// the nearest that it can (NaN 0), and an integer wraps around.
+  [[nodiscard]] Tensor to(DType dtype) const;
+  /// Throws where a history would end, as on the way to meta while gradients are recorded.
   [[nodiscard]] Tensor to(Device device) const;
 
   // In place. The version of the memory rises, so that a backward that saved the old values throws. While gradients are

@@ -26,12 +26,12 @@ void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alp
   const W s = std::is_integral_v<W> ? static_cast<W>(static_cast<std::int64_t>(alpha)) : static_cast<W>(alpha);
   switch (op) {
     case Add:
-      if (alpha == 1) return run([](W x, W y) { return W(x + y); });
-      return run([s](W x, W y) { return W(x + s * y); });
+      if (alpha == 1) return run([](W x, W y) { return W(wrapping(x) + wrapping(y)); });
+      return run([s](W x, W y) { return W(wrapping(x) + wrapping(W(wrapping(s) * wrapping(y)))); });
     case Sub:
-      return run([](W x, W y) { return W(x - y); });
+      return run([](W x, W y) { return W(wrapping(x) - wrapping(y)); });
     case Mul:
-      return run([](W x, W y) { return W(x * y); });
+      return run([](W x, W y) { return W(wrapping(x) * wrapping(y)); });
     case Div:
       if constexpr (std::is_floating_point_v<W>) return run([](W x, W y) { return W(x / y); });
       break;

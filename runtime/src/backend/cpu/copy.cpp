@@ -4,6 +4,7 @@
 
 namespace lacuna::rt {
 
+using cpu::converted;
 using cpu::dispatch;
 using cpu::nearest;
 using cpu::WideT;
@@ -43,7 +44,7 @@ void kernel::copy(const View& out, const View& unstretched) {
       cpu::runLoop(loop, [&](const auto& at, std::int64_t n) {
         for (std::int64_t i = 0; i < n; ++i) {
           const auto wide = static_cast<WideT<I>>(from[at[1] + i * sx]);
-          to[at[0] + i * so] = O(static_cast<WideT<O>>(wide));
+          to[at[0] + i * so] = O(converted<WideT<O>>(wide));
         }
       });
     });

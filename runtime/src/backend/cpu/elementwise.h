@@ -71,9 +71,6 @@ void map(const View& out, const View& x, F f) {
   });
 }
 
-template <class T>
-inline constexpr bool isWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
-
 /// base^exponent; overflow wraps, and of negative powers what is below one is cut off.
 template <class T>
 T integerPower(T base, std::int64_t exponent) {

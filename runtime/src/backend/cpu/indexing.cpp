@@ -40,6 +40,12 @@ void eachIndexed(const View& index, const View& indexed, const View& plain, int 
   }
 }
 
+template <class T>
+T added(T a, T b) {
+  using W = WideT<T>;
+  return T(W(cpu::wrapping(static_cast<W>(a)) + cpu::wrapping(static_cast<W>(b))));
+}
+
 struct Panels {
   std::int64_t outer = 1;
   std::int64_t inner = 1;
@@ -81,8 +87,7 @@ void kernel::indexAdd(const View& out, const View& index, const View& values, in
       for (std::int64_t i = 0; i < panels.outer * count; ++i) {
         T* to = static_cast<T*>(out.data) + (i / count * out.shape[dim] + at[i % count]) * panels.inner;
         const T* from = static_cast<const T*>(values.data) + i * panels.inner;
-        for (std::int64_t c = begin; c < end; ++c)
-          to[c] = T(static_cast<WideT<T>>(to[c]) + static_cast<WideT<T>>(from[c]));
+        for (std::int64_t c = begin; c < end; ++c) to[c] = added(to[c], from[c]);
       }
     });
   });
@@ -102,7 +107,7 @@ void kernel::scatterAdd(const View& out, const View& index, const View& values, 
     using T = decltype(tag);
     eachIndexed(index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
       T& sum = static_cast<T*>(out.data)[to];
-      sum = T(static_cast<WideT<T>>(sum) + static_cast<WideT<T>>(static_cast<const T*>(values.data)[from]));
+      sum = added(sum, static_cast<const T*>(values.data)[from]);
     });
   });
 }

@@ -44,6 +44,30 @@ T nearest(double value) {
   return static_cast<T>(value);
 }
 
+/// `value` as O, whatever it is: of floating numbers an integer gets the nearest that it holds (NaN gives 0), of wider
+/// integers what remains when they wrap around.
+template <class O, class I>
+O converted(I value) {
+  if constexpr (std::is_floating_point_v<I> && std::is_integral_v<O>) {
+    return nearest<O>(static_cast<double>(value));
+  } else {
+    return static_cast<O>(value);
+  }
+}
+
+template <class T>
+inline constexpr bool isWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+/// A whole number as the unsigned one of its size, whose arithmetic wraps around; any other number as it is.
+template <class W>
+auto wrapping(W value) {
+  if constexpr (isWhole<W>) {
+    return static_cast<std::make_unsigned_t<W>>(value);
+  } else {
+    return value;
+  }
+}
+
 /// Calls f(T{}) with the C++ type of `type`.
 template <class F>
 void dispatchFloating(DType type, F&& f) {

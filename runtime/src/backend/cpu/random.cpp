@@ -42,7 +42,9 @@ void generate(const View& out, const Make& make) {
     using T = decltype(tag);
     auto* to = static_cast<T*>(out.data);
     parallelFor(out.shape.numel(), 1024, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) to[i] = T(static_cast<WideT<T>>(make(static_cast<std::uint64_t>(i))));
+      for (std::int64_t i = begin; i < end; ++i) {
+        to[i] = T(cpu::converted<WideT<T>>(make(static_cast<std::uint64_t>(i))));
+      }
     });
   });
 }
@@ -98,10 +100,11 @@ void kernel::normal(const View& out, RandomState state, double mean, double devi
 }
 
 void kernel::randint(const View& out, RandomState state, std::int64_t low, std::int64_t high) {
-  const auto span = static_cast<std::uint64_t>(high - low);
+  const auto first = static_cast<std::uint64_t>(low);
+  const std::uint64_t span = static_cast<std::uint64_t>(high) - first;  // signed numbers may be further apart
   generate(out, [&](std::uint64_t i) {
     const auto words = philox(state.seed, state.draws, i);
-    return low + static_cast<std::int64_t>((std::uint64_t{words[0]} << 32 | words[1]) % span);
+    return static_cast<std::int64_t>(first + (std::uint64_t{words[0]} << 32 | words[1]) % span);
   });
 }
 

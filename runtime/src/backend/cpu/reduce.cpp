@@ -9,6 +9,7 @@
 namespace lacuna::rt {
 
 using cpu::WideT;
+using cpu::wrapping;
 
 namespace {
 
@@ -117,14 +118,14 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
     case kernel::Reduce::Sum:
       if (sumColumns<T>(out, x, 1)) return;
       return fold<T, Result<T, std::int64_t>>(
-          out, x, S(0), [](S a, S b) { return a + b; }, [](S a) { return a; });
+          out, x, S(0), [](S a, S b) { return S(wrapping(a) + wrapping(b)); }, [](S a) { return a; });
     case kernel::Reduce::Mean:
       if (sumColumns<T>(out, x, 1 / n)) return;
       return fold<T, Result<T, float>>(
           out, x, 0.0, [](double a, double b) { return a + b; }, [n](double a) { return a / n; });
     case kernel::Reduce::Prod:
       return fold<T>(
-          out, x, S(1), [](S a, S b) { return a * b; }, [](S a) { return a; });
+          out, x, S(1), [](S a, S b) { return S(wrapping(a) * wrapping(b)); }, [](S a) { return a; });
     case kernel::Reduce::Max:
       return fold<T>(
           out, x,

@@ -7,14 +7,18 @@ namespace lacuna::rt {
 using cpu::dispatch;
 using cpu::isWhole;
 using cpu::WideT;
+using cpu::wrapping;
 
 namespace {
 
-/// A whole number for arithmetic that wraps, as that of unsigned numbers does.
-template <class W, class V>
-std::uint64_t modulo(V value) {
-  static_assert(isWhole<W>);
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+/// The number of an operator with a number. A negative one wraps around where there is no sign.
+template <class W>
+W operand(double number) {
+  if constexpr (isWhole<W>) {
+    return static_cast<W>(static_cast<std::int64_t>(number));
+  } else {
+    return static_cast<W>(number);
+  }
 }
 
 template <class T>
@@ -25,11 +29,11 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
   const W b = cpu::nearest<W>(q);
   switch (op) {
     case Neg:
-      return cpu::map<T>(out, x, [](W v) { return W(W(0) - v); });
+      return cpu::map<T>(out, x, [](W v) { return W(wrapping(W(0)) - wrapping(v)); });
     case Abs:
-      return cpu::map<T>(out, x, [](W v) { return v < W(0) ? W(W(0) - v) : v; });
+      return cpu::map<T>(out, x, [](W v) { return v < W(0) ? W(wrapping(W(0)) - wrapping(v)) : v; });
     case Square:
-      return cpu::map<T>(out, x, [](W v) { return W(v * v); });
+      return cpu::map<T>(out, x, [](W v) { return W(wrapping(v) * wrapping(v)); });
     case Relu:
       return cpu::map<T>(out, x, [](W v) { return v > W(0) || v != v ? v : W(0); });
     case Sign:
@@ -37,11 +41,9 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
     case Clamp:
       return cpu::map<T>(out, x, [a, b](W v) { return v < a ? a : (v > b ? b : v); });
     case AddScalar:
-      if constexpr (isWhole<W>) return cpu::map<T>(out, x, [c = modulo<W>(p)](W v) { return W(modulo<W>(v) + c); });
-      return cpu::map<T>(out, x, [a](W v) { return W(v + a); });
+      return cpu::map<T>(out, x, [c = operand<W>(p)](W v) { return W(wrapping(v) + wrapping(c)); });
     case MulScalar:
-      if constexpr (isWhole<W>) return cpu::map<T>(out, x, [c = modulo<W>(p)](W v) { return W(modulo<W>(v) * c); });
-      return cpu::map<T>(out, x, [a](W v) { return W(v * a); });
+      return cpu::map<T>(out, x, [c = operand<W>(p)](W v) { return W(wrapping(v) * wrapping(c)); });
     case PowScalar:
       if constexpr (isWhole<W>)
         return cpu::map<T>(out, x, [e = static_cast<std::int64_t>(p)](W v) { return cpu::integerPower(v, e); });
