@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <numeric>
+#include <span>
 
 #include "autograd/node.h"
 #include "backend/backend.h"
@@ -26,6 +27,7 @@ RandomState nextDraw() {
 const OpInfo kRand{"rand", zeroBackward};
 const OpInfo kRandn{"randn", zeroBackward};
 const OpInfo kRandint{"randint"};
+const OpInfo kRandperm{"randperm"};
 
 }  // namespace
 
@@ -88,7 +90,10 @@ Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options
 }
 
 Tensor randperm(std::int64_t count) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  const Op op(kRandperm, {});
+  if (count < 0) op.fail("of " + std::to_string(count) + " numbers");
+  Tensor out = emptyHost({count}, DType::I64);
+  const std::span order(static_cast<std::int64_t*>(out.data()), static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   const RandomState draw = nextDraw();
   std::uint64_t state = draw.seed * 0x9E3779B97F4A7C15U + draw.draws * 0xD1B54A32D192ED03U + 1;
@@ -99,7 +104,7 @@ Tensor randperm(std::int64_t count) {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     std::swap(order[i - 1], order[(z ^ (z >> 31)) % i]);
   }
-  return fromVector(order, {count});
+  return out;
 }
 
 }  // namespace lacuna::rt

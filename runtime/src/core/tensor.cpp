@@ -244,6 +244,7 @@ Tensor zerosLike(const Tensor& tensor) {
 
 Tensor arange(std::int64_t count, Options options) {
   const Op op(kArange, {});
+  if (count < 0) op.fail("of " + std::to_string(count) + " numbers");
   Tensor out = empty({count}, options);
   op.launch(options.device, {out.sizeBytes()}, [view = viewOf(out)] { kernel::arange(view); });
   return out;

@@ -229,6 +229,7 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t
   const auto bound = [size](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size); };
   begin = bound(begin);
   end = std::max(begin, bound(end));
+  step = std::min(step, std::max<std::int64_t>(size, 1));  // a longer one takes the first element alone, too
   Shape shape = this->shape();
   Shape strides = this->strides();
   const std::int64_t offset = impl_->offset + begin * strides[at];
@@ -267,7 +268,10 @@ Tensor Tensor::to(DType wanted) const {
 
 Tensor Tensor::to(Device wanted) const {
   if (wanted == device()) return *this;
-  if (wanted.type == DeviceType::Meta) return empty(shape(), {dtype(), wanted});
+  if (wanted.type == DeviceType::Meta) {
+    if (recording() && requiresGrad()) fail("to", "no gradient comes back from meta; detach() the tensor first");
+    return empty(shape(), {dtype(), wanted});
+  }
   fail("to", "a tensor on " + rt::toString(device()) + " cannot be moved to " + rt::toString(wanted));
 }
 

@@ -106,8 +106,10 @@ Tensor min(const Tensor& x, std::vector<int> dims, bool keepDims) {
 }
 Tensor var(const Tensor& x, std::vector<int> dims, bool keepDims, bool unbiased) {
   const Reduced to = plan("var", x, dims, keepDims);
+  // Nothing, and unbiased a single element, has none: 0 / 0.
+  const std::int64_t freedom = std::max<std::int64_t>(0, to.each - (unbiased ? 1 : 0));
   const Tensor squares = sum(square(x - mean(x, dims, true)), dims, keepDims);
-  return squares / static_cast<double>(to.each - (unbiased ? 1 : 0));
+  return squares / static_cast<double>(freedom);
 }
 Tensor argmax(const Tensor& x, int dim, bool keepDim) {
   static const OpInfo kInfo{"argmax"};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/optim.h"
@@ -43,6 +44,30 @@ TEST(Tensor, SizesThatMeanNothingAreRefused) {
   EXPECT_THAT([&] { (void)x.reshape({-2, -12}); }, ThrowsMessage<Error>(HasSubstr("none negative")));
   EXPECT_THAT([] { (void)ones({1}).expand({-5}); }, ThrowsMessage<Error>(HasSubstr("does not stretch")));
   EXPECT_THAT([&] { (void)x.flatten(2, 1); }, ThrowsMessage<Error>(HasSubstr("dimension 2 comes after dimension 1")));
+}
+
+TEST(Tensor, CountsBelowZeroAreRefusedByTheirOperator) {
+  EXPECT_THAT([] { (void)randperm(-1); }, ThrowsMessage<Error>(HasSubstr("randperm: of -1 numbers")));
+  EXPECT_THAT([] { (void)arange(-1); }, ThrowsMessage<Error>(HasSubstr("arange: of -1 numbers")));
+  EXPECT_EQ(randperm(0).numel(), 0);
+  EXPECT_THAT(randperm(4).toVector<std::int64_t>(), testing::UnorderedElementsAre(0, 1, 2, 3));
+}
+
+TEST(Tensor, ASliceStepsAsFarAsANumberReaches) {
+  const Tensor x = counting({2, 3}).setRequiresGrad();
+  const Tensor first = x.slice(1, 0, 3, INT64_MAX);
+  EXPECT_THAT(first.toVector<double>(), ElementsAre(0, 3));
+  EXPECT_EQ(x.slice(1, 3, 3, INT64_MAX).shape(), Shape({2, 0}));
+  sum(first).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(1, 0, 0, 1, 0, 0));
+}
+
+TEST(Tensor, GoesToMetaOnlyWithoutAHistory) {
+  const Tensor x = ones({2}).setRequiresGrad();
+  EXPECT_THAT([&] { (void)(x * 2.0).to(kMeta); }, ThrowsMessage<Error>(HasSubstr("to: no gradient comes back")));
+  EXPECT_EQ(x.detach().to(kMeta).shape(), Shape({2}));
+  const NoGrad guard;
+  EXPECT_TRUE(x.to(kMeta).isMeta());
 }
 
 TEST(Tensor, SizesBeyondAnyMemoryAreRefused) {
