@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "io/checksum.h"
 #include "lacuna/runtime/serialize.h"
 
 namespace lacuna::rt {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr const char* kDTypeNames[kDTypeCount] = {"F32", "F64", "BF16", "F16", "I32", "I64", "U8", "BOOL"};
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+/// The entry of the metadata that holds the checksum of all others; with a dot and a tensor's name, that of the tensor.
+constexpr std::string_view kChecksum = "lacuna.xxh3";
 constexpr const char* kSave = "saveTensors";
 constexpr const char* kLoad = "loadTensors";
 
@@ -37,6 +40,30 @@ std::string jsonText(std::string_view text) {
     }
   }
   return out + "\"";
+}
+
+bool isChecksum(std::string_view key) {
+  return key == kChecksum || (key.starts_with(kChecksum) && key[kChecksum.size()] == '.');
+}
+
+std::string checksumKey(const std::string& tensor) {
+  return std::string(kChecksum) + "." + tensor;
+}
+
+std::string described(DType dtype, const Shape& shape) {
+  return kDTypeNames[static_cast<int>(dtype)] + shape.toString();
+}
+
+/// The metadata of a file with these tensors, whose checksums are yet to be filled in.
+Metadata withChecksums(const TensorMap& tensors, const Metadata& metadata) {
+  Metadata all = metadata;
+  for (const auto& [key, value] : metadata) {
+    if (isChecksum(key)) fail(kSave, "the metadata's '" + key + "' is what the file itself says of its contents");
+  }
+  const std::string sum = checksumOf(metadata);
+  all.emplace(kChecksum, sum);
+  for (const auto& [name, tensor] : tensors) all.emplace(checksumKey(name), std::string(sum.size(), '0'));
+  return all;
 }
 
 std::string metadataJson(const Metadata& metadata) {
@@ -89,6 +116,10 @@ class Replacement {
   void write(const void* data, std::size_t bytes) {
     if (std::fwrite(data, 1, bytes, file_) != bytes) complain("cannot write");
   }
+  void overwrite(long offset, const std::string& bytes) {
+    if (std::fseek(file_, offset, SEEK_SET) != 0) complain("cannot write");
+    write(bytes.data(), bytes.size());
+  }
   void commit() {
     if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) complain("cannot write");
     if (std::rename(draft_.c_str(), path_.c_str()) != 0) complain("cannot replace");
@@ -124,6 +155,7 @@ class FileLoader {
 
   LoadedTensors load() {
     parse(readHeader());
+    takeChecksums();
     std::uint64_t expected = 0;
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
@@ -183,6 +215,25 @@ class FileLoader {
     }
   }
 
+  /// What is the file's own is no metadata of whoever saved it.
+  void takeChecksums() {
+    for (auto at = loaded_.metadata.begin(); at != loaded_.metadata.end();) {
+      const auto next = std::next(at);
+      if (isChecksum(at->first)) checksums_.insert(loaded_.metadata.extract(at));
+      at = next;
+    }
+    if (!checksums_.empty()) verify("its __metadata__", std::string(kChecksum), checksumOf(loaded_.metadata));
+  }
+
+  void verify(const std::string& what, const std::string& key, const std::string& sum) const {
+    const auto found = checksums_.find(key);
+    if (found == checksums_.end()) refuse(what + " has no checksum, although other parts have: the file is damaged");
+    if (found->second != sum) {
+      refuse(what + " does not match its checksum: the file is damaged, or a program that does not know of " +
+             std::string(kChecksum) + " changed it and kept that");
+    }
+  }
+
   Entry parseEntry(std::string name, simdjson::dom::element value) {
     Entry entry;
     entry.name = std::move(name);
@@ -234,6 +285,10 @@ class FileLoader {
     const auto* bytes = static_cast<const std::uint8_t*>(tensor.data());
     if (entry.dtype == DType::Bool && std::any_of(bytes, bytes + tensor.sizeBytes(), [](auto b) { return b > 1; }))
       refuse("tensor " + entry.name + " is of BOOL and holds something else than 0 and 1");
+    if (!checksums_.empty()) {
+      verify("tensor " + entry.name, checksumKey(entry.name),
+             checksumOf(described(entry.dtype, entry.shape), bytes, tensor.sizeBytes()));
+    }
     return tensor;
   }
 
@@ -242,13 +297,15 @@ class FileLoader {
   std::uint64_t size_ = 0;
   std::uint64_t dataStart_ = 0;
   std::vector<Entry> entries_;
+  Metadata checksums_;  ///< none in files of other programs
   LoadedTensors loaded_;
 };
 
 }  // namespace
 
 void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata) {
-  const std::string header = headerJson(tensors, metadata);
+  Metadata all = withChecksums(tensors, metadata);
+  const std::string header = headerJson(tensors, all);
   Replacement file(path);
   std::array<unsigned char, 8> length{};
   for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
@@ -258,7 +315,9 @@ void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, co
     const Tensor whole = tensor.detach().contiguous();
     synchronize();
     file.write(whole.data(), whole.sizeBytes());
+    all[checksumKey(name)] = checksumOf(described(whole.dtype(), whole.shape()), whole.data(), whole.sizeBytes());
   }
+  file.overwrite(static_cast<long>(length.size()), headerJson(tensors, all));
   file.commit();
 }
 

@@ -63,7 +63,7 @@ TEST_F(Safetensors, GivesBackEveryTypeShapeAndTheMetadata) {
     EXPECT_EQ(got.dtype(), tensor.dtype()) << name;
     EXPECT_EQ(got.toVector<double>(), tensor.toVector<double>()) << name;
   }
-  EXPECT_EQ(loaded.metadata.at("format"), "lacuna");
+  EXPECT_EQ(loaded.metadata, (Metadata{{"format", "lacuna"}}));
 }
 
 TEST_F(Safetensors, WritesTheDocumentedLayout) {
@@ -81,6 +81,54 @@ TEST_F(Safetensors, RefusesEveryTruncation) {
     write(whole.substr(0, length));
     EXPECT_NE(refusal(), "(accepted)") << length;
   }
+}
+
+TEST_F(Safetensors, RefusesEveryFlippedBitAndNamesTheTensor) {
+  saveTensors(path_,
+              {{"first", fromVector<float>({1, 2, 3}, {3})},
+               {"none", zeros({0, 4})},
+               {"second", fromVector<std::int64_t>({-7}, {})},
+               {"third", fromVector<bool>({true, false, true}, {1, 3})}},
+              {{"step", "100"}});
+  const std::string whole = bytes();
+  const std::size_t data = whole.size() - 3 * 4 - 8 - 3;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1U << bit);
+      write(damaged);
+      const std::string why = refusal();
+      ASSERT_NE(why, "(accepted)") << "byte " << at << ", bit " << bit;
+      if (at < data) continue;
+      const char* const name = at < data + 12 ? "first" : at < data + 20 ? "second" : "third";
+      ASSERT_THAT(why, HasSubstr(std::string("tensor ") + name)) << at;
+    }
+  }
+}
+
+TEST_F(Safetensors, SaysThatAChecksumDoesNotMatch) {
+  saveTensors(path_, {{"a", ones({5})}}, {{"step", "3"}});
+  std::string file = bytes();
+  file.back() ^= 1;
+  write(file);
+  EXPECT_THAT(refusal(), HasSubstr("tensor a does not match its checksum: the file is damaged, or a program"));
+  file.back() ^= 1;
+  file.replace(file.find(R"("step":"3")"), 10, R"("step":"4")");
+  write(file);
+  EXPECT_THAT(refusal(), HasSubstr("its __metadata__ does not match its checksum"));
+}
+
+TEST_F(Safetensors, TakesFilesOfOthersThatHaveNoChecksums) {
+  writeFile(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"__metadata__":{"format":"pt"}})", 2);
+  EXPECT_THAT(loadTensors(path_).tensors.at("a").toVector<std::uint8_t>(), ElementsAre('x', 'x'));
+  EXPECT_EQ(loadTensors(path_).metadata, (Metadata{{"format", "pt"}}));
+}
+
+TEST_F(Safetensors, KeepsItsChecksumsToItself) {
+  const Metadata own{{"lacuna.xxh3.a", "0"}};
+  EXPECT_THROW(saveTensors(path_, {{"a", ones({1})}}, own), Error);
+  saveTensors(path_, {{"a", ones({1})}}, {{"lacuna.xxh32", "somebody else's"}});
+  EXPECT_EQ(loadTensors(path_).metadata, (Metadata{{"lacuna.xxh32", "somebody else's"}}));
 }
 
 TEST_F(Safetensors, RefusesHeadersThatMislead) {

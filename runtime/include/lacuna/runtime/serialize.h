@@ -15,7 +15,8 @@ using TensorMap = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
 /// Writes the tensors (after waiting for the queue) to a new file that replaces `path` only when it is complete: a
-/// crash or a full disk leaves the old file as it was. Throws Error when it cannot be written.
+/// crash or a full disk leaves the old file as it was. Throws Error when it cannot be written. The file's metadata gets
+/// checksums of the tensors and of the other metadata (`lacuna.xxh3…`), which loading checks and takes out again.
 void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata = {});
 
 struct LoadedTensors {
@@ -24,7 +25,8 @@ struct LoadedTensors {
 };
 
 /// Reads such a file into CPU tensors. A file that is damaged, truncated or made to mislead is refused with an Error
-/// that says what is wrong; nothing is allocated beyond the size of the file.
+/// that says what is wrong and in which tensor; nothing is allocated beyond the size of the file. In a file of another
+/// program, which has no checksums, changed bytes of a tensor cannot be told.
 [[nodiscard]] LoadedTensors loadTensors(const std::filesystem::path& path);
 
 }  // namespace lacuna::rt

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lacuna/runtime/serialize.h"
+
+/// What a saved file says of its contents, so that damage shows: XXH3 with 64 bits, as 16 hexadecimal digits.
+namespace lacuna::rt {
+
+/// Of the bytes of a tensor, seeded with that of `described`, its type and shape.
+std::string checksumOf(const std::string& described, const void* data, std::size_t bytes);
+/// Of keys and values in their order, each with a zero byte behind it.
+std::string checksumOf(const Metadata& metadata);
+
+}  // namespace lacuna::rt
