@@ -231,6 +231,21 @@ TEST_F(TraceFiles, AChangeOfKernelsThatAreNotThereIsAnError) {
   EXPECT_THAT(printed(), IsEmpty());
 }
 
+TEST_F(TraceFiles, AQueryThatFailsPrintsNothing) {
+  generate();
+  for (const char* sql : {"ATTACH 'x.db' AS y", "SELECT abs(-9223372036854775808)", "DROP TABLE kernel", "SELEKT"}) {
+    for (const char* how : {"--json", "--csv", ""}) {
+      EXPECT_EQ(lacuna(std::string("query run.lcn ") + how + " \"" + sql + "\""), 1) << sql << how;
+      EXPECT_THAT(printed(), IsEmpty()) << sql << how;
+      EXPECT_THAT(said(), HasSubstr("error: SQL: ")) << sql << how;
+    }
+  }
+  ASSERT_EQ(lacuna("query run.lcn --json 'SELECT 1 AS a WHERE 0'"), 0);
+  EXPECT_EQ(simdjson::dom::array(json()).size(), 0u);
+  ASSERT_EQ(lacuna("query run.lcn --csv 'SELECT 1 AS a WHERE 0'"), 0);
+  EXPECT_EQ(printed(), "a\n");
+}
+
 TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {
   for (const char* name : {"a.json", "b.json"}) {
     std::ofstream(folder_ / name) << R"({"traceEvents": [

@@ -62,11 +62,13 @@ prof::Status Query::run(std::string_view sql, const std::function<void(const std
   const int count = sqlite3_column_count(statement.get());
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(statement.get(), i));
-  columns(names);
   const DamageWatch watch(*store_);
   std::vector<QueryValue> values(static_cast<std::size_t>(count));
-  int stepped = SQLITE_ROW;
-  while ((stepped = sqlite3_step(statement.get())) == SQLITE_ROW) {
+  int stepped = sqlite3_step(statement.get());
+  if (stepped != SQLITE_ROW && stepped != SQLITE_DONE) return prof::Error{explained(sqlite3_errmsg(db_))};
+  if (count == 0) return prof::Error{"SQL: a query is a statement that has a result, such as SELECT"};
+  columns(names);
+  for (; stepped == SQLITE_ROW; stepped = sqlite3_step(statement.get())) {
     for (int i = 0; i < count; ++i) {
       QueryValue& value = values[static_cast<std::size_t>(i)];
       const int type = sqlite3_column_type(statement.get(), i);

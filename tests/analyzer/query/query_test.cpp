@@ -178,6 +178,22 @@ TEST(Query, WritesNothing) {
   EXPECT_THAT(ask("ATTACH '" + file + "' AS y"), HasSubstr("no other database"));
 }
 
+TEST(Query, NamesItsColumnsWhenItIsKnownToWork) {
+  Query query(trace());
+  int named = 0;
+  const auto run = [&](std::string_view sql) {
+    named = 0;
+    return query.run(
+        sql, [&](const auto&) { ++named; }, [](const auto&) { return true; });
+  };
+  for (const char* sql : {"ATTACH 'x.db' AS y", "SELECT abs(-9223372036854775808)", "BEGIN", "SELECT nothing"}) {
+    EXPECT_FALSE(run(sql)) << sql;
+    EXPECT_EQ(named, 0) << sql;
+  }
+  EXPECT_TRUE(run("SELECT 1 WHERE 0"));
+  EXPECT_EQ(named, 1);
+}
+
 TEST(Query, InfinityIsNoNumber) {
   Query query(trace());
   const auto status = query.run(
