@@ -13,6 +13,7 @@
 #include "lacuna/collector/capture.h"
 #endif
 #include "output.h"
+#include "unfinished_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -67,6 +68,7 @@ int run(const Options& options) {
   if (!options.table.empty()) how.table = options.table;
   how.progress = progressLine("writing", options.quiet);
   how.warn = [](const std::string& text) { printWarning(text); };
+  const UnfinishedFile unfinished(options.out);
   const auto status = exportTrace(**store, options.out, *format, how);
   if (how.progress) fmt::print(stderr, "\r\033[K");
   if (!status) return printError(status.error().message);

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
 #include "output.h"
+#include "unfinished_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -70,6 +71,7 @@ int run(Options options) {
   for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged->alignments[i]);
   ExportOptions how;
   how.warn = [](const std::string& text) { printWarning(text); };
+  const UnfinishedFile unfinished(out);
   const auto status = exportTrace(*merged->store, out, *format, how);
   if (!status) return printError(status.error().message);
   std::error_code ignored;

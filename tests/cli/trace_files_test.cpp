@@ -4,6 +4,7 @@
 // The commands that handle trace files, as a user calls them: what they print, say and answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <simdjson.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <span>
 
 #include "base/checksum.h"
@@ -48,6 +50,31 @@ class TraceFiles : public testing::Test {
   [[nodiscard]] std::uint64_t rangesIn(const char* name) const {
     const auto reader = prof::Reader::open(folder_ / name);
     return reader ? reader->rows<prof::Range>() : 0;
+  }
+  /// The name of a file that an export has not finished.
+  [[nodiscard]] std::optional<std::string> unfinished() const {
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("unfinished-")) return name;
+    }
+    return std::nullopt;
+  }
+  /// Sends a signal to `lacuna convert run.lcn OUT` once it writes; its wait status.
+  int interruptedConvert(const char* out, int number) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      if (chdir(folder_.c_str()) == 0)
+        execl(LACUNA_BIN_DIR "/lacuna", "lacuna", "convert", "-q", "run.lcn", out, nullptr);
+      _exit(126);
+    }
+    int status = 0;
+    while (!unfinished()) {
+      if (waitpid(pid, &status, WNOHANG) == pid) return status;
+      usleep(500);
+    }
+    kill(pid, number);
+    waitpid(pid, &status, 0);
+    return status;
   }
   void generate() { ASSERT_EQ(lacuna("generate run.lcn --events 20000 --seed 3"), 0) << said(); }
   void cut(std::size_t bytes) {
@@ -244,6 +271,29 @@ TEST_F(TraceFiles, AQueryThatFailsPrintsNothing) {
   EXPECT_EQ(simdjson::dom::array(json()).size(), 0u);
   ASSERT_EQ(lacuna("query run.lcn --csv 'SELECT 1 AS a WHERE 0'"), 0);
   EXPECT_EQ(printed(), "a\n");
+}
+
+TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 300000"), 0);
+  std::ofstream(folder_ / "out.json.gz") << "what was there";
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = interruptedConvert("out.json.gz", number);
+    if (WIFEXITED(status)) GTEST_SKIP() << "was over before the signal came";
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), number);
+    EXPECT_FALSE(unfinished()) << *unfinished();
+    EXPECT_EQ(read("out.json.gz"), "what was there");
+  }
+  // What cannot be caught leaves its file; the next convert to the same name takes it away, and no other's.
+  const int status = interruptedConvert("out.json.gz", SIGKILL);
+  if (WIFEXITED(status)) GTEST_SKIP() << "was over before the signal came";
+  ASSERT_TRUE(unfinished());
+  const std::string living = "unfinished-" + std::to_string(::getpid()) + "-out.json.gz";
+  std::ofstream(folder_ / living) << "of a process that runs";
+  ASSERT_EQ(lacuna("convert run.lcn out.json.gz"), 0) << said();
+  EXPECT_EQ(unfinished(), living);
+  fs::remove(folder_ / living);
+  EXPECT_FALSE(unfinished()) << *unfinished();
 }
 
 TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {

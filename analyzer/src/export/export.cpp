@@ -3,7 +3,12 @@
 #include "lacuna/analyzer/export.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <vector>
 
 #include "export/exporters.h"
 #include "lacuna/analyzer/track_file.h"
@@ -103,15 +108,32 @@ prof::Status exportLcn(const Store& store, const std::filesystem::path& path, co
   return writeLcn(store, path, how);
 }
 
-/// Where a file is written until it is whole, so that one that has its name stays as it is until then: beside it, with
-/// its ending. The name itself for what is no file (a device, a pipe), and where nothing can be made beside it.
-std::filesystem::path unfinishedName(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const auto kind = std::filesystem::symlink_status(path, ignored).type();
-  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) return path;
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return path;
-  return folder / fmt::format("unfinished-{}-{}", ::getpid(), path.filename().string());
+constexpr std::string_view kUnfinished = "unfinished-";
+
+std::filesystem::path folderOf(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+/// Whether `name` is what a process that is no more called the unfinished file of that final name.
+bool isLeftover(std::string_view name, std::string_view finalName) {
+  if (!name.starts_with(kUnfinished)) return false;
+  name.remove_prefix(kUnfinished.size());
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  if (error != std::errc() || pid <= 0) return false;
+  name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+  return name.size() == finalName.size() + 1 && name[0] == '-' && name.substr(1) == finalName && ::kill(pid, 0) != 0 &&
+         errno == ESRCH;
+}
+
+/// Removes what exports to this name left that were killed, or ended with the machine.
+void removeLeftovers(const std::filesystem::path& path) {
+  std::error_code error;
+  std::vector<std::filesystem::path> leftovers;
+  for (std::filesystem::directory_iterator at(folderOf(path), error), end; !error && at != end; at.increment(error)) {
+    if (isLeftover(at->path().filename().string(), path.filename().string())) leftovers.push_back(at->path());
+  }
+  for (const auto& leftover : leftovers) discard(leftover);
 }
 
 prof::Status writeTrace(const Store& store, const std::filesystem::path& path, Format format,
@@ -130,6 +152,15 @@ prof::Status writeTrace(const Store& store, const std::filesystem::path& path, F
 
 }  // namespace
 
+std::filesystem::path unfinishedName(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::symlink_status(path, ignored).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) return path;
+  const std::filesystem::path folder = folderOf(path);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return path;
+  return folder / fmt::format("{}{}-{}", kUnfinished, ::getpid(), path.filename().string());
+}
+
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options) {
   std::error_code failed;
@@ -137,6 +168,7 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
     return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
   }
   const std::filesystem::path unfinished = unfinishedName(path);
+  if (unfinished != path) removeLeftovers(path);
   if (prof::Status status = writeTrace(store, unfinished, format, options); !status || unfinished == path)
     return status;
   std::filesystem::rename(unfinished, path, failed);

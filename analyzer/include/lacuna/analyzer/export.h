@@ -36,8 +36,12 @@ std::optional<Format> formatOf(const std::filesystem::path& path);
 std::optional<Format> formatNamed(std::string_view name);
 std::string_view formatNames();
 
+/// Where this process writes a file until it is whole: beside it, with its ending. The name itself for what is no file
+/// (a device, a pipe), and where nothing can be made beside it.
+std::filesystem::path unfinishedName(const std::filesystem::path& path);
+
 /// Writes a trace to a file. One that is there already stays as it is until the new one is whole, and when that fails;
-/// it fails where the trace turns out to be damaged.
+/// it fails where the trace turns out to be damaged. What a process that was killed left of the same file is removed.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+
+#include <array>
+#include <filesystem>
+
+namespace lacuna::cli {
+
+/// While it lives, SIGHUP, SIGINT and SIGTERM remove what analyzer::exportTrace() has written of a file so far, and
+/// then end the program as ever; where they are ignored (nohup) they stay so. One at a time.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(const std::filesystem::path& file);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGHUP, SIGINT, SIGTERM};
+
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+}  // namespace lacuna::cli
