@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <memory>
 
 #include "lacuna/runtime/ops.h"
 
@@ -80,6 +82,40 @@ TEST(Lamb, FollowsTheFormula) {
     for (std::size_t k = 0; k < 3; ++k) value[k] -= 0.01 * std::sqrt(own / length) * along[k];
     const auto got = p.detach().toVector<double>();
     for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(got[k], value[k], 1e-12) << "step " << i << ", element " << k;
+  }
+}
+
+/// Parameters, gradients and state in `type` follow those in double precision as far as its digits go.
+TEST(Optimizers, FollowTheirFormulaInShorterTypes) {
+  using Make = std::function<std::unique_ptr<Optimizer>(std::vector<Tensor>)>;
+  const std::pair<const char*, Make> kOptimizers[] = {
+      {"sgd",
+       [](std::vector<Tensor> p) {
+         return std::make_unique<Sgd>(std::move(p), SgdOptions{.rate = 0.1, .momentum = 0.9, .weightDecay = 0.01});
+       }},
+      {"adam", [](std::vector<Tensor> p) { return std::make_unique<Adam>(std::move(p), AdamOptions{.rate = 0.1}); }},
+      {"adamw", [](std::vector<Tensor> p) { return std::make_unique<AdamW>(std::move(p), AdamOptions{.rate = 0.1}); }},
+      {"lamb", [](std::vector<Tensor> p) { return std::make_unique<Lamb>(std::move(p), LambOptions{.rate = 0.1}); }}};
+  for (const auto& [name, make] : kOptimizers) {
+    for (const auto& [type, tolerance] :
+         {std::pair(DType::F32, 1e-5), std::pair(DType::F16, 5e-2), std::pair(DType::BF16, 1e-1)}) {
+      const Tensor start = sin(arange(70).to(DType::F64)).to(type);
+      const Tensor shorter = start.clone().setRequiresGrad();
+      const Tensor wide = start.to(DType::F64).setRequiresGrad();
+      const auto one = make({shorter});
+      const auto other = make({wide});
+      for (int step = 0; step < 4; ++step) {
+        const Tensor gradient = cos(arange(70).to(DType::F64) + step).to(type);
+        shorter.setGrad(gradient.clone());
+        wide.setGrad(gradient.to(DType::F64));
+        one->step();
+        other->step();
+      }
+      EXPECT_EQ(shorter.dtype(), type);
+      EXPECT_LT(max(abs(shorter.detach().to(DType::F64) - wide.detach())).item(), tolerance)
+          << name << " in " << rt::name(type);
+      EXPECT_GT(max(abs(wide.detach() - start.to(DType::F64))).item(), 0.05) << name << " moved";
+    }
   }
 }
 

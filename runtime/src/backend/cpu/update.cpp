@@ -34,6 +34,16 @@ void sgdRange(const kernel::UpdateItem& item, const kernel::SgdArguments& a, std
   }
 }
 
+/// A second moment as it is kept. One that is too small for f16 stays above zero: steps are divided by its root.
+template <class T>
+T keptSquare(WideT<T> moment) {
+  T kept = T(moment);
+  if constexpr (std::is_same_v<T, Float16>) {
+    if (kept.bits == 0 && moment > 0) kept.bits = 1;
+  }
+  return kept;
+}
+
 template <class T>
 void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, std::int64_t begin, std::int64_t end) {
   using W = WideT<T>;
@@ -54,7 +64,7 @@ void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, s
     const W first = b1 * static_cast<W>(m[i]) + (1 - b1) * gradient;
     const W second = b2 * static_cast<W>(v[i]) + (1 - b2) * gradient * gradient;
     m[i] = T(first);
-    v[i] = T(second);
+    v[i] = keptSquare<T>(second);
     p[i] = T(value * shrink - rate * first / (std::sqrt(second) * root + epsilon));
   }
 }
@@ -106,7 +116,7 @@ class LambUpdate {
     for (std::int64_t i = begin; i < end; ++i) {
       const W gradient = static_cast<W>(g[i]);
       m[i] = T(b1_ * static_cast<W>(m[i]) + (1 - b1_) * gradient);
-      v[i] = T(b2_ * static_cast<W>(v[i]) + (1 - b2_) * gradient * gradient);
+      v[i] = keptSquare<T>(b2_ * static_cast<W>(v[i]) + (1 - b2_) * gradient * gradient);
       const auto value = static_cast<double>(static_cast<W>(p[i]));
       const auto along = static_cast<double>(direction(i));
       squares[0] += value * value;
