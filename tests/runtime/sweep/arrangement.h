@@ -77,6 +77,7 @@ struct Arranged {
   Layout layout;
   Tensor base;
   [[nodiscard]] Tensor view() const { return arranged(base, shape, layout); }
+  [[nodiscard]] Tensor view(DType type) const { return arranged(base.to(type), shape, layout); }
   [[nodiscard]] std::string text() const {
     return shape.toString() + " in layout " + std::to_string(static_cast<int>(layout));
   }

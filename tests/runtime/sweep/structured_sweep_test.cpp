@@ -504,6 +504,60 @@ TEST_P(Structured, EqualsAPlainLoop) {
   }
 }
 
+/// The operator in `type` against itself in f64, of the same values. Results are rounded, and what lies between them
+/// too.
+TEST_P(Structured, GivesInShorterTypesWhatItGivesInF64) {
+  const bool isProduct = std::string_view("matmul linear conv2d conv_transpose2d lstm gru").find(GetParam().name) !=
+                         std::string_view::npos;
+  SampleRandom random(4);
+  for (int round = 0; round < 3 * kRounds; ++round) {
+    const Use use = GetParam().make(random);
+    for (const auto& [type, tolerance] : {std::pair(DType::BF16, 3e-2), std::pair(DType::F16, 4e-3)}) {
+      Inputs shorter;
+      Inputs wide;
+      for (const Arranged& input : use.inputs) {
+        shorter.push_back(input.view(type));
+        wide.push_back(shorter.back().to(DType::F64));
+      }
+      if (isProduct && type == DType::F16) {
+        ASSERT_THROW((void)use.op(shorter), Error) << describe(use);
+        continue;
+      }
+      const Tensor y = use.op(shorter);
+      ASSERT_EQ(y.dtype(), type);
+      const auto exact = use.op(wide).toVector<double>();
+      const auto got = y.toVector<double>();
+      ASSERT_EQ(got.size(), exact.size());
+      double largest = 1;
+      for (const double value : exact) largest = std::max(largest, std::abs(value));
+      for (std::size_t i = 0; i < exact.size(); ++i)
+        ASSERT_NEAR(got[i], exact[i], tolerance * largest) << name(type) << ' ' << describe(use);
+    }
+  }
+}
+
+/// Operators that move elements, and add some up, take any type.
+TEST_P(Structured, MovesWholeNumbersAsTheyAre) {
+  if (std::string_view("gather scatter scatter_add embedding_and_index_select concat stack_split_unbind")
+          .find(GetParam().name) == std::string_view::npos) {
+    return;
+  }
+  SampleRandom random(5);
+  for (int round = 0; round < kRounds; ++round) {
+    const Use use = GetParam().make(random);
+    for (const DType type : {DType::I32, DType::I64, DType::U8}) {
+      Inputs inputs;
+      std::vector<Values> values;
+      for (const Arranged& input : use.inputs) {
+        const Tensor whole = type == DType::U8 ? abs(input.base * 4.0) : input.base * 40.0;
+        inputs.push_back(arranged(whole.to(type), input.shape, input.layout));
+        values.push_back(inputs.back().toVector<double>());
+      }
+      ASSERT_EQ(use.op(inputs).toVector<double>(), use.exact(values)) << name(type) << ' ' << describe(use);
+    }
+  }
+}
+
 TEST_P(Structured, HasTheGradientOfFiniteDifferences) {
   SampleRandom random(2);
   for (int round = 0; round < kRounds / 2; ++round) {
