@@ -26,7 +26,20 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-enum class Mode { Serial, Threads, Processes };
+struct Mode {
+  const char* name;
+  unsigned workers;
+  WorkerKind kind;
+  bool pin;  ///< batches in staging buffers
+};
+void PrintTo(const Mode& mode, std::ostream* out) {
+  *out << mode.name;
+}
+constexpr Mode kModes[] = {
+    {"Serial", 0, WorkerKind::Thread, false},       {"Threads", 3, WorkerKind::Thread, false},
+    {"Processes", 3, WorkerKind::Process, false},   {"SerialStaged", 0, WorkerKind::Thread, true},
+    {"ThreadsStaged", 3, WorkerKind::Thread, true}, {"ProcessesStaged", 3, WorkerKind::Process, true},
+};
 
 std::size_t threadsNow() {
   namespace fs = std::filesystem;
@@ -83,8 +96,9 @@ class Loader : public testing::TestWithParam<Mode> {
   static LoaderOptions options(std::size_t batch) {
     LoaderOptions options;
     options.batch = batch;
-    options.workers = GetParam() == Mode::Serial ? 0 : 3;
-    options.kind = GetParam() == Mode::Processes ? WorkerKind::Process : WorkerKind::Thread;
+    options.workers = GetParam().workers;
+    options.kind = GetParam().kind;
+    options.pin = GetParam().pin;
     return options;
   }
 };
@@ -172,7 +186,7 @@ TEST_P(Loader, WorksAgainAfterAnError) {
   EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("not a std::exception"));
   broken = false;
   // Worker processes have a copy of the flag from when they were forked.
-  if (GetParam() != Mode::Processes) {
+  if (GetParam().kind != WorkerKind::Process) {
     EXPECT_EQ(drain(loader).size(), 8u);
   } else {
     EXPECT_NE(messageOf([&] { drain(loader); }), "(nothing was thrown)");
@@ -193,11 +207,36 @@ TEST_P(Loader, EndsCleanlyWhenTheConsumerStopsEarly) {
 }
 
 TEST_P(Loader, EndsCleanlyWhenTheTrainingLoopThrows) {
+  const std::size_t before = threadsNow();
   const auto train = [&] {
     DataLoader loader(numbers(100), options(1));
     for ([[maybe_unused]] Batch& batch : loader) throw Error("loss is not a number");
   };
   EXPECT_EQ(messageOf(train), "loss is not a number");
+  EXPECT_TRUE(onlyThreadsLeft(before));
+}
+
+TEST_P(Loader, EndsCleanlyAfterAnErrorThatNobodyFollowsUp) {
+  const std::size_t before = threadsNow();
+  {
+    DataLoader loader(numbers(100,
+                              [](std::size_t i, WorkerContext&) {
+                                if (i % 2 == 1) throw std::runtime_error("odd");
+                              }),
+                      options(1));
+    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr(": odd"));
+  }
+  EXPECT_TRUE(onlyThreadsLeft(before));
+}
+
+TEST_P(Loader, EndsCleanlyWithoutAnEpochAndInTheMiddleOfABatch) {
+  const std::size_t before = threadsNow();
+  { const DataLoader unused(numbers(100), options(1)); }
+  {
+    DataLoader loader(numbers(100, [](std::size_t, WorkerContext&) { std::this_thread::yield(); }), options(4));
+    loader.start();
+  }
+  EXPECT_TRUE(onlyThreadsLeft(before));
 }
 
 TEST_P(Loader, DeliversTensorsOfEveryShapeAndSize) {
@@ -311,10 +350,8 @@ TEST_P(Loader, RefusesASamplerThatAsksForMoreThanThereIs) {
   EXPECT_THAT(messageOf([&] { drain(longer); }), HasSubstr("in pass 1"));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, Loader, testing::Values(Mode::Serial, Mode::Threads, Mode::Processes), [](const auto& info) {
-      return std::string(info.param == Mode::Serial ? "Serial" : info.param == Mode::Threads ? "Threads" : "Processes");
-    });
+INSTANTIATE_TEST_SUITE_P(Modes, Loader, testing::ValuesIn(kModes),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 LoaderOptions hurried(WorkerKind kind) {
   LoaderOptions options;
@@ -541,24 +578,80 @@ TEST(LoaderThreads, ThatCannotAllBeStartedAreAnError) {
 }
 #endif
 
+/// A counter that worker processes share with their parent.
+class SharedCounter {
+ public:
+  SharedCounter() : page_(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (page_ == MAP_FAILED) throw std::bad_alloc();
+    value_ = new (page_) std::atomic<std::size_t>(0);
+  }
+  ~SharedCounter() { ::munmap(page_, kPage); }
+  SharedCounter(const SharedCounter&) = delete;
+  SharedCounter& operator=(const SharedCounter&) = delete;
+  std::atomic<std::size_t>& operator*() const { return *value_; }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  void* page_;
+  std::atomic<std::size_t>* value_;
+};
+
+/// Examples that wait for each other: each ends only when all of its `together` have begun.
+std::shared_ptr<Dataset> meeting(std::size_t size, std::size_t together, const SharedCounter& begun) {
+  return numbers(size, [together, &count = *begun](std::size_t i, WorkerContext& context) {
+    ++count;
+    while (count < (i / together + 1) * together && !context.stopping()) std::this_thread::yield();
+  });
+}
+
+LoaderOptions oneAtATimeEach(unsigned workers, WorkerKind kind, milliseconds timeout) {
+  LoaderOptions options;
+  options.workers = workers;
+  options.prefetch = 1;
+  options.kind = kind;
+  options.timeout = timeout;
+  return options;
+}
+
 TEST(LoaderWorkers, WorkAtTheSameTime) {
   for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
-    void* shared = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ASSERT_NE(shared, MAP_FAILED);
-    auto* begun = new (shared) std::atomic<int>(0);
-    LoaderOptions options;
-    options.workers = 2;
-    options.kind = kind;
-    // Each of the first two examples ends only when the other one has begun, too.
-    DataLoader loader(numbers(2,
-                              [begun](std::size_t, WorkerContext& context) {
-                                ++*begun;
-                                while (*begun < 2 && !context.stopping()) std::this_thread::yield();
-                              }),
-                      options);
-    EXPECT_EQ(drain(loader).size(), 2u);
-    ::munmap(shared, 4096);
+    for (const unsigned workers : {1u, 2u, 4u}) {
+      const SharedCounter begun;
+      DataLoader loader(meeting(5 * workers, workers, begun), oneAtATimeEach(workers, kind, milliseconds(100'000)));
+      EXPECT_EQ(drain(loader).size(), 5 * workers);
+    }
   }
+}
+
+TEST(LoaderWorkers, AreNoMoreThanWereAskedFor) {
+  for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
+    const SharedCounter begun;
+    DataLoader loader(meeting(4, 4, begun), oneAtATimeEach(3, kind, milliseconds(100)));
+    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("waiting for batch 0"));
+    EXPECT_LE(*begun, 3U);
+  }
+  EXPECT_FALSE(hasChildren());
+}
+
+TEST(LoaderTimeout, IsFollowedByAnEpochWithNewWorkers) {
+  for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
+    const SharedCounter hung;
+    const auto once = numbers(8, [&count = *hung](std::size_t i, WorkerContext& context) {
+      if (i != 3 || count++ > 0) return;
+      while (!context.stopping()) std::this_thread::sleep_for(milliseconds(1));
+    });
+    DataLoader loader(once, oneAtATimeEach(2, kind, milliseconds(2000)));
+    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("waiting for batch 3"));
+    EXPECT_EQ(drain(loader).size(), 8u);
+  }
+}
+
+TEST(LoaderTimeout, IsForWorkersOnly) {
+  LoaderOptions serial;
+  serial.timeout = milliseconds(1);
+  DataLoader loader(numbers(2, [](std::size_t, WorkerContext&) { std::this_thread::sleep_for(milliseconds(3)); }),
+                    serial);
+  EXPECT_EQ(drain(loader).size(), 2u);
 }
 
 TEST(LoaderMisuse, IsRefusedWithAReason) {
