@@ -38,8 +38,10 @@ Flags parseFlags(int argc, char** argv) {
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
       .add("log", "50", "steps between two lines of progress")
-      .knob("loader.workers", "", "loader threads; empty: 2, or what the fault wants")
+      .knob("loader.workers", "", "loader threads, or processes; empty: 2, or what the fault wants")
       .knob("loader.prefetch", "2", "ready batches per worker")
+      .knob("loader.processes", "off", "load in worker processes instead of threads", "on|off")
+      .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off")
       .knob("zero_grad", "", "drop gradients, or fill them with zeros; empty: none, or what the fault wants",
             "|none|zero")
       .knob("optimizer.fused", "", "one execution for all parameters; empty: on, or what the fault wants", "|on|off")
@@ -130,6 +132,8 @@ class Run {
     rt::LoaderOptions options;
     options.batch = static_cast<std::size_t>(flags_.integer("batch", 2, samples::kMostBatch));
     options.prefetch = static_cast<unsigned>(flags_.integer("loader.prefetch", 1, samples::kMostPrefetch));
+    options.kind = flags_.on("loader.processes") ? rt::WorkerKind::Process : rt::WorkerKind::Thread;
+    options.pin = flags_.on("loader.pin");
     options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
     options.shuffle = true;
     options.examples = static_cast<std::size_t>(flags_.integer("steps", 1, samples::kMostSteps)) * options.batch;
