@@ -10,15 +10,21 @@
 
 namespace lacuna::samples {
 
+Flags& addLoaderFlags(Flags& flags, const char* workers) {
+  return flags.knob("loader.workers", workers, "loader threads, or processes; 0 loads on the training thread")
+      .knob("loader.prefetch", "2", "ready batches per worker")
+      .knob("loader.processes", "off", "load in worker processes instead of threads", "on|off")
+      .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off");
+}
+
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate) {
-  return flags.add("steps", steps, "training steps")
+  flags.add("steps", steps, "training steps")
       .knob("batch", batch, "examples per step")
       .add("rate", rate, "learning rate")
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
-      .add("log", "10", "steps between two lines of progress")
-      .knob("loader.workers", "1", "loader threads; 0 loads on the training thread")
-      .knob("loader.prefetch", "2", "ready batches per worker")
+      .add("log", "10", "steps between two lines of progress");
+  return addLoaderFlags(flags, "1")
       .knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
       .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off");
 }
@@ -30,6 +36,8 @@ rt::LoaderOptions loaderOptions(const Flags& flags) {
   options.dropLast = true;
   options.workers = static_cast<unsigned>(flags.integer("loader.workers", 0, kMostWorkers));
   options.prefetch = static_cast<unsigned>(flags.integer("loader.prefetch", 1, kMostPrefetch));
+  options.kind = flags.on("loader.processes") ? rt::WorkerKind::Process : rt::WorkerKind::Thread;
+  options.pin = flags.on("loader.pin");
   options.seed = static_cast<std::uint64_t>(flags.integer("seed"));
   return options;
 }

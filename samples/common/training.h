@@ -13,6 +13,8 @@
 /// What the larger samples share: their flags and the loop around a step.
 namespace lacuna::samples {
 
+/// The knobs loader.workers, loader.prefetch, loader.processes and loader.pin.
+Flags& addLoaderFlags(Flags& flags, const char* workers);
 /// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate);
 rt::LoaderOptions loaderOptions(const Flags& flags);

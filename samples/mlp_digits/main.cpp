@@ -27,9 +27,8 @@ Flags parseFlags(int argc, char** argv) {
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
       .add("data", "", "digits.csv or digits.csv.gz of scikit-learn; synthetic digits without it")
-      .add("log", "100", "steps between two lines of progress")
-      .knob("loader.workers", "0", "loader threads; 0 loads on the training thread")
-      .knob("loader.prefetch", "2", "ready batches per worker")
+      .add("log", "100", "steps between two lines of progress");
+  samples::addLoaderFlags(flags, "0")
       .knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
       .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off");
   flags.parse(argc, argv);

@@ -54,6 +54,7 @@ TEST(ResNetSample, EqualSeedsGiveEqualLosses) {
   EXPECT_THAT(first, HasSubstr("step 3 loss"));
   EXPECT_EQ(first, losses(run(kResNet).text));
   EXPECT_EQ(first, losses(run(std::string(kResNet) + " --loader.workers 3").text));
+  EXPECT_EQ(first, losses(run(std::string(kResNet) + " --loader.processes on --loader.pin on").text));
   EXPECT_NE(first, losses(run(std::string(kResNet) + " --seed 2").text));
 }
 

@@ -90,6 +90,20 @@ TEST_F(Samples, EqualSeedsGiveEqualLosses) {
   EXPECT_NE(first, run("mlp_digits --steps 60 --log 1 --seed 2").text);
 }
 
+TEST_F(Samples, LossesDoNotDependOnHowBatchesAreLoaded) {
+  const auto losses = [](const std::string& text) { return text.substr(0, text.find("peak memory")); };
+  for (const std::string sample : {"mlp_digits --steps 20", "faulty --steps 20 --hidden 64"}) {
+    const Outcome serial = run(sample + " --log 1 --loader.workers 0");
+    EXPECT_EQ(serial.status, 0) << serial.text;
+    EXPECT_THAT(serial.text, HasSubstr("step 19 loss"));
+    for (const char* way : {"--loader.workers 2 --loader.processes on", "--loader.workers 2 --loader.pin on",
+                            "--loader.workers 0 --loader.pin on",
+                            "--loader.workers 2 --loader.processes on --loader.pin on --loader.prefetch 1"}) {
+      EXPECT_EQ(losses(serial.text), losses(run(sample + " --log 1 " + way).text)) << way;
+    }
+  }
+}
+
 TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
   const auto file = std::filesystem::temp_directory_path() / ("lacuna-digits-" + std::to_string(::getpid()));
   std::string pixels;
@@ -134,6 +148,10 @@ TEST_F(Samples, BadFlagsAreExplained) {
   EXPECT_THAT(run("faulty --fault nonsense").text, HasSubstr("choose one of none|slow-loader"));
   EXPECT_THAT(run("faulty --fault slow-loader --slowness 0").text, HasSubstr("--slowness 0: expected a whole number"));
   EXPECT_THAT(run("mlp_digits --steps x").text, HasSubstr("expected a whole number"));
+  for (const char* sample : {"faulty", "mlp_digits"}) {
+    for (const char* flag : {"--loader.pin", "--loader.processes"})
+      EXPECT_THAT(run(std::string(sample) + " " + flag + " maybe").text, HasSubstr("choose one of on|off"));
+  }
   for (const char* sample : {"faulty", "mlp_digits"}) {
     for (const char* flag : {"--loader.workers", "--loader.prefetch"}) {
       for (const char* value : {"abc", "4x", "1.5", "-1", "4294967296", "5000000000", "99999999999999999999"}) {
