@@ -6,6 +6,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lacuna::analyzer;
-  checkImported(importChrome(fuzzFile(data, size), {}, 256));
+  checkImported(importChrome(fuzzFile(data, size), {}, {.windowBytes = 256}));
   return 0;
 }

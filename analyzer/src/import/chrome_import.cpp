@@ -206,11 +206,10 @@ prof::Status ChromeImport::run() {
 
 }  // namespace
 
-StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, std::size_t windowBytes,
-                         std::size_t mostBytes) {
+StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, const WindowSizes& sizes) {
   auto source = ByteSource::open(path);
   if (!source) return source.error();
-  EventWindows windows(std::move(*source), windowBytes, mostBytes);
+  EventWindows windows(std::move(*source), sizes);
   if (const auto status = windows.findList(); !status) {
     return prof::Error{fmt::format("{}: is JSON, but not a trace: {}", path.string(), status.error().message)};
   }

@@ -70,9 +70,6 @@ class ListFinder {
 
 }  // namespace
 
-EventWindows::EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes, std::size_t mostBytes)
-    : source_(std::move(source)), windowBytes_(windowBytes), mostBytes_(mostBytes) {}
-
 bool EventWindows::readMore(std::size_t bytes) {
   if (ended_) return false;
   if (carry_.size() < have_ + bytes + JsonWalker::kPadding) carry_.resize(have_ + bytes + JsonWalker::kPadding);
@@ -88,10 +85,10 @@ prof::Status EventWindows::findList() {
   for (;;) {
     const auto state = finder.look(unread());
     if (state == ListFinder::State::Found) break;
-    if (state == ListFinder::State::NotJson || have_ > mostBytes_ || !readMore(step)) {
+    if (state == ListFinder::State::NotJson || have_ > sizes_.mostBytes || !readMore(step)) {
       return prof::Error{fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
     }
-    step = std::min<std::size_t>(step * 2, windowBytes_);
+    step = std::min<std::size_t>(step * 2, sizes_.windowBytes);
   }
   if (!finder.bareList()) head_ = carry_.substr(0, finder.keyStart());
   if (head_.starts_with(kByteOrderMark)) head_.erase(0, kByteOrderMark.size());
@@ -103,7 +100,7 @@ prof::Status EventWindows::findList() {
 
 bool EventWindows::next(EventWindow& window) {
   if (lastGiven_) return false;
-  std::size_t want = windowBytes_;
+  std::size_t want = sizes_.windowBytes;
   std::size_t gapStart = 0;
   std::size_t cut = std::string::npos;
   for (;;) {
@@ -111,7 +108,7 @@ bool EventWindows::next(EventWindow& window) {
     if (ended_) break;
     cut = lastEventStart(unread(), gapStart);
     if (cut != std::string::npos) break;
-    if (want >= mostBytes_) {
+    if (want >= sizes_.mostBytes) {
       problem_ = fmt::format(
           "byte {}: what begins here goes on for more than {} bytes, longer than any event; reading "
           "stopped there",
@@ -119,7 +116,7 @@ bool EventWindows::next(EventWindow& window) {
       ended_ = true;
       break;
     }
-    want = std::min(want * 2, mostBytes_);
+    want = std::min(want * 2, sizes_.mostBytes);
   }
   lastGiven_ = ended_;
   window.last = ended_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "import/byte_source.h"
 
@@ -24,12 +25,20 @@ struct EventWindow {
   [[nodiscard]] std::string_view view() const { return {text.data(), size}; }
 };
 
+/// How much of a trace's event list is read at a time.
+struct WindowSizes {
+  /// So little that text and structure stay in a core's cache while they are read twice.
+  std::size_t windowBytes = 256 << 10;
+  /// No profiler writes an event of so much text, nor so much around the list.
+  std::size_t mostBytes = 256 << 20;
+};
+
 /// Cuts the event list of a Chrome trace into pieces, so that a file of any size is read in bounded memory.
 class EventWindows {
  public:
   /// No piece is longer than `mostBytes`: where no event begins within them reading stops, and problem() says so.
-  explicit EventWindows(std::unique_ptr<ByteSource> source, std::size_t windowBytes = kWindowBytes,
-                        std::size_t mostBytes = kMostBytes);
+  explicit EventWindows(std::unique_ptr<ByteSource> source, const WindowSizes& sizes = {})
+      : source_(std::move(source)), sizes_(sizes) {}
 
   /// Reads up to the event list. Fails on a file that has none.
   prof::Status findList();
@@ -38,21 +47,16 @@ class EventWindows {
   [[nodiscard]] const std::string& head() const { return head_; }
   /// The next piece, in the memory of the one that `window` held before; false at the end of the file.
   bool next(EventWindow& window);
-  [[nodiscard]] std::size_t mostBytes() const { return mostBytes_; }
+  [[nodiscard]] std::size_t mostBytes() const { return sizes_.mostBytes; }
   [[nodiscard]] double progress() const { return source_->progress(); }
   [[nodiscard]] const std::string& problem() const { return problem_.empty() ? source_->problem() : problem_; }
-
-  static constexpr std::size_t kWindowBytes = 4 << 20;
-  /// No profiler writes an event of so much text, nor so much around the list.
-  static constexpr std::size_t kMostBytes = 256 << 20;
 
  private:
   bool readMore(std::size_t bytes);
   [[nodiscard]] std::string_view unread() const { return {carry_.data(), have_}; }
 
   std::unique_ptr<ByteSource> source_;
-  std::size_t windowBytes_;
-  std::size_t mostBytes_;
+  WindowSizes sizes_;
   std::string head_;
   std::string carry_;  ///< longer than what was read into it, so that it need not be cleared again and again
   std::size_t have_ = 0;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "import/event_windows.h"
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
@@ -16,9 +17,8 @@ enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
 prof::Result<SourceKind> sniff(const std::filesystem::path& path);
 
 /// Chrome's trace event format as PyTorch's profiler (Kineto) and others write it; see docs/importing.md. It is
-/// read in pieces of about `windowBytes`; where a piece would be longer than `mostBytes`, reading stops.
-StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options,
-                         std::size_t windowBytes = 4 << 20, std::size_t mostBytes = 256 << 20);
+/// read in pieces of these sizes.
+StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, const WindowSizes& sizes = {});
 
 /// An SQLite export of Nsight Systems (or of ours in its schema).
 StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& options);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "lacuna/analyzer/utf8.h"
 
@@ -23,21 +25,60 @@ bool isSpace(char c) {
 constexpr std::array<std::string_view, 14> kEventKeys = {"ph",   "name", "cat", "pid", "tid",   "ts",  "dur",
                                                          "args", "id",   "s",   "bp",  "cname", "tts", "tdur"};
 
-constexpr auto kInNumbers = [] {
-  std::array<bool, 256> is{};
-  for (const char c : std::string_view("0123456789+-.eE")) is[static_cast<unsigned char>(c)] = true;
-  return is;
+/// What begins at a character where simdjson's first stage found structure.
+enum class Role : std::uint8_t { Scalar, Text, Separator, Open, Close };
+
+constexpr auto kRoles = [] {
+  std::array<Role, 256> roles{};
+  roles['"'] = Role::Text;
+  roles[','] = roles[':'] = Role::Separator;
+  roles['{'] = roles['['] = Role::Open;
+  roles['}'] = roles[']'] = Role::Close;
+  return roles;
+}();
+
+Role roleOf(char c) {
+  return kRoles[static_cast<unsigned char>(c)];
+}
+
+constexpr std::uint8_t kDigit = 1, kInNumber = 2, kInNoNumber = 4;
+
+constexpr auto kNumberParts = [] {
+  std::array<std::uint8_t, 256> parts{};
+  parts.fill(kInNoNumber);
+  for (const char c : std::string_view("+-.eE")) parts[static_cast<unsigned char>(c)] = kInNumber;
+  for (const char c : std::string_view("0123456789")) parts[static_cast<unsigned char>(c)] = kDigit;
+  return parts;
 }();
 
 /// A number or one of JSON's words, or of those that writers put in place of numbers that JSON does not have.
 bool isNumberOrWord(std::string_view token) {
-  if (std::all_of(token.begin(), token.end(), [](char c) { return kInNumbers[static_cast<unsigned char>(c)]; }))
-    return token.find_first_of("0123456789") != std::string_view::npos;
+  std::uint8_t parts = 0;
+  for (const char c : token) parts |= kNumberParts[static_cast<unsigned char>(c)];
+  if (parts < kInNoNumber) return (parts & kDigit) != 0;
   if (token.starts_with('-')) token.remove_prefix(1);
   for (const std::string_view word : {"true", "false", "null", "NaN", "Infinity", "nan", "inf"}) {
     if (token == word) return true;
   }
   return false;
+}
+
+/// Up to 8 characters as one number, which tells short names apart at once.
+constexpr std::uint64_t wordOf(std::string_view name) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    word |= std::uint64_t{static_cast<unsigned char>(name[i])} << i * 8;
+  }
+  return word;
+}
+
+/// The same of a name in a window, behind which there is room to read; 0 of a longer one.
+std::uint64_t wordInWindow(std::string_view name) {
+  static_assert(std::endian::native == std::endian::little);
+  if (name.empty() || name.size() > sizeof(std::uint64_t)) return 0;
+  std::uint64_t word = 0;
+  std::memcpy(&word, name.data(), sizeof word);
+  return word & ~std::uint64_t{0} >> (sizeof word - name.size()) * 8;
 }
 
 /// True when `text` at `at` reads `{ "key"` with a key that events have. A list of objects inside args seldom looks so.
@@ -126,9 +167,8 @@ bool JsonWalker::index(std::string_view text) {
   }
   const auto error = stage1_->parser->stage1(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
                                              simdjson::stage1_mode::regular);
-  structure_ = stage1_->parser->structural_indexes.get();
-  count_ = error == simdjson::SUCCESS ? stage1_->parser->n_structural_indexes : 0;
-  next_ = 0;
+  at_ = structure_ = stage1_->parser->structural_indexes.get();
+  end_ = structure_ + (error == simdjson::SUCCESS ? stage1_->parser->n_structural_indexes : 0);
   return error == simdjson::SUCCESS;
 }
 
@@ -156,109 +196,129 @@ void reportMended(std::string_view written, std::string_view read, std::uint64_t
 
 }  // namespace
 
-std::string_view JsonWalker::scalar(std::string_view text, std::size_t at) const {
-  const std::size_t from = structure_[at];
-  std::size_t to = at + 1 < count_ ? structure_[at + 1] : text.size();
+inline std::string_view JsonWalker::scalar(std::string_view text) const {
+  const std::size_t from = *at_;
+  std::size_t to = at_ + 1 < end_ ? at_[1] : text.size();
   while (to > from && isSpace(text[to - 1])) --to;
   return text.substr(from, to - from);
 }
 
-bool JsonWalker::skipValue(std::string_view text, std::string_view& token) {
-  if (next_ >= count_) return false;
-  const std::size_t from = structure_[next_];
-  const char first = text[from];
-  if (first != '{' && first != '[') {
-    if (first == ',' || first == ':' || first == '}' || first == ']') return false;
-    token = scalar(text, next_++);
-    if (first == '"') return token.size() >= 2 && token.back() == '"';
-    if (isNumberOrWord(token)) return true;
-    bare_ = token;
-    return false;
-  }
+inline bool JsonWalker::skipValue(std::string_view text, std::string_view& token) {
+  if (at_ == end_) return false;
+  const Role role = roleOf(text[*at_]);
+  if (role == Role::Open) return skipList(text, token);
+  token = scalar(text);
+  if (role == Role::Text) return ++at_, token.size() >= 2 && token.back() == '"';
+  if (role != Role::Scalar) return false;
+  ++at_;
+  if (isNumberOrWord(token)) return true;
+  bare_ = token;
+  return false;
+}
+
+bool JsonWalker::skipList(std::string_view text, std::string_view& token) {
+  const std::size_t from = *at_;
   int depth = 0;
-  for (; next_ < count_; ++next_) {
-    const char c = text[structure_[next_]];
-    depth += static_cast<int>(c == '{' || c == '[') - static_cast<int>(c == '}' || c == ']');
-    const bool isMark = c == '"' || c == ',' || c == ':' || c == '{' || c == '[' || c == '}' || c == ']';
-    if (!isMark && !isNumberOrWord(scalar(text, next_))) {
-      bare_ = scalar(text, next_);
-      return false;
-    }
-    if (depth == 0) {
-      token = text.substr(from, structure_[next_++] + 1 - from);
-      return true;
+  for (; at_ < end_; ++at_) {
+    switch (roleOf(text[*at_])) {
+      case Role::Scalar:
+        if (isNumberOrWord(scalar(text))) break;
+        bare_ = scalar(text);
+        return false;
+      case Role::Open:
+        ++depth;
+        break;
+      case Role::Close:
+        if (--depth > 0) break;
+        token = text.substr(from, *at_++ + 1 - from);
+        return true;
+      default:
+        break;
     }
   }
   return false;
 }
 
-namespace {
-
-std::string_view* fieldOf(RawEvent& event, std::string_view key) {
-  switch (key.size()) {
-    case 2:
-      return key == "ts" ? &event.ts : key == "id" ? &event.id : nullptr;
-    case 3:
-      return key == "cat"   ? &event.cat
-             : key == "pid" ? &event.pid
-             : key == "tid" ? &event.tid
-             : key == "dur" ? &event.dur
-                            : nullptr;
-    case 4:
-      return key == "name" ? &event.name : nullptr;
-    default:
-      return nullptr;
-  }
+/// Reads `"key":`, and leaves the value.
+inline bool JsonWalker::readKey(std::string_view text, std::string_view& key) {
+  if (at_ + 1 >= end_) return false;
+  const std::string_view quoted = scalar(text);
+  if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') return false;
+  key = quoted.substr(1, quoted.size() - 2);
+  if (text[*++at_] != ':') return false;
+  ++at_;
+  return true;
 }
 
-}  // namespace
-
-bool JsonWalker::readMembers(std::string_view text, bool top, RawEvent& event) {
-  ++next_;  // the opening brace
-  if (next_ < count_ && text[structure_[next_]] == '}') return ++next_, true;
-  while (next_ + 1 < count_) {
-    const std::string_view quoted = scalar(text, next_);
-    if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') return false;
-    const std::string_view key = quoted.substr(1, quoted.size() - 2);
-    if (text[structure_[++next_]] != ':') return false;
-    ++next_;
-    if (top && key == "args" && next_ < count_ && text[structure_[next_]] == '{') {
-      event.hasArgs = true;
-      if (!readMembers(text, false, event)) return false;
-    } else {
-      std::string_view token;
-      if (!skipValue(text, token)) return false;
-      std::string_view* field = top ? fieldOf(event, key) : nullptr;
-      if (field != nullptr) {
-        *field = token;
-      } else if (top && key == "ph" && token.size() == 3 && token[0] == '"') {
-        event.phase = token[1];
-      } else {
-        (top ? event.fields : event.args).push_back({key, token});
-      }
-    }
-    if (next_ >= count_) return false;
-    const char after = text[structure_[next_++]];
+/// Calls take(key) for each member of the object that begins here; it reads the value.
+template <class Take>
+bool JsonWalker::readObject(std::string_view text, Take&& take) {
+  ++at_;  // the opening brace
+  if (at_ < end_ && text[*at_] == '}') return ++at_, true;
+  for (std::string_view key; readKey(text, key);) {
+    if (!take(key) || at_ == end_) return false;
+    const char after = text[*at_++];
     if (after == '}') return true;
     if (after != ',') return false;
   }
   return false;
 }
 
+bool JsonWalker::readField(std::string_view text, std::string_view key, RawEvent& event) {
+  std::string_view phase;
+  switch (wordInWindow(key)) {
+    case wordOf("ph"):
+      if (!skipValue(text, phase)) return false;
+      if (phase.size() == 3 && phase[0] == '"') {
+        event.phase = phase[1];
+      } else {
+        event.fields.push_back({key, phase});
+      }
+      return true;
+    case wordOf("cat"):
+      return skipValue(text, event.cat);
+    case wordOf("name"):
+      return skipValue(text, event.name);
+    case wordOf("pid"):
+      return skipValue(text, event.pid);
+    case wordOf("tid"):
+      return skipValue(text, event.tid);
+    case wordOf("ts"):
+      return skipValue(text, event.ts);
+    case wordOf("dur"):
+      return skipValue(text, event.dur);
+    case wordOf("id"):
+      return skipValue(text, event.id);
+    case wordOf("args"):
+      if (at_ < end_ && text[*at_] == '{') {
+        event.hasArgs = true;
+        return readObject(text, [&](std::string_view name) {
+          event.args.push_back({name, {}});
+          return skipValue(text, event.args.back().value);
+        });
+      }
+      [[fallthrough]];
+    default:
+      event.fields.push_back({key, {}});
+      return skipValue(text, event.fields.back().value);
+  }
+}
+
 JsonWalker::Read JsonWalker::readEvent(std::string_view text, RawEvent& event) {
-  if (next_ >= count_) return Read::TextEnd;
-  const std::size_t from = structure_[next_];
+  if (at_ == end_) return Read::TextEnd;
+  const std::size_t from = *at_;
   if (text[from] == ']') return Read::ListEnd;
   if (text[from] != '{') return Read::Malformed;
   event.clear();
   bare_ = {};
-  if (!readMembers(text, true, event)) return next_ >= count_ ? Read::TextEnd : Read::Malformed;
-  event.text = text.substr(from, structure_[next_ - 1] + 1 - from);
+  const bool isWhole = readObject(text, [&](std::string_view key) { return readField(text, key, event); });
+  if (!isWhole) return at_ == end_ ? Read::TextEnd : Read::Malformed;
+  event.text = text.substr(from, at_[-1] + 1 - from);
   return Read::Event;
 }
 
 void JsonWalker::skipTo(std::size_t offset) {
-  next_ = static_cast<std::size_t>(std::lower_bound(structure_, structure_ + count_, offset) - structure_);
+  at_ = std::lower_bound(structure_, end_, offset);
 }
 
 JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOffset,
@@ -281,7 +341,7 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
   RawEvent event;
   bool lost = false;  // after a malformed event: what looks like the next one may be an object inside its arguments
   for (;;) {
-    const std::size_t from = next_ < count_ ? structure_[next_] : whole.size();
+    const std::size_t from = at_ < end_ ? *at_ : whole.size();
     Read read = readEvent(whole, event);
     if (lost && read == Read::Event && event.phase == 0) read = Read::Malformed;
     if (read == Read::Event) {
@@ -292,7 +352,7 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
       if (whole.data() != text.data()) {
         reportMended(text.substr(from, event.text.size()), event.text, event.offset, outcome);
       }
-      if (next_ < count_ && whole[structure_[next_]] == ',') ++next_;
+      if (at_ < end_ && whole[*at_] == ',') ++at_;
       continue;
     }
     if (read == Read::ListEnd) {

@@ -69,15 +69,20 @@ class JsonWalker {
   bool index(std::string_view text);
   bool indexMended(std::string_view& text);
   Read readEvent(std::string_view text, RawEvent& event);
-  bool readMembers(std::string_view text, bool top, RawEvent& event);
+  template <class Take>
+  bool readObject(std::string_view text, Take&& take);
+  bool readKey(std::string_view text, std::string_view& key);
+  bool readField(std::string_view text, std::string_view key, RawEvent& event);
   bool skipValue(std::string_view text, std::string_view& token);
-  [[nodiscard]] std::string_view scalar(std::string_view text, std::size_t at) const;
+  bool skipList(std::string_view text, std::string_view& token);
+  [[nodiscard]] std::string_view scalar(std::string_view text) const;
   void skipTo(std::size_t offset);
 
   std::unique_ptr<Stage1> stage1_;
+  /// Where in the text structure is: all of it, and what is still to be read.
   const std::uint32_t* structure_ = nullptr;
-  std::size_t count_ = 0;
-  std::size_t next_ = 0;
+  const std::uint32_t* at_ = nullptr;
+  const std::uint32_t* end_ = nullptr;
   std::string mendedText_;
   std::string_view bare_;  ///< what stood where a value must, of the event read last
 };

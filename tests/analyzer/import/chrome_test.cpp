@@ -19,9 +19,9 @@ namespace {
 
 using namespace prof;
 
-std::shared_ptr<const Store> import(std::string_view text, std::size_t windowBytes = 4 << 20) {
+std::shared_ptr<const Store> import(std::string_view text, std::size_t windowBytes = WindowSizes().windowBytes) {
   const test::TempFile file(".json", text);
-  auto store = importChrome(file.path(), {}, windowBytes);
+  auto store = importChrome(file.path(), {}, {.windowBytes = windowBytes});
   EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
   return store.ok() ? *store : nullptr;
 }
@@ -424,7 +424,7 @@ TEST(ChromeImport, AnEndlessEventEndsReadingInBoundedMemory) {
   for (const std::string& endless : {std::string(400'000, ' '), R"(, {"name": ")" + std::string(400'000, 'x'),
                                      ", {\"a\": " + std::string(400'000, '[')}) {
     const test::TempFile file(".json", event + endless + manyEvents(2000));
-    const auto store = importChrome(file.path(), {}, 1000, 100'000);
+    const auto store = importChrome(file.path(), {}, {.windowBytes = 1000, .mostBytes = 100'000});
     ASSERT_TRUE(store) << store.error().message;
     EXPECT_EQ((*store)->rows<Range>(), 1U);
     const auto warnings = (*store)->warnings();
@@ -438,7 +438,7 @@ TEST(ChromeImport, CanBeCancelled) {
   const test::TempFile file(".json", manyEvents(2000));
   OpenOptions options;
   options.progress = [](double) { return false; };
-  EXPECT_FALSE(importChrome(file.path(), options, 1000).ok());
+  EXPECT_FALSE(importChrome(file.path(), options, {.windowBytes = 1000}).ok());
 }
 
 }  // namespace
