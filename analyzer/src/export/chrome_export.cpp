@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -13,7 +14,6 @@
 #include "export/exporters.h"
 #include "lacuna/analyzer/args.h"
 #include "store/arg_rules.h"
-#include "store/each_row.h"
 #include "store/json_text.h"
 #include "store/own_columns.h"
 #include "store/range_launches.h"
@@ -62,20 +62,20 @@ class ChromeExport {
     readPlaces();
     tellOfOthers();
     writeHead();
-    rows<prof::Range>([this](const prof::Range& row) { range(row); });
-    rows<prof::ApiCall>([this](const prof::ApiCall& row) { call(row); });
-    rows<prof::Kernel>([this](const prof::Kernel& row) { kernel(row); });
-    rows<prof::Memcpy>([this](const prof::Memcpy& row) { copy(row); });
-    rows<prof::Memset>([this](const prof::Memset& row) { memset(row); });
-    rows<prof::Sync>([this](const prof::Sync& row) { sync(row); });
-    rows<prof::Overhead>([this](const prof::Overhead& row) { overhead(row); });
-    rows<prof::Mark>([this](const prof::Mark& row) { mark(row); });
-    rows<prof::Allocation>([this](const prof::Allocation& row) { allocation(row); });
-    rows<prof::CounterSample>([this](const prof::CounterSample& row) { counter(row); });
-    rows<prof::Flow>([this](const prof::Flow& row) { flow(row); });
+    meter_.eachRow<prof::Range>([this](const prof::Range& row) { range(row); });
+    meter_.eachRow<prof::ApiCall>([this](const prof::ApiCall& row) { call(row); });
+    meter_.eachRow<prof::Kernel>([this](const prof::Kernel& row) { kernel(row); });
+    meter_.eachRow<prof::Memcpy>([this](const prof::Memcpy& row) { copy(row); });
+    meter_.eachRow<prof::Memset>([this](const prof::Memset& row) { memset(row); });
+    meter_.eachRow<prof::Sync>([this](const prof::Sync& row) { sync(row); });
+    meter_.eachRow<prof::Overhead>([this](const prof::Overhead& row) { overhead(row); });
+    meter_.eachRow<prof::Mark>([this](const prof::Mark& row) { mark(row); });
+    meter_.eachRow<prof::Allocation>([this](const prof::Allocation& row) { allocation(row); });
+    meter_.eachRow<prof::CounterSample>([this](const prof::CounterSample& row) { counter(row); });
+    meter_.eachRow<prof::Flow>([this](const prof::Flow& row) { flow(row); });
     sink_.write("\n]" + tail_ + "}\n");
-    if (meter_.cancelled()) return prof::Error{"the export was cancelled"};
-    return status_;
+    tellOfSamples();
+    return meter_.status();
   }
 
  private:
@@ -86,16 +86,6 @@ class ChromeExport {
     std::uint64_t stream = 0;
     std::uint64_t flowShift = 0;  ///< on the ids of flows that repeat a correlation, in a merged trace
   };
-
-  template <class Row, class Write>
-  void rows(Write&& write) {
-    auto read = eachRow<Row>(store_, [&](const Row& row) {
-      if (!meter_.tick()) return false;
-      write(row);
-      return true;
-    });
-    if (!read) status_ = std::move(read);
-  }
 
   /// Rows of tables that Chrome JSON has no events for.
   void tellOfOthers() {
@@ -110,6 +100,13 @@ class ChromeExport {
     count.operator()<prof::Drop>();
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
+  }
+
+  void tellOfSamples() const {
+    if (lostSamples_ > 0 && warn_) {
+      warn_(fmt::format("Chrome JSON has no place for {} samples of counters that are no numbers (NaN, Infinity)",
+                        lostSamples_));
+    }
   }
 
   std::string_view environment(const std::string& key) const {
@@ -175,6 +172,7 @@ class ChromeExport {
       environment_.try_emplace(std::string(store_.text(row.key)), store_.text(row.value));
     }
     isKineto_ = environment("source.format") == "kineto";
+    hasLoose_ = isKineto_ && !environment_.contains(fmt::format("chrome.{}", kOwnChromeMember));
     for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
       nameProcess(store_.row<prof::Process>(i));
     }
@@ -453,6 +451,7 @@ class ChromeExport {
   /// Columns of recordings that Kineto has no words for, as an argument of ours.
   template <class Row>
   void putOwnColumns(const Row& row) {
+    if (isKineto_) return;  // shapes name all that its file said
     if (std::ranges::find(lines_, "+lacuna") != lines_.end()) return;
     own_.clear();
     forEachOwnColumn(row, [&]<class T>(const T& value, std::string_view column) {
@@ -488,14 +487,36 @@ class ChromeExport {
   static bool isShapes(std::string_view text) { return text.starts_with('[') && json::isValid(text); }
 
   void range(const prof::Range& row) {
-    begin('X', ArgTable::Range, row.args, store_.text(row.category), row.name,
+    const bool isAsync = hasLoose_ && row.kind == prof::RangeKind::StartEnd;
+    const bool isOpen = hasLoose_ && (row.flags & prof::kUnfinished) != 0;
+    const char phase = isAsync ? 'b' : isOpen ? 'B' : 'X';
+    begin(phase, ArgTable::Range, row.args, store_.text(row.category), row.name,
           row.queue ? queues_[row.queue] : threads_[row.thread], row.startNs);
-    length(row.durNs);
+    if (!isAsync && !isOpen) length(row.durNs);
     source_.correlation = row.correlation;
     source_.payload = row.payload;
     source_.text = store_.text(row.text);
-    if (!row.args || !isKineto_) ownRangeArgs(row);
+    if (!isKineto_) ownRangeArgs(row);
     end(ArgTable::Range);
+    if (isAsync && !isOpen) asyncEnd(row);
+  }
+  /// The end of a range that begins and ends anywhere; their id, however it is written, joins the two.
+  void asyncEnd(const prof::Range& row) {
+    const Place& place = threads_[row.endThread ? row.endThread : row.thread];
+    out_ = "{";
+    put("ph", "\"e\"");
+    if (row.category) putText("cat", store_.text(row.category));
+    putText("name", store_.text(row.name));
+    if (!place.pid.empty()) put("pid", place.pid);
+    if (!place.tid.empty()) put("tid", place.tid);
+    number_.clear();
+    appendMicroseconds(row.startNs + row.durNs, number_);
+    put("ts", number_);
+    for (const char* key : {"id", "id2", "scope"}) {
+      if (given(key)) value(key, prof::ArgScope::Field);
+    }
+    out_ += '}';
+    give();
   }
   /// Ranges of our own recordings have columns that Kineto knows no words for, and no shape that could name them.
   void ownRangeArgs(const prof::Range& row) {
@@ -511,7 +532,7 @@ class ChromeExport {
           row.name, threads_[row.thread], row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
-    if (!isKineto_) putOwnColumns(row);
+    putOwnColumns(row);
     end(ArgTable::ApiCall);
   }
   void kernel(const prof::Kernel& row) {
@@ -524,7 +545,7 @@ class ChromeExport {
     const std::uint32_t block[] = {row.blockX, row.blockY, row.blockZ};
     std::copy(grid, grid + 3, source_.grid);
     std::copy(block, block + 3, source_.block);
-    if (!isKineto_) putOwnColumns(row);
+    putOwnColumns(row);
     end(ArgTable::Kernel);
   }
   void copy(const prof::Memcpy& row) {
@@ -532,7 +553,7 @@ class ChromeExport {
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.bytes = row.bytes;
-    if (!isKineto_) putOwnColumns(row);
+    putOwnColumns(row);
     end(ArgTable::Memcpy);
   }
   void memset(const prof::Memset& row) {
@@ -540,7 +561,7 @@ class ChromeExport {
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.bytes = row.bytes;
-    if (!isKineto_) putOwnColumns(row);
+    putOwnColumns(row);
     end(ArgTable::Memset);
   }
   void sync(const prof::Sync& row) {
@@ -550,7 +571,7 @@ class ChromeExport {
     source_.correlation = row.correlation;
     source_.eventId = row.eventId;
     source_.name = store_.text(row.name);
-    if (!isKineto_) putOwnColumns(row);
+    putOwnColumns(row);
     end(ArgTable::Sync);
   }
   void overhead(const prof::Overhead& row) {
@@ -561,7 +582,7 @@ class ChromeExport {
   void mark(const prof::Mark& row) {
     begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, threads_[row.thread], row.timeNs);
     if (!row.args || !isKineto_) putUnlessGiven("s", "\"t\"");
-    if (!isKineto_) putOwnColumns(row);
+    putOwnColumns(row);
     end(ArgTable::Mark);
   }
   void allocation(const prof::Allocation& row) {
@@ -578,7 +599,7 @@ class ChromeExport {
                     row.action == prof::MemoryAction::Release;
     source_.address = row.address;
     source_.deviceIndex = devices_[row.device].index;
-    if (!row.args || !isKineto_) ownAllocationArgs(row);
+    if (!isKineto_) ownAllocationArgs(row);
     end(ArgTable::Allocation);
   }
   /// Which queue's memory it is, in the words that the queue itself has as pid and tid.
@@ -600,6 +621,10 @@ class ChromeExport {
     return device == deviceTokens_.end() ? "0" : device->second;
   }
   void counter(const prof::CounterSample& row) {
+    if (!std::isfinite(row.value)) {
+      ++lostSamples_;
+      return;
+    }
     const prof::CounterTrack& track = tracks_[row.track];
     const auto thread = threads_.find(track.thread);
     out_ = "{";
@@ -643,7 +668,9 @@ class ChromeExport {
   std::set<std::string> pidsTaken_;
   std::set<prof::ProcessId> renamed_;
   bool isKineto_ = false;
-  prof::Status status_;
+  /// Whether ranges may have been pairs of events; those of ours say in an argument what they are.
+  bool hasLoose_ = false;
+  std::uint64_t lostSamples_ = 0;
 
   std::string out_, number_, tail_, constants_, own_;
   std::vector<std::string_view> lines_;

@@ -11,7 +11,6 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
-#include "store/each_row.h"
 #include "store/nsys_schema.h"
 
 namespace lacuna::analyzer {
@@ -124,7 +123,7 @@ class NsysExport {
     });
     writeStrings();
     exec("COMMIT");
-    if (meter_.cancelled()) return Error{"the export was cancelled"};
+    if (auto status = meter_.status(); !status) return status;
     if (!problem_.empty()) return Error{"writing failed: " + problem_};
     return {};
   }
@@ -233,12 +232,10 @@ class NsysExport {
 
   template <class Row, class Write>
   void eachRow(Write&& write) {
-    const auto status = analyzer::eachRow<Row>(store_, [&](const Row& row) {
-      if (!tick()) return false;
+    meter_.eachRow<Row>([&](const Row& row) {
       write(row);
-      return true;
+      return problem_.empty();
     });
-    if (!status && problem_.empty()) problem_ = status.error().message;
   }
 
   template <class T>

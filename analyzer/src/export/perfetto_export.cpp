@@ -8,7 +8,6 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
-#include "store/each_row.h"
 #include "store/perfetto_schema.h"
 
 namespace lacuna::analyzer {
@@ -33,8 +32,7 @@ class PerfettoExport {
     writeClocks();
     writeTracks();
     forEachTable([&]<class Row>() { writeTable<Row>(); });
-    if (meter_.cancelled()) return Error{"the export was cancelled"};
-    return status_;
+    return meter_.status();
   }
 
  private:
@@ -152,16 +150,13 @@ class PerfettoExport {
   template <class Row>
   void writeTable() {
     std::string own;
-    const auto give = [&](const Row& row) {
-      if (!meter_.tick()) return false;
+    meter_.eachRow<Row>([&](const Row& row) {
       perfetto::putRow(own, row);
       if constexpr (Row::kTable >= Range::kTable) {
         if (show(row, own)) own.clear();
       }
       if (own.size() > 1 << 16) giveOwn(own);
-      return true;
-    };
-    if (auto read = eachRow<Row>(store_, give); !read) status_ = std::move(read);
+    });
     if (!own.empty()) giveOwn(own);
   }
   void giveOwn(std::string& own) {
@@ -298,7 +293,6 @@ class PerfettoExport {
   ExportMeter meter_;
   std::unordered_map<ProcessId, std::uint32_t> pids_;
   std::unordered_set<std::uint64_t> asides_;
-  prof::Status status_;
   std::string out_;
   bool isFirst_ = true;
 };

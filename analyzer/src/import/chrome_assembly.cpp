@@ -68,27 +68,22 @@ void ChromeAssembly::learn(const ChromeRows& rows, Mapping& mapping) {
     const prof::StringId key = mapping.strings[rows.streams[i].key.value];
     const auto [at, isNew] =
         streamNumbers_.try_emplace({rows.streams[i].scope, key}, static_cast<std::uint32_t>(streams_.size()));
-    if (isNew) streams_.push_back({rows.streams[i].scope, key, {}, {}, {}});
+    if (isNew) streams_.push_back({rows.streams[i].scope, key, {}});
     mapping.streams.push_back(at->second);
   }
 }
 
 void ChromeAssembly::mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share) {
   for (std::size_t i = 0; i < rows.streams.size(); ++i) {
-    const ArgStream& from = rows.streams[i];
-    ArgStream& to = streams_[mapping.streams[i]];
-    const std::size_t before = to.set.size();
-    makeRoom(to.set, from.set.size(), share);
-    makeRoom(to.type, from.set.size(), share);
-    makeRoom(to.value, from.set.size(), share);
-    to.set.insert(to.set.end(), from.set.begin(), from.set.end());
-    to.type.insert(to.type.end(), from.type.begin(), from.type.end());
-    to.value.insert(to.value.end(), from.value.begin(), from.value.end());
-    for (std::size_t at = before; at < to.set.size(); ++at) {
-      to.set[at] += sets_;
-      if (to.type[at] == prof::ArgType::Text || to.type[at] == prof::ArgType::Json) {
-        to.value[at] = mapping.strings[to.value[at]].value;
+    const auto& from = rows.streams[i].values;
+    auto& to = streams_[mapping.streams[i]].values;
+    makeRoom(to, from.size(), share);
+    for (ArgStream::Value value : from) {
+      value.set += sets_;
+      if (value.type == prof::ArgType::Text || value.type == prof::ArgType::Json) {
+        value.bits = mapping.strings[value.bits].value;
       }
+      to.push_back(value);
     }
   }
 }
@@ -124,6 +119,32 @@ void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping, double shar
     builder_.addWarning(fmt::format("byte {}: {}", problem.offset, problem.what));
   }
   events_ += rows.events;
+  countUnread(rows);
+}
+
+void ChromeAssembly::countUnread(const ChromeRows& rows) {
+  if (unreadSamples_ == 0) firstUnreadSample_ = rows.firstUnreadSample;
+  unreadSamples_ += rows.unreadSamples;
+  for (const auto& [phase, count] : rows.unreadPhases) unreadPhases_[phase] += count;
+}
+
+void ChromeAssembly::warnOfUnread() {
+  if (unmatchedEnds_ > 0) {
+    builder_.addWarning(fmt::format("{} ends of ranges have no begin and were left out", unmatchedEnds_));
+  }
+  if (unreadSamples_ > 0) {
+    builder_.addWarning(
+        fmt::format("{} values of counters are no numbers (NaN, Infinity, a text) and were left out, the first in the "
+                    "event at byte {}",
+                    unreadSamples_, firstUnreadSample_));
+  }
+  std::string phases;
+  for (const auto& [phase, count] : unreadPhases_) {
+    phases += fmt::format("{}{} ({})", phases.empty() ? "" : ", ", phase == 0 ? "none" : std::string(1, phase), count);
+  }
+  if (!phases.empty()) {
+    builder_.addWarning("events of phases that lacuna does not read are kept as text only: " + phases);
+  }
 }
 
 prof::TrackId ChromeAssembly::trackFor(std::uint32_t location, prof::StringId name, prof::StringId series) {
@@ -167,15 +188,29 @@ void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, 
       if (event.args != 0) range.args.value = event.args + setBase;
       open.rows.push_back(ranges.startNs.size());
       ranges.push(range);
-    } else if (!open.rows.empty()) {
-      const std::size_t row = open.rows.back();
-      open.rows.pop_back();
-      ranges.durNs[row] = std::max<prof::TimeNs>(event.timeNs - ranges.startNs[row], 0);
-      ranges.flags[row] = 0;
-      if (ranges.thread[row].value != location) ranges.endThread[row].value = location;
-    } else {
-      ++unmatchedEnds_;
+      continue;
     }
+    const prof::ArgSetId args(event.args == 0 ? 0 : event.args + setBase);
+    if (open.rows.empty()) {
+      ++unmatchedEnds_;
+      if (args) joins_.push_back({args, {}});
+      continue;
+    }
+    endRange(open.rows.back(), event, location, args);
+    open.rows.pop_back();
+  }
+}
+
+void ChromeAssembly::endRange(std::size_t row, const LooseEvent& end, std::uint32_t location, prof::ArgSetId args) {
+  auto& ranges = builder_.columns<prof::Range>();
+  ranges.durNs[row] = std::max<prof::TimeNs>(end.timeNs - ranges.startNs[row], 0);
+  ranges.flags[row] = 0;
+  if (ranges.thread[row].value != location) ranges.endThread[row].value = location;
+  if (!args) return;
+  if (ranges.args[row]) {
+    joins_.push_back({args, ranges.args[row]});
+  } else {
+    ranges.args[row] = args;
   }
 }
 
@@ -341,6 +376,10 @@ void ChromeAssembly::makeThread(std::uint32_t location) {
   thread.process = processFor(place.pid);
   if (const auto number = smallNumber(place.tid)) {
     thread.osTid = *number;
+  } else if (const auto cut = json::integerOf(place.tid); cut && *cut < 0 && *cut >= INT32_MIN) {
+    // The lower half of a pthread_t, which its writer took for a signed number.
+    thread.osTid = static_cast<std::uint32_t>(*cut);
+    addEnvironment(fmt::format("chrome.tid.{}", thread.id.value), place.tid);
   } else {
     std::string scratch;
     thread.name = builder_.intern(json::textOf(place.tid, scratch));
@@ -532,14 +571,17 @@ void ChromeAssembly::nest() {
 void ChromeAssembly::flattenArgs() {
   auto& args = builder_.columns<prof::Arg>();
   std::size_t rows = 0;
-  for (const ArgStream& stream : streams_) rows += stream.set.size();
-  args.reserve(rows);
+  for (const ArgStream& stream : streams_) rows += stream.values.size();
+  args.forEach([&](auto& values) { values.resize(rows); });
+  std::size_t at = 0;
   for (ArgStream& stream : streams_) {
-    for (const std::uint32_t set : stream.set) args.set.emplace_back(set);
-    args.scope.insert(args.scope.end(), stream.set.size(), stream.scope);
-    args.key.insert(args.key.end(), stream.set.size(), stream.key);
-    args.type.insert(args.type.end(), stream.type.begin(), stream.type.end());
-    args.value.insert(args.value.end(), stream.value.begin(), stream.value.end());
+    for (const ArgStream::Value& value : stream.values) {
+      args.set[at].value = value.set;
+      args.scope[at] = stream.scope;
+      args.key[at] = stream.key;
+      args.type[at] = value.type;
+      args.value[at++] = value.bits;
+    }
     stream = {};
   }
 }
@@ -548,9 +590,7 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   // Arguments are a table that nothing else here touches.
   auto flattened = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] { flattenArgs(); });
   addEnvironment("source.format", "kineto");
-  if (unmatchedEnds_ > 0) {
-    builder_.addWarning(fmt::format("{} ends of ranges have no begin and were left out", unmatchedEnds_));
-  }
+  warnOfUnread();
   closeOpenRanges();
   makePlaces();
   placeRows();
@@ -560,6 +600,7 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   foldFlows(builder_);
   nest();
   flattened.get();
+  joinArgs(builder_, joins_);
   const auto& starts = builder_.columns<prof::Range>().startNs;
   const prof::TimeNs first = starts.empty() ? 0 : starts.front();
   builder_.append(prof::Clock{first, first + baseNs_, 0, {}});

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "import/arg_joining.h"
 #include "import/chrome_rows.h"
 #include "lacuna/analyzer/store_builder.h"
 
@@ -43,6 +44,9 @@ class ChromeAssembly {
   void learn(const ChromeRows& rows, Mapping& mapping);
   void mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share);
   void mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase);
+  void endRange(std::size_t row, const LooseEvent& end, std::uint32_t location, prof::ArgSetId args);
+  void countUnread(const ChromeRows& rows);
+  void warnOfUnread();
   std::uint32_t locationFor(const ChromeLocation& location);
   prof::TrackId trackFor(std::uint32_t location, prof::StringId name, prof::StringId series);
 
@@ -72,6 +76,9 @@ class ChromeAssembly {
   std::map<std::uint32_t, DeviceInfo> deviceInfo_;
   std::int32_t rank_ = -1;
   std::uint64_t unmatchedEnds_ = 0;
+  std::uint64_t unreadSamples_ = 0, firstUnreadSample_ = 0;
+  std::map<char, std::uint64_t> unreadPhases_;
+  std::vector<ArgJoin> joins_;
   std::int64_t baseNs_ = 0;
   std::map<std::pair<std::uint32_t, std::string>, Open> open_;
   std::map<std::tuple<std::uint32_t, prof::StringId, prof::StringId>, prof::TrackId> tracks_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -20,9 +21,31 @@ using json::isString;
 using json::numberOf;
 using json::textOf;
 
+template <class Word>
+bool startAndEndAlike(std::string_view a, std::string_view b) {
+  Word start[2], end[2];
+  std::memcpy(&start[0], a.data(), sizeof(Word));
+  std::memcpy(&start[1], b.data(), sizeof(Word));
+  std::memcpy(&end[0], a.data() + a.size() - sizeof(Word), sizeof(Word));
+  std::memcpy(&end[1], b.data() + b.size() - sizeof(Word), sizeof(Word));
+  return ((start[0] ^ start[1]) | (end[0] ^ end[1])) == 0;
+}
+
+/// Whether two names are the same, without a call for the short ones, of which every event has a dozen.
+bool isSame(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  if (a.size() > 16) return startAndEndAlike<std::uint64_t>(a, b) && std::memcmp(a.data(), b.data(), a.size()) == 0;
+  if (a.size() >= 8) return startAndEndAlike<std::uint64_t>(a, b);
+  if (a.size() >= 4) return startAndEndAlike<std::uint32_t>(a, b);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 const RawEvent::Member* find(const RawEvent& event, std::string_view key) {
   for (const auto& member : event.args) {
-    if (member.key == key) return &member;
+    if (isSame(member.key, key)) return &member;
   }
   return nullptr;
 }
@@ -97,16 +120,14 @@ void ChromeRows::clearRows() {
                      +[](ChromeRows& r) { r.sets.clear(); }}) {
     clear(*this);
   }
-  for (ArgStream& stream : streams) {
-    stream.set.clear();
-    stream.type.clear();
-    stream.value.clear();
-  }
+  for (ArgStream& stream : streams) stream.values.clear();
   loose.clear();
   metadata.clear();
   others.clear();
   problems.clear();
   events = 0;
+  unreadSamples = 0;
+  unreadPhases.clear();
 }
 
 void ChromeRows::add(const RawEvent& event) {
@@ -129,18 +150,25 @@ void ChromeRows::add(const RawEvent& event) {
     case 'E':
     case 'b':
     case 'e':
+    case 'S':
+    case 'F':
       return addLoose(event);
+    case 'n':
+    case 'T':
+    case 'p':
+      return addAsyncMark(event);
     case 'M':
-      metadata.emplace_back(event.text);
+      metadata.push_back(json::withNumbersAsTexts(event.text));
       return;
     default:
-      others.emplace_back(event.text);
+      ++unreadPhases[event.phase];
+      others.push_back(json::withNumbersAsTexts(event.text));
   }
 }
 
 void ChromeRows::problem(const RawEvent& event, std::string_view what) {
   problems.push_back({event.offset, std::string(what)});
-  others.emplace_back(event.text);
+  others.push_back(json::withNumbersAsTexts(event.text));
 }
 
 bool ChromeRows::readTime(const RawEvent& event) {
@@ -160,19 +188,23 @@ bool ChromeRows::readTime(const RawEvent& event) {
 }
 
 std::uint32_t ChromeRows::locate(const RawEvent& event, Use use) {
-  ChromeLocation* last = &locations[lastLocation_];
-  if (lastLocation_ == 0 || last->pid != event.pid || last->tid != event.tid) {
+  const auto isHere = [&](std::uint32_t number) {
+    return number != 0 && isSame(locations[number].tid, event.tid) && isSame(locations[number].pid, event.pid);
+  };
+  const std::uint32_t* recent = recentLocations_.find(isHere);
+  std::uint32_t number = recent == nullptr ? 0 : *recent;
+  if (recent == nullptr) {
     scratch_.assign(event.pid);
     scratch_ += '\n';
     scratch_ += event.tid;
     const auto [at, isNew] = locationNumbers_.try_emplace(scratch_, static_cast<std::uint32_t>(locations.size()));
     if (isNew) locations.push_back({std::string(event.pid), std::string(event.tid)});
-    lastLocation_ = at->second;
-    last = &locations[lastLocation_];
+    number = at->second;
+    recentLocations_.add(number);
   }
-  last->usedByDevice |= use == Use::Device;
-  last->usedByHost |= use == Use::Host;
-  return lastLocation_;
+  locations[number].usedByDevice |= use == Use::Device;
+  locations[number].usedByHost |= use == Use::Host;
+  return number;
 }
 
 /// Reads what the rules compare the arguments device and stream with: the event's own pid and tid.
@@ -185,8 +217,9 @@ void ChromeRows::describeStream(const RawEvent& event) {
   source_.multiprocessors = size == sizes_.end() ? 0 : size->second;
 }
 
-ChromeRows::Kind ChromeRows::kindOf(std::string_view cat) {
-  if (cat == lastCat_) return lastKind_;
+const ChromeRows::Category& ChromeRows::categoryOf(std::string_view cat) {
+  const auto isIt = [&](std::uint32_t number) { return isSame(categories_[number].token, cat); };
+  if (const std::uint32_t* recent = recentCategories_.find(isIt)) return categories_[*recent];
   static const std::unordered_map<std::string_view, Kind> kKinds = {{"\"gpu_user_annotation\"", Kind::DeviceRange},
                                                                     {"\"cuda_runtime\"", Kind::Runtime},
                                                                     {"\"hip_runtime\"", Kind::Runtime},
@@ -204,25 +237,35 @@ ChromeRows::Kind ChromeRows::kindOf(std::string_view cat) {
                                                                     {"\"Runtime\"", Kind::Runtime},
                                                                     {"\"Memcpy\"", Kind::Memcpy},
                                                                     {"\"Memset\"", Kind::Memset}};
-  const auto found = kKinds.find(cat);
-  lastKind_ = found == kKinds.end() ? Kind::Range : found->second;
-  lastCat_ = cat;
-  lastCatId_ = textId(cat);
-  return lastKind_;
+  const auto [at, isNew] =
+      categoryNumbers_.try_emplace(std::string(cat), static_cast<std::uint32_t>(categories_.size()));
+  recentCategories_.add(at->second);
+  if (isNew) {
+    const auto kind = kKinds.find(cat);
+    categories_.push_back({at->first, kind == kKinds.end() ? Kind::Range : kind->second, textId(cat)});
+  }
+  return categories_[at->second];
 }
 
 prof::StringId ChromeRows::textId(std::string_view token) {
   return token.empty() ? prof::StringId() : strings.intern(textOf(token, scratch_));
 }
 
-/// A list or an object as text. What is not well-formed becomes a JSON string, so that what we write later is JSON.
+/// A list or an object as text. NaN and the like in it become texts, and what is not well-formed one JSON string, so
+/// that what we write later is JSON.
 prof::StringId ChromeRows::jsonId(std::string_view token) {
-  const std::uint32_t before = strings.size();
-  const prof::StringId id = strings.intern(token);
-  if (strings.size() == before || json::isValid(token)) return id;
-  std::string quoted;
-  json::appendQuoted(quoted, token);
-  return strings.intern(quoted);
+  const prof::StringId known = strings.find(token);
+  if (known.value < isJson_.size() && isJson_[known.value]) return known;
+  std::string mended;
+  if (!json::isValid(token)) mended = json::withNumbersAsTexts(token);
+  if (!mended.empty() && !json::isValid(mended)) {
+    mended.clear();
+    json::appendQuoted(mended, token);
+  }
+  const prof::StringId id = strings.intern(mended.empty() ? token : mended);
+  isJson_.resize(std::max<std::size_t>(isJson_.size(), id.value + 1));
+  isJson_[id.value] = true;
+  return id;
 }
 
 /// Columns that exports of ours keep in an argument of their own. It stays an argument too, so that what is written
@@ -248,7 +291,7 @@ void ChromeRows::readOwnColumns(const RawEvent& event, Row& row) {
 void ChromeRows::addComplete(const RawEvent& event) {
   if (!readTime(event)) return;
   if (!event.id.empty()) extras_.push_back({"id", event.id});
-  const Kind kind = kindOf(event.cat);
+  const Kind kind = categoryOf(event.cat).kind;
   switch (kind) {
     case Kind::Range:
     case Kind::DeviceRange:
@@ -275,17 +318,17 @@ void ChromeRows::addRange(const RawEvent& event, Kind kind) {
   row.durNs = durNs_;
   const std::uint32_t location = locate(event, kind == Kind::DeviceRange ? Use::Device : Use::Host);
   (kind == Kind::DeviceRange ? row.queue.value : row.thread.value) = location;
-  row.category = lastCatId_;
+  row.category = categoryOf(event.cat).id;
   row.name = textId(event.name);
   for (const auto& member : event.args) {
-    if (member.key == "External id" || member.key == "External Id") {
+    if (isSame(member.key, "External id") || isSame(member.key, "External Id")) {
       if (const auto id = integerOf(member.value); id && *id >= 0) row.correlation = static_cast<std::uint64_t>(*id);
-    } else if (member.key == "Sequence number") {
+    } else if (isSame(member.key, "Sequence number")) {
       if (const auto number = integerOf(member.value)) {
         row.payload = static_cast<std::uint64_t>(*number);
         row.payloadType = prof::PayloadType::I64;
       }
-    } else if (member.key == "Input Dims" && member.value.front() == '[') {
+    } else if (isSame(member.key, "Input Dims") && member.value.front() == '[') {
       row.text = jsonId(member.value);
     }
   }
@@ -306,7 +349,7 @@ void ChromeRows::addCall(const RawEvent& event, Kind kind) {
   row.name = textId(event.name);
   readInteger(event, "correlation", row.correlation);
   source_.correlation = row.correlation;
-  if (lastCat_ != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\""))
+  if (event.cat != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\""))
     extras_.push_back({"cat", event.cat});
   readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::ApiCall, event);
@@ -322,9 +365,9 @@ void ChromeRows::addKernel(const RawEvent& event) {
   describeStream(event);
   std::uint32_t shared = 0;
   for (const auto& member : event.args) {
-    if (member.key == "grid") {
+    if (isSame(member.key, "grid")) {
       json::tripleOf(member.value, source_.grid);
-    } else if (member.key == "block") {
+    } else if (isSame(member.key, "block")) {
       json::tripleOf(member.value, source_.block);
     }
   }
@@ -337,7 +380,7 @@ void ChromeRows::addKernel(const RawEvent& event) {
   source_.correlation = row.correlation;
   source_.registers = row.registersPerThread;
   source_.sharedBytes = shared;
-  if (lastCat_ != "\"kernel\"") extras_.push_back({"cat", event.cat});
+  if (event.cat != "\"kernel\"") extras_.push_back({"cat", event.cat});
   readOwnColumns(event, row);
   row.staticSharedBytes -= std::min(row.staticSharedBytes, row.dynamicSharedBytes);
   row.args = keepArgs(ArgTable::Kernel, event);
@@ -363,7 +406,7 @@ void ChromeRows::addCopy(const RawEvent& event) {
   source_.correlation = row.correlation;
   source_.bytes = row.bytes;
   source_.durNs = durNs_;
-  if (lastCat_ != "\"gpu_memcpy\"") extras_.push_back({"cat", event.cat});
+  if (event.cat != "\"gpu_memcpy\"") extras_.push_back({"cat", event.cat});
   readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Memcpy, event);
   copies.push(row);
@@ -382,7 +425,7 @@ void ChromeRows::addMemset(const RawEvent& event) {
   source_.correlation = row.correlation;
   source_.bytes = row.bytes;
   source_.durNs = durNs_;
-  if (lastCat_ != "\"gpu_memset\"") extras_.push_back({"cat", event.cat});
+  if (event.cat != "\"gpu_memset\"") extras_.push_back({"cat", event.cat});
   readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Memset, event);
   memsets.push(row);
@@ -453,7 +496,6 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
   source_.freed = *size < 0;
   source_.address = row.address;
   source_.deviceIndex = onDevice ? static_cast<std::uint32_t>(*index) : UINT32_MAX;
-  if (lastCat_ != event.cat) kindOf(event.cat);
   if (event.cat != "\"cpu_instant_event\"") extras_.push_back({"cat", event.cat});
   readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Allocation, event);
@@ -464,7 +506,10 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
 void ChromeRows::addInstant(const RawEvent& event) {
   if (!readTime(event)) return;
   if (event.phase == 'I') extras_.push_back({"ph", "\"I\""});
-  if (addAllocation(event)) return;
+  if (!addAllocation(event)) addMark(event);
+}
+
+void ChromeRows::addMark(const RawEvent& event) {
   prof::Mark row;
   row.timeNs = startNs_;
   row.thread.value = locate(event, Use::Host);
@@ -493,8 +538,7 @@ void ChromeRows::addFlow(const RawEvent& event) {
     extras_.push_back({"id", event.id});
   }
   row.name = textId(event.name);
-  kindOf(event.cat);
-  row.category = lastCatId_;
+  row.category = categoryOf(event.cat).id;
   row.args = keepArgs(ArgTable::Flow, event);
   flows.push(row);
 }
@@ -508,34 +552,52 @@ void ChromeRows::addCounter(const RawEvent& event) {
   sample.name = textId(event.name);
   for (const auto& member : event.args) {
     const auto value = numberOf(member.value);
-    if (!value) continue;
+    if (!value) {
+      if (unreadSamples++ == 0) firstUnreadSample = event.offset;
+      continue;
+    }
     sample.value = *value;
     sample.series = strings.intern(member.key);
     loose.push_back(sample);
   }
 }
 
-/// An id of the form {"local": "0x1"}, which counts within its process, or {"global": "0x1"}.
-prof::StringId ChromeRows::ownId(const RawEvent& event) {
+/// What an asynchronous event shares with its counterpart, which in the older form has the same name, too.
+prof::StringId ChromeRows::asyncId(const RawEvent& event) {
+  std::string id(textOf(event.id, scratch_));
   for (const auto& field : event.fields) {
-    if (field.key != "id2") continue;
-    const bool isLocal = field.value.find("\"local\"") != std::string_view::npos;
-    return strings.intern(std::string(field.value) + (isLocal ? std::string(event.pid) : ""));
+    if (field.key == "scope") id += field.value;
+    if (!event.id.empty() || field.key != "id2") continue;
+    id += field.value;
+    // {"local": "0x1"} counts within its process, {"global": "0x1"} does not.
+    if (field.value.find("\"local\"") != std::string_view::npos) id += event.pid;
   }
-  return {};
+  if (event.phase == 'S' || event.phase == 'F') id.append(1, '\n').append(event.name);
+  return strings.intern(id);
 }
 
 void ChromeRows::addLoose(const RawEvent& event) {
   if (!readTime(event)) return;
-  LooseEvent begin;
-  begin.phase = event.phase;
-  begin.timeNs = startNs_;
-  begin.location = locate(event, Use::Host);
-  begin.name = textId(event.name);
-  begin.category = textId(event.cat);
-  begin.id = event.id.empty() ? ownId(event) : textId(event.id);
-  begin.args = keepArgs(ArgTable::Range, event).value;
-  loose.push_back(begin);
+  LooseEvent edge;
+  const bool isEnd = event.phase == 'E' || event.phase == 'e' || event.phase == 'F';
+  const bool isAsync = event.phase != 'B' && event.phase != 'E';
+  edge.phase = !isAsync ? event.phase : isEnd ? 'e' : 'b';
+  edge.timeNs = startNs_;
+  edge.location = locate(event, Use::Host);
+  edge.name = textId(event.name);
+  edge.category = textId(event.cat);
+  if (isAsync) edge.id = asyncId(event);
+  if (isAsync && !event.id.empty()) extras_.push_back({"id", event.id});
+  edge.args = (isEnd ? keepEndArgs(event) : keepArgs(ArgTable::Range, event)).value;
+  loose.push_back(edge);
+}
+
+/// A moment of an asynchronous range; its phase and id are kept beside its arguments.
+void ChromeRows::addAsyncMark(const RawEvent& event) {
+  static constexpr std::string_view kPhases[] = {"\"n\"", "\"T\"", "\"p\""};
+  if (!readTime(event)) return;
+  extras_.push_back({"ph", kPhases[event.phase == 'n' ? 0 : event.phase == 'T' ? 1 : 2]});
+  addMark(event);
 }
 
 bool ChromeRows::repeats(ArgRule rule, std::string_view token) {
@@ -592,30 +654,34 @@ bool ChromeRows::repeats(ArgRule rule, std::string_view token) {
 }
 
 void ChromeRows::store(std::uint32_t number, std::string_view token) {
-  ArgStream& stream = streams[number];
-  prof::ArgType type = prof::ArgType::Json;
-  std::uint64_t value = 0;
+  using enum prof::ArgType;
+  ArgStream::Value value{static_cast<std::uint32_t>(sets.id.size()) + 1, Json, 0};
   const char first = token.front();
   if (first == '"') {
-    type = prof::ArgType::Text;
-    value = textId(token).value;
+    value.type = Text;
+    value.bits = textId(token).value;
+  } else if (first == '[' || first == '{') {
+    value.bits = jsonId(token).value;
   } else if (const auto integer = integerOf(token)) {
-    type = prof::ArgType::I64;
-    value = static_cast<std::uint64_t>(*integer);
+    value.type = I64;
+    value.bits = static_cast<std::uint64_t>(*integer);
   } else if (token == "true" || token == "false") {
-    type = prof::ArgType::Bool;
-    value = static_cast<std::uint64_t>(first == 't');
+    value.type = Bool;
+    value.bits = static_cast<std::uint64_t>(first == 't');
   } else if (token == "null") {
-    type = prof::ArgType::Null;
-  } else if (const auto number = numberOf(token); number && token.size() < 18) {
-    type = prof::ArgType::F64;
-    value = std::bit_cast<std::uint64_t>(*number);
+    value.type = Null;
+  } else if (const auto real = numberOf(token); real && token.size() < 18) {
+    value.type = F64;
+    value.bits = std::bit_cast<std::uint64_t>(*real);
+  } else if (const auto named = json::namedNumberOf(token)) {
+    std::string text;
+    json::appendNumber(text, *named);
+    value.type = Text;
+    value.bits = textId(text).value;
   } else {
-    value = jsonId(token).value;
+    value.bits = jsonId(token).value;
   }
-  stream.set.push_back(static_cast<std::uint32_t>(sets.id.size()) + 1);
-  stream.type.push_back(type);
-  stream.value.push_back(value);
+  streams[number].values.push_back(value);
 }
 
 std::uint32_t ChromeRows::streamFor(prof::ArgScope scope, std::string_view key) {
@@ -624,59 +690,54 @@ std::uint32_t ChromeRows::streamFor(prof::ArgScope scope, std::string_view key) 
   if (isNew) {
     std::string scratch;
     const std::string quoted = '"' + std::string(key) + '"';
-    streams.push_back({scope, strings.intern(textOf(quoted, scratch)), {}, {}, {}});
+    streams.push_back({scope, strings.intern(textOf(quoted, scratch)), {}});
   }
   return at->second;
 }
 
-std::uint32_t ChromeRows::edgeFor(std::uint32_t number, char mode, std::string_view key, ArgTable table) {
+/// The way on from a node; stays where it is until a node is added.
+ChromeRows::Edge& ChromeRows::edgeFor(std::uint32_t number, char mode, std::string_view key, ArgTable table) {
   Node& node = nodes_[number];
-  const auto matches = [&](const Edge& edge) { return edge.key == key && edge.mode == mode; };
-  if (node.last < node.edges.size() && matches(node.edges[node.last])) return node.last;
+  const auto matches = [&](const Edge& edge) { return edge.mode == mode && isSame(edge.key, key); };
+  if (node.last < node.edges.size() && matches(node.edges[node.last])) return node.edges[node.last];
   const auto at = std::find_if(node.edges.begin(), node.edges.end(), matches);
   node.last = static_cast<std::uint32_t>(at - node.edges.begin());
-  if (at == node.edges.end()) {
-    Edge edge;
-    edge.mode = mode;
-    edge.key = key;
-    if (mode == kShapeStored) edge.rule = argRule(table, key);
-    if (mode != kShapeConstant) {
-      edge.stream = streamFor(mode == kShapeField ? prof::ArgScope::Field : prof::ArgScope::Argument, key);
-    }
-    nodes_[number].edges.push_back(std::move(edge));
+  if (at != node.edges.end()) return *at;
+  Edge edge;
+  edge.mode = mode;
+  edge.key = key;
+  if (mode == kShapeStored) edge.rule = argRule(table, key);
+  if (mode != kShapeConstant) {
+    edge.stream = streamFor(mode == kShapeField ? prof::ArgScope::Field : prof::ArgScope::Argument, key);
   }
-  return nodes_[number].last;
+  return node.edges.emplace_back(std::move(edge));
 }
 
 /// Follows one argument down the tree of shapes, keeping its value where no column does.
 std::uint32_t ChromeRows::step(std::uint32_t number, char mode, std::string_view key, ArgTable table,
                                std::string_view value) {
-  const std::uint32_t at = edgeFor(number, mode, key, table);
-  const bool repeated = mode == kShapeStored && repeats(nodes_[number].edges[at].rule, value);
-  if (!repeated && mode != kShapeConstant) store(nodes_[number].edges[at].stream, value);
-  std::uint32_t child = nodes_[number].edges[at].child[static_cast<std::size_t>(repeated)];
-  if (child == 0) {
-    child = static_cast<std::uint32_t>(nodes_.size());
-    Node node;
-    node.lines = nodes_[number].lines;
-    if (!node.lines.empty()) node.lines += '\n';
-    node.lines += repeated ? kShapeRepeated : mode;
-    node.lines += key;
-    nodes_.push_back(std::move(node));
-    nodes_[number].edges[at].child[static_cast<std::size_t>(repeated)] = child;
-  }
-  return child;
+  Edge& edge = edgeFor(number, mode, key, table);
+  const bool repeated = edge.rule != ArgRule::None && repeats(edge.rule, value);
+  if (!repeated && mode != kShapeConstant) store(edge.stream, value);
+  std::uint32_t& child = edge.child[static_cast<std::size_t>(repeated)];
+  if (child != 0) return child;
+  const auto made = child = static_cast<std::uint32_t>(nodes_.size());
+  Node node;
+  node.lines = nodes_[number].lines;
+  if (!node.lines.empty()) node.lines += '\n';
+  node.lines += repeated ? kShapeRepeated : mode;
+  node.lines += key;
+  nodes_.push_back(std::move(node));
+  return made;
 }
 
 prof::ArgSetId ChromeRows::keepArgs(ArgTable table, const RawEvent& event) {
   std::uint32_t node = static_cast<std::uint32_t>(table);
-  const std::uint32_t root = node;
-  std::string constant;
   const auto field = [&](std::string_view key, std::string_view value) {
     const bool isShort = value.size() <= 24 && (key == "bp" || key == "s" || key == "cat" || key == "ph");
     if (isShort) {
-      constant.assign(key).append("=").append(value);
-      node = step(node, kShapeConstant, constant, table, value);
+      scratch2_.assign(key).append("=").append(value);
+      node = step(node, kShapeConstant, scratch2_, table, value);
     } else {
       node = step(node, kShapeField, key, table, value);
     }
@@ -685,7 +746,18 @@ prof::ArgSetId ChromeRows::keepArgs(ArgTable table, const RawEvent& event) {
   for (const auto& member : event.fields) field(member.key, member.value);
   for (const auto& member : event.args) node = step(node, kShapeStored, member.key, table, member.value);
   if (event.hasArgs && event.args.empty()) node = step(node, kShapeConstant, kShapeNoArgs, table, {});
-  if (node == root) return {};
+  return node == static_cast<std::uint32_t>(table) ? prof::ArgSetId() : setOf(node);
+}
+
+/// Those of an end, whose other fields say nothing that its begin does not.
+prof::ArgSetId ChromeRows::keepEndArgs(const RawEvent& event) {
+  auto node = static_cast<std::uint32_t>(ArgTable::Range);
+  for (const auto& member : event.args) node = step(node, kShapeStored, member.key, ArgTable::Range, member.value);
+  return event.args.empty() ? prof::ArgSetId() : setOf(node);
+}
+
+/// A new set of the shape that ends at this node.
+prof::ArgSetId ChromeRows::setOf(std::uint32_t node) {
   Node& shape = nodes_[node];
   if (!shape.text) shape.text = strings.intern(shape.lines);
   const prof::ArgSetId id(static_cast<std::uint32_t>(sets.id.size()) + 1);

@@ -4,6 +4,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -26,16 +27,19 @@ struct ChromeLocation {
 
 /// Values of one argument name over many events.
 struct ArgStream {
+  struct Value {
+    std::uint32_t set = 0;
+    prof::ArgType type = prof::ArgType::Null;
+    std::uint64_t bits = 0;
+  };
   prof::ArgScope scope = prof::ArgScope::Argument;
   prof::StringId key;
-  std::vector<std::uint32_t> set;
-  std::vector<prof::ArgType> type;
-  std::vector<std::uint64_t> value;
+  std::vector<Value> values;
 };
 
 /// An event that needs its predecessors to become a row: a begin, an end, a counter.
 struct LooseEvent {
-  char phase = 0;
+  char phase = 0;  ///< B, E, C, and b and e for all that is asynchronous
   std::uint32_t location = 0;
   std::uint32_t args = 0;
   prof::TimeNs timeNs = 0;
@@ -73,6 +77,10 @@ class ChromeRows {
   std::vector<std::string> metadata, others;
   std::vector<JsonWalker::Problem> problems;
   std::uint64_t events = 0;
+  /// Values of counters that are no numbers, and the first event that has one.
+  std::uint64_t unreadSamples = 0, firstUnreadSample = 0;
+  /// Events of phases that have no meaning here.
+  std::map<char, std::uint64_t> unreadPhases;
 
   StringPool strings;
   std::vector<ChromeLocation> locations;
@@ -97,12 +105,33 @@ class ChromeRows {
   struct Extra {
     std::string_view key, value;
   };
+  struct Category {
+    std::string token;
+    Kind kind = Kind::Range;
+    prof::StringId id;
+  };
+  /// Numbers of what was looked up last, which is mostly what is looked up next.
+  class Recent {
+   public:
+    template <class Is>
+    [[nodiscard]] std::uint32_t* find(Is&& is) {
+      const auto found = std::find_if(numbers_.begin(), numbers_.end(), is);
+      return found == numbers_.end() ? nullptr : &*found;
+    }
+    void add(std::uint32_t number) { numbers_[next_++ % numbers_.size()] = number; }
+
+   private:
+    std::array<std::uint32_t, 8> numbers_{};
+    std::size_t next_ = 0;
+  };
 
   void addComplete(const RawEvent& event);
   void addInstant(const RawEvent& event);
+  void addMark(const RawEvent& event);
   void addFlow(const RawEvent& event);
   void addCounter(const RawEvent& event);
   void addLoose(const RawEvent& event);
+  void addAsyncMark(const RawEvent& event);
   void addRange(const RawEvent& event, Kind kind);
   void addCall(const RawEvent& event, Kind kind);
   void addKernel(const RawEvent& event);
@@ -115,15 +144,17 @@ class ChromeRows {
   bool readTime(const RawEvent& event);
   std::uint32_t locate(const RawEvent& event, Use use);
   void describeStream(const RawEvent& event);
-  Kind kindOf(std::string_view cat);
+  const Category& categoryOf(std::string_view cat);
   prof::StringId textId(std::string_view token);
-  prof::StringId ownId(const RawEvent& event);
+  prof::StringId asyncId(const RawEvent& event);
   prof::StringId jsonId(std::string_view token);
   prof::ArgSetId keepArgs(ArgTable table, const RawEvent& event);
+  prof::ArgSetId keepEndArgs(const RawEvent& event);
+  prof::ArgSetId setOf(std::uint32_t node);
   bool repeats(ArgRule rule, std::string_view token);
   void store(std::uint32_t stream, std::string_view token);
   std::uint32_t step(std::uint32_t node, char mode, std::string_view key, ArgTable table, std::string_view value);
-  std::uint32_t edgeFor(std::uint32_t node, char mode, std::string_view key, ArgTable table);
+  Edge& edgeFor(std::uint32_t node, char mode, std::string_view key, ArgTable table);
   std::uint32_t streamFor(prof::ArgScope scope, std::string_view key);
   void problem(const RawEvent& event, std::string_view what);
   template <class Row>
@@ -133,10 +164,11 @@ class ChromeRows {
   std::vector<Node> nodes_;
   std::map<std::pair<prof::ArgScope, std::string>, std::uint32_t, std::less<>> streamNumbers_;
   std::unordered_map<std::string, std::uint32_t> locationNumbers_;
-  std::uint32_t lastLocation_ = 0;
-  std::string lastCat_;
-  Kind lastKind_ = Kind::Range;
-  prof::StringId lastCatId_;
+  Recent recentLocations_;
+  std::vector<Category> categories_{1};
+  std::unordered_map<std::string, std::uint32_t> categoryNumbers_;
+  Recent recentCategories_;
+  std::vector<bool> isJson_;  ///< by text: whether it is known to be well-formed
 
   // Of the event at hand.
   ArgSource source_;

@@ -8,6 +8,8 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "import/perfetto_import.h"
 #include "store/arg_rules.h"
@@ -41,31 +43,72 @@ bool eachValue(const Field& field, Wire packed, Take&& take) {
   return true;
 }
 
+/// What a phase of Chrome's trace events is here.
+perfetto::EventType typeOf(char phase, perfetto::EventType otherwise) {
+  switch (phase) {
+    case 'B':
+    case 'X':
+    case 'b':
+    case 'S':
+      return perfetto::EventType::Begin;
+    case 'E':
+    case 'e':
+    case 'F':
+      return perfetto::EventType::End;
+    case 'i':
+    case 'I':
+    case 'n':
+    case 'T':
+    case 'p':
+      return perfetto::EventType::Instant;
+    default:
+      return otherwise;
+  }
+}
+
+bool isAsync(char phase) {
+  return phase != 0 && std::string_view("beSF").find(phase) != std::string_view::npos;
+}
+bool isFlow(char phase) {
+  return phase != 0 && std::string_view("stf").find(phase) != std::string_view::npos;
+}
+
 }  // namespace
 
 bool PerfettoImport::legacyEvent(std::string_view bytes, Sequence& sequence, Event& event) {
+  namespace l = perfetto::legacy;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
-    if (field.number == 1) event.name = sequence.names[field.value];
-    if (field.number == 3) event.durationUs = field.signedValue();
-    if (field.number != 2) continue;
-    switch (static_cast<char>(field.value)) {
-      case 'B':
-      case 'X':
-        event.type = perfetto::EventType::Begin;
+    switch (field.number) {
+      case l::kNameIid:
+        event.name = sequence.names[field.value];
         break;
-      case 'E':
-        event.type = perfetto::EventType::End;
+      case l::kPhase:
+        if (field.value > ' ' && field.value < 0x7f) event.phase = static_cast<char>(field.value);
         break;
-      case 'i':
-      case 'I':
-        event.type = perfetto::EventType::Instant;
+      case l::kDurationUs:
+        event.durationUs = field.signedValue();
+        break;
+      case l::kUnscopedId:
+        event.id.scope = LegacyId::Scope::Unscoped;
+        event.id.number = field.value;
+        break;
+      case l::kLocalId:
+        event.id.scope = LegacyId::Scope::Local;
+        event.id.number = field.value;
+        break;
+      case l::kGlobalId:
+        event.id.scope = LegacyId::Scope::Global;
+        event.id.number = field.value;
+        break;
+      case l::kIdScope:
+        if (field.wire == Wire::Bytes) event.id.namespaceOf = builder_.intern(field.bytes);
         break;
       default:
-        if (field.value > ' ' && field.value < 0x7f) ++unreadPhases_[static_cast<char>(field.value)];
         break;
     }
   }
+  event.type = typeOf(event.phase, event.type);
   return !reader.malformed();
 }
 
@@ -178,52 +221,68 @@ void PerfettoImport::addCounter(std::uint64_t track, prof::TimeNs timeNs, double
   samples.push(sample);
 }
 
-void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
-  const auto whole = [&](std::uint64_t track, std::int64_t value) {
-    const auto known = tracks_.find(track);
-    if (known == tracks_.end()) return addCounter(track, event.timeNs, static_cast<double>(value));
-    if (known->second.isIncremental) {
-      std::int64_t& sum = sequence.counters[track];
-      value = sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
-    }
-    addCounter(track, event.timeNs, static_cast<double>(value) * static_cast<double>(known->second.multiplier));
-  };
-  const auto& extra = event.extraTracks.empty() ? sequence.extraTracks : event.extraTracks;
-  for (std::size_t i = 0; i < std::min(extra.size(), event.extraValues.size()); ++i)
-    whole(extra[i], event.extraValues[i]);
-  const auto& extraReal = event.extraDoubleTracks.empty() ? sequence.extraDoubleTracks : event.extraDoubleTracks;
-  for (std::size_t i = 0; i < std::min(extraReal.size(), event.extraReals.size()); ++i) {
-    addCounter(extraReal[i], event.timeNs, event.extraReals[i]);
-  }
+/// A value as the track's description has it: perhaps the difference to the one before, in units of its own.
+void PerfettoImport::addValue(std::uint64_t track, const Event& event, double value, Sequence& sequence) {
+  const auto known = tracks_.find(track);
+  if (known == tracks_.end()) return addCounter(track, event.timeNs, value);
+  if (known->second.isIncremental) value = sequence.counters[track] += value;
+  addCounter(track, event.timeNs, value * static_cast<double>(known->second.multiplier));
+}
+
+void PerfettoImport::addFlows(const Event& event) {
   for (const std::uint64_t id : event.flows) flows_.push_back({id, event.track, event.timeNs, false});
   for (const std::uint64_t id : event.endFlows) flows_.push_back({id, event.track, event.timeNs, true});
+  if (isFlow(event.phase)) {
+    flows_.push_back({event.id.number, event.track, event.timeNs, event.phase == 'f', event.name, event.category});
+  }
+}
+
+/// The number of an asynchronous range; 0 for a slice of its track.
+std::uint32_t PerfettoImport::asyncOf(const Event& event) {
+  if (!isAsync(event.phase)) return 0;
+  LegacyId id = event.id;
+  id.category = event.category;
+  if (event.phase == 'S' || event.phase == 'F') id.name = event.name;
+  return asyncs_.try_emplace(id, static_cast<std::uint32_t>(asyncs_.size()) + 1).first->second;
+}
+
+void PerfettoImport::addBegin(const Event& event, const Sequence& sequence) {
+  prof::Range row;
+  row.startNs = event.timeNs;
+  row.durNs = event.durationUs >= 0 && event.durationUs < INT64_MAX / 1000 ? event.durationUs * 1000 : -1;
+  row.name = event.name;
+  row.category = event.category;
+  row.correlation = event.correlation;
+  if (isAsync(event.phase)) row.kind = prof::RangeKind::StartEnd;
+  row.args = addArgs(event, sequence);
+  auto& ranges = builder_.columns<prof::Range>();
+  if (row.durNs < 0) {
+    row.flags = prof::kUnfinished;
+    edges_.push_back({event.track, event.timeNs, ranges.startNs.size(), {}, asyncOf(event)});
+  }
+  rangePlaces_.push_back({event.track, ranges.startNs.size()});
+  ranges.push(row);
+}
+
+void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
+  const auto& extra = event.extraTracks.empty() ? sequence.extraTracks : event.extraTracks;
+  for (std::size_t i = 0; i < std::min(extra.size(), event.extraValues.size()); ++i) {
+    addValue(extra[i], event, static_cast<double>(event.extraValues[i]), sequence);
+  }
+  const auto& extraReal = event.extraDoubleTracks.empty() ? sequence.extraDoubleTracks : event.extraDoubleTracks;
+  for (std::size_t i = 0; i < std::min(extraReal.size(), event.extraReals.size()); ++i) {
+    addValue(extraReal[i], event, event.extraReals[i], sequence);
+  }
+  addFlows(event);
   switch (event.type) {
     case perfetto::EventType::Counter:
-      if (event.hasReal) {
-        addCounter(event.track, event.timeNs, event.counterReal);
-      } else {
-        whole(event.track, event.counter);
-      }
+      addValue(event.track, event, event.hasReal ? event.counterReal : static_cast<double>(event.counter), sequence);
       break;
-    case perfetto::EventType::Begin: {
-      prof::Range row;
-      row.startNs = event.timeNs;
-      row.durNs = event.durationUs >= 0 && event.durationUs < INT64_MAX / 1000 ? event.durationUs * 1000 : -1;
-      row.name = event.name;
-      row.category = event.category;
-      row.correlation = event.correlation;
-      row.args = addArgs(event, sequence);
-      auto& ranges = builder_.columns<prof::Range>();
-      if (row.durNs < 0) {
-        row.flags = prof::kUnfinished;
-        edges_.push_back({event.track, event.timeNs, ranges.startNs.size()});
-      }
-      rangePlaces_.push_back({event.track, ranges.startNs.size()});
-      ranges.push(row);
+    case perfetto::EventType::Begin:
+      addBegin(event, sequence);
       break;
-    }
     case perfetto::EventType::End:
-      edges_.push_back({event.track, event.timeNs, Edge::kEnd});
+      edges_.push_back({event.track, event.timeNs, Edge::kEnd, addArgs(event, sequence), asyncOf(event)});
       break;
     case perfetto::EventType::Instant: {
       prof::Mark row;
@@ -237,6 +296,7 @@ void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
       break;
     }
     default:
+      if (event.phase != 0 && !isFlow(event.phase)) ++unreadPhases_[event.phase];
       break;
   }
 }
@@ -477,38 +537,58 @@ void PerfettoImport::sortArgs() {
 }
 
 void PerfettoImport::pairEdges() {
+  std::vector<bool> isLocal(asyncs_.size() + 1);
+  for (const auto& [id, number] : asyncs_) isLocal[number] = id.scope == LegacyId::Scope::Local;
+  // Slices by their track; asynchronous ranges by their number, and by their process where that counts for itself.
+  const auto keyOf = [&](const Edge& edge) {
+    if (edge.async == 0) return std::pair(std::uint32_t{0}, edge.track);
+    return std::pair(edge.async, std::uint64_t{isLocal[edge.async] ? processOf(edge.track).value : 0});
+  };
   auto& ranges = builder_.columns<prof::Range>();
   std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
-  std::map<std::uint64_t, std::vector<std::size_t>> open;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<const Edge*>> open;
   for (const Edge& edge : edges_) {
-    auto& stack = open[edge.track];
+    auto& stack = open[keyOf(edge)];
     if (edge.range != Edge::kEnd) {
-      stack.push_back(edge.range);
-    } else if (stack.empty()) {
+      stack.push_back(&edge);
+      continue;
+    }
+    if (stack.empty()) {
       ++unmatchedEnds_;
-    } else {
-      const std::size_t row = stack.back();
-      stack.pop_back();
-      if (__builtin_sub_overflow(edge.timeNs, ranges.startNs[row], &ranges.durNs[row])) ranges.durNs[row] = 0;
-      ranges.flags[row] = 0;
+      if (edge.args) joins_.push_back({edge.args, {}});
+      continue;
+    }
+    const Edge& begin = *stack.back();
+    stack.pop_back();
+    if (__builtin_sub_overflow(edge.timeNs, begin.timeNs, &ranges.durNs[begin.range])) ranges.durNs[begin.range] = 0;
+    ranges.flags[begin.range] = 0;
+    if (edge.track != begin.track) endPlaces_.push_back({edge.track, begin.range});
+    if (edge.args && ranges.args[begin.range]) {
+      joins_.push_back({edge.args, ranges.args[begin.range]});
+    } else if (edge.args) {
+      ranges.args[begin.range] = edge.args;
     }
   }
 }
 
 void PerfettoImport::placeFlows() {
   std::ranges::stable_sort(flows_, {}, &FlowPoint::timeNs);
-  std::map<std::uint64_t, bool> begun;
-  std::map<std::uint64_t, std::size_t> last;
+  using Key = std::tuple<prof::StringId, prof::StringId, std::uint64_t>;
+  std::map<Key, bool> begun;
+  std::map<Key, std::size_t> last;
   auto& rows = builder_.columns<prof::Flow>();
   for (const FlowPoint& point : flows_) {
     prof::Flow row;
     row.timeNs = point.timeNs;
     row.id = point.id;
+    row.name = point.name;
+    row.category = point.category;
     row.thread = threadOf(point.track);
-    bool& isBegun = begun[point.id];
+    const Key key(point.name, point.category, point.id);
+    bool& isBegun = begun[key];
     row.phase = point.ends && isBegun ? prof::FlowPhase::End : isBegun ? prof::FlowPhase::Step : prof::FlowPhase::Begin;
     isBegun = !point.ends;
-    last[point.id] = rows.id.size();
+    last[key] = rows.id.size();
     rows.push(row);
   }
   // A flow that nothing terminates ends with its last point.
@@ -576,10 +656,12 @@ void PerfettoImport::finish() {
   if (clock_) builder_.append(*clock_);
   pairEdges();
   sortArgs();
+  joinArgs(builder_, joins_);
   auto& ranges = builder_.columns<prof::Range>();
   for (const Placed& place : rangePlaces_) {
     ranges.thread[place.row] = threadOf(place.track);
   }
+  for (const Placed& place : endPlaces_) ranges.endThread[place.row] = threadOf(place.track);
   for (const Placed& place : marks_) builder_.columns<prof::Mark>().thread[place.row] = threadOf(place.track);
   placeFlows();
   placeCounters();

@@ -322,9 +322,15 @@ bool PerfettoImport::threadDescriptor(std::string_view bytes, std::uint64_t uuid
 
 bool PerfettoImport::counterDescriptor(std::string_view bytes, Track& track) {
   static constexpr std::string_view kUnits[] = {"", "ns", "count", "bytes"};
+  static constexpr std::pair<std::string_view, std::string_view> kBuiltIn[] = {
+      {}, {"thread time", "ns"}, {"thread instruction count", "count"}};
   track.isCounter = true;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
+    if (field.number == 1 && field.value > 0 && field.value < std::size(kBuiltIn)) {
+      if (!track.name) track.name = builder_.intern(kBuiltIn[field.value].first);
+      if (!track.unit) track.unit = builder_.intern(kBuiltIn[field.value].second);
+    }
     if (field.number == 3 && field.value < 4) track.unit = builder_.intern(kUnits[field.value]);
     if (field.number == 6 && field.wire == Wire::Bytes) track.unit = builder_.intern(field.bytes);
     if (field.number == 4 && field.value != 0) track.multiplier = field.signedValue();

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "import/arg_joining.h"
 #include "import/trace_places.h"
 #include "store/perfetto_schema.h"
 
@@ -41,7 +42,7 @@ class PerfettoImport {
     std::vector<std::uint64_t> extraTracks, extraDoubleTracks;
     std::unordered_map<std::uint64_t, prof::StringId> categories, names, annotationNames, texts;
     std::map<std::uint64_t, ClockState> clocks;
-    std::map<std::uint64_t, std::int64_t> counters;  ///< of incremental counter tracks
+    std::map<std::uint64_t, double> counters;  ///< of incremental counter tracks
     std::int64_t legacyUs = 0;
   };
   struct Track {
@@ -53,6 +54,14 @@ class PerfettoImport {
     // Made when something lies there.
     prof::ThreadId thread;
   };
+  /// What joins the events of an asynchronous range, or of a flow, in the older form: Chrome's phases.
+  struct LegacyId {
+    enum class Scope : std::uint8_t { None, Unscoped, Local, Global };
+    Scope scope = Scope::None;
+    std::uint64_t number = 0;
+    prof::StringId namespaceOf, category, name;
+    friend auto operator<=>(const LegacyId&, const LegacyId&) = default;
+  };
   struct Event {
     perfetto::EventType type = perfetto::EventType::Unspecified;
     std::uint64_t track = 0;
@@ -63,6 +72,8 @@ class PerfettoImport {
     double counterReal = 0;
     bool hasCounter = false, hasReal = false, hasTrack = false;
     std::int64_t durationUs = -1;
+    char phase = 0;  ///< of the older form
+    LegacyId id;
     std::vector<std::uint64_t> flows, endFlows, extraTracks, extraDoubleTracks;
     std::vector<std::int64_t> extraValues;
     std::vector<double> extraReals;
@@ -73,6 +84,8 @@ class PerfettoImport {
     std::uint64_t track = 0;
     prof::TimeNs timeNs = 0;
     std::size_t range = kEnd;
+    prof::ArgSetId args{};    ///< of an end
+    std::uint32_t async = 0;  ///< counts asyncs_ from 1; 0 for a slice of its track
     static constexpr std::size_t kEnd = SIZE_MAX;
   };
   struct FlowPoint {
@@ -80,6 +93,7 @@ class PerfettoImport {
     std::uint64_t track = 0;
     prof::TimeNs timeNs = 0;
     bool ends = false;
+    prof::StringId name{}, category{};  ///< which join the points of the older form, too
   };
   /// A row whose thread is known when all tracks are: an index into a table's column.
   struct Placed {
@@ -100,6 +114,10 @@ class PerfettoImport {
   bool unpack(std::string_view bytes, bool isZstd, int depth);
   bool ownData(std::string_view bytes);
   void addEvent(const Event& event, Sequence& sequence);
+  void addFlows(const Event& event);
+  void addBegin(const Event& event, const Sequence& sequence);
+  std::uint32_t asyncOf(const Event& event);
+  void addValue(std::uint64_t track, const Event& event, double value, Sequence& sequence);
   void addCounter(std::uint64_t track, prof::TimeNs timeNs, double value);
   prof::ArgSetId addArgs(const Event& event, const Sequence& sequence);
   bool addArg(std::string_view annotation, const Sequence& sequence, prof::ArgSetId set, std::string& shape);
@@ -131,9 +149,11 @@ class PerfettoImport {
   std::int64_t toMonotonicNs_ = 0;
   std::map<std::uint64_t, Track> tracks_;
   std::vector<Edge> edges_;
+  std::map<LegacyId, std::uint32_t> asyncs_;
+  std::vector<ArgJoin> joins_;
   std::vector<FlowPoint> flows_;
   std::vector<Placed> marks_, samples_;
-  std::vector<Placed> rangePlaces_;
+  std::vector<Placed> rangePlaces_, endPlaces_;
   std::map<std::uint32_t, std::uint64_t> unread_;
   std::vector<prof::StringId> ownTexts_{prof::StringId()};
   bool hasOwnRows_ = false;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <iterator>
 
 #include "store/json_text.h"
@@ -85,11 +84,8 @@ void Args::appendJson(const Value& value, std::string& out) const {
     case prof::ArgType::I64:
       fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value.bits));
       return;
-    case prof::ArgType::F64: {
-      const double number = std::bit_cast<double>(value.bits);
-      out += std::isfinite(number) ? fmt::format("{}", number) : "null";
-      return;
-    }
+    case prof::ArgType::F64:
+      return json::appendNumber(out, std::bit_cast<double>(value.bits));
     case prof::ArgType::Text:
       json::appendQuoted(out, store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))));
       return;

@@ -24,6 +24,12 @@ std::string_view textOf(std::string_view token, std::string& scratch);
 std::optional<std::int64_t> integerOf(std::string_view token);
 /// Any JSON number.
 std::optional<double> numberOf(std::string_view token);
+/// What writers put in place of the numbers that JSON does not have: NaN and Infinity, with a sign or without.
+std::optional<double> namedNumberOf(std::string_view token);
+/// A number as JSON, those that it does not have as the texts that protocol buffers give them in JSON.
+void appendNumber(std::string& out, double number);
+/// A JSON text in which such names stood as bare words, with those texts in their place.
+std::string withNumbersAsTexts(std::string_view json);
 
 struct Nanoseconds {
   std::int64_t value = 0;

@@ -31,6 +31,10 @@ inline constexpr std::uint32_t kDeltaUs = 1, kCategoryIid = 3, kAnnotation = 4, 
                                kExtraDoubleTrack = 45, kExtraDoubleValue = 46, kFlow = 47, kEndFlow = 48,
                                kCorrelation = 52;
 }
+namespace legacy {
+inline constexpr std::uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kIdScope = 7, kLocalId = 10,
+                               kGlobalId = 11;
+}
 enum class EventType : std::uint64_t { Unspecified, Begin, End, Instant, Counter };
 
 namespace track {

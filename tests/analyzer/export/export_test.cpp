@@ -161,6 +161,59 @@ TEST(Export, EveryFieldOfEveryEventComesBackFromLcn) {
   }
 }
 
+TEST(Export, LooseEventsOfAChromeTraceComeBackAsTheSameRows) {
+  const test::TempFile original(".json", R"({"traceEvents": [
+    {"ph":"B","cat":"x","name":"outer","pid":1,"tid":1,"ts":1,"args":{"a":1,"nan":NaN,"list":[1, Infinity]}},
+    {"ph":"E","pid":1,"tid":1,"ts":9.5,"args":{"a":2,"b":"c"}},
+    {"ph":"B","name":"open","pid":1,"tid":1,"ts":11},
+    {"ph":"b","cat":"net","name":"get","id":"0x1","pid":1,"tid":1,"ts":1,"args":{"url":"x"}},
+    {"ph":"b","cat":"net","name":"get","id":"0x2","pid":1,"tid":1,"ts":2},
+    {"ph":"n","cat":"net","name":"redirect","id":"0x1","pid":1,"tid":2,"ts":2,"args":{"to":"y"}},
+    {"ph":"e","cat":"net","name":"get","id":"0x2","pid":1,"tid":1,"ts":3},
+    {"ph":"e","cat":"net","name":"get","id":"0x1","pid":1,"tid":2,"ts":4,"args":{"status":200}},
+    {"ph":"b","cat":"net","name":"waits","id2":{"local":"0x1"},"pid":1,"tid":1,"ts":5},
+    {"ph":"e","cat":"net","name":"waits","id2":{"local":"0x1"},"pid":1,"tid":1,"ts":7},
+    {"ph":"b","cat":"net","name":"never ends","id":3,"pid":1,"tid":1,"ts":6},
+    {"ph":"S","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":10},
+    {"ph":"T","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":12,"args":{"step":"half"}},
+    {"ph":"F","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":15},
+    {"ph":"C","name":"mem","pid":1,"tid":1,"ts":5,"args":{"bytes": 12.5}},
+    {"ph":"O","name":"object","id":1,"pid":1,"tid":1,"ts":18,"args":{"x":NaN}}]})");
+  const auto store = open(original.path());
+  ASSERT_EQ(store->rows<prof::Range>(), 7U);
+  const test::TempFile back(".json");
+  ASSERT_TRUE(exportTrace(*store, back.path(), Format::Chrome).ok());
+  simdjson::dom::parser parser;
+  EXPECT_EQ(parser.load(back.path().string()).error(), simdjson::SUCCESS) << contentOf(back.path());
+  const auto again = open(back.path());
+  // Sets of arguments and threads are numbered in the order of the file.
+  EXPECT_EQ(test::difference<prof::Range>(*store, *again, " args thread endThread "), "");
+  EXPECT_EQ(test::difference<prof::Mark>(*store, *again, " args thread "), "");
+  prof::forEachTable([&]<class Row>() { EXPECT_EQ(store->rows<Row>(), again->rows<Row>()) << Row::kName; });
+  const test::TempFile twice(".json");
+  ASSERT_TRUE(exportTrace(*again, twice.path(), Format::Chrome).ok());
+  EXPECT_EQ(canonicalEvents(back.path()), canonicalEvents(twice.path()));
+}
+
+TEST(Export, SamplesThatAreNoNumbersAreLeftOutOfChromeJson) {
+  StoreBuilder builder;
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
+  builder.append(prof::CounterTrack{.id = prof::TrackId(1),
+                                    .process = prof::ProcessId(1),
+                                    .name = builder.intern("loss"),
+                                    .unit = builder.intern("x")});
+  const double values[] = {1, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 2};
+  for (int i = 0; i < 4; ++i)
+    builder.append(prof::CounterSample{.timeNs = i, .track = prof::TrackId(1), .value = values[i]});
+  const test::TempFile file(".json");
+  std::vector<std::string> told;
+  ExportOptions options;
+  options.warn = [&](const std::string& text) { told.push_back(text); };
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome, options).ok());
+  EXPECT_EQ(open(file.path())->rows<prof::CounterSample>(), 2U);
+  EXPECT_THAT(told, testing::ElementsAre(HasSubstr("2 samples of counters that are no numbers")));
+}
+
 TEST(Export, TextsThatAreNoUtf8BecomeTextsThatAre) {
   StoreBuilder builder;
   builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("gr\xfcn")});

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "import/importers.h"
+#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/timeline.h"
 #include "support/random_store.h"
@@ -85,6 +86,46 @@ TEST(ChromeImport, TakesWordsThatStandForNumbersInArguments) {
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(store->rows<Range>(), 1U);
   EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(ChromeImport, TakesNegativeNumbersOfThreadsForWhatTheyWere) {
+  const auto store = import(R"({"traceEvents": [
+  {"ph": "X", "name": "a", "pid": 1, "tid": -1029147072, "ts": 1, "dur": 1},
+  {"ph": "X", "name": "b", "pid": 1, "tid": "main", "ts": 1, "dur": 1}]})");
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->row<Thread>(0).osTid, 3265820224U);
+  EXPECT_EQ(store->text(store->row<Thread>(0).name), "");
+  EXPECT_EQ(store->text(store->row<Thread>(1).name), "main");
+}
+
+TEST(ChromeImport, NumbersThatJsonDoesNotHaveAreTextsInArguments) {
+  const auto store = import(R"({"traceEvents": [
+  {"ph": "X", "name": "[1, NaN]", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
+   "args": {"a": NaN, "b": -inf, "c": [1, NaN], "d": {"NaN": -Infinity, "x\"NaN": nan}, "e": "NaN", "f": [1, 2,]}},
+  {"ph": "X", "name": "again", "pid": 1, "tid": 1, "ts": 2, "dur": 1, "args": {"c": [1, NaN], "f": [1, 2,]}}]})");
+  const Args args(*store);
+  EXPECT_EQ(store->text(store->row<Range>(0).name), "[1, NaN]") << "a name is what it is";
+  const std::pair<std::string_view, std::string_view> expected[] = {
+      {"a", "NaN"}, {"b", "-Infinity"},   {"c", R"([1, "NaN"])"}, {"d", R"({"NaN": "-Infinity", "x\"NaN": "NaN"})"},
+      {"e", "NaN"}, {"f", R"("[1, 2,]")"}};
+  for (const auto& [key, value] : expected) EXPECT_EQ(args.text(store->row<Range>(0).args, key), value) << key;
+  for (const auto& [key, value] : {expected[2], expected[5]}) {
+    EXPECT_EQ(args.text(store->row<Range>(1).args, key), value) << key << ", the second time";
+  }
+}
+
+TEST(ChromeImport, ValuesOfCountersThatAreNoNumbersAreCounted) {
+  const std::string head = R"({"traceEvents": [
+  {"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 1, "args": {"value": 2.5}},
+  )";
+  const auto store = import(head + R"({"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 2, "args": {"value": NaN}},
+  {"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 3, "args": {"value": -Infinity, "other": "x"}},
+  {"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 4, "args": {"value": 1.5}}]})",
+                            64);
+  EXPECT_EQ(store->rows<CounterSample>(), 2U);
+  ASSERT_EQ(store->warnings().size(), 1U);
+  EXPECT_NE(store->warnings()[0].find("3 values of counters are no numbers"), std::string::npos);
+  EXPECT_NE(store->warnings()[0].find(fmt::format("byte {}", head.size())), std::string::npos) << store->warnings()[0];
 }
 
 TEST(ChromeImport, FillsATableForEachKind) {
@@ -398,6 +439,60 @@ TEST(ChromeImport, EndsFindTheBeginWithTheirOwnIdOrAreCounted) {
   EXPECT_EQ(store->row<Range>(1).durNs, 89000);
   EXPECT_EQ(store->row<Range>(2).durNs, 18000);
   EXPECT_EQ(store->warnings(), std::vector<std::string>{"1 ends of ranges have no begin and were left out"});
+}
+
+TEST(ChromeImport, ArgumentsOfAnEndJoinThoseOfItsBegin) {
+  for (const std::size_t piece : {std::size_t{4} << 20, std::size_t{64}}) {
+    const auto store = import(R"({"traceEvents": [
+    {"ph":"B","name":"outer","pid":1,"tid":1,"ts":1,"args":{"a":1,"b":"old"}},
+    {"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},
+    {"ph":"E","pid":1,"tid":1,"ts":3,"args":{"c":3}},
+    {"ph":"B","name":"empty","pid":1,"tid":1,"ts":4,"args":{}},
+    {"ph":"E","pid":1,"tid":1,"ts":5,"tts":9,"args":{}},
+    {"ph":"E","name":"outer","pid":1,"tid":1,"ts":9,"args":{"b":"new","c":4}},
+    {"ph":"E","pid":1,"tid":1,"ts":10,"args":{"c":5}}]})",
+                              piece);
+    const Args args(*store);
+    const auto outer = store->row<Range>(0).args;
+    EXPECT_EQ(args.integer(outer, "a"), 1);
+    EXPECT_EQ(args.text(outer, "b"), "new");
+    EXPECT_EQ(args.integer(outer, "c"), 4);
+    EXPECT_EQ(store->text(args.shape(outer)), "+a\n+b\n+c");
+    EXPECT_EQ(args.integer(store->row<Range>(1).args, "c"), 3);
+    EXPECT_EQ(store->text(args.shape(store->row<Range>(2).args)), "!{}");
+    EXPECT_EQ(store->rows<Arg>(), 4U) << "an end without a begin has none";
+    EXPECT_EQ(store->rows<ArgSet>(), 3U);
+  }
+}
+
+TEST(ChromeImport, AsynchronousEventsOfBothFormsAreRangesAndMarks) {
+  const auto store = import(R"({"traceEvents": [
+    {"ph":"b","cat":"net","name":"get","id":"0x1","pid":1,"tid":1,"ts":1,"args":{"url":"x"}},
+    {"ph":"n","cat":"net","name":"redirect","id":"0x1","pid":1,"tid":2,"ts":2,"args":{"to":"y"}},
+    {"ph":"e","cat":"net","name":"get","id":"0x1","pid":1,"tid":2,"ts":4,"args":{"status":200}},
+    {"ph":"S","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":10},
+    {"ph":"S","cat":"net","name":"B","id":7,"pid":1,"tid":1,"ts":11},
+    {"ph":"T","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":12,"args":{"step":"half"}},
+    {"ph":"p","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":13,"args":{"step":"most"}},
+    {"ph":"F","cat":"net","name":"A","id":7,"pid":1,"tid":1,"ts":15},
+    {"ph":"F","cat":"net","name":"B","id":7,"pid":1,"tid":1,"ts":17},
+    {"ph":"O","name":"object","id":1,"pid":1,"tid":1,"ts":18}]})");
+  ASSERT_EQ(store->rows<Range>(), 3U);
+  const Args args(*store);
+  const std::pair<std::string_view, TimeNs> expected[] = {{"get", 3000}, {"A", 5000}, {"B", 6000}};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const auto row = store->row<Range>(i);
+    EXPECT_EQ(store->text(row.name), expected[i].first);
+    EXPECT_EQ(row.durNs, expected[i].second) << i;
+    EXPECT_EQ(row.kind, RangeKind::StartEnd) << i;
+  }
+  EXPECT_EQ(args.text(store->row<Range>(0).args, "url"), "x");
+  EXPECT_EQ(args.integer(store->row<Range>(0).args, "status"), 200);
+  ASSERT_EQ(store->rows<Mark>(), 3U);
+  EXPECT_EQ(store->text(store->row<Mark>(0).name), "redirect");
+  EXPECT_EQ(args.text(store->row<Mark>(1).args, "step"), "half");
+  EXPECT_EQ(store->warnings(),
+            std::vector<std::string>{"events of phases that lacuna does not read are kept as text only: O (1)"});
 }
 
 TEST(ChromeImport, AByteOrderMarkIsNoPartOfTheText) {

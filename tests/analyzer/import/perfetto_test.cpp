@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <bit>
 #include <sstream>
 
 #include "lacuna/analyzer/args.h"
@@ -224,10 +225,92 @@ TEST(PerfettoImport, ArgumentsOfOneNameLieTogether) {
   }
 }
 
+/// An event of the older form: a phase of Chrome's, with an id in one of the three scopes.
+Message legacy(std::uint64_t track, std::string_view name, char phase, std::uint32_t scope = 0, std::uint64_t id = 0) {
+  Message event;
+  event.set(2, static_cast<std::uint64_t>(phase));
+  if (scope != 0) event.set(scope, id);
+  return Message().set(11, track).set(23, name).set(22, "net").set(6, event);
+}
+
 TEST(PerfettoImport, LegacyPhasesThatAreNotReadAreCounted) {
-  const Message begin = Message().set(11, 5).set(23, "async").set(6, Message().set(2, 'b').set(10, 9));
-  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(1, begin), at(2, end(5))}))->warnings(),
-              Contains(HasSubstr("legacy events that lacuna does not read: b (1)")));
+  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(1, legacy(5, "object", 'O', 10, 9)),
+                            at(2, end(5))}))
+                  ->warnings(),
+              Contains(HasSubstr("legacy events that lacuna does not read: O (1)")));
+}
+
+TEST(PerfettoImport, LegacyAsyncEventsPairByTheirIdsAndScopes) {
+  constexpr std::uint32_t kUnscoped = 6, kLocal = 10, kGlobal = 11;
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "a"), threadTrack(6, 1, 2, "b"), threadTrack(7, 2, 3, "other process"),
+                    at(10, legacy(5, "one", 'b', kLocal, 9)), at(11, legacy(7, "two", 'b', kLocal, 9)),
+                    at(12, legacy(5, "three", 'b', kGlobal, 9)), at(13, legacy(5, "four", 'S', kUnscoped, 9)),
+                    at(14, legacy(5, "five", 'S', kUnscoped, 9)), at(15, legacy(5, "step", 'n', kLocal, 9)),
+                    at(20, legacy(7, "two", 'e', kLocal, 9)), at(30, legacy(6, "one", 'e', kLocal, 9)),
+                    at(40, legacy(7, "three", 'e', kGlobal, 9)), at(50, legacy(5, "four", 'F', kUnscoped, 9)),
+                    at(60, legacy(5, "five", 'F', kUnscoped, 9)), at(70, legacy(5, "none", 'e', kUnscoped, 1))}));
+  ASSERT_EQ(store->rows<Range>(), 5U);
+  const TimeNs lengths[] = {20, 9, 28, 37, 46};
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    const auto row = store->row<Range>(i);
+    EXPECT_EQ(row.durNs, lengths[i]) << i;
+    EXPECT_EQ(row.kind, RangeKind::StartEnd) << i;
+    EXPECT_EQ(row.flags, 0) << i;
+  }
+  EXPECT_EQ(store->row<Range>(0).endThread, store->row<Thread>(1).id);
+  EXPECT_FALSE(store->row<Range>(1).endThread);
+  ASSERT_EQ(store->rows<Mark>(), 1U);
+  EXPECT_EQ(store->text(store->row<Mark>(0).name), "step");
+  EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("1 ends of slices have no begin")));
+}
+
+TEST(PerfettoImport, LegacyFlowsAreFlows) {
+  const auto store = open(
+      traceOf({threadTrack(5, 1, 1, "t"), at(10, legacy(5, "send", 's', 6, 3)), at(20, legacy(5, "send", 't', 6, 3)),
+               at(30, legacy(5, "send", 'f', 6, 3)), at(35, legacy(5, "other", 's', 6, 3))}));
+  ASSERT_EQ(store->rows<Flow>(), 4U);
+  const FlowPhase phases[] = {FlowPhase::Begin, FlowPhase::Step, FlowPhase::End, FlowPhase::Begin};
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(store->row<Flow>(i).phase, phases[i]) << i;
+  EXPECT_EQ(store->text(store->row<Flow>(0).name), "send");
+  EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(PerfettoImport, AnnotationsOfAnEndJoinThoseOfItsBegin) {
+  const auto note = [](std::string_view key, std::uint64_t value) { return Message().set(10, key).set(4, value); };
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "outer").set(4, note("a", 1)).set(4, note("b", 2))),
+                    at(2, slice(5, "inner")), at(3, end(5).set(4, note("c", 3))),
+                    at(4, end(5).set(4, note("b", 5)).set(4, note("c", 6))), at(5, end(5).set(4, note("c", 7)))}));
+  const Args args(*store);
+  const auto outer = store->row<Range>(0).args;
+  EXPECT_EQ(args.integer(outer, "a"), 1);
+  EXPECT_EQ(args.integer(outer, "b"), 5) << "the end's counts";
+  EXPECT_EQ(args.integer(outer, "c"), 6);
+  EXPECT_EQ(store->text(args.shape(outer)), "+a\n+b\n+c");
+  EXPECT_EQ(args.integer(store->row<Range>(1).args, "c"), 3);
+  EXPECT_EQ(store->rows<ArgSet>(), 2U) << "an end without a begin has none";
+  EXPECT_EQ(store->rows<Arg>(), 4U);
+}
+
+TEST(PerfettoImport, BuiltInCountersAndRealNumbersHaveUnitsToo) {
+  const auto track = [](std::uint64_t uuid, const Message& counter) {
+    return Message().set(60, Message().set(1, uuid).set(8, counter));
+  };
+  const auto real = [](std::uint64_t on, double value) {
+    return Message().set(9, kCounter).set(11, on).fixed(44, std::bit_cast<std::uint64_t>(value));
+  };
+  const auto store =
+      open(traceOf({track(7, Message().set(1, std::uint64_t{1}).set(4, std::uint64_t{1000})),
+                    track(8, Message().set(3, std::uint64_t{3}).set(4, std::uint64_t{2}).set(5, std::uint64_t{1})),
+                    at(1, real(7, 1.5)), at(2, real(8, 0.5)), at(3, real(8, 0.25))}));
+  ASSERT_EQ(store->rows<CounterTrack>(), 2U);
+  EXPECT_EQ(store->text(store->row<CounterTrack>(0).name), "thread time");
+  EXPECT_EQ(store->text(store->row<CounterTrack>(0).unit), "ns");
+  EXPECT_EQ(store->text(store->row<CounterTrack>(1).unit), "bytes");
+  EXPECT_EQ(store->row<CounterSample>(0).value, 1500);
+  EXPECT_EQ(store->row<CounterSample>(1).value, 1);
+  EXPECT_EQ(store->row<CounterSample>(2).value, 1.5) << "the second is what is added";
 }
 
 TEST(PerfettoImport, DictionariesAndListsInAnnotationsAreJson) {

@@ -36,7 +36,8 @@ class Args {
   /// Names and order of all arguments of an event, as table arg_set describes them.
   [[nodiscard]] prof::StringId shape(prof::ArgSetId set) const;
 
-  /// Appends a value as JSON.
+  /// Appends a value as JSON; NaN and the infinities, which JSON does not have, as the texts "NaN", "Infinity" and
+  /// "-Infinity".
   void appendJson(const Value& value, std::string& out) const;
 
  private:
