@@ -16,6 +16,7 @@
 #include <fstream>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/checksum.h"
 #include "lacuna/prof/reader.h"
@@ -128,6 +129,53 @@ TEST_F(TraceFiles, InfoNamesWhatAnUnfinishedFileLacks) {
   EXPECT_THAT(printed(), HasSubstr("\"complete\": false"));
 }
 
+TEST_F(TraceFiles, InfoTakesATraceOfEveryKind) {
+  const auto keysOf = [](const simdjson::dom::object object) {
+    std::vector<std::string> keys;
+    for (const auto member : object) keys.emplace_back(member.key);
+    return keys;
+  };
+  const auto kernels = [this] {
+    for (const simdjson::dom::element table : simdjson::dom::array(json()["tables"])) {
+      if (std::string_view(table["name"]) == "kernel") return std::uint64_t(table["rows"]);
+    }
+    return std::uint64_t{0};
+  };
+  ASSERT_EQ(lacuna("generate run.lcn --events 2000"), 0);
+  ASSERT_EQ(lacuna("info --json run.lcn"), 0);
+  const std::uint64_t rows = kernels();
+  const auto keys = keysOf(json());
+  EXPECT_GT(rows, 0u);
+  for (const auto& [name, source] :
+       {std::pair("run.json", "Kineto or Chrome JSON"), std::pair("run.json.gz", "Kineto or Chrome JSON"),
+        std::pair("run.pftrace", "Perfetto trace"), std::pair("run.sqlite", "SQLite export of Nsight Systems")}) {
+    ASSERT_EQ(lacuna(std::string("convert -q run.lcn ") + name), 0) << said();
+    ASSERT_EQ(lacuna(std::string("info --json ") + name), 0) << said();
+    EXPECT_EQ(keysOf(json()), keys) << name;
+    EXPECT_EQ(std::string_view(json()["source"]), source);
+    EXPECT_EQ(std::uint64_t(json()["bytes"]), fs::file_size(folder_ / name));
+    EXPECT_EQ(kernels(), rows) << name;
+    EXPECT_TRUE(json()["complete"].is_null()) << "which is known of .lcn only";
+    ASSERT_EQ(lacuna(std::string("info ") + name), 0);
+    EXPECT_THAT(printed(), testing::AllOf(HasSubstr(source), HasSubstr("kernel"))) << name;
+  }
+  fs::copy_file(LACUNA_FUZZ_CORPUS "/snapshot/snapshot", folder_ / "memory.pickle");
+  ASSERT_EQ(lacuna("info memory.pickle"), 0) << said();
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("memory snapshot of PyTorch"), HasSubstr("allocation")));
+}
+
+TEST_F(TraceFiles, InfoNamesWhatATraceOfAnotherToolLacks) {
+  std::ofstream(folder_ / "cut.json") << R"({"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+{"ph": "X", "cat": "cpu_op", "na)";
+  ASSERT_EQ(lacuna("info cut.json"), 0);
+  EXPECT_THAT(printed(), HasSubstr("the file ends early"));
+  ASSERT_EQ(lacuna("info --json cut.json"), 0);
+  const simdjson::dom::array warnings = json()["warnings"];
+  EXPECT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(lacuna("info --verify cut.json"), 1);
+}
+
 TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
   cut(2000);
   const std::string before = read("run.lcn");
@@ -215,7 +263,10 @@ TEST_F(TraceFiles, AMissingFileIsNamed) {
 TEST_F(TraceFiles, AnotherKindOfFileIsRefused) {
   std::ofstream(folder_ / "notes.txt") << "not a trace";
   EXPECT_EQ(lacuna("info notes.txt"), 1);
-  EXPECT_THAT(said(), HasSubstr("notes.txt is not a lacuna trace"));
+  EXPECT_THAT(said(), HasSubstr("notes.txt: not a trace that lacuna knows"));
+  std::ofstream(folder_ / "nothing.lcn");
+  EXPECT_EQ(lacuna("info nothing.lcn"), 1);
+  EXPECT_THAT(said(), HasSubstr("nothing.lcn: is empty"));
 }
 
 TEST_F(TraceFiles, AnUnwritablePlaceIsAnError) {

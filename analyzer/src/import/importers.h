@@ -12,10 +12,6 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 using StoreResult = prof::Result<std::shared_ptr<const Store>>;
 
-/// What the first bytes of a file (decompressed) say it is.
-enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
-prof::Result<SourceKind> sniff(const std::filesystem::path& path);
-
 /// Chrome's trace event format as PyTorch's profiler (Kineto) and others write it; see docs/importing.md. It is
 /// read in pieces of these sizes.
 StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, const WindowSizes& sizes = {});

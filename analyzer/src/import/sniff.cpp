@@ -4,6 +4,7 @@
 
 #include "import/byte_source.h"
 #include "import/importers.h"
+#include "lacuna/analyzer/source.h"
 
 namespace lacuna::analyzer {
 
@@ -34,6 +35,26 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   const std::size_t text = head.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (head[text] == '{' || head[text] == '[')) return SourceKind::Json;
   return SourceKind::Unknown;
+}
+
+std::string_view describe(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::Empty:
+      return "empty";
+    case SourceKind::Lcn:
+      return "Lacuna trace";
+    case SourceKind::Json:
+      return "Kineto or Chrome JSON";
+    case SourceKind::Sqlite:
+      return "SQLite export of Nsight Systems";
+    case SourceKind::Perfetto:
+      return "Perfetto trace";
+    case SourceKind::Pickle:
+      return "memory snapshot of PyTorch";
+    case SourceKind::Unknown:
+      break;
+  }
+  return "unknown";
 }
 
 }  // namespace lacuna::analyzer
