@@ -19,6 +19,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QWheelEvent>
+#include <semaphore>
 #include <set>
 
 #include "app/loader.h"
@@ -163,6 +164,77 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("second.lcn"));
     QVERIFY(shown.wait());
     QVERIFY(window_->trace()->path.endsWith(QStringLiteral("second.lcn")));
+  }
+
+  void aLoadThatEndsLateHoldsNobodyUp() {
+    // The first one does not feel that it was called off before it has been let go on.
+    auto goOn = std::make_shared<std::binary_semaphore>(0);
+    auto calls = std::make_shared<std::atomic<int>>(0);
+    window_->loader()->setOpener(
+        [goOn, calls](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+          if (++*calls == 1) goOn->acquire();
+          return gui::testing::sampleTrace();
+        });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    QSignalSpy cancelled(window_->loader(), &Loader::cancelled);
+    window_->openFile(QStringLiteral("late.lcn"));
+    QTRY_COMPARE(calls->load(), 1);
+    window_->openFile(QStringLiteral("second.lcn"));
+    window_->loader()->cancel();
+    QTRY_COMPARE(cancelled.count(), 1);
+    QCOMPARE(window_->state(), QStringLiteral("welcome"));
+    window_->openFile(QStringLiteral("third.lcn"));
+    goOn->release();
+    QVERIFY(shown.wait());
+    QCOMPARE(shown.count(), 1);
+    QVERIFY(window_->trace()->path.endsWith(QStringLiteral("third.lcn")));
+  }
+
+  void anAnalysisThatEndsLateHoldsNobodyUp() {
+    auto goOn = std::make_shared<std::binary_semaphore>(0);
+    auto calls = std::make_shared<std::atomic<int>>(0);
+    window_->runner()->setAnalyse([goOn, calls](auto store, const auto& options) {
+      if (++*calls == 1) goOn->acquire();
+      return analyzer::analyse(std::move(store), options);
+    });
+    open();
+    QTRY_COMPARE(calls->load(), 1);
+    QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
+    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace(9)); });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("second.lcn"));
+    QVERIFY(shown.wait());  // while the first one is still being analysed
+    QCOMPARE(analysed.count(), 0);
+    goOn->release();
+    QVERIFY(analysed.wait());
+    QTRY_VERIFY(!window_->busy());
+    QCOMPARE(analysed.count(), 1);
+    QCOMPARE(window_->findings().analysis->steps.all.size(), std::size_t{9});
+  }
+
+  void closingCallsTheAnalysisOff() {
+    auto asked = std::make_shared<std::atomic<bool>>(false);
+    auto calledOff = std::make_shared<std::atomic<bool>>(false);
+    window_->runner()->setAnalyse(
+        [asked, calledOff](const auto&, const auto& options) -> prof::Result<analyzer::Analysis> {
+          for (; options.progress(0.5); QThread::msleep(1)) *asked = true;
+          *calledOff = true;
+          return prof::Error{"cancelled"};
+        });
+    open();
+    QTRY_VERIFY(asked->load());
+    window_->close();
+    window_.reset();
+    QVERIFY(calledOff->load());
+  }
+
+  void analysingReportsProgress() {
+    QSignalSpy progress(window_->runner(), &AnalysisRunner::progressed);
+    openAnalysed();
+    QVERIFY(progress.count() > 5);
+    for (qsizetype n = 1; n < progress.count(); ++n)
+      QVERIFY(progress[n][0].toDouble() >= progress[n - 1][0].toDouble());
+    QCOMPARE(progress.last()[0].toDouble(), 1.0);
   }
 
   void aBrokenFileSaysWhy() {

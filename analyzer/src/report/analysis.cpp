@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -14,7 +15,9 @@
 #include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/whatif.h"
+#include "report/course.h"
 #include "report/devices.h"
+#include "store/watched_store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -24,6 +27,17 @@ using prof::TimeNs;
 using prof::TimeWindow;
 
 constexpr std::size_t kLongestKept = 5;
+
+/// Where the parts of an analysis end, of 1: about as long as each took of traces of some millions of events.
+constexpr double kStepsUntil = 0.06;
+constexpr double kDevicesUntil = 0.1;
+constexpr double kBooksUntil = 0.7;
+constexpr double kTablesUntil = 0.92;
+constexpr double kReplayUntil = 0.96;
+
+prof::Error cancelled() {
+  return prof::Error{"cancelled"};
+}
 
 /// Collects a device's segments into the run, the steps, the details and the evidence.
 class Collector {
@@ -123,10 +137,12 @@ void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
 /// `chunk`: what the timeline is for; `window`: of that, what was asked for. Work of the window's steps may run behind
 /// it.
 void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk, TimeWindow window,
-                 const RecordedCosts& costs, StepWork& stepWork) {
+                 const RecordedCosts& costs, StepWork& stepWork, Course& course) {
   const Store& store = *analysis.store;
   const StepSpans& steps = analysis.scope.steps;
   const LaunchIndex index(timeline);
+  // A part takes a moment for each; nobody is kept waiting for more than one of them.
+  const auto wanted = [&] { return course.at(0); };
   const auto addOperator = [](OperatorRow& a, const OperatorRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
@@ -141,8 +157,10 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.deviceRecordingNs += b.deviceRecordingNs;
   };
   mergeByName(analysis.operators, operatorTable(store, timeline, index, window, GroupBy::Name, steps), addOperator);
+  if (!wanted()) return;
   mergeByName(analysis.operatorShapes, operatorTable(store, timeline, index, window, GroupBy::NameAndShapes),
               addOperator);
+  if (!wanted()) return;
   mergeByName(analysis.calls, callTable(store, timeline, window, &costs, steps), [](CallRow& a, const CallRow& b) {
     a.count += b.count;
     a.totalNs += b.totalNs;
@@ -151,6 +169,7 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.recordingNs += b.recordingNs;
     if (a.caller.empty()) a.caller = b.caller;
   });
+  if (!wanted()) return;
   const CommunicationStats comm = communicationStats(store, timeline, window, &costs);
   analysis.communication.totalNs += comm.totalNs;
   analysis.communication.exposedNs += comm.exposedNs;
@@ -162,8 +181,10 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.recordingNs += b.recordingNs;
     a.bytes += b.bytes;
   });
+  if (!wanted()) return;
   const TimeWindow inSteps = steps.everything() ? window : chunk;
   mergePatterns(analysis.patterns, launchPatterns(store, timeline, index, inSteps, steps));
+  if (!wanted()) return;
   addStepWork(timeline, index, inSteps, steps, stepWork);
   const LaunchStats more = launchStats(timeline, index, window, &costs);
   LaunchStats& launches = analysis.launches;
@@ -257,7 +278,7 @@ void sortMerged(Analysis& analysis) {
   sortCollectives(analysis.communication.collectives);
 }
 
-prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork) {
+prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork, Course& course) {
   Collector collector(analysis);
   const EventCosts eventCost = eventCosts(*analysis.store);
   std::size_t chunks = 0;
@@ -268,15 +289,19 @@ prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWo
         const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window);
         if (!costs) return costs.error();
         const LedgerAccountant accountant(timeline);
-        for (DeviceBooks& book : books) book.add(accountant, window, *costs, collector);
+        for (DeviceBooks& book : books) {
+          if (!course.at(0)) return cancelled();
+          book.add(accountant, window, *costs, collector);
+        }
+        if (!course.at(0)) return cancelled();
         const TimeWindow tables{std::max(window.startNs, analysis.window.startNs),
                                 std::min(window.endNs, analysis.window.endNs)};
         ++chunks;
         const Selection& only = analysis.scope.only;
         if (only.everything) {
-          mergeTables(analysis, timeline, window, tables, *costs, stepWork);
+          mergeTables(analysis, timeline, window, tables, *costs, stepWork, course);
         } else {
-          mergeTables(analysis, only.of(timeline), window, tables, *costs, stepWork);
+          mergeTables(analysis, only.of(timeline), window, tables, *costs, stepWork, course);
         }
         return {};
       });
@@ -367,25 +392,32 @@ prof::Status fillMemory(Analysis& analysis) {
   return {};
 }
 
-prof::Status fillTables(Analysis& analysis, const StepWork& stepWork) {
+prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& course) {
   const Store& store = *analysis.store;
   const TableScope& scope = analysis.scope;
+  const TimeWindow window = analysis.window;
   const auto take = [](auto& into, auto result) -> prof::Status {
     if (!result) return result.error();
     into = std::move(*result);
     return {};
   };
-  for (const prof::Status& status :
-       {take(analysis.kernels, kernelTable(store, analysis.window, scope, stepWork)),
-        take(analysis.loader, loaderStats(store, analysis.window, scope)),
-        take(analysis.copies, copyStats(store, analysis.window, scope, stepWork)),
-        take(analysis.operatorPatterns, operatorPatterns(store, analysis.window, scope)), fillMemory(analysis),
-        take(analysis.contention, coreContention(store, analysis.window, scope.only, analysis.hostCores)),
-        take(analysis.ranks, rankStats(store, analysis.window, analysis.devices, scope.steps)),
-        take(analysis.overhead, selfOverhead(store, analysis.window, analysis.stepCount())),
-        take(analysis.efficiency, efficiencyStats(store, analysis.window, analysis.devices, analysis.operatorShapes,
-                                                  analysis.kernels, scope.only))}) {
-    if (!status) return status;
+  const std::function<prof::Status()> tables[] = {
+      [&] { return take(analysis.kernels, kernelTable(store, window, scope, stepWork)); },
+      [&] { return take(analysis.loader, loaderStats(store, window, scope)); },
+      [&] { return take(analysis.copies, copyStats(store, window, scope, stepWork)); },
+      [&] { return take(analysis.operatorPatterns, operatorPatterns(store, window, scope)); },
+      [&] { return fillMemory(analysis); },
+      [&] { return take(analysis.contention, coreContention(store, window, scope.only, analysis.hostCores)); },
+      [&] { return take(analysis.ranks, rankStats(store, window, analysis.devices, scope.steps)); },
+      [&] { return take(analysis.overhead, selfOverhead(store, window, analysis.stepCount())); },
+      [&] {
+        return take(analysis.efficiency, efficiencyStats(store, window, analysis.devices, analysis.operatorShapes,
+                                                         analysis.kernels, scope.only));
+      }};
+  for (std::size_t n = 0; n < std::size(tables); ++n) {
+    const double share = static_cast<double>(n + 1) / static_cast<double>(std::size(tables));
+    if (!course.next(kBooksUntil + (kTablesUntil - kBooksUntil) * share)) return cancelled();
+    if (auto status = tables[n](); !status) return status;
   }
   bandRanks(analysis);
   analysis.peakEdits = peakEdits(analysis.memory, analysis.steps, analysis.operators);
@@ -430,6 +462,43 @@ Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const 
   return mean;
 }
 
+/// All of the analysis; its store and options are given.
+prof::Status fill(Analysis& analysis, Course& course) {
+  const AnalysisOptions& options = analysis.options;
+  const Store& trace = *analysis.store;
+  if (timelineRows(trace) == 0 && trace.rows<prof::Allocation>() == 0) {
+    return prof::Error{
+        fmt::format("{}: the trace holds no ranges, calls, device work or allocations, so there is nothing to "
+                    "report; record with `lacuna run -- PROGRAM`",
+                    trace.path().string())};
+  }
+  if (!course.next(kStepsUntil)) return cancelled();
+  auto steps = findSteps(trace, options.rank ? processOfRank(trace, *options.rank) : prof::ProcessId());
+  if (!steps) return steps.error();
+  analysis.steps = std::move(*steps);
+  auto window = chooseWindow(analysis);
+  if (!window) return window.error();
+  if (!course.next(kDevicesUntil)) return cancelled();
+  auto devices = listDevices(trace, *window, options);
+  if (!devices) return devices.error();
+  analysis.devices = std::move(*devices);
+  const TimeWindow span = trace.span();
+  analysis.window = {std::max(window->startNs, span.startNs), std::min(window->endNs, span.endNs)};
+  readEnvironment(analysis);
+  const Topology topology = loadTopology(trace);
+  analysis.scope = {selectionOf(analysis, topology), StepSpans(analysis.steps, analysis.window)};
+  StepWork stepWork;
+  if (!course.next(kBooksUntil)) return cancelled();
+  if (auto status = accountDevices(analysis, topology, stepWork, course); !status) return status.error();
+  if (auto status = fillTables(analysis, stepWork, course); !status) return status.error();
+  if (!course.next(kReplayUntil)) return cancelled();
+  const auto simulator = Simulator::create(analysis);
+  if (simulator && course.at(0.5)) placePaths(analysis, simulator->criticalPaths());
+  if (!course.next(1)) return cancelled();
+  analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);
+  return {};
+}
+
 }  // namespace
 
 std::int64_t Analysis::stepCount() const {
@@ -467,34 +536,20 @@ std::int64_t Analysis::meanStepNs() const {
 
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options) {
   Analysis analysis;
-  analysis.store = std::move(store);
   analysis.options = options;
-  const Store& trace = *analysis.store;
-  if (timelineRows(trace) == 0 && trace.rows<prof::Allocation>() == 0) {
-    return prof::Error{
-        fmt::format("{}: the trace holds no ranges, calls, device work or allocations, so there is nothing to "
-                    "report; record with `lacuna run -- PROGRAM`",
-                    trace.path().string())};
+  analysis.store = store;
+  Course course(options.progress);
+  if (options.progress) {
+    // The analyses are scans for most of the time, and feel there that nobody waits for them any more.
+    const Progress watch = [&](double share) { return course.at(share); };
+    analysis.store = watchScans(store, watch);
+    analysis.options.progress = watch;
   }
-  auto steps = findSteps(trace, options.rank ? processOfRank(trace, *options.rank) : prof::ProcessId());
-  if (!steps) return steps.error();
-  analysis.steps = std::move(*steps);
-  auto window = chooseWindow(analysis);
-  if (!window) return window.error();
-  auto devices = listDevices(trace, *window, options);
-  if (!devices) return devices.error();
-  analysis.devices = std::move(*devices);
-  const TimeWindow span = trace.span();
-  analysis.window = {std::max(window->startNs, span.startNs), std::min(window->endNs, span.endNs)};
-  readEnvironment(analysis);
-  const Topology topology = loadTopology(trace);
-  analysis.scope = {selectionOf(analysis, topology), StepSpans(analysis.steps, analysis.window)};
-  StepWork stepWork;
-  if (auto status = accountDevices(analysis, topology, stepWork); !status) return status.error();
-  if (auto status = fillTables(analysis, stepWork); !status) return status.error();
-  const auto simulator = Simulator::create(analysis);
-  if (simulator) placePaths(analysis, simulator->criticalPaths());
-  analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);
+  const prof::Status status = fill(analysis, course);
+  if (course.stopped() || (status && !course.next(1))) return cancelled();
+  if (!status) return status.error();
+  analysis.store = std::move(store);
+  analysis.options.progress = nullptr;
   return analysis;
 }
 

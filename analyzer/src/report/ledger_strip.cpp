@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "analyses/chunks.h"
+#include "report/course.h"
+#include "store/watched_store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -101,20 +103,20 @@ prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis, co
   }
   std::vector<LedgerStrip> strips;
   if (cover.startNs >= cover.endNs) return strips;
-  const auto status =
-      forEachChunk(*analysis.store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-        const LedgerAccountant accountant(timeline);
-        for (std::size_t i = 0; i < builders.size(); ++i) {
-          accountant.account({analysis.devices[i].id, {}}, window,
-                             [&](const LedgerSegment& segment) { builders[i].add(segment); });
-        }
-        const double share =
-            static_cast<double>(window.endNs - cover.startNs) / static_cast<double>(cover.endNs - cover.startNs);
-        if (options.progress && !options.progress(std::clamp(share, 0.0, 1.0))) {
-          return prof::Error{"laying out the ledger was cancelled"};
-        }
-        return {};
-      });
+  Course course(options.progress);
+  course.next(1);
+  const auto store =
+      options.progress ? watchScans(analysis.store, [&](double share) { return course.at(share); }) : analysis.store;
+  const auto status = forEachChunk(*store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
+    const LedgerAccountant accountant(timeline);
+    for (std::size_t i = 0; i < builders.size(); ++i) {
+      accountant.account({analysis.devices[i].id, {}}, window,
+                         [&](const LedgerSegment& segment) { builders[i].add(segment); });
+    }
+    course.at(static_cast<double>(window.endNs - cover.startNs) / static_cast<double>(cover.endNs - cover.startNs));
+    return {};
+  });
+  if (course.stopped()) return prof::Error{"laying out the ledger was cancelled"};
   if (!status) return status.error();
   for (StripBuilder& builder : builders) strips.push_back(builder.finish());
   return strips;

@@ -69,6 +69,8 @@ std::optional<std::string_view> RuleContext::knob(std::string_view name) const {
 
 std::optional<Prediction> RuleContext::play(std::string_view change) const {
   if (simulator_ == nullptr || change.empty() || !parseChange(change)) return std::nullopt;
+  // A replay takes its time; what is found without one by an analysis that was called off, nobody sees.
+  if (const Progress& progress = analysis.options.progress; progress && !progress(0)) return std::nullopt;
   return simulator_->play(change);
 }
 

@@ -4,62 +4,51 @@
 
 namespace lacuna::gui {
 
+namespace {
+
+Findings findingsOf(prof::Result<analyzer::Analysis> analysis) {
+  if (!analysis) return {nullptr, nullptr, QString::fromStdString(analysis.error().message)};
+  Findings findings;
+  findings.analysis = std::make_shared<const analyzer::Analysis>(*std::move(analysis));
+  if (auto simulator = analyzer::Simulator::create(*findings.analysis)) {
+    // The simulator looks into the analysis, so the two go together.
+    findings.simulator = std::shared_ptr<const analyzer::Simulator>(
+        new analyzer::Simulator(std::move(*simulator)),
+        [keep = findings.analysis](const analyzer::Simulator* s) { delete s; });
+  }
+  return findings;
+}
+
+}  // namespace
+
 AnalysisRunner::AnalysisRunner(QObject* parent) : QObject(parent) {}
 
-AnalysisRunner::~AnalysisRunner() {
-  join();
-}
-
-void AnalysisRunner::join() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
-  stop_ = false;
-}
-
 void AnalysisRunner::start(const TracePtr& trace) {
-  join();
-  const int generation = ++generation_;
   busy_ = true;
-  thread_ = std::thread([this, trace, generation] {
-    // Selecting an event asks for its launch; computed here, a click never waits for a large trace.
-    (void)trace->store->links().launchOf({analyzer::EventRef::Table::Kernel, 0});
+  job_.start([this, trace, analyse = analyse_](const LongJob::Turn& turn) {
     analyzer::AnalysisOptions options;
-    options.progress = [this](double) { return !stop_.load(); };
-    auto analysis = analyzer::analyse(trace->store, options);
-    Findings findings;
-    QString message;
-    if (analysis) {
-      findings.analysis = std::make_shared<const analyzer::Analysis>(*std::move(analysis));
-      if (auto simulator = analyzer::Simulator::create(*findings.analysis)) {
-        // The simulator looks into the analysis, so the two go together.
-        findings.simulator = std::shared_ptr<const analyzer::Simulator>(
-            new analyzer::Simulator(std::move(*simulator)),
-            [keep = findings.analysis](const analyzer::Simulator* s) { delete s; });
-      }
-    } else {
-      message = QString::fromStdString(analysis.error().message);
-    }
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, findings, message] {
-          if (generation != generation_) return;
-          findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(message);
-        },
-        Qt::QueuedConnection);
+    options.progress = [this, turn, shown = -1](double share) mutable {
+      const int percent = static_cast<int>(share * 100);
+      if (percent != shown) turn.post([this, share] { Q_EMIT progressed(share); });
+      shown = percent;
+      return turn.wanted();
+    };
+    auto analysis = analyse(trace->store, options);
+    if (!turn.wanted()) return;
+    const Findings findings = findingsOf(std::move(analysis));
+    turn.post([this, findings] { findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(findings.problem); });
     std::shared_ptr<const std::vector<analyzer::LedgerStrip>> laidOut;
-    if (findings.analysis) {
-      auto strips = analyzer::ledgerStrips(*findings.analysis, {.progress = options.progress});
+    if (findings.analysis && turn.wanted()) {
+      auto strips = analyzer::ledgerStrips(*findings.analysis, {.progress = [&](double) { return turn.wanted(); }});
       if (strips) laidOut = std::make_shared<const std::vector<analyzer::LedgerStrip>>(*std::move(strips));
     }
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, laidOut] {
-          if (generation != generation_) return;
-          busy_ = false;
-          if (laidOut) Q_EMIT stripsReady(laidOut);
-          Q_EMIT settled();
-        },
-        Qt::QueuedConnection);
+    turn.post([this, laidOut] {
+      busy_ = false;
+      if (laidOut) Q_EMIT stripsReady(laidOut);
+      Q_EMIT settled();
+    });
+    // Selecting an event asks for its launch; computed here, nobody waits for that after the first moments.
+    if (turn.wanted()) (void)trace->store->links().launchOf({analyzer::EventRef::Table::Kernel, 0});
   });
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <QObject>
-#include <atomic>
-#include <thread>
+#include <functional>
 
+#include "app/long_job.h"
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/ledger_strip.h"
@@ -20,17 +20,23 @@ struct Findings {
   QString problem;  ///< why there is no analysis
 };
 
-/// Analyses a trace on a thread of its own. One at a time; signals arrive on the thread that the runner lives on.
+/// Analyses a trace on a thread of its own. One at a time: start() abandons what was under way, of which nothing is
+/// heard any more. Signals arrive on the thread that the runner lives on.
 class AnalysisRunner : public QObject {
   Q_OBJECT
 
  public:
+  using Analyse = std::function<prof::Result<analyzer::Analysis>(std::shared_ptr<const analyzer::Store>,
+                                                                 const analyzer::AnalysisOptions&)>;
+
   explicit AnalysisRunner(QObject* parent = nullptr);
-  ~AnalysisRunner() override;
+  /// What analyses: analyzer::analyse unless told otherwise.
+  void setAnalyse(Analyse analyse) { analyse_ = std::move(analyse); }
   void start(const TracePtr& trace);
   [[nodiscard]] bool busy() const { return busy_; }
 
  Q_SIGNALS:
+  void progressed(double share);
   void finished(const lacuna::gui::Findings& findings);
   void failed(const QString& message);
   /// Everything that start() began is done.
@@ -39,11 +45,9 @@ class AnalysisRunner : public QObject {
   void stripsReady(const std::shared_ptr<const std::vector<lacuna::analyzer::LedgerStrip>>& strips);
 
  private:
-  void join();
-  std::thread thread_;
-  std::atomic<bool> stop_ = false;
+  Analyse analyse_ = &analyzer::analyse;
   bool busy_ = false;
-  int generation_ = 0;
+  LongJob job_{this};
 };
 
 }  // namespace lacuna::gui

@@ -48,57 +48,42 @@ Loader::Loader(QObject* parent) : QObject(parent) {
 }
 
 Loader::~Loader() {
-  join();
+  job_.cancel();
   leaving_ = true;
   keepers_.clear();
   keepers_.waitForDone();
 }
 
-void Loader::join() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
-  stop_ = false;
-}
-
 void Loader::cancel() {
-  stop_ = true;
+  if (!busy_) return;
+  job_.cancel();
+  busy_ = false;
+  QMetaObject::invokeMethod(
+      this,
+      [this, path = path_] {
+        if (!busy_) Q_EMIT cancelled(path);
+      },
+      Qt::QueuedConnection);
 }
 
 void Loader::open(const QString& path) {
-  join();
   busy_ = true;
-  const int generation = ++generation_;
-  // Results are handed to this object's thread; what an abandoned run still sends carries an old number.
-  const auto post = [this, generation](auto&& deliver) {
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, deliver] {
-          if (generation == generation_) deliver();
-        },
-        Qt::QueuedConnection);
-  };
-  thread_ = std::thread([this, path, post, opener = opener_] {
+  path_ = path;
+  job_.start([this, path, opener = opener_](const LongJob::Turn& turn) {
     int shown = -1;
     const auto progress = [&](double share, const QString& stage) {
       const int percent = static_cast<int>(share * 100);
-      if (percent != shown) post([this, share, stage] { Q_EMIT progressed(share, stage); });
+      if (percent != shown) turn.post([this, share, stage] { Q_EMIT progressed(share, stage); });
       shown = percent;
-      return !stop_.load();
+      return turn.wanted();
     };
-    auto trace = loadTrace(opener, path, progress);
-    const bool stopped = stop_;
-    post([this, path, trace, stopped] {
+    const auto trace = loadTrace(opener, path, progress);
+    turn.post([this, path, trace] {
       busy_ = false;
-      if (trace.ok() && !stopped) {
-        Q_EMIT opened(*trace);
-      } else if (stopped) {
-        Q_EMIT cancelled(path);
-      } else {
-        Q_EMIT failed(path, QString::fromStdString(trace.error().message));
-      }
+      trace ? Q_EMIT opened(*trace) : Q_EMIT failed(path, QString::fromStdString(trace.error().message));
     });
     // For the next time; where the folder cannot be written to, it will be as slow as today.
-    if (!trace.ok() || stopped) return;
+    if (!trace || !turn.wanted()) return;
     keepers_.start([this, kept = *trace] {
       const auto stay = [this](double) { return !leaving_.load(); };
       (void)analyzer::keepTracks(*kept->store, *kept->tracks, analyzer::kTracksWorthKeeping, stay);

@@ -6,8 +6,8 @@
 #include <QThreadPool>
 #include <atomic>
 #include <functional>
-#include <thread>
 
+#include "app/long_job.h"
 #include "app/trace.h"
 
 namespace lacuna::gui {
@@ -22,8 +22,8 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
 TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
                    std::shared_ptr<const analyzer::TrackSet> tracks, qint64 fileBytes);
 
-/// Opens traces on a thread of its own. One at a time: open() abandons what was under way. Signals arrive on the thread
-/// that the loader lives on.
+/// Opens traces on a thread of its own. One at a time: open() abandons what was under way, and so does cancel(), of
+/// which nothing is heard any more but that. Signals arrive on the thread that the loader lives on.
 class Loader : public QObject {
   Q_OBJECT
 
@@ -46,15 +46,12 @@ class Loader : public QObject {
   void cancelled(const QString& path);
 
  private:
-  void join();
-
   Opener opener_ = &analyzer::Store::open;
-  std::thread thread_;
-  std::atomic<bool> stop_ = false;
-  QThreadPool keepers_;  ///< keep tracks for the next time, one after the other, while other traces are opened
   std::atomic<bool> leaving_ = false;
+  QThreadPool keepers_;  ///< keep tracks for the next time, one after the other, while other traces are opened
   bool busy_ = false;
-  int generation_ = 0;
+  QString path_;  ///< that is being opened
+  LongJob job_{this};
 };
 
 }  // namespace lacuna::gui

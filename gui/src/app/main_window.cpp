@@ -101,6 +101,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(loader_, &Loader::opened, this, &MainWindow::showTrace);
   connect(loader_, &Loader::failed, this, &MainWindow::showFailure);
   connect(loader_, &Loader::cancelled, this, [this] { states_->setCurrentIndex(trace_ ? 3 : 0); });
+  connect(runner_, &AnalysisRunner::progressed, overview_, &OverviewPage::setProgress);
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
     findings_ = {nullptr, nullptr, message};

@@ -60,6 +60,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
   [[nodiscard]] Loader* loader() const { return loader_; }
   [[nodiscard]] LiveFollower* live() const { return live_; }
+  [[nodiscard]] AnalysisRunner* runner() const { return runner_; }
   [[nodiscard]] TimelinePage* timeline() const { return timeline_; }
   [[nodiscard]] OverviewPage* overview() const { return overview_; }
   [[nodiscard]] MemoryPage* memory() const { return memory_; }

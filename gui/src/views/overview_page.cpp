@@ -235,6 +235,10 @@ void OverviewPage::setWaiting() {
   fillTops();
 }
 
+void OverviewPage::setProgress(double share) {
+  if (!findings_.analysis) verdict_->setText(tr("Analysing… %1 %").arg(static_cast<int>(share * 100)));
+}
+
 void OverviewPage::setFailure(const QString& message) {
   setWaiting();
   verdict_->setText(tr("No analysis"));

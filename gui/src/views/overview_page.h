@@ -32,6 +32,8 @@ class OverviewPage : public Page {
  public:
   explicit OverviewPage(QWidget* parent = nullptr);
   void setWaiting();
+  /// So much of the first analysis is done; later ones, of a recording that grows, go on behind what is shown.
+  void setProgress(double share);
   void setFindings(const Findings& findings);
   void setFailure(const QString& message);
   void setDark(bool dark);

@@ -29,7 +29,7 @@ struct AnalysisOptions {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> steps;
   std::string device;  ///< "cuda:3", or empty for all
   std::optional<std::int32_t> rank;
-  Progress progress;
+  Progress progress;  ///< never goes back; comes on the thread that analyses, many times a second
 };
 
 struct QueueAccount {
@@ -125,6 +125,7 @@ struct Analysis {
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
 
+/// Fails with "cancelled" soon after the options' progress answers false; that is not kept in the analysis.
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
 
 }  // namespace lacuna::analyzer

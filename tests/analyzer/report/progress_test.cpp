@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/store_builder.h"
+#include "store/watched_store.h"
+#include "support/synthetic_run.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// A run with something in every part of an analysis.
+std::shared_ptr<const Store> run() {
+  return test::makeRun({.ranks = 2, .batchNs = 20'000'000, .workers = 0, .leakBytes = 1 << 20, .collectiveNs = 50'000});
+}
+
+/// What an analysis tells when the n-th answer calls it off.
+struct Told {
+  std::vector<double> shares;
+  prof::Result<Analysis> analysis;
+};
+Told analysed(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
+  std::vector<double> shares;
+  AnalysisOptions options;
+  options.progress = [&](double share) {
+    shares.push_back(share);
+    return shares.size() < n;
+  };
+  auto analysis = analyse(store, options);
+  return {std::move(shares), std::move(analysis)};
+}
+
+TEST(AnalysisProgress, GoesFromNothingToAllAndNeverBack) {
+  const Told told = analysed(run());
+  ASSERT_TRUE(told.analysis);
+  EXPECT_TRUE(std::is_sorted(told.shares.begin(), told.shares.end()));
+  EXPECT_EQ(told.shares.front(), 0);
+  EXPECT_EQ(told.shares.back(), 1);
+}
+
+TEST(AnalysisProgress, AtEveryQuestionTheAnalysisCanBeCalledOff) {
+  const auto store = run();
+  const std::size_t questions = analysed(store).shares.size();
+  ASSERT_GT(questions, 50U);
+  for (std::size_t n = 1; n <= questions; n += n < 20 ? 1 : 7) {
+    const Told told = analysed(store, n);
+    ASSERT_FALSE(told.analysis) << n;
+    EXPECT_EQ(told.analysis.error().message, "cancelled");
+    EXPECT_EQ(told.shares.size(), n) << "asked again";
+  }
+  EXPECT_FALSE(analysed(store, questions).analysis);
+}
+
+TEST(AnalysisProgress, ChangesNothingInTheAnswer) {
+  const auto store = run();
+  const Told told = analysed(store);
+  ASSERT_TRUE(told.analysis);
+  EXPECT_EQ(told.analysis->store, store);
+  EXPECT_FALSE(told.analysis->options.progress);
+  EXPECT_EQ(renderJson(*told.analysis), renderJson(*analyse(store)));
+}
+
+TEST(AnalysisProgress, AFaultOfTheTraceIsToldAsSuch) {
+  const Told told = analysed(StoreBuilder().build());
+  ASSERT_FALSE(told.analysis);
+  EXPECT_NE(told.analysis.error().message, "cancelled");
+}
+
+std::shared_ptr<const Store> manyRanges(prof::TimeNs count) {
+  StoreBuilder trace;
+  for (prof::TimeNs n = 0; n < count; ++n)
+    trace.append(prof::Range{.startNs = n, .durNs = 1, .thread = prof::ThreadId(1), .name = trace.intern("op")});
+  return trace.build();
+}
+
+TEST(AnalysisProgress, LongTablesAreAskedAboutAgainAndAgain) {
+  EXPECT_GT(analysed(manyRanges(300'000)).shares.size(), analysed(manyRanges(10)).shares.size() + 10);
+}
+
+TEST(WatchedStore, AScanTellsHowFarItIsAndCanBeStopped) {
+  const auto store = manyRanges(300'000);
+  std::vector<double> shares;
+  bool wanted = true;
+  const auto watched = watchScans(store, [&](double share) {
+    shares.push_back(share);
+    return wanted;
+  });
+  std::uint64_t rows = 0;
+  const auto count = [&](std::uint64_t, auto start) {
+    rows += start.size();
+    wanted = rows < 100'000;
+  };
+  const prof::Status status = watched->scan<&prof::Range::startNs>({}, count);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "cancelled");
+  EXPECT_GE(rows, 100'000U);
+  EXPECT_LT(rows, 300'000U);
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_NEAR(shares.back(), static_cast<double>(rows) / 300'000, 1e-9);
+  EXPECT_EQ(watched->rows<prof::Range>(), store->rows<prof::Range>());
+  EXPECT_EQ(watched->row<prof::Range>(7).startNs, 7);
+  EXPECT_EQ(watched->text(watched->row<prof::Range>(7).name), "op");
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
