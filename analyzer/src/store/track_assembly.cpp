@@ -198,11 +198,17 @@ TrackGroup& TrackAssembly::deviceGroup(std::uint32_t device) {
 }
 
 void TrackAssembly::nameGroups() {
-  for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
-    const auto row = store_.row<prof::Process>(i);
+  std::vector<prof::Process> processes;
+  for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) processes.push_back(store_.row<prof::Process>(i));
+  const bool numbered = std::any_of(processes.begin(), processes.end(), [](const auto& row) { return row.osPid != 0; });
+  for (const prof::Process& row : processes) {
     const std::string_view name = store_.text(row.name);
     TrackGroup& group = processGroup(row.id.value);
     group.label = fmt::format("{} {}", name.empty() ? "process" : name, row.osPid);
+    if (numbered && row.osPid == 0 && !name.empty()) {
+      group.label = name;
+      placesOnly_.insert(row.id);
+    }
     if (row.rank >= 0) group.label += fmt::format(" · rank {}", row.rank);
   }
   for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
@@ -296,6 +302,9 @@ std::shared_ptr<TrackSet> TrackAssembly::finish(bool built) {
     for (const Track& track : group.tracks) set->events += track.events;
     set->groups.push_back(std::move(group));
   }
+  std::stable_partition(set->groups.begin(), set->groups.end(), [&](const TrackGroup& group) {
+    return group.isDevice || !placesOnly_.contains(group.process);
+  });
   set->span = store_.span();
   set->kept = !built_;
   return set;

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,7 @@ class TrackAssembly {
   std::vector<TrackGroup> groups_;
   std::unordered_map<std::uint32_t, std::size_t> processGroups_;
   std::unordered_map<std::uint32_t, std::size_t> deviceGroups_;
+  std::set<prof::ProcessId> placesOnly_;  ///< no processes, but where a writer put rows that belong to none
 };
 
 }  // namespace lacuna::analyzer

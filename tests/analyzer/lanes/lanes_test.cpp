@@ -167,6 +167,18 @@ TEST_F(LanesTest, TracksComeByTheirNumbersAndTheFirstThreadFirst) {
                                               "queue 21", "queue 22"}));
 }
 
+TEST_F(LanesTest, WhatIsNoProcessComesLastAndHasNoNumber) {
+  trace_.append(prof::Process{.id = ProcessId(2), .name = trace_.intern("Spans"), .rank = -1});
+  trace_.append(prof::Thread{.id = ThreadId(2), .process = ProcessId(2), .name = trace_.intern("Profiler")});
+  trace_.append(prof::Range{.startNs = -5, .durNs = 500, .thread = ThreadId(2), .name = trace_.intern("recording")});
+  range(0, 10, "step");
+  kernel(0, 5, "k");
+  build();
+  std::vector<std::string> labels;
+  for (const TrackGroup& group : tracks_->groups) labels.push_back(group.label);
+  EXPECT_EQ(labels, (std::vector<std::string>{"train 42", "cuda:3", "Spans"}));
+}
+
 TEST_F(LanesTest, BuildingCanBeCancelled) {
   range(0, 100, "step");
   store_ = trace_.build();
