@@ -28,6 +28,22 @@ TEST(Text, MomentsTellNeighboursApart) {
   EXPECT_EQ(momentText(0, 1'000'000), "0 ms");
 }
 
+TEST(Text, StepsGoByTheTracesOwnNumbers) {
+  const auto steps = [](std::initializer_list<const char*> names) {
+    std::vector<analyzer::Step> all;
+    for (const char* name : names) all.push_back({.index = all.size(), .name = name});
+    return all;
+  };
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(stepNumbers(steps({"ProfilerStep#1009", "ProfilerStep#1010"})), (Numbers{1009, 1010}));
+  EXPECT_EQ(stepNumbers(steps({"step 3", "step 5"})), (Numbers{3, 5}));
+  EXPECT_EQ(stepNumbers(steps({"batch of 32", "batch of 32"})), (Numbers{0, 1}));
+  EXPECT_EQ(stepNumbers(steps({"train", "train"})), (Numbers{0, 1}));
+  EXPECT_EQ(stepNumbers(steps({"step 99999999999999999999999"})), (Numbers{0}));
+  EXPECT_EQ(stepText(steps({"ProfilerStep#1009"})[0], 1009), "ProfilerStep#1009");
+  EXPECT_EQ(stepText(steps({"train"})[0], 4), "train 4");
+}
+
 TEST(Text, KernelNamesLoseTheirTemplates) {
   EXPECT_EQ(shortName("void at::native::(anonymous namespace)::relu_kernel<float, 4>(int, float*)"), "relu_kernel");
   EXPECT_EQ(shortName("aten::conv2d"), "aten::conv2d");

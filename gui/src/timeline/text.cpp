@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <optional>
 
 namespace lacuna::gui {
 
@@ -97,6 +99,33 @@ std::string shortName(std::string_view name) {
   const auto cut = out.rfind("::");
   if (cut != std::string::npos && cut + 2 < out.size()) out.erase(0, cut + 2);
   return out.empty() ? std::string(name) : out;
+}
+
+namespace {
+
+/// The number at the end of a name; none where there is no digit or too many of them.
+std::optional<std::uint64_t> lastNumber(std::string_view name) {
+  const std::size_t from = name.find_last_not_of("0123456789") + 1;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + from, name.data() + name.size(), number);
+  if (from == name.size() || error != std::errc()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> stepNumbers(const std::vector<analyzer::Step>& steps) {
+  std::vector<std::uint64_t> named, places;
+  for (const analyzer::Step& step : steps) {
+    places.push_back(step.index);
+    const auto number = lastNumber(step.name);
+    if (number && (named.empty() || *number > named.back())) named.push_back(*number);
+  }
+  return named.size() == steps.size() ? named : places;
+}
+
+std::string stepText(const analyzer::Step& step, std::uint64_t number) {
+  return lastNumber(step.name) == number ? step.name : fmt::format("{} {}", step.name, number);
 }
 
 std::vector<Tick> ticks(const Viewport& view, int width, int spacing) {

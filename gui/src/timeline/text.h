@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lacuna/analyzer/steps.h"
 #include "timeline/viewport.h"
 
 /// Numbers and names as people read them.
@@ -23,6 +25,12 @@ std::string percentText(double share);
 
 /// A kernel's or function's name without template arguments, parameters and namespaces: what fits on a label.
 std::string shortName(std::string_view name);
+
+/// What steps go by: the numbers at the ends of their names ("ProfilerStep#1009") where those rise from step to step,
+/// else their places.
+std::vector<std::uint64_t> stepNumbers(const std::vector<analyzer::Step>& steps);
+/// A step with its number, which its name may hold already: "ProfilerStep#1009", "step 3".
+std::string stepText(const analyzer::Step& step, std::uint64_t number);
 
 struct Tick {
   prof::TimeNs timeNs;

@@ -180,6 +180,7 @@ StepChart::StepChart(QWidget* parent) : QWidget(parent) {
 
 void StepChart::setSteps(std::shared_ptr<const analyzer::Analysis> analysis, bool dark) {
   analysis_ = std::move(analysis);
+  numbers_ = analysis_ ? stepNumbers(analysis_->steps.all) : std::vector<std::uint64_t>();
   hovered_ = -1;
   dark_ = dark;
   update();
@@ -263,9 +264,9 @@ void StepChart::paintEvent(QPaintEvent*) {
   paintCutLengths(painter, area, steps, top, pitch, bar);
   const std::uint64_t every = roundCount(kStepLabel / pitch);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (static_cast<std::uint64_t>(steps[i].index) % every != 0) continue;
+    if (numbers_[i] % every != 0) continue;
     const QRectF at(area.x() + static_cast<double>(i) * pitch + pitch / 2 - 40, area.bottom() + 6, 80, 16);
-    painter.drawText(at, Qt::AlignCenter, QString::number(steps[i].index));
+    painter.drawText(at, Qt::AlignCenter, QString::number(numbers_[i]));
   }
 }
 
@@ -322,7 +323,7 @@ void StepChart::goTo(std::size_t step) {
 
 QString StepChart::describe(std::size_t step) const {
   const analyzer::Step& one = analysis_->steps.all[step];
-  QString about = tr("%1: %2").arg(words(one.name), durationWords(one.durNs()));
+  QString about = tr("%1: %2").arg(words(stepText(one, numbers_[step])), durationWords(one.durNs()));
   const std::int64_t recordingNs = analysis_->stepBandNs(step);
   if (const QString band = bandWords(recordingNs, one.durNs()); !band.isEmpty()) {
     about += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);

@@ -69,6 +69,7 @@ class StepChart : public QWidget {
   void goTo(std::size_t step);
   [[nodiscard]] QRect plot() const;
   std::shared_ptr<const analyzer::Analysis> analysis_;
+  std::vector<std::uint64_t> numbers_;
   bool dark_ = true;
   int hovered_ = -1;
 };

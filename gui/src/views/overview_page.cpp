@@ -344,9 +344,10 @@ QString OverviewPage::csv() const {
     lines << cells.join(QLatin1Char(','));
   };
   add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs, analysis.ledger);
+  const auto numbers = stepNumbers(analysis.steps.all);
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
     const analyzer::Step& step = analysis.steps.all[i];
-    add(QString::number(step.index), step.startNs, step.durNs(), analysis.stepLedgers[i]);
+    add(QString::number(numbers[i]), step.startNs, step.durNs(), analysis.stepLedgers[i]);
   }
   return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }

@@ -36,6 +36,17 @@ QRect StepLines::plot() const {
   return {kLeft, kTop, width() - kLeft - 6, height() - kTop - kBottom};
 }
 
+std::pair<QString, QString> StepLines::ends() const {
+  const auto before = stepNumbers(before_->steps.all);
+  const auto after = stepNumbers(after_->steps.all);
+  const auto& longer = before.size() > after.size() ? before : after;
+  if (longer.empty()) return {};
+  // Two runs whose steps have other numbers are put side by side from their first steps on.
+  const bool alike = before.empty() || after.empty() || before.front() == after.front();
+  return {alike ? tr("step %1").arg(longer.front()) : tr("first step"),
+          alike ? QString::number(longer.back()) : tr("last step")};
+}
+
 void StepLines::paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most,
                           bool after) const {
   const QRect area = plot();
@@ -68,9 +79,9 @@ void StepLines::paintEvent(QPaintEvent*) {
     painter.setPen(rgb(t.dim));
     painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, durationWords(top * i / 2));
   }
-  painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignLeft, tr("step 0"));
-  painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignRight,
-                   QString::number(most > 0 ? most - 1 : 0));
+  const auto [first, last] = ends();
+  painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignLeft, first);
+  painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignRight, last);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setClipRect(area.adjusted(0, -2, 0, 2));
   paintLine(painter, before_->steps, top, most, false);

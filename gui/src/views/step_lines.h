@@ -4,6 +4,7 @@
 
 #include <QWidget>
 #include <memory>
+#include <utility>
 
 #include "lacuna/analyzer/analysis.h"
 
@@ -24,6 +25,8 @@ class StepLines : public QWidget {
  private:
   void paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most, bool after) const;
   [[nodiscard]] QRect plot() const;
+  /// What the first step and the last are called.
+  [[nodiscard]] std::pair<QString, QString> ends() const;
 
   std::shared_ptr<const analyzer::Analysis> before_, after_;
   bool dark_ = true;

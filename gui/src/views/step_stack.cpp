@@ -53,6 +53,7 @@ void StepStack::setGrown(const TracePtr& trace) {
 
 void StepStack::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
   const auto before = std::exchange(analysis_, std::move(analysis));
+  numbers_ = analysis_ ? stepNumbers(analysis_->steps.all) : std::vector<std::uint64_t>();
   if (const auto was = std::exchange(selected_, std::nullopt); was && before && analysis_) {
     // The same step of a trace that has grown, even where more were found before it.
     const auto& all = analysis_->steps.all;
@@ -133,10 +134,9 @@ void StepStack::select(std::optional<std::size_t> step) {
 
 QString StepStack::describe(std::size_t step) const {
   const analyzer::Step& at = analysis_->steps.all[step];
-  QStringList parts{tr("%1 %2: %3, median %4")
-                        .arg(words(at.name))
-                        .arg(at.index)
-                        .arg(durationWords(at.durNs()), durationWords(analysis_->steps.medianNs()))};
+  QStringList parts{tr("%1: %2, median %3")
+                        .arg(words(stepText(at, numbers_[step])), durationWords(at.durNs()),
+                             durationWords(analysis_->steps.medianNs()))};
   if (at.warmUp) parts << tr("warm-up");
   if (step < analysis_->stepLedgers.size()) {
     const analyzer::Ledger& ledger = analysis_->stepLedgers[step];
@@ -187,7 +187,8 @@ void StepStack::paintRow(QPainter& painter, std::size_t row, int y, std::int64_t
   const analyzer::Step& step = analysis_->steps.all[index];
   if (index == selected_) painter.fillRect(0, y, viewport()->width(), kRow, rgb(t.raised));
   painter.setPen(rgb(t.text));
-  const QString name = step.warmUp ? tr("%1 (warm-up)").arg(step.index) : QString::number(step.index);
+  const QString number = QString::number(numbers_[index]);
+  const QString name = step.warmUp ? tr("%1 (warm-up)").arg(number) : number;
   painter.drawText(QRect(14, y, kNames - 90, kRow), Qt::AlignVCenter, name);
   painter.setPen(rgb(t.dim));
   painter.drawText(QRect(0, y, kNames - 14, kRow), Qt::AlignVCenter | Qt::AlignRight, durationWords(step.durNs()));

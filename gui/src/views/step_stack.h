@@ -59,6 +59,7 @@ class StepStack : public QAbstractScrollArea {
   std::shared_ptr<const analyzer::Analysis> analysis_;
   LedgerStrips ledgers_;
   std::vector<const analyzer::Lane*> work_;
+  std::vector<std::uint64_t> numbers_;  ///< of the steps
   std::vector<std::size_t> order_;
   Order wanted_ = Order::AsRun;
   std::optional<std::size_t> selected_;
