@@ -744,7 +744,19 @@ class WindowTest : public QObject {
     model.setFilter(QStringLiteral("ROW 99"));
     QVERIFY(arranged.wait());
     QCOMPARE(model.rowCount(), 11);
-    QVERIFY(model.csv().startsWith(QStringLiteral("Name,Size\nrow 99,99\n")));
+    QVERIFY(model.csv().startsWith(QStringLiteral("Name,Size (bytes)\nrow 99,99\n")));
+  }
+
+  void exportedFiguresCarryTheirUnits() {
+    TableModel model;
+    TableColumn time{QStringLiteral("Total"), TableColumn::Kind::Duration};
+    TableColumn share{QStringLiteral("Change in %"), TableColumn::Kind::Percent};
+    TableColumn calls{QStringLiteral("Calls"), TableColumn::Kind::Count};
+    time.numbers = {1500};
+    share.numbers = {-0.25};
+    calls.numbers = {3};
+    model.setTable({time, share, calls});
+    QCOMPARE(model.csv(), QStringLiteral("Total (ns),Change in %,Calls\n1500,-25,3\n"));
   }
 
   void aFilterTakenAwaySortsNothing() {

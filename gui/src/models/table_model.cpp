@@ -246,10 +246,34 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
   return {};
 }
 
+namespace {
+
+/// The figures of a column are in the base unit, which its title says.
+QString csvTitle(const TableColumn& column) {
+  switch (column.kind) {
+    case TableColumn::Kind::Duration:
+      return column.title + QStringLiteral(" (ns)");
+    case TableColumn::Kind::Bytes:
+      return column.title + QStringLiteral(" (bytes)");
+    case TableColumn::Kind::Percent:
+      return column.title.contains(QLatin1Char('%')) ? column.title : column.title + QStringLiteral(" (%)");
+    case TableColumn::Kind::Text:
+    case TableColumn::Kind::Count:
+      break;
+  }
+  return column.title;
+}
+
+double csvFigure(const TableColumn& column, std::size_t row) {
+  return column.kind == TableColumn::Kind::Percent ? 100 * column.numbers[row] : column.numbers[row];
+}
+
+}  // namespace
+
 QString TableModel::csv() const {
   QString out;
   for (int column = 0; column < columnCount(); ++column) {
-    out += (column ? QStringLiteral(",") : QString()) + csvCell((*table_)[static_cast<std::size_t>(column)].title);
+    out += (column ? QStringLiteral(",") : QString()) + csvCell(csvTitle((*table_)[static_cast<std::size_t>(column)]));
   }
   out += QLatin1Char('\n');
   for (std::size_t n = 0; n < rows(); ++n) {
@@ -257,7 +281,7 @@ QString TableModel::csv() const {
     for (int column = 0; column < columnCount(); ++column) {
       const TableColumn& of = (*table_)[static_cast<std::size_t>(column)];
       if (column > 0) out += QLatin1Char(',');
-      out += of.kind == TableColumn::Kind::Text ? csvCell(of.texts[row]) : QString::number(of.numbers[row], 'g', 15);
+      out += of.kind == TableColumn::Kind::Text ? csvCell(of.texts[row]) : QString::number(csvFigure(of, row), 'g', 15);
     }
     out += QLatin1Char('\n');
   }
