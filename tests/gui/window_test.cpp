@@ -641,6 +641,7 @@ class WindowTest : public QObject {
     overview->workers()->setValue(4);
     QTRY_VERIFY(!overview->busy());
     QVERIFY(overview->prediction().startsWith(QStringLiteral("Predicted step")));
+    QVERIFY(overview->prediction().contains(QStringLiteral("nineteen of twenty runs")));
     QVERIFY(step.changed && step.after.durNs < step.before.durNs);
     const auto change = *analyzer::parseChange("loader.workers=4");
     QCOMPARE(step.prediction.predictedNsPerStep, window_->findings().simulator->play({&change, 1}).predictedNsPerStep);

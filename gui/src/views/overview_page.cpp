@@ -391,6 +391,10 @@ void OverviewPage::showPlayed(const PlayedStep& step) {
     said = (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
                         : tr("Predicted run: %1, measured %2 (%3 saved)."))
                .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
+    if (p.highNsPerStep > p.lowNsPerStep) {
+      said += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn below.")
+                  .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));
+    }
   }
   drawing_->setStep(step, dark_);
   for (const std::string& note : p.notes) said += QLatin1Char('\n') + words(note);

@@ -21,7 +21,7 @@ constexpr int kBetween = 12;
 constexpr int kNames = 84;
 constexpr int kLanesLeft = 148;
 constexpr int kRight = 12;
-constexpr int kInterval = 14;
+constexpr int kInterval = 20;
 /// More queues would push the page apart; their work is in the last one's lane.
 constexpr std::size_t kMostQueues = 4;
 
@@ -73,8 +73,9 @@ void StepDrawing::setStep(PlayedStep step, bool dark) {
   const analyzer::Prediction& p = step_.prediction;
   scaleNs_ = std::max({p.measuredNsPerStep, p.predictedNsPerStep, step_.before.durNs, step_.after.durNs,
                        step_.changed ? p.highNsPerStep : 0, std::int64_t{1}});
-  setAccessibleDescription(
-      tr("measured %1, predicted %2").arg(durationWords(p.measuredNsPerStep), durationWords(p.predictedNsPerStep)));
+  setAccessibleDescription(tr("measured %1, predicted %2, likely between %3 and %4")
+                               .arg(durationWords(p.measuredNsPerStep), durationWords(p.predictedNsPerStep),
+                                    durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep)));
   setMinimumHeight(heightWith(kPitch));
   update();
 }
@@ -138,6 +139,8 @@ void StepDrawing::paintInterval(QPainter& painter, int y) const {
   const double high = xOf(p.highNsPerStep);
   painter.fillRect(QRectF(low, y, high - low, 1.5), rgb(t.accent));
   for (const double end : {low, high}) painter.fillRect(QRectF(end - 0.75, y - 4, 1.5, 9), rgb(t.accent));
+  painter.setPen(rgb(t.dim));
+  painter.drawText(QRectF(0, y - 9, kLanesLeft - 8, 18), Qt::AlignVCenter, tr("likely range"));
 }
 
 void StepDrawing::paintEvent(QPaintEvent*) {
