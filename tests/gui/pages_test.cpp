@@ -15,9 +15,12 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QPushButton>
 #include <QSlider>
 #include <QTableView>
 #include <QTemporaryDir>
+#include <QThreadPool>
 #include <cerrno>
 #include <csignal>
 
@@ -43,6 +46,7 @@
 #include "views/minimap.h"
 #include "views/overview_page.h"
 #include "views/sql_page.h"
+#include "views/start_pages.h"
 #include "views/step_drawing.h"
 #include "views/steps_page.h"
 #include "views/table_page.h"
@@ -318,6 +322,43 @@ class PagesTest : public QObject {
     for (std::size_t i = 0; i < rows.size(); ++i) QCOMPARE(kernels.table()[2].numbers[i], rows[i].before);
     window_->compare()->swap();
     QCOMPARE(window_->compare()->after().get(), window_->findings().analysis.get());
+  }
+
+  void openingASecondTraceShowsProgress() {
+    const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
+    auto* bar = window_->compare()->findChild<QProgressBar*>();
+    QSignalSpy moved(bar, &QProgressBar::valueChanged);
+    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    window_->showPage(QStringLiteral("compare"));
+    window_->compare()->openSecond(second);
+    QVERIFY(bar->isVisible());
+    // Searching, sorting and following are not kept from the threads that they share.
+    QTRY_COMPARE(QThreadPool::globalInstance()->activeThreadCount(), 0);
+    QVERIFY(compared.count() > 0 || compared.wait());
+    QVERIFY(!bar->isVisible());
+    QVERIFY(moved.count() > 5);
+    QCOMPARE(moved.last()[0].toInt(), 1000);
+  }
+
+  void aSecondTraceCanBeCalledOff() {
+    const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
+    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    window_->showPage(QStringLiteral("compare"));
+    window_->compare()->openSecond(second);
+    auto* cancel = window_->compare()->findChild<LoadingPage*>()->cancelButton();
+    QVERIFY(cancel->isVisible());
+    QTest::mouseClick(cancel, Qt::LeftButton);
+    QVERIFY(!cancel->isVisible());
+    window_->compare()->openSecond(second);
+    QVERIFY(compared.wait());
+    const auto kept = window_->compare()->after();
+    window_->compare()->openSecond(second);  // another one
+    QVERIFY(cancel->isVisible());
+    QCOMPARE(cancel->shortcut(), QKeySequence(Qt::Key_Escape));
+    cancel->click();
+    QVERIFY(!cancel->isVisible());
+    QCOMPARE(window_->compare()->after(), kept);
+    QCOMPARE(compared.count(), 2);  // shown, and shown again
   }
 
   void theEmptyComparisonCutsNoText() {

@@ -13,10 +13,12 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <functional>
 
 #include "lacuna/analyzer/diff.h"
 #include "models/analysis_tables.h"
 #include "views/charts.h"
+#include "views/start_pages.h"
 #include "views/step_lines.h"
 #include "views/table_page.h"
 #include "views/words.h"
@@ -32,13 +34,20 @@ struct Opened {
   QString problem;
 };
 
-Opened openAnalysed(const QString& path, const Job::Wanted& wanted) {
+/// Reading takes the first part of the bar, analysing the rest.
+constexpr double kReadShare = 0.4;
+
+using Told = std::function<bool(double share, const QString& stage)>;
+
+Opened openAnalysed(const QString& path, const Told& progress) {
+  const QString reading = ComparePage::tr("Reading events");
+  const QString analysing = ComparePage::tr("Analysing");
   analyzer::OpenOptions open;
-  open.progress = [&](double) { return wanted(); };
+  open.progress = [&](double share) { return progress(share * kReadShare, reading); };
   auto store = analyzer::Store::open(path.toStdString(), open);
   if (!store) return {nullptr, words(store.error().message)};
   analyzer::AnalysisOptions options;
-  options.progress = open.progress;
+  options.progress = [&](double share) { return progress(kReadShare + share * (1 - kReadShare), analysing); };
   auto analysis = analyzer::analyse(*store, options);
   if (!analysis) return {nullptr, words(analysis.error().message)};
   return {std::make_shared<const analyzer::Analysis>(*std::move(analysis)), {}};
@@ -58,6 +67,9 @@ ComparePage::ComparePage(QWidget* parent) : Page(parent) {
   states_ = new QStackedWidget(this);
   states_->addWidget(makeEmpty());
   states_->addWidget(makeBody());
+  loading_ = new LoadingPage(states_);
+  states_->addWidget(loading_);
+  connect(loading_, &LoadingPage::cancelClicked, this, &ComparePage::cancel);
   down->addWidget(states_);
   refresh();
 }
@@ -82,20 +94,14 @@ QWidget* ComparePage::makeEmpty() {
   hint_->setAlignment(Qt::AlignCenter);
   choose_ = new QPushButton(tr("Choose a trace…"), empty);
   choose_->setObjectName(QStringLiteral("primary"));
-  cancel_ = new QPushButton(tr("Cancel"), empty);
   // A text that wraps keeps the height of one line where the layout aligns it.
   for (QWidget* text : {title, hint_}) column->addWidget(text);
-  for (QWidget* button : {choose_, cancel_}) column->addWidget(button, 0, Qt::AlignHCenter);
+  column->addWidget(choose_, 0, Qt::AlignHCenter);
   column->addStretch(3);
   across->addStretch();
   across->addWidget(middle);
   across->addStretch();
   connect(choose_, &QPushButton::clicked, this, &ComparePage::choose);
-  connect(cancel_, &QPushButton::clicked, this, [this] {
-    job_.cancel();
-    waitingFor_.clear();
-    refresh();
-  });
   return empty;
 }
 
@@ -162,19 +168,31 @@ void ComparePage::choose() {
 }
 
 void ComparePage::openSecond(const QString& path) {
-  waitingFor_ = QFileInfo(path).fileName();
-  problem_.clear();
-  second_ = nullptr;
+  opening_ = true;
+  loading_->begin(path);
   refresh();
-  job_.start(
-      this, [path](const Job::Wanted& wanted) { return openAnalysed(path, wanted); },
-      [this](const Opened& opened) {
-        waitingFor_.clear();
-        second_ = opened.analysis;
-        problem_ = opened.problem;
-        refresh();
-        if (!second_) Q_EMIT failed(opened.problem);
-      });
+  job_.start([this, path](const LongJob::Turn& turn) {
+    int shown = -1;
+    const auto progress = [&](double share, const QString& stage) {
+      const int percent = static_cast<int>(share * 100);
+      if (percent != shown) turn.post([this, share, stage] { loading_->setProgress(share, stage); });
+      shown = percent;
+      return turn.wanted();
+    };
+    turn.post([this, opened = openAnalysed(path, progress)] {
+      opening_ = false;
+      second_ = opened.analysis;
+      problem_ = opened.problem;
+      refresh();
+      if (!second_) Q_EMIT failed(opened.problem);
+    });
+  });
+}
+
+void ComparePage::cancel() {
+  job_.cancel();
+  opening_ = false;
+  refresh();
 }
 
 void ComparePage::swap() {
@@ -193,15 +211,14 @@ QString ComparePage::problem() const {
 
 void ComparePage::refresh() {
   const bool both = first_ && second_;
-  states_->setCurrentIndex(both ? 1 : 0);
-  setSubject(both ? static_cast<QWidget*>(tabs_) : choose_);
-  cancel_->setVisible(!waitingFor_.isEmpty());
-  choose_->setVisible(waitingFor_.isEmpty());
-  hint_->setText(!waitingFor_.isEmpty() ? tr("Opening and analysing %1…").arg(waitingFor_)
-                 : !problem_.isEmpty()  ? problem_
-                                        : tr("Steps, the ledger, operators and kernels side by side, and which "
-                                              "differences are more than noise. Drop a file here, or choose one."));
-  if (!both) return;
+  states_->setCurrentIndex(opening_ ? 2 : both ? 1 : 0);
+  setSubject(opening_ ? loading_->cancelButton() : both ? static_cast<QWidget*>(tabs_) : choose_);
+  hint_->setText(!problem_.isEmpty() ? problem_
+                 : second_
+                     ? tr("%1 is ready; the open trace has no analysis yet to compare it with.").arg(fileOf(*second_))
+                     : tr("Steps, the ledger, operators and kernels side by side, and which differences "
+                          "are more than noise. Drop a file here, or choose one."));
+  if (!both || opening_) return;
   const analyzer::Analysis& a = *before();
   const analyzer::Analysis& b = *after();
   const analyzer::Analysis* sides[] = {&a, &b};

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "app/job.h"
+#include "app/long_job.h"
 #include "lacuna/analyzer/analysis.h"
 #include "views/page.h"
 
@@ -16,6 +16,7 @@ class QTabBar;
 namespace lacuna::gui {
 
 class LedgerBar;
+class LoadingPage;
 class StepLines;
 class TablePage;
 
@@ -30,8 +31,10 @@ class ComparePage : public Page {
   explicit ComparePage(QWidget* parent = nullptr);
   /// The open trace; null while there is none, or while it is being analysed.
   void setAnalysis(AnalysisPtr analysis);
-  /// Opens and analyses a second trace in the background.
+  /// Opens and analyses a second trace in the background; it takes the place of the one before once it is there.
   void openSecond(const QString& path);
+  /// Of what openSecond() began nothing comes any more.
+  void cancel();
   void swap();
   /// The table that is shown, as comma-separated values; empty before there are two runs.
   [[nodiscard]] QString csv() const;
@@ -60,12 +63,11 @@ class ComparePage : public Page {
   AnalysisPtr first_, second_;
   bool swapped_ = false;
   bool dark_ = true;
-  QString waitingFor_;
+  bool opening_ = false;
   QString problem_;  ///< why the second trace is not there
   QStackedWidget* states_;
   QLabel* hint_;
   QPushButton* choose_;
-  QPushButton* cancel_;
   QLabel* verdict_;
   QLabel* names_[2];
   LedgerBar* bars_[2];
@@ -73,7 +75,8 @@ class ComparePage : public Page {
   QTabBar* tabs_;
   QStackedWidget* pages_;
   TablePage* tables_[4];
-  Job job_;
+  LoadingPage* loading_;
+  LongJob job_{this};
 };
 
 }  // namespace lacuna::gui

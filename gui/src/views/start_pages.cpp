@@ -95,15 +95,15 @@ LoadingPage::LoadingPage(QWidget* parent) : QWidget(parent) {
   bar_->setRange(0, 1000);
   bar_->setTextVisible(false);
   bar_->setAccessibleName(tr("Progress of opening"));
-  auto* cancel = new QPushButton(tr("Cancel"), this);
-  cancel->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
-  cancel->setShortcut(QKeySequence(Qt::Key_Escape));
-  connect(cancel, &QPushButton::clicked, this, &LoadingPage::cancelClicked);
+  cancel_ = new QPushButton(tr("Cancel"), this);
+  cancel_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+  cancel_->setShortcut(QKeySequence(Qt::Key_Escape));
+  connect(cancel_, &QPushButton::clicked, this, &LoadingPage::cancelClicked);
   column->addWidget(title_);
   column->addWidget(stage_);
   column->addWidget(bar_);
   column->addSpacing(8);
-  column->addWidget(cancel);
+  column->addWidget(cancel_);
   column->addStretch(3);
 }
 

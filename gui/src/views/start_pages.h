@@ -36,6 +36,7 @@ class LoadingPage : public QWidget {
   explicit LoadingPage(QWidget* parent = nullptr);
   void begin(const QString& path);
   void setProgress(double share, const QString& stage);
+  [[nodiscard]] QPushButton* cancelButton() const { return cancel_; }
 
  Q_SIGNALS:
   void cancelClicked();
@@ -44,6 +45,7 @@ class LoadingPage : public QWidget {
   QLabel* title_;
   QLabel* stage_;
   QProgressBar* bar_;
+  QPushButton* cancel_;
 };
 
 /// When a trace could not be opened: which, why, and what to do.
