@@ -495,6 +495,44 @@ class PagesTest : public QObject {
     QCOMPARE(window_->memory()->map()->shown(), window_->memory()->moment()->live.size());
   }
 
+  void theTreemapOfManyBlocksNamesWhatMadeThem() {
+    analyzer::StoreBuilder trace;
+    trace.append(prof::Process{.id = prof::ProcessId(1)});
+    trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
+    constexpr std::size_t kBlocks = 12'000;
+    trace.append(prof::Range{.durNs = 2 * kBlocks, .thread = prof::ThreadId(1), .name = trace.intern("step")});
+    for (std::uint64_t n = 0; n < kBlocks; ++n) {
+      trace.append(prof::Allocation{.timeNs = static_cast<prof::TimeNs>(n),
+                                    .thread = prof::ThreadId(1),
+                                    .action = prof::MemoryAction::Allocate,
+                                    .role = prof::MemoryRole::Activation,
+                                    .address = n + 1,
+                                    .bytes = 3 << 20,
+                                    .op = trace.intern(n % 3 ? "conv2d" : "relu")});
+    }
+    const auto many = trace.build();
+    window_->loader()->setOpener([many](const auto&, const auto&) { return prof::Result(many); });
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("many.lcn")));
+    show("memory");
+    TreemapView* map = window_->memory()->map();
+    QTRY_COMPARE(window_->memory()->moment()->live.size(), kBlocks);
+    QStringList told;
+    std::size_t blocks = 0;
+    for (const MapTile& tile : map->tiles()) {
+      if (tile.kind != MapTile::Kind::Role && tile.kind != MapTile::Kind::Origin) blocks += tile.count;
+      told << map->describe(tile);
+    }
+    QCOMPARE(blocks, kBlocks);
+    QVERIFY2(told.contains(QStringLiteral("conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
+             qPrintable(told.join(QLatin1Char('\n'))));
+    QVERIFY(map->accessibleDescription().contains(QStringLiteral("12,000 blocks")));
+    // A click shows the largest of them in the list.
+    QSignalSpy clicked(map, &TreemapView::blockClicked);
+    QTest::mouseClick(map, Qt::LeftButton, {}, map->rect().center());
+    QCOMPARE(clicked.count(), 1);
+    QVERIFY(window_->memory()->live()->table()->currentIndex().isValid());
+  }
+
   void theLedgerStripShowsTheCauses() {
     show("timeline");
     QVERIFY(view()->ledgers() != nullptr);

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "lacuna/analyzer/memory_at.h"
-#include "timeline/treemap.h"
+#include "timeline/memory_map.h"
+#include "timeline/palette.h"
 
 namespace lacuna::gui {
 
-/// What is alive at a moment: an area for each block, in proportion to its size, coloured by role. Blocks too small to
-/// be seen share one tile.
+/// What is alive at a moment: an area for each block, in proportion to its size, coloured by role; of many blocks those
+/// of one origin are in a frame. Blocks too small to be seen share a tile that says how many they are.
 class TreemapView : public QWidget {
   Q_OBJECT
 
@@ -24,9 +25,13 @@ class TreemapView : public QWidget {
   [[nodiscard]] const std::vector<bool>& marked() const { return marked_; }
   void setDark(bool dark);
   /// Blocks with a tile of their own.
-  [[nodiscard]] std::size_t shown() const { return shown_; }
+  [[nodiscard]] std::size_t shown() const;
+  [[nodiscard]] const std::vector<MapTile>& tiles() const { return tiles_; }
+  /// What a tile is and holds, in words.
+  [[nodiscard]] QString describe(const MapTile& tile) const;
 
  Q_SIGNALS:
+  /// A block; of several, the largest.
   void blockClicked(int index);
 
  protected:
@@ -37,14 +42,18 @@ class TreemapView : public QWidget {
 
  private:
   void layOut();
-  [[nodiscard]] QString describe(std::size_t index) const;
-  [[nodiscard]] int at(QPointF pos) const;
+  void paintRole(QPainter& painter, const MapTile& tile) const;
+  void paintOrigin(QPainter& painter, const MapTile& tile) const;
+  void paintBlocks(QPainter& painter, const MapTile& tile) const;
+  [[nodiscard]] QString nameOf(const MapTile& tile) const;
+  [[nodiscard]] QString originOf(const BlockGroup& group) const;
+  [[nodiscard]] double markedShare(const MapTile& tile) const;
+  [[nodiscard]] const MapTile* at(QPointF pos) const;
 
   std::shared_ptr<const analyzer::MemoryMoment> moment_;
-  std::vector<Tile> tiles_;  ///< of the first shown_ blocks, then one for the others
+  BlockTree tree_;
+  std::vector<MapTile> tiles_;
   std::vector<bool> marked_;
-  std::size_t shown_ = 0;
-  std::uint64_t othersBytes_ = 0;
   bool dark_ = true;
 };
 
