@@ -24,13 +24,16 @@ namespace {
 constexpr int kLowestPitch = 23;
 constexpr int kHighestPitch = 40;
 constexpr double kNarrowest = 0.8;
+constexpr int kFewestCharacters = 4;
 
 /// What tells processes apart: their ranks, else their numbers.
 std::unordered_map<prof::ProcessId, QString> processNames(const Trace& trace) {
   std::unordered_map<prof::ProcessId, QString> names;
   for (std::uint64_t i = 0; i < trace.store->rows<prof::Process>(); ++i) {
     const auto row = trace.store->row<prof::Process>(i);
-    names[row.id] = row.rank >= 0 ? FlameView::tr("rank %1").arg(row.rank) : FlameView::tr("process %1").arg(row.osPid);
+    names[row.id] = row.rank >= 0                      ? FlameView::tr("rank %1").arg(row.rank)
+                    : row.osPid == 0 && row.name.value ? trace.name(row.name)
+                                                       : FlameView::tr("process %1").arg(row.osPid);
   }
   return names;
 }
@@ -153,7 +156,7 @@ QString FlameView::describe(std::uint32_t node) const {
   QString out = tr("%1: %2 (%3 of all), %4 in itself")
                     .arg(nameOf(node), durationWords(at.totalNs), percentWords(static_cast<double>(at.totalNs) / all),
                          durationWords(at.selfNs));
-  if (at.count > 0) out += tr(", %1 times").arg(at.count);
+  if (at.count > 0) out += at.count == 1 ? tr(", once") : tr(", %1 times").arg(at.count);
   return out;
 }
 
@@ -215,15 +218,16 @@ void FlameView::paintBar(QPainter& painter, const Bar& bar) const {
     painter.setPen(QPen(rgb(t.text), 2));
     painter.drawRect(rect.adjusted(1, 1, -1, -1));
   }
-  if (rect.width() < 30) return;
   const QString shown = plain ? name : words(shortName(labelOf(bar.node).toStdString()));
   const QString time = durationWords(graph_->nodes[bar.node].totalNs);
   const QFontMetrics metrics = painter.fontMetrics();
   const int room = static_cast<int>(rect.width()) - 12;
   painter.setPen(rgb(inkOn(fill)));
   const bool both = metrics.horizontalAdvance(shown + time) + 16 < room;
-  painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter,
-                   metrics.elidedText(shown, plain ? Qt::ElideMiddle : Qt::ElideRight, room));
+  const QString label = metrics.elidedText(shown, plain ? Qt::ElideMiddle : Qt::ElideRight, room);
+  // Less of a name tells nothing.
+  if (label.isEmpty() || (label != shown && label.size() <= kFewestCharacters)) return;
+  painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter, label);
   if (both) {
     painter.drawText(rect.adjusted(6 + metrics.horizontalAdvance(shown) + 10, 0, -6, 0), Qt::AlignVCenter, time);
   }

@@ -36,7 +36,7 @@ const QStaticText* LabelPainter::textFor(prof::StringId name, int steps) {
   if (isNew) shortName->second = QString::fromStdString(gui::shortName(trace_->name(name).toStdString()));
   const QFontMetricsF metrics(font_);
   QString shown = metrics.elidedText(shortName->second, Qt::ElideRight, steps * kStepPx);
-  if (shown.size() < kFewestCharacters && shown.size() < shortName->second.size()) shown.clear();
+  if (shown.size() <= kFewestCharacters && shown.size() < shortName->second.size()) shown.clear();
   QStaticText text(shown);
   text.setTextFormat(Qt::PlainText);
   text.setPerformanceHint(QStaticText::AggressiveCaching);

@@ -286,7 +286,10 @@ void MemoryPage::showFacts() {
   QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
   if (m.peakReservedBytes > 0) parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
   parts << tr("%1 allocations and frees").arg(words(countText(static_cast<double>(m.allocations))));
-  if (m.segmentCalls > 0) parts << tr("%1 calls to the device after the warm-up").arg(m.segmentCalls);
+  if (m.segmentCalls > 0) {
+    parts << (m.segmentCalls == 1 ? tr("1 call to the device after the warm-up")
+                                  : tr("%1 calls to the device after the warm-up").arg(m.segmentCalls));
+  }
   parts << (m.leakBytesPerStep > 0 ? tr("grows by %1 a step").arg(bytesWords(m.leakBytesPerStep))
                                    : tr("does not grow from step to step"));
   facts_->setText(parts.join(tr(" · ")));

@@ -352,8 +352,17 @@ QString OverviewPage::csv() const {
   return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }
 
+QString OverviewPage::workersWords() const {
+  const int workers = workers_->value();
+  if (workers > 0 || !findings_.analysis) return tr("loader workers: %1").arg(workers);
+  const analyzer::LoaderStats& loader = findings_.analysis->loader;
+  if (!loader.present) return tr("loader workers: not recorded");
+  // Processes of their own are in no trace of the training process.
+  return loader.busyNs == 0 ? tr("loader workers: as recorded") : tr("loader workers: none");
+}
+
 void OverviewPage::play() {
-  workersLabel_->setText(tr("loader workers: %1").arg(workers_->value()));
+  workersLabel_->setText(workersWords());
   if (!findings_.simulator) return;
   std::vector<analyzer::Change> changes;
   const auto add = [&](const std::string& wanted) {
@@ -392,7 +401,7 @@ void OverviewPage::showPlayed(const PlayedStep& step) {
                         : tr("Predicted run: %1, measured %2 (%3 saved)."))
                .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
     if (p.highNsPerStep > p.lowNsPerStep) {
-      said += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn below.")
+      said += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn above.")
                   .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));
     }
   }

@@ -73,6 +73,7 @@ class OverviewPage : public Page {
   /// That the page needs at its width to show the list of causes whole.
   [[nodiscard]] int heightWithCauses() const;
   void play();
+  [[nodiscard]] QString workersWords() const;
   /// The loader's, in the run that was recorded.
   [[nodiscard]] int recordedWorkers() const;
   void showPlayed(const PlayedStep& step);

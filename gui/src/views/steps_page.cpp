@@ -81,12 +81,13 @@ void StepsPage::showLegend() {
 
 void StepsPage::showDetails() {
   const bool any = analysis_ && !analysis_->steps.all.empty();
-  facts_->setText(!analysis_ ? tr("analysing…")
-                  : any
-                      ? tr("%1 steps, median %2 ± %3 (dashed line)")
-                            .arg(analysis_->steps.all.size())
-                            .arg(durationWords(analysis_->steps.medianNs()), durationWords(analysis_->steps.spreadNs()))
-                      : tr("No steps were found: mark them with a range named \"step\"."));
+  facts_->setText(
+      !analysis_ ? tr("analysing…")
+      : any
+          ? tr("%1, median %2 ± %3 (dashed line)")
+                .arg(analysis_->steps.all.size() == 1 ? tr("1 step") : tr("%1 steps").arg(analysis_->steps.all.size()))
+                .arg(durationWords(analysis_->steps.medianNs()), durationWords(analysis_->steps.spreadNs()))
+          : tr("No steps were found: mark them with a range named \"step\"."));
   showLegend();
   if (!any) return details_->clear();
   details_->setText(stack_->selected() ? stack_->describe(*stack_->selected())

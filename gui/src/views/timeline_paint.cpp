@@ -21,6 +21,8 @@ namespace {
 
 constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
+constexpr int kNoteLeft = 13;
+constexpr int kNoteGap = 6;
 constexpr std::size_t kMostBands = 400;
 constexpr std::size_t kMostArrows = 64;
 
@@ -123,6 +125,25 @@ void TimelineView::paintBase(QPainter& painter, const QRegion& stale) {
   }
 }
 
+std::vector<TimelineView::NoteTag> TimelineView::noteTags(const QFontMetrics& metrics) const {
+  const QRect canvas = canvasRect();
+  std::vector<NoteTag> tags;
+  for (const Bookmark& mark : bookmarks_) {
+    const double x = xOf(mark.timeNs);
+    if (x >= canvas.x() - 1 && x <= canvas.right()) tags.push_back({QRectF(x, 0, 0, kRulerHeight), mark.note});
+  }
+  std::sort(tags.begin(), tags.end(), [](const NoteTag& a, const NoteTag& b) { return a.place.x() < b.place.x(); });
+  // A note reaches to the next flag at most.
+  for (std::size_t n = 0; n < tags.size(); ++n) {
+    NoteTag& tag = tags[n];
+    const double end = n + 1 < tags.size() ? tags[n + 1].place.x() : canvas.right() + 1;
+    const auto room = static_cast<int>(end - tag.place.x()) - kNoteLeft - kNoteGap;
+    tag.text = room > 0 ? metrics.elidedText(tag.text, Qt::ElideRight, room) : QString();
+    if (!tag.text.isEmpty()) tag.place.setWidth(kNoteLeft + metrics.horizontalAdvance(tag.text) + kNoteGap);
+  }
+  return tags;
+}
+
 void TimelineView::paintRuler(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect canvas = canvasRect();
@@ -135,23 +156,26 @@ void TimelineView::paintRuler(QPainter& painter) {
   painter.drawText(QRect(12, 0, headerWidth_ - 20, kRulerHeight), Qt::AlignVCenter,
                    tr("%1 shown").arg(durationWords(view_.spanNs())));
   painter.setClipRect(canvas.x(), 0, canvas.width(), kRulerHeight);
+  const std::vector<NoteTag> notes = noteTags(painter.fontMetrics());
   for (const Tick& tick : ticks(view_, canvas.width(), kTickSpacing)) {
     const double x = canvas.x() + tick.x;
     painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), rgb(t.line));
     const QString label = words(tick.label);
-    if (x + 5 + painter.fontMetrics().horizontalAdvance(label) > canvas.right() + 1) continue;  // half of it misleads
-    painter.drawText(QPointF(x + 5, 19), label);
+    const QRectF place(x + 5, 0, painter.fontMetrics().horizontalAdvance(label), kRulerHeight);
+    // Half of it misleads, and so do two texts on each other.
+    const bool taken = std::any_of(notes.begin(), notes.end(), [&](const NoteTag& note) {
+      return !note.text.isEmpty() && note.place.intersects(place);
+    });
+    if (!taken && place.right() <= canvas.right() + 1) painter.drawText(QPointF(place.x(), 19), label);
   }
-  for (const Bookmark& mark : bookmarks_) {
-    const double x = xOf(mark.timeNs);
+  for (const NoteTag& note : notes) {
+    const double x = note.place.x();
     QPainterPath flag;
     flag.addPolygon(QPolygonF({QPointF(x, 4), QPointF(x + 10, 8), QPointF(x, 12)}));
     painter.fillPath(flag, rgb(t.warn));
     painter.fillRect(QRectF(x - 1, 4, 1.5, kRulerHeight - 5), rgb(t.warn));
-    const int wide = painter.fontMetrics().horizontalAdvance(mark.note);
-    if (wide > 0) painter.fillRect(QRectF(x + 11, 1, wide + 6, kRulerHeight - 9), rgb(t.panel));
     painter.setPen(rgb(t.warn));
-    painter.drawText(QPointF(x + 13, 12), mark.note);
+    painter.drawText(QPointF(x + kNoteLeft, 19), note.text);
   }
   if (mouse_ && canvas.contains(QPoint(static_cast<int>(mouse_->x()), canvas.y()))) {
     const auto at = view_.timeAt(mouse_->x() - canvas.x(), canvas.width());

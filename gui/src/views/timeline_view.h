@@ -153,6 +153,12 @@ class TimelineView : public QWidget {
 
   void paintBase(QPainter& painter, const QRegion& stale);
   void paintRuler(QPainter& painter);
+  /// A bookmark's place on the ruler, from its flag on, and as much of its note as there is room for.
+  struct NoteTag {
+    QRectF place;
+    QString text;
+  };
+  [[nodiscard]] std::vector<NoteTag> noteTags(const QFontMetrics& metrics) const;
   void paintHeaders(QPainter& painter, const QRegion& stale);
   void paintHeader(QPainter& painter, const Row& row, const QRect& rect);
   void paintOverlays(QPainter& painter);
