@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "lacuna/collector/capture.h"
 #endif
 #include "output.h"
+#include "progress_line.h"
 #include "unfinished_file.h"
 
 namespace lacuna::cli {
@@ -22,17 +22,6 @@ struct Options {
   std::string in, out, to, table;
   bool quiet = false;
 };
-
-/// A line of progress on a terminal; nothing elsewhere.
-analyzer::Progress progressLine(std::string what, bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return nullptr;
-  auto last = std::make_shared<int>(-1);
-  return [what = std::move(what), last](double share) {
-    const int percent = static_cast<int>(share * 100);
-    if (percent != *last) fmt::print(stderr, "\r{} {:3} %", what, *last = percent);
-    return true;
-  };
-}
 
 #ifdef LACUNA_CLI_COLLECTOR
 int decodeCapture(const Options& options, analyzer::Format format) {
@@ -48,6 +37,20 @@ int decodeCapture(const Options& options, analyzer::Format format) {
 }
 #endif
 
+prof::Result<std::shared_ptr<const analyzer::Store>> opened(const Options& options) {
+  ProgressLine line("reading");
+  analyzer::OpenOptions how;
+  if (!options.quiet) how.progress = line.hook();
+  return analyzer::Store::open(options.in, how);
+}
+
+prof::Status written(const analyzer::Store& store, const Options& options, analyzer::Format format,
+                     analyzer::ExportOptions how) {
+  ProgressLine line("writing");
+  if (!options.quiet) how.progress = line.hook();
+  return analyzer::exportTrace(store, options.out, format, how);
+}
+
 int run(const Options& options) {
   using namespace analyzer;
   const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
@@ -58,19 +61,14 @@ int run(const Options& options) {
 #ifdef LACUNA_CLI_COLLECTOR
   if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);
 #endif
-  OpenOptions open;
-  open.progress = progressLine("reading", options.quiet);
-  const auto store = Store::open(options.in, open);
-  if (open.progress) fmt::print(stderr, "\r\033[K");
+  const auto store = opened(options);
   if (!store) return printError(store.error().message);
   printWarnings(**store);
   ExportOptions how;
   if (!options.table.empty()) how.table = options.table;
-  how.progress = progressLine("writing", options.quiet);
   how.warn = [](const std::string& text) { printWarning(text); };
   const UnfinishedFile unfinished(options.out);
-  const auto status = exportTrace(**store, options.out, *format, how);
-  if (how.progress) fmt::print(stderr, "\r\033[K");
+  const auto status = written(**store, options, *format, how);
   if (!status) return printError(status.error().message);
   std::error_code ignored;
   fmt::print("{}: {}\n", options.out, humanBytes(std::filesystem::file_size(options.out, ignored)));

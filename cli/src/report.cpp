@@ -13,6 +13,7 @@
 #include "command.h"
 #include "commands.h"
 #include "output.h"
+#include "progress_line.h"
 #include "report_text.h"
 
 namespace lacuna::cli {
@@ -101,7 +102,7 @@ int run(const Options& options) {
   }
   const auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
-  const auto analysis = analyzer::analyse(*store, wanted);
+  const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
   if (!options.html.empty()) {
     if (const int code = writeFile(options.html, analyzer::renderHtml(*analysis)); code != kOk) return code;

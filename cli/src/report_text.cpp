@@ -10,6 +10,7 @@
 
 #include "lacuna/analyzer/report.h"
 #include "output.h"
+#include "progress_line.h"
 
 namespace lacuna::cli {
 
@@ -25,7 +26,7 @@ prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream)
   static const std::vector<std::string> kSections{"summary", "ledger", "findings"};
   const auto store = analyzer::Store::open(trace);
   if (!store) return store.error();
-  const auto analysis = analyzer::analyse(*store);
+  const auto analysis = analyseShown(*store);
   if (!analysis) return analysis.error();
   fmt::print(stream, "{}", analyzer::renderText(*analysis, {kSections, terminalWidth(stream), wantsColour(stream)}));
   return {};
@@ -34,7 +35,7 @@ prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream)
 prof::Result<analyzer::Analysis> analysed(const std::string& trace) {
   const auto store = analyzer::Store::open(trace);
   if (!store) return store.error();
-  auto analysis = analyzer::analyse(*store);
+  auto analysis = analyseShown(*store);
   printWarnings(**store, trace);
   return analysis;
 }

@@ -10,6 +10,8 @@
 #include "commands.h"
 #include "lacuna/analyzer/analysis.h"
 #include "output.h"
+#include "progress_line.h"
+#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {
@@ -59,7 +61,7 @@ int run(const Options& options) {
   }
   const auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
-  const auto analysis = analyzer::analyse(*store);
+  const auto analysis = analyseShown(*store);
   if (!analysis) return printError(analysis.error().message);
   const auto simulator = analyzer::Simulator::create(*analysis);
   if (!simulator) {

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "progress_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace lacuna::cli {
+
+using std::chrono::steady_clock;
+
+ProgressLine::ProgressLine(std::string what, std::chrono::milliseconds after, std::FILE* stream)
+    : what_(std::move(what)), from_(steady_clock::now() + after), stream_(stream) {}
+
+ProgressLine::~ProgressLine() {
+  if (percent_ >= 0) fmt::print(stream_, "\r\033[K");
+}
+
+analyzer::Progress ProgressLine::hook() {
+  if (::isatty(::fileno(stream_)) == 0) return nullptr;
+  return [this](double share) {
+    show(share);
+    return true;
+  };
+}
+
+void ProgressLine::show(double share) {
+  const int percent = static_cast<int>(share * 100);
+  if (percent == percent_ || steady_clock::now() < from_) return;
+  percent_ = percent;
+  fmt::print(stream_, "\r{} {:3} %", what_, percent);
+  std::fflush(stream_);
+}
+
+prof::Result<analyzer::Analysis> analyseShown(std::shared_ptr<const analyzer::Store> store,
+                                              analyzer::AnalysisOptions options) {
+  ProgressLine line("analysing", std::chrono::seconds(1));
+  options.progress = line.hook();
+  return analyzer::analyse(std::move(store), options);
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "progress_line.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace lacuna::cli {
+namespace {
+
+/// A terminal, and what was written to it.
+class Terminal {
+ public:
+  Terminal() {
+    screen_ = ::posix_openpt(O_RDWR | O_NOCTTY);
+    if (screen_ >= 0 && ::grantpt(screen_) == 0 && ::unlockpt(screen_) == 0)
+      stream_ = std::fopen(::ptsname(screen_), "w");
+  }
+  ~Terminal() {
+    if (stream_ != nullptr) std::fclose(stream_);
+    if (screen_ >= 0) ::close(screen_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  [[nodiscard]] std::FILE* stream() const { return stream_; }
+  std::string shown() {
+    std::fflush(stream_);
+    ::fcntl(screen_, F_SETFL, O_NONBLOCK);
+    char text[4096];
+    const ssize_t bytes = ::read(screen_, text, sizeof text);
+    return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
+  }
+
+ private:
+  int screen_ = -1;
+  std::FILE* stream_ = nullptr;
+};
+
+TEST(ProgressLine, ShowsWholePercentsAndIsGoneInTheEnd) {
+  Terminal terminal;
+  ASSERT_NE(terminal.stream(), nullptr);
+  {
+    ProgressLine line("analysing", {}, terminal.stream());
+    const analyzer::Progress hook = line.hook();
+    ASSERT_TRUE(hook);
+    for (const double share : {0.5, 0.501, 0.52}) EXPECT_TRUE(hook(share));
+    EXPECT_EQ(terminal.shown(), "\ranalysing  50 %\ranalysing  52 %");
+  }
+  EXPECT_EQ(terminal.shown(), "\r\033[K");
+}
+
+TEST(ProgressLine, IsNotThereForWhatTakesAMoment) {
+  Terminal terminal;
+  ASSERT_NE(terminal.stream(), nullptr);
+  {
+    ProgressLine line("analysing", std::chrono::hours(1), terminal.stream());
+    line.hook()(0.5);
+  }
+  EXPECT_EQ(terminal.shown(), "");
+}
+
+TEST(ProgressLine, AFileIsNoTerminal) {
+  std::FILE* file = std::tmpfile();
+  EXPECT_FALSE(ProgressLine("analysing", {}, file).hook());
+  std::fclose(file);
+}
+
+}  // namespace
+}  // namespace lacuna::cli
