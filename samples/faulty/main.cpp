@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -38,6 +39,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
       .add("log", "50", "steps between two lines of progress")
+      .add("waits", "", "file that gets each wait for a batch: its begin and end in ns of CLOCK_MONOTONIC")
       .knob("loader.workers", "", "loader threads, or processes; empty: 2, or what the fault wants")
       .knob("loader.prefetch", "2", "ready batches per worker")
       .knob("loader.processes", "off", "load in worker processes instead of threads", "on|off")
@@ -58,6 +60,36 @@ std::string chosen(const Flags& flags, const char* knob, const char* fault, cons
   if (given.empty()) Flags::announce(knob, value);
   return value;
 }
+
+/// When the training thread waited for batches, as the program itself sees it: to hold a profiler's account against.
+class Waits {
+ public:
+  ~Waits() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  explicit Waits(const std::string& path) {
+    if (path.empty()) return;
+    file_ = std::fopen(path.c_str(), "w");
+    if (file_ == nullptr) samples::usageError("--waits " + path + ": cannot be written");
+  }
+  Waits(const Waits&) = delete;
+  Waits& operator=(const Waits&) = delete;
+
+  rt::Batch next(rt::DataLoader& loader) {
+    const std::int64_t from = nowNs();
+    rt::Batch batch = *loader.next();
+    const std::int64_t to = nowNs();
+    if (file_ != nullptr) std::fprintf(file_, "%lld %lld\n", static_cast<long long>(from), static_cast<long long>(to));
+    return batch;
+  }
+
+ private:
+  // The steady clock of Linux is CLOCK_MONOTONIC, as in a trace.
+  static std::int64_t nowNs() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  std::FILE* file_ = nullptr;
+};
 
 /// Three hidden layers, each followed by a batch norm, in training as in many a vision model.
 class Net : public rt::nn::Module {
@@ -103,6 +135,7 @@ class Run {
   explicit Run(const Flags& flags)
       : flags_(flags),
         fault_(flags.text("fault")),
+        waits_(flags.text("waits")),
         digits_(std::make_shared<const samples::Digits>(
             samples::syntheticDigits(4000, static_cast<std::uint64_t>(flags.integer("seed"))))),
         net_(flags.integer("hidden", 1), chosen(flags, "conv_bias", "bias-before-norm", "on", "off") == "on"),
@@ -169,7 +202,7 @@ class Run {
   }
 
   Tensor trainStep(rt::DataLoader& loader) {
-    rt::Batch batch = *loader.next();
+    rt::Batch batch = waits_.next(loader);
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
@@ -220,6 +253,7 @@ class Run {
 
   const Flags& flags_;
   std::string fault_;
+  Waits waits_;
   std::shared_ptr<const samples::Digits> digits_;
   Net net_;
   rt::optim::Sgd optimizer_;

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Real runs whose programs know why their device was idle: the ledger must say the same. All is held against what the
+/// programs measured themselves, so nothing here depends on how fast a machine is.
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "e2e/run_fixture.h"
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna {
+namespace {
+
+using analyzer::Analysis;
+using analyzer::Cause;
+using analyzer::Ledger;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+struct Planted {
+  std::string cause;
+  TimeWindow window;
+  std::int64_t cpuNs = 0;
+};
+
+class CausesTest : public RunTest {
+ protected:
+  Analysis analysed() {
+    const auto store = analyzer::Store::open(folder_ / "out.lcn");
+    EXPECT_TRUE(store) << store.error().message;
+    auto analysis = analyzer::analyse(*store);
+    EXPECT_TRUE(analysis) << analysis.error().message;
+    return std::move(*analysis);
+  }
+
+  /// The ledger of the only device in these stretches.
+  static Ledger within(const Analysis& analysis, const std::vector<TimeWindow>& stretches) {
+    const auto timeline = analyzer::loadTimeline(*analysis.store);
+    const analyzer::LedgerAccountant accountant(*timeline);
+    Ledger sum;
+    for (const TimeWindow& stretch : stretches) sum += accountant.sum({analysis.devices.at(0).id, {}}, stretch);
+    return sum;
+  }
+
+  /// Of these stretches, how long the device had nothing to do: nothing ran, and nothing was launched that had yet to
+  /// start, as where other programs keep the queue's thread off the cores. From the rows, not from the ledger, and
+  /// between the first and the last work of the device.
+  static std::int64_t idleWithin(const Analysis& analysis, const std::vector<TimeWindow>& stretches) {
+    const auto timeline = *analyzer::loadTimeline(*analysis.store);
+    std::map<std::uint64_t, TimeNs> launched;
+    for (const analyzer::HostSpan& span : timeline.host) {
+      if (span.launches && span.activity == analyzer::Activity::Launch) launched[span.correlation] = span.endNs;
+    }
+    std::vector<TimeWindow> busy;
+    for (const analyzer::DeviceSpan& span : timeline.device) {
+      const auto launch = launched.find(span.correlation);
+      const TimeNs from = launch == launched.end() ? span.startNs : std::min(span.startNs, launch->second);
+      busy.push_back({from, span.endNs});
+    }
+    std::sort(busy.begin(), busy.end(), [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
+    std::int64_t idle = 0;
+    for (const TimeWindow& stretch : stretches) {
+      TimeNs at = std::max(stretch.startNs, analysis.devices.at(0).window.startNs);
+      const TimeNs end = std::min(stretch.endNs, analysis.devices.at(0).window.endNs);
+      for (const TimeWindow& work : busy) {
+        if (work.endNs <= at) continue;
+        if (work.startNs >= end) break;
+        idle += std::max<TimeNs>(0, work.startNs - at);
+        at = work.endNs;
+      }
+      idle += std::max<TimeNs>(0, end - at);
+    }
+    return idle;
+  }
+
+  std::vector<Planted> planted() const {
+    std::istringstream text(textOf("planted.txt"));
+    std::vector<Planted> out;
+    for (Planted one; text >> one.cause >> one.window.startNs >> one.window.endNs >> one.cpuNs;) out.push_back(one);
+    return out;
+  }
+  std::vector<TimeWindow> waits() const {
+    std::istringstream text(textOf("waits.txt"));
+    std::vector<TimeWindow> out;
+    for (TimeWindow one; text >> one.startNs >> one.endNs;) out.push_back(one);
+    return out;
+  }
+
+  static void expectNear(std::int64_t got, std::int64_t planted, std::string_view what) {
+    EXPECT_NEAR(static_cast<double>(got), static_cast<double>(planted), 0.05 * static_cast<double>(planted)) << what;
+  }
+  static void expectLittleUnknown(const Ledger& ledger) {
+    EXPECT_LE(ledger[Cause::Unknown] * 50, ledger.totalNs())
+        << ledger[Cause::Unknown] << " of " << ledger.totalNs() << " ns are unknown";
+  }
+  /// What a program sets up in front of its first step it need not tell anybody of.
+  static Ledger fromTheFirstStep(const Analysis& analysis) {
+    return within(analysis, {{analysis.steps.all.at(0).startNs, analysis.devices.at(0).window.endNs}});
+  }
+};
+
+TEST_F(CausesTest, IdleTimeIsOfTheCauseThatTheProgramPlanted) {
+  ASSERT_EQ(WEXITSTATUS(record(program("planted_program") + " 10 >planted.txt")), 0) << said();
+  const Analysis analysis = analysed();
+  expectLittleUnknown(analysis.ledger);
+  std::map<std::string, std::vector<TimeWindow>> byCause;
+  // Without thread states a thread that sleeps in a step does the step's work.
+  for (const Planted& one : planted()) byCause[one.cause == "off_cpu" ? "host_work" : one.cause].push_back(one.window);
+  ASSERT_EQ(byCause.size(), 5u);
+  for (const auto& [key, stretches] : byCause) {
+    const auto cause = analyzer::findCause(key);
+    ASSERT_TRUE(cause) << key;
+    std::int64_t sum = 0;
+    for (const TimeWindow& stretch : stretches) sum += stretch.endNs - stretch.startNs;
+    expectNear(within(analysis, stretches)[*cause], sum, key);
+  }
+}
+
+TEST_F(CausesTest, AThreadThatSleepsIsToldFromOneThatWorks) {
+  const std::string words = "--trace nvtx,samples --sampler perf -o out.lcn -- ";
+  if (WEXITSTATUS(lacuna(words + "true")) != 0)
+    GTEST_SKIP() << "the kernel tells nobody of context switches: " << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna(words + program("planted_program") + " 10 >planted.txt")), 0) << said();
+  const Analysis analysis = analysed();
+  std::vector<TimeWindow> asleep, working;
+  std::int64_t cpuNs = 0, asleepNs = 0;
+  for (const Planted& one : planted()) {
+    if (one.cause == "off_cpu") {
+      asleep.push_back(one.window);
+      asleepNs += one.window.endNs - one.window.startNs - one.cpuNs;
+    } else if (one.cause == "host_work") {
+      working.push_back(one.window);
+      cpuNs += one.cpuNs;
+    }
+  }
+  expectNear(within(analysis, asleep)[Cause::OffCpu], asleepNs, "asleep");
+  // What other programs took of the cores meanwhile is in neither.
+  expectNear(within(analysis, working)[Cause::HostWork], cpuNs, "working");
+}
+
+class SlowLoader : public CausesTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(SlowLoader, CostsWhatTheProgramItselfWaited) {
+  const std::string flags = " --steps 25 --batch 32 --hidden 64 --waits waits.txt --fault ";
+  ASSERT_EQ(WEXITSTATUS(record(program("faulty") + flags + GetParam() + " >output.txt")), 0) << said();
+  const Analysis analysis = analysed();
+  const std::vector<TimeWindow> stretches = waits();
+  ASSERT_EQ(stretches.size(), 25u);
+  const std::int64_t idle = idleWithin(analysis, stretches);
+  expectNear(analysis.ledger[Cause::LoaderWait], idle, "in all");
+  expectNear(within(analysis, stretches)[Cause::LoaderWait], idle, "where it waited");
+  expectLittleUnknown(fromTheFirstStep(analysis));
+  // A machine so slow that computing hides the loader has no fault to find.
+  if (idle * 5 < analysis.ledger.totalNs()) return;
+  const auto named = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                                  [](const analyzer::Finding& finding) { return finding.id == "loader-wait"; });
+  EXPECT_NE(named, analysis.findings.end());
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, SlowLoader, testing::Values("slow-loader", "starved-workers", "heavy-decode"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_F(CausesTest, ASampleAsItIsLeavesHardlyAnythingUnknown) {
+  ASSERT_EQ(WEXITSTATUS(record(program("mlp_digits") + " >output.txt")), 0) << said();
+  expectLittleUnknown(analysed().ledger);
+}
+
+class SampleRun : public CausesTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(SampleRun, LeavesHardlyAnythingUnknown) {
+  ASSERT_EQ(WEXITSTATUS(record(program(GetParam()) + " >output.txt")), 0) << said();
+  const Analysis analysis = analysed();
+  expectLittleUnknown(fromTheFirstStep(analysis));
+  EXPECT_EQ(analysis.ledger.totalNs(), analysis.devices.at(0).window.endNs - analysis.devices.at(0).window.startNs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, SampleRun,
+                         testing::Values("mlp_digits --steps 300", "mlp_digits --steps 300 --loader.workers 2",
+                                         "transformer_lm --steps 20 --features 64 --layers 2 --context 32 --batch 4",
+                                         "faulty --steps 60 --hidden 128 --batch 64",
+                                         "faulty --steps 60 --hidden 128 --batch 64 --fault sync-each-step",
+                                         "faulty --steps 60 --hidden 128 --batch 64 --fault tiny-ops",
+                                         "faulty --steps 60 --hidden 128 --batch 64 --fault alloc-churn",
+                                         "faulty --steps 60 --hidden 128 --batch 64 --fault memory-spike",
+                                         "faulty --steps 60 --hidden 128 --batch 64 --fault debug-mode"));
+
+}  // namespace
+}  // namespace lacuna
