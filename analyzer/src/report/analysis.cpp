@@ -184,6 +184,7 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
   if (!wanted()) return;
   const TimeWindow inSteps = steps.everything() ? window : chunk;
   mergePatterns(analysis.patterns, launchPatterns(store, timeline, index, inSteps, steps));
+  mergeSequences(analysis.sequences, kernelSequences(store, timeline, index, inSteps, analysis.steps, steps));
   if (!wanted()) return;
   addStepWork(timeline, index, inSteps, steps, stepWork);
   const LaunchStats more = launchStats(timeline, index, window, &costs);

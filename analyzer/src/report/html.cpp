@@ -8,6 +8,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "report/sequence_text.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 
@@ -84,6 +85,7 @@ class Page {
     steps();
     memory();
     kernels();
+    sequences();
     operators();
     out_ += "</body></html>\n";
     return std::move(out_);
@@ -97,6 +99,7 @@ class Page {
   void steps();
   void memory();
   void kernels();
+  void sequences();
   void operators();
 
   const Analysis& analysis_;
@@ -307,6 +310,29 @@ void Page::kernels() {
                     humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)), humanTime(row.meanNs()));
   }
   out_ += "</table></div>\n";
+}
+
+void Page::sequences() {
+  const bool steps = !analysis_.steps.all.empty();
+  for (const auto& [rows, title] :
+       {std::pair(&analysis_.sequences.repeated, "Repeated sequences of kernels"),
+        std::pair(&analysis_.sequences.pointwise, "Pointwise kernels one behind the other, which one could do")}) {
+    if (rows->empty()) continue;
+    heading(title);
+    out_ += fmt::format(
+        "<div class=\"scroll\"><table><tr><th>kernels in order</th><th>{}</th><th>on the "
+        "device</th><th>gaps</th><th>share</th></tr>",
+        steps ? "a step" : "in all");
+    for (std::size_t i = 0; i < std::min<std::size_t>(8, rows->size()); ++i) {
+      const SequenceRow& row = (*rows)[i];
+      out_ +=
+          fmt::format("<tr><td>{}</td><td>{:.1f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                      shortName(sequenceText(*analysis_.store, row)), sequenceCountPerStep(analysis_, row.count),
+                      humanTime(sequenceNsPerStep(analysis_, row.deviceNs)),
+                      humanTime(sequenceNsPerStep(analysis_, row.gapNs)), humanShare(sequenceShare(analysis_, row)));
+    }
+    out_ += "</table></div>\n";
+  }
 }
 
 void Page::operators() {

@@ -5,12 +5,14 @@
 #include "lacuna/analyzer/report.h"
 #include "report/devices.h"
 #include "report/json_writer.h"
+#include "report/sequence_text.h"
 
 namespace lacuna::analyzer {
 namespace {
 
 constexpr std::size_t kLiveListed = 200;
 constexpr std::size_t kRooflineListed = 100;
+constexpr std::size_t kSequencesListed = 100;
 
 void writeLedger(JsonWriter& json, const Ledger& ledger, const Ledger& bands) {
   json.beginObject().field("total_ns", ledger.totalNs()).key("entries").beginArray();
@@ -205,6 +207,32 @@ void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
       .field("mean_queue_depth", launches.meanQueueDepth)
       .field("unmatched", launches.unmatched)
       .endObject();
+}
+
+void writeSequenceRows(JsonWriter& json, const Analysis& analysis, const std::vector<SequenceRow>& rows) {
+  json.beginArray();
+  for (std::size_t i = 0; i < std::min(kSequencesListed, rows.size()); ++i) {
+    const SequenceRow& row = rows[i];
+    json.beginObject().key("kernels").beginArray();
+    for (const prof::StringId kernel : row.kernels) json.value(analysis.store->text(kernel));
+    json.endArray()
+        .field("count", row.count)
+        .field("count_per_step", sequenceCountPerStep(analysis, row.count))
+        .field("runs", row.runs)
+        .field("device_ns", row.deviceNs)
+        .field("gap_ns", row.gapNs)
+        .field("share", sequenceShare(analysis, row))
+        .endObject();
+  }
+  json.endArray();
+}
+
+void writeSequences(JsonWriter& json, const Analysis& analysis) {
+  json.key("sequences").beginObject().key("repeated");
+  writeSequenceRows(json, analysis, analysis.sequences.repeated);
+  json.key("pointwise");
+  writeSequenceRows(json, analysis, analysis.sequences.pointwise);
+  json.endObject();
 }
 
 void writeCalls(JsonWriter& json, const std::vector<CallRow>& calls) {
@@ -409,6 +437,7 @@ std::string renderJson(const Analysis& analysis) {
         .endObject();
   }
   json.endArray();
+  writeSequences(json, analysis);
   writeOperators(json, analysis.operatorShapes);
   writePath(json, analysis.criticalPath);
   writeMemory(json, analysis.memory);

@@ -351,6 +351,7 @@ void TextReport::section(std::string_view name, int rows) {
   if (name == "steps") stepsSection(rows);
   if (name == "kernels") kernelsSection(rows);
   if (name == "operators") operatorsSection(rows);
+  if (name == "sequences") lines("Repeated sequences", sequenceLines(analysis_, width_, rows));
   if (name == "calls") callsSection(rows);
   if (name == "launches") lines("Launches", launchLines(analysis_));
   if (name == "loader") lines("Loader", loaderLines(analysis_));
@@ -375,9 +376,9 @@ void TextReport::overview() {
 }  // namespace
 
 std::span<const std::string_view> reportSections() {
-  static constexpr std::array<std::string_view, 15> kSections{
-      "summary", "ledger",   "causes", "findings", "devices",       "steps",  "kernels",   "operators",
-      "calls",   "launches", "loader", "memory",   "communication", "copies", "efficiency"};
+  static constexpr std::array<std::string_view, 16> kSections{
+      "summary",   "ledger", "causes",   "findings", "devices", "steps",         "kernels", "sequences",
+      "operators", "calls",  "launches", "loader",   "memory",  "communication", "copies",  "efficiency"};
   return kSections;
 }
 

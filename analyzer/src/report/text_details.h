@@ -24,6 +24,7 @@ Lines launchLines(const Analysis& analysis);
 Lines memoryLines(const Analysis& analysis, int width, int rows);
 Lines communicationLines(const Analysis& analysis, int width, int rows);
 Lines copyLines(const Analysis& analysis);
+Lines sequenceLines(const Analysis& analysis, int width, int rows);
 Lines efficiencyLines(const Analysis& analysis, int width, int rows);
 /// What recording cost a step; empty where the trace does not say.
 std::string overheadLine(const Analysis& analysis);

@@ -119,6 +119,20 @@ TEST(Report, KernelsAreCalledByTheirPlainNames) {
   EXPECT_EQ(plainName("ampere_sgemm_128x64"), "ampere_sgemm_128x64");
 }
 
+TEST(Report, RepeatedSequencesAreInEveryForm) {
+  const Analysis analysis = analysed({.tinyRepeats = 40});
+  ASSERT_FALSE(analysis.sequences.repeated.empty());
+  const auto tiny =
+      std::ranges::find(analysis.sequences.repeated, 2u, [](const SequenceRow& row) { return row.kernels.size(); });
+  ASSERT_NE(tiny, analysis.sequences.repeated.end());
+  EXPECT_EQ(tiny->count, 40 * analysis.steps.all.size());
+  EXPECT_EQ(tiny->runs, analysis.steps.all.size());
+  const std::string text = renderText(analysis, {{"sequences"}, 120, false});
+  EXPECT_THAT(text, HasSubstr("     40.0 "));
+  EXPECT_THAT(renderJson(analysis), HasSubstr("\"count_per_step\": 40"));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("Repeated sequences of kernels"));
+}
+
 TEST(Report, HtmlIsOnePageThatLoadsNothing) {
   const std::string page = renderHtml(analysed(kSlow));
   EXPECT_THAT(page, HasSubstr("<svg"));

@@ -18,6 +18,7 @@
 #include "lacuna/analyzer/ranks.h"
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/sequences.h"
 #include "lacuna/analyzer/steps.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/whatif.h"
@@ -101,6 +102,7 @@ struct Analysis {
   EfficiencyStats efficiency;
   CopyStats copies;
   PatternStats patterns;
+  SequenceStats sequences;
   OperatorPatterns operatorPatterns;
   std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
   std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
