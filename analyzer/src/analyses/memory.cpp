@@ -48,27 +48,31 @@ class Tracker {
   }
 };
 
+void apply(const Allocation& row, Tracker& tracker) {
+  switch (row.action) {
+    case MemoryAction::Allocate:
+    case MemoryAction::ExternalAllocate:
+      tracker.allocate(row.device, row.address, {row.bytes, row.timeNs, row.tensor, row.op, row.role});
+      break;
+    case MemoryAction::Free:
+    case MemoryAction::ExternalFree:
+      tracker.release(row.device, row.address);
+      break;
+    case MemoryAction::Reserve:
+      tracker.reserved += row.bytes;
+      break;
+    case MemoryAction::Release:
+      tracker.reserved -= std::min(tracker.reserved, row.bytes);
+      break;
+  }
+}
+
 /// Calls visit(time, action) after each row that was applied to the tracker, until it answers false.
 template <class Visit>
 prof::Status replay(const Store& store, TimeNs until, const Selection& only, Tracker& tracker, Visit&& visit) {
   return forEachAllocation(store, until, [&](const Allocation& row, std::uint64_t) {
     if (!only.holdsMemory(row.device, row.thread)) return true;
-    switch (row.action) {
-      case MemoryAction::Allocate:
-      case MemoryAction::ExternalAllocate:
-        tracker.allocate(row.device, row.address, {row.bytes, row.timeNs, row.tensor, row.op, row.role});
-        break;
-      case MemoryAction::Free:
-      case MemoryAction::ExternalFree:
-        tracker.release(row.device, row.address);
-        break;
-      case MemoryAction::Reserve:
-        tracker.reserved += row.bytes;
-        break;
-      case MemoryAction::Release:
-        tracker.reserved -= std::min(tracker.reserved, row.bytes);
-        break;
-    }
+    apply(row, tracker);
     return visit(row.timeNs, row.action, tracker);
   });
 }
@@ -175,6 +179,60 @@ prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, con
   return {};
 }
 
+/// What is alive at the peak, and when it goes, be that behind the window.
+class PeakWatch {
+ public:
+  explicit PeakWatch(const MemoryStats& stats) : peakAtNs_(stats.peakAtNs), peakBytes_(stats.peakBytes) {}
+
+  /// Once for each row in order; false when everything that follows cannot matter.
+  bool see(const Allocation& row) {
+    if (!reached_) {
+      apply(row, tracker_);
+      reached_ = row.timeNs == peakAtNs_ && tracker_.bytes == peakBytes_;
+      return true;
+    }
+    if (row.action == MemoryAction::Reserve || row.action == MemoryAction::Release) return true;
+    // An address handed out again means that its free was not seen.
+    if (tracker_.live.contains({row.device, row.address})) freedNs_.try_emplace({row.device, row.address}, row.timeNs);
+    return freedNs_.size() < tracker_.live.size();
+  }
+  [[nodiscard]] bool reached() const { return reached_; }
+
+  void tell(const Store& store, const Steps& steps, MemoryStats& stats) const {
+    std::vector<const Blocks::value_type*> order;
+    for (const auto& entry : tracker_.live) order.push_back(&entry);
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return a->second.bytes != b->second.bytes ? a->second.bytes > b->second.bytes
+                                                : a->second.allocatedNs < b->second.allocatedNs;
+    });
+    for (const auto* entry : order) {
+      const auto& [key, block] = *entry;
+      const auto freed = freedNs_.find(key);
+      stats.live.push_back(describe(store, block));
+      stats.peakByRole[static_cast<std::size_t>(block.role) % kRoleCount] += block.bytes;
+      TensorLife life{.device = key.first};
+      life.freed = freed != freedNs_.end();
+      life.freedNs = life.freed ? freed->second : 0;
+      life.stepsOld = beginsUntil(steps, peakAtNs_) - beginsUntil(steps, block.allocatedNs);
+      life.stepsAhead = beginsUntil(steps, life.freed ? life.freedNs : INT64_MAX) - beginsUntil(steps, peakAtNs_);
+      stats.lives.push_back(life);
+    }
+  }
+
+ private:
+  static std::uint64_t beginsUntil(const Steps& steps, TimeNs at) {
+    const auto behind =
+        std::partition_point(steps.all.begin(), steps.all.end(), [&](const Step& step) { return step.startNs <= at; });
+    return static_cast<std::uint64_t>(behind - steps.all.begin());
+  }
+
+  TimeNs peakAtNs_;
+  std::uint64_t peakBytes_;
+  Tracker tracker_;
+  std::map<Blocks::key_type, TimeNs> freedNs_;
+  bool reached_ = false;
+};
+
 }  // namespace
 
 std::string_view roleName(MemoryRole role) {
@@ -223,18 +281,13 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
     status = findLeaked(store, steps.steadyWithin(window), only, stats);
     if (!status) return status.error();
   }
-  Tracker again;
-  status = replay(store, window.endNs, only, again, [&](TimeNs time, MemoryAction, const Tracker& now) {
-    return !(time == stats.peakAtNs && now.bytes == stats.peakBytes);
+  PeakWatch watch(stats);
+  status = forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t) {
+    if (!watch.reached() && row.timeNs >= window.endNs) return false;
+    return !only.holdsMemory(row.device, row.thread) || watch.see(row);
   });
   if (!status) return status.error();
-  for (const auto& [key, block] : again.live) {
-    stats.live.push_back(describe(store, block));
-    stats.peakByRole[static_cast<std::size_t>(block.role) % kRoleCount] += block.bytes;
-  }
-  std::sort(stats.live.begin(), stats.live.end(), [](const LiveTensor& a, const LiveTensor& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.allocatedNs < b.allocatedNs;
-  });
+  watch.tell(store, steps, stats);
   return stats;
 }
 

@@ -371,6 +371,13 @@ Selection selectionOf(const Analysis& analysis, const Topology& topology) {
   return only;
 }
 
+Selection onlyMemoryOf(prof::DeviceId device) {
+  Selection one;
+  one.everything = false;
+  one.devices.insert(device);
+  return one;
+}
+
 prof::Status fillMemory(Analysis& analysis) {
   const Store& store = *analysis.store;
   const Selection& only = analysis.scope.only;
@@ -383,12 +390,26 @@ prof::Status fillMemory(Analysis& analysis) {
   analysis.memoryByDevice = std::move(*devices);
   for (const DeviceMemory& device : analysis.memoryByDevice) {
     if (analysis.memoryByDevice.size() == 1) break;
-    Selection one;
-    one.everything = false;
-    one.devices.insert(device.device);
-    auto stats = memoryStats(store, analysis.window, analysis.steps, one);
+    auto stats = memoryStats(store, analysis.window, analysis.steps, onlyMemoryOf(device.device));
     if (!stats) return stats.error();
     analysis.memoryStatsByDevice.push_back(std::move(*stats));
+  }
+  return {};
+}
+
+/// Of each device's own peak.
+prof::Status findPeakEdits(Analysis& analysis) {
+  const auto find = [&](const MemoryStats& memory, prof::DeviceId device, const Selection& only) -> prof::Status {
+    auto edits = peakEdits(memory, analysis.steps, analysis.operators);
+    for (PeakEdit& edit : edits) edit.device = device;
+    const auto status = foreseePeaks(*analysis.store, analysis.window, analysis.steps, edits, only);
+    analysis.peakEdits.insert(analysis.peakEdits.end(), edits.begin(), edits.end());
+    return status;
+  };
+  if (analysis.memoryStatsByDevice.empty()) return find(analysis.memory, {}, analysis.scope.only);
+  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
+    const prof::DeviceId device = analysis.memoryByDevice[i].device;
+    if (auto status = find(analysis.memoryStatsByDevice[i], device, onlyMemoryOf(device)); !status) return status;
   }
   return {};
 }
@@ -421,9 +442,7 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
     if (auto status = tables[n](); !status) return status;
   }
   bandRanks(analysis);
-  analysis.peakEdits = peakEdits(analysis.memory, analysis.steps, analysis.operators);
-  if (auto status = foreseePeaks(store, analysis.window, analysis.steps, analysis.peakEdits, scope.only); !status)
-    return status;
+  if (auto status = findPeakEdits(analysis); !status) return status;
   const Ledger step = analysis.meanStepLedger();
   analysis.loaderVerdict =
       loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait], step[Cause::ExposedCopy]);

@@ -127,6 +127,19 @@ std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index) {
   return fmt::format("{}:{}", deviceKindName(kind), index);
 }
 
+std::string deviceLabel(const Store& store, prof::DeviceId id) {
+  for (std::uint64_t i = 0; id && i < store.rows<prof::Device>(); ++i) {
+    const auto row = store.row<prof::Device>(i);
+    if (row.id == id) return deviceLabel(row.kind, row.index);
+  }
+  return {};
+}
+
+std::string whoseMemory(const Store& store, prof::DeviceId id) {
+  const std::string label = deviceLabel(store, id);
+  return label.empty() ? "the host" : label;
+}
+
 prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWindow window,
                                                      const AnalysisOptions& options) {
   Summer summer(store, window);

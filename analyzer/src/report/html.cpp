@@ -8,6 +8,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "report/devices.h"
 #include "report/sequence_text.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
@@ -98,6 +99,7 @@ class Page {
   void findings();
   void steps();
   void memory();
+  void memoryOf(const MemoryStats& memory, std::string_view where);
   void kernels();
   void sequences();
   void operators();
@@ -249,10 +251,17 @@ void Page::steps() {
       kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back()));
 }
 
+/// Each device has its own curve and its own peak.
 void Page::memory() {
-  const MemoryStats& memory = analysis_.memory;
-  if (!memory.present || memory.curve.size() < 2) return;
-  heading(fmt::format("Memory: peak {}", humanBytes(memory.peakBytes)));
+  if (!analysis_.memory.present) return;
+  if (analysis_.memoryStatsByDevice.empty()) memoryOf(analysis_.memory, "");
+  for (std::size_t i = 0; i < analysis_.memoryStatsByDevice.size(); ++i)
+    memoryOf(analysis_.memoryStatsByDevice[i], whoseMemory(*analysis_.store, analysis_.memoryByDevice[i].device));
+}
+
+void Page::memoryOf(const MemoryStats& memory, std::string_view where) {
+  if (memory.curve.size() < 2) return;
+  heading(fmt::format("Memory{}{}: peak {}", where.empty() ? "" : " of ", where, humanBytes(memory.peakBytes)));
   constexpr double kWidth = 960, kHeight = 214, kBase = 190, kLeft = 132;
   const auto t0 = memory.curve.front().timeNs;
   const auto span = static_cast<double>(std::max<prof::TimeNs>(1, memory.curve.back().timeNs - t0));
@@ -281,14 +290,13 @@ void Page::memory() {
   out_ +=
       fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"#d7263d\"><title>peak</title></circle></svg>\n",
                   x(std::clamp(memory.peakAtNs, t0, memory.curve.back().timeNs)), y(memory.peakBytes));
-  out_ += "<div class=\"scroll\"><table><tr><th>alive at the peak</th><th>role</th><th>size</th></tr>";
+  out_ +=
+      "<div class=\"scroll\"><table><tr><th>alive at the peak</th><th>role</th><th>size</th><th>allocated before the "
+      "peak</th><th>freed behind it</th></tr>";
   for (std::size_t i = 0; i < std::min<std::size_t>(10, memory.live.size()); ++i) {
     const LiveTensor& tensor = memory.live[i];
-    out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
-                        shortName(tensor.tensor.empty() ? tensor.op
-                                  : tensor.op.empty()   ? tensor.tensor
-                                                        : tensor.tensor + " (" + tensor.op + ")"),
-                        roleName(tensor.role), humanBytes(tensor.bytes));
+    out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(liveName(tensor)),
+                        roleName(tensor.role), humanBytes(tensor.bytes), ageText(memory, i), stayText(memory, i));
   }
   out_ += "</table></div>\n";
 }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "lacuna/analyzer/report.h"
 #include "report/devices.h"
@@ -116,26 +117,40 @@ void writeFinding(JsonWriter& json, const Finding& finding) {
   json.endArray().endObject();
 }
 
-void writeMemory(JsonWriter& json, const MemoryStats& memory) {
-  json.key("memory")
-      .beginObject()
-      .field("peak_bytes", memory.peakBytes)
-      .field("at_ns", memory.peakAtNs)
-      .field("reserved_peak_bytes", memory.peakReservedBytes)
-      .field("leak_bytes_per_step", memory.leakBytesPerStep)
-      .key("live")
-      .beginArray();
+/// What is alive at the peak, with how long it has been and will be.
+void writeLive(JsonWriter& json, const Store& store, const MemoryStats& memory) {
+  std::map<prof::DeviceId, std::string> labels;
+  json.key("live").beginArray();
   for (std::size_t i = 0; i < std::min(kLiveListed, memory.live.size()); ++i) {
     const LiveTensor& tensor = memory.live[i];
+    const TensorLife& life = memory.lives[i];
+    const auto [label, isNew] = labels.try_emplace(life.device);
+    if (isNew) label->second = deviceLabel(store, life.device);
     json.beginObject()
         .field("bytes", tensor.bytes)
         .field("role", roleName(tensor.role))
         .field("tensor", tensor.tensor)
         .field("op", tensor.op)
+        .field("device", label->second)
         .field("allocated_ns", tensor.allocatedNs)
+        .field("steps_old", life.stepsOld)
+        .field("freed", life.freed)
+        .field("freed_ns", life.freedNs)
+        .field("steps_ahead", life.stepsAhead)
         .endObject();
   }
-  json.endArray().endObject();
+  json.endArray();
+}
+
+void writeMemory(JsonWriter& json, const Store& store, const MemoryStats& memory) {
+  json.key("memory")
+      .beginObject()
+      .field("peak_bytes", memory.peakBytes)
+      .field("at_ns", memory.peakAtNs)
+      .field("reserved_peak_bytes", memory.peakReservedBytes)
+      .field("leak_bytes_per_step", memory.leakBytesPerStep);
+  writeLive(json, store, memory);
+  json.endObject();
 }
 
 void writeOperators(JsonWriter& json, const std::vector<OperatorRow>& rows) {
@@ -340,20 +355,14 @@ void writeEfficiency(JsonWriter& json, const EfficiencyStats& stats) {
   json.endArray().endObject();
 }
 
-void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory& memory) {
-  const auto device = [&]() -> std::string {
-    for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
-      const auto row = store.row<prof::Device>(i);
-      if (row.id == memory.device) return deviceLabel(row.kind, row.index);
-    }
-    return {};
-  }();
+void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory& memory, const MemoryStats& stats) {
   const AllocatorState& state = memory.allocator;
   json.beginObject()
-      .field("device", device)
+      .field("device", deviceLabel(store, memory.device))
       .field("peak_bytes", memory.peakBytes)
       .field("at_ns", memory.peakAtNs)
       .field("reserved_peak_bytes", memory.reservedPeakBytes)
+      .field("leak_bytes_per_step", stats.leakBytesPerStep)
       .key("allocator")
       .beginObject()
       .field("known", state.present)
@@ -374,16 +383,25 @@ void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory&
     }
     json.endObject();
   }
-  json.endArray().endObject();
+  json.endArray();
+  writeLive(json, store, stats);
+  json.endObject();
 }
 
 void writeMemoryUse(JsonWriter& json, const Analysis& analysis) {
   json.key("memory_devices").beginArray();
-  for (const DeviceMemory& memory : analysis.memoryByDevice) writeDeviceMemory(json, *analysis.store, memory);
+  const bool isOne = analysis.memoryStatsByDevice.empty();
+  for (std::size_t i = 0; i < analysis.memoryByDevice.size(); ++i) {
+    writeDeviceMemory(json, *analysis.store, analysis.memoryByDevice[i],
+                      isOne ? analysis.memory : analysis.memoryStatsByDevice[i]);
+  }
   json.endArray().key("peak_edits").beginArray();
   for (const PeakEdit& edit : analysis.peakEdits) {
     json.beginObject()
         .field("kind", edit.kind == PeakEditKind::Recompute ? "recompute" : "free_earlier")
+        .field("device",
+               deviceLabel(*analysis.store,
+                           isOne && !analysis.memoryByDevice.empty() ? analysis.memoryByDevice[0].device : edit.device))
         .field("origin", edit.origin)
         .field("bytes", edit.bytes)
         .field("count", edit.count)
@@ -440,7 +458,7 @@ std::string renderJson(const Analysis& analysis) {
   writeSequences(json, analysis);
   writeOperators(json, analysis.operatorShapes);
   writePath(json, analysis.criticalPath);
-  writeMemory(json, analysis.memory);
+  writeMemory(json, *analysis.store, analysis.memory);
   writeMemoryUse(json, analysis);
   writeLoader(json, analysis);
   writeLaunches(json, analysis.launches);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 
+#include "report/devices.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
@@ -30,7 +32,47 @@ std::string rate(double perSecond, std::string_view unit) {
   return fmt::format("{:.{}f} {}{}", perSecond, perSecond < 100 ? 1 : 0, kScales[scale], unit);
 }
 
-std::string peakLine(const MemoryStats& memory) {
+/// The memory of a device, and " of cuda:1" where there are several.
+struct Memory {
+  const MemoryStats& stats;
+  const DeviceMemory* device = nullptr;  ///< null where the trace does not tell devices apart
+  std::string where;
+};
+
+/// Highest peak first.
+std::vector<Memory> memoriesOf(const Analysis& analysis) {
+  std::vector<Memory> out;
+  if (analysis.memoryStatsByDevice.empty()) {
+    const bool isOne = analysis.memoryByDevice.size() == 1;
+    out.push_back({analysis.memory, isOne ? analysis.memoryByDevice.data() : nullptr, {}});
+  }
+  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
+    const DeviceMemory& memory = analysis.memoryByDevice[i];
+    if (memory.peakBytes == 0) continue;
+    out.push_back({analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(*analysis.store, memory.device)});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Memory& a, const Memory& b) { return a.stats.peakBytes > b.stats.peakBytes; });
+  return out;
+}
+
+std::string countOf(std::uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+void addLive(const MemoryStats& memory, int width, int rows, Lines& out) {
+  const int nameWidth = std::max(8, width - 51);
+  if (!memory.live.empty() && rows > 0)
+    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", "alive then", "role",
+                              padded("tensor (operator)", nameWidth), "for", "and for"));
+  for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
+    const LiveTensor& tensor = memory.live[i];
+    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", humanBytes(tensor.bytes), roleName(tensor.role),
+                              padded(liveName(tensor), nameWidth), ageText(memory, i), stayText(memory, i)));
+  }
+}
+
+std::string peakLine(const MemoryStats& memory, std::string_view where) {
   std::string roles;
   for (std::size_t i = 0; i < kRoleCount; ++i) {
     if (memory.peakByRole[i] > 0)
@@ -38,7 +80,7 @@ std::string peakLine(const MemoryStats& memory) {
                            humanBytes(memory.peakByRole[i]));
   }
   return fmt::format(
-      " peak {} ({}){}", humanBytes(memory.peakBytes), roles,
+      " peak{} {} ({}){}", where, humanBytes(memory.peakBytes), roles,
       memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : "");
 }
 
@@ -52,11 +94,12 @@ std::string allocatorLine(const AllocatorState& state) {
       humanBytes(state.largestFreeBytes), humanShare(state.fragmentation()), why);
 }
 
-void addEdits(const Analysis& analysis, int width, int rows, Lines& out) {
-  if (analysis.peakEdits.empty()) return;
-  out.emplace_back(" to bring the peak down:");
-  for (std::size_t i = 0; i < analysis.peakEdits.size() && static_cast<int>(i) < rows; ++i) {
-    const PeakEdit& edit = analysis.peakEdits[i];
+void addEdits(const Analysis& analysis, const Memory& memory, int width, int rows, Lines& out) {
+  int listed = 0;
+  for (const PeakEdit& edit : analysis.peakEdits) {
+    if (edit.device && (memory.device == nullptr || edit.device != memory.device->device)) continue;
+    if (++listed > rows) break;
+    if (listed == 1) out.push_back(fmt::format(" to bring the peak{} down:", memory.where));
     const std::string cost = edit.kind == PeakEditKind::FreeEarlier ? "costs nothing"
                              : edit.costNsPerStep < 0               ? "cost unknown"
                                                       : "costs " + humanTime(edit.costNsPerStep) + " a step";
@@ -96,6 +139,22 @@ std::string numbersLine(const EfficiencyStats& stats) {
 }
 
 }  // namespace
+
+std::string ageText(const MemoryStats& memory, std::size_t at) {
+  const TensorLife& life = memory.lives[at];
+  return life.stepsOld > 0 ? countOf(life.stepsOld, "step") : humanTime(memory.peakAtNs - memory.live[at].allocatedNs);
+}
+std::string stayText(const MemoryStats& memory, std::size_t at) {
+  const TensorLife& life = memory.lives[at];
+  if (!life.freed) return "to the end";
+  return life.stepsAhead > 0 ? countOf(life.stepsAhead, "step") : humanTime(life.freedNs - memory.peakAtNs);
+}
+
+std::string liveName(const LiveTensor& tensor) {
+  return tensor.tensor.empty() ? tensor.op
+         : tensor.op.empty()   ? tensor.tensor
+                               : fmt::format("{} ({})", tensor.tensor, tensor.op);
+}
 
 int columns(std::string_view text) {
   return static_cast<int>(
@@ -169,24 +228,22 @@ Lines launchLines(const Analysis& analysis) {
 }
 
 Lines memoryLines(const Analysis& analysis, int width, int rows) {
-  const MemoryStats& memory = analysis.memory;
   Lines out;
-  if (!memory.present) return out;
-  out.push_back(shortened(peakLine(memory), 4 * width));
-  for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
-    const LiveTensor& tensor = memory.live[i];
-    out.push_back(fmt::format(" {:>11}  {}  {}", humanBytes(tensor.bytes), padded(roleName(tensor.role), 10),
-                              shortened(tensor.tensor.empty() ? tensor.op
-                                        : tensor.op.empty()   ? tensor.tensor
-                                                              : fmt::format("{} ({})", tensor.tensor, tensor.op),
-                                        width - 27)));
+  if (!analysis.memory.present) return out;
+  const std::vector<Memory> memories = memoriesOf(analysis);
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    const Memory& memory = memories[i];
+    const MemoryStats& stats = memory.stats;
+    // In full only where that was asked for; else of the fullest.
+    const bool full = i == 0 || rows == INT_MAX;
+    out.push_back(shortened(peakLine(stats, memory.where), 4 * width));
+    if (full) addLive(stats, width, rows, out);
+    if (stats.leakBytesPerStep > 0)
+      out.push_back(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(stats.leakBytesPerStep))));
+    if (full && memory.device != nullptr && memory.device->allocator.present)
+      out.push_back(allocatorLine(memory.device->allocator));
+    if (full) addEdits(analysis, memory, width, rows, out);
   }
-  if (memory.leakBytesPerStep > 0)
-    out.push_back(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(memory.leakBytesPerStep))));
-  for (const DeviceMemory& device : analysis.memoryByDevice) {
-    if (device.allocator.present) out.push_back(allocatorLine(device.allocator));
-  }
-  addEdits(analysis, width, rows, out);
   return out;
 }
 

@@ -26,6 +26,11 @@ Lines communicationLines(const Analysis& analysis, int width, int rows);
 Lines copyLines(const Analysis& analysis);
 Lines sequenceLines(const Analysis& analysis, int width, int rows);
 Lines efficiencyLines(const Analysis& analysis, int width, int rows);
+/// Of a tensor that is alive at the peak: how long it has been there ("3 steps", "1.20 ms"), how long it stays ("to the
+/// end" of the trace), and what it is called.
+std::string ageText(const MemoryStats& memory, std::size_t at);
+std::string stayText(const MemoryStats& memory, std::size_t at);
+std::string liveName(const LiveTensor& tensor);
 /// What recording cost a step; empty where the trace does not say.
 std::string overheadLine(const Analysis& analysis);
 

@@ -46,6 +46,18 @@ class Allocations {
   TimeNs now_ = 0;
 };
 
+Steps evenSteps(int count) {
+  Steps steps;
+  for (int i = 0; i < count; ++i)
+    steps.all.push_back({.index = static_cast<std::uint64_t>(i),
+                         .name = "step",
+                         .startNs = 100 * (i + 1),
+                         .endNs = 100 * (i + 2),
+                         .samples = 0,
+                         .warmUp = false});
+  return steps;
+}
+
 TEST(AllocatorState, NamesFragmentationWhereFreePiecesAreTooSmall) {
   Allocations rows;
   rows.add(MemoryAction::Reserve, 1000, 1000);
@@ -143,6 +155,40 @@ TEST(PeakEdits, AreForeseenByPlayingThemOnTheAllocations) {
     EXPECT_TRUE(edits[1 - n].concerns(memory.live[n]));
     EXPECT_FALSE(edits[n].concerns(memory.live[n]));
   }
+}
+
+TEST(Memory, TellsHowLongWhatIsAliveAtThePeakHasBeenThereAndStays) {
+  // Steps begin at 100, 200, 300, 400; the peak is at 250.
+  Allocations rows;
+  rows.addAt(50, MemoryAction::Allocate, 1, 900, MemoryRole::Parameter);  // never freed
+  rows.addAt(110, MemoryAction::Allocate, 2, 800);                        // made a step earlier, freed two steps later
+  rows.addAt(220, MemoryAction::Allocate, 3, 700);                        // of this step, freed in it
+  rows.addAt(230, MemoryAction::Allocate, 4, 600);                        // its address is handed out again
+  rows.addAt(240, MemoryAction::Allocate, 5, 300);
+  rows.addAt(245, MemoryAction::Free, 5, 0);
+  rows.addAt(250, MemoryAction::Allocate, 6, 400);
+  rows.addAt(260, MemoryAction::Free, 3, 0);
+  rows.addAt(270, MemoryAction::Free, 6, 0);
+  rows.addAt(310, MemoryAction::Allocate, 4, 100);
+  rows.addAt(311, MemoryAction::Free, 4, 0);
+  rows.addAt(450, MemoryAction::Free, 2, 0);
+  // What is asked for ends before the last free, which counts all the same.
+  const auto stats = memoryStats(*rows.built(), {0, 320}, evenSteps(4));
+  ASSERT_TRUE(stats);
+  ASSERT_EQ(stats->peakAtNs, 250);
+  ASSERT_EQ(stats->live.size(), 5u);
+  ASSERT_EQ(stats->lives.size(), 5u);
+  const auto life = [&](std::size_t at) {
+    const TensorLife& one = stats->lives[at];
+    return std::to_string(stats->live[at].bytes) + ": " + std::to_string(one.stepsOld) + " steps, " +
+           (one.freed ? "to " + std::to_string(one.freedNs) : "on") + ", " + std::to_string(one.stepsAhead) + " steps";
+  };
+  EXPECT_EQ(life(0), "900: 2 steps, on, 2 steps");
+  EXPECT_EQ(life(1), "800: 1 steps, to 450, 2 steps");
+  EXPECT_EQ(life(2), "700: 0 steps, to 260, 0 steps");
+  EXPECT_EQ(life(3), "600: 0 steps, to 310, 1 steps");
+  EXPECT_EQ(life(4), "400: 0 steps, to 270, 0 steps");
+  for (const TensorLife& one : stats->lives) EXPECT_EQ(one.device, DeviceId(1));
 }
 
 TEST(Ranks, SplitCollectivesIntoWaitingAndTransfer) {
@@ -246,18 +292,6 @@ std::int64_t leakOf(int emptied) {
     alive.clear();
   }
   return analyse(builder.build())->memory.leakBytesPerStep;
-}
-
-Steps evenSteps(int count) {
-  Steps steps;
-  for (int i = 0; i < count; ++i)
-    steps.all.push_back({.index = static_cast<std::uint64_t>(i),
-                         .name = "step",
-                         .startNs = 100 * (i + 1),
-                         .endNs = 100 * (i + 2),
-                         .samples = 0,
-                         .warmUp = false});
-  return steps;
 }
 
 TEST(Memory, AStepHoldsWhatItBeganWith) {

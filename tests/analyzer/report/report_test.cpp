@@ -133,6 +133,45 @@ TEST(Report, RepeatedSequencesAreInEveryForm) {
   EXPECT_THAT(renderHtml(analysis), HasSubstr("Repeated sequences of kernels"));
 }
 
+TEST(Report, WhatLowersThePeakIsToldOfEachDevice) {
+  // The devices' peaks are 400 ns apart; together they have the first one's only.
+  StoreBuilder builder;
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 1});
+  builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
+  for (std::uint32_t i = 0; i < 2; ++i)
+    builder.append(prof::Device{.id = prof::DeviceId(i + 1), .kind = prof::DeviceKind::Cuda, .index = i});
+  for (int i = 0; i < 2; ++i)
+    builder.append(prof::Range{
+        .startNs = 1000 * i, .durNs = 1000, .thread = prof::ThreadId(1), .name = builder.intern("step")});
+  const auto block = [&](prof::TimeNs at, std::uint32_t device, const char* op, std::uint64_t mib) {
+    builder.append(prof::Allocation{.timeNs = at,
+                                    .device = prof::DeviceId(device),
+                                    .action = prof::MemoryAction::Allocate,
+                                    .role = prof::MemoryRole::Activation,
+                                    .address = mib << 20,
+                                    .bytes = mib << 20,
+                                    .op = builder.intern(op)});
+    builder.append(prof::Allocation{.timeNs = at + 100,
+                                    .device = prof::DeviceId(device),
+                                    .action = prof::MemoryAction::Free,
+                                    .address = mib << 20});
+  };
+  block(1100, 1, "conv", 8);
+  block(1500, 2, "gelu", 6);
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  std::string edits;
+  for (const PeakEdit& edit : analysis->peakEdits)
+    edits += fmt::format("{} of {} leaves {}; ", edit.origin, edit.device.value, edit.peakAfterBytes);
+  EXPECT_EQ(edits, "conv of 1 leaves 0; gelu of 2 leaves 0; ");
+  const std::string text = renderText(*analysis, {{"memory"}, 100, false});
+  EXPECT_THAT(text, testing::ContainsRegex("peak of cuda:0 8.0 MiB(.|\n)*peak of cuda:1 6.0 MiB"));
+  EXPECT_THAT(text, HasSubstr("to bring the peak of cuda:1 down:"));
+  const std::string json = renderJson(*analysis);
+  EXPECT_THAT(json, testing::ContainsRegex("\"device\": \"cuda:1\",\n *\"origin\": \"gelu\""));
+  EXPECT_THAT(renderHtml(*analysis), HasSubstr("Memory of cuda:1: peak 6.0 MiB"));
+}
+
 TEST(Report, HtmlIsOnePageThatLoadsNothing) {
   const std::string page = renderHtml(analysed(kSlow));
   EXPECT_THAT(page, HasSubstr("<svg"));

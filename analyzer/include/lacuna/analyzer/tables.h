@@ -165,6 +165,14 @@ struct LiveTensor {
   std::string op;
   prof::TimeNs allocatedNs = 0;
 };
+/// How long a tensor that is alive at the peak has been there, and how long it stays.
+struct TensorLife {
+  prof::DeviceId device;
+  prof::TimeNs freedNs = 0;
+  bool freed = false;            ///< false: alive until the end of the trace
+  std::uint64_t stepsOld = 0;    ///< steps that began since it was allocated
+  std::uint64_t stepsAhead = 0;  ///< steps that begin behind the peak while it is alive
+};
 struct MemoryPoint {
   prof::TimeNs timeNs = 0;
   std::uint64_t bytes = 0;
@@ -178,6 +186,7 @@ struct MemoryStats {
   std::uint64_t peakReservedBytes = 0;
   std::array<std::uint64_t, kRoleCount> peakByRole{};
   std::vector<LiveTensor> live;              ///< at the peak, largest first
+  std::vector<TensorLife> lives;             ///< of each of them, in their order
   std::vector<MemoryPoint> curve;            ///< at most some 500 points, each the greatest of its stretch
   std::vector<std::uint64_t> stepEndBytes;   ///< alive at the end of each step that ends within the window, or before
   std::vector<std::uint64_t> stepPeakBytes;  ///< by position in steps.all; what no end is known of is not complete
