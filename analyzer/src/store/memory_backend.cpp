@@ -14,9 +14,15 @@ std::optional<std::size_t> columnWithHint(const prof::TableSpec& table, prof::Hi
   return std::nullopt;
 }
 
-bool holdsEvents(const prof::TableSpec& spec) {
-  return spec.id != prof::Process::kTable && spec.id != prof::Thread::kTable && spec.id != prof::Clock::kTable;
+namespace {
+
+/// As in a file: the end is exclusive, so what has no length takes a nanosecond.
+prof::TimeNs endOf(prof::TimeNs start, prof::TimeNs length) {
+  const prof::TimeNs taken = std::max<prof::TimeNs>(1, length);
+  return start > INT64_MAX - taken ? INT64_MAX : start + taken;
 }
+
+}  // namespace
 
 std::vector<prof::TimeWindow> blockBounds(const prof::TableSpec& spec, const MemoryTable& table) {
   const auto time = columnWithHint(spec, prof::Hint::Time);
@@ -27,10 +33,11 @@ std::vector<prof::TimeWindow> blockBounds(const prof::TableSpec& spec, const Mem
     prof::TimeWindow window;
     if (time) {
       const auto* starts = reinterpret_cast<const prof::TimeNs*>(table.columns[*time].data);
-      window = {starts[first], starts[last - 1]};
+      window = {starts[first], endOf(starts[last - 1], 0)};
       if (length) {
         const auto* lengths = reinterpret_cast<const prof::TimeNs*>(table.columns[*length].data);
-        for (std::uint64_t i = first; i < last; ++i) window.endNs = std::max(window.endNs, starts[i] + lengths[i]);
+        for (std::uint64_t i = first; i < last; ++i)
+          window.endNs = std::max(window.endNs, endOf(starts[i], lengths[i]));
       }
     }
     bounds.push_back(window);
@@ -45,7 +52,7 @@ MemoryBackend::MemoryBackend(std::vector<MemoryTable> tables, StringPool strings
   const auto specs = prof::allTables();
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     tables_[i].blocks = blockBounds(specs[i], tables_[i]);
-    if (!holdsEvents(specs[i]) || !columnWithHint(specs[i], prof::Hint::Time)) continue;
+    if (!prof::holdsEvents(specs[i].id) || !columnWithHint(specs[i], prof::Hint::Time)) continue;
     for (const auto& block : tables_[i].blocks) {
       span = {std::min(span.startNs, block.startNs), std::max(span.endNs, block.endNs)};
     }

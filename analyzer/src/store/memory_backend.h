@@ -48,7 +48,4 @@ class MemoryBackend final : public Store::Backend {
 /// The time bounds of each kScanRows rows of a table that is in time order; one unbounded block when it has no time.
 std::vector<prof::TimeWindow> blockBounds(const prof::TableSpec& spec, const MemoryTable& table);
 
-/// True for the tables whose rows are events, which make up a trace's span; false for processes, clocks and the like.
-bool holdsEvents(const prof::TableSpec& spec);
-
 }  // namespace lacuna::analyzer

@@ -158,7 +158,7 @@ void Reader::Impl::takeRows(const BlockEntry& entry) {
   rowBlocks.emplace(entry.offset, entry);
   table.info.rows += entry.rows;
   table.info.blocks.push_back(infoOf(entry));
-  if (entry.minTime <= entry.maxTime) {
+  if (holdsEvents(entry.table) && entry.minTime <= entry.maxTime) {
     span.startNs = std::min(span.startNs, entry.minTime);
     span.endNs = std::max(span.endNs, entry.maxTime);
   }

@@ -15,4 +15,8 @@ std::span<const TableSpec> allTables() {
   return kTables;
 }
 
+bool holdsEvents(std::uint16_t table) {
+  return table != Process::kTable && table != Thread::kTable && table != Clock::kTable;
+}
+
 }  // namespace lacuna::prof

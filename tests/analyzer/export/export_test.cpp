@@ -612,5 +612,26 @@ TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
   EXPECT_FALSE(exportTrace(*store, "/nonexistent/x.json", Format::Chrome).ok());
 }
 
+TEST(Span, IsTheEventsOwnInEveryForm) {
+  // The process was seen, and clocks read, before the first event and behind the last one, which has no length.
+  StoreBuilder builder;
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7, .startNs = 10, .endNs = 90'000});
+  builder.append(
+      prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1), .osTid = 7, .startNs = 20, .endNs = 80'000});
+  for (const prof::TimeNs at : {5, 95'000})
+    builder.append(prof::Clock{.timeNs = at, .realtimeNs = at + 1'000'000'000, .process = prof::ProcessId(1)});
+  builder.append(prof::Range{.startNs = 1000, .durNs = 500, .thread = prof::ThreadId(1), .name = builder.intern("a")});
+  builder.append(prof::Mark{.timeNs = 2000, .thread = prof::ThreadId(1), .name = builder.intern("b")});
+  const auto store = builder.build();
+  const test::TempDir dir;
+  ASSERT_TRUE(exportTrace(*store, dir / "a.lcn", Format::Lcn).ok());
+  ASSERT_TRUE(exportTrace(*store, dir / "a.json", Format::Chrome).ok());
+  ASSERT_TRUE(exportTrace(*store, dir / "a.pftrace", Format::Perfetto).ok());
+  const auto spanOf = [](const Store& trace) { return std::pair(trace.span().startNs, trace.span().endNs); };
+  EXPECT_EQ(spanOf(*store), std::pair(prof::TimeNs{1000}, prof::TimeNs{2001}));
+  for (const char* name : {"a.lcn", "a.json", "a.pftrace"})
+    EXPECT_EQ(spanOf(*open(dir / name)), spanOf(*store)) << name;
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer

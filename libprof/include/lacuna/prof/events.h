@@ -351,4 +351,8 @@ constexpr void forEachTable(Visit&& visit) {
 /// Every declared table, in the order of forEachTable.
 std::span<const TableSpec> allTables();
 
+/// True for the tables whose rows are events, which make up a trace's span. Processes and threads begin and end with
+/// them or around them, and clocks are read at any time.
+bool holdsEvents(std::uint16_t table);
+
 }  // namespace lacuna::prof

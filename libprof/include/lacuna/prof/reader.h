@@ -165,7 +165,7 @@ class Reader {
   [[nodiscard]] std::string_view text(StringId id) const;
   /// Ids are below this number.
   [[nodiscard]] std::uint32_t stringCount() const;
-  /// First start and last end over all tables with a time column; empty (start = end = 0) when there is none.
+  /// First start and last end (exclusive) over all tables of events; empty (start = end = 0) when there is none.
   [[nodiscard]] TimeWindow span() const;
   [[nodiscard]] std::span<const Damage> damage() const;
   /// True when the writer finished the file and its index is whole.
