@@ -139,6 +139,9 @@ int run(const Options& options) {
     noise.push_back(std::move(*run));
   }
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
+  for (const auto& [trace, analysis] : {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
+    if (analysis->steps.all.empty()) fmt::print("note   {}\n", withoutSteps(*trace));
+  }
   bool worse = false;
   for (const Comparison& row : rows) {
     print(row);

@@ -42,11 +42,17 @@ std::string shortPath(const std::string& path, std::size_t width) {
   return "…" + path.substr(from);
 }
 
-void printStep(const Difference& step) {
+/// "1.20 ms ± 3.4 µs (40 steps)"
+std::string middle(const analyzer::Spread& spread, bool hasSteps) {
+  if (!hasSteps) return humanDuration(spread.medianNs) + " (the whole run)";
+  return fmt::format("{} ± {} ({} step{})", humanDuration(spread.medianNs), humanDuration(spread.madNs), spread.steps,
+                     spread.steps == 1 ? "" : "s");
+}
+
+void printStep(const analyzer::RunDiff& diff) {
   const Style& s = style();
-  fmt::print("step       {} ± {} ({} steps) → {} ± {} ({} steps)\n", humanDuration(step.before.medianNs),
-             humanDuration(step.before.madNs), step.before.steps, humanDuration(step.after.medianNs),
-             humanDuration(step.after.madNs), step.after.steps);
+  const Difference& step = diff.step;
+  fmt::print("{:<10} {} → {}\n", step.path, middle(step.before, diff.stepsBefore), middle(step.after, diff.stepsAfter));
   const double share =
       100.0 * static_cast<double>(step.changeNs) / static_cast<double>(std::max<std::int64_t>(1, step.before.medianNs));
   const std::string_view word = step.verdict == DiffVerdict::Same ? "no change that the noise does not explain"
@@ -57,9 +63,10 @@ void printStep(const Difference& step) {
 
 void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
   const Style& s = style();
-  fmt::print("\n{}Places in the operator tree{}  {} before, {} after, {} in both; host's own and device time a step\n",
-             s.bold, s.reset, diff.pathsBefore, diff.pathsAfter, diff.pathsCommon);
-  if (diff.tree.empty()) fmt::print(" none changed by more than 0.2 % of the step\n");
+  fmt::print("\n{}Places in the operator tree{}  {} before, {} after, {} in both; host's own and device time {}\n",
+             s.bold, s.reset, diff.pathsBefore, diff.pathsAfter, diff.pathsCommon,
+             diff.stepsBefore || diff.stepsAfter ? "a step" : "in all");
+  if (diff.tree.empty()) fmt::print(" none changed by more than 0.2 % of the {}\n", diff.step.path);
   const auto width = static_cast<std::size_t>(std::max(30, terminalWidth(stdout) - 66));
   for (std::size_t i = 0; i < std::min(rows, diff.tree.size()); ++i) {
     const Difference& row = diff.tree[i];
@@ -83,10 +90,26 @@ std::string toJson(const Difference& row) {
       row.deviceBeforeNs, row.deviceAfterNs, row.changeNs, row.lowNs, row.highNs);
 }
 
-void printJson(const analyzer::RunDiff& diff) {
+/// Which of the runs have no steps, and what that means.
+std::vector<std::string> notesOf(const Options& options, const analyzer::RunDiff& diff) {
+  std::vector<std::string> notes;
+  if (!diff.stepsBefore) notes.push_back(withoutSteps(options.before));
+  if (!diff.stepsAfter) notes.push_back(withoutSteps(options.after));
+  if (diff.stepsBefore != diff.stepsAfter)
+    notes.emplace_back("a step of one is compared with all of the other: take two runs that both have steps");
+  return notes;
+}
+
+void printJson(const analyzer::RunDiff& diff, const std::vector<std::string>& notes) {
   std::string tree;
   for (const Difference& row : diff.tree) tree += (tree.empty() ? "\n  " : ",\n  ") + toJson(row);
-  fmt::print("{{\"schema\": \"lacuna.diff/1\",\n \"step\": {},\n \"tree\": [{}]}}\n", toJson(diff.step), tree);
+  std::string said;
+  for (const std::string& note : notes) said += (said.empty() ? "" : ", ") + jsonString(note);
+  const auto per = [](bool steps) { return steps ? "step" : "run"; };
+  fmt::print(
+      "{{\"schema\": \"lacuna.diff/1\",\n \"before_per\": \"{}\",\n \"after_per\": \"{}\",\n \"notes\": [{}],\n "
+      "\"step\": {},\n \"tree\": [{}]}}\n",
+      per(diff.stepsBefore), per(diff.stepsAfter), said, toJson(diff.step), tree);
 }
 
 int run(const Options& options) {
@@ -96,11 +119,13 @@ int run(const Options& options) {
   if (!after) return printError(after.error().message);
   const auto diff = analyzer::diffRuns(*before, *after);
   if (!diff) return printError(diff.error().message);
+  const std::vector<std::string> notes = notesOf(options, *diff);
   if (options.json) {
-    printJson(*diff);
+    printJson(*diff, notes);
     return kOk;
   }
-  printStep(diff->step);
+  printStep(*diff);
+  for (const std::string& note : notes) fmt::print("{}note       {}{}\n", style().dim, note, style().reset);
   printTree(*diff, options.rows);
   return kOk;
 }

@@ -40,4 +40,11 @@ prof::Result<analyzer::Analysis> analysed(const std::string& trace) {
   return analysis;
 }
 
+std::string withoutSteps(std::string_view trace) {
+  return fmt::format(
+      "{}: no steps were found (no step markers, no repetition), so its times are of the whole run; mark steps with an "
+      "NVTX range named \"step\"",
+      trace);
+}
+
 }  // namespace lacuna::cli

@@ -21,4 +21,7 @@ prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream)
 /// Analyses one of several traces; warnings name it.
 prof::Result<analyzer::Analysis> analysed(const std::string& trace);
 
+/// Why figures of this trace are of the whole run, and what to do; for a trace without steps.
+std::string withoutSteps(std::string_view trace);
+
 }  // namespace lacuna::cli

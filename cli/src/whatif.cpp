@@ -22,15 +22,16 @@ struct Options {
   bool json = false;
 };
 
-void printText(const analyzer::Prediction& prediction) {
+/// `per`: " a step", or " in all" where there are none.
+void printText(const analyzer::Prediction& prediction, std::string_view per) {
   const Style& s = style();
   const auto percent = [&](std::int64_t ns) {
     return 100.0 * static_cast<double>(ns) / static_cast<double>(std::max<std::int64_t>(1, prediction.baseNsPerStep));
   };
-  fmt::print("measured   {:>12} a step\n", humanDuration(prediction.measuredNsPerStep));
-  fmt::print("replayed   {:>12} a step, unchanged\n", humanDuration(prediction.baseNsPerStep));
-  fmt::print("{}predicted  {:>12}{} a step, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep),
-             s.reset, prediction.gainNs() >= 0 ? "faster by" : "slower by", std::abs(percent(prediction.gainNs())));
+  fmt::print("measured   {:>12}{}\n", humanDuration(prediction.measuredNsPerStep), per);
+  fmt::print("replayed   {:>12}{}, unchanged\n", humanDuration(prediction.baseNsPerStep), per);
+  fmt::print("{}predicted  {:>12}{}{}, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep), s.reset,
+             per, prediction.gainNs() >= 0 ? "faster by" : "slower by", std::abs(percent(prediction.gainNs())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
     fmt::print("between    {:>12} and {} in 19 of 20 runs{}\n", humanDuration(prediction.lowNsPerStep),
                humanDuration(prediction.highNsPerStep),
@@ -41,15 +42,15 @@ void printText(const analyzer::Prediction& prediction) {
   for (const std::string& note : prediction.notes) fmt::print("{}note       {}{}\n", s.dim, note, s.reset);
 }
 
-void printJson(const analyzer::Prediction& prediction) {
+void printJson(const analyzer::Prediction& prediction, bool steps) {
   std::string notes;
   for (const std::string& note : prediction.notes) notes += (notes.empty() ? "" : ", ") + jsonString(note);
   fmt::print(
-      "{{\"schema\": \"lacuna.whatif/1\", \"measured_ns_per_step\": {}, \"base_ns_per_step\": {}, "
+      "{{\"schema\": \"lacuna.whatif/1\", \"per\": \"{}\", \"measured_ns_per_step\": {}, \"base_ns_per_step\": {}, "
       "\"predicted_ns_per_step\": {}, \"low_ns_per_step\": {}, \"high_ns_per_step\": {}, \"confidence\": {:.3f}, "
       "\"notes\": [{}]}}\n",
-      prediction.measuredNsPerStep, prediction.baseNsPerStep, prediction.predictedNsPerStep, prediction.lowNsPerStep,
-      prediction.highNsPerStep, prediction.confidence, notes);
+      steps ? "step" : "run", prediction.measuredNsPerStep, prediction.baseNsPerStep, prediction.predictedNsPerStep,
+      prediction.lowNsPerStep, prediction.highNsPerStep, prediction.confidence, notes);
 }
 
 int run(const Options& options) {
@@ -73,9 +74,11 @@ int run(const Options& options) {
   for (const analyzer::Change& change : changes) {
     if (const auto fits = simulator->check(change); !fits) return printError(fits.error().message);
   }
-  const analyzer::Prediction prediction = simulator->play(changes);
+  analyzer::Prediction prediction = simulator->play(changes);
+  const bool steps = !analysis->steps.all.empty();
+  if (!steps) prediction.notes.push_back(withoutSteps(options.file));
   printWarnings(**store);
-  options.json ? printJson(prediction) : printText(prediction);
+  options.json ? printJson(prediction, steps) : printText(prediction, steps ? " a step" : " in all");
   return kOk;
 }
 

@@ -128,7 +128,7 @@ class Rank {
   void copyBatch();
   void copyPageable(std::int64_t durNs);
   void forwardBackward(int step);
-  void optimizer();
+  void optimizer(int step);
   void useMemory(int step);
   void runStep(int step);
 
@@ -242,7 +242,7 @@ void Rank::forwardBackward(int step) {
   }
 }
 
-void Rank::optimizer() {
+void Rank::optimizer(int step) {
   TimeNs notBefore = 0;
   if (plan_.collectiveNs > 0) {
     // Every rank leaves the collective together, when the last one to enter is done.
@@ -257,7 +257,7 @@ void Rank::optimizer() {
   launch(compute_, plan_.kernelNs, "multi_tensor_update", notBefore);
   for (int i = 0; i < plan_.optimizerKernels; ++i) launch(compute_, plan_.kernelNs, plan_.optimizerKernel);
   range(thread_, begin, host_, "user_annotation", "Optimizer.step");
-  if (plan_.zeroGradNs == 0) return;
+  if (plan_.zeroGradNs == 0 || (plan_.zeroGradSteps > 0 && step >= plan_.zeroGradSteps)) return;
   const TimeNs zero = host_;
   for (int i = 0; i < 10; ++i) {
     const TimeNs start = host_;
@@ -341,7 +341,7 @@ void Rank::runStep(int step) {
   copyBatch();
   forwardBackward(step);
   habits();
-  optimizer();
+  optimizer(step);
   useMemory(step);
   const std::int64_t alone =
       plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs + plan_.startDelayNs + plan_.profilerNs;
@@ -371,6 +371,7 @@ void Rank::runStep(int step) {
   }
   // A host that runs ahead is held back by the driver; here by the end of the step before the last.
   host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
+  if (!plan_.stepsMarked) return;
   range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : "step");
 }
 

@@ -62,6 +62,8 @@ struct RunPlan {
   bool dataParallel = false;      ///< one process drives all devices, and copies the model to them each step
   const char* knob = nullptr;     ///< that the program says it was run with
   const char* knobValue = "";
+  bool stepsMarked = true;          ///< else nothing tells where one begins
+  int zeroGradSteps = 0;            ///< with `zeroGradNs`: only the first so many steps; 0: all
   std::int64_t biasGradientNs = 0;  ///< a reduction behind a batch norm's gradient and a product; others are elsewhere
 };
 

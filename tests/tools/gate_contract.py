@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks `lacuna check` and `lacuna diff --json` from outside: exit codes, JUnit, annotations, thresholds from measured noise, and that the
-keys of the comparison are those of docs/diff-json.md."""
+"""Checks `lacuna check` and `lacuna diff --json` from outside: exit codes, JUnit, annotations, thresholds from measured noise, that the
+keys of the comparison are those of docs/diff-json.md, and what these and `lacuna whatif` say of a run without steps."""
 import argparse
 import json
 import os
@@ -30,8 +30,8 @@ def event(name, category, start, length, tid, **args):
             "args": args}
 
 
-def write_run(path, seed=0, kernels=10, length=80, jitter=0.0):
-    """30 steps of some launches and kernels of `length` us each; `jitter` scales the whole run."""
+def write_run(path, seed=0, kernels=10, length=80, jitter=0.0, marked=True):
+    """30 steps of some launches and kernels of `length` us each; `jitter` scales the whole run; only `marked` ones are seen as steps."""
     chance = random.Random(seed)
     scale = 1 + jitter * (2 * chance.random() - 1)
     events, now, number = [], 1000.0, 0
@@ -44,7 +44,8 @@ def write_run(path, seed=0, kernels=10, length=80, jitter=0.0):
             events.append(event("cudaLaunchKernel", "cuda_runtime", now + 1, 5, 1, correlation=number))
             events.append(event(KERNEL, "kernel", now + 10, took, 7, correlation=number, device=0, stream=7))
             now += 15 + took
-        events.append(event(f"ProfilerStep#{step}", "user_annotation", start, now - start, 1))
+        if marked:
+            events.append(event(f"ProfilerStep#{step}", "user_annotation", start, now - start, 1))
     with open(path, "w", encoding="utf-8") as out:
         json.dump({"traceEvents": events}, out)
     return path
@@ -138,6 +139,27 @@ def check_diff(gate, base, folder):
     check(keys_of(diff) == documented, f"printed {sorted(keys_of(diff))}, documented {sorted(documented)}")
 
 
+def check_without_steps(gate, base, folder):
+    """All figures are of the whole run then, and text, JSON and notes say so."""
+    whole = write_run(os.path.join(folder, "whole.json"), marked=False)
+    why = "no steps were found"
+    text = gate("whatif", whole, "kernel:k*0.5").stdout
+    check(" in all" in text and " a step" not in text and why in text, f"whatif without steps: {text}")
+    said = json.loads(gate("whatif", whole, "kernel:k*0.5", "--json").stdout)
+    check(said["per"] == "run" and any(why in note for note in said["notes"]), f"whatif --json without steps: {said}")
+    stepped = json.loads(gate("whatif", base, "kernel:k*0.5", "--json").stdout)
+    check(stepped["per"] == "step" and stepped["notes"] == [], f"whatif --json with steps: {stepped}")
+    check(said["measured_ns_per_step"] > 20 * stepped["measured_ns_per_step"], "without steps the time is that of all 30")
+    text = gate("diff", whole, whole).stdout
+    check(text.startswith("run ") and " in all" in text and " a step" not in text and text.count(why) == 2, f"diff without steps: {text}")
+    for before, after, kinds in ((whole, whole, ("run", "run")), (base, whole, ("step", "run")), (base, base, ("step", "step"))):
+        diff = json.loads(gate("diff", before, after, "--json").stdout)
+        check((diff["before_per"], diff["after_per"]) == kinds, f"what figures are of: {diff['before_per']}, {diff['after_per']}")
+        check(len(diff["notes"]) == kinds.count("run") + (len(set(kinds)) > 1), f"notes of {kinds}: {diff['notes']}")
+    lines = gate("check", whole, "--baseline", base).stdout.splitlines()
+    check(lines[0].startswith("note") and why in lines[0], f"check without steps: {lines[:1]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lacuna", help="the command to check")
@@ -150,6 +172,7 @@ def main():
         check_noise(gate, base, folder)
         check_unable(gate, base, folder)
         check_diff(gate, base, folder)
+        check_without_steps(gate, base, folder)
     sys.exit(1 if FAILED else 0)
 
 

@@ -271,7 +271,9 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
   const auto stepsA = durationsOf(before);
   const auto stepsB = durationsOf(after);
   const auto floor = static_cast<std::int64_t>(kFloor * static_cast<double>(medianOf(stepsA)));
-  diff.step = compareSteps("step", stepsA, stepsB, floor);
+  diff.stepsBefore = !before.steps.steadyWithin(before.window).empty();
+  diff.stepsAfter = !after.steps.steadyWithin(after.window).empty();
+  diff.step = compareSteps(diff.stepsBefore || diff.stepsAfter ? "step" : "run", stepsA, stepsB, floor);
   diff.pathsBefore = a->size();
   diff.pathsAfter = b->size();
   const auto add = [&](const std::string& path, const PathTimes* x, const PathTimes* y) {

@@ -17,6 +17,11 @@ double ratio(double part, double whole) {
   return whole <= 0 ? 0 : part / whole;
 }
 
+/// What figures per step are called: without steps they are of the whole run.
+std::string_view perStep(const Analysis& analysis) {
+  return analysis.steps.all.empty() ? "in all" : "a step";
+}
+
 std::string inBrackets(std::string_view band) {
   return band.empty() ? "" : fmt::format(" ({})", band);
 }
@@ -56,10 +61,6 @@ std::vector<Memory> memoriesOf(const Analysis& analysis) {
   return out;
 }
 
-std::string countOf(std::uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
 void addLive(const MemoryStats& memory, int width, int rows, Lines& out) {
   const int nameWidth = std::max(8, width - 51);
   if (!memory.live.empty() && rows > 0)
@@ -89,9 +90,9 @@ std::string allocatorLine(const AllocatorState& state) {
                           : state.freeBytes() > 0 ? ""
                                                   : "; none of it was free";
   return fmt::format(
-      " allocator: took {} more when it held {} in {} segments, {} of it free (largest piece {}, fragmentation {}){}",
-      humanBytes(state.requestedBytes), humanBytes(state.reservedBytes), state.segments, humanBytes(state.freeBytes()),
-      humanBytes(state.largestFreeBytes), humanShare(state.fragmentation()), why);
+      " allocator: took {} more when it held {} in {}, {} of it free (largest piece {}, fragmentation {}){}",
+      humanBytes(state.requestedBytes), humanBytes(state.reservedBytes), humanCount(state.segments, "segment"),
+      humanBytes(state.freeBytes()), humanBytes(state.largestFreeBytes), humanShare(state.fragmentation()), why);
 }
 
 void addEdits(const Analysis& analysis, const Memory& memory, int width, int rows, Lines& out) {
@@ -113,9 +114,9 @@ void addRanks(const Analysis& analysis, Lines& out) {
   const RankStats& ranks = analysis.ranks;
   if (ranks.rows.empty()) return;
   out.push_back(fmt::format(
-      " {} collectives of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by "
-      "{}",
-      ranks.matched, ranks.rows.size(), ranks.unmatched > 0 ? fmt::format(" ({} calls not)", ranks.unmatched) : "",
+      " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by {}",
+      humanCount(ranks.matched, "collective"), ranks.rows.size(),
+      ranks.unmatched > 0 ? fmt::format(" ({} not)", humanCount(ranks.unmatched, "call")) : "",
       humanShare(ranks.waitShare()), humanShare(ranks.imbalance)));
   for (const RankRow& row : ranks.rows) {
     out.push_back(fmt::format(
@@ -142,12 +143,13 @@ std::string numbersLine(const EfficiencyStats& stats) {
 
 std::string ageText(const MemoryStats& memory, std::size_t at) {
   const TensorLife& life = memory.lives[at];
-  return life.stepsOld > 0 ? countOf(life.stepsOld, "step") : humanTime(memory.peakAtNs - memory.live[at].allocatedNs);
+  return life.stepsOld > 0 ? humanCount(life.stepsOld, "step")
+                           : humanTime(memory.peakAtNs - memory.live[at].allocatedNs);
 }
 std::string stayText(const MemoryStats& memory, std::size_t at) {
   const TensorLife& life = memory.lives[at];
   if (!life.freed) return "to the end";
-  return life.stepsAhead > 0 ? countOf(life.stepsAhead, "step") : humanTime(life.freedNs - memory.peakAtNs);
+  return life.stepsAhead > 0 ? humanCount(life.stepsAhead, "step") : humanTime(life.freedNs - memory.peakAtNs);
 }
 
 std::string liveName(const LiveTensor& tensor) {
@@ -185,7 +187,8 @@ Lines loaderLines(const Analysis& analysis) {
   Lines out;
   if (!loader.present) return out;
   const std::int64_t waitNs = loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
-  out.push_back(fmt::format(" {} batches; the training thread waited {} a step{}", loader.batches, humanTime(waitNs),
+  out.push_back(fmt::format(" {}; the training thread waited {} {}{}", humanCount(loader.batches, "batch", "batches"),
+                            humanTime(waitNs), perStep(analysis),
                             bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
   if (loader.busyNs == 0) return out;
   std::string stages;
@@ -194,9 +197,9 @@ Lines loaderLines(const Analysis& analysis) {
       stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
                             humanShare(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
   }
-  const std::string who = loader.workers == 0
-                              ? "the training thread prepares them"
-                              : fmt::format("{} workers, busy {}", loader.workers, humanShare(loader.utilisation()));
+  const std::string who = loader.workers == 0 ? "the training thread prepares them"
+                                              : fmt::format("{}, busy {}", humanCount(loader.workers, "worker"),
+                                                            humanShare(loader.utilisation()));
   out.push_back(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
   if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
   const LoaderVerdict& verdict = analysis.loaderVerdict;
@@ -204,8 +207,8 @@ Lines loaderLines(const Analysis& analysis) {
   const std::string remedy =
       verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
           ? ""
-          : fmt::format("; {} worker{} with {} batches each would hide it", verdict.workersNeeded,
-                        verdict.workersNeeded == 1 ? "" : "s", verdict.prefetchNeeded);
+          : fmt::format("; {} with {} each would hide it", humanCount(verdict.workersNeeded, "worker"),
+                        humanCount(verdict.prefetchNeeded, "batch", "batches"));
   out.push_back(fmt::format(" bound by {}{}", loaderBoundName(verdict.bound), remedy));
   return out;
 }
@@ -216,14 +219,18 @@ Lines launchLines(const Analysis& analysis) {
   const auto share = [&](std::uint64_t count) { return humanShare(ratio(double(count), double(stats.launches))); };
   const Ledger step = analysis.meanStepLedger();
   return {
-      fmt::format(" {} launches, {} a step; call {}{} (median), from its end to the start {}{}", stats.launches,
-                  stats.stepLaunches / static_cast<std::uint64_t>(analysis.stepCount() * analysis.processCount()),
-                  humanTime(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
-                  humanTime(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
+      fmt::format(
+          " {}{}; call {}{} (median), from its end to the start {}{}", humanCount(stats.launches, "launch", "launches"),
+          analysis.steps.all.empty()
+              ? std::string()
+              : fmt::format(", {} a step", stats.stepLaunches / static_cast<std::uint64_t>(analysis.stepCount() *
+                                                                                           analysis.processCount())),
+          humanTime(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
+          humanTime(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
       fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
-      fmt::format(" launch-bound: the device waits {} a step{} for launches ({} of it)", humanTime(step[Cause::Launch]),
-                  bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
+      fmt::format(" launch-bound: the device waits {} {}{} for launches ({} of it)", humanTime(step[Cause::Launch]),
+                  perStep(analysis), bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
                   humanShare(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
 }
 

@@ -74,6 +74,8 @@ std::string humanTime(std::int64_t ns);
 std::string humanBytes(std::uint64_t bytes);
 /// "12.3 %"
 std::string humanShare(double share);
+/// "1 copy", "2 copies"; without a plural of its own "s" makes it.
+std::string humanCount(std::uint64_t count, std::string_view one, std::string_view several = {});
 /// A kernel's name without its return type, template arguments and parameters.
 std::string plainName(std::string_view kernel);
 

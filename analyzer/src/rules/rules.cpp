@@ -30,6 +30,11 @@ std::string humanShare(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string humanCount(std::uint64_t count, std::string_view one, std::string_view several) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return several.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, several);
+}
+
 std::string humanBand(std::int64_t bandNs, std::int64_t ns) {
   if (bandNs <= 0 || ns <= 0) return {};
   const double share = static_cast<double>(bandNs) / static_cast<double>(ns);
@@ -122,7 +127,7 @@ void RuleContext::add(Finding finding, std::string_view change) {
       change.find('*') == std::string_view::npos && !change.starts_with("sync=") && !change.starts_with("allocator=");
   if (finding.knob.empty() && isKnob) finding.knob = change;
   if (analysis.steps.all.empty()) {
-    if (const std::size_t at = finding.title.find(" a step"); at != std::string::npos)
+    for (std::size_t at = 0; (at = finding.title.find(" a step", at)) != std::string::npos;)
       finding.title.replace(at, 7, " in all");
   }
   findings.push_back(std::move(finding));

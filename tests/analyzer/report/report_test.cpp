@@ -333,6 +333,29 @@ TEST(RunDiff, FindsTheSlowerKernelsInTheTree) {
   EXPECT_NEAR(static_cast<double>(first.deviceAfterNs - first.deviceBeforeNs), 40 * 50'000, 40'000) << first.path;
 }
 
+TEST(RunDiff, WithoutStepsIsOfTheWholeRun) {
+  const Analysis stepped = analysed({});
+  const Analysis whole = analysed({.steps = 1, .stepsMarked = false});
+  ASSERT_TRUE(whole.steps.all.empty());
+  const RunDiff neither = *diffRuns(whole, whole);
+  EXPECT_EQ(neither.step.path, "run");
+  EXPECT_FALSE(neither.stepsBefore || neither.stepsAfter);
+  EXPECT_EQ(neither.step.before.medianNs, whole.window.endNs - whole.window.startNs);
+  const RunDiff one = *diffRuns(stepped, whole);
+  EXPECT_EQ(one.step.path, "step");
+  EXPECT_TRUE(one.stepsBefore);
+  EXPECT_FALSE(one.stepsAfter);
+}
+
+TEST(Report, WithoutStepsFiguresAreInAll) {
+  const Analysis whole = analysed({.steps = 1, .batchNs = 20'000'000, .workers = 0, .stepsMarked = false});
+  std::string text = renderText(whole, {{}, 140, false});
+  for (const char* section : {"launches", "loader", "memory", "findings"}) text += renderText(whole, {{section}, 140, false});
+  EXPECT_THAT(text, HasSubstr("in all"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, Not(HasSubstr(" a step")));
+}
+
 TEST(RunDiff, OfARunWithItselfIsEmpty) {
   const Analysis run = analysed(kSlow);
   const auto diff = diffRuns(run, run);
