@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -146,6 +147,13 @@ class Repeats {
   std::size_t countedUntil_ = 0;
 };
 
+/// Null outside of the steps and in the warm-up.
+const Step* steadyStepAt(const Steps& steps, TimeNs at) {
+  const auto behind =
+      std::partition_point(steps.all.begin(), steps.all.end(), [&](const Step& step) { return step.endNs <= at; });
+  return behind == steps.all.end() || behind->startNs > at || behind->warmUp ? nullptr : &*behind;
+}
+
 bool checksNumbers(std::string_view name) {
   return contains(name, "finite") || contains(name, "isnan") || contains(name, "is_nan") || contains(name, "isinf");
 }
@@ -198,11 +206,12 @@ bool isBatchNorm(std::string_view name) {
 }  // namespace
 
 PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                            TimeWindow window, const StepSpans& steps) {
+                            TimeWindow window, const StepSpans& steps, const Steps& all) {
   PatternStats stats;
   const Phases phases = phasesOf(store, timeline);
   std::map<prof::QueueId, Repeats> repeats;
   std::unordered_map<StringId, std::uint64_t> optimizer;
+  std::set<const Step*> filling;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
@@ -217,11 +226,13 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
     if (fills && phases.zeroing.holds(*launch)) {
       ++stats.zeroFills;
       stats.zeroFillNs += span.endNs - span.startNs;
+      if (const Step* step = steadyStepAt(all, launch->startNs); step != nullptr) filling.insert(step);
     } else if (span.kind == DeviceSpanKind::Kernel && phases.optimizer.holds(*launch)) {
       ++optimizer[span.name];
     }
   }
   for (auto& [queue, sequence] : repeats) sequence.finish();
+  stats.zeroFillSteps = filling.size();
   stats.releaseSyncs = countReleaseSyncs(store, timeline, window, steps);
   for (const auto& [name, count] : optimizer) {
     if (count <= stats.optimizerLaunches) continue;
@@ -234,6 +245,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
 void mergePatterns(PatternStats& into, const PatternStats& more) {
   into.zeroFills += more.zeroFills;
   into.zeroFillNs += more.zeroFillNs;
+  into.zeroFillSteps += more.zeroFillSteps;
   into.optimizerLaunches += more.optimizerLaunches;
   if (into.optimizerKernel.empty()) into.optimizerKernel = more.optimizerKernel;
   into.repeatedLaunches += more.repeatedLaunches;

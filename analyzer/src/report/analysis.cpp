@@ -183,7 +183,7 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
   });
   if (!wanted()) return;
   const TimeWindow inSteps = steps.everything() ? window : chunk;
-  mergePatterns(analysis.patterns, launchPatterns(store, timeline, index, inSteps, steps));
+  mergePatterns(analysis.patterns, launchPatterns(store, timeline, index, inSteps, steps, analysis.steps));
   mergeSequences(analysis.sequences, kernelSequences(store, timeline, index, inSteps, analysis.steps, steps));
   if (!wanted()) return;
   addStepWork(timeline, index, inSteps, steps, stepWork);

@@ -78,7 +78,8 @@ Lines sequenceLines(const Analysis& analysis, int width, int rows) {
   out.push_back(fmt::format(" {} {:>9} {:>11} {:>11} {:>8}", padded("kernels in order", std::max(4, width - 44)),
                             analysis.steps.all.empty() ? "in all" : "a step", "computing", "gaps", "share"));
   addRows(analysis, stats.repeated, width, rows, out);
-  if (stats.repeated.empty()) out.emplace_back(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
+  if (stats.repeated.empty())
+    out.emplace_back(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
   if (stats.pointwise.empty()) return out;
   const SequenceRow sum = sumOf(stats.pointwise);
   const bool steps = !analysis.steps.all.empty();

@@ -53,7 +53,9 @@ std::string verdict(const Analysis& analysis) {
     text += " No fault found.";
   }
   if (analysis.droppedEvents > 0)
-    text += fmt::format(" Mind that {} events were lost while recording.", analysis.droppedEvents);
+    text += fmt::format(
+        " Mind that {} lost while recording.",
+        analysis.droppedEvents == 1 ? "1 event was" : humanCount(analysis.droppedEvents, "event") + " were");
   for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
   return text;
 }
@@ -68,10 +70,10 @@ std::string describeRun(const Analysis& analysis) {
   if (!analysis.steps.all.empty()) {
     // A host that runs ahead of the device has short steps and long ones; only their mean means something.
     const bool uneven = 4 * analysis.steps.spreadNs() > analysis.steps.medianNs();
-    steps = uneven
-                ? fmt::format("{} steps of {} on average", analysis.steps.all.size(), humanTime(analysis.meanStepNs()))
-                : fmt::format("{} steps of {} (± {})", analysis.steps.all.size(), humanTime(analysis.steps.medianNs()),
-                              humanTime(analysis.steps.spreadNs()));
+    steps = uneven ? fmt::format("{} of {} on average", humanCount(analysis.steps.all.size(), "step"),
+                                 humanTime(analysis.meanStepNs()))
+                   : fmt::format("{} of {} (± {})", humanCount(analysis.steps.all.size(), "step"),
+                                 humanTime(analysis.steps.medianNs()), humanTime(analysis.steps.spreadNs()));
   }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
                      humanTime(analysis.window.endNs - analysis.window.startNs), steps,

@@ -325,9 +325,9 @@ void TextReport::devicesSection() {
   if (analysis_.devices.empty()) line(" none did any work");
   for (const DeviceAccount& device : analysis_.devices) {
     const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
-    line(fmt::format(" {} {}  {} busy of {}, {} kernels{}", padded(device.label, 8), shortened(device.name, width_ / 3),
+    line(fmt::format(" {} {}  {} busy of {}, {}{}", padded(device.label, 8), shortened(device.name, width_ / 3),
                      humanShare(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)),
-                     humanTime(span), device.kernels, device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
+                     humanTime(span), humanCount(device.kernels, "kernel"), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
     bar(device.ledger);
   }
 }

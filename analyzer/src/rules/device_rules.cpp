@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "rules/rule.h"
 
@@ -36,6 +37,11 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// "1 fill", "12 fills", of a mean.
+std::string rounded(double count, std::string_view one) {
+  return humanCount(static_cast<std::uint64_t>(std::llround(count)), one);
+}
+
 /// An opportunity that is worth naming only if the replay says it gains this share of the step.
 void offer(RuleContext& context, std::string_view id, std::string_view change, double atLeast, double confidence,
            std::string title, std::string advice) {
@@ -62,8 +68,9 @@ void pageableCopies(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = copies.stepPageableCount;
-  finding.title = fmt::format("{} copies of {} use pageable host memory", copies.stepPageableCount,
-                              humanBytes(copies.stepPageableBytes));
+  finding.title =
+      fmt::format("{} of {} {} pageable host memory", humanCount(copies.stepPageableCount, "copy", "copies"),
+                  humanBytes(copies.stepPageableBytes), copies.stepPageableCount == 1 ? "uses" : "use");
   finding.confidence = 0.7;
   finding.advice = "pin the loader's batches and copy them asynchronously, so that the copy overlaps the step before";
   finding.evidence = context.evidenceOf(Cause::ExposedCopy);
@@ -93,13 +100,18 @@ void zeroGrad(RuleContext& context) {
   const std::int64_t cost = std::max(context.perStepOfDevice(patterns.zeroFillNs), gain ? gain->gainNs() : 0);
   // One or two cleared buffers a step belong to many a program; one for each of its gradients does not.
   if (fills < 4 && context.shareOfStep(cost) < 0.02) return;
+  // What only the warm-up or a single step did is no habit, whatever it took.
+  const Steps& steps = context.analysis.steps;
+  const std::size_t steady = steps.steadyWithin(context.analysis.window).size();
+  if (!steps.all.empty() && patterns.zeroFillSteps < std::min<std::size_t>(2, steady)) return;
   if (cost <= 0) return;
   Finding finding;
   finding.id = "zero-grad";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = patterns.zeroFills;
-  finding.title = fmt::format("clearing gradients by writing zeros: {:.0f} fills, {} a step", fills, humanTime(cost));
+  finding.title =
+      fmt::format("clearing gradients by writing zeros: {}, {} a step", rounded(fills, "fill"), humanTime(cost));
   finding.confidence = 0.95;
   finding.advice = "drop the gradients instead (zero_grad to none): the first accumulation then writes without reading";
   context.add(std::move(finding), "zero_grad=none");
@@ -142,8 +154,9 @@ void halfPrecision(RuleContext& context, const Shares& shares) {
 void fusion(RuleContext& context, const Shares& shares) {
   if (context.knob("fuse").value_or("off") == "on" || ratio(shares.pointwise, shares.all) < 0.1) return;
   offer(context, "fuse", "fuse=on", 0.03, 0.6,
-        fmt::format("{} pointwise kernels take {} of the compute time and could be fused", shares.pointwiseCount,
-                    humanShare(ratio(shares.pointwise, shares.all))),
+        fmt::format("{} {} {} of the compute time and could be fused",
+                    humanCount(shares.pointwiseCount, "pointwise kernel"),
+                    shares.pointwiseCount == 1 ? "takes" : "take", humanShare(ratio(shares.pointwise, shares.all))),
         "fuse chains of elementwise operators, so that memory is read and written once");
 }
 
@@ -163,8 +176,8 @@ void fusedOptimizer(RuleContext& context) {
     Finding finding;
     finding.id = "optimizer-fused";
     finding.count = patterns.optimizerLaunches;
-    finding.title =
-        fmt::format("the optimizer launches {} {:.0f} times a step", plainName(patterns.optimizerKernel), perStep);
+    finding.title = fmt::format("the optimizer launches {} {} a step", plainName(patterns.optimizerKernel),
+                                rounded(perStep, "time"));
     finding.confidence = 0.9;
     finding.advice = "use the optimizer's fused or foreach (multi-tensor) form: a launch updates many parameters";
     context.add(std::move(finding), "optimizer.fused=on");
@@ -239,9 +252,8 @@ void biasBeforeNorm(RuleContext& context) {
   finding.title =
       patterns.biasedNorms == 0
           ? std::string("layers in front of a batch norm have a bias that it takes out again")
-          : fmt::format(
-                "{} adds a bias directly in front of a batch norm, which takes it out again ({:.0f} times a step)",
-                patterns.biasedNorm, context.timesAStep(patterns.biasedNorms));
+          : fmt::format("{} adds a bias directly in front of a batch norm, which takes it out again ({} a step)",
+                        patterns.biasedNorm, rounded(context.timesAStep(patterns.biasedNorms), "time"));
   finding.confidence = 0.95;
   finding.advice = "build these layers without bias";
   context.add(std::move(finding), "conv_bias=off");

@@ -204,6 +204,16 @@ TEST(Findings, CountsOfSeveralDevicesAreOfOne) {
   EXPECT_THAT(find(tiny, "tiny-kernels")->title, testing::StartsWith("600 tiny kernels a step"));
 }
 
+TEST(Findings, ZerosThatAreWrittenOnceAreNoHabit) {
+  const RunPlan always{.zeroGradNs = 1'000'000};
+  EXPECT_NE(find(analysed(always), "zero-grad"), nullptr);
+  // The first step may be the warm-up, or one of two.
+  for (const int steps : {12, 2}) {
+    const RunPlan once{.steps = steps, .zeroGradNs = 1'000'000, .zeroGradSteps = 1};
+    EXPECT_EQ(find(analysed(once), "zero-grad"), nullptr) << steps;
+  }
+}
+
 TEST(Findings, MemoryOfEachDeviceIsItsOwn) {
   // 120 MiB at the peak of each.
   const RunPlan roomy{.ranks = 4, .deviceBytes = 480u << 20};

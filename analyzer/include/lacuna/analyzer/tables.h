@@ -205,6 +205,7 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
 struct PatternStats {
   std::uint64_t zeroFills = 0;  ///< fills launched where gradients are cleared
   std::int64_t zeroFillNs = 0;
+  std::uint64_t zeroFillSteps = 0;      ///< steps behind the warm-up that launched any
   std::uint64_t optimizerLaunches = 0;  ///< of the kernel that the optimizer launches most
   std::string optimizerKernel;
   std::uint64_t repeatedLaunches = 0;  ///< short kernels of sequences that repeat 32 times in a row or more
@@ -216,7 +217,7 @@ struct PatternStats {
   std::uint64_t releaseSyncs = 0;  ///< synchronisations directly in front of memory that goes back to the system
 };
 PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                            prof::TimeWindow window, const StepSpans& steps = {});
+                            prof::TimeWindow window, const StepSpans& steps = {}, const Steps& all = {});
 void mergePatterns(PatternStats& into, const PatternStats& more);
 
 /// What neighbouring operators of a thread say, in the steps.
