@@ -38,7 +38,10 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
   RankRow& late = rows[last->rank];
   ++late.last;
   late.heldUpNs += last->startNs - middle;
+  prof::TimeNs next = INT64_MIN;
+  for (const CollectiveCall* call : calls) next = call == last ? next : std::max(next, call->startNs);
   if (last->inSteps) late.stepHeldUpNs += last->startNs - middle;
+  if (last->inSteps) late.stepAloneNs += last->startNs - next;
   stats.latest.push_back({middle, last->startNs, last->rank});
 }
 

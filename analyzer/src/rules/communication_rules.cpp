@@ -95,9 +95,16 @@ void lateRank(RuleContext& context) {
     finding.count = row.last;
     finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", row.rank, row.last,
                                 ranks.matched, humanTime(cost));
-    finding.confidence = 0.8;
-    finding.predictedGainNsPerStep = cost;
-    finding.advice = fmt::format("compare rank {} with the others: its batches, its loader, its clock speed", row.rank);
+    // The replay knows no bonds between ranks. On the entries themselves it is known what each collective would gain:
+    // the others wait for the next-latest rank all the same. What moves behind the collective is not known.
+    finding.confidence = 0.5;
+    finding.predictedGainNsPerStep = row.stepAloneNs / context.analysis.stepCount();
+    finding.gainHighNsPerStep = std::max(cost, finding.predictedGainNsPerStep);
+    finding.advice = fmt::format(
+        "compare rank {} with the others: its batches, its loader, its clock speed (the gain is read off when ranks "
+        "enter, "
+        "as far as the next-latest one; ranks are not replayed together)",
+        row.rank);
     for (const LateEntry& late : ranks.latest) {
       if (late.rank != row.rank || finding.evidence.size() == 5) continue;
       finding.evidence.push_back({late.fromNs, late.toNs, fmt::format("rank {} enters last", row.rank)});

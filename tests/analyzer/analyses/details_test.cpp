@@ -220,6 +220,15 @@ TEST(Ranks, OfTwoTheLaterOneIsBehindTheOther) {
   EXPECT_EQ(stats.latest[0].toNs, 40);
 }
 
+TEST(Ranks, WithoutTheLastOneTheOthersWaitForTheNextToLast) {
+  const RankStats stats =
+      rankStats({{0, 100, 0, "reduce"}, {5, 100, 1, "reduce"}, {30, 100, 2, "reduce"}, {40, 100, 3, "reduce"}});
+  ASSERT_EQ(stats.rows.size(), 4u);
+  EXPECT_EQ(stats.rows[3].stepHeldUpNs, 35);
+  EXPECT_EQ(stats.rows[3].stepAloneNs, 10);
+  EXPECT_EQ(stats.rows[2].stepAloneNs, 0);
+}
+
 TEST(Ranks, AreSilentOnOneRank) {
   EXPECT_TRUE(rankStats({{0, 100, 0, "reduce"}}).rows.empty());
 }

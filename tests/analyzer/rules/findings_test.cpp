@@ -176,6 +176,10 @@ TEST(Findings, ALateRankIsAsLateAsWasPlanted) {
     for (const Evidence& entry : late->evidence)
       EXPECT_NEAR(static_cast<double>(entry.endNs - entry.startNs), 2e6, 1e5) << ranks;
     EXPECT_GE(late->costNsPerStep, 1'500'000) << ranks;
+    // All others enter together, so without it nothing would be waited for.
+    EXPECT_EQ(late->predictedGainNsPerStep, late->costNsPerStep) << ranks;
+    EXPECT_EQ(late->gainHighNsPerStep, late->costNsPerStep) << ranks;
+    EXPECT_LT(late->confidence, 0.6) << ranks;
   }
 }
 

@@ -37,6 +37,7 @@ struct RankRow {
   std::int64_t computeNs = 0;     ///< of its device, in the window
   std::int64_t stepWaitNs = 0;    ///< of waitNs, in the steps
   std::int64_t stepHeldUpNs = 0;  ///< of heldUpNs, likewise
+  std::int64_t stepAloneNs = 0;   ///< by how much it came behind the next-latest rank: what all would gain without it
   /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to the others by
   /// what it cost this one.
   std::int64_t waitRecordingNs = 0;
