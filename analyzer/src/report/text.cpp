@@ -40,6 +40,21 @@ std::string signedBytes(std::int64_t bytes) {
   return (bytes < 0 ? "-" : "") + humanBytes(static_cast<std::uint64_t>(std::abs(bytes)));
 }
 
+std::string withSingleSpaces(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
+  }
+  return out.substr(0, out.find_last_not_of(' ') + 1);
+}
+
+/// The beginning of a text, at most so wide and at least a character.
+std::string_view firstColumns(std::string_view text, int width) {
+  std::size_t end = 1;
+  while (end < text.size() && columns(text.substr(0, end + 1)) <= std::max(1, width)) ++end;
+  return text.substr(0, end);
+}
+
 class TextReport {
  public:
   TextReport(const Analysis& analysis, const ReportOptions& options)
@@ -71,10 +86,7 @@ class TextReport {
   void devicesSection();
   void causesSection(int rows);
 
-  void line(std::string_view text = {}) {
-    out_ += text;
-    out_ += '\n';
-  }
+  void line(std::string_view text = {});
   void title(std::string_view text) {
     line();
     line(styled(text, "1"));
@@ -101,16 +113,34 @@ class TextReport {
   std::string out_;
 };
 
+void TextReport::line(std::string_view text) {
+  if (columns(text) > width_) {
+    // The cells of a table go below each other, a little further in.
+    const auto indent = static_cast<int>(std::min(text.find_first_not_of(' '), text.size()));
+    return wrapped(withSingleSpaces(text), indent, indent + 2);
+  }
+  out_ += text;
+  out_ += '\n';
+}
+
 void TextReport::wrapped(std::string_view text, int indent, int hanging) {
   std::string current(static_cast<std::size_t>(indent), ' ');
   bool empty = true;
+  const auto next = [&] {
+    line(current);
+    current.assign(static_cast<std::size_t>(hanging), ' ');
+    empty = true;
+  };
   while (!text.empty()) {
     const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, space);
-    if (!empty && columns(current) + 1 + columns(word) > width_) {
-      line(current);
-      current.assign(static_cast<std::size_t>(hanging), ' ');
-      empty = true;
+    std::string_view word = text.substr(0, space);
+    if (!empty && columns(current) + 1 + columns(word) > width_) next();
+    // A name may be longer than a line.
+    for (int room = width_ - columns(current); empty && columns(word) > room; room = width_ - columns(current)) {
+      const std::string_view head = firstColumns(word, room);
+      current += head;
+      next();
+      word.remove_prefix(head.size());
     }
     current += (empty ? "" : " ") + std::string(word);
     empty = false;
@@ -311,13 +341,7 @@ void TextReport::lines(std::string_view heading, const Lines& all) {
   if (all.empty() && !isAsked) return;
   title(heading);
   if (all.empty()) line(" the trace holds nothing of it");
-  for (const std::string& text : all) {
-    if (columns(text) <= width_) {
-      line(text);
-    } else {
-      wrapped(std::string_view(text).substr(1), 1, 3);
-    }
-  }
+  for (const std::string& text : all) line(text);
 }
 
 void TextReport::devicesSection() {
@@ -327,7 +351,8 @@ void TextReport::devicesSection() {
     const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
     line(fmt::format(" {} {}  {} busy of {}, {}{}", padded(device.label, 8), shortened(device.name, width_ / 3),
                      humanShare(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)),
-                     humanTime(span), humanCount(device.kernels, "kernel"), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
+                     humanTime(span), humanCount(device.kernels, "kernel"),
+                     device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
     bar(device.ledger);
   }
 }

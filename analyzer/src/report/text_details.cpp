@@ -159,8 +159,15 @@ std::string liveName(const LiveTensor& tensor) {
 }
 
 int columns(std::string_view text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  int count = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with("\x1b[")) {
+      i = std::min(text.find('m', i), text.size());
+    } else {
+      count += (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80 ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 std::string shortened(std::string_view text, int width) {

@@ -10,7 +10,7 @@
 
 namespace lacuna::analyzer {
 
-/// Terminal columns of UTF-8 text, as all that is printed here is one column wide.
+/// Terminal columns of UTF-8 text, as all that is printed here is one column wide, and switching colours none.
 int columns(std::string_view text);
 /// At most `width` columns, with … where something is left out.
 std::string shortened(std::string_view text, int width);

@@ -51,6 +51,44 @@ TEST(Report, OverviewKeepsToTheWidth) {
   }
 }
 
+/// Of all but the sequences that switch colours.
+std::ptrdiff_t columnsOf(std::string line) {
+  for (std::size_t at = 0; (at = line.find("\x1b[")) != std::string::npos;) line.erase(at, line.find('m', at) - at + 1);
+  return std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
+TEST(Report, EverySectionKeepsToAnyWidth) {
+  const std::string name = "a_kernel_with_a_name_" + std::string(150, 'x') + "_that_fills_lines_by_itself";
+  const Analysis rich = analysed({.steps = 30,
+                                  .ranks = 2,
+                                  .kernelName = name.c_str(),
+                                  .batchNs = 20'000'000,
+                                  .workers = 1,
+                                  .syncEveryOperators = 2,
+                                  .pageableCopyNs = 2'000'000,
+                                  .zeroGradNs = 1'000'000,
+                                  .mallocNs = 1'000'000,
+                                  .asleepNs = 1'000'000,
+                                  .leakBytes = 2 << 20,
+                                  .memorySpike = true,
+                                  .allocationChurn = true,
+                                  .collectiveNs = 3'000'000,
+                                  .lateNs = 2'000'000,
+                                  .tinyRepeats = 40,
+                                  .biasBeforeNorm = true});
+  const Analysis bare = analysed({.steps = 1, .stepsMarked = false});
+  std::vector<std::string> sections(reportSections().begin(), reportSections().end());
+  for (int width = 40; width <= 200; ++width) {
+    for (const Analysis* analysis : {&rich, &bare}) {
+      for (const bool colour : {false, true}) {
+        std::istringstream lines(renderText(*analysis, {{}, width, colour}) +
+                                 renderText(*analysis, {sections, width, colour}));
+        for (std::string line; std::getline(lines, line);) ASSERT_LE(columnsOf(line), width) << line;
+      }
+    }
+  }
+}
+
 TEST(Report, EverySectionCanBeShownAlone) {
   const Analysis analysis = analysed(kSlow);
   for (const std::string_view name : reportSections()) {
@@ -141,8 +179,8 @@ TEST(Report, WhatLowersThePeakIsToldOfEachDevice) {
   for (std::uint32_t i = 0; i < 2; ++i)
     builder.append(prof::Device{.id = prof::DeviceId(i + 1), .kind = prof::DeviceKind::Cuda, .index = i});
   for (int i = 0; i < 2; ++i)
-    builder.append(prof::Range{
-        .startNs = 1000 * i, .durNs = 1000, .thread = prof::ThreadId(1), .name = builder.intern("step")});
+    builder.append(
+        prof::Range{.startNs = 1000 * i, .durNs = 1000, .thread = prof::ThreadId(1), .name = builder.intern("step")});
   const auto block = [&](prof::TimeNs at, std::uint32_t device, const char* op, std::uint64_t mib) {
     builder.append(prof::Allocation{.timeNs = at,
                                     .device = prof::DeviceId(device),
@@ -350,7 +388,8 @@ TEST(RunDiff, WithoutStepsIsOfTheWholeRun) {
 TEST(Report, WithoutStepsFiguresAreInAll) {
   const Analysis whole = analysed({.steps = 1, .batchNs = 20'000'000, .workers = 0, .stepsMarked = false});
   std::string text = renderText(whole, {{}, 140, false});
-  for (const char* section : {"launches", "loader", "memory", "findings"}) text += renderText(whole, {{section}, 140, false});
+  for (const char* section : {"launches", "loader", "memory", "findings", "sequences"})
+    text += renderText(whole, {{section}, 140, false});
   EXPECT_THAT(text, HasSubstr("in all"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, Not(HasSubstr(" a step")));
