@@ -98,7 +98,10 @@ void where(const View& out, const View& condition, const View& a, const View& b)
 void reduce(Reduce op, const View& out, const View& x);
 void argReduce(bool max, const View& out, const View& x, int dim);
 /// Batched: [.., m, k] × [.., k, n] of any strides; out contiguous. Adds to out when `accumulate`.
-void matmul(const View& out, const View& a, const View& b, bool accumulate);
+void matmul(const View& out, const View& a, const View& b, bool accumulate, const View& workspace);
+/// Bytes that it works in beside these, which it is given as a view of them (of nothing, where there are none). May be
+/// asked on any thread.
+std::size_t matmulWorkspace(const View& out, const View& a, const View& b, bool accumulate);
 void uniform(const View& out, RandomState state, double low, double high);
 void normal(const View& out, RandomState state, double mean, double deviation);
 void randint(const View& out, RandomState state, std::int64_t low, std::int64_t high);

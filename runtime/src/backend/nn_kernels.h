@@ -15,12 +15,19 @@ struct ConvArguments {
   std::array<std::int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
   std::int64_t groups = 1;
 };
+enum class ConvPass : std::uint8_t { Forward, Data, Weights };
+/// Bytes that a pass works in beside its operands, which it is given as a view of them (of nothing, where there are
+/// none). May be asked on any thread.
+std::size_t convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
+                          const ConvArguments& arguments);
 /// x [n, groups·ci, h, w], y [n, groups·co, oh, ow] channels last; weight [groups·co, ci, kh, kw] and bias row-major.
-void convForward(const View& y, const View& x, const View& weight, const View& bias, const ConvArguments& arguments);
-void convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments);
+void convForward(const View& y, const View& x, const View& weight, const View& bias, const ConvArguments& arguments,
+                 const View& workspace);
+void convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,
+                      const View& workspace);
 /// gradBias may be empty.
 void convBackwardWeights(const View& gradWeight, const View& gradBias, const View& x, const View& gradY,
-                         const ConvArguments& arguments);
+                         const ConvArguments& arguments, const View& workspace);
 
 /// x as [rows, channels, inner] in memory: inner is 1 for channels last.
 struct ChannelLayout {

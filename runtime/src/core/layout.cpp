@@ -107,4 +107,8 @@ Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Te
   return empty(shape, options);
 }
 
+Tensor emptyWorkspace(std::size_t bytes, Device device) {
+  return bytes == 0 ? Tensor() : empty({static_cast<std::int64_t>(bytes)}, {DType::U8, device, Role::Workspace});
+}
+
 }  // namespace lacuna::rt

@@ -35,6 +35,8 @@ Tensor emptyChannelsLast(const Shape& shape, Options options);
 Tensor emptyStrided(const Shape& shape, const Shape& strides, Options options);
 /// x, or a copy, in the memory order of `like`, which is dense and of the same shape. Records no gradient.
 Tensor inOrderOf(const Tensor& like, const Tensor& x);
+/// What an execution works in, of the role workspace; undefined where that is nothing.
+Tensor emptyWorkspace(std::size_t bytes, Device device);
 /// Memory for the result of an elementwise operator on both: in the order of the first dense one of that shape.
 Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
 

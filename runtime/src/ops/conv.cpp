@@ -45,6 +45,16 @@ SavedPair unpackPair(Node& n) {
   return pair;
 }
 
+/// What the library works in comes from the allocator too, and ends with the execution.
+Tensor workspaceOf(kernel::ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
+                   const Arguments& arguments, Device device) {
+  if (device.type != DeviceType::Cpu) return {};
+  return emptyWorkspace(kernel::convWorkspace(pass, x, y, weight, bias, arguments), device);
+}
+View viewOrNone(const Tensor& tensor) {
+  return tensor.defined() ? viewOf(tensor) : View{};
+}
+
 void forwardBackward(Node& n, const Tensor* g, Tensor* out);
 void dataBackward(Node& n, const Tensor* g, Tensor* out);
 void weightBackward(Node& n, const Tensor* g, Tensor* out);
@@ -59,10 +69,11 @@ Tensor forwardOf(const OpInfo& info, const Tensor& x, const Tensor& weight, cons
   const Tensor picture = asChannelsLast(x);
   const Tensor kernelWeight = weight.detach().contiguous();
   Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
+  const View y = viewOf(out), p = viewOf(picture), w = viewOf(kernelWeight);
+  const Tensor workspace = workspaceOf(kernel::ConvPass::Forward, p, y, w, bias.defined(), arguments, x.device());
   op.launch(x.device(), convWork(x, out, weight),
-            [y = viewOf(out), p = viewOf(picture), w = viewOf(kernelWeight),
-             b = bias.defined() ? viewOf(bias.detach().contiguous()) : View{},
-             arguments] { kernel::convForward(y, p, w, b, arguments); });
+            [y, p, w, b = bias.defined() ? viewOf(bias.detach().contiguous()) : View{}, arguments,
+             memory = viewOrNone(workspace)] { kernel::convForward(y, p, w, b, arguments, memory); });
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
     remember(*node, arguments);
     node->shapes = {x.shape(), weight.shape()};
@@ -77,10 +88,11 @@ Tensor dataOf(const OpInfo& info, const Tensor& g, const Tensor& weight, const S
   const Tensor gradient = asChannelsLast(g);
   const Tensor kernelWeight = weight.detach().contiguous();
   Tensor out = emptyChannelsLast(shape, {g.dtype(), g.device()});
-  op.launch(g.device(), convWork(out, g, weight),
-            [x = viewOf(out), y = viewOf(gradient), w = viewOf(kernelWeight), arguments] {
-              kernel::convBackwardData(x, y, w, arguments);
-            });
+  const View x = viewOf(out), y = viewOf(gradient), w = viewOf(kernelWeight);
+  const Tensor workspace = workspaceOf(kernel::ConvPass::Data, x, y, w, false, arguments, g.device());
+  op.launch(g.device(), convWork(out, g, weight), [x, y, w, arguments, memory = viewOrNone(workspace)] {
+    kernel::convBackwardData(x, y, w, arguments, memory);
+  });
   if (Node* node = op.record({&g, &weight}, {&out})) {
     remember(*node, arguments);
     node->shapes = {g.shape(), weight.shape()};
@@ -96,9 +108,12 @@ Tensor weightOf(const Tensor& x, const Tensor& g, const Shape& shape, const Argu
   const Tensor gradient = asChannelsLast(g);
   Tensor out = empty(shape, {x.dtype(), x.device()});
   if (gradBias != nullptr) *gradBias = empty({shape[0]}, {x.dtype(), x.device()});
+  const View w = viewOf(out), p = viewOf(picture), y = viewOf(gradient);
+  const Tensor workspace = workspaceOf(kernel::ConvPass::Weights, p, y, w, gradBias != nullptr, arguments, x.device());
   op.launch(x.device(), convWork(x, g, out),
-            [w = viewOf(out), b = gradBias != nullptr ? viewOf(*gradBias) : View{}, p = viewOf(picture),
-             y = viewOf(gradient), arguments] { kernel::convBackwardWeights(w, b, p, y, arguments); });
+            [w, p, y, b = gradBias != nullptr ? viewOf(*gradBias) : View{}, arguments, memory = viewOrNone(workspace)] {
+              kernel::convBackwardWeights(w, b, p, y, arguments, memory);
+            });
   if (Node* node = op.record({&x, &g}, {&out})) {
     remember(*node, arguments);
     node->shapes = {x.shape(), g.shape()};

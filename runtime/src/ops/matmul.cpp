@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -61,6 +62,18 @@ Tensor readable(const Tensor& x) {
   return whole || x.dtype() == DType::F64 ? x.detach() : x.detach().contiguous();
 }
 
+/// Runs the product. The library's own memory comes from the allocator too, and ends with the execution.
+void launchProduct(const Op& op, Device device, const Work& work, const View& out, const View& a, const View& b,
+                   const View& bias) {
+  if (device.type != DeviceType::Cpu) return;
+  const bool accumulate = bias.data != nullptr;
+  const Tensor workspace = emptyWorkspace(kernel::matmulWorkspace(out, a, b, accumulate), device);
+  op.launch(device, work, [out, a, b, bias, accumulate, memory = workspace.defined() ? viewOf(workspace) : View{}] {
+    if (accumulate) kernel::copy(out, bias);
+    kernel::matmul(out, a, b, accumulate, memory);
+  });
+}
+
 /// Both with at least two dimensions.
 Tensor product(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"matmul", matmulBackward};
@@ -87,8 +100,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
     x = x.expand(left);
     y = y.expand(right);
   }
-  op.launch(a.device(), productWork(a, b, out),
-            [to, from = viewOf(x), by = viewOf(y)] { kernel::matmul(to, from, by, false); });
+  launchProduct(op, a.device(), productWork(a, b, out), to, viewOf(x), viewOf(y), {});
   if (Node* node = op.record({&a, &b}, {&out})) keepFactors(*node, a, b);
   return out;
 }
@@ -140,12 +152,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   View to = viewOf(out);
   to.shape = {flat.size(0), weight.size(0)};
   to.strides = to.shape.contiguousStrides();
-  const View biasView = bias.defined() ? viewOf(bias) : View{};
-  op.launch(x.device(), productWork(x, weight, out),
-            [to, a = viewOf(flat), w = viewOf(readable(weight).t()), biasView] {
-              if (biasView.data != nullptr) kernel::copy(to, biasView);
-              kernel::matmul(to, a, w, biasView.data != nullptr);
-            });
+  const Tensor factor = readable(weight).t();
+  launchProduct(op, x.device(), productWork(x, weight, out), to, viewOf(flat), viewOf(factor),
+                bias.defined() ? viewOf(bias) : View{});
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) keepFactors(*node, x, weight);
   return out;
 }

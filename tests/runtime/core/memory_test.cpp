@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/ops_image.h"
 
 namespace lacuna::rt {
 namespace {
@@ -37,6 +38,25 @@ TEST(Memory, CountsActivePeakAndRoles) {
     EXPECT_EQ(stats.atPeakByRole[static_cast<std::size_t>(Role::Activation)], 5 * kMiB);
   }
   EXPECT_EQ(memoryStats(kMeta).active, before);
+}
+
+TEST(Memory, CountsWhatTheLibraryWorksIn) {
+  const auto workspace = static_cast<std::size_t>(Role::Workspace);
+  const Tensor x = ones({2, 64, 8, 8});
+  const Tensor weight = ones({64, 64, 3, 3});
+  resetPeakMemory();
+  const std::size_t before = memoryStats().activeByRole[workspace];
+  EXPECT_EQ(sum(conv2d(x, weight, {}, {.padding = 1})).item(), 2.0 * 64 * 64 * (6 * 6 * 9 + 4 * 6 * 6 + 4 * 4));
+  const MemoryStats stats = memoryStats();
+  EXPECT_GE(stats.peakByRole[workspace] - before, weight.sizeBytes()) << "the weights in the library's own order";
+  EXPECT_EQ(stats.activeByRole[workspace], before);
+  const Tensor pixels = ones({2, 2048, 1, 1});
+  const Tensor large = ones({2048, 2048, 1, 1});
+  releaseCachedMemory();
+  setMemoryLimit(memoryStats().reserved + kMiB);
+  EXPECT_THAT([&] { (void)conv2d(pixels, large, {}); },
+              testing::ThrowsMessage<OutOfMemory>(HasSubstr("conv2d: no memory for")));
+  setMemoryLimit(0);
 }
 
 TEST(Memory, FreedBlocksMergeAndTheBestFitIsTaken) {

@@ -6,7 +6,7 @@
 #include "backend/nn_kernels.h"
 
 /// Convolutions through oneDNN on channels-last pictures, with primitives and their arguments cached. The library wants
-/// its own order of the weights, and sometimes of the pictures; they are brought into it in a scratch buffer.
+/// its own order of the weights, and sometimes of the pictures; they are brought into it in the execution's workspace.
 namespace lacuna::rt {
 
 using cpu::Library;
@@ -14,21 +14,22 @@ using dnnl::memory;
 
 namespace {
 
-enum class Pass : char { Forward, Data, Weights };
+using Pass = kernel::ConvPass;
 
-/// An operand as the caller has it, and as the library wants it: the same memory, or a scratch copy.
+/// An operand as the caller has it, and as the library wants it: the same memory, or a copy in the workspace.
 struct Operand {
   memory own, held;
   dnnl::primitive reorder;
   bool staged = false;
-  std::size_t offset = 0;  ///< in the scratch buffer
+  std::size_t offset = 0;  ///< in the workspace
 };
 
 struct Plan {
   dnnl::primitive primitive;
   Operand x, y, weight;
-  memory bias;
-  std::size_t scratchBytes = 0;
+  memory bias, scratch;         ///< scratch: what the primitive itself works in, behind the copies
+  std::size_t copiesBytes = 0;  ///< of the workspace
+  std::size_t workspaceBytes = 0;
   std::unordered_map<int, memory> arguments;
 };
 
@@ -78,9 +79,44 @@ Geometry geometryOf(Pass pass, const View& x, const View& y, const View& weight,
 dnnl::convolution_forward::primitive_desc forwardOf(const Geometry& g, bool bias, const dnnl::engine& engine) {
   constexpr auto kKind = dnnl::prop_kind::forward_training;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-  if (bias)
-    return {{kKind, kAlgorithm, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, engine};
-  return {{kKind, kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, engine};
+  using Desc = dnnl::convolution_forward::desc;
+  const auto description =
+      bias ? Desc(kKind, kAlgorithm, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
+           : Desc(kKind, kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
+  return {description, cpu::inGivenMemory(), engine};
+}
+
+/// What the library makes of a convolution, and the orders in which it wants the operands.
+struct Choice {
+  dnnl::primitive_desc primitive;
+  memory::desc x, y, weight;
+};
+
+Choice choose(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+  const auto forward = forwardOf(g, bias, engine);
+  if (pass == Pass::Forward) return {forward, forward.src_desc(), forward.dst_desc(), forward.weights_desc()};
+  if (pass == Pass::Data) {
+    const dnnl::convolution_backward_data::primitive_desc data(
+        {kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, cpu::inGivenMemory(), engine,
+        forward);
+    return {data, data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc()};
+  }
+  using Desc = dnnl::convolution_backward_weights::desc;
+  const auto description =
+      bias ? Desc(kAlgorithm, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
+           : Desc(kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
+  const dnnl::convolution_backward_weights::primitive_desc weights(description, cpu::inGivenMemory(), engine, forward);
+  return {weights, weights.src_desc(), weights.diff_dst_desc(), weights.diff_weights_desc()};
+}
+
+std::size_t copyBytes(const memory::desc& own, const memory::desc& wanted) {
+  return own == wanted ? 0 : cpu::wholeLines(wanted.get_size());
+}
+
+std::size_t workspaceBytes(const Geometry& g, const Choice& choice) {
+  return copyBytes(g.ownX, choice.x) + copyBytes(g.ownY, choice.y) + copyBytes(g.ownWeight, choice.weight) +
+         choice.primitive.scratchpad_desc().get_size();
 }
 
 Operand operandOf(Plan& plan, const memory::desc& own, const memory::desc& wanted, bool isOutput,
@@ -91,73 +127,65 @@ Operand operandOf(Plan& plan, const memory::desc& own, const memory::desc& wante
   operand.held = operand.staged ? memory(wanted, engine, nullptr) : operand.own;
   if (!operand.staged) return operand;
   operand.reorder = isOutput ? dnnl::reorder(operand.held, operand.own) : dnnl::reorder(operand.own, operand.held);
-  operand.offset = plan.scratchBytes;
-  constexpr std::size_t kLine = 64;
-  plan.scratchBytes += (wanted.get_size() + kLine - 1) / kLine * kLine;
+  operand.offset = plan.copiesBytes;
+  plan.copiesBytes += copyBytes(own, wanted);
   return operand;
 }
 
 Plan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
-  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-  const auto forward = forwardOf(g, bias, engine);
+  const Choice choice = choose(pass, g, bias, engine);
   Plan plan;
+  plan.primitive = dnnl::primitive(choice.primitive);
+  plan.x = operandOf(plan, g.ownX, choice.x, pass == Pass::Data, engine);
+  plan.y = operandOf(plan, g.ownY, choice.y, pass == Pass::Forward, engine);
+  plan.weight = operandOf(plan, g.ownWeight, choice.weight, pass == Pass::Weights, engine);
   plan.bias = memory(g.bias, engine, nullptr);
-  const auto setUp = [&](const memory::desc& x, const memory::desc& y, const memory::desc& weight) {
-    plan.x = operandOf(plan, g.ownX, x, pass == Pass::Data, engine);
-    plan.y = operandOf(plan, g.ownY, y, pass == Pass::Forward, engine);
-    plan.weight = operandOf(plan, g.ownWeight, weight, pass == Pass::Weights, engine);
-  };
-  if (pass == Pass::Forward) {
-    plan.primitive = dnnl::convolution_forward(forward);
-    setUp(forward.src_desc(), forward.dst_desc(), forward.weights_desc());
-    plan.arguments = {{DNNL_ARG_SRC, plan.x.held}, {DNNL_ARG_WEIGHTS, plan.weight.held}, {DNNL_ARG_DST, plan.y.held}};
-    if (bias) plan.arguments.emplace(DNNL_ARG_BIAS, plan.bias);
-  } else if (pass == Pass::Data) {
-    const dnnl::convolution_backward_data::primitive_desc data(
-        {kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, engine, forward);
-    plan.primitive = dnnl::convolution_backward_data(data);
-    setUp(data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc());
-    plan.arguments = {
-        {DNNL_ARG_DIFF_SRC, plan.x.held}, {DNNL_ARG_WEIGHTS, plan.weight.held}, {DNNL_ARG_DIFF_DST, plan.y.held}};
-  } else {
-    using Desc = dnnl::convolution_backward_weights::desc;
-    const auto description =
-        bias ? Desc(kAlgorithm, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
-             : Desc(kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
-    const dnnl::convolution_backward_weights::primitive_desc weights(description, engine, forward);
-    plan.primitive = dnnl::convolution_backward_weights(weights);
-    setUp(weights.src_desc(), weights.diff_dst_desc(), weights.diff_weights_desc());
-    plan.arguments = {
-        {DNNL_ARG_SRC, plan.x.held}, {DNNL_ARG_DIFF_WEIGHTS, plan.weight.held}, {DNNL_ARG_DIFF_DST, plan.y.held}};
-    if (bias) plan.arguments.emplace(DNNL_ARG_DIFF_BIAS, plan.bias);
+  const memory::desc scratch = cpu::scratchOf(plan.primitive);
+  plan.workspaceBytes = plan.copiesBytes + scratch.get_size();
+  const bool isWeights = pass == Pass::Weights;
+  plan.arguments = {{pass == Pass::Data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, plan.x.held},
+                    {isWeights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, plan.weight.held},
+                    {pass == Pass::Forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, plan.y.held}};
+  if (plan.workspaceBytes > plan.copiesBytes) {
+    plan.scratch = memory(scratch, engine, nullptr);
+    plan.arguments.emplace(DNNL_ARG_SCRATCHPAD, plan.scratch);
   }
+  if (bias) plan.arguments.emplace(isWeights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, plan.bias);
   return plan;
 }
 
-void bind(Operand& operand, void* data, std::byte* scratch) {
+cpu::PlanKey keyOf(Pass pass, const View& x, const View& y, const View& weight, bool bias,
+                   const kernel::ConvArguments& arguments) {
+  cpu::PlanKey key;
+  key.put(pass).put(x.dtype).put(bias).put(arguments).put(x.shape).put(y.shape).put(weight.shape);
+  return key;
+}
+
+void bind(Operand& operand, void* data, std::byte* workspace) {
   operand.own.set_data_handle(data);
-  if (operand.staged) operand.held.set_data_handle(scratch + operand.offset);
+  if (operand.staged) operand.held.set_data_handle(workspace + operand.offset);
 }
 
 void run(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
-         const kernel::ConvArguments& arguments) {
+         const kernel::ConvArguments& arguments, const View& workspace) {
   if (x.dtype == DType::F16) throw Error("f16 convolutions are not supported on the CPU; use bf16 or f32");
   threadCount();
   Library& held = cpu::library();
   thread_local std::unordered_map<std::string, Plan> plans;
-  cpu::PlanKey key;
-  key.put(pass).put(x.dtype).put(bias.data != nullptr).put(arguments).put(x.shape).put(y.shape).put(weight.shape);
+  const bool hasBias = bias.data != nullptr;
+  const cpu::PlanKey key = keyOf(pass, x, y, weight, hasBias, arguments).put(threadCount());
   auto found = plans.find(key.bytes());
   if (found == plans.end()) {
     const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
-    found = plans.emplace(key.bytes(), makePlan(pass, geometry, bias.data != nullptr, held.engine)).first;
+    found = plans.emplace(key.bytes(), makePlan(pass, geometry, hasBias, held.engine)).first;
   }
   Plan& plan = found->second;
-  auto* scratch = static_cast<std::byte*>(held.scratch(plan.scratchBytes));
-  bind(plan.x, x.data, scratch);
-  bind(plan.y, y.data, scratch);
-  bind(plan.weight, weight.data, scratch);
-  if (bias.data != nullptr) plan.bias.set_data_handle(bias.data);
+  auto* memory = static_cast<std::byte*>(held.memoryFor(workspace, plan.workspaceBytes));
+  bind(plan.x, x.data, memory);
+  bind(plan.y, y.data, memory);
+  bind(plan.weight, weight.data, memory);
+  if (plan.workspaceBytes > plan.copiesBytes) plan.scratch.set_data_handle(memory + plan.copiesBytes);
+  if (hasBias) plan.bias.set_data_handle(bias.data);
   Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
   for (Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
     if (operand->staged && operand != &result)
@@ -170,29 +198,40 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
 
 }  // namespace
 
-void kernel::convForward(const View& y, const View& x, const View& weight, const View& bias,
-                         const ConvArguments& arguments) {
-  if (y.shape.numel() == 0) return;
-  if (x.dtype == DType::F64) return cpu::referenceConvForward(y, x, weight, bias, arguments);
-  run(Pass::Forward, x, y, weight, bias, arguments);
+std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
+                                  const ConvArguments& arguments) {
+  const View& made = pass == ConvPass::Data ? x : y;
+  if (made.shape.numel() == 0 || x.dtype == DType::F64 || x.dtype == DType::F16) return 0;
+  thread_local cpu::WorkspaceSizes sizes;
+  return sizes.find(keyOf(pass, x, y, weight, bias, arguments), [&] {
+    const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
+    return workspaceBytes(geometry, choose(pass, geometry, bias, cpu::library().engine));
+  });
 }
 
-void kernel::convBackwardData(const View& gradX, const View& gradY, const View& weight,
-                              const ConvArguments& arguments) {
+void kernel::convForward(const View& y, const View& x, const View& weight, const View& bias,
+                         const ConvArguments& arguments, const View& workspace) {
+  if (y.shape.numel() == 0) return;
+  if (x.dtype == DType::F64) return cpu::referenceConvForward(y, x, weight, bias, arguments);
+  run(Pass::Forward, x, y, weight, bias, arguments, workspace);
+}
+
+void kernel::convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,
+                              const View& workspace) {
   if (gradX.shape.numel() == 0) return;
   if (gradX.dtype == DType::F64) return cpu::referenceConvBackwardData(gradX, gradY, weight, arguments);
-  run(Pass::Data, gradX, gradY, weight, {}, arguments);
+  run(Pass::Data, gradX, gradY, weight, {}, arguments, workspace);
 }
 
 void kernel::convBackwardWeights(const View& gradWeight, const View& gradBias, const View& x, const View& gradY,
-                                 const ConvArguments& arguments) {
+                                 const ConvArguments& arguments, const View& workspace) {
   if (gradY.shape.numel() == 0) {
     fill(gradWeight, 0);
     if (gradBias.data != nullptr) fill(gradBias, 0);
     return;
   }
   if (x.dtype == DType::F64) return cpu::referenceConvBackwardWeights(gradWeight, gradBias, x, gradY, arguments);
-  run(Pass::Weights, x, gradY, gradWeight, gradBias, arguments);
+  run(Pass::Weights, x, gradY, gradWeight, gradBias, arguments, workspace);
 }
 
 }  // namespace lacuna::rt

@@ -15,8 +15,9 @@ namespace {
 
 struct Plan {
   dnnl::matmul primitive;
-  dnnl::memory a, b, out, scratch;
+  dnnl::memory a, b, out, scratch;  ///< scratch: what the primitive works in
   std::unordered_map<int, dnnl::memory> arguments;
+  std::size_t scratchBytes = 0;
 };
 
 using Plans = std::unordered_map<std::string, Plan>;
@@ -31,7 +32,17 @@ bool isStretched(const View& view, int dim) {
   return view.strides[dim] == 0 && view.shape[dim] != 1;
 }
 
-dnnl::memory::desc descriptorOf(const View& view) {
+/// Strides of sizes of 1 mean nothing, and the library takes descriptions that differ only there for the same. They are
+/// made the same, or what it chooses would depend on which of them it has seen first.
+dnnl::memory::desc descriptorOf(View view) {
+  const int row = view.shape.rank() - 2;
+  const int column = row + 1;
+  if (view.shape[column] == 1) view.strides[column] = 1;
+  if (view.shape[row] == 1) view.strides[row] = view.strides[column] == 1 ? view.shape[column] : 1;
+  std::int64_t inner = view.shape[row] * view.shape[column];
+  for (int d = row - 1; d >= 0; inner *= view.shape[d--]) {
+    if (view.shape[d] == 1) view.strides[d] = inner;
+  }
   return {dnnl::memory::dims(view.shape.begin(), view.shape.end()), cpu::libraryType(view.dtype),
           dnnl::memory::dims(view.strides.begin(), view.strides.end())};
 }
@@ -39,55 +50,57 @@ dnnl::memory::desc descriptorOf(const View& view) {
 /// Of a factor. Where one matrix stands for many the library is told so by a size of 1: it stretches that itself.
 dnnl::memory::desc descriptorOf(View view, const View& other) {
   for (int d = 0; d + 2 < view.shape.rank(); ++d) {
-    if (isStretched(view, d) && !isStretched(other, d)) view.shape[d] = view.strides[d] = 1;
+    if (isStretched(view, d) && !isStretched(other, d)) view.shape[d] = 1;
   }
   return descriptorOf(view);
 }
 
-std::string keyOf(const View& out, const View& a, const View& b, bool accumulate) {
-  std::string key;
-  key.reserve(512);
-  const auto put = [&key](const void* bytes, std::size_t size) { key.append(static_cast<const char*>(bytes), size); };
-  key.push_back(static_cast<char>(out.dtype));
-  key.push_back(accumulate ? '+' : '=');
-  key.push_back(static_cast<char>(out.shape.rank()));
-  for (const View* view : {&a, &b}) {
-    put(view->shape.begin(), static_cast<std::size_t>(view->shape.rank()) * 8);
-    put(view->strides.begin(), static_cast<std::size_t>(view->shape.rank()) * 8);
-  }
+cpu::PlanKey keyOf(const View& out, const View& a, const View& b, bool accumulate) {
+  cpu::PlanKey key;
+  key.put(out.dtype).put(accumulate).put(a.shape).put(a.strides).put(b.shape).put(b.strides);
   return key;
 }
 
-Plan makePlan(const View& out, const View& a, const View& b, bool accumulate) {
-  dnnl::primitive_attr attributes;
+dnnl::matmul::primitive_desc choose(const View& out, const View& a, const View& b, bool accumulate) {
+  dnnl::primitive_attr attributes = cpu::inGivenMemory();
   if (accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1.0F);
     attributes.set_post_ops(sum);
   }
-  const dnnl::memory::desc left = descriptorOf(a, b);
-  const dnnl::memory::desc right = descriptorOf(b, a);
-  const dnnl::matmul::desc description(left, right, descriptorOf(out));
-  const dnnl::matmul::primitive_desc primitive(description, attributes, cpu::library().engine);
+  const dnnl::matmul::desc description(descriptorOf(a, b), descriptorOf(b, a), descriptorOf(out));
+  return {description, attributes, cpu::library().engine};
+}
+
+Plan makePlan(const View& out, const View& a, const View& b, bool accumulate) {
+  const dnnl::matmul::primitive_desc primitive = choose(out, a, b, accumulate);
+  const dnnl::engine& engine = cpu::library().engine;
   Plan plan{dnnl::matmul(primitive),
-            {left, cpu::library().engine, nullptr},
-            {right, cpu::library().engine, nullptr},
-            {descriptorOf(out), cpu::library().engine, nullptr},
+            {descriptorOf(a, b), engine, nullptr},
+            {descriptorOf(b, a), engine, nullptr},
+            {descriptorOf(out), engine, nullptr},
             {},
             {}};
   plan.arguments = {{DNNL_ARG_SRC, plan.a}, {DNNL_ARG_WEIGHTS, plan.b}, {DNNL_ARG_DST, plan.out}};
+  const dnnl::memory::desc scratch = cpu::scratchOf(plan.primitive);
+  plan.scratchBytes = scratch.get_size();
+  if (plan.scratchBytes > 0) {
+    plan.scratch = dnnl::memory(scratch, engine, nullptr);
+    plan.arguments.emplace(DNNL_ARG_SCRATCHPAD, plan.scratch);
+  }
   return plan;
 }
 
-void throughLibrary(const View& out, const View& a, const View& b, bool accumulate) {
+void throughLibrary(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
   Plans& plans = planCache();
-  const std::string key = keyOf(out, a, b, accumulate);
-  auto found = plans.find(key);
-  if (found == plans.end()) found = plans.emplace(key, makePlan(out, a, b, accumulate)).first;
+  const cpu::PlanKey key = keyOf(out, a, b, accumulate).put(threadCount());
+  auto found = plans.find(key.bytes());
+  if (found == plans.end()) found = plans.emplace(key.bytes(), makePlan(out, a, b, accumulate)).first;
   Plan& plan = found->second;
   plan.a.set_data_handle(a.data);
   plan.b.set_data_handle(b.data);
   plan.out.set_data_handle(out.data);
+  if (plan.scratchBytes > 0) plan.scratch.set_data_handle(cpu::library().memoryFor(workspace, plan.scratchBytes));
   dnnl::stream& stream = cpu::library().stream;
   plan.primitive.execute(stream, plan.arguments);
   stream.wait();
@@ -136,9 +149,20 @@ bool libraryTakes(const View& view, const View& other) {
   return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
 }
 
+bool goesThroughLibrary(const View& out, const View& a, const View& b) {
+  return out.dtype == DType::BF16 || (out.dtype == DType::F32 && libraryTakes(a, b) && libraryTakes(b, a));
+}
+
 }  // namespace
 
-void kernel::matmul(const View& out, const View& a, const View& b, bool accumulate) {
+std::size_t kernel::matmulWorkspace(const View& out, const View& a, const View& b, bool accumulate) {
+  if (out.shape.numel() == 0 || a.shape[a.shape.rank() - 1] == 0 || !goesThroughLibrary(out, a, b)) return 0;
+  thread_local cpu::WorkspaceSizes sizes;
+  return sizes.find(keyOf(out, a, b, accumulate),
+                    [&] { return choose(out, a, b, accumulate).scratchpad_desc().get_size(); });
+}
+
+void kernel::matmul(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
   threadCount();
   const int rank = out.shape.rank();
   if (out.shape.numel() == 0) return;
@@ -147,10 +171,9 @@ void kernel::matmul(const View& out, const View& a, const View& b, bool accumula
     return;
   }
   if (out.dtype == DType::F64) return byLoop<double>(out, a, b, accumulate);
-  const bool halves = out.dtype == DType::F16 || out.dtype == DType::BF16;
-  if (!halves && !(libraryTakes(a, b) && libraryTakes(b, a))) return byLoop<float>(out, a, b, accumulate);
   if (out.dtype == DType::F16) throw Error("f16 products are not supported on the CPU; use bf16 or f32");
-  throughLibrary(out, a, b, accumulate);
+  if (!goesThroughLibrary(out, a, b)) return byLoop<float>(out, a, b, accumulate);
+  throughLibrary(out, a, b, accumulate, workspace);
 }
 
 }  // namespace lacuna::rt

@@ -17,6 +17,18 @@ Library& library() {
   return own;
 }
 
+dnnl::primitive_attr inGivenMemory() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+dnnl::memory::desc scratchOf(const dnnl::primitive& primitive) {
+  const dnnl_memory_desc_t* description =
+      dnnl_primitive_desc_query_md(primitive.get_primitive_desc(), dnnl_query_scratchpad_md, 0);
+  return description == nullptr ? dnnl::memory::desc() : dnnl::memory::desc(*description);
+}
+
 Library::~Library() {
   freeScratch();
 }
@@ -26,17 +38,17 @@ void Library::freeScratch() {
   externalMemory(scratch_, scratchBytes_, "oneDNN", false);
   std::free(scratch_);
   scratch_ = nullptr;
+  scratchBytes_ = 0;
 }
 
-void* Library::scratch(std::size_t bytes) {
+void* Library::memoryFor(const View& workspace, std::size_t bytes) {
+  const auto given = static_cast<std::size_t>(workspace.data == nullptr ? 0 : workspace.shape.numel());
+  if (bytes <= given) return workspace.data;
   if (bytes > scratchBytes_) {
     freeScratch();
-    scratchBytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    scratch_ = std::aligned_alloc(kAlignment, scratchBytes_);
-    if (scratch_ == nullptr) {
-      scratchBytes_ = 0;
-      throw Error("no memory for a scratch buffer of " + std::to_string(bytes) + " bytes");
-    }
+    scratch_ = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    if (scratch_ == nullptr) throw Error("no memory for the " + std::to_string(bytes) + " bytes that oneDNN works in");
+    scratchBytes_ = bytes;
     externalMemory(scratch_, scratchBytes_, "oneDNN", true);
   }
   return scratch_;

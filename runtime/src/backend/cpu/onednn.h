@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "backend/backend.h"
+#include "backend/cpu/parallel.h"
 
 /// What the kernels that call oneDNN share. Executions of one queue run one after the other; synchronous mode runs them
 /// on several threads, so everything here belongs to its thread.
@@ -16,9 +17,14 @@ namespace lacuna::rt::cpu {
 struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  /// Memory for the length of one execution; grows to the largest that was asked for. Told to tools as external memory.
-  void* scratch(std::size_t bytes);
 
+  /// What an execution works in: the workspace that it was given. The library may want more than it said when it was
+  /// asked; then it is memory of this thread, which tools see as external.
+  void* memoryFor(const View& workspace, std::size_t bytes);
+
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
   ~Library();
 
  private:
@@ -28,11 +34,25 @@ struct Library {
 };
 Library& library();
 
+/// For primitives that work in memory which their execution is given, not in some of the library's own: it comes from
+/// the allocator like any other, and counts for limits, statistics and tools.
+dnnl::primitive_attr inGivenMemory();
+
+/// What a primitive itself works in.
+dnnl::memory::desc scratchOf(const dnnl::primitive& primitive);
+
+/// `bytes` in whole cache lines.
+inline std::size_t wholeLines(std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
 dnnl::memory::data_type libraryType(DType type);
 
 /// A key of plain bytes for a cache of primitives.
 class PlanKey {
  public:
+  PlanKey() { bytes_.reserve(256); }
   template <class T>
   PlanKey& put(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -48,6 +68,23 @@ class PlanKey {
 
  private:
   std::string bytes_;
+};
+
+/// How much memory executions work in, by the key of their primitive. For the thread that enqueues: what the library
+/// chooses depends on the number of threads, so it is asked as the queue's thread will ask.
+class WorkspaceSizes {
+ public:
+  template <class Measure>
+  std::size_t find(PlanKey key, const Measure& measure) {
+    key.put(queueThreadCount());
+    const auto found = sizes_.find(key.bytes());
+    if (found != sizes_.end()) return found->second;
+    const AsQueueThread executing;
+    return sizes_.emplace(key.bytes(), measure()).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> sizes_;
 };
 
 }  // namespace lacuna::rt::cpu

@@ -51,12 +51,25 @@ int threadsFromEnvironment() {
   return count;
 }
 
-int threadCount() {
+int queueThreadCount() {
   int count = chosen.load(std::memory_order_relaxed);
   if (count == 0) {
     const int initial = initialThreads();
     if (chosen.compare_exchange_strong(count, initial)) count = initial;
   }
+  return count;
+}
+
+AsQueueThread::AsQueueThread() : before_(omp_get_max_threads()) {
+  omp_set_num_threads(queueThreadCount());
+}
+
+AsQueueThread::~AsQueueThread() {
+  omp_set_num_threads(before_);
+}
+
+int threadCount() {
+  const int count = queueThreadCount();
   thread_local int told = 0;
   if (told != count) {
     omp_set_num_threads(count);  // for oneDNN, which asks OpenMP; the setting belongs to the calling thread
