@@ -39,7 +39,7 @@ std::string rate(double perSecond, std::string_view unit) {
 
 /// The memory of a device, and " of cuda:1" where there are several.
 struct Memory {
-  const MemoryStats& stats;
+  const MemoryStats* stats = nullptr;
   const DeviceMemory* device = nullptr;  ///< null where the trace does not tell devices apart
   std::string where;
 };
@@ -49,15 +49,15 @@ std::vector<Memory> memoriesOf(const Analysis& analysis) {
   std::vector<Memory> out;
   if (analysis.memoryStatsByDevice.empty()) {
     const bool isOne = analysis.memoryByDevice.size() == 1;
-    out.push_back({analysis.memory, isOne ? analysis.memoryByDevice.data() : nullptr, {}});
+    out.push_back({&analysis.memory, isOne ? analysis.memoryByDevice.data() : nullptr, {}});
   }
   for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
     const DeviceMemory& memory = analysis.memoryByDevice[i];
     if (memory.peakBytes == 0) continue;
-    out.push_back({analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(*analysis.store, memory.device)});
+    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(*analysis.store, memory.device)});
   }
   std::stable_sort(out.begin(), out.end(),
-                   [](const Memory& a, const Memory& b) { return a.stats.peakBytes > b.stats.peakBytes; });
+                   [](const Memory& a, const Memory& b) { return a.stats->peakBytes > b.stats->peakBytes; });
   return out;
 }
 
@@ -247,7 +247,7 @@ Lines memoryLines(const Analysis& analysis, int width, int rows) {
   const std::vector<Memory> memories = memoriesOf(analysis);
   for (std::size_t i = 0; i < memories.size(); ++i) {
     const Memory& memory = memories[i];
-    const MemoryStats& stats = memory.stats;
+    const MemoryStats& stats = *memory.stats;
     // In full only where that was asked for; else of the fullest.
     const bool full = i == 0 || rows == INT_MAX;
     out.push_back(shortened(peakLine(stats, memory.where), 4 * width));
