@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -167,11 +168,10 @@ class CountingAllocator : public c10::Allocator {
     static auto* one = new CountingAllocator;
     return *one;
   }
-  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const override {
-    void* data = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (data != nullptr) instance().count(data, bytes);
-    return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
-  }
+  // Newer versions of libtorch declare the second and the third of these, older ones the first.
+  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const { return make(bytes); }
+  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) { return make(bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const { std::memcpy(to, from, bytes); }
   [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &release; }
   [[nodiscard]] std::size_t peak() {
     const std::lock_guard lock(mutex_);
@@ -179,6 +179,11 @@ class CountingAllocator : public c10::Allocator {
   }
 
  private:
+  static c10::DataPtr make(std::size_t bytes) {
+    void* data = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (data != nullptr) instance().count(data, bytes);
+    return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
+  }
   void count(void* data, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     sizes_[data] = bytes;
