@@ -111,6 +111,8 @@ void onCpu(const std::string& model) {
   const std::size_t taken = residentBytes("VmHWM:") - before;
   const rt::MemoryStats stats = rt::memoryStats();
   print(model + "_cpu_peak_mib", mebibytes(stats.peakActive), "MiB");
+  const auto workspace = static_cast<std::size_t>(rt::Role::Workspace);
+  print(model + "_cpu_workspace_mib", mebibytes(stats.peakByRole[workspace]), "MiB");
   print(model + "_cpu_reserved_mib", mebibytes(stats.peakReserved), "MiB");
   print(model + "_rss_mib", mebibytes(taken), "MiB");
   print(model + "_rss_over_peak", ratio(taken, stats.peakActive), "ratio");
@@ -135,6 +137,6 @@ int main(int argc, char** argv) {
   if (std::filesystem::exists(server)) {
     for (const char* model : {"mlp", "resnet18", "transformer"}) alone([&] { againstTorch(model, server); });
   }
-  for (const char* model : {"resnet18", "transformer"}) alone([&] { onCpu(model); });
+  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer"}) alone([&] { onCpu(model); });
   return 0;
 }
