@@ -64,7 +64,7 @@ int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   }
   const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
   if (!longest.empty()) fmt::print("longest:\n");
-  for (const analyzer::LedgerSegment& segment : longest) {
+  for (const analyzer::DeviceSegment& segment : longest) {
     fmt::print(" {:>11} at {}  {}\n", humanDuration(segment.durNs()), segment.startNs,
                analysis.store->text(segment.name));
   }

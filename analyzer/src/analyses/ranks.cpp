@@ -42,7 +42,7 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
   for (const CollectiveCall* call : calls) next = call == last ? next : std::max(next, call->startNs);
   if (last->inSteps) late.stepHeldUpNs += last->startNs - middle;
   if (last->inSteps) late.stepAloneNs += last->startNs - next;
-  stats.latest.push_back({middle, last->startNs, last->rank});
+  stats.latest.push_back({middle, last->startNs, last->rank, last->device, last->queue});
 }
 
 }  // namespace
@@ -88,22 +88,22 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
 
 prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices,
                                   const StepSpans& steps) {
-  std::unordered_map<prof::QueueId, std::int32_t> rankOf;
+  std::unordered_map<prof::QueueId, const DeviceAccount*> deviceOf;
   for (const DeviceAccount& device : devices) {
     for (const QueueAccount& queue : device.queues) {
-      if (device.rank >= 0) rankOf[queue.id] = device.rank;
+      if (device.rank >= 0) deviceOf[queue.id] = &device;
     }
   }
-  if (rankOf.empty()) return RankStats();
+  if (deviceOf.empty()) return RankStats();
   auto found = listCollectives(store, window);
   if (!found) return found.error();
   std::vector<CollectiveCall> calls;
   for (const Collective& one : *found) {
-    const auto rank = rankOf.find(one.queue);
-    if (rank == rankOf.end()) continue;
-    calls.push_back({one.startNs, one.endNs, rank->second,
+    const auto device = deviceOf.find(one.queue);
+    if (device == deviceOf.end()) continue;
+    calls.push_back({one.startNs, one.endNs, device->second->rank,
                      std::string(store.text(one.name)) + '\n' + std::string(store.text(one.communicator)),
-                     steps.hold(one.startNs)});
+                     steps.hold(one.startNs), device->second->id, one.queue});
   }
   RankStats stats = rankStats(std::move(calls));
   std::int64_t most = 0, sum = 0;

@@ -56,7 +56,7 @@ class Collector {
     device.ledger.add(segment.cause, to - from);
     device.bands.add(segment.cause, share(bandNs, to - from, segment));
     if (segment.cause == Cause::Compute) return;
-    LedgerSegment inside = segment;
+    DeviceSegment inside{segment, device.id};
     inside.startNs = from;
     inside.endNs = to;
     keepLongest(inside);
@@ -96,11 +96,11 @@ class Collector {
       analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));
     }
   }
-  void keepLongest(const LedgerSegment& segment) {
+  void keepLongest(const DeviceSegment& segment) {
     auto& kept = analysis_.longest[static_cast<std::size_t>(segment.cause)];
     if (kept.size() == kLongestKept && kept.back().durNs() >= segment.durNs()) return;
     const auto at =
-        std::find_if(kept.begin(), kept.end(), [&](const LedgerSegment& k) { return k.durNs() < segment.durNs(); });
+        std::find_if(kept.begin(), kept.end(), [&](const DeviceSegment& k) { return k.durNs() < segment.durNs(); });
     kept.insert(at, segment);
     if (kept.size() > kLongestKept) kept.pop_back();
   }

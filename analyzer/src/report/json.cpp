@@ -89,7 +89,29 @@ void writeSteps(JsonWriter& json, const Analysis& analysis) {
   json.endArray();
 }
 
-void writeFinding(JsonWriter& json, const Finding& finding) {
+template <class Row>
+Row rowOf(const Store& store, decltype(Row::id) id) {
+  for (std::uint64_t i = 0; id && i < store.rows<Row>(); ++i) {
+    if (const Row row = store.row<Row>(i); row.id == id) return row;
+  }
+  return {};
+}
+
+/// Device and queue are called as in devices[], processes and threads as by the operating system.
+void writeOwner(JsonWriter& json, const Analysis& analysis, const Evidence& evidence) {
+  const prof::Thread thread = rowOf<prof::Thread>(*analysis.store, evidence.thread);
+  std::string_view device, queue;
+  std::uint32_t process = rowOf<prof::Process>(*analysis.store, thread.process).osPid;
+  for (const DeviceAccount& account : analysis.devices) {
+    if (!evidence.device || account.id != evidence.device) continue;
+    device = account.label;
+    process = account.osPid;
+    for (const QueueAccount& one : account.queues) queue = one.id == evidence.queue ? one.name : queue;
+  }
+  json.field("device", device).field("queue", queue).field("process", process).field("thread", thread.osTid);
+}
+
+void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& finding) {
   constexpr std::string_view kSeverities[]{"low", "medium", "high"};
   json.beginObject()
       .field("id", finding.id)
@@ -108,11 +130,9 @@ void writeFinding(JsonWriter& json, const Finding& finding) {
       .key("evidence")
       .beginArray();
   for (const Evidence& evidence : finding.evidence) {
-    json.beginObject()
-        .field("start_ns", evidence.startNs)
-        .field("end_ns", evidence.endNs)
-        .field("what", evidence.what)
-        .endObject();
+    json.beginObject().field("start_ns", evidence.startNs).field("end_ns", evidence.endNs).field("what", evidence.what);
+    writeOwner(json, analysis, evidence);
+    json.endObject();
   }
   json.endArray().endObject();
 }
@@ -442,7 +462,7 @@ std::string renderJson(const Analysis& analysis) {
   json.key("ledger");
   writeLedger(json, analysis.ledger, analysis.bands.run);
   json.key("findings").beginArray();
-  for (const Finding& finding : analysis.findings) writeFinding(json, finding);
+  for (const Finding& finding : analysis.findings) writeFinding(json, analysis, finding);
   json.endArray().key("kernels").beginArray();
   for (const KernelRow& row : analysis.kernels) {
     json.beginObject()

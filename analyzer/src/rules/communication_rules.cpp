@@ -107,7 +107,11 @@ void lateRank(RuleContext& context) {
         row.rank);
     for (const LateEntry& late : ranks.latest) {
       if (late.rank != row.rank || finding.evidence.size() == 5) continue;
-      finding.evidence.push_back({late.fromNs, late.toNs, fmt::format("rank {} enters last", row.rank)});
+      finding.evidence.push_back({.startNs = late.fromNs,
+                                  .endNs = late.toNs,
+                                  .what = fmt::format("rank {} enters last", row.rank),
+                                  .device = late.device,
+                                  .queue = late.queue});
     }
     context.add(std::move(finding));
   }

@@ -226,7 +226,10 @@ void displaced(RuleContext& context) {
   finding.confidence = 0.8;
   finding.count = contention.threads.size();
   for (const prof::TimeWindow& stretch : most.longest) {
-    finding.evidence.push_back({stretch.startNs, stretch.endNs, "kept off the cores: " + most.name});
+    finding.evidence.push_back({.startNs = stretch.startNs,
+                                .endNs = stretch.endNs,
+                                .what = "kept off the cores: " + most.name,
+                                .thread = most.thread});
   }
   finding.advice =
       "record on a machine that nothing else uses, or give the program cores of its own; until then times, and gains "

@@ -22,17 +22,26 @@ std::string origin(const LiveTensor& tensor) {
 struct OneMemory {
   const MemoryStats& memory;
   std::string where;  ///< " of cuda:1"; empty where there is one
+  prof::DeviceId device{};
 };
+
+Evidence moment(prof::TimeNs atNs, std::string what, prof::DeviceId device) {
+  return {.startNs = atNs, .endNs = atNs, .what = std::move(what), .device = device};
+}
 
 std::vector<OneMemory> memories(const Analysis& analysis) {
   std::vector<OneMemory> out;
-  if (analysis.memoryStatsByDevice.empty()) out.push_back({analysis.memory, {}});
+  if (analysis.memoryStatsByDevice.empty()) {
+    const bool one = analysis.memoryByDevice.size() == 1;
+    out.push_back({analysis.memory, {}, one ? analysis.memoryByDevice[0].device : prof::DeviceId()});
+  }
   for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
     const auto device =
         std::find_if(analysis.devices.begin(), analysis.devices.end(),
                      [&](const DeviceAccount& account) { return account.id == analysis.memoryByDevice[i].device; });
     out.push_back({analysis.memoryStatsByDevice[i],
-                   device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label)});
+                   device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label),
+                   analysis.memoryByDevice[i].device});
   }
   return out;
 }
@@ -64,7 +73,7 @@ void leak(RuleContext& context) {
                         origin(memory.leaked.front()));
   for (const LiveTensor& tensor : memory.leaked) {
     if (finding.evidence.size() < 5)
-      finding.evidence.push_back({tensor.allocatedNs, tensor.allocatedNs, origin(tensor)});
+      finding.evidence.push_back(moment(tensor.allocatedNs, origin(tensor), most->device));
   }
   context.add(std::move(finding));
 }
@@ -106,7 +115,7 @@ bool spike(RuleContext& context, const OneMemory& one) {
   finding.confidence = 0.75;
   finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier",
                                humanBytes(largest->bytes), origin(*largest));
-  finding.evidence.push_back({memory.peakAtNs, memory.peakAtNs, "peak"});
+  finding.evidence.push_back(moment(memory.peakAtNs, "peak", one.device));
   context.add(std::move(finding));
   return true;
 }
@@ -148,7 +157,7 @@ void nearlyFull(RuleContext& context) {
   finding.confidence = 0.9;
   finding.knob = "checkpoint=on";
   finding.advice = "recompute activations (checkpoint) or train in mixed precision before the run hits the limit";
-  finding.evidence.push_back({fullest.peakAtNs, fullest.peakAtNs, "peak"});
+  finding.evidence.push_back(moment(fullest.peakAtNs, "peak", fullest.memory));
   context.add(std::move(finding));
 }
 
@@ -162,7 +171,7 @@ FullestDevice fullestDevice(const Analysis& analysis) {
       const bool only = analysis.devices.size() == 1 && analysis.memoryByDevice.size() == 1;
       if ((memory.device != device.id && !only) || device.memoryBytes == 0) continue;
       const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device.memoryBytes);
-      if (share > fullest.share) fullest = {&device, share, memory.peakBytes, memory.peakAtNs};
+      if (share > fullest.share) fullest = {&device, share, memory.peakBytes, memory.peakAtNs, memory.device};
     }
   }
   return fullest;

@@ -59,6 +59,7 @@ struct FullestDevice {
   double share = -1;  ///< -1: not known of any
   std::uint64_t peakBytes = 0;
   prof::TimeNs peakAtNs = 0;
+  prof::DeviceId memory{};  ///< whose memory that is: of a trace of one device perhaps nobody's
 };
 FullestDevice fullestDevice(const Analysis& analysis);
 

@@ -135,10 +135,14 @@ void RuleContext::add(Finding finding, std::string_view change) {
 
 std::vector<Evidence> RuleContext::evidenceOf(Cause cause) const {
   std::vector<Evidence> out;
-  for (const LedgerSegment& segment : analysis.longest[static_cast<std::size_t>(cause)]) {
+  for (const DeviceSegment& segment : analysis.longest[static_cast<std::size_t>(cause)]) {
     const std::string_view name = analysis.store->text(segment.name);
-    out.push_back({segment.startNs, segment.endNs,
-                   name.empty() ? std::string(causeLabel(cause)) : fmt::format("{}: {}", causeLabel(cause), name)});
+    out.push_back(
+        {.startNs = segment.startNs,
+         .endNs = segment.endNs,
+         .what = name.empty() ? std::string(causeLabel(cause)) : fmt::format("{}: {}", causeLabel(cause), name),
+         .device = segment.device,
+         .thread = segment.thread});
   }
   return out;
 }

@@ -152,6 +152,13 @@ TEST(Report, JsonHasItsKeys) {
   }
 }
 
+TEST(Report, JsonSaysWhoseAnEvidenceIs) {
+  const Analysis analysis = analysed({.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000});
+  const DeviceAccount& late = analysis.devices.at(1);
+  EXPECT_THAT(renderJson(analysis),
+              testing::ContainsRegex("\"what\": \"rank [0-9] enters last\",[ \n]+\"device\": \"" + late.label + "\""));
+}
+
 TEST(Report, KernelsAreCalledByTheirPlainNames) {
   EXPECT_EQ(plainName("void at::native::(anonymous namespace)::multi_tensor<4, float>(int, float)"),
             "at::native::multi_tensor");

@@ -269,6 +269,24 @@ TEST(Findings, WhatNothingHidesHasEvidence) {
   }
 }
 
+TEST(Findings, EvidenceSaysWhoseItIs) {
+  const auto first = [](const Analysis& analysis, const char* id) {
+    const Finding* finding = find(analysis, id);
+    return finding != nullptr && !finding->evidence.empty() ? finding->evidence[0] : Evidence{};
+  };
+  const Analysis loader = analysed({.batchNs = 20'000'000, .workers = 0});
+  EXPECT_EQ(first(loader, "loader-wait").device, loader.devices.at(0).id);
+  EXPECT_NE(first(loader, "loader-wait").thread, prof::ThreadId());
+  const Analysis ranks = analysed({.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000});
+  const Evidence late = first(ranks, "late-rank");
+  const auto device = std::ranges::find(ranks.devices, late.device, &DeviceAccount::id);
+  ASSERT_NE(device, ranks.devices.end());
+  EXPECT_TRUE(std::ranges::count(device->queues, late.queue, &QueueAccount::id));
+  const Analysis leak = analysed({.steps = 40, .leakBytes = 16 << 20, .givesAllBack = true});
+  EXPECT_EQ(first(leak, "memory-leak").device, leak.memoryByDevice.at(0).device);
+  EXPECT_NE(first(leak, "memory-leak").device, prof::DeviceId());
+}
+
 TEST(Findings, AnOptimizerOfMultiTensorKernelsIsNotToldToBecomeOne) {
   RunPlan plan{.operators = 10, .kernelNs = 2'000, .batchNs = 10'000, .syncEachStep = true};
   EXPECT_THAT(opportunities(plan), testing::Not(testing::Contains("optimizer-fused")));

@@ -33,6 +33,11 @@ struct AnalysisOptions {
   Progress progress;  ///< never goes back; comes on the thread that analyses, many times a second
 };
 
+/// A stretch of a device's ledger.
+struct DeviceSegment : LedgerSegment {
+  prof::DeviceId device;
+};
+
 struct QueueAccount {
   prof::QueueId id;
   std::string name;
@@ -84,7 +89,7 @@ struct Analysis {
   std::vector<Ledger> stepLedgers;   ///< all devices, by position in steps.all
   std::vector<CauseDetail> details;  ///< idle causes, costliest first
   /// The longest few stretches of each cause, longest first.
-  std::array<std::vector<LedgerSegment>, kCauseCount> longest;
+  std::array<std::vector<DeviceSegment>, kCauseCount> longest;
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
   std::vector<OperatorRow> operatorShapes;  ///< the same by name and input shapes

@@ -16,11 +16,15 @@ enum class FindingKind : std::uint8_t {
 };
 enum class Severity : std::uint8_t { Low, Medium, High };
 
-/// Where to look: an interval of the trace with a word on it.
+/// Where to look: an interval of the trace with a word on it, and whose it is, as far as that is known. A moment on a
+/// device is one of its memory.
 struct Evidence {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
   std::string what;
+  prof::DeviceId device{};
+  prof::QueueId queue{};    ///< whose work it is; none where the device waits, or several of its queues work
+  prof::ThreadId thread{};  ///< what the device waits for, or what did not get on
 };
 
 struct Finding {

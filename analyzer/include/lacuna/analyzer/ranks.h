@@ -24,6 +24,8 @@ struct CollectiveCall {
   std::int32_t rank = -1;
   std::string group;  ///< name and communicator: calls of one group are matched by their order
   bool inSteps = true;
+  prof::DeviceId device{};
+  prof::QueueId queue{};
 };
 
 struct RankRow {
@@ -50,6 +52,8 @@ struct LateEntry {
   prof::TimeNs fromNs = 0;  ///< the middle rank's entry
   prof::TimeNs toNs = 0;    ///< the last one's
   std::int32_t rank = -1;
+  prof::DeviceId device{};  ///< where the last one entered
+  prof::QueueId queue{};
 };
 
 struct RankStats {
