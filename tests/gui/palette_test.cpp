@@ -4,78 +4,69 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include <functional>
+
+#include "support/colour_vision.h"
 
 namespace lacuna::gui {
 namespace {
 
-using Triple = std::array<double, 3>;
-using Matrix = std::array<Triple, 3>;
-
 constexpr std::size_t kChartColours = 8;
-/// What is told apart at a glance, in CIE 1976 units; 2.3 is the least that is seen at all.
-constexpr double kApart = 9;
+constexpr std::size_t kRoles = 9;
 
-double linear(Colour channel) {
-  const double v = (channel & 0xFF) / 255.0;
-  return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+Colour causeAt(std::size_t n, bool dark) {
+  return causeColour(static_cast<analyzer::Cause>(n), dark);
+}
+Colour roleAt(std::size_t n, bool dark) {
+  return roleColour(static_cast<prof::MemoryRole>(n), dark);
 }
 
-/// How eyes see a colour that lack one kind of cone: Machado, Oliveira and Fernandes (2009), full severity.
-Triple seen(Colour colour, const Matrix& eyes) {
-  const Triple rgb{linear(colour >> 16), linear(colour >> 8), linear(colour)};
-  Triple out{};
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::size_t k = 0; k < 3; ++k) out[i] += eyes[i][k] * rgb[k];
-    out[i] = std::clamp(out[i], 0.0, 1.0);
-  }
-  return out;
-}
-
-Triple lab(const Triple& rgb) {
-  const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
-  const double x = f((0.4124 * rgb[0] + 0.3576 * rgb[1] + 0.1805 * rgb[2]) / 0.9505);
-  const double y = f(0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]);
-  const double z = f((0.0193 * rgb[0] + 0.1192 * rgb[1] + 0.9505 * rgb[2]) / 1.089);
-  return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
-}
-
-double distance(Colour a, Colour b, const Matrix& eyes) {
-  const Triple one = lab(seen(a, eyes));
-  const Triple two = lab(seen(b, eyes));
-  return std::hypot(one[0] - two[0], one[1] - two[1], one[2] - two[2]);
-}
-
-TEST(Palette, ChartColoursAreToldApartByAllEyes) {
-  const Matrix eyes[] = {
-      {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
-      {{{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}}},
-      {{{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}},
-      {{{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}}};
+/// Any two of them may lie beside each other.
+void expectApart(const char* what, std::size_t count, const std::function<Colour(std::size_t, bool)>& colour) {
   for (const bool dark : {true, false}) {
-    for (std::size_t kind = 0; kind < std::size(eyes); ++kind) {
-      for (std::size_t a = 0; a < kChartColours; ++a) {
-        for (std::size_t b = 0; b < a; ++b) {
-          EXPECT_GT(distance(chartColour(a, dark), chartColour(b, dark), eyes[kind]), kApart)
-              << (dark ? "dark " : "light ") << a << " and " << b << ", eyes " << kind;
-        }
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        EXPECT_GT(test::distance(colour(a, dark), colour(b, dark)), test::kApart)
+            << what << ", " << (dark ? "dark " : "light ") << a << " and " << b;
       }
+      EXPECT_GT(test::distance(colour(a, dark), theme(dark).window), test::kApart) << what << ", ground and " << a;
+      EXPECT_GT(test::distance(colour(a, dark), theme(dark).panel), test::kApart) << what << ", panel and " << a;
     }
+  }
+}
+
+TEST(Palette, ColoursAreToldApartByAllEyes) {
+  expectApart("charts", kChartColours, chartColour);
+  expectApart("causes", analyzer::kCauseCount, causeAt);
+  expectApart("roles of memory", kRoles, roleAt);
+}
+
+TEST(Palette, WorkHasTheColourOfItsTimeInTheLedger) {
+  using analyzer::Cause;
+  using analyzer::WorkKind;
+  for (const bool dark : {true, false}) {
+    EXPECT_EQ(kindColour(WorkKind::Compute, dark), causeColour(Cause::Compute, dark));
+    EXPECT_EQ(kindColour(WorkKind::Communication, dark), causeColour(Cause::ExposedCommunication, dark));
+    EXPECT_EQ(kindColour(WorkKind::Copy, dark), causeColour(Cause::ExposedCopy, dark));
+    EXPECT_EQ(kindColour(WorkKind::Synchronisation, dark), causeColour(Cause::Synchronisation, dark));
+    EXPECT_EQ(kindColour(WorkKind::Loader, dark), causeColour(Cause::LoaderWait, dark));
+    EXPECT_EQ(kindColour(WorkKind::Host, dark), causeColour(Cause::HostWork, dark));
   }
 }
 
 TEST(Palette, InkReadsOnEveryColour) {
   const auto luminance = [](Colour c) {
-    return 0.2126 * linear(c >> 16) + 0.7152 * linear(c >> 8) + 0.0722 * linear(c);
+    return 0.2126 * test::linearChannel(c >> 16) + 0.7152 * test::linearChannel(c >> 8) +
+           0.0722 * test::linearChannel(c);
+  };
+  const auto expectReadable = [&](Colour colour) {
+    const double ground = luminance(colour);
+    const double ink = luminance(inkOn(colour));
+    EXPECT_GT((std::max(ground, ink) + 0.05) / (std::min(ground, ink) + 0.05), 4.0) << std::hex << colour;
   };
   for (const bool dark : {true, false}) {
-    for (std::size_t n = 0; n < kChartColours; ++n) {
-      const double ground = luminance(chartColour(n, dark));
-      const double ink = luminance(inkOn(chartColour(n, dark)));
-      EXPECT_GT((std::max(ground, ink) + 0.05) / (std::min(ground, ink) + 0.05), 4.0) << dark << " " << n;
-    }
+    for (std::size_t n = 0; n < kChartColours; ++n) expectReadable(chartColour(n, dark));
+    for (std::size_t n = 0; n < analyzer::kCauseCount; ++n) expectReadable(causeAt(n, dark));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
@@ -15,14 +16,6 @@
 
 namespace lacuna::analyzer {
 namespace {
-
-/// The colours of the causes, in their order, light and dark: those of the desktop program.
-constexpr std::string_view kColours =
-    R"(.c0{fill:#12936c;background:#12936c}.c1{fill:#c26b9d;background:#c26b9d}.c2{fill:#e09b1e;background:#e09b1e}.c3{fill:#7c8796;background:#7c8796}.c4{fill:#cf5b22;background:#cf5b22}.c5{fill:#c9ba2b;background:#c9ba2b}
-.c6{fill:#2a63b8;background:#2a63b8}.c7{fill:#e0a182;background:#e0a182}.c8{fill:#4a9bd4;background:#4a9bd4}.c9{fill:#97c4e4;background:#97c4e4}.c10{fill:#d9aac6;background:#d9aac6}.c11{fill:#bfc4cc;background:#bfc4cc}
-@media (prefers-color-scheme:dark){.c0{fill:#33ad88;background:#33ad88}.c1{fill:#cf86b0;background:#cf86b0}.c2{fill:#e0a33e;background:#e0a33e}.c3{fill:#9aa3b0;background:#9aa3b0}.c4{fill:#de7548;background:#de7548}.c5{fill:#e3d765;background:#e3d765}
-.c6{fill:#4c7fd0;background:#4c7fd0}.c7{fill:#834a34;background:#834a34}.c8{fill:#5ba8dc;background:#5ba8dc}.c9{fill:#3b6685;background:#3b6685}.c10{fill:#7a546d;background:#7a546d}.c11{fill:#50565e;background:#50565e}}
-)";
 
 constexpr std::string_view kStyle = R"(
 :root{--bg:#fff;--fg:#1b1f24;--dim:#636c76;--line:#d8dee4;--card:#f6f8fa;--fault:#c0182b;--could:#0969a8}
@@ -44,6 +37,20 @@ code{font:.9em ui-monospace,monospace;background:var(--line);border-radius:.2rem
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:tabular-nums}
 th{color:var(--dim);font-weight:500}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:11rem;padding-left:0}
 )";
+
+/// The colours of the causes, in their order.
+std::string coloursOf(bool dark) {
+  std::string out;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    out += fmt::format(".c{0}{{fill:#{1:06x};background:#{1:06x}}}", i,
+                       causeColour(static_cast<Cause>(i), dark) & 0xFFFFFF);
+  }
+  return out;
+}
+
+std::string styleSheet() {
+  return fmt::format("{}{}\n@media (prefers-color-scheme:dark){{{}}}\n", kStyle, coloursOf(false), coloursOf(true));
+}
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -76,8 +83,8 @@ class Page {
         "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
         "<title>Lacuna: {0}</title><style>{1}</style></head><body>\n<h1>{0}</h1><div class=\"dim\">{2}</div>\n"
         "<p class=\"verdict\">{3}</p>\n",
-        escaped(analysis_.store->path().filename().string()), std::string(kStyle) + std::string(kColours),
-        escaped(describeRun(analysis_)), escaped(verdict(analysis_)));
+        escaped(analysis_.store->path().filename().string()), styleSheet(), escaped(describeRun(analysis_)),
+        escaped(verdict(analysis_)));
     if (const std::string cost = overheadLine(analysis_); !cost.empty())
       out_ += fmt::format("<p class=\"dim\">{} It is hatched in the charts, where it is large enough to see.</p>\n",
                           escaped(cost));

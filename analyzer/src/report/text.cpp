@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "report/text_details.h"
@@ -16,22 +17,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-struct Look {
-  std::string_view mark;  ///< what fills the bar
-  int colour;             ///< of the 256-colour palette; colour-blind safe as far as it allows
-};
-constexpr std::array<Look, kCauseCount> kLooks{{{"█", 35},
-                                                {"▓", 75},
-                                                {"▒", 110},
-                                                {"p", 245},
-                                                {"s", 166},
-                                                {"L", 196},
-                                                {"d", 134},
-                                                {"o", 94},
-                                                {"h", 214},
-                                                {"l", 220},
-                                                {"w", 68},
-                                                {"?", 240}}};
+/// What fills the bar where there are no colours.
+constexpr std::array<std::string_view, kCauseCount> kMarks{"█", "▓", "▒", "p", "s", "L", "d", "o", "h", "l", "w", "?"};
 
 /// Of a column of "±0.3 %"; the column is there only where recording took any time.
 constexpr int kBandWidth = 8;
@@ -96,7 +83,7 @@ class TextReport {
     return options_.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
   }
   [[nodiscard]] std::string marked(Cause cause, std::string_view text) const {
-    return styled(text, fmt::format("38;5;{}", kLooks[static_cast<std::size_t>(cause)].colour));
+    return styled(text, fmt::format("38;5;{}", terminalColour(cause)));
   }
   [[nodiscard]] int bandWidth() const { return analysis_.bands.run.totalNs() > 0 ? kBandWidth + 1 : 0; }
   [[nodiscard]] std::string bandTitle() const { return bandWidth() == 0 ? "" : padded("±", kBandWidth + 1); }
@@ -167,7 +154,7 @@ void TextReport::bar(const Ledger& ledger) {
     sum += ledger.ns[i];
     const auto until = static_cast<int>(std::lround(static_cast<double>(sum) / static_cast<double>(total) * cells));
     std::string cellsText;
-    for (; drawn < until; ++drawn) cellsText += options_.colour ? "█" : kLooks[i].mark;
+    for (; drawn < until; ++drawn) cellsText += options_.colour ? "█" : kMarks[i];
     if (!cellsText.empty()) text += marked(static_cast<Cause>(i), cellsText);
   }
   line(text);
@@ -193,7 +180,7 @@ void TextReport::ledger() {
     const Cause cause = order[i];
     const std::int64_t ns = analysis_.ledger[cause];
     row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ",
-                       marked(cause, options_.colour ? "█" : kLooks[static_cast<std::size_t>(cause)].mark),
+                       marked(cause, options_.colour ? "█" : kMarks[static_cast<std::size_t>(cause)]),
                        padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
                        humanTime(inStep(cause)), analysis_.steps.all.empty() ? "" : " a step",
                        humanBand(bands[cause], inStep(cause)), kBandWidth);

@@ -90,37 +90,6 @@ Colour chartColour(std::size_t n, bool dark) {
   return chart[n % chart.size()];
 }
 
-Colour causeColour(analyzer::Cause cause, bool dark) {
-  using analyzer::Cause;
-  switch (cause) {
-    case Cause::Compute:
-      return chartColour(2, dark);
-    case Cause::ExposedCommunication:
-      return chartColour(3, dark);
-    case Cause::ExposedCopy:
-      return chartColour(1, dark);
-    case Cause::Synchronisation:
-      return chartColour(4, dark);
-    case Cause::LoaderWait:
-      return chartColour(5, dark);
-    case Cause::DriverCall:
-      return chartColour(6, dark);
-    case Cause::HostWork:
-      return chartColour(0, dark);
-    case Cause::Launch:
-      return mix(chartColour(0, dark), theme(dark).window, 0.45);
-    case Cause::Dependency:
-      return mix(chartColour(3, dark), theme(dark).window, 0.45);
-    case Cause::OffCpu:
-      return mix(chartColour(4, dark), theme(dark).window, 0.45);
-    case Cause::Profiler:
-      return chartColour(7, dark);
-    case Cause::Unknown:
-      return mix(chartColour(7, dark), theme(dark).window, 0.55);
-  }
-  return chartColour(7, dark);
-}
-
 Colour counterColour(std::string_view label, std::size_t place, bool dark) {
   static constexpr std::array<std::string_view, 9> kRoles{
       "other", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
@@ -150,7 +119,7 @@ Colour roleColour(prof::MemoryRole role, bool dark) {
     case MemoryRole::Communication:
       return chartColour(6, dark);
     case MemoryRole::Cached:
-      return mix(chartColour(7, dark), theme(dark).window, 0.5);
+      return causeColour(analyzer::Cause::Unknown, dark);  // as pale as what nobody knows of
     case MemoryRole::Other:
       return chartColour(7, dark);
   }

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/lanes.h"
-#include "lacuna/analyzer/ledger.h"
 
 /// Colours, as 0xFFRRGGBB. The categorical ones can be told apart with any common colour blindness, and differ in
 /// lightness too.
@@ -24,7 +24,7 @@ const Theme& theme(bool dark);
 /// One colour for one name; digits do not count, so that "step 12" and "step 13" look alike.
 Colour nameColour(std::string_view name, bool dark);
 Colour kindColour(analyzer::WorkKind kind, bool dark);
-Colour causeColour(analyzer::Cause cause, bool dark);
+using analyzer::causeColour;
 /// Of memory; the same wherever a role is shown.
 Colour roleColour(prof::MemoryRole role, bool dark);
 /// Of a counter's curve: memory by role, others by their place.

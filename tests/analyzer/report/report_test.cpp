@@ -8,11 +8,13 @@
 
 #include <sstream>
 
+#include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "report/json_writer.h"
 #include "rules/rule.h"
+#include "support/colour_vision.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
@@ -39,6 +41,40 @@ TEST(Report, ColourIsWrittenOnlyWhenAskedFor) {
   const Analysis analysis = analysed(kSlow);
   EXPECT_THAT(renderText(analysis, {{}, 100, false}), Not(HasSubstr("\x1b[")));
   EXPECT_THAT(renderText(analysis, {{}, 100, true}), HasSubstr("\x1b["));
+}
+
+/// What terminals that follow xterm show.
+std::uint32_t terminalRgb(int n) {
+  constexpr std::uint32_t kLevels[]{0, 95, 135, 175, 215, 255};
+  const auto at = static_cast<std::uint32_t>(n);
+  if (at >= 232) return (8 + 10 * (at - 232)) * 0x010101;
+  return kLevels[(at - 16) / 36] << 16 | kLevels[(at - 16) / 6 % 6] << 8 | kLevels[(at - 16) % 6];
+}
+
+TEST(Report, CausesAreToldApartInATerminal) {
+  for (std::size_t a = 0; a < kCauseCount; ++a) {
+    const int one = terminalColour(static_cast<Cause>(a));
+    ASSERT_TRUE(one >= 16 && one < 256);
+    for (std::size_t b = 0; b < a; ++b) {
+      const int other = terminalColour(static_cast<Cause>(b));
+      EXPECT_GT(test::distance(terminalRgb(one), terminalRgb(other)), test::kApart) << a << " and " << b;
+    }
+    // It is also nearer to its own colour on other screens than to any other's.
+    const auto far = [&](std::size_t n) {
+      return test::distance(terminalRgb(one), causeColour(static_cast<Cause>(n), true));
+    };
+    for (std::size_t b = 0; b < kCauseCount; ++b) EXPECT_TRUE(a == b || far(a) < far(b)) << a << " and " << b;
+  }
+}
+
+TEST(Report, ThePageShowsCausesInTheirColours) {
+  const std::string page = renderHtml(analysed(kSlow));
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    for (const bool dark : {true, false}) {
+      const std::uint32_t colour = causeColour(static_cast<Cause>(i), dark) & 0xFFFFFF;
+      EXPECT_THAT(page, HasSubstr(fmt::format(".c{}{{fill:#{:06x};", i, colour)));
+    }
+  }
 }
 
 TEST(Report, OverviewKeepsToTheWidth) {
