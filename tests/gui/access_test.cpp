@@ -17,6 +17,7 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QTextDocumentFragment>
+#include <QTimer>
 #include <QTranslator>
 
 #include "gui/window_fixture.h"
@@ -181,6 +182,139 @@ class AccessTest : public QObject {
       }
     }
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(QLatin1Char('\n'))));
+  }
+
+  void aStretchIsSelectedByKeys() {
+    show("timeline");
+    QTest::keyClick(view(), Qt::Key_Right, Qt::ShiftModifier);
+    QVERIFY(view()->area().has_value());
+    const prof::TimeWindow first = *view()->area();
+    QTest::keyClick(view(), Qt::Key_Right, Qt::ShiftModifier);
+    QCOMPARE(view()->area()->startNs, first.startNs);
+    QCOMPARE(view()->area()->endNs - first.endNs, first.endNs - first.startNs);
+    for (int i = 0; i < 3; ++i) QTest::keyClick(view(), Qt::Key_Left, Qt::ShiftModifier);
+    QCOMPARE(view()->area()->endNs, first.startNs);  // it was turned over
+    QTest::keyClick(view(), Qt::Key_Right, Qt::ShiftModifier);
+    QVERIFY(!view()->area().has_value());
+    view()->reveal({{1, 0}, 0, 0});
+    QTest::keyClick(view(), Qt::Key_Right, Qt::ShiftModifier);
+    QCOMPARE(view()->area()->endNs - view()->area()->startNs, prof::TimeNs{500'000});
+    const QString said = QAccessible::queryAccessibleInterface(view())->text(QAccessible::Value);
+    QVERIFY2(said.startsWith(QStringLiteral("500 µs selected")), qPrintable(said));
+    QTest::keyClick(view(), Qt::Key_Escape);
+    QVERIFY(!view()->area().has_value());
+  }
+
+  void measuringReachesFromEventToEvent() {
+    show("timeline");
+    view()->reveal({{1, 0}, 0, 0});
+    const analyzer::Lane& lane = window_->trace()->track({1, 0}).lanes[0];
+    QTest::keyClick(view(), Qt::Key_M);
+    QVERIFY(view()->measuring());
+    QTest::keyClick(view(), Qt::Key_Period);
+    QTest::keyClick(view(), Qt::Key_Period);
+    QCOMPARE(view()->area()->startNs, lane.startNs(0));
+    QCOMPARE(view()->area()->endNs, lane.endNs(2));
+    QTest::keyClick(view(), Qt::Key_M);
+    QTest::keyClick(view(), Qt::Key_Period);
+    QCOMPARE(view()->area()->endNs, lane.endNs(2));
+  }
+
+  void rowsAreWalkedCollapsedAndPinnedByKeys() {
+    show("timeline");
+    QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());
+    const auto focused = [&] {
+      QAccessibleInterface* row = timeline->focusChild();
+      return row ? row->text(QAccessible::Name) : QString();
+    };
+    const auto& groups = window_->trace()->tracks->groups;
+    QTest::keyClick(view(), Qt::Key_Down, Qt::AltModifier);
+    QCOMPARE(focused(), QString::fromStdString(groups[0].label));
+    const std::size_t rows = view()->rows().size();
+    QTest::keyClick(view(), Qt::Key_C);
+    QVERIFY(view()->rowOptions().collapsedGroups.contains(0) && view()->rows().size() < rows);
+    QVERIFY(timeline->text(QAccessible::Value).endsWith(QStringLiteral("collapsed")));
+    QTest::keyClick(view(), Qt::Key_C);
+    QCOMPARE(view()->rows().size(), rows);
+    QTest::keyClick(view(), Qt::Key_Down, Qt::AltModifier);
+    QCOMPARE(focused(), QString::fromStdString(groups[0].tracks[0].label));
+    QTest::keyClick(view(), Qt::Key_P);
+    QVERIFY(view()->rowOptions().pinned.contains({0, 0}));
+    for (std::size_t i = 0; i < rows; ++i) QTest::keyClick(view(), Qt::Key_Down, Qt::AltModifier);
+    QCOMPARE(focused(), QString::fromStdString(groups.back().tracks.back().label));  // a counter, at the end
+    QVERIFY(view()->rect().intersects(view()->rowRect(*view()->currentRow())));
+    QTest::keyClick(view(), Qt::Key_C, Qt::ShiftModifier);
+    QCOMPARE(view()->rowOptions().collapsedGroups.size(), groups.size());
+    QTest::keyClick(view(), Qt::Key_C, Qt::ShiftModifier);
+    QVERIFY(view()->rowOptions().collapsedGroups.empty());
+  }
+
+  void tracksAreFilteredByKeys() {
+    show("timeline");
+    QLineEdit* filter = window_->timeline()->filter();
+    QTest::keyClick(view(), Qt::Key_Slash);
+    QVERIFY(filter->hasFocus());
+    QTest::keyClicks(filter, QStringLiteral("queue"));
+    QCOMPARE(view()->rowOptions().filter, std::string("queue"));
+    QTest::keyClick(filter, Qt::Key_Return);
+    QVERIFY(view()->hasFocus());
+    QTest::keyClick(view(), Qt::Key_Slash);
+    QTest::keyClick(filter, Qt::Key_Escape);
+    QVERIFY(view()->hasFocus() && view()->rowOptions().filter.empty());
+  }
+
+  void bookmarksAreVisitedAndChangedByKeys() {
+    show("timeline");
+    constexpr prof::TimeNs kTimes[] = {1'010'000'000, 1'030'000'000, 1'050'000'000};
+    view()->setBookmarks({{kTimes[2], QStringLiteral("three")}, {kTimes[0], QStringLiteral("one")}, {kTimes[1], {}}});
+    view()->setCursorMark(1'005'000'000);
+    const auto goes = [&](Qt::KeyboardModifier modifier, prof::TimeNs to) {
+      QTest::keyClick(view(), Qt::Key_J, modifier);
+      return view()->cursorMark() == to;
+    };
+    QVERIFY(goes(Qt::NoModifier, kTimes[0]));
+    QVERIFY(view()->said().contains(QStringLiteral("bookmark 1 of 3")) &&
+            view()->said().endsWith(QStringLiteral("one")));
+    QVERIFY(goes(Qt::NoModifier, kTimes[1]));
+    QVERIFY(goes(Qt::ShiftModifier, kTimes[0]));
+    QVERIFY(goes(Qt::ShiftModifier, kTimes[2]));
+    view()->setViewport(view()->viewport().showing({kTimes[2], kTimes[2] + 1'000'000}));
+    QVERIFY(goes(Qt::NoModifier, kTimes[0]));
+    QVERIFY(view()->viewport().startNs() < kTimes[0] && kTimes[0] < view()->viewport().endNs());
+    QTimer::singleShot(0, view(), [] {
+      QWidget* asked = QApplication::activeModalWidget();
+      auto* line = asked ? asked->findChild<QLineEdit*>() : nullptr;
+      if (line && line->text() == QStringLiteral("one")) QTest::keyClicks(line, QStringLiteral("first"));
+      if (line) QTest::keyClick(line, Qt::Key_Return);
+    });
+    QTest::keyClick(view(), Qt::Key_N);
+    QCOMPARE(view()->bookmarks()[1].note, QStringLiteral("first"));  // the old note was there, and selected
+    window_->activateWindow();                                       // offscreen nobody does when a dialog is gone
+    QTRY_VERIFY(view()->hasFocus());
+    QTest::keyClick(view(), Qt::Key_B);
+    QCOMPARE(view()->bookmarks().size(), std::size_t{2});
+  }
+
+  void whatTheTimelineDoesByKeysIsListed() {
+    show("timeline");
+    QTest::keyClick(window_.get(), Qt::Key_Question);
+    QDialog* help = nullptr;
+    QTRY_VERIFY((help = window_->findChild<QDialog*>()) != nullptr);
+    QStringList texts;
+    for (const QLabel* label : help->findChildren<QLabel*>()) texts << label->text();
+    const QString all = texts.join(QLatin1Char('\n'));
+    for (const char* key : {"Shift+←  Shift+→", "M,", "Alt+↑", "Shift+C", "/", "J  Shift+J"})
+      QVERIFY2(all.contains(QString::fromUtf8(key)), key);
+    help->close();
+    view()->setBookmarks({{1'040'000'000, {}}});
+    command("next bookmark");
+    QTRY_COMPARE(view()->cursorMark(), std::optional<prof::TimeNs>(1'040'000'000));
+    command("row below");
+    QTRY_COMPARE(view()->currentRow(), std::optional<std::size_t>(0));
+    command("collapse or open the row");
+    QTRY_VERIFY(view()->rowOptions().collapsedGroups.contains(0));
+    command("filter tracks");
+    QTRY_VERIFY(window_->timeline()->filter()->hasFocus());
   }
 
   void theOverviewsStepsAreWalkedByKeys() {

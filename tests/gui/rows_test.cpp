@@ -74,6 +74,58 @@ TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
   EXPECT_EQ(show(), "(pinned) faults [host] cpu (2 at zero) ");
 }
 
+TEST_F(RowsTest, EvidenceIsAboutItsQueueItsThreadAndItsDevice) {
+  const auto labels = [&](const analyzer::Evidence& evidence) {
+    std::string out;
+    for (const RowKey& key : rowsOf(*tracks_, evidence)) {
+      const auto& group = tracks_->groups[key.ref.group];
+      out += (key.kind == Row::Kind::Ledger ? "ledger of " + group.label : group.tracks[key.ref.track].label) + "; ";
+    }
+    return out;
+  };
+  const prof::DeviceId device(1);
+  EXPECT_EQ(labels({.endNs = 9, .what = {}, .device = device, .queue = prof::QueueId(1)}),
+            "queue 7; ledger of cuda:0 · Test Device; ");
+  EXPECT_EQ(labels({.endNs = 9, .what = {}, .device = device, .thread = prof::ThreadId(1)}),
+            "main; main · calls; ledger of cuda:0 · Test Device; ");
+  EXPECT_EQ(labels({.startNs = 9, .endNs = 9, .what = {}, .device = device}),
+            "memory; ledger of cuda:0 · Test Device; ");
+  EXPECT_EQ(labels({.endNs = 9, .what = {}}), "");
+}
+
+TEST_F(RowsTest, WhatHidesAWantedRowIsOpened) {
+  const std::vector<RowKey> wanted{{Row::Kind::Track, {0, 0}}, {Row::Kind::Ledger, {1, 0}}};
+  options_.ledgers = {1};
+  options_.collapsedGroups = {0, 1};
+  options_.collapsedTracks = {{0, 0}, {0, 1}};
+  options_.filter = "queue";
+  options_ = showing(*tracks_, options_, wanted);
+  EXPECT_EQ(options_.collapsedTracks, (std::set<TrackRef>{{0, 1}}));
+  const std::vector<Row> rows = layOut(*tracks_, options_);
+  for (const RowKey& key : wanted) EXPECT_NE(findRow(rows, key), nullptr);
+  options_.filter = "main";
+  EXPECT_EQ(showing(*tracks_, options_, {wanted.data(), 1}).filter, "main");  // it hides nothing that is wanted
+}
+
+TEST_F(RowsTest, ScrollingShowsAsManyWantedRowsAsFit) {
+  options_.pinned = {{1, 0}};  // what is pinned is no place to scroll to
+  options_.ledgers = {1};
+  const std::vector<Row> rows = layOut(*tracks_, options_);
+  const RowKey thread{Row::Kind::Track, {0, 0}}, queue{Row::Kind::Track, {1, 0}}, ledger{Row::Kind::Ledger, {1, 0}};
+  const auto sees = [&](const RowKey& key, int scrolled, int height) {
+    const Row* row = findRow(rows, key);
+    return row->y >= scrolled && row->y + row->height <= scrolled + height;
+  };
+  const auto both = std::vector{queue, ledger};
+  const int high = scrollTo(rows, both, 0, 120);
+  EXPECT_TRUE(sees(queue, high, 120) && sees(ledger, high, 120));
+  EXPECT_EQ(scrollTo(rows, both, high, 120), high);
+  const auto apart = std::vector{queue, thread};
+  const int low = scrollTo(rows, apart, 0, 60);
+  EXPECT_TRUE(sees(queue, low, 60) && !sees(thread, low, 60));
+  EXPECT_EQ(scrollTo(rows, {}, 17, 60), 17);
+}
+
 TEST_F(RowsTest, EveryHeightHasItsRow) {
   const auto rows = layOut(*tracks_, options_);
   for (std::size_t i = 0; i < rows.size(); ++i) {

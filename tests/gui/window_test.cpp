@@ -36,6 +36,7 @@
 #include "views/start_pages.h"
 #include "views/step_drawing.h"
 #include "views/table_page.h"
+#include "views/timeline_metrics.h"
 #include "views/timeline_page.h"
 #include "views/words.h"
 
@@ -581,14 +582,52 @@ class WindowTest : public QObject {
     QVERIFY(!panel->isVisible() && view()->highlights().empty());
   }
 
+  void aFindingScrollsToItsRows() {
+    openAnalysed();
+    view()->setFixedHeight(180);  // too low for all rows
+    QTest::qWait(20);
+    const auto& groups = window_->trace()->tracks->groups;
+    const auto device =
+        static_cast<std::size_t>(std::ranges::find(groups, true, &analyzer::TrackGroup::isDevice) - groups.begin());
+    RowOptions options = view()->rowOptions();
+    for (std::size_t g = 0; g < groups.size(); ++g) options.collapsedGroups.insert(g);
+    options.filter = "python";
+    view()->setRowOptions(options);
+    analyzer::Finding finding;
+    finding.title = "memory peaks";
+    finding.evidence = {{.startNs = 1'050'000'000, .endNs = 1'060'000'000, .what = {}, .device = groups[device].device},
+                        {.startNs = 1'050'000'000, .endNs = 1'050'000'000, .what = {}, .device = groups[device].device},
+                        {.startNs = 1'050'000'000, .endNs = 1'060'000'000, .what = {}, .thread = prof::ThreadId(1)}};
+    const auto seen = [&](Row::Kind kind, const QString& label) {
+      for (std::size_t i = 0; i < view()->rows().size(); ++i) {
+        const Row& row = view()->rows()[i];
+        const QRect rect = view()->rowRect(i);
+        if (row.kind != kind || rect.top() < kRulerHeight || rect.bottom() >= view()->height()) continue;
+        if (kind == Row::Kind::Ledger || words(groups[row.ref.group].tracks[row.ref.track].label) == label) return true;
+      }
+      return false;
+    };
+    window_->timeline()->showFinding(finding, *window_->findings().analysis);
+    QVERIFY(seen(Row::Kind::Ledger, {}));
+    QVERIFY(window_->timeline()->filter()->text().isEmpty());
+    QVERIFY(view()->markedRows() == std::vector<RowKey>({{Row::Kind::Ledger, {device, 0}}}));
+    window_->timeline()->finding()->step(1);
+    QVERIFY(seen(Row::Kind::Track, QStringLiteral("memory")));
+    window_->timeline()->finding()->step(1);
+    QVERIFY(seen(Row::Kind::Track, words(view()->trace()->track(view()->markedRows().at(0).ref).label)));
+    QCOMPARE(view()->trace()->track(view()->markedRows()[0].ref).thread, prof::ThreadId(1));
+    view()->clearSelection();
+    QVERIFY(view()->markedRows().empty());
+  }
+
   void aMomentIsShownWithItsStep() {
     openAnalysed();
     const analyzer::Analysis& analysis = *window_->findings().analysis;
     const analyzer::Step& step = analysis.steps.all[2];
     analyzer::Finding finding;
     finding.title = "memory grows";
-    finding.evidence = {{step.startNs + 1000, step.startNs + 1000, "here"},
-                        {step.startNs + 1000, step.startNs + 2000, "there"}};
+    finding.evidence = {{.startNs = step.startNs + 1000, .endNs = step.startNs + 1000, .what = "here"},
+                        {.startNs = step.startNs + 1000, .endNs = step.startNs + 2000, .what = "there"}};
     window_->timeline()->showFinding(finding, analysis);
     QVERIFY(view()->viewport().startNs() <= step.startNs && view()->viewport().endNs() >= step.endNs);
     QVERIFY(view()->viewport().spanNs() < 2 * step.durNs());

@@ -87,6 +87,8 @@ void MainWindow::makeGoMenu() {
   go->addAction(tr("Show or fold counters at &zero"), timeline, &TimelineView::toggleQuiet);
   go->addAction(tr("Set or clear a book&mark\tB"), timeline_, &TimelinePage::toggleBookmark);
   go->addAction(tr("Write a &note on a bookmark…\tN"), timeline_, &TimelinePage::askForNote);
+  go->addAction(tr("Ne&xt bookmark\tJ"), timeline, [timeline] { timeline->jumpToBookmark(1); });
+  go->addAction(tr("Pre&vious bookmark\tShift+J"), timeline, [timeline] { timeline->jumpToBookmark(-1); });
   go->addSeparator();
   go->addAction(tr("To the memory &peak"), this, [this] {
     if (!findings_.analysis || !findings_.analysis->memory.present) return;
@@ -108,11 +110,16 @@ void MainWindow::makePageCommands() {
   const QString onTimeline = QStringLiteral("timeline");
   add(tr("Timeline: next event found\tEnter"), onTimeline, [this] { timeline_->findNext(true); });
   add(tr("Timeline: previous event found\tShift+Enter"), onTimeline, [this] { timeline_->findNext(false); });
-  add(tr("Timeline: filter tracks…"), onTimeline, [this] { timeline_->filter()->setFocus(); });
-  add(tr("Timeline: collapse the track of the selected event\tC"), onTimeline,
-      [timeline] { timeline->toggleSelectedRow(false); });
-  add(tr("Timeline: pin the track of the selected event\tP"), onTimeline,
-      [timeline] { timeline->toggleSelectedRow(true); });
+  add(tr("Timeline: filter tracks…\t/"), onTimeline, [timeline] { Q_EMIT timeline->filterWanted(); });
+  add(tr("Timeline: the row above\tAlt+↑"), onTimeline, [timeline] { timeline->moveRow(-1); });
+  add(tr("Timeline: the row below\tAlt+↓"), onTimeline, [timeline] { timeline->moveRow(1); });
+  add(tr("Timeline: collapse or open the row\tC"), onTimeline, [timeline] { timeline->toggleCurrentRow(false); });
+  add(tr("Timeline: collapse or open all groups\tShift+C"), onTimeline, [timeline] { timeline->toggleAllGroups(); });
+  add(tr("Timeline: pin the row, or not\tP"), onTimeline, [timeline] { timeline->toggleCurrentRow(true); });
+  add(tr("Timeline: select a stretch, later\tShift+→"), onTimeline, [timeline] { timeline->extendArea(1); });
+  add(tr("Timeline: select a stretch, earlier\tShift+←"), onTimeline, [timeline] { timeline->extendArea(-1); });
+  add(tr("Timeline: measure from the selected event, or no longer\tM"), onTimeline,
+      [timeline] { timeline->measure(); });
   add(tr("Timeline: forget the selection\tEsc"), onTimeline, [timeline] { timeline->clearSelection(); });
   add(tr("Steps: longest first, or in the order of the run"), QStringLiteral("steps"),
       [this] { steps_->longestFirst()->toggle(); });

@@ -114,6 +114,87 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
   return out;
 }
 
+std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key, const analyzer::TrackSet& to) {
+  const bool track = key.kind == Row::Kind::Track || key.kind == Row::Kind::Quiet;
+  RowOptions one;
+  if (track) {
+    one.collapsedTracks = {key.ref};
+  } else {
+    one.collapsedGroups = {key.ref.group};
+  }
+  one = movedTo(from, one, to);
+  if (track && !one.collapsedTracks.empty()) return RowKey{key.kind, *one.collapsedTracks.begin()};
+  if (!track && !one.collapsedGroups.empty()) return RowKey{key.kind, {*one.collapsedGroups.begin(), 0}};
+  return std::nullopt;
+}
+
+std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evidence& evidence) {
+  std::vector<RowKey> out;
+  const auto addWhere = [&](auto&& belongs) {
+    for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+      for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
+        if (belongs(tracks.groups[g].tracks[t])) out.push_back({Row::Kind::Track, {g, t}});
+      }
+    }
+  };
+  using analyzer::TrackKind;
+  if (evidence.queue) {
+    addWhere([&](const auto& track) { return track.kind == TrackKind::Work && track.queue == evidence.queue; });
+  }
+  if (evidence.startNs == evidence.endNs && evidence.device) {
+    addWhere([&](const auto& track) {
+      return track.isMemory && track.memoryRole == analyzer::Track::kAllRoles && track.device == evidence.device;
+    });
+  }
+  if (evidence.thread) {
+    addWhere([&](const auto& track) {
+      return (track.kind == TrackKind::Ranges || track.kind == TrackKind::Calls) && track.thread == evidence.thread;
+    });
+  }
+  for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
+    if (tracks.groups[g].isDevice && evidence.device && tracks.groups[g].device == evidence.device)
+      out.push_back({Row::Kind::Ledger, {g, 0}});
+  }
+  return out;
+}
+
+RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::span<const RowKey> wanted) {
+  for (const RowKey& key : wanted) {
+    options.collapsedGroups.erase(key.ref.group);
+    if (key.kind == Row::Kind::Track) options.collapsedTracks.erase(key.ref);
+  }
+  const std::vector<Row> rows = layOut(tracks, options);
+  const bool hidden = std::any_of(wanted.begin(), wanted.end(), [&](const RowKey& key) { return !findRow(rows, key); });
+  if (hidden) options.filter.clear();
+  return options;
+}
+
+const Row* findRow(std::span<const Row> rows, const RowKey& key) {
+  const Row* group = nullptr;
+  for (const Row& row : rows) {
+    if (row.kind == Row::Kind::Group && row.ref.group == key.ref.group) group = &row;
+    if (group != nullptr && row.kind == key.kind && row.ref == key.ref) return &row;
+  }
+  return key.kind == Row::Kind::Track ? nullptr : group;
+}
+
+int scrollTo(std::span<const Row> rows, std::span<const RowKey> wanted, int scrolled, int height) {
+  int top = 0, bottom = 0;
+  for (const RowKey& key : wanted) {
+    const Row* row = findRow(rows, key);
+    if (row == nullptr) continue;
+    const bool first = top == bottom;
+    const int above = first ? row->y : std::min(top, row->y);
+    const int below = first ? row->y + row->height : std::max(bottom, row->y + row->height);
+    if (!first && below - above > height) continue;
+    top = above;
+    bottom = below;
+  }
+  if (top == bottom || (top >= scrolled && bottom <= scrolled + height)) return scrolled;
+  // With what lies around them; of what is higher than the window, its beginning.
+  return std::max(0, top - std::max(0, height - (bottom - top)) / 3);
+}
+
 std::size_t rowAt(const std::vector<Row>& rows, int y) {
   const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](int v, const Row& row) { return v < row.y; });
   if (after == rows.begin() || y >= (after - 1)->y + (after - 1)->height) return rows.size();

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/lanes.h"
 
 namespace lacuna::gui {
@@ -40,6 +43,13 @@ struct Row {
   bool pinned = false;
 };
 
+/// A row by what it shows, wherever it lies: a track, or a group's name or ledger.
+struct RowKey {
+  Row::Kind kind = Row::Kind::Track;
+  TrackRef ref;
+  friend bool operator==(const RowKey&, const RowKey&) = default;
+};
+
 inline constexpr int kGroupHeight = 26;
 inline constexpr int kLaneHeight = 18;
 inline constexpr int kLanePitch = 19;
@@ -55,6 +65,18 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
 /// The same choices for another layout of the same trace: groups and tracks are found by their labels, what is gone is
 /// dropped.
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to);
+/// The same row, found in the same way.
+std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key, const analyzer::TrackSet& to);
+/// The rows that evidence is about, the most telling first: the queue's work, the memory of a moment, the thread's
+/// ranges and calls, the device's ledger.
+std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evidence& evidence);
+/// The same choices, but with all of these rows shown.
+RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::span<const RowKey> wanted);
+/// Where a row lies among those below the pinned ones. Of a ledger that is not there its group; else nothing.
+const Row* findRow(std::span<const Row> rows, const RowKey& key);
+/// How far to scroll a window of this height so that as many of the rows as fit, from the first on, can be seen:
+/// `scrolled`, if they can already.
+int scrollTo(std::span<const Row> rows, std::span<const RowKey> wanted, int scrolled, int height);
 /// The row at y, or the size of `rows` when there is none.
 std::size_t rowAt(const std::vector<Row>& rows, int y);
 

@@ -62,7 +62,7 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
   hide();
 }
 
-void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<prof::TimeWindow> places, bool perStep) {
+void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<FindingPlace> places, bool perStep) {
   finding_ = finding;
   places_ = std::move(places);
   place_ = 0;

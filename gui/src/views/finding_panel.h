@@ -6,12 +6,20 @@
 
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/prof/reader.h"
+#include "timeline/rows.h"
 
 class QLabel;
 class QPushButton;
 class QToolButton;
 
 namespace lacuna::gui {
+
+/// Where a finding is shown: what stretch, which rows, and the word that goes with it.
+struct FindingPlace {
+  prof::TimeWindow window;
+  std::vector<RowKey> rows;
+  QString what;
+};
 
 /// One finding beside its evidence: what it is, the fix, the predicted gain, and the places it was seen at one by one.
 class FindingPanel : public QFrame {
@@ -20,7 +28,7 @@ class FindingPanel : public QFrame {
  public:
   explicit FindingPanel(QWidget* parent = nullptr);
   /// `places`: what to show of each evidence. `perStep`: the gain is one of each step, else of the whole run.
-  void setFinding(const analyzer::Finding& finding, std::vector<prof::TimeWindow> places, bool perStep);
+  void setFinding(const analyzer::Finding& finding, std::vector<FindingPlace> places, bool perStep);
   void setDark(bool dark);
   void clear();
   /// The next place, or the one before; after the last comes the first.
@@ -29,7 +37,7 @@ class FindingPanel : public QFrame {
   [[nodiscard]] QPushButton* playButton() const { return play_; }
 
  Q_SIGNALS:
-  void placeWanted(lacuna::prof::TimeWindow window);
+  void placeWanted(const lacuna::gui::FindingPlace& place);
   /// The finding's change is to be played.
   void playWanted(const QString& knob);
   void closed();
@@ -38,7 +46,7 @@ class FindingPanel : public QFrame {
   void showPlace();
 
   analyzer::Finding finding_;
-  std::vector<prof::TimeWindow> places_;
+  std::vector<FindingPlace> places_;
   std::size_t place_ = 0;
   bool dark_ = true;
   QLabel* kind_;

@@ -34,7 +34,7 @@ class RowAccessible : public QAccessibleInterface {
 
   [[nodiscard]] QString text(QAccessible::Text what) const override {
     if (!isValid()) return {};
-    if (what == QAccessible::Name) return name();
+    if (what == QAccessible::Name) return view_->rowName(row());
     if (what == QAccessible::Description) return facts();
     if (what == QAccessible::Value && holdsSelection()) return view_->describe(*view_->selection());
     return {};
@@ -53,6 +53,8 @@ class RowAccessible : public QAccessibleInterface {
       return state;
     }
     state.selectable = true;
+    state.focusable = true;
+    state.focused = view_->hasFocus() && view_->currentRow() == row_;
     state.selected = holdsSelection();
     state.expandable = row().kind != Row::Kind::Ledger;
     state.expanded = !row().collapsed;
@@ -65,22 +67,6 @@ class RowAccessible : public QAccessibleInterface {
   [[nodiscard]] const Row& row() const { return view_->rows()[row_]; }
   [[nodiscard]] bool holdsSelection() const {
     return row().kind == Row::Kind::Track && view_->selection() && view_->selection()->track == row().ref;
-  }
-  [[nodiscard]] QString name() const {
-    const auto& group = view_->trace()->tracks->groups[row().ref.group];
-    switch (row().kind) {
-      case Row::Kind::PinHeader:
-        return TimelineView::tr("Pinned");
-      case Row::Kind::Group:
-        return words(group.label);
-      case Row::Kind::Ledger:
-        return TimelineView::tr("where time goes");
-      case Row::Kind::Quiet:
-        return TimelineView::quietWords(row().lanes);
-      case Row::Kind::Track:
-        return words(group.tracks[row().ref.track].label);
-    }
-    return {};
   }
   [[nodiscard]] QString facts() const {
     const auto& group = view_->trace()->tracks->groups[row().ref.group];
@@ -130,8 +116,12 @@ class TimelineAccessible : public QAccessibleWidget {
     return nullptr;
   }
   [[nodiscard]] QString text(QAccessible::Text what) const override {
-    if (what == QAccessible::Value && view()->selection()) return view()->describe(*view()->selection());
+    if (what == QAccessible::Value) return view()->said();
     return QAccessibleWidget::text(what);
+  }
+  [[nodiscard]] QAccessibleInterface* focusChild() const override {
+    const auto row = view()->currentRow();
+    return row && view()->hasFocus() ? child(static_cast<int>(*row)) : QAccessibleWidget::focusChild();
   }
 
  private:

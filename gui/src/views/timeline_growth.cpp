@@ -41,7 +41,14 @@ void TimelineView::setGrown(const TracePtr& trace) {
   if (selected) selected_ = movedTo(*old, *selected, *trace);
   hovered_.reset();
   hit_ = {};
+  if (measuredFrom_) measuredFrom_ = movedTo(*old, *measuredFrom_, *trace);
   links_.clear();
+  if (row_) row_ = gui::movedTo(*old->tracks, *row_, *trace->tracks);
+  std::vector<RowKey> marked;
+  for (const RowKey& key : marked_) {
+    if (const auto now = gui::movedTo(*old->tracks, key, *trace->tracks)) marked.push_back(*now);
+  }
+  marked_ = std::move(marked);
   history_ = history_.within(span);
   pressedView_ = pressedView_.within(span);
   view_ = view_.grown(span);

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <QGuiApplication>
-#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <QWheelEvent>
@@ -11,7 +9,7 @@
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
 
-/// What keys, mouse and wheel do to the timeline.
+/// What mouse and wheel do to the timeline, and which events lie beside each other.
 namespace lacuna::gui {
 
 using analyzer::Lane;
@@ -19,32 +17,9 @@ using prof::TimeNs;
 
 namespace {
 
-constexpr double kKeyPan = 0.12;
-constexpr double kKeyZoom = 0.7;
+constexpr double kWheelPan = 0.12;   // for each notch of 120
 constexpr double kWheelZoom = 0.85;  // for each notch of 120
 constexpr int kDragFromPx = 4;
-
-/// The keys at the places of W, A, S and D, whatever letters the keyboard layout puts there.
-int placeOfKey(const QKeyEvent& event) {
-  const QString platform = QGuiApplication::platformName();
-  // Tests press keys offscreen, where there are no others.
-  if (platform == QLatin1String("xcb") || platform.startsWith(QLatin1String("wayland")) ||
-      platform == QLatin1String("offscreen")) {
-    switch (event.nativeScanCode()) {
-      case 25:
-        return Qt::Key_W;
-      case 38:
-        return Qt::Key_A;
-      case 39:
-        return Qt::Key_S;
-      case 40:
-        return Qt::Key_D;
-      default:
-        break;
-    }
-  }
-  return event.key();
-}
 
 }  // namespace
 
@@ -55,7 +30,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     setViewport(view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share));
   } else if (event->modifiers() & Qt::ShiftModifier || std::abs(delta.x()) > std::abs(delta.y())) {
     const int along = delta.x() != 0 ? delta.x() : delta.y();
-    setViewport(view_.panned(-along / 120.0 * kKeyPan));
+    setViewport(view_.panned(-along / 120.0 * kWheelPan));
   } else if (scroll_->isVisibleTo(this)) {
     scroll_->setValue(scroll_->value() - delta.y() * 3 * kLanePitch / 120);
   } else {
@@ -88,6 +63,7 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPointF pos = event->position();
   mouse_ = pos;
+  byKeys_ = false;
   nextCard_.reset();
   const QRect canvas = canvasRect();
   if (drag_ == Drag::Maybe && (pos - pressed_).manhattanLength() >= kDragFromPx) drag_ = Drag::Pan;
@@ -146,11 +122,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
 }
 
 void TimelineView::measureTo(const EventPlace& other) {
-  const auto windowOf = [&](const EventPlace& place) {
-    const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
-    return prof::TimeWindow{lane.startNs(place.event), lane.endNs(place.event)};
-  };
-  const prof::TimeWindow a = windowOf(*selected_);
+  const prof::TimeWindow a = windowOf(measuredFrom_.value_or(*selected_));
   const prof::TimeWindow b = windowOf(other);
   setArea(prof::TimeWindow{std::min(a.startNs, b.startNs), std::max(a.endNs, b.endNs)});
 }
@@ -173,25 +145,9 @@ void TimelineView::leaveEvent(QEvent*) {
 void TimelineView::clickHeader(QPointF pos) {
   const std::size_t i = rowAt(rows_, static_cast<int>(pos.y()) - kRulerHeight + scroll_->value());
   if (pos.y() < kRulerHeight || i >= rows_.size()) return;
-  RowOptions options = options_;
-  const Row& row = rows_[i];
-  const auto toggle = [](auto& set, const auto& value) {
-    if (!set.erase(value)) set.insert(value);
-  };
-  if (row.kind == Row::Kind::PinHeader) {
-    options.pinned.clear();
-  } else if (row.kind == Row::Kind::Group) {
-    toggle(options.collapsedGroups, row.ref.group);
-  } else if (row.kind == Row::Kind::Quiet) {
-    toggle(options.quietShown, row.ref.group);
-  } else if (row.kind == Row::Kind::Ledger) {
-    return;
-  } else if (pos.x() > headerWidth_ - kPinWidth) {
-    toggle(options.pinned, row.ref);
-  } else {
-    toggle(options.collapsedTracks, row.ref);
-  }
-  setRowOptions(options);
+  const Row row = rows_[i];
+  toggle(row, row.kind == Row::Kind::Track && pos.x() > headerWidth_ - kPinWidth);
+  if (row.kind != Row::Kind::PinHeader) setCurrentRow(RowKey{row.kind, row.ref});
 }
 
 void TimelineView::selectNeighbour(int step) {
@@ -243,14 +199,6 @@ void TimelineView::selectAcross(int step) {
   }
 }
 
-void TimelineView::toggleSelectedRow(bool pin) {
-  if (!selected_) return;
-  RowOptions options = options_;
-  auto& rows = pin ? options.pinned : options.collapsedTracks;
-  if (!rows.erase(selected_->track)) rows.insert(selected_->track);
-  setRowOptions(options);
-}
-
 void TimelineView::selectNested(int step) {
   if (!selected_) return;
   const auto& lanes = trace_->track(selected_->track).lanes;
@@ -260,81 +208,6 @@ void TimelineView::selectNested(int step) {
   const Lane& lane = lanes[static_cast<std::size_t>(to)];
   const std::size_t event = lane.lowerBound(from.startNs(selected_->event));
   if (event < lane.size() && lane.startNs(event) < from.endNs(selected_->event)) reveal({selected_->track, to, event});
-}
-
-bool TimelineView::navigate(const QKeyEvent& event) {
-  switch (placeOfKey(event)) {
-    case Qt::Key_W:
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-    case Qt::Key_S:
-    case Qt::Key_Minus: {
-      const int key = placeOfKey(event);
-      const bool closer = key != Qt::Key_S && key != Qt::Key_Minus;
-      const double share = mouse_ ? std::clamp((mouse_->x() - headerWidth_) / canvasWidth(), 0.0, 1.0) : 0.5;
-      setViewport(view_.zoomed(closer ? kKeyZoom : 1 / kKeyZoom, share));
-      return true;
-    }
-    case Qt::Key_A:
-    case Qt::Key_Left:
-      setViewport(view_.panned(-kKeyPan));
-      return true;
-    case Qt::Key_D:
-    case Qt::Key_Right:
-      setViewport(view_.panned(kKeyPan));
-      return true;
-    case Qt::Key_Up:
-    case Qt::Key_Down:
-      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_Up ? -2 : 2) * kLanePitch);
-      return true;
-    case Qt::Key_PageUp:
-    case Qt::Key_PageDown:
-      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_PageUp ? -1 : 1) * scroll_->pageStep());
-      return true;
-    case Qt::Key_Home:
-      fit();
-      scroll_->setValue(0);
-      return true;
-    case Qt::Key_End:
-      toEnd();
-      return true;
-    default:
-      return false;
-  }
-}
-
-void TimelineView::keyPressEvent(QKeyEvent* event) {
-  if (!trace_ || event->modifiers() & Qt::ControlModifier) return QWidget::keyPressEvent(event);
-  const bool alt = event->modifiers() & Qt::AltModifier;
-  const bool shift = event->modifiers() & Qt::ShiftModifier;
-  if (shift && (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down))
-    return selectAcross(event->key() == Qt::Key_Up ? -1 : 1);
-  if (alt && event->key() == Qt::Key_Left) return back();
-  if (alt && event->key() == Qt::Key_Right) return forward();
-  // The keys at the places of W, A, S and D are those, also where a layout has put a comma there.
-  if (placeOfKey(*event) != event->key() && navigate(*event)) return;
-  switch (event->key()) {
-    case Qt::Key_F:
-      return selected_ || area_ ? zoomToSelection() : fit();
-    case Qt::Key_Period:
-      return selectNeighbour(1);
-    case Qt::Key_Comma:
-      return selectNeighbour(-1);
-    case Qt::Key_BracketRight:
-      return selectNested(1);
-    case Qt::Key_BracketLeft:
-      return selectNested(-1);
-    case Qt::Key_C:
-      return toggleSelectedRow(false);
-    case Qt::Key_P:
-      return toggleSelectedRow(true);
-    case Qt::Key_Backspace:
-      return back();
-    case Qt::Key_Escape:
-      return clearSelection();
-    default:
-      if (!navigate(*event)) QWidget::keyPressEvent(event);
-  }
 }
 
 }  // namespace lacuna::gui

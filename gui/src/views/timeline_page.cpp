@@ -17,6 +17,7 @@
 #include "views/minimap.h"
 #include "views/parts.h"
 #include "views/table_page.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -78,11 +79,29 @@ TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
   connect(view_, &TimelineView::highlightsChanged, this, [this] {
     if (view_->highlights().empty()) finding_->clear();
   });
+  // A filter that hides what is to be shown is taken away: what is written stays what is shown.
+  connect(view_, &TimelineView::rowOptionsChanged, this, [this] {
+    const QString shown = QString::fromStdString(view_->rowOptions().filter);
+    if (filter_->text() != shown) filter_->setText(shown);
+  });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     RowOptions options = view_->rowOptions();
+    if (options.filter == text.toStdString()) return;
     options.filter = text.toStdString();
     view_->setRowOptions(options);
   });
+  connect(view_, &TimelineView::filterWanted, this, [this] {
+    filter_->setFocus(Qt::ShortcutFocusReason);
+    filter_->selectAll();
+  });
+  connect(filter_, &QLineEdit::returnPressed, view_, qOverload<>(&QWidget::setFocus));
+  for (QLineEdit* field : {filter_, search_}) {
+    connect(new QShortcut(Qt::Key_Escape, field, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this,
+            [this, field] {
+              field->clear();
+              view_->setFocus();
+            });
+  }
   connect(search_, &QLineEdit::textChanged, this, &TimelinePage::searchFor);
   connect(search_, &QLineEdit::returnPressed, this, [this] { findNext(true); });
   const auto key = [&](const QKeySequence& keys, auto&& act) {
@@ -127,8 +146,10 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   column->insertWidget(3, finding_);
   connect(finding_, &FindingPanel::playWanted, this, &TimelinePage::playWanted);
   connect(finding_, &FindingPanel::closed, this, [this] { view_->setHighlights({}, {}); });
-  connect(finding_, &FindingPanel::placeWanted, this, [this](prof::TimeWindow window) {
-    view_->setViewport(view_->viewport().showing(window, kFindingShare), TimelineView::Move::Jump);
+  connect(finding_, &FindingPanel::placeWanted, this, [this](const FindingPlace& place) {
+    view_->setHighlights(std::vector(view_->highlights()), place.what);
+    view_->setViewport(view_->viewport().showing(place.window, kFindingShare), TimelineView::Move::Jump);
+    view_->showRows(place.rows);
   });
   column->addWidget(table_, 1);
   column->addWidget(areaTitle_);
@@ -200,9 +221,11 @@ void TimelinePage::toggleBookmark() {
   std::vector<Bookmark> marks = view_->bookmarks();
   const prof::TimeNs at = view_->momentOfInterest();
   if (const auto same = near(marks, at); same != marks.end()) {
+    view_->say(tr("bookmark %1 is gone").arg(same->note));
     marks.erase(same);
   } else {
     marks.push_back({at, QString::number(marks.size() + 1)});
+    view_->say(tr("bookmark %1 is set").arg(marks.back().note));
   }
   view_->setBookmarks(std::move(marks));
 }
@@ -220,10 +243,13 @@ void TimelinePage::setNote(prof::TimeNs timeNs, const QString& note) {
 void TimelinePage::askForNote() {
   if (!view_->trace()) return;
   const prof::TimeNs at = view_->momentOfInterest();
+  std::vector<Bookmark> marks = view_->bookmarks();
+  const auto same = near(marks, at);
+  const bool there = same != marks.end();
   bool wanted = false;
-  const QString note =
-      QInputDialog::getText(this, tr("Note"), tr("What is to be remembered here"), QLineEdit::Normal, {}, &wanted);
-  if (wanted && !note.isEmpty()) setNote(at, note);
+  const QString note = QInputDialog::getText(this, tr("Note"), tr("What is to be remembered here"), QLineEdit::Normal,
+                                             there ? same->note : QString(), &wanted);
+  if (wanted && (there || !note.isEmpty())) setNote(there ? same->timeNs : at, note);
 }
 
 QString TimelinePage::csv() const {
@@ -272,10 +298,13 @@ void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, co
 void TimelinePage::showFinding(const analyzer::Finding& finding, const analyzer::Analysis& analysis) {
   if (finding.evidence.empty() || !view_->trace()) return;
   std::vector<prof::TimeWindow> windows;
-  for (const analyzer::Evidence& e : finding.evidence) windows.push_back({e.startNs, e.endNs});
-  view_->setHighlights(windows, QString::fromStdString(finding.evidence[0].what));
-  for (prof::TimeWindow& window : windows) window = withStep(window, analysis);
-  finding_->setFinding(finding, std::move(windows), !analysis.steps.all.empty());
+  std::vector<FindingPlace> places;
+  for (const analyzer::Evidence& e : finding.evidence) {
+    windows.push_back({e.startNs, e.endNs});
+    places.push_back({withStep(windows.back(), analysis), rowsOf(*view_->trace()->tracks, e), words(e.what)});
+  }
+  view_->setHighlights(std::move(windows), places[0].what);
+  finding_->setFinding(finding, std::move(places), !analysis.steps.all.empty());
   view_->setFocus();
 }
 

@@ -23,6 +23,7 @@ constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
 constexpr int kNoteLeft = 13;
 constexpr int kNoteGap = 6;
+constexpr int kMarkWidth = 4;
 constexpr std::size_t kMostBands = 400;
 constexpr std::size_t kMostArrows = 64;
 
@@ -195,6 +196,7 @@ void TimelineView::paintHeaders(QPainter& painter, const QRegion& stale) {
   const QRect canvas = canvasRect();
   painter.setClipRect(0, canvas.y(), width(), canvas.height());
   painter.fillRect(0, canvas.y(), headerWidth_, canvas.height(), rgb(t.panel));
+  const auto current = currentRow();
   for (const Row& row : rows_) {
     const QRect rect(0, row.y - scroll_->value() + canvas.y(), headerWidth_, row.height);
     if (rect.bottom() < canvas.y()) continue;
@@ -202,7 +204,12 @@ void TimelineView::paintHeaders(QPainter& painter, const QRegion& stale) {
     // The label of a group that is open may reach over the tracks.
     const bool wide = row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader;
     const QRect reached(0, rect.y(), wide ? width() : headerWidth_, rect.height());
-    if (stale.intersects(reached)) paintHeader(painter, row, rect);
+    if (!stale.intersects(reached)) continue;
+    paintHeader(painter, row, rect);
+    const bool marked = std::find(marked_.begin(), marked_.end(), RowKey{row.kind, row.ref}) != marked_.end();
+    const bool chosen = current && &row == &rows_[*current];
+    if (marked || chosen)
+      painter.fillRect(rect.x(), rect.y(), kMarkWidth, rect.height(), rgb(chosen ? t.accent : t.warn));
   }
   painter.fillRect(headerWidth_ - 1, canvas.y(), 1, canvas.height(), rgb(t.line));
   painter.setClipping(false);

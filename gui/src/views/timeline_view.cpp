@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline_view.h"
 
-#include <QAccessible>
 #include <QScrollBar>
 #include <QStyle>
 
+#include "timeline/text.h"
 #include "views/timeline_accessible.h"
 #include "views/timeline_metrics.h"
 #include "views/words.h"
@@ -42,6 +42,9 @@ void TimelineView::setTrace(const TracePtr& trace) {
   setHighlights({}, {});
   bookmarks_.clear();
   cursorMark_.reset();
+  measuredFrom_.reset();
+  row_.reset();
+  marked_.clear();
   options_ = {};
   ledgers_ = nullptr;
   history_ = {};
@@ -109,6 +112,8 @@ void TimelineView::toEnd() {
 }
 
 void TimelineView::clearSelection() {
+  measuredFrom_.reset();
+  row_.reset();
   select(std::nullopt);
   setArea(std::nullopt);
   setHighlights({}, {});
@@ -117,8 +122,7 @@ void TimelineView::clearSelection() {
 void TimelineView::zoomToSelection() {
   if (area_) return setViewport(view_.showing(*area_), Move::Jump);
   if (!selected_ || !trace_) return;
-  const Lane& lane = trace_->track(selected_->track).lanes[static_cast<std::size_t>(selected_->lane)];
-  setViewport(view_.showing({lane.startNs(selected_->event), lane.endNs(selected_->event)}, 0.5), Move::Jump);
+  setViewport(view_.showing(windowOf(*selected_), 0.5), Move::Jump);
 }
 
 void TimelineView::setRowOptions(const RowOptions& options) {
@@ -157,6 +161,11 @@ void TimelineView::invalidate() {
 
 void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
   area_ = area;
+  if (area) {
+    say(tr("%1 selected, from %2")
+            .arg(durationWords(area->endNs - area->startNs),
+                 words(momentText(area->startNs - view_.trace().startNs, 1000))));
+  }
   update();
   Q_EMIT areaChanged();
 }
@@ -164,8 +173,16 @@ void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
 void TimelineView::setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption) {
   highlights_ = std::move(windows);
   highlightCaption_ = caption;
+  marked_.clear();
   update();
   Q_EMIT highlightsChanged();
+}
+
+void TimelineView::showRows(const std::vector<RowKey>& rows) {
+  if (!trace_) return;
+  marked_ = rows;
+  setRowOptions(showing(*trace_->tracks, options_, rows));
+  scroll_->setValue(scrollTo(rows_, rows, scroll_->value(), canvasRect().height()));
 }
 
 void TimelineView::setLinks(std::vector<EventPlace> links) {
@@ -187,9 +204,9 @@ void TimelineView::select(std::optional<EventPlace> place) {
   if (place == selected_) return;
   selected_ = place;
   links_.clear();
-  setAccessibleDescription(place ? describe(*place) : QString());
-  QAccessibleValueChangeEvent spoken(this, place ? describe(*place) : QString());
-  QAccessible::updateAccessibility(&spoken);
+  if (place) setCurrentRow(RowKey{Row::Kind::Track, place->track});
+  say(place ? describe(*place) : QString());
+  if (place && measuredFrom_) measureTo(*place);
   update();
   Q_EMIT selectionChanged();
 }
@@ -201,8 +218,7 @@ void TimelineView::reveal(const EventPlace& place) {
   options.collapsedTracks.erase(place.track);
   options.filter.clear();
   setRowOptions(options);
-  const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
-  const prof::TimeWindow window{lane.startNs(place.event), lane.endNs(place.event)};
+  const prof::TimeWindow window = windowOf(place);
   const double pixels = static_cast<double>(window.endNs - window.startNs) / view_.nsPerPixel(canvasWidth());
   const bool inside = window.startNs >= view_.startNs() && window.endNs <= view_.endNs();
   if (pixels < 8 || pixels > canvasWidth()) {
@@ -232,8 +248,12 @@ QRect TimelineView::canvasRect() const {
 
 prof::TimeNs TimelineView::momentOfInterest() const {
   const QRect canvas = canvasRect();
+  const auto shown = [&](prof::TimeNs at) { return at >= view_.startNs() && at < view_.endNs(); };
   const bool over = mouse_ && canvas.contains(QPoint(static_cast<int>(mouse_->x()), canvas.y()));
-  return view_.timeAt(over ? mouse_->x() - canvas.x() : canvas.width() / 2.0, canvas.width());
+  if (over && !byKeys_) return view_.timeAt(mouse_->x() - canvas.x(), canvas.width());
+  if (cursorMark_ && shown(*cursorMark_)) return *cursorMark_;
+  if (selected_ && shown(windowOf(*selected_).startNs)) return windowOf(*selected_).startNs;
+  return view_.startNs() + view_.spanNs() / 2;
 }
 
 int TimelineView::canvasWidth() const {
@@ -274,6 +294,11 @@ Hit TimelineView::hitAt(QPointF pos) const {
 
 QString TimelineView::quietWords(int counters) {
   return counters == 1 ? tr("1 counter at zero") : tr("%1 counters at zero").arg(counters);
+}
+
+prof::TimeWindow TimelineView::windowOf(const EventPlace& place) const {
+  const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
+  return {lane.startNs(place.event), lane.endNs(place.event)};
 }
 
 QString TimelineView::describe(const EventPlace& place) const {

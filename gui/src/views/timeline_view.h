@@ -70,8 +70,25 @@ class TimelineView : public QWidget {
 
   [[nodiscard]] std::optional<prof::TimeWindow> area() const { return area_; }
   void setArea(std::optional<prof::TimeWindow> area);
-  /// Collapses or pins the track of the selected event, or the other way round.
-  void toggleSelectedRow(bool pin);
+  /// The row that keys are about, among rows(): that of the selected event until another is chosen.
+  [[nodiscard]] std::optional<std::size_t> currentRow() const;
+  /// To the row below or above, whatever it shows.
+  void moveRow(int step);
+  /// Collapses or pins the current row, or the other way round.
+  void toggleCurrentRow(bool pin);
+  /// Collapses all groups, or opens them.
+  void toggleAllGroups();
+  [[nodiscard]] QString rowName(const Row& row) const;
+  /// Moves the end of the selected stretch; the first time takes the selected event's, or begins one.
+  void extendArea(int step);
+  /// From now on the selected stretch reaches from the selected event to each one selected next; or no longer.
+  void measure();
+  [[nodiscard]] bool measuring() const { return measuredFrom_.has_value(); }
+  /// To the next one, or the one before; after the last comes the first.
+  void jumpToBookmark(int step);
+  /// Tells screen readers what is selected now, or was done.
+  void say(const QString& what);
+  [[nodiscard]] const QString& said() const { return said_; }
   void toEnd();
   /// Forgets the selected event and stretch, and the evidence.
   void clearSelection();
@@ -80,10 +97,14 @@ class TimelineView : public QWidget {
   /// Stretches shown as evidence, with the word that goes with them.
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
   [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const { return highlights_; }
+  /// Opens what hides these rows, scrolls to them, and marks them until the highlights are gone.
+  void showRows(const std::vector<RowKey>& rows);
+  [[nodiscard]] const std::vector<RowKey>& markedRows() const { return marked_; }
   /// Events that the selected one is joined to by an arrow.
   void setLinks(std::vector<EventPlace> links);
   [[nodiscard]] const std::vector<EventPlace>& links() const { return links_; }
-  /// Under the cursor, or the middle of what is shown.
+  /// Under the mouse, unless keys were used since; else the cursor's mark, the selected event's beginning, or the
+  /// middle of what is shown.
   [[nodiscard]] prof::TimeNs momentOfInterest() const;
   /// A moment that other pages look at, too.
   void setCursorMark(std::optional<prof::TimeNs> timeNs);
@@ -116,6 +137,8 @@ class TimelineView : public QWidget {
   void rowOptionsChanged();
   /// The ledgers or the colours are others.
   void looksChanged();
+  /// A key asks for the filter of tracks.
+  void filterWanted();
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -140,7 +163,11 @@ class TimelineView : public QWidget {
   void updateScrollBar();
   void invalidate();
   void clickHeader(QPointF pos);
-  /// Selects the stretch from the selected event to another one.
+  void toggle(const Row& row, bool pin);
+  void setCurrentRow(std::optional<RowKey> row);
+  [[nodiscard]] QString rowWords(const Row& row) const;
+  [[nodiscard]] prof::TimeWindow windowOf(const EventPlace& place) const;
+  /// Selects the stretch from the selected event, or the one that is measured from, to another one.
   void measureTo(const EventPlace& other);
   void selectNeighbour(int step);
   void selectNested(int step);
@@ -205,6 +232,12 @@ class TimelineView : public QWidget {
   std::optional<prof::TimeWindow> area_;
   std::vector<prof::TimeWindow> highlights_;
   QString highlightCaption_;
+  std::vector<RowKey> marked_;  ///< the rows that they are about
+  std::optional<RowKey> row_;   ///< that keys are about
+  std::optional<EventPlace> measuredFrom_;
+  prof::TimeNs areaAnchor_ = 0;  ///< the end of the stretch that keys leave where it is
+  bool byKeys_ = false;          ///< the mouse has not moved since keys went to a moment
+  QString said_;
   std::vector<EventPlace> links_;
   std::vector<Bookmark> bookmarks_;
   std::optional<prof::TimeNs> cursorMark_;
