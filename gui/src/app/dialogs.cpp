@@ -79,12 +79,13 @@ Keys otherKeys() {
           {tr("Ctrl+E"), tr("save the page's data")},
           {tr("Ctrl+C  in a table"), tr("copy the selected rows")},
           {tr("Enter  in a table"), tr("show on the timeline")},
+          {tr("Alt+↑  Alt+↓  in a table"), tr("sort by the column, up or down")},
           {tr("Arrows  Enter  on steps"), tr("choose a step, show it on the timeline")},
           {tr("←  →  Enter  on the memory curve"), tr("previous, next allocation, show it")},
           {tr("W  S  Home  on the memory curve"), tr("closer, farther, all of it")},
           {tr("↑ ↓ ← →  on the flame graph"), tr("walk the stacks")},
           {tr("Enter  Backspace  on the flame graph"), tr("look into a stack, back out")},
-          {tr("Ctrl+Enter  on SQL"), tr("run the statement")},
+          {tr("Ctrl+Enter  Esc  on SQL"), tr("run the statement, cancel it")},
           {tr("Ctrl+Q"), tr("leave")}};
 }
 

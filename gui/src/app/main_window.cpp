@@ -291,8 +291,7 @@ bool MainWindow::showPage(const QString& name) {
 }
 
 bool MainWindow::busy() const {
-  return runner_->busy() || overview_->busy() || flame_->busy() || timeline_->busy() || memory_->busy() ||
-         sql_->runner()->busy();
+  return runner_->busy() || overview_->busy() || flame_->busy() || timeline_->busy() || memory_->busy() || sql_->busy();
 }
 
 QString MainWindow::state() const {

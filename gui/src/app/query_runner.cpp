@@ -3,8 +3,8 @@
 #include "app/query_runner.h"
 
 #include <QElapsedTimer>
-#include <QFile>
 #include <QRegularExpression>
+#include <QSaveFile>
 #include <QTimer>
 #include <chrono>
 
@@ -39,6 +39,47 @@ int positionIn(const QString& message) {
 constexpr int kAgainMs = 20;
 
 }  // namespace
+
+/// Comma-separated values, first the names of the columns. What was in the file before stays until all is written.
+class CsvFile {
+ public:
+  explicit CsvFile(const QString& path) : file_(path) { check(file_.open(QIODevice::WriteOnly)); }
+  void add(std::string_view cell) {
+    if (cells_++ > 0) line_ += ',';
+    appendCsv(cell, line_);
+  }
+  /// Answers false once something could not be written.
+  bool endLine() {
+    line_ += '\n';
+    check(good_ && file_.write(line_) == line_.size());
+    line_.clear();
+    cells_ = 0;
+    ++lines_;
+    return good_;
+  }
+  /// Nothing, or why it could not be written.
+  QString finish() {
+    check(good_ && file_.flush());
+    check(good_ && file_.commit());
+    return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path(), why_);
+  }
+  [[nodiscard]] QString path() const { return file_.fileName(); }
+  [[nodiscard]] quint64 rows() const { return lines_ - 1; }
+
+ private:
+  /// Closing forgets why a write failed.
+  void check(bool good) {
+    if (good_ && !good) why_ = file_.errorString();
+    good_ = good;
+  }
+
+  QSaveFile file_;
+  QString why_;
+  QByteArray line_;
+  int cells_ = 0;
+  quint64 lines_ = 0;
+  bool good_ = true;
+};
 
 QueryRunner::QueryRunner(QObject* parent) : QObject(parent) {}
 
@@ -160,46 +201,43 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
 
 void QueryRunner::exportCsv(const TracePtr& trace, const QString& sql, const QString& path) {
   start(trace, [this, sql, path](analyzer::Query& query, int generation) -> QString {
-    QFile file(path);
-    if (!file.open(QIODevice::WriteOnly)) return tr("%1 cannot be written: %2").arg(path, file.errorString());
-    QByteArray line;
-    std::uint64_t rows = 0;
-    bool written = true;
-    const auto put = [&] {
-      line += '\n';
-      written = file.write(line) == line.size();
-      line.clear();
-    };
+    CsvFile file(path);
     const prof::Status status = query.run(
         sql.toStdString(),
         [&](const std::vector<std::string>& names) {
-          for (std::size_t i = 0; i < names.size(); ++i) {
-            if (i > 0) line += ',';
-            appendCsv(names[i], line);
-          }
-          put();
+          for (const std::string& name : names) file.add(name);
+          file.endLine();
         },
         [&](const std::vector<QueryValue>& values) {
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            if (i > 0) line += ',';
-            appendCsv(values[i].text, line);
-          }
-          put();
-          ++rows;
-          return written && !stop_.load();
+          for (const QueryValue& value : values) file.add(value.text);
+          return file.endLine() && !stop_.load();
         });
-    file.close();
-    if (!status || !written || file.error() != QFileDevice::NoError || stop_) {
-      const QString why = file.errorString();  // of the writing, not of the removal
-      file.remove();
-      return !status ? QString::fromStdString(status.error().message) : tr("%1 cannot be written: %2").arg(path, why);
-    }
-    post(generation, [this, rows, path] {
-      busy_ = false;
-      Q_EMIT exported(rows, path);
-    });
-    return {};
+    return status ? finish(file, generation) : QString::fromStdString(status.error().message);
   });
+}
+
+void QueryRunner::exportRows(const TracePtr& trace, const SqlRows& rows, const QString& path) {
+  start(trace, [this, rows, path](analyzer::Query&, int generation) -> QString {
+    CsvFile file(path);
+    for (const QString& column : rows.columns) file.add(column.toStdString());
+    bool goesOn = file.endLine();
+    for (std::size_t row = 0; goesOn && row < rows.count(); ++row) {
+      for (int column = 0; column < rows.columns.size(); ++column) file.add(rows.cell(row, column).text);
+      goesOn = file.endLine() && !stop_.load();
+    }
+    return finish(file, generation);
+  });
+}
+
+QString QueryRunner::finish(CsvFile& file, int generation) {
+  if (stop_) return QStringLiteral("cancelled");
+  const QString problem = file.finish();
+  if (!problem.isNull()) return problem;
+  post(generation, [this, rows = file.rows(), path = file.path()] {
+    busy_ = false;
+    Q_EMIT exported(rows, path);
+  });
+  return {};
 }
 
 }  // namespace lacuna::gui

@@ -35,6 +35,8 @@ class QueryRunner : public QObject {
   void run(const TracePtr& trace, const QString& sql);
   /// Writes the whole answer as comma-separated values.
   void exportCsv(const TracePtr& trace, const QString& sql, const QString& path);
+  /// Writes rows of an answer that has come.
+  void exportRows(const TracePtr& trace, const SqlRows& rows, const QString& path);
   void cancel();
   [[nodiscard]] bool busy() const { return busy_; }
 
@@ -53,6 +55,8 @@ class QueryRunner : public QObject {
   void start(const TracePtr& trace, Work work);
   template <class Deliver>
   void post(int generation, Deliver deliver);
+  /// Answers an error's text, or nothing when the end is reported.
+  QString finish(class CsvFile& file, int generation);
   void interrupt();
   void join();
   void report(int generation, const QString& message);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "app/job.h"
+
 namespace lacuna::gui {
 
 /// Rows of a query's answer as the query made them, packed: their texts behind each other. Filled on any thread, then
@@ -34,26 +36,75 @@ struct SqlChunk {
   }
 };
 
-/// A query's answer, growing while the query runs. Cells become QStrings only when they are looked at.
+/// The rows of an answer that have come, and which of them in which order. A value; safe for many threads.
+struct SqlRows {
+  struct Cell {
+    std::string_view text;
+    SqlChunk::Kind kind = SqlChunk::Kind::Null;
+  };
+  QStringList columns;
+  std::vector<std::shared_ptr<const SqlChunk>> chunks;  ///< all but the last are full
+  std::size_t all = 0;
+  std::shared_ptr<const std::vector<std::uint32_t>> order;  ///< null: all, as they came
+
+  [[nodiscard]] std::size_t count() const { return order ? order->size() : all; }
+  [[nodiscard]] Cell cell(std::size_t row, int column) const { return given(order ? (*order)[row] : row, column); }
+  /// Of the row that came as this one, whatever the order.
+  [[nodiscard]] Cell given(std::size_t row, int column) const {
+    const SqlChunk& chunk = *chunks[row / SqlChunk::kRows];
+    const std::size_t at =
+        row % SqlChunk::kRows * static_cast<std::size_t>(chunk.columns) + static_cast<std::size_t>(column);
+    return {chunk.cell(at), chunk.kinds[at]};
+  }
+};
+
+/// A query's answer, growing while the query runs. Cells become QStrings only when they are looked at. Sorting (nothing
+/// first, then numbers, then texts in any case) and filtering run on the thread pool; the new order arrives when it is
+/// ready, and anew as more rows come.
 class SqlModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
   using QAbstractTableModel::QAbstractTableModel;
 
+  /// Empties the table. It is as given again; the filter stays.
   void begin(const QStringList& columns);
   /// All chunks but the last are full.
   void append(std::shared_ptr<const SqlChunk> chunk);
+  /// Keeps rows with a cell that contains `text` in any case.
+  void setFilter(const QString& text);
+  /// Whether it shows anything else than the whole answer as it came.
+  [[nodiscard]] bool isArranged() const { return sortedBy_ >= 0 || !filter_.isEmpty(); }
+  [[nodiscard]] const QString& filter() const { return filter_; }
+  /// An order is still to come.
+  [[nodiscard]] bool busy() const { return job_.busy(); }
+  /// What is shown; views know of the first kStretch rows and of more as they come to their end.
+  [[nodiscard]] const SqlRows& rows() const { return rows_; }
+  static constexpr std::size_t kStretch = 500'000;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
   [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  void sort(int column, Qt::SortOrder order) override;
+  [[nodiscard]] bool canFetchMore(const QModelIndex& parent) const override;
+  void fetchMore(const QModelIndex& parent) override;
+
+ Q_SIGNALS:
+  /// A sort or filter has arrived.
+  void arranged();
 
  private:
-  QStringList columns_;
-  std::vector<std::shared_ptr<const SqlChunk>> chunks_;
-  int rows_ = 0;
+  using Order = std::shared_ptr<const std::vector<std::uint32_t>>;
+  void arrange();
+  void show(Order order);
+
+  SqlRows rows_;
+  std::size_t known_ = 0;  ///< rows that views know of
+  QString filter_;
+  int sortedBy_ = -1;
+  Qt::SortOrder direction_ = Qt::AscendingOrder;
+  Job job_;
 };
 
 }  // namespace lacuna::gui

@@ -8,6 +8,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QRegularExpression>
@@ -32,6 +33,7 @@ constexpr int kSideWidth = 270;
 constexpr int kEditorLowest = 116;
 constexpr int kEditorHighest = 320;
 constexpr int kWidestColumn = 420;
+constexpr int kFilterWidth = 180;
 
 struct Example {
   const char* title;
@@ -102,17 +104,23 @@ SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this))
   connect(runner_, &QueryRunner::columnsKnown, this, [this] {
     notice_->hide();
     notice_->clear();
+    fitted_ = false;
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  });
+  connect(model_, &SqlModel::arranged, this, [this] {
+    if (!fitted_) fitColumns();
+    sayRows();
   });
   connect(runner_, &QueryRunner::rowsArrived, this, [this](const std::shared_ptr<const SqlChunk>& chunk) {
-    const bool first = model_->rowCount() == 0;
     model_->append(chunk);
-    if (first) fitColumns();
-    say(tr("%1 rows so far…").arg(words(countText(model_->rowCount()))));
+    if (!fitted_) fitColumns();
+    say(tr("%1 rows so far…").arg(words(countText(static_cast<double>(model_->rows().all)))));
   });
   connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
     setBusy(false);
     const QString time = durationWords(seconds * 1e9);
-    say(rows == 1 ? tr("1 row in %1").arg(time) : tr("%1 rows in %2").arg(rows).arg(time));
+    answered_ = rows == 1 ? tr("1 row in %1").arg(time) : tr("%1 rows in %2").arg(rows).arg(time);
+    sayRows();
     notice_->setVisible(cut);
     notice_->setText(
         cut ? tr("The answer has more than these first %L1 rows, and the table holds no others. “Export CSV…” writes "
@@ -125,7 +133,8 @@ SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this))
   connect(runner_, &QueryRunner::failed, this, &SqlPage::showFailure);
   connect(runner_, &QueryRunner::cancelled, this, [this] {
     setBusy(false);
-    say(tr("Cancelled after %1 rows").arg(model_->rowCount()));
+    answered_ = tr("Cancelled after %1 rows").arg(model_->rows().all);
+    sayRows();
     Q_EMIT settled();
   });
   connect(runner_, &QueryRunner::exported, this, [this](quint64 rows, const QString& path) {
@@ -191,8 +200,18 @@ QWidget* SqlPage::makeMain() {
   for (QWidget* part : std::initializer_list<QWidget*>{runButton_, cancelButton_, examples}) bar->addWidget(part);
   bar->addSpacing(8);
   bar->addWidget(status_, 1);
+  filter_ = new QLineEdit(main);
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setAccessibleName(tr("Filter rows"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setFixedWidth(kFilterWidth);
+  connect(filter_, &QLineEdit::textChanged, model_, &SqlModel::setFilter);
+  bar->addWidget(filter_);
   bar->addWidget(saveButton_);
   table_ = makeTable(model_, tr("Answer"), main);
+  table_->horizontalHeader()->setSortIndicatorClearable(true);  // the third click: as the answer came
+  table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  table_->setSortingEnabled(true);
   notice_ = new QLabel(main);
   notice_->setObjectName(QStringLiteral("notice"));
   notice_->setWordWrap(true);
@@ -216,6 +235,8 @@ QWidget* SqlPage::makeMain() {
     connect(new QShortcut(key, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
             &SqlPage::run);
   }
+  connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated,
+          runner_, &QueryRunner::cancel);
   return main;
 }
 
@@ -276,6 +297,15 @@ void SqlPage::say(const QString& what, bool error) {
   status_->setText(what);
 }
 
+void SqlPage::sayRows() {
+  if (answered_.isEmpty() || runner_->busy()) return;
+  say(model_->filter().isEmpty() ? answered_ : tr("%1, %2 shown").arg(answered_).arg(model_->rows().count()));
+}
+
+bool SqlPage::busy() const {
+  return runner_->busy() || model_->busy();
+}
+
 QString SqlPage::status() const {
   return status_->text();
 }
@@ -283,6 +313,7 @@ QString SqlPage::status() const {
 void SqlPage::run() {
   if (!trace_) return;
   fresh_ = false;
+  answered_.clear();
   model_->begin({});
   editor_->setExtraSelections({});
   setBusy(true);
@@ -307,6 +338,8 @@ void SqlPage::showFailure(const QString& message, int position) {
 }
 
 void SqlPage::fitColumns() {
+  fitted_ = model_->rowCount() > 0;
+  if (!fitted_) return;
   table_->resizeColumnsToContents();
   std::vector<int> wanted;
   int room = table_->viewport()->width();
@@ -324,11 +357,17 @@ void SqlPage::fitColumns() {
 }
 
 void SqlPage::chooseExport() {
-  const QString path =
-      QFileDialog::getSaveFileName(this, tr("Export the whole answer"), {}, tr("Comma-separated values (*.csv)"));
-  if (path.isEmpty() || !trace_) return;
+  if (!trace_) return;
+  const QString path = QFileDialog::getSaveFileName(
+      this, model_->isArranged() ? tr("Export the rows that are shown") : tr("Export the whole answer"), {},
+      tr("Comma-separated values (*.csv)"));
+  if (!path.isEmpty()) exportTo(path);
+}
+
+void SqlPage::exportTo(const QString& path) {
   setBusy(true);
   say(tr("Writing…"));
+  if (model_->isArranged()) return runner_->exportRows(trace_, model_->rows(), path);
   runner_->exportCsv(trace_, editor_->toPlainText(), path);
 }
 

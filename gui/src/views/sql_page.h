@@ -6,6 +6,7 @@
 #include "views/page.h"
 
 class QLabel;
+class QLineEdit;
 class QPlainTextEdit;
 class QPushButton;
 class QTableView;
@@ -28,13 +29,17 @@ class SqlPage : public Page {
   void setDark(bool dark);
   void run();
   [[nodiscard]] QPlainTextEdit* editor() const { return editor_; }
+  [[nodiscard]] QLineEdit* filter() const { return filter_; }
+  [[nodiscard]] QTableView* table() const { return table_; }
+  [[nodiscard]] bool busy() const;
   [[nodiscard]] SqlModel* model() const { return model_; }
   [[nodiscard]] QueryRunner* runner() const { return runner_; }
   [[nodiscard]] QString status() const;
   /// What is said where the table holds only the first rows of an answer; empty where it holds all.
   [[nodiscard]] QString notice() const;
-  /// Asks for a file and writes the whole answer there.
+  /// Asks for a file and writes the whole answer there, or the rows that are shown where they are sorted or filtered.
   void chooseExport();
+  void exportTo(const QString& path);
 
  Q_SIGNALS:
   /// A run has ended, one way or another.
@@ -51,6 +56,8 @@ class SqlPage : public Page {
   void showFailure(const QString& message, int position);
   void setBusy(bool busy);
   void fitColumns();
+  /// How many rows there are, and how many of them are shown.
+  void sayRows();
 
   TracePtr trace_;
   bool fresh_ = true;
@@ -64,6 +71,9 @@ class SqlPage : public Page {
   QLabel* status_;
   QLabel* notice_;
   QTableView* table_;
+  QLineEdit* filter_;
+  QString answered_;     ///< "12 rows in 3 ms", once all are there
+  bool fitted_ = false;  ///< the columns to what they hold
   class SqlColours* colours_;
 };
 

@@ -77,6 +77,22 @@ int contentWidth(const TableModel& model, int column, const QFontMetrics& font) 
   return widest;
 }
 
+/// Sorting by keys, by the column that the current cell is in, where the header sorts, too.
+void addSorting(QTableView* table) {
+  const auto add = [table](const QString& what, const QKeySequence& keys, Qt::SortOrder order) {
+    auto* action = new QAction(what, table);
+    action->setShortcut(keys);
+    action->setShortcutContext(Qt::WidgetShortcut);
+    QObject::connect(action, &QAction::triggered, table, [table, order] {
+      const QModelIndex current = table->currentIndex();
+      if (table->isSortingEnabled()) table->sortByColumn(current.isValid() ? current.column() : 0, order);
+    });
+    table->addAction(action);
+  };
+  add(TablePage::tr("Sort by this column, smallest first"), Qt::ALT | Qt::Key_Up, Qt::AscendingOrder);
+  add(TablePage::tr("Sort by this column, largest first"), Qt::ALT | Qt::Key_Down, Qt::DescendingOrder);
+}
+
 }  // namespace
 
 QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* parent) {
@@ -100,6 +116,7 @@ QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* p
   QObject::connect(copy, &QAction::triggered, table,
                    [table] { QApplication::clipboard()->setText(selectedText(*table)); });
   table->addAction(copy);
+  addSorting(table);
   table->setContextMenuPolicy(Qt::ActionsContextMenu);
   return table;
 }
