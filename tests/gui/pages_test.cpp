@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <QAbstractItemModelTester>
 #include <QApplication>
-
+#include <QBuffer>
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
@@ -14,15 +14,19 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
+#include <QPainter>
 #include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSlider>
+#include <QSvgGenerator>
+#include <QSvgRenderer>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QThreadPool>
 #include <cerrno>
 #include <csignal>
+#include <random>
 
 #include "app/live_follower.h"
 #include "app/query_runner.h"
@@ -45,11 +49,13 @@
 #include "views/memory_page.h"
 #include "views/minimap.h"
 #include "views/overview_page.h"
+#include "views/shapes.h"
 #include "views/sql_page.h"
 #include "views/start_pages.h"
 #include "views/step_drawing.h"
 #include "views/steps_page.h"
 #include "views/table_page.h"
+#include "views/timeline_metrics.h"
 #include "views/timeline_page.h"
 #include "views/treemap_view.h"
 
@@ -652,6 +658,59 @@ class PagesTest : public QObject {
     }
     QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png")));
     QVERIFY(!QImage(folder_.filePath(QStringLiteral("page.png"))).isNull());
+  }
+
+  void theTimelineIsSavedAsShapes() {
+    show("timeline");
+    view()->reveal({{1, 0}, 0, 0});
+    const QString path = folder_.filePath(QStringLiteral("timeline.svg"));
+    QVERIFY(window_->savePictureTo(path));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray svg = file.readAll();
+    QVERIFY(!svg.contains("base64") && !svg.contains("<image"));
+    QVERIFY(svg.count("<rect") > 50 && svg.count("<text") > 10);
+    QVERIFY(svg.contains("conv2d"));
+    QVERIFY(svg.size() < 1'000'000);
+    // It is the same picture.
+    const QImage shot = window_->timeline()->grab().toImage().convertToFormat(QImage::Format_RGB32);
+    QImage drawn(shot.size(), QImage::Format_RGB32);
+    QPainter painter(&drawn);
+    QSvgRenderer(svg).render(&painter);
+    painter.end();
+    const QRect tracks = QRect(view()->mapTo(window_->timeline(), QPoint(view()->headerWidth(), kRulerHeight)),
+                               QSize(view()->canvasWidth(), view()->height() - kRulerHeight));
+    int others = 0;
+    for (int y = tracks.top(); y <= tracks.bottom(); ++y) {
+      for (int x = tracks.left(); x <= tracks.right(); ++x) {
+        const QColor a = shot.pixelColor(x, y);
+        const QColor b = drawn.pixelColor(x, y);
+        others += std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) > 30;
+      }
+    }
+    QVERIFY2(others < tracks.width() * tracks.height() / 50, qPrintable(QString::number(others)));  // but for letters
+  }
+
+  void aPictureOfManyColoursStaysBounded() {
+    QImage noise(64, 48, QImage::Format_RGB32);
+    std::mt19937 random(5);
+    for (int y = 0; y < noise.height(); ++y) {
+      for (int x = 0; x < noise.width(); ++x) noise.setPixel(x, y, QRgb(random() & 0xFFFFFF));
+    }
+    QBuffer buffer;
+    QSvgGenerator svg;
+    svg.setOutputDevice(&buffer);
+    svg.setSize(noise.size());
+    QPainter painter(&svg);
+    QVERIFY(keepsShapes(painter));
+    paintAsRects(painter, {0, 0}, noise);
+    painter.end();
+    QSet<QByteArray> colours;
+    const QByteArray text = buffer.data();
+    for (qsizetype at = text.indexOf("fill=\"#"); at >= 0; at = text.indexOf("fill=\"#", at + 1))
+      colours << text.mid(at + 6, 7);
+    QVERIFY(colours.size() > 100 && colours.size() <= static_cast<int>(kMostColours) + 1);  // and the default
+    QVERIFY(text.count("<rect") <= noise.width() * noise.height() + 1);
   }
 
   void rowsAreCopiedForSpreadsheets() {

@@ -163,6 +163,7 @@ bool MainWindow::savePictureTo(const QString& path) {
   QSvgGenerator svg;
   svg.setFileName(path);
   svg.setSize(page->size());
+  svg.setResolution(page->logicalDpiX());  // letters as large as beside them
   svg.setViewBox(page->rect());
   svg.setTitle(windowTitle());
   QPainter painter;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "views/parts.h"
+#include "views/shapes.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -90,7 +91,7 @@ void Minimap::paintEvent(QPaintEvent*) {
   const QRect area = canvas();
   const double scale = scaleOf(painter);
   if (stale_ || picture_.size() != area.size() * scale) draw(scale);
-  painter.drawImage(area.topLeft(), picture_);
+  paintPicture(painter, area.topLeft(), picture_);
   QFont font = painter.font();
   font.setPixelSize(11);
   painter.setFont(font);

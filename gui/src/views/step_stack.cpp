@@ -13,6 +13,7 @@
 
 #include "views/charts.h"
 #include "views/parts.h"
+#include "views/shapes.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -176,7 +177,7 @@ void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRec
     }
   }
   picture.setDevicePixelRatio(scale);
-  painter.drawImage(at.topLeft(), picture);
+  gui::paintPicture(painter, at.topLeft(), picture);
   // A gap says that the step goes on beyond the scale.
   if (whole > at.width() + 1) painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
 }

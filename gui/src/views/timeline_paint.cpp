@@ -8,6 +8,7 @@
 
 #include "timeline/text.h"
 #include "views/parts.h"
+#include "views/shapes.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
 #include "views/words.h"
@@ -62,26 +63,38 @@ void TimelineView::renderNow() {
   renderBase(devicePixelRatioF());
 }
 
-void TimelineView::renderBase(double scale) {
+void TimelineView::renderTracks(QImage& picture, double scale) {
   const QRect canvas = canvasRect();
   const QSize size(std::max(1, qRound(canvas.width() * scale)), std::max(1, qRound(canvas.height() * scale)));
-  if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32);
-  base_.setDevicePixelRatio(1);
-  const Canvas pixels{reinterpret_cast<Colour*>(base_.bits()), size.width(), size.height(),
-                      static_cast<int>(base_.bytesPerLine() / 4)};
-  if (trace_) {
-    renderer_.render(scene(scale), trace_->styles(dark_), pixels, labels_);
-    renderLedgers(pixels, scale);
-    base_.setDevicePixelRatio(scale);
-    QPainter painter(&base_);
-    labelPainter_.paint(painter, labels_, scale);
-  } else {
-    base_.fill(rgb(theme(dark_).window));
-  }
+  if (picture.size() != size) picture = QImage(size, QImage::Format_RGB32);
+  labels_.clear();
+  if (!trace_) return picture.fill(rgb(theme(dark_).window));
+  const Canvas pixels{reinterpret_cast<Colour*>(picture.bits()), size.width(), size.height(),
+                      static_cast<int>(picture.bytesPerLine() / 4)};
+  renderer_.render(scene(scale), trace_->styles(dark_), pixels, labels_);
+  renderLedgers(pixels, scale);
+}
+
+void TimelineView::renderBase(double scale) {
+  renderTracks(base_, scale);
   base_.setDevicePixelRatio(scale);
+  QPainter painter(&base_);
+  labelPainter_.paint(painter, labels_, scale);
+  painter.end();
   baseScale_ = scale;
   baseStale_ = false;
   ++picturesDrawn_;
+}
+
+void TimelineView::paintShapes(QPainter& painter) {
+  const QPoint at = canvasRect().topLeft();
+  QImage tracks;
+  renderTracks(tracks, 1);
+  paintAsRects(painter, at, tracks);
+  painter.save();
+  painter.translate(at);
+  labelPainter_.paint(painter, labels_, 1);
+  painter.restore();
 }
 
 void TimelineView::renderLedgers(const Canvas& canvas, double scale) {
@@ -101,9 +114,10 @@ void TimelineView::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
   // A picture of the window may be taken at another scale than the screen's.
   const double scale = scaleOf(painter);
-  if (baseStale_ || scale != baseScale_) renderBase(scale);
+  const bool shapes = keepsShapes(painter);
+  if (!shapes && (baseStale_ || scale != baseScale_)) renderBase(scale);
   const QRect canvas = canvasRect();
-  paintBase(painter, event->region());
+  shapes ? paintShapes(painter) : paintBase(painter, event->region());
   painter.save();
   painter.setClipRect(canvas);
   paintOverlays(painter);
@@ -201,6 +215,7 @@ void TimelineView::paintHeaders(QPainter& painter, const QRegion& stale) {
     const QRect rect(0, row.y - scroll_->value() + canvas.y(), headerWidth_, row.height);
     if (rect.bottom() < canvas.y()) continue;
     if (rect.top() > height()) break;
+    if (rect.top() < 0 && keepsShapes(painter)) continue;  // shapes are not clipped: its name would lie outside
     // The label of a group that is open may reach over the tracks.
     const bool wide = row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader;
     const QRect reached(0, rect.y(), wide ? width() : headerWidth_, rect.height());

@@ -157,6 +157,8 @@ class TimelineView : public QWidget {
   /// At this many device pixels per pixel.
   [[nodiscard]] Scene scene(double scale) const;
   void renderBase(double scale);
+  /// The tracks without the names on their events, which labels_ then holds.
+  void renderTracks(QImage& picture, double scale);
   [[nodiscard]] QRect canvasRect() const;
   [[nodiscard]] Hit hitAt(QPointF pos) const;
   void relayOut();
@@ -179,6 +181,8 @@ class TimelineView : public QWidget {
   bool navigate(const QKeyEvent& event);
 
   void paintBase(QPainter& painter, const QRegion& stale);
+  /// The same as shapes and texts.
+  void paintShapes(QPainter& painter);
   void paintRuler(QPainter& painter);
   /// A bookmark's place on the ruler, from its flag on, and as much of its note as there is room for.
   struct NoteTag {
