@@ -3,8 +3,8 @@
 #include "app/query_runner.h"
 
 #include <QElapsedTimer>
+#include <QFile>
 #include <QRegularExpression>
-#include <QSaveFile>
 #include <QTimer>
 #include <chrono>
 
@@ -43,7 +43,14 @@ constexpr int kAgainMs = 20;
 /// Comma-separated values, first the names of the columns. What was in the file before stays until all is written.
 class CsvFile {
  public:
-  explicit CsvFile(const QString& path) : file_(path) { check(file_.open(QIODevice::WriteOnly)); }
+  explicit CsvFile(const QString& path) : path_(path), file_(path + QStringLiteral(".unfinished")) {
+    good_ = file_.open(QIODevice::WriteOnly);
+  }
+  ~CsvFile() {
+    if (file_.isOpen() || !good_) file_.remove();
+  }
+  CsvFile(const CsvFile&) = delete;
+  CsvFile& operator=(const CsvFile&) = delete;
   void add(std::string_view cell) {
     if (cells_++ > 0) line_ += ',';
     appendCsv(cell, line_);
@@ -51,7 +58,7 @@ class CsvFile {
   /// Answers false once something could not be written.
   bool endLine() {
     line_ += '\n';
-    check(good_ && file_.write(line_) == line_.size());
+    good_ = good_ && file_.write(line_) == line_.size();
     line_.clear();
     cells_ = 0;
     ++lines_;
@@ -59,26 +66,25 @@ class CsvFile {
   }
   /// Nothing, or why it could not be written.
   QString finish() {
-    check(good_ && file_.flush());
-    check(good_ && file_.commit());
-    return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path(), why_);
+    good_ = good_ && file_.flush();
+    file_.close();  // only then a write that failed says why
+    good_ = good_ && file_.error() == QFileDevice::NoError;
+    if (good_) {
+      QFile::remove(path_);
+      good_ = file_.rename(path_);
+    }
+    return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path_, file_.errorString());
   }
-  [[nodiscard]] QString path() const { return file_.fileName(); }
+  [[nodiscard]] QString path() const { return path_; }
   [[nodiscard]] quint64 rows() const { return lines_ - 1; }
 
  private:
-  /// Closing forgets why a write failed.
-  void check(bool good) {
-    if (good_ && !good) why_ = file_.errorString();
-    good_ = good;
-  }
-
-  QSaveFile file_;
-  QString why_;
+  QString path_;
+  QFile file_;
   QByteArray line_;
   int cells_ = 0;
   quint64 lines_ = 0;
-  bool good_ = true;
+  bool good_ = false;
 };
 
 QueryRunner::QueryRunner(QObject* parent) : QObject(parent) {}
