@@ -62,7 +62,7 @@ enum class PeakEditKind : std::uint8_t {
 struct PeakEdit {
   PeakEditKind kind = PeakEditKind::FreeEarlier;
   prof::DeviceId device;  ///< whose peak; none where the trace has the memory of one only
-  std::string origin;  ///< the operator, or the tensor, that holds the memory
+  std::string origin;     ///< the operator, or the tensor, that holds the memory
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;  ///< blocks
   /// Device time that computing it again takes; 0 for freeing, -1 where the operator's time is not known.
