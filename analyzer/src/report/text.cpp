@@ -251,7 +251,8 @@ void TextReport::stepsSection(int rows) {
   criticalPath();
   std::int64_t longest = 1;
   for (const Step& step : steps.all) longest = std::max(longest, step.durNs());
-  const int room = std::max(10, width_ - 45 - bandWidth());
+  // Beside the bar: the columns before it, and what a warm-up step is marked with.
+  const int room = std::max(10, width_ - 46 - bandWidth());
   for (std::size_t i = 0; i < steps.all.size() && static_cast<int>(i) < rows; ++i) {
     const Step& step = steps.all[i];
     const auto cells =

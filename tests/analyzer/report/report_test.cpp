@@ -88,6 +88,19 @@ TEST(Report, OverviewKeepsToTheWidth) {
   }
 }
 
+TEST(Report, TheLongestStepsLineHasRoomForItsMark) {
+  Analysis analysis = analysed(kSlow);
+  const auto longest = std::ranges::max_element(analysis.steps.all, {}, &Step::durNs);
+  for (Step& step : analysis.steps.all) step.warmUp = step.index == longest->index;
+  for (const int width : {80, 100, 140}) {
+    const std::string text = renderText(analysis, {{"steps"}, width, false});
+    const std::string start = fmt::format("\n {:>5} step               ", longest->index);
+    const std::size_t at = text.find(start);
+    ASSERT_NE(at, std::string::npos) << text;  // a line that is too long is set anew, without its columns
+    EXPECT_THAT(text.substr(at + 1, text.find('\n', at + 1) - at - 1), testing::EndsWith(" warm-up"));
+  }
+}
+
 /// Of all but the sequences that switch colours.
 std::ptrdiff_t columnsOf(std::string line) {
   for (std::size_t at = 0; (at = line.find("\x1b[")) != std::string::npos;) line.erase(at, line.find('m', at) - at + 1);
