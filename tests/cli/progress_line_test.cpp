@@ -28,15 +28,18 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   [[nodiscard]] std::FILE* stream() const { return stream_; }
+  /// What was written since the last time. A terminal hands it over when it comes to that, so a mark says where it
+  /// ends.
   std::string shown() {
+    std::fputc(kMark, stream_);
     std::fflush(stream_);
-    ::fcntl(screen_, F_SETFL, O_NONBLOCK);
-    char text[4096];
-    const ssize_t bytes = ::read(screen_, text, sizeof text);
-    return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
+    std::string text;
+    for (char c = 0; ::read(screen_, &c, 1) == 1 && c != kMark;) text += c;
+    return text;
   }
 
  private:
+  static constexpr char kMark = '|';
   int screen_ = -1;
   std::FILE* stream_ = nullptr;
 };
