@@ -27,12 +27,7 @@ void AnalysisRunner::start(const TracePtr& trace) {
   busy_ = true;
   job_.start([this, trace, analyse = analyse_](const LongJob::Turn& turn) {
     analyzer::AnalysisOptions options;
-    options.progress = [this, turn, shown = -1](double share) mutable {
-      const int percent = static_cast<int>(share * 100);
-      if (percent != shown) turn.post([this, share] { Q_EMIT progressed(share); });
-      shown = percent;
-      return turn.wanted();
-    };
+    options.progress = turn.progress([this](double share) { Q_EMIT progressed(share); });
     auto analysis = analyse(trace->store, options);
     if (!turn.wanted()) return;
     const Findings findings = findingsOf(std::move(analysis));

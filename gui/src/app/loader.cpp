@@ -70,14 +70,8 @@ void Loader::open(const QString& path) {
   busy_ = true;
   path_ = path;
   job_.start([this, path, opener = opener_](const LongJob::Turn& turn) {
-    int shown = -1;
-    const auto progress = [&](double share, const QString& stage) {
-      const int percent = static_cast<int>(share * 100);
-      if (percent != shown) turn.post([this, share, stage] { Q_EMIT progressed(share, stage); });
-      shown = percent;
-      return turn.wanted();
-    };
-    const auto trace = loadTrace(opener, path, progress);
+    const auto progress = [this](double share, const QString& stage) { Q_EMIT progressed(share, stage); };
+    const auto trace = loadTrace(opener, path, turn.progress(progress));
     turn.post([this, path, trace] {
       busy_ = false;
       trace ? Q_EMIT opened(*trace) : Q_EMIT failed(path, QString::fromStdString(trace.error().message));

@@ -30,6 +30,17 @@ class LongJob {
           },
           Qt::QueuedConnection);
     }
+    /// What the work calls to say how far it is (0 … 1, and what else there is to say): each percent is handed to
+    /// tell() once, as by post(). Answers wanted().
+    template <class Tell>
+    [[nodiscard]] auto progress(Tell tell) const {
+      return [turn = *this, tell = std::move(tell), told = -1](double share, const auto&... more) mutable {
+        const int percent = static_cast<int>(share * 100);
+        if (percent != told) turn.post([tell, share, more...] { tell(share, more...); });
+        told = percent;
+        return turn.wanted();
+      };
+    }
 
    private:
     friend class LongJob;

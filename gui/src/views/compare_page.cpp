@@ -172,14 +172,8 @@ void ComparePage::openSecond(const QString& path) {
   loading_->begin(path);
   refresh();
   job_.start([this, path](const LongJob::Turn& turn) {
-    int shown = -1;
-    const auto progress = [&](double share, const QString& stage) {
-      const int percent = static_cast<int>(share * 100);
-      if (percent != shown) turn.post([this, share, stage] { loading_->setProgress(share, stage); });
-      shown = percent;
-      return turn.wanted();
-    };
-    turn.post([this, opened = openAnalysed(path, progress)] {
+    const auto progress = [this](double share, const QString& stage) { loading_->setProgress(share, stage); };
+    turn.post([this, opened = openAnalysed(path, turn.progress(progress))] {
       opening_ = false;
       second_ = opened.analysis;
       problem_ = opened.problem;
