@@ -115,7 +115,7 @@ TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBeSaid) {
 
 TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
   // A limit of lacuna's own in place of a full disk; the program takes it back for itself.
-  shell("ulimit -S -f 128; " + program("lacuna") + " run -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
+  shell("ulimit -S -f 32; " + program("lacuna") + " run -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
         program("ending_program") + " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_THAT(said(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
@@ -126,7 +126,7 @@ TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
 
 TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   const auto full = [&](const std::string& options, const std::string& program) {
-    return WEXITSTATUS(shell("ulimit -S -f 128; " + this->program("lacuna") + " run " + options +
+    return WEXITSTATUS(shell("ulimit -S -f 32; " + this->program("lacuna") + " run " + options +
                              " -o out.lcn -- sh -c '" + "ulimit -S -f unlimited; " + program + "' 2>stderr.txt"));
   };
   EXPECT_EQ(full("", program("ending_program") + " many; exit 0"), 1);
@@ -149,7 +149,7 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
 
 TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
   const std::string run = program("lacuna") + " run -o out.lcn --ring 16M -- sh -c '";
-  shell("ulimit -S -f 128; " + run + "ulimit -S -f unlimited; exec " + program("ending_program") +
+  shell("ulimit -S -f 32; " + run + "ulimit -S -f unlimited; exec " + program("ending_program") +
         " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_FALSE(fs::exists(folder_ / "out.dump-1.lcn"));
