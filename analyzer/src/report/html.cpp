@@ -10,6 +10,7 @@
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "report/devices.h"
+#include "report/kernel_name.h"
 #include "report/sequence_text.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
@@ -70,7 +71,9 @@ std::string escaped(std::string_view text) {
 }
 
 std::string shortName(std::string_view name) {
-  return name.size() <= 120 ? escaped(name) : escaped(name.substr(0, 117)) + "…";
+  if (name.size() <= 120) return escaped(name);
+  const std::string plain = withoutScopes(name);
+  return plain.size() <= 120 ? escaped(plain) : escaped(std::string_view(plain).substr(0, 117)) + "…";
 }
 
 class Page {

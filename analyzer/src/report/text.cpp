@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
+#include "report/kernel_name.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 
@@ -279,8 +280,8 @@ void TextReport::kernelsSection(int rows) {
                 "2"));
   for (std::size_t i = 0; i < analysis_.kernels.size() && static_cast<int>(i) < rows; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
-                     bandCell(row.recordingNs, row.totalNs),
+    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", paddedName(row.name, nameWidth), row.count,
+                     humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs),
                      humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
                      humanTime(row.meanNs())));
   }
@@ -305,7 +306,7 @@ void TextReport::operatorsSection(int rows) {
     const std::string memory =
         full ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
     line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}",
-                     padded(row.shapes.empty() ? row.name : row.name + " " + row.shapes, nameWidth), row.count,
+                     paddedName(row.shapes.empty() ? row.name : row.name + " " + row.shapes, nameWidth), row.count,
                      humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs), humanTime(row.selfNs),
                      humanTime(row.deviceNs), bandCell(row.deviceRecordingNs, row.deviceNs), memory));
   }
@@ -351,7 +352,7 @@ void TextReport::causesSection(int rows) {
   for (std::size_t i = 0; i < analysis_.details.size() && static_cast<int>(i) < rows; ++i) {
     const CauseDetail& detail = analysis_.details[i];
     line(fmt::format(" {:>11} {:>7}×  {} {}", humanTime(detail.ns), detail.count, padded(causeLabel(detail.cause), 26),
-                     shortened(detail.name, width_ - 51)));
+                     shortened(withoutScopes(detail.name), width_ - 51)));
   }
 }
 

@@ -15,6 +15,8 @@ int columns(std::string_view text);
 /// At most `width` columns, with … where something is left out.
 std::string shortened(std::string_view text, int width);
 std::string padded(std::string_view text, int width);
+/// Of a kernel or an operator: where it does not fit, without its scopes.
+std::string paddedName(std::string_view name, int width);
 
 /// Sections of the text report, line by line without their titles; at most `rows` rows of each table. Empty where the
 /// trace has nothing of the sort.

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lacuna::analyzer {
+
+/// A C++ signature without its scopes, result and arguments: of "void a::b::sum_kernel<4, c::Add<float>>(int, float*)"
+/// what tells it from its like, "sum_kernel<4, Add<float>>". Other names are left as they are.
+std::string withoutScopes(std::string_view signature);
+
+}  // namespace lacuna::analyzer
