@@ -66,6 +66,10 @@ bool isMatrixWork(std::string_view name) {
          !hasAny(text, {"optimizer", "linearize", "upsample"});
 }
 
+bool checksNumbers(std::string_view name) {
+  return hasAny(name, {"finite", "isnan", "is_nan", "isinf"});
+}
+
 bool isPointwiseWork(std::string_view name) {
   return hasAny(name, {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid",
                        "tanh", "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&

@@ -213,19 +213,14 @@ class PeakWatch {
       TensorLife life{.device = key.first};
       life.freed = freed != freedNs_.end();
       life.freedNs = life.freed ? freed->second : 0;
-      life.stepsOld = beginsUntil(steps, peakAtNs_) - beginsUntil(steps, block.allocatedNs);
-      life.stepsAhead = beginsUntil(steps, life.freed ? life.freedNs : INT64_MAX) - beginsUntil(steps, peakAtNs_);
+      const std::size_t atPeak = begunBy(steps.all, peakAtNs_);
+      life.stepsOld = atPeak - begunBy(steps.all, block.allocatedNs);
+      life.stepsAhead = begunBy(steps.all, life.freed ? life.freedNs : INT64_MAX) - atPeak;
       stats.lives.push_back(life);
     }
   }
 
  private:
-  static std::uint64_t beginsUntil(const Steps& steps, TimeNs at) {
-    const auto behind =
-        std::partition_point(steps.all.begin(), steps.all.end(), [&](const Step& step) { return step.startNs <= at; });
-    return static_cast<std::uint64_t>(behind - steps.all.begin());
-  }
-
   TimeNs peakAtNs_;
   std::uint64_t peakBytes_;
   Tracker tracker_;

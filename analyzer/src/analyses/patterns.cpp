@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
@@ -9,6 +8,7 @@
 #include <unordered_set>
 
 #include "analyses/launch_index.h"
+#include "lacuna/analyzer/any_case.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
@@ -25,11 +25,6 @@ constexpr std::size_t kLongestSequence = 6;
 /// So many repetitions in a row could have been one operator over a batch.
 constexpr std::size_t kManyRepeats = 32;
 constexpr std::int64_t kTinyNs = 10'000;
-
-bool contains(std::string_view text, std::string_view part) {
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
 
 /// When ranges of some names lie on a thread: disjoint, in order.
 class Cover {
@@ -74,9 +69,11 @@ Phases phasesOf(const Store& store, const Timeline& timeline) {
     const auto [kind, isNew] = kinds.try_emplace(span.name, kNone);
     if (isNew) {
       const std::string_view name = store.text(span.name);
-      const bool zero = contains(name, "zero_grad") || name == "aten::zero_" || name == "aten::fill_" ||
+      const bool zero = containsAnyCase(name, "zero_grad") || name == "aten::zero_" || name == "aten::fill_" ||
                         name == "fill_" || name == "zero_";
-      kind->second = zero ? kZero : contains(name, "optimizer") || name == "sgd" || name == "adam" ? kOptimizer : kNone;
+      kind->second = zero                                                                    ? kZero
+                     : containsAnyCase(name, "optimizer") || name == "sgd" || name == "adam" ? kOptimizer
+                                                                                             : kNone;
     }
     if (kind->second == kZero) phases.zeroing.add(span);
     if (kind->second == kOptimizer) phases.optimizer.add(span);
@@ -126,7 +123,7 @@ class Repeats {
     for (std::size_t i = from; i < at; ++i) busyNs += recent_[i].durNs;
     if (busyNs > static_cast<std::int64_t>(at - from) * kTinyNs) return;
     const std::string_view first = store_.text(recent_[from].name);
-    if (contains(first, "optimizer") || contains(first, "sgd") || contains(first, "adam")) return;
+    if (containsAnyCase(first, "optimizer") || containsAnyCase(first, "sgd") || containsAnyCase(first, "adam")) return;
     countedUntil_ = at;
     stats_.repeatedLaunches += at - from;
     stats_.repeatedDeviceNs += busyNs;
@@ -148,16 +145,6 @@ class Repeats {
 };
 
 /// Null outside of the steps and in the warm-up.
-const Step* steadyStepAt(const Steps& steps, TimeNs at) {
-  const auto behind =
-      std::partition_point(steps.all.begin(), steps.all.end(), [&](const Step& step) { return step.endNs <= at; });
-  return behind == steps.all.end() || behind->startNs > at || behind->warmUp ? nullptr : &*behind;
-}
-
-bool checksNumbers(std::string_view name) {
-  return contains(name, "finite") || contains(name, "isnan") || contains(name, "is_nan") || contains(name, "isinf");
-}
-
 /// Before memory goes back to the system the device must be done with it: such a synchronisation is the allocator's.
 std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, TimeWindow window,
                                 const StepSpans& steps) {
@@ -200,7 +187,7 @@ bool takesBias(std::string_view name) {
   return name == "linear" || name == "conv1d" || name == "conv2d" || name == "conv3d" || name == "convolution";
 }
 bool isBatchNorm(std::string_view name) {
-  return contains(name, "batch_norm") && !contains(name, "backward");
+  return containsAnyCase(name, "batch_norm") && !containsAnyCase(name, "backward");
 }
 
 }  // namespace
@@ -212,6 +199,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
   std::map<prof::QueueId, Repeats> repeats;
   std::unordered_map<StringId, std::uint64_t> optimizer;
   std::set<const Step*> filling;
+  const std::span<const Step> steadySteps = all.steady();
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
@@ -222,11 +210,11 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
       repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
     if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;
-    const bool fills = span.kind == DeviceSpanKind::Memset || contains(store.text(span.name), "fill");
+    const bool fills = span.kind == DeviceSpanKind::Memset || containsAnyCase(store.text(span.name), "fill");
     if (fills && phases.zeroing.holds(*launch)) {
       ++stats.zeroFills;
       stats.zeroFillNs += span.endNs - span.startNs;
-      if (const Step* step = steadyStepAt(all, launch->startNs); step != nullptr) filling.insert(step);
+      if (const Step* step = stepAt(steadySteps, launch->startNs); step != nullptr) filling.insert(step);
     } else if (span.kind == DeviceSpanKind::Kernel && phases.optimizer.holds(*launch)) {
       ++optimizer[span.name];
     }
@@ -295,7 +283,7 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
           if (kind->second == 3 && last.name && kinds[last.name] == 3) ++stats.roundTrips;
           if (isMatrixWork(store.text(name[i]))) {
             const auto [isHalf, unseen] = half.try_emplace(text[i], false);
-            if (unseen) isHalf->second = contains(store.text(text[i]), "f16[");
+            if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");
             ++stats.matrixOperators;
             stats.halfMatrixOperators += isHalf->second ? 1 : 0;
           }

@@ -269,12 +269,6 @@ std::vector<SequenceRow> sorted(Rows rows) {
   return out;
 }
 
-std::uint32_t stepAt(const Steps& steps, TimeNs at) {
-  const auto behind =
-      std::partition_point(steps.all.begin(), steps.all.end(), [&](const Step& step) { return step.startNs <= at; });
-  return static_cast<std::uint32_t>(behind - steps.all.begin());
-}
-
 void merge(std::vector<SequenceRow>& into, std::vector<SequenceRow> more) {
   if (into.empty()) {
     into = std::move(more);
@@ -309,7 +303,7 @@ SequenceStats kernelSequences(const Store& store, const Timeline& timeline, cons
       continue;
     }
     const bool computes = span.kind == DeviceSpanKind::Kernel && span.work == Work::Compute;
-    streams.add(span, stepAt(steps, launchedNs), computes);
+    streams.add(span, static_cast<std::uint32_t>(begunBy(steps.all, launchedNs)), computes);
   }
   std::unordered_map<StringId, bool> pointwise;
   const auto isPointwise = [&](StringId name) {

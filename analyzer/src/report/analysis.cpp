@@ -87,11 +87,9 @@ class Collector {
   }
   void addToSteps(const LedgerSegment& segment, std::int64_t bandNs) {
     const auto& steps = analysis_.steps.all;
-    auto it =
-        std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.endNs <= segment.startNs; });
-    for (; it != steps.end() && it->startNs < segment.endNs; ++it) {
-      const TimeNs dur = std::min(it->endNs, segment.endNs) - std::max(it->startNs, segment.startNs);
-      const auto at = static_cast<std::size_t>(it - steps.begin());
+    for (std::size_t at = endedBy(steps, segment.startNs); at < steps.size() && steps[at].startNs < segment.endNs;
+         ++at) {
+      const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
       analysis_.stepLedgers[at].add(segment.cause, dur);
       analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));
     }

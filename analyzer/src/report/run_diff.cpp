@@ -55,7 +55,7 @@ class TreeBuilder {
     for (const DeviceSpan& span : timeline.device) {
       if (span.startNs < window.startNs || span.startNs >= window.endNs || !only_.holds(span.queue)) continue;
       const HostSpan* launch = launches.find(span);
-      const std::size_t step = launch == nullptr ? kNone : stepAt(launch->startNs);
+      const std::size_t step = launch == nullptr ? kNone : indexAt(launch->startNs);
       if (step == kNone) continue;
       Times& times = timesOf(pathAt(*launch));
       times.byStep[step] += span.endNs - span.startNs;
@@ -85,9 +85,9 @@ class TreeBuilder {
     std::size_t path, up;
   };
 
-  [[nodiscard]] std::size_t stepAt(TimeNs at) const {
-    const auto it = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& s) { return s.endNs <= at; });
-    return it == steps_.end() || it->startNs > at ? kNone : static_cast<std::size_t>(it - steps_.begin());
+  [[nodiscard]] std::size_t indexAt(TimeNs at) const {
+    const Step* step = stepAt(steps_, at);
+    return step == nullptr ? kNone : static_cast<std::size_t>(step - steps_.data());
   }
   Times& timesOf(std::size_t path) {
     Times& times = times_[path];
@@ -133,7 +133,7 @@ class TreeBuilder {
     }
   }
   void addHost(const Nested& span, std::size_t parent, prof::TimeWindow window) {
-    const std::size_t step = stepAt(span.startNs);
+    const std::size_t step = indexAt(span.startNs);
     if (step == kNone || span.startNs < window.startNs || span.startNs >= window.endNs) return;
     timesOf(span.path).byStep[step] += span.endNs - span.startNs;
     if (parent != kNone) timesOf(parent).byStep[step] -= span.endNs - span.startNs;

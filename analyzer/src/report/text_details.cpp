@@ -8,6 +8,7 @@
 #include <climits>
 
 #include "report/devices.h"
+#include "report/kernel_name.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
@@ -189,6 +190,10 @@ std::string padded(std::string_view text, int width) {
   return out;
 }
 
+std::string paddedName(std::string_view name, int width) {
+  return columns(name) <= width ? padded(name, width) : padded(withoutScopes(name), width);
+}
+
 Lines loaderLines(const Analysis& analysis) {
   const LoaderStats& loader = analysis.loader;
   Lines out;
@@ -211,8 +216,11 @@ Lines loaderLines(const Analysis& analysis) {
   if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
   const LoaderVerdict& verdict = analysis.loaderVerdict;
   if (verdict.bound == LoaderBound::None) return out;
+  // A finding has played what workers bring, and says how many.
+  const bool found = std::any_of(analysis.findings.begin(), analysis.findings.end(),
+                                 [](const Finding& finding) { return finding.id == "loader-wait"; });
   const std::string remedy =
-      verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
+      found || verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
           ? ""
           : fmt::format("; {} with {} each would hide it", humanCount(verdict.workersNeeded, "worker"),
                         humanCount(verdict.prefetchNeeded, "batch", "batches"));

@@ -21,15 +21,15 @@ std::uint32_t workersNeeded(const RuleContext& context, std::int64_t waitPerStep
       std::max({std::int64_t{1}, analysis.meanStepNs() - waitPerStep, analysis.meanStepLedger().busyNs()});
   const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
   const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
-  const auto most = std::clamp<std::uint32_t>(std::max(needed + 1, loader.workers + 1), 2, 64);
+  // A device that need not wait is quicker as well, and uses up more batches.
+  const auto most = std::clamp<std::uint32_t>(std::max(needed + needed / 4 + 1, loader.workers + 1), 2, 64);
+  const auto played = [&](std::uint32_t workers) { return context.play(fmt::format("loader.workers={}", workers)); };
+  const auto best = played(most);
+  if (!best || best->gainNs() <= 0) return most;
   // More workers than the cores can run, or than hide the wait, bring nothing.
-  const auto gainOf = [&](std::uint32_t workers) {
-    const auto prediction = context.play(fmt::format("loader.workers={}", workers));
-    return prediction ? prediction->gainNs() : 0;
-  };
-  const std::int64_t best = gainOf(most);
-  for (std::uint32_t workers = loader.workers + 1; workers < most && best > 0; ++workers) {
-    if (static_cast<double>(gainOf(workers)) >= 0.99 * static_cast<double>(best)) return workers;
+  for (std::uint32_t workers = loader.workers + 1; workers < most; ++workers) {
+    const auto with = played(workers);
+    if (with && with->predictedNsPerStep <= best->predictedNsPerStep + best->predictedNsPerStep / 50) return workers;
   }
   return most;
 }

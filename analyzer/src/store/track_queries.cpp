@@ -3,9 +3,9 @@
 #include "lacuna/analyzer/track_queries.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 
+#include "lacuna/analyzer/any_case.h"
 #include "store/track_feed.h"
 
 namespace lacuna::analyzer {
@@ -106,11 +106,6 @@ void sumBusy(const TrackGroup& group, AreaStats& stats) {
   stats.busy.push_back({group.label, true, busy, length - busy});
   stats.busy.insert(stats.busy.end(), queues.begin(), queues.end());
   stats.overlapNs += sum - busy;
-}
-
-bool containsAnyCase(std::string_view text, std::string_view part) {
-  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
 template <class Visit>

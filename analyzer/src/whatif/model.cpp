@@ -3,12 +3,12 @@
 #include "whatif/model.h"
 
 #include <algorithm>
-#include <cctype>
 #include <tuple>
 #include <unordered_map>
 
 #include "analyses/chunks.h"
 #include "analyses/launch_index.h"
+#include "lacuna/analyzer/any_case.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -50,11 +50,6 @@ Chosen chooseWindow(const Analysis& analysis) {
   Chosen chosen{{steps.front().startNs, steps.back().endNs}, {}};
   for (const Step& step : steps) chosen.stepStarts.push_back(step.startNs);
   return chosen;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
 struct Interval {
@@ -173,7 +168,7 @@ void Builder::collectNodes(Simulator::Model& model) {
     node.work = item.span->work;
     node.isMemset = item.span->kind == DeviceSpanKind::Memset;
     model.names.emplace_back(analysis_.store->text(node.name));
-    node.isPageable = item.span->kind == DeviceSpanKind::Copy && contains(model.names.back(), "pageable");
+    node.isPageable = item.span->kind == DeviceSpanKind::Copy && containsAnyCase(model.names.back(), "pageable");
     model.nodes.push_back(node);
   }
   model.queues = queues.size();
@@ -182,11 +177,11 @@ void Builder::collectNodes(Simulator::Model& model) {
 void Builder::collectPhases() {
   enum class Phase : std::uint8_t { None, ZeroGrad, Optimizer, Accumulation, Backward, Addition };
   const auto phaseOf = [](std::string_view name) {
-    if (contains(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_") {
+    if (containsAnyCase(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_") {
       return Phase::ZeroGrad;
     }
-    if (contains(name, "optimizer")) return Phase::Optimizer;
-    if (contains(name, "accumulategrad")) return Phase::Accumulation;
+    if (containsAnyCase(name, "optimizer")) return Phase::Optimizer;
+    if (containsAnyCase(name, "accumulategrad")) return Phase::Accumulation;
     if (name == "backward") return Phase::Backward;
     return name == "add_" ? Phase::Addition : Phase::None;
   };
@@ -407,6 +402,7 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   Builder builder(analysis, *timeline, chosen);
   if (!builder.build(*model)) return nullptr;
   model->loader = loaderModel(analysis, *model);
+  model->measured.runLength = runLengthOf(model->loader, model->steps);
   model->steady = steadyProgram(*model);
   model->stepNoise = stepNoise(model->measured);
   return model;

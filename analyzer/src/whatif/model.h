@@ -56,13 +56,15 @@ struct LoaderModel {
   std::int64_t batchNs = 0;     ///< one batch on one worker; 0: not recorded
   std::int64_t handoverNs = 0;  ///< from a batch becoming ready to the consumer having it
   double cpuShare = -1;         ///< of a batch's preparation that computes; -1: not recorded
+  [[nodiscard]] bool canBePlayed() const { return workers > 0 && batchNs > 0; }
 };
 
 /// What the step time is taken from: when each step and its device work were done.
 struct Completions {
   std::vector<std::int64_t> atNs;
   std::int64_t totalNs = 0;
-  /// The typical step: the median over runs of four steps, so that a disturbance now and then does not count.
+  std::size_t runLength = 4;  ///< steps, see runLengthOf
+  /// The typical step: the median over runs of steps, so that a disturbance now and then does not count.
   [[nodiscard]] std::int64_t typicalNs() const;
 };
 
@@ -92,6 +94,9 @@ struct Simulator::Model {
 
 /// Parts of buildModel.
 SteadyProgram steadyProgram(const Simulator::Model& model);
+/// Steps in a row that show a typical one. Workers that were started together hand over together, and then all of them
+/// make the step wait: only whole rounds of theirs tell the pace.
+std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps);
 LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model);
 double stepNoise(const Completions& completions);
 

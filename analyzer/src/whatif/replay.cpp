@@ -44,6 +44,7 @@ void Replay::draw(std::int64_t fromNs, std::int64_t toNs, std::vector<DrawnStep:
 Completions Replay::pass() {
   Completions out;
   out.atNs.assign(base_.steps, INT64_MIN);
+  out.runLength = runLengthOf(scenario_.loader, base_.steps);
   const std::int64_t from = host_;
   for (const HostItem& item : scenario_.items) {
     play(item);

@@ -3,10 +3,10 @@
 #include "whatif/scenario.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string_view>
 
+#include "lacuna/analyzer/any_case.h"
 #include "lacuna/analyzer/tables.h"
 #include "whatif/replay.h"
 
@@ -44,13 +44,9 @@ bool matches(std::string_view name, std::string_view pattern) {
   while (!pattern.empty()) {
     const std::size_t star = std::min(pattern.find('*'), pattern.size());
     const std::string_view part = pattern.substr(0, star);
-    const auto same = [](char a, char b) {
-      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-    };
-    const auto found =
-        std::search(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), part.begin(), part.end(), same);
-    if (found == name.end() && !part.empty()) return false;
-    at = static_cast<std::size_t>(found - name.begin()) + part.size();
+    const std::size_t found = findAnyCase(name, part, at);
+    if (found == std::string_view::npos) return false;
+    at = found + part.size();
     pattern.remove_prefix(std::min(star + 1, pattern.size()));
   }
   return true;
@@ -227,10 +223,6 @@ void applyOverlap(Scenario& scenario) {
   }
 }
 
-bool checksNumbers(std::string_view name) {
-  return matches(name, "finite") || matches(name, "isnan") || matches(name, "is_nan") || matches(name, "isinf");
-}
-
 /// Checks for numbers that are none, up to the synchronisation that looks at the answer. Where there are none, every
 /// synchronisation is taken for the debug mode's.
 void applyDebugOff(Scenario& scenario) {
@@ -273,7 +265,8 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
     const auto number = static_cast<std::uint32_t>(change.factor);
     (knob == "loader.workers" ? scenario.loader.workers : scenario.loader.prefetch) = number;
     scenario.loader.serial = scenario.loader.workers == 0;
-    scenario.pipelined = scenario.loader.workers > 0 && scenario.loader.batchNs > 0;
+    scenario.pipelined = scenario.loader.canBePlayed();
+    scenario.touched = scenario.pipelined;
   } else if (knob == "zero_grad") {
     if (change.value == "none") applyZeroGrad(scenario);
   } else if (knob == "debug") {
@@ -360,8 +353,9 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
   const std::vector<DeviceNode>& nodes = unstalls ? model.steady.nodes : model.nodes;
   const std::vector<HostItem>& items = unstalls ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};
+  scenario.pipelined = unstalls && model.loader.canBePlayed();
   for (const Change& change : changes) apply(scenario, change, bound);
-  scenario.touched = scenario.pipelined || scenario.nodes != nodes || scenario.items != items;
+  scenario.touched = scenario.touched || scenario.nodes != nodes || scenario.items != items;
   warmUp(scenario);
   return scenario;
 }

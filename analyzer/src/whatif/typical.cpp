@@ -122,9 +122,12 @@ class Alike {
 };
 
 void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps,
-                double lostShare) {
+                double lostShare, bool loaderInStep) {
   Alike alike(model, begins, steps, lostShare);
-  for (const HostItemKind kind : {HostItemKind::Launch, HostItemKind::Sync, HostItemKind::LoaderWait}) {
+  std::vector<HostItemKind> kinds{HostItemKind::Launch, HostItemKind::Sync};
+  // Workers make some steps wait and others not; the median of that would be a loader that nobody waits for.
+  if (loaderInStep) kinds.push_back(HostItemKind::LoaderWait);
+  for (const HostItemKind kind : kinds) {
     for (const auto field : {&HostItem::gapNs, &HostItem::driverNs, &HostItem::durNs, &HostItem::periodNs})
       alike.levelItems(kind, field);
   }
@@ -137,7 +140,7 @@ void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, co
 std::vector<double> runsOf(const Completions& completions) {
   const auto& at = completions.atNs;
   std::vector<double> runs;
-  const std::size_t length = std::min(kRun, at.size() - 1);
+  const std::size_t length = std::min(completions.runLength, at.size() - 1);
   for (std::size_t i = 0; i + length < at.size(); ++i)
     runs.push_back(static_cast<double>(at[i + length] - at[i]) / static_cast<double>(length));
   std::sort(runs.begin(), runs.end());
@@ -145,6 +148,12 @@ std::vector<double> runsOf(const Completions& completions) {
 }
 
 }  // namespace
+
+std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps) {
+  const std::size_t round = loader.serial ? 1 : std::max(1u, loader.workers);
+  const std::size_t whole = (kRun + round - 1) / round * round;
+  return std::min(whole, std::max(kRun, steps / 2));
+}
 
 std::int64_t Completions::typicalNs() const {
   if (atNs.size() < 4) return totalNs / static_cast<std::int64_t>(std::max<std::size_t>(1, atNs.size()));
@@ -158,7 +167,7 @@ double stepNoise(const Completions& completions) {
   const auto runs = runsOf(completions);
   const double middle = std::max(1.0, runs[runs.size() / 2]);
   const double sigma = (runs[runs.size() * 3 / 4] - runs[runs.size() / 4]) / 1.349;
-  return sigma / middle / std::sqrt(static_cast<double>(runs.size()) / static_cast<double>(kRun));
+  return sigma / middle / std::sqrt(static_cast<double>(runs.size()) / static_cast<double>(completions.runLength));
 }
 
 SteadyProgram steadyProgram(const Simulator::Model& model) {
@@ -168,7 +177,7 @@ SteadyProgram steadyProgram(const Simulator::Model& model) {
   for (std::size_t step = 0; step < model.steps; ++step)
     kinds[signature(model, begins[step], begins[step + 1])].push_back(step);
   for (const auto& [hash, steps] : kinds) {
-    if (steps.size() >= kAlike) levelSteps(steady, begins, steps, model.lostShare);
+    if (steps.size() >= kAlike) levelSteps(steady, begins, steps, model.lostShare, model.loader.serial);
   }
   return steady;
 }

@@ -3,16 +3,12 @@
 #include "timeline/rows.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "lacuna/analyzer/any_case.h"
 
 namespace lacuna::gui {
 
 namespace {
-
-bool containsAnyCase(const std::string& text, const std::string& part) {
-  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
 
 Row trackRow(const analyzer::Track& track, TrackRef ref, const RowOptions& options) {
   Row row{.kind = Row::Kind::Track, .ref = ref};
@@ -52,8 +48,10 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
   }
   for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
     const analyzer::TrackGroup& group = tracks.groups[g];
-    const bool whole = containsAnyCase(group.label, options.filter);
-    const auto shown = [&](const analyzer::Track& t) { return whole || containsAnyCase(t.label, options.filter); };
+    const bool whole = analyzer::containsAnyCase(group.label, options.filter);
+    const auto shown = [&](const analyzer::Track& t) {
+      return whole || analyzer::containsAnyCase(t.label, options.filter);
+    };
     if (std::none_of(group.tracks.begin(), group.tracks.end(), shown)) continue;
     const bool collapsed = options.collapsedGroups.contains(g);
     place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});

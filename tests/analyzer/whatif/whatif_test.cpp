@@ -61,6 +61,26 @@ TEST(WhatIf, MoreWorkersHelpStarvedOnes) {
               0.05 * measured(fixed));
 }
 
+TEST(WhatIf, WorkersThatHandOverTogetherCountByWholeRounds) {
+  // Some 4 ms a step; so few workers cannot keep up, and each round of theirs waits once.
+  const RunPlan slow{.steps = 120, .batchNs = 60'000'000, .workers = 0, .syncEachStep = true};
+  for (const int workers : {5, 6, 7, 9, 11}) {
+    RunPlan fixed = slow;
+    fixed.workers = workers;
+    const auto prediction = play(slow, "loader.workers=" + std::to_string(workers));
+    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), 60e6 / workers, 0.03 * 60e6 / workers) << workers;
+    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), measured(fixed), 0.05 * measured(fixed)) << workers;
+  }
+}
+
+TEST(WhatIf, WhatDoesNotConcernTheLoaderLeavesItsWaitsAsTheyAre) {
+  for (const int workers : {1, 8}) {
+    const RunPlan slow{.steps = 120, .batchNs = 8'000'000 * workers, .workers = workers, .syncEachStep = true};
+    const Prediction prediction = play(slow, "sync=off");
+    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), measured(slow), 0.05 * measured(slow)) << workers;
+  }
+}
+
 TEST(WhatIf, FasterKernelsShortenADeviceBoundStep) {
   const RunPlan slow{.steps = 30, .syncEachStep = true};
   RunPlan fixed = slow;

@@ -47,6 +47,12 @@ struct Steps {
   [[nodiscard]] std::int64_t spreadNs() const;
 };
 
+/// How many of these, in their order, have begun by then; how many have ended.
+std::size_t begunBy(std::span<const Step> steps, prof::TimeNs at);
+std::size_t endedBy(std::span<const Step> steps, prof::TimeNs at);
+/// The one that runs then; null between steps.
+const Step* stepAt(std::span<const Step> steps, prof::TimeNs at);
+
 /// The steps of one process, or of the first one (by rank, then by id) that has any.
 prof::Result<Steps> findSteps(const Store& store, prof::ProcessId process = {});
 

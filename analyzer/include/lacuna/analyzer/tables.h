@@ -64,6 +64,8 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
 bool isMatrixWork(std::string_view name);
 bool isPointwiseWork(std::string_view name);
 bool usesTensorCores(std::string_view name);
+/// Looks for infinite values and those that are no number.
+bool checksNumbers(std::string_view name);
 
 struct OperatorRow {
   std::string name;
