@@ -11,6 +11,7 @@
 
 #include <QApplication>
 #include <QMouseEvent>
+#include <QScrollBar>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <algorithm>
@@ -33,8 +34,10 @@ namespace {
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
 
-constexpr std::uint32_t kThreads = 8;
+/// More rows than fit on the screen.
+constexpr std::uint32_t kThreads = 24;
 constexpr std::uint32_t kQueues = 8;
+constexpr std::uint32_t kCounters = 4;
 constexpr int kNesting = 4;
 
 double threadMs() {
@@ -80,8 +83,8 @@ struct Costs {
   }
 };
 
-/// Threads with nested ranges and queues with kernels, in bursts and lulls, in time order. `stretch` makes all of it
-/// last longer.
+/// Threads with nested ranges, queues with kernels and counters, in bursts and lulls, in time order. `stretch` makes
+/// all of it last longer.
 class Generator {
  public:
   Generator(prof::Writer& writer, prof::TimeNs stretch) : writer_(writer), stretch_(stretch) {
@@ -97,6 +100,13 @@ class Generator {
       writer.append(prof::Queue{
           .id = prof::QueueId(q), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = q});
     }
+    for (std::uint32_t c = 1; c <= kCounters; ++c) {
+      const bool ofDevice = c % 2 == 0;
+      writer.append(prof::CounterTrack{.id = prof::TrackId(c),
+                                       .process = ofDevice ? prof::ProcessId() : prof::ProcessId(1),
+                                       .device = ofDevice ? prof::DeviceId(1) : prof::DeviceId(),
+                                       .name = writer.intern(fmt::format("counter {}", c))});
+    }
   }
 
   /// Adds slices until there are so many events.
@@ -105,10 +115,11 @@ class Generator {
   }
 
  private:
-  /// In each slice of time every thread opens a nest of ranges, every queue runs a few kernels.
+  /// In each slice of time every thread opens a nest of ranges, every queue runs a few kernels, counters change.
   void addSlices() {
     ranges_.clear();
     kernels_.clear();
+    samples_.clear();
     for (int slice = 0; slice < 500; ++slice) {
       const bool lull = (now_ / (50'000'000 * stretch_)) % 5 == 4;
       const auto length = static_cast<prof::TimeNs>(8'000 + random_() % 8'000) * stretch_;
@@ -118,11 +129,16 @@ class Generator {
       for (std::uint32_t q = 1; q <= kQueues; ++q) {
         if (!lull || random_() % 4 == 0) addKernels(q, length / 4);
       }
+      for (std::uint32_t c = 1; c <= kCounters; ++c) {
+        const double value = (lull ? 10 : 70) + static_cast<double>(random_() % 30);
+        samples_.push({.timeNs = now_ + static_cast<prof::TimeNs>(c), .track = prof::TrackId(c), .value = value});
+      }
       now_ += length;
     }
-    made_ += ranges_.startNs.size() + kernels_.startNs.size();
+    made_ += ranges_.startNs.size() + kernels_.startNs.size() + samples_.timeNs.size();
     writer_.append<prof::Range>(ranges_);
     writer_.append<prof::Kernel>(kernels_);
+    writer_.append<prof::CounterSample>(samples_);
   }
   void addNest(std::uint32_t thread, prof::TimeNs length) {
     prof::TimeNs start = now_;
@@ -154,6 +170,7 @@ class Generator {
   std::mt19937_64 random_{7};
   prof::Range::Columns ranges_;
   prof::Kernel::Columns kernels_;
+  prof::CounterSample::Columns samples_;
   std::uint64_t made_ = 0;
   prof::TimeNs now_ = 1'000'000'000;
 };
@@ -216,18 +233,25 @@ prof::Result<TracePtr> openTrace(const std::filesystem::path& path) {
   return TracePtr(std::move(trace));
 }
 
-/// Zoom from the whole trace to microseconds and back at three places, pan at each depth, scroll the rows.
-std::vector<Viewport> sweep(const Viewport& whole) {
-  std::vector<Viewport> frames;
+struct Frame {
+  Viewport view;
+  double scrolled = 0;  ///< 0: the topmost rows, 1: the lowest
+};
+
+/// Zoom from the whole trace to microseconds at three places; at ten depths pan there, and scroll the rows down.
+std::vector<Frame> sweep(const Viewport& whole) {
+  std::vector<Frame> frames;
+  double scrolled = 0;
   for (const double where : {0.21, 0.5, 0.83}) {
     Viewport view = whole;
     for (int i = 0; i < 60; ++i) {
-      frames.push_back(view);
+      frames.push_back({view, scrolled});
       view = view.zoomed(0.8, where);
-      if (i % 6 == 5) {
-        Viewport moving = view;
-        for (int k = 0; k < 8; ++k) frames.push_back(moving = moving.panned(0.07));
-      }
+      if (i % 6 != 5) continue;
+      Viewport moving = view;
+      for (int k = 0; k < 8; ++k) frames.push_back({moving = moving.panned(0.07), scrolled});
+      for (int k = 0; k <= 8; ++k) frames.push_back({view, k / 8.0});
+      scrolled = (i / 6 % 3) / 2.0;
     }
   }
   return frames;
@@ -383,10 +407,16 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
          "pixels");
   report("gui.events_" + tag, static_cast<double>((*trace)->tracks->events), "events");
 
+  auto* const rows = view.findChild<QScrollBar*>();
+  if (rows == nullptr || rows->maximum() == 0) {
+    fmt::print(stderr, "bench_gui: all rows fit on the screen, so there is nothing to scroll\n");
+    return 1;
+  }
   Costs frames;
-  for (const Viewport& step : sweep(view.viewport())) {
+  for (const Frame& frame : sweep(view.viewport())) {
     frames.measure([&] {
-      view.setViewport(step);
+      view.setViewport(frame.view);
+      rows->setValue(static_cast<int>(frame.scrolled * rows->maximum()));
       view.render(&screen);
     });
   }
