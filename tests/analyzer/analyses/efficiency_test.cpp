@@ -82,12 +82,16 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
        {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel",
         "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN", "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x32",
         "turing_fp16_s1688gemm_fp16_256x128_ldg8_f2f_tn", "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1",
+        "volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_exp_small_nhwc_tn_v1",
         "sm80_xmma_fprop_implicit_gemm_indexed_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_tensor16x8x16"}) {
     EXPECT_TRUE(isMatrixWork(name)) << name;
     EXPECT_TRUE(usesTensorCores(name)) << name;
   }
   EXPECT_TRUE(isMatrixWork("ampere_sgemm_128x64_nn"));
   EXPECT_FALSE(usesTensorCores("ampere_sgemm_128x64_nn"));
+  // What a convolution ends with is no work of its own.
+  EXPECT_TRUE(isMatrixWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
+  EXPECT_FALSE(isPointwiseWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
   EXPECT_TRUE(isMatrixWork("void fbgemm_gpu::f8f8bf16_rowwise_gemm_kernel<128>"));
   for (const char* name : {"void fbgemm_gpu::split_embedding_codegen_forward_unweighted_kernel<float>",
                            "void fbgemm_gpu::linearize_index_kernel<long>", "upsample_bilinear2d_out_frame"}) {
