@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -60,22 +61,35 @@ class TraceFiles : public testing::Test {
     }
     return std::nullopt;
   }
-  /// Sends a signal to `lacuna convert run.lcn OUT` once it writes; its wait status.
-  int interruptedConvert(const char* out, int number) {
+  /// Sends a signal to `lacuna WORDS` once it has begun; its wait status. Its temporary files are in "tmp".
+  int interrupted(std::vector<const char*> words, int number, const std::function<bool(pid_t)>& begun) {
+    words.insert(words.begin(), "lacuna");
+    words.push_back(nullptr);
     const pid_t pid = fork();
     if (pid == 0) {
-      if (chdir(folder_.c_str()) == 0)
-        execl(LACUNA_BIN_DIR "/lacuna", "lacuna", "convert", "-q", "run.lcn", out, nullptr);
+      if (chdir(folder_.c_str()) == 0 && setenv("TMPDIR", "tmp", 1) == 0)
+        execv(LACUNA_BIN_DIR "/lacuna", const_cast<char* const*>(words.data()));
       _exit(126);
     }
     int status = 0;
-    while (!unfinished()) {
+    while (!begun(pid)) {
       if (waitpid(pid, &status, WNOHANG) == pid) return status;
       usleep(500);
     }
     kill(pid, number);
     waitpid(pid, &status, 0);
     return status;
+  }
+  int interruptedConvert(const char* out, int number) {
+    return interrupted({"convert", "-q", "run.lcn", out}, number, [&](pid_t) { return unfinished().has_value(); });
+  }
+  /// Whether the process has a file of that folder open, be it one without a name.
+  static bool holdsFileIn(pid_t pid, const fs::path& folder) {
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd", gone)) {
+      if (fs::read_symlink(entry.path(), gone).string().starts_with(folder.string() + "/")) return true;
+    }
+    return false;
   }
   void generate() { ASSERT_EQ(lacuna("generate run.lcn --events 20000 --seed 3"), 0) << said(); }
   void cut(std::size_t bytes) {
@@ -345,6 +359,19 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   EXPECT_EQ(unfinished(), living);
   fs::remove(folder_ / living);
   EXPECT_FALSE(unfinished()) << *unfinished();
+}
+
+TEST_F(TraceFiles, AReadThatIsKilledLeavesNothingOfWhatItUnpacked) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 200000"), 0);
+  ASSERT_EQ(lacuna("convert -q run.lcn run.sqlite && gzip -1 run.sqlite"), 0) << said();
+  const fs::path tmp = fs::canonical(folder_) / "tmp";
+  fs::create_directory(tmp);
+  ASSERT_EQ(lacuna("info run.sqlite.gz"), 0) << said();
+  for (const int number : {SIGKILL, SIGTERM}) {
+    const int status = interrupted({"info", "run.sqlite.gz"}, number, [&](pid_t pid) { return holdsFileIn(pid, tmp); });
+    if (WIFEXITED(status)) GTEST_SKIP() << "was over before the signal came";
+    EXPECT_TRUE(fs::is_empty(tmp)) << *fs::directory_iterator(tmp);
+  }
 }
 
 TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/sqlite_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <utility>
 
 #include "import/byte_source.h"
 
@@ -40,45 +43,87 @@ bool isPlain(const std::filesystem::path& path) {
 /// Unpacking leaves so much of the temporary folder free, which others use too.
 constexpr std::uintmax_t kKeptFree = std::uintmax_t{256} << 20;
 
-bool hasRoom(const std::filesystem::path& file, std::uintmax_t bytes) {
+bool hasRoom(const std::filesystem::path& folder, std::uintmax_t bytes) {
   std::error_code unknown;
-  const std::filesystem::space_info space = std::filesystem::space(file, unknown);
+  const std::filesystem::space_info space = std::filesystem::space(folder, unknown);
   return unknown || space.available >= kKeptFree + bytes;
 }
 
-/// A temporary file with the unpacked content; the caller removes it.
-prof::Result<std::string> unpack(const std::filesystem::path& path) {
-  auto source = ByteSource::open(path);
-  if (!source) return source.error();
-  std::string name = (std::filesystem::temp_directory_path() / "lacuna-unpacked-XXXXXX").string();
-  const int file = ::mkstemp(name.data());
-  if (file < 0) return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
-  std::vector<char> buffer(1 << 20);
-  while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
-    if (!hasRoom(name, got)) {
-      ::close(file);
-      ::unlink(name.c_str());
-      return prof::Error{
-          fmt::format("{}: unpacked it would fill {}; set TMPDIR to a folder with more room, or unpack it yourself",
-                      path.string(), std::filesystem::path(name).parent_path().string())};
-    }
-    for (std::size_t done = 0; done < got;) {
-      const ssize_t wrote = ::write(file, buffer.data() + done, got - done);
-      if (wrote < 0) {
-        const std::string why = std::strerror(errno);
-        ::close(file);
-        ::unlink(name.c_str());
-        return prof::Error{fmt::format("{}: cannot be unpacked into {}: {}", path.string(), name, why)};
-      }
+/// A file in the temporary folder that goes with this object, and where the file system can with the process: it has
+/// no name until it is asked for one.
+class TemporaryFile {
+ public:
+  static prof::Result<TemporaryFile> create() {
+    TemporaryFile file;
+    file.file_ = ::open(file.folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (file.file_ >= 0) return file;
+    std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();
+    file.file_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (file.file_ < 0) return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
+    file.name_ = name;
+    return file;
+  }
+  ~TemporaryFile() {
+    if (file_ >= 0) ::close(file_);
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  TemporaryFile(TemporaryFile&& other) noexcept
+      : folder_(std::move(other.folder_)),
+        file_(std::exchange(other.file_, -1)),
+        name_(std::exchange(other.name_, {})) {}
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  prof::Status write(const char* bytes, std::size_t count) {
+    for (std::size_t done = 0; done < count;) {
+      const ssize_t wrote = ::write(file_, bytes + done, count - done);
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote < 0) return prof::Error{std::strerror(errno)};
       done += static_cast<std::size_t>(wrote);
     }
+    return {};
   }
-  ::close(file);
-  if (!(*source)->problem().empty()) {
-    ::unlink(name.c_str());
-    return prof::Error{fmt::format("{}: {}", path.string(), (*source)->problem())};
+  /// Under which it can be opened once more while this object lives.
+  prof::Result<std::string> name() {
+    for (int number = 0; name_.empty(); ++number) {
+      const std::string name = (folder_ / fmt::format("lacuna-unpacked-{}-{}", ::getpid(), number)).string();
+      const std::string itself = fmt::format("/proc/self/fd/{}", file_);
+      if (::linkat(AT_FDCWD, itself.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0)
+        name_ = name;
+      else if (errno != EEXIST)
+        return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
+    }
+    return name_;
   }
-  return name;
+
+ private:
+  TemporaryFile() = default;
+
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path();
+  int file_ = -1;
+  std::string name_;
+};
+
+prof::Result<TemporaryFile> unpack(const std::filesystem::path& path) {
+  auto source = ByteSource::open(path);
+  if (!source) return source.error();
+  auto file = TemporaryFile::create();
+  if (!file) return file.error();
+  const std::string folder = file->folder().string();
+  std::vector<char> buffer(1 << 20);
+  while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
+    if (!hasRoom(file->folder(), got)) {
+      return prof::Error{
+          fmt::format("{}: unpacked it would fill {}; set TMPDIR to a folder with more room, or unpack it yourself",
+                      path.string(), folder)};
+    }
+    if (const auto status = file->write(buffer.data(), got); !status)
+      return prof::Error{
+          fmt::format("{}: cannot be unpacked into {}: {}", path.string(), folder, status.error().message)};
+  }
+  if (!(*source)->problem().empty()) return prof::Error{fmt::format("{}: {}", path.string(), (*source)->problem())};
+  return file;
 }
 
 std::optional<std::int64_t> numberOf(sqlite3* db, const std::string& pragma) {
@@ -122,16 +167,18 @@ std::optional<std::int64_t> damagedPage(sqlite3* db) {
 prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path) {
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   std::string name = path.string();
+  std::optional<TemporaryFile> unpacked;
   if (!isPlain(path)) {
-    const auto unpacked = unpack(path);
-    if (!unpacked) return unpacked.error();
-    name = *unpacked;
+    auto temporary = unpack(path);
+    if (!temporary) return temporary.error();
+    unpacked.emplace(std::move(*temporary));
+    auto found = unpacked->name();
+    if (!found) return found.error();
+    name = std::move(*found);
   }
-  const bool isTemporary = name != path.string();
   const int code = sqlite3_open_v2(name.c_str(), &file->db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   const prof::Status status = code == SQLITE_OK ? file->begin() : prof::Error{sqlite3_errmsg(file->db_)};
-  // The database is open: nobody needs the name of the unpacked copy any more.
-  if (isTemporary) ::unlink(name.c_str());
+  unpacked.reset();  // the database is open: nobody needs the name any more
   if (!status) return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
   return file;
 }
