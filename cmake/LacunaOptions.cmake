@@ -80,6 +80,14 @@ if(LACUNA_BUILD_FUZZERS)
   target_compile_options(lacuna_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# lacuna_unite(TARGET): compiles its files eight at a time where precompiled headers are used too, in the presets that only
+# testers build; names in the anonymous namespaces of neighbours must differ. A third less work for a large room.
+function(lacuna_unite target)
+  if(LACUNA_PRECOMPILE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # lacuna_precompile(TARGET [HEADERS…]): spares each of its C++ files the reading of these and of common headers.
 function(lacuna_precompile target)
   if(LACUNA_PRECOMPILE)

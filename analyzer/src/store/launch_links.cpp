@@ -13,7 +13,6 @@ namespace {
 using Table = EventRef::Table;
 using prof::ProcessId;
 
-constexpr std::uint32_t kNone = Links::kNone;
 constexpr std::uint64_t kMostRows = LaunchLinks::kIsRange;
 
 /// Remembers the owner of the last id, as neighbouring rows mostly share it.
@@ -53,7 +52,7 @@ class LaunchBuilder {
     // Ranges first: a call with the same correlation takes their place.
     readRanges();
     readCalls();
-    links_.launch.assign(work, kNone);
+    links_.launch.assign(work, kNoLink);
     readWork<&prof::Kernel::queue, &prof::Kernel::correlation>(0);
     readWork<&prof::Memcpy::queue, &prof::Memcpy::correlation>(links_.kernels);
     readWork<&prof::Memset::queue, &prof::Memset::correlation>(links_.kernels + links_.copies);
@@ -105,14 +104,14 @@ class LaunchBuilder {
     bool calls = false;
     bool ranges = false;
     for (const std::uint32_t launch : links_.launch) {
-      if (launch != kNone) ((launch & LaunchLinks::kIsRange) != 0 ? ranges : calls) = true;
+      if (launch != kNoLink) ((launch & LaunchLinks::kIsRange) != 0 ? ranges : calls) = true;
     }
-    if (calls) links_.firstOfCall.assign(store_.rows<prof::ApiCall>(), kNone);
-    if (ranges) links_.firstOfRange.assign(store_.rows<prof::Range>(), kNone);
-    links_.next.assign(work, kNone);
+    if (calls) links_.firstOfCall.assign(store_.rows<prof::ApiCall>(), kNoLink);
+    if (ranges) links_.firstOfRange.assign(store_.rows<prof::Range>(), kNoLink);
+    links_.next.assign(work, kNoLink);
     for (std::uint64_t i = work; i-- > 0;) {
       const std::uint32_t launch = links_.launch[i];
-      if (launch == kNone) continue;
+      if (launch == kNoLink) continue;
       const std::uint32_t row = launch & ~LaunchLinks::kIsRange;
       std::uint32_t& head = row == launch ? links_.firstOfCall[row] : links_.firstOfRange[row];
       links_.next[i] = head;

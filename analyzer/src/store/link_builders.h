@@ -9,6 +9,8 @@
 
 namespace lacuna::analyzer {
 
+inline constexpr std::uint32_t kNoLink = Links::kNone;
+
 /// Kernels, copies and memsets numbered through, and how they join launches. An empty vector links nothing.
 struct LaunchLinks {
   static constexpr std::uint32_t kIsRange = 1U << 31;

@@ -20,7 +20,6 @@ using prof::TimeNs;
 
 namespace {
 
-constexpr std::uint32_t kNone = Links::kNone;
 
 template <class Node, class Id>
 const Node* findNode(const std::vector<Node>& nodes, Id id) {
@@ -45,7 +44,7 @@ void insertOnce(std::vector<Id>& ids, Id id) {
 }
 
 std::uint32_t at(const std::vector<std::uint32_t>& links, std::uint64_t row) {
-  return row < links.size() ? links[row] : kNone;
+  return row < links.size() ? links[row] : kNoLink;
 }
 
 }  // namespace
@@ -169,7 +168,7 @@ const OwnerTree& Links::owners() const {
 EventRef Links::launchOf(const EventRef& work) const {
   const LaunchLinks& links = impl_->launches();
   const std::uint32_t launch = at(links.launch, links.number(work));
-  if (launch == kNone) return {};
+  if (launch == kNoLink) return {};
   const std::uint32_t row = launch & ~LaunchLinks::kIsRange;
   return {row == launch ? Table::ApiCall : Table::Range, row};
 }
@@ -177,10 +176,10 @@ EventRef Links::launchOf(const EventRef& work) const {
 std::vector<EventRef> Links::launchedBy(const EventRef& launch, std::size_t limit) const {
   const LaunchLinks& links = impl_->launches();
   std::vector<EventRef> work;
-  std::uint32_t number = kNone;
+  std::uint32_t number = kNoLink;
   if (launch.table == Table::ApiCall) number = at(links.firstOfCall, launch.row);
   if (launch.table == Table::Range) number = at(links.firstOfRange, launch.row);
-  for (; number != kNone && work.size() < limit; number = links.next[number]) work.push_back(links.work(number));
+  for (; number != kNoLink && work.size() < limit; number = links.next[number]) work.push_back(links.work(number));
   return work;
 }
 
@@ -199,18 +198,18 @@ std::uint32_t Links::rangeAround(std::uint64_t call) const {
 std::uint32_t Links::operatorOf(const EventRef& work) const {
   const EventRef launch = launchOf(work);
   if (launch.table == Table::Range) return static_cast<std::uint32_t>(launch.row);
-  return launch ? rangeAround(launch.row) : kNone;
+  return launch ? rangeAround(launch.row) : kNoLink;
 }
 
 void Links::workUnder(std::uint64_t range, const std::function<void(const EventRef&)>& visit) const {
   const LaunchLinks& links = impl_->launches();
   const NestingLinks& nesting = impl_->nesting();
   const auto inside = [&](std::uint32_t around) {
-    while (around != kNone && around > range) around = at(nesting.parent, around);
+    while (around != kNoLink && around > range) around = at(nesting.parent, around);
     return around == range;
   };
   const auto visitAll = [&](const std::vector<std::uint32_t>& first, std::uint64_t row) {
-    for (std::uint32_t n = at(first, row); n != kNone; n = links.next[n]) visit(links.work(n));
+    for (std::uint32_t n = at(first, row); n != kNoLink; n = links.next[n]) visit(links.work(n));
   };
   using R = prof::Range;
   TimeNs start = 0;

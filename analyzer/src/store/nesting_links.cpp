@@ -10,7 +10,6 @@ namespace {
 
 using prof::TimeNs;
 
-constexpr std::uint32_t kNone = Links::kNone;
 
 /// The ranges of one thread or queue that may still enclose what comes. Of two, the later one is preferred while both
 /// enclose a span, so one that ends no later than its successor is of no more use: the ends fall strictly, and each
@@ -19,7 +18,7 @@ class OpenRanges {
  public:
   std::uint32_t push(TimeNs start, TimeNs end, std::uint32_t row) {
     while (!open_.empty() && (open_.back().end <= start || open_.back().end < end)) open_.pop_back();
-    const std::uint32_t parent = open_.empty() ? kNone : open_.back().row;
+    const std::uint32_t parent = open_.empty() ? kNoLink : open_.back().row;
     if (!open_.empty() && open_.back().end == end) open_.pop_back();
     open_.push_back({end, row});
     return parent;
@@ -29,7 +28,7 @@ class OpenRanges {
     for (std::size_t i = open_.size(); i-- > 0;) {
       if (open_[i].end >= end) return open_[i].row;
     }
-    return kNone;
+    return kNoLink;
   }
 
  private:
@@ -47,13 +46,13 @@ class NestingBuilder {
   NestingLinks build() {
     using A = prof::ApiCall;
     using R = prof::Range;
-    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNone || store_.rows<A>() >= kNone) return {};
-    links_.parent.assign(store_.rows<R>(), kNone);
+    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNoLink || store_.rows<A>() >= kNoLink) return {};
+    links_.parent.assign(store_.rows<R>(), kNoLink);
     if (store_.rows<A>() == 0) {
       takeRanges([](TimeNs) {});
       return std::move(links_);
     }
-    links_.aroundCall.assign(store_.rows<A>(), kNone);
+    links_.aroundCall.assign(store_.rows<A>(), kNoLink);
     RowFeed<&A::startNs, &A::durNs, &A::thread> calls(store_);
     const auto takeCalls = [&](TimeNs before) {
       for (; calls.valid() && calls.get<0>() < before; calls.step()) {

@@ -8,7 +8,6 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr std::uint32_t kNone = Links::kNone;
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return (a ^ (b + 0x9e3779b97f4a7c15U + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdU;
@@ -53,8 +52,8 @@ bool takes(prof::MemoryAction action) {
 std::vector<std::uint32_t> buildAllocationLinks(const Store& store, const OwnerTree& owners) {
   using A = prof::Allocation;
   std::vector<std::uint32_t> partner;
-  if (store.rows<A>() >= kNone) return partner;
-  partner.assign(store.rows<A>(), kNone);
+  if (store.rows<A>() >= kNoLink) return partner;
+  partner.assign(store.rows<A>(), kNoLink);
   std::unordered_map<BlockKey, std::uint32_t, Hash> alive;
   (void)store.scan<&A::thread, &A::device, &A::action, &A::address>(
       {}, [&](std::uint64_t first, auto threads, auto devices, auto actions, auto addresses) {
@@ -77,9 +76,9 @@ std::vector<std::uint32_t> buildAllocationLinks(const Store& store, const OwnerT
 FlowLinks buildFlowLinks(const Store& store) {
   using F = prof::Flow;
   FlowLinks links;
-  if (store.rows<F>() >= kNone) return links;
-  links.next.assign(store.rows<F>(), kNone);
-  links.previous.assign(store.rows<F>(), kNone);
+  if (store.rows<F>() >= kNoLink) return links;
+  links.next.assign(store.rows<F>(), kNoLink);
+  links.previous.assign(store.rows<F>(), kNoLink);
   std::unordered_map<FlowKey, std::uint32_t, Hash> open;
   (void)store.scan<&F::id, &F::name, &F::category, &F::phase>(
       {}, [&](std::uint64_t first, auto ids, auto names, auto categories, auto phases) {
