@@ -32,6 +32,11 @@ void* dataOf(const Tensor& tensor) {
   return tensor.defined() ? tensor.data() : nullptr;
 }
 
+/// 16-bit types have no room for squares, nor the digits for sums of them.
+Tensor widened(const Tensor& x) {
+  return itemSize(x.dtype()) == 2 ? x.to(DType::F32) : x;
+}
+
 void needsGradients(const char* op, const std::vector<Tensor>& parameters) {
   for (const Tensor& parameter : parameters) {
     const TensorImpl& impl = *checked(parameter);
@@ -269,7 +274,7 @@ Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
   Tensor total;
   for (const Tensor& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
-    const Tensor squares = sum(square(parameter.grad()));
+    const Tensor squares = sum(square(widened(parameter.grad())));
     total = total.defined() ? add(total, squares) : squares;
   }
   if (!total.defined()) return zeros({});
@@ -277,7 +282,12 @@ Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
   const Tensor factor = clamp(div(full({}, maximum, {norm.dtype(), norm.device()}), add(norm, 1e-6)), 0, 1);
   for (const Tensor& parameter : parameters) {
     Tensor gradient = parameter.grad();
-    if (gradient.defined()) gradient.mul_(factor);
+    if (!gradient.defined()) continue;
+    if (itemSize(gradient.dtype()) > 2) {
+      gradient.mul_(factor);
+    } else {
+      gradient.copy_(mul(gradient, factor));  // the factor may be too small for their type
+    }
   }
   return norm;
 }

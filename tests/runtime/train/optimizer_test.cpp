@@ -206,6 +206,22 @@ TEST(Optimizer, ClipsTheCommonNorm) {
   EXPECT_NEAR(a.grad().item(), 0.6, 1e-6);
 }
 
+TEST(Optimizer, ClipsGradientsWhoseSquaresTheirTypeDoesNotHold) {
+  for (const DType type : {DType::F16, DType::BF16}) {
+    const Tensor large = zeros({2}, {type}).setRequiresGrad();
+    large.setGrad(fromVector<float>({300, 400}, {2}).to(type));
+    EXPECT_NEAR(clipGradNorm({large}, 1e-4).item(), 500, 1e-3) << name(type);
+    EXPECT_NEAR(large.grad().select(0, 0).item(), 6e-5, 1e-6) << name(type);
+    std::vector<Tensor> many;
+    for (int i = 0; i < 1000; ++i) {
+      many.push_back(zeros({1}, {type}).setRequiresGrad());
+      many.back().setGrad(ones({1}, {type}));
+    }
+    EXPECT_NEAR(clipGradNorm(many, 1).item(), std::sqrt(1000.0), 1e-3) << name(type);
+    EXPECT_NEAR(many[0].grad().item(), 1 / std::sqrt(1000.0), 1e-3) << name(type);
+  }
+}
+
 TEST(Optimizer, ClipsWhatABackwardWithCreateGraphLeftOnce) {
   const Tensor a = fromVector<double>({1, 1}, {2}).setRequiresGrad();
   const Tensor b = fromVector<double>({1, 1}, {2}).setRequiresGrad();
