@@ -105,6 +105,9 @@ Tensor min(const Tensor& x, std::vector<int> dims, bool keepDims) {
   return run(kInfo, kernel::Reduce::Min, x, dims, keepDims, true);
 }
 Tensor var(const Tensor& x, std::vector<int> dims, bool keepDims, bool unbiased) {
+  // The sum of squares may not fit into 16 bits where their mean does.
+  if (isFloating(x.dtype()) && itemSize(x.dtype()) == 2)
+    return var(x.to(DType::F32), std::move(dims), keepDims, unbiased).to(x.dtype());
   const Reduced to = plan("var", x, dims, keepDims);
   // Nothing, and unbiased a single element, has none: 0 / 0.
   const std::int64_t freedom = std::max<std::int64_t>(0, to.each - (unbiased ? 1 : 0));

@@ -373,6 +373,20 @@ TEST(Variance, OfNothingIsNoNumberAndNorIsTheUnbiasedOneOfOneElement) {
   EXPECT_EQ(var(zeros({0, 3}), {1}).numel(), 0);
 }
 
+TEST(Variance, FitsWhereTheSumOfSquaresDoesNot) {
+  std::vector<float> values(4000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? 90.0F : 110.0F;
+  for (const DType type : {DType::F16, DType::BF16}) {
+    Tensor x = fromVector(values, {4000}).to(type);
+    x.setRequiresGrad();
+    const Tensor variance = var(x, {}, false, false);
+    EXPECT_EQ(variance.dtype(), type);
+    EXPECT_EQ(variance.item(), 100) << name(type);
+    variance.backward(full({}, 1000, {type}));
+    EXPECT_NEAR(x.grad().select(0, 1).item(), 5, 0.02) << name(type);  // 2 / 4000 · 10 · 1000
+  }
+}
+
 TEST(ArgReductions, PointAtTheFirstOfTheLargestAndSmallest) {
   SampleRandom random(7);
   for (int round = 0; round < kRounds; ++round) {
