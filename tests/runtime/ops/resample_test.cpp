@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/random.h"
@@ -19,6 +21,14 @@ Tensor row(std::vector<float> values) {
 
 TEST(Interpolate, NearestRepeatsPixels) {
   EXPECT_THAT(interpolate(row({1, 2}), {1, 5}).toVector<float>(), ElementsAre(1, 1, 1, 2, 2));
+}
+
+TEST(Interpolate, KeepsInfinitePixelsThatItDoesNotMix) {
+  const float infinite = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(interpolate(row({-infinite, 2}), {2, 4}).toVector<float>(),
+              ElementsAre(-infinite, -infinite, 2, 2, -infinite, -infinite, 2, 2));
+  EXPECT_THAT(interpolate(row({1, infinite}), {1, 2}, Interpolation::Bilinear).toVector<float>(),
+              ElementsAre(1, infinite));
 }
 
 TEST(Interpolate, BilinearSamplesAtCentresOrCorners) {

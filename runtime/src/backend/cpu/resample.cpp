@@ -20,6 +20,10 @@ template <class T>
 void blend(const Picture& from, const T* x, T* to, std::int64_t image, const Tap& row, const Tap& column) {
   using W = WideT<T>;
   const T* a = x + from.pixel(image, row.first, column.first);
+  if (row.weight == 0 && column.weight == 0) {  // zero times an infinite neighbour would be NaN
+    std::copy_n(a, from.c, to);
+    return;
+  }
   const T* b = x + from.pixel(image, row.first, column.second);
   const T* c = x + from.pixel(image, row.second, column.first);
   const T* d = x + from.pixel(image, row.second, column.second);
