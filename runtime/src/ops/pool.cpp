@@ -37,6 +37,7 @@ Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& opti
     if (a.padding[i] < 0 || a.padding[i] * 2 > a.window[i])
       fail(op, "the padding " + std::to_string(a.padding[i]) + " must be at most half of the window " +
                    std::to_string(a.window[i]));
+    if (x.size(2 + static_cast<int>(i)) == 0) fail(op, "the pictures " + x.shape().toString() + " have no pixels");
     if (x.size(2 + static_cast<int>(i)) + 2 * a.padding[i] < a.window[i])
       fail(op, "the window " + std::to_string(a.window[0]) + "×" + std::to_string(a.window[1]) +
                    " is larger than the padded input " + x.shape().toString());

@@ -81,6 +81,10 @@ TEST(Pooling, NamesItselfAndWhatDoesNotFit) {
                 (void)maxPool2d(zeros({1, 1, 4, 4}), {.window = 2, .padding = 2});
               }),
               HasSubstr("at most half of the window"));
+  EXPECT_THAT(message([] {
+                (void)maxPool2d(zeros({1, 1, 0, 4}), {.window = 2, .padding = 1});
+              }),
+              HasSubstr("max_pool2d: the pictures [1,1,0,4] have no pixels"));
 }
 
 }  // namespace
