@@ -141,6 +141,30 @@ TEST(Conv2d, InHalfPrecisionSaysWhatToUseInstead) {
               HasSubstr("conv2d: f16 convolutions are not supported"));
 }
 
+TEST(Conv2d, OfNoChannelsIsItsBias) {
+  for (const DType type : {DType::F64, DType::F32, DType::BF16}) {
+    const Tensor x = zeros({2, 0, 4, 4}, {type}).setRequiresGrad();
+    const Tensor weight = zeros({3, 0, 3, 3}, {type}).setRequiresGrad();
+    const Tensor bias = arange(3).to(type).setRequiresGrad();
+    const Tensor y = conv2d(x, weight, bias);
+    ASSERT_EQ(y.shape(), (Shape{2, 3, 2, 2})) << name(type);
+    EXPECT_EQ(y.select(1, 2).toVector<double>(), std::vector<double>(8, 2)) << name(type);
+    sum(y).backward();
+    EXPECT_EQ(bias.grad().toVector<double>(), std::vector<double>(3, 8)) << name(type);
+    EXPECT_EQ(x.grad().shape(), x.shape()) << name(type);
+  }
+}
+
+TEST(Conv2d, ToNoChannelsHasNoGradient) {
+  for (const DType type : {DType::F64, DType::F32, DType::BF16}) {
+    const Tensor x = ones({1, 2, 3, 3}, {type}).setRequiresGrad();
+    const Tensor y = conv2d(x, zeros({0, 2, 2, 2}, {type}));
+    ASSERT_EQ(y.shape(), (Shape{1, 0, 2, 2})) << name(type);
+    sum(y).backward();
+    EXPECT_EQ(x.grad().toVector<double>(), std::vector<double>(18)) << name(type);
+  }
+}
+
 TEST(Conv2d, RefusesAWeightThatChangedSinceTheForward) {
   const Tensor x = randn({1, 1, 3, 3}).setRequiresGrad();
   Tensor weight = randn({1, 1, 2, 2}).setRequiresGrad();

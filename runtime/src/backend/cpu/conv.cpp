@@ -196,12 +196,17 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   held.stream.wait();
 }
 
+/// The library refuses operands without channels. The plain loops find nothing to multiply, and leave zeros or the
+/// bias.
+bool isEmpty(const View& x, const View& y, const View& weight) {
+  return x.shape.numel() == 0 || y.shape.numel() == 0 || weight.shape.numel() == 0;
+}
+
 }  // namespace
 
 std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
                                   const ConvArguments& arguments) {
-  const View& made = pass == ConvPass::Data ? x : y;
-  if (made.shape.numel() == 0 || x.dtype == DType::F64 || x.dtype == DType::F16) return 0;
+  if (isEmpty(x, y, weight) || x.dtype == DType::F64 || x.dtype == DType::F16) return 0;
   thread_local cpu::WorkspaceSizes sizes;
   return sizes.find(keyOf(pass, x, y, weight, bias, arguments), [&] {
     const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
@@ -212,14 +217,15 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
 void kernel::convForward(const View& y, const View& x, const View& weight, const View& bias,
                          const ConvArguments& arguments, const View& workspace) {
   if (y.shape.numel() == 0) return;
-  if (x.dtype == DType::F64) return cpu::referenceConvForward(y, x, weight, bias, arguments);
+  if (x.dtype == DType::F64 || isEmpty(x, y, weight)) return cpu::referenceConvForward(y, x, weight, bias, arguments);
   run(Pass::Forward, x, y, weight, bias, arguments, workspace);
 }
 
 void kernel::convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,
                               const View& workspace) {
   if (gradX.shape.numel() == 0) return;
-  if (gradX.dtype == DType::F64) return cpu::referenceConvBackwardData(gradX, gradY, weight, arguments);
+  if (gradX.dtype == DType::F64 || isEmpty(gradX, gradY, weight))
+    return cpu::referenceConvBackwardData(gradX, gradY, weight, arguments);
   run(Pass::Data, gradX, gradY, weight, {}, arguments, workspace);
 }
 
@@ -230,7 +236,8 @@ void kernel::convBackwardWeights(const View& gradWeight, const View& gradBias, c
     if (gradBias.data != nullptr) fill(gradBias, 0);
     return;
   }
-  if (x.dtype == DType::F64) return cpu::referenceConvBackwardWeights(gradWeight, gradBias, x, gradY, arguments);
+  if (x.dtype == DType::F64 || isEmpty(x, gradY, gradWeight))
+    return cpu::referenceConvBackwardWeights(gradWeight, gradBias, x, gradY, arguments);
   run(Pass::Weights, x, gradY, gradWeight, gradBias, arguments, workspace);
 }
 
