@@ -33,6 +33,12 @@ TEST(BatchNorm, MovesTheRunningStatisticsAndUsesThemInEval) {
   EXPECT_THAT(norm(full({1, 1, 1, 1}, 4)).item(), DoubleNear(3 / deviation, 1e-6));
 }
 
+TEST(BatchNorm, MovesRunningStatisticsThatLieApartInMemory) {
+  const Tensor both = zeros({2, 2});
+  (void)batchNorm(fromVector<float>({1, 10, 3, 30}, {2, 2}), {}, {}, both.select(1, 0), both.select(1, 1), true, 1);
+  EXPECT_THAT(both.toVector<float>(), ElementsAre(2, 2, 20, 200));  // by channel: the mean and the unbiased variance
+}
+
 TEST(BatchNorm, IsExactForPicturesFarFromZero) {
   manualSeed(2);
   const Tensor x = randn({8, 16, 16, 16}) + 1000.0;

@@ -106,7 +106,7 @@ void follow(const View& running, std::size_t channel, double value, double momen
   if (running.data == nullptr) return;
   cpu::dispatchFloating(running.dtype, [&](auto tag) {
     using T = decltype(tag);
-    T& kept = static_cast<T*>(running.data)[channel];
+    T& kept = static_cast<T*>(running.data)[static_cast<std::int64_t>(channel) * running.strides[0]];
     kept =
         T(static_cast<WideT<T>>((1 - momentum) * static_cast<double>(static_cast<WideT<T>>(kept)) + momentum * value));
   });
