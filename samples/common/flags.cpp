@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -73,7 +74,9 @@ const Flags::Flag& Flags::find(std::string_view name) const {
 
 void Flags::set(const std::string& name, const std::string& value) {
   auto& flag = const_cast<Flag&>(find(name));
-  if (!flag.choices.empty() && ("|" + flag.choices + "|").find("|" + value + "|") == std::string::npos) {
+  const bool isChoice =
+      value.find('|') == std::string::npos && ("|" + flag.choices + "|").find("|" + value + "|") != std::string::npos;
+  if (!flag.choices.empty() && !isChoice) {
     usageError("--" + name + " " + value + ": choose one of " + flag.choices);
   }
   flag.value = value;
@@ -91,7 +94,8 @@ double Flags::number(std::string_view name) const {
   const std::string& value = text(name);
   char* end = nullptr;
   const double out = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != '\0') usageError("--" + std::string(name) + " " + value + ": expected a number");
+  if (value.empty() || *end != '\0' || !std::isfinite(out))
+    usageError("--" + std::string(name) + " " + value + ": expected a number");
   return out;
 }
 

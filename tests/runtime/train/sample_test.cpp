@@ -147,7 +147,9 @@ TEST_F(Samples, BadFlagsAreExplained) {
   EXPECT_EQ(run("faulty --fault nonsense").status, 2);
   EXPECT_THAT(run("faulty --fault nonsense").text, HasSubstr("choose one of none|slow-loader"));
   EXPECT_THAT(run("faulty --fault slow-loader --slowness 0").text, HasSubstr("--slowness 0: expected a whole number"));
+  EXPECT_THAT(run("faulty --fault 'none|slow-loader'").text, HasSubstr("choose one of none|slow-loader"));
   EXPECT_THAT(run("mlp_digits --steps x").text, HasSubstr("expected a whole number"));
+  EXPECT_THAT(run("mlp_digits --rate nan").text, HasSubstr("--rate nan: expected a number"));
   for (const char* sample : {"faulty", "mlp_digits"}) {
     for (const char* flag : {"--loader.pin", "--loader.processes"})
       EXPECT_THAT(run(std::string(sample) + " " + flag + " maybe").text, HasSubstr("choose one of on|off"));
