@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/node.h"
 #include "backend/backend.h"
@@ -16,8 +17,10 @@ namespace {
 /// A node on the way of this backward, with the gradients of its outputs (or of the leaf) gathered so far.
 struct Place {
   Node* node = nullptr;
-  int uses = 0;      ///< leaf: contributions to come
-  bool due = false;  ///< its backward waits in the heap
+  int uses = 0;        ///< leaf: contributions to come
+  bool due = false;    ///< its backward waits in the heap
+  bool asked = false;  ///< grad() wants a gradient of one of its outputs
+  bool leads = false;  ///< to one that it wants
   Tensor first;
   std::vector<Tensor> others;  ///< of a node with several outputs
 
@@ -70,6 +73,7 @@ class Engine {
   // has all its gradients when its turn comes.
   std::vector<Tensor> run() {
     visitGraph();
+    if (capturing_) markWays();
     for (auto& [edge, gradient] : seeds_) give(edge, std::move(gradient));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end());
@@ -114,6 +118,26 @@ class Engine {
     }
   }
 
+  // From the oldest node on, so that what lies behind a node is marked before it.
+  void markWays() {
+    std::unordered_set<const Node*> asked;
+    for (const Capture& wanted : captures_) asked.insert(wanted.node);
+    std::vector<Place*> order;
+    for (Place& place : places_) {
+      place.asked = asked.contains(place.node);
+      order.push_back(&place);
+    }
+    std::sort(order.begin(), order.end(),
+              [](const Place* a, const Place* b) { return a->node->sequence < b->node->sequence; });
+    for (Place* place : order) {
+      for (const Edge& edge : place->node->edges) {
+        if (!edge.node) continue;
+        const Place& behind = places_[placeOf(*edge.node)];
+        place->leads = place->leads || behind.asked || behind.leads;
+      }
+    }
+  }
+
   /// The node's place, and whether it is a new one. Nodes that another backward has its hands on (of another thread, or
   /// the one that this runs inside) are looked up by address, also when that one has ended meanwhile.
   std::pair<std::uint32_t, bool> enter(Node& node) {
@@ -140,6 +164,7 @@ class Engine {
     if (!edge.node) return;
     const std::uint32_t at = placeOf(*edge.node);
     Place& place = places_[at];
+    if (capturing_ && !place.asked && !place.leads) return;
     if (place.node->leaf != nullptr) return giveLeaf(place, std::move(gradient));
     if (!place.due) {
       place.due = true;
@@ -222,6 +247,7 @@ class Engine {
     for (Tensor& other : place.others) gradients.push_back(std::move(other));
     gradients.resize(node.outputShapes.size());
     prepare(node, gradients);
+    if (capturing_ && !place.leads) return;
     if (node.freed) {
       fail(node.info->name.text, "backward ran through this graph already; pass retainGraph = true the first time");
     }

@@ -239,6 +239,27 @@ TEST(Autograd, GradOfNoInputsLeavesTheLeavesAlone) {
   EXPECT_FALSE(x.grad().defined());
 }
 
+TEST(Autograd, GradRunsAndFreesOnlyWhatLeadsToItsInputs) {
+  const Tensor x = leaf({1, 2});
+  const Tensor w = leaf({3, 4});
+  const Tensor inner = square(x);
+  const Tensor beside = square(w);
+  EXPECT_THAT(grad({sum(inner * beside)}, {inner})[0].toVector<double>(), ElementsAre(9, 16));
+  sum(inner).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(2, 4));
+  sum(beside).backward();
+  EXPECT_THAT(w.grad().toVector<double>(), ElementsAre(6, 8));
+}
+
+TEST(Autograd, GradOfATensorAndOfWhatItIsMadeOf) {
+  const Tensor x = leaf({1, 2});
+  const Tensor inner = square(x);
+  const auto both = grad({sum(square(inner))}, {inner, x});
+  EXPECT_THAT(both[0].toVector<double>(), ElementsAre(2, 8));
+  EXPECT_THAT(both[1].toVector<double>(), ElementsAre(4, 32));
+  EXPECT_FALSE(x.grad().defined());
+}
+
 TEST(Autograd, MisuseIsExplained) {
   const Tensor x = leaf({1, 2});
   EXPECT_THAT([&] { x.setGrad(ones({2})); }, ThrowsMessage<Error>(HasSubstr("gradient of f32 for a tensor of f64")));

@@ -55,7 +55,8 @@ struct BackwardOptions {
 /// types.
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients = {},
               BackwardOptions options = {});
-/// The gradients of the roots with respect to `inputs`; grad() of leaves is left alone.
+/// The gradients of the roots with respect to `inputs`; grad() of leaves is left alone. Runs, and frees, only what
+/// leads from the roots to the inputs.
 [[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
                                        const std::vector<Tensor>& gradients = {}, BackwardOptions options = {});
 
