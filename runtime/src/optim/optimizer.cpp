@@ -231,6 +231,10 @@ void Sgd::update(const std::vector<Entry>& entries) {
 
 Adam::Adam(std::vector<Tensor> parameters, AdamOptions options, Variant variant)
     : Optimizer(std::move(parameters)), options_(options), variant_(variant) {
+  for (const double beta : {options.beta1, options.beta2}) {
+    if (!(beta >= 0 && beta < 1))
+      fail(Adam::kind(), "the beta " + std::to_string(beta) + " must be at least 0 and below 1");
+  }
   setRate(options.rate);
 }
 

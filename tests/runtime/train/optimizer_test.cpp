@@ -149,6 +149,15 @@ TEST(Optimizer, RefusesAParameterThatIsThereTwice) {
   EXPECT_THROW(Sgd({p, p}, {}), Error);
 }
 
+TEST(Optimizer, RefusesABetaThatIsNoShare) {
+  EXPECT_NO_THROW(Adam({parameter(1)}, {.beta1 = 0}));
+  for (const double beta : {1.0, -0.1, std::nan("")}) {
+    EXPECT_THROW(Adam({parameter(1)}, {.beta1 = beta}), Error) << beta;
+    EXPECT_THROW(AdamW({parameter(1)}, {.beta2 = beta}), Error) << beta;
+    EXPECT_THROW(Lamb({parameter(1)}, {.beta2 = beta}), Error) << beta;
+  }
+}
+
 TEST(Optimizer, FusedAndUnfusedAgree) {
   double results[2];
   for (const bool fused : {false, true}) {
