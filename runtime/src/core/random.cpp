@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/runtime/random.h"
 
+#include <cstdint>
 #include <mutex>
 #include <numeric>
 #include <span>
@@ -22,6 +23,20 @@ RandomState nextDraw() {
   const RandomState draw = gState;
   ++gState.draws;
   return draw;
+}
+
+/// False where an integer type lacks some of [low, high); a floating one rounds.
+bool holds(DType type, std::int64_t low, std::int64_t high) {
+  switch (type) {
+    case DType::Bool:
+      return low >= 0 && high <= 2;
+    case DType::U8:
+      return low >= 0 && high <= 256;
+    case DType::I32:
+      return low >= INT32_MIN && high - 1 <= INT32_MAX;
+    default:
+      return true;
+  }
 }
 
 const OpInfo kRand{"rand", zeroBackward};
@@ -82,7 +97,9 @@ Tensor randn(Shape shape, Options options) {
 
 Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options) {
   const Op op(kRandint, {});
-  if (high <= low) op.fail("nothing lies in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
+  const auto range = [&] { return "[" + std::to_string(low) + ", " + std::to_string(high) + ")"; };
+  if (high <= low) op.fail("nothing lies in " + range());
+  if (!holds(options.dtype, low, high)) op.fail(std::string(name(options.dtype)) + " does not hold all of " + range());
   Tensor out = empty(shape, options);
   op.launch(out.device(), {out.sizeBytes()},
             [to = viewOf(out), draw = nextDraw(), low, high] { kernel::randint(to, draw, low, high); });

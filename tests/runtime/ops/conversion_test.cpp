@@ -62,5 +62,15 @@ TEST(RandomIntegers, FillTheWidestRange) {
   EXPECT_THAT(randint(-3, -2, {5}).toVector<std::int64_t>(), Each(-3));
 }
 
+TEST(RandomIntegers, AreRefusedWhereTheirTypeDoesNotHoldThem) {
+  EXPECT_THROW((void)randint(0, 300, {5}, {DType::U8}), Error);
+  EXPECT_THROW((void)randint(-1, 2, {5}, {DType::U8}), Error);
+  EXPECT_THROW((void)randint(0, 3, {5}, {DType::Bool}), Error);
+  EXPECT_THROW((void)randint(0, std::int64_t{1} << 32, {5}, {DType::I32}), Error);
+  EXPECT_THAT(randint(255, 256, {5}, {DType::U8}).toVector<std::uint8_t>(), Each(255));
+  EXPECT_THAT(randint(INT32_MIN, std::int64_t{INT32_MIN} + 1, {5}, {DType::I32}).toVector<std::int32_t>(),
+              Each(INT32_MIN));
+}
+
 }  // namespace
 }  // namespace lacuna::rt
