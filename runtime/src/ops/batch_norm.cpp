@@ -36,9 +36,11 @@ Shape channelShape(const Tensor& x) {
   return shape;
 }
 
-/// The gradients as differentiable operators, for gradients of gradients.
-void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
-  const Tensor x = n.unpack(0);
+/// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
+void recordedBackward(Node& n, const Tensor& gradY, Tensor* out) {
+  const Tensor given = n.unpack(0);
+  const Tensor x = given.to(statisticsType(given.dtype()));
+  const Tensor g = gradY.to(x.dtype());
   const Tensor weight = n.ints[1] != 0 ? n.unpack(3) : Tensor();
   const bool training = n.ints[0] != 0;
   std::vector<int> dims{0};
@@ -59,7 +61,7 @@ void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
   if (!n.needs(0)) return;
   const Tensor dy = weight.defined() ? mul(g, weight.to(x.dtype()).view(shape)) : g;
   const Tensor rest = training ? dy - mean(dy, dims, true) - mul(standard, mean(mul(dy, standard), dims, true)) : dy;
-  out[0] = mul(rest, rstd);
+  out[0] = mul(rest, rstd).to(given.dtype());
 }
 
 void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {

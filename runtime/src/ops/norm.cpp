@@ -32,21 +32,22 @@ Tensor overRows(const Tensor& values, const NormRows& rows, DType type) {
   return values.to(type).reshape({1, rows.groups, channels, 1}).expand({rows.rows / rows.groups, -1, -1, rows.inner});
 }
 
-/// The gradients as differentiable operators, for gradients of gradients.
+/// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
 void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
   const NormRows rows = rowsOf(n);
-  const Tensor x = n.unpack(0);
+  const Tensor given = n.unpack(0);
+  const Tensor x = given.to(statisticsType(given.dtype()));
   const Shape shape{rows.rows / rows.groups, rows.groups, rows.width / rows.inner, rows.inner};
   const Tensor centred = x.reshape(shape) - mean(x.reshape(shape), {2, 3}, true);
   const Tensor rstd = rsqrt(add(mean(square(centred), {2, 3}, true), n.doubles[0]));
   const Tensor standard = mul(centred, rstd);
-  Tensor dy = g.reshape(shape);
+  Tensor dy = g.to(x.dtype()).reshape(shape);
   if (n.needs(1)) out[1] = sum(mul(dy, standard), {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
   if (n.needs(2)) out[2] = sum(dy, {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
   if (!n.needs(0)) return;
   if (n.ints[5] != 0) dy = mul(dy, overRows(n.unpack(3), rows, x.dtype()));
   const Tensor rest = dy - mean(dy, {2, 3}, true) - mul(standard, mean(mul(dy, standard), {2, 3}, true));
-  out[0] = mul(rest, rstd).reshape(x.shape());
+  out[0] = mul(rest, rstd).reshape(x.shape()).to(given.dtype());
 }
 
 void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {

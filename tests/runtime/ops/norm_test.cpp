@@ -131,6 +131,21 @@ TEST(LayerNorm, OfBFloat16KeepsItsStatisticsInSinglePrecision) {
               testing::ThrowsMessage<Error>(HasSubstr("layer_norm: weight [32] for an input [5,64]; it must be [64]")));
 }
 
+TEST(Norms, HaveTheSameGradientInBFloat16WhenItIsRecorded) {
+  manualSeed(8);
+  Tensor x = (randn({4, 2, 8}) + 100.0).to(DType::BF16);
+  x.setRequiresGrad();
+  const Tensor slope = randn({4, 2, 8}).to(DType::BF16);
+  const auto farthest = [&](const auto& norm) {
+    const Tensor plain = grad({norm()}, {x}, {slope})[0];
+    const Tensor recorded = grad({norm()}, {x}, {slope}, {.createGraph = true})[0];
+    EXPECT_EQ(recorded.dtype(), DType::BF16);
+    return max(abs(recorded.detach() - plain)).item();
+  };
+  EXPECT_LT(farthest([&] { return layerNorm(x, {8}, {}, {}); }), 0.04);
+  EXPECT_LT(farthest([&] { return batchNorm(x, {}, {}, {}, {}, true); }), 0.04);
+}
+
 TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
   manualSeed(5);
   const Tensor x = randn({2, 4, 3, 3});
