@@ -55,8 +55,8 @@ std::vector<std::string> linesOf(const std::string& file) {
   int got = 0;
   while ((got = ::gzread(input, buffer.data(), buffer.size())) > 0)
     text.append(buffer.data(), static_cast<std::size_t>(got));
-  ::gzclose(input);
-  if (got < 0) throw std::runtime_error(file + ": is damaged (gzip)");
+  const bool whole = ::gzclose(input) == Z_OK;  // of data that end early nothing else tells
+  if (got < 0 || !whole) throw std::runtime_error(file + ": is damaged or ends early (gzip)");
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

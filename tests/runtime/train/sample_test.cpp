@@ -123,6 +123,20 @@ TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
   std::filesystem::remove(file);
 }
 
+TEST_F(Samples, ACompressedDataFileThatEndsEarlyIsRefused) {
+  const auto name = "lacuna-digits-cut-" + std::to_string(::getpid());
+  const std::string file = (std::filesystem::temp_directory_path() / name).string();
+  std::string line;
+  for (int i = 0; i < 64; ++i) line += "1,";
+  std::ofstream(file) << line << "3\n" << line << "3\n";
+  const std::string command = "mlp_digits --steps 1 --batch 1 --data " + file + ".gz";
+  EXPECT_EQ(run(command, "gzip -c " + file + " > " + file + ".gz; ").status, 0);
+  EXPECT_THAT(run(command, "gzip -c " + file + " | head -c -4 > " + file + ".gz; ").text,
+              HasSubstr("is damaged or ends early (gzip)"));
+  std::filesystem::remove(file);
+  std::filesystem::remove(file + ".gz");
+}
+
 TEST_F(Samples, ALongRunNeedsNoListOfItsExamples) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   const char* const limit = "";
