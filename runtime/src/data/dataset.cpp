@@ -26,6 +26,7 @@ double SampleRandom::uniform() {
 }
 
 std::uint64_t SampleRandom::below(std::uint64_t bound) {
+  if (bound == 0) fail("SampleRandom", "no number is below 0");
   // Rejects the few values that would make small results a little more likely.
   const std::uint64_t limit = max() - max() % bound;
   std::uint64_t value = (*this)();

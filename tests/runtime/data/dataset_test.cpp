@@ -139,6 +139,11 @@ TEST(DistributedSampler, RefusesARankOutsideTheJob) {
   EXPECT_THAT(messageOf([] { DistributedSampler(3, 3, 1); }), HasSubstr("rank 3"));
 }
 
+TEST(SampleRandom, RefusesToPickFromNothing) {
+  SampleRandom random(1);
+  EXPECT_THAT(messageOf([&] { (void)random.below(0); }), HasSubstr("SampleRandom: no number is below 0"));
+}
+
 TEST(SampleRandom, IsUniformEnoughToPickEveryValue) {
   SampleRandom random(1);
   std::vector<int> counts(10);
