@@ -364,6 +364,32 @@ class PagesTest : public QObject {
     }
   }
 
+  void theLegendOfStepsNamesWhatIsSeenAndFitsASmallWindow() {
+    auto analysis = std::make_shared<analyzer::Analysis>(*window_->findings().analysis);
+    analysis->ledger.ns.fill(1'000'000);
+    StepsPage page;
+    page.setTrace(window_->trace());
+    page.setAnalysis(analysis);
+    QVERIFY2(page.minimumSizeHint().width() < 1000, qPrintable(QString::number(page.minimumSizeHint().width())));
+    // A step of the warm-up may have what is next to nothing in the whole run.
+    const auto rare = analyzer::Cause::Synchronisation;
+    analysis->ledger.ns.fill(1'000'000'000);
+    analysis->ledger.ns[static_cast<std::size_t>(rare)] = 1000;
+    for (analyzer::Ledger& step : analysis->stepLedgers) step.ns[static_cast<std::size_t>(rare)] = 0;
+    const auto isNamed = [&] {
+      const auto labels = page.findChildren<QLabel*>();
+      return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) {
+        return label->text().contains(QString::fromUtf8(analyzer::causeLabel(rare).data()));
+      });
+    };
+    page.setAnalysis(analysis);
+    QVERIFY(!isNamed());
+    QVERIFY(!analysis->stepLedgers.empty());
+    analysis->stepLedgers[0].ns[static_cast<std::size_t>(rare)] = 1000 + analysis->stepLedgers[0].totalNs();
+    page.setAnalysis(analysis);
+    QVERIFY(isNamed());
+  }
+
   void theScaleOfStepsLeavesOutWhatIsUnusual() {
     const auto scaleOf = [](std::initializer_list<std::int64_t> lengths) {
       analyzer::Steps steps;

@@ -6,10 +6,24 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/words.h"
 
 namespace lacuna::gui {
+
+namespace {
+
+/// It takes half a percent of everything or, rare as it may be, a twentieth of a step.
+bool isSeen(const analyzer::Analysis& analysis, analyzer::Cause cause) {
+  const auto takes = [cause](const analyzer::Ledger& ledger, std::int64_t parts) {
+    return ledger[cause] > 0 && ledger[cause] * parts >= ledger.totalNs();
+  };
+  return takes(analysis.ledger, 200) || std::any_of(analysis.stepLedgers.begin(), analysis.stepLedgers.end(),
+                                                    [&](const analyzer::Ledger& step) { return takes(step, 20); });
+}
+
+}  // namespace
 
 StepsPage::StepsPage(QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
@@ -23,12 +37,14 @@ StepsPage::StepsPage(QWidget* parent) : Page(parent) {
   facts_->setObjectName(QStringLiteral("dim"));
   legend_ = new QLabel(this);
   legend_->setObjectName(QStringLiteral("dim"));
+  legend_->setWordWrap(true);  // many causes must not widen the window
+  legend_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   longest_ = new QCheckBox(tr("longest first"), this);
   across->addWidget(title);
   across->addSpacing(10);
   across->addWidget(facts_);
-  across->addStretch();
-  across->addWidget(legend_);
+  across->addSpacing(18);
+  across->addWidget(legend_, 1);
   across->addSpacing(18);
   across->addWidget(longest_);
   stack_ = new StepStack(this);
@@ -69,12 +85,13 @@ void StepsPage::setDark(bool dark) {
 
 void StepsPage::showLegend() {
   QStringList entries;
-  const std::int64_t all = analysis_ ? analysis_->ledger.totalNs() : 0;
-  for (std::size_t c = 0; c < analyzer::kCauseCount && all > 0; ++c) {
+  for (std::size_t c = 0; c < analyzer::kCauseCount && analysis_; ++c) {
     const auto cause = static_cast<analyzer::Cause>(c);
-    if (analysis_->ledger[cause] * 200 < all) continue;
+    if (!isSeen(*analysis_, cause)) continue;
+    QString label = words(analyzer::causeLabel(cause)).toHtmlEscaped();
+    label.replace(QLatin1Char(' '), QStringLiteral("&nbsp;"));  // lines break between entries alone
     entries << QStringLiteral("<span style=\"color:%1\">■</span>&nbsp;%2")
-                   .arg(rgb(causeColour(cause, dark_)).name(), words(analyzer::causeLabel(cause)).toHtmlEscaped());
+                   .arg(rgb(causeColour(cause, dark_)).name(), label);
   }
   legend_->setText(entries.join(QStringLiteral(" &nbsp; ")));
 }
