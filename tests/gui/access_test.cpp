@@ -45,6 +45,21 @@ class MarkedLanguage : public QTranslator {
   }
 };
 
+/// Remembers whose texts are asked for, and has none of them.
+class AskedLanguage : public QTranslator {
+ public:
+  [[nodiscard]] bool isEmpty() const override { return false; }
+  [[nodiscard]] QString translate(const char* context, const char* /*text*/, const char* /*about*/,
+                                  int /*n*/) const override {
+    asked_.insert(QString::fromUtf8(context));
+    return {};
+  }
+  [[nodiscard]] bool asked(const char* context) const { return asked_.contains(QString::fromUtf8(context)); }
+
+ private:
+  mutable QSet<QString> asked_;
+};
+
 /// The window for those who use no mouse, see no picture, or read no English.
 class AccessTest : public QObject {
   Q_OBJECT
@@ -146,6 +161,15 @@ class AccessTest : public QObject {
       QVERIFY(row->text(QAccessible::Value).contains(QStringLiteral("500 µs")));
     }
     QVERIFY(found);
+  }
+
+  void textsAreAskedForByTheNamesOfTheirWidgets() {
+    AskedLanguage language;
+    QCoreApplication::installTranslator(&language);
+    const auto window = gui::testing::makeWindow();
+    QCoreApplication::removeTranslator(&language);
+    QVERIFY(language.asked("lacuna::gui::LedgerBar"));
+    QVERIFY2(!language.asked("QWidget"), "a widget without Q_OBJECT: lupdate files its texts under another name");
   }
 
   void everythingOnEveryPageHasAName() {

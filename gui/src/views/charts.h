@@ -15,6 +15,8 @@ namespace lacuna::gui {
 
 /// The whole window of a ledger as one bar, with a legend of what it is made of.
 class LedgerBar : public QWidget {
+  Q_OBJECT
+
  public:
   explicit LedgerBar(QWidget* parent = nullptr);
   /// `bands` is what recording may have added to each entry: hatched, and beside the figure. The greatest comes first,
@@ -48,6 +50,8 @@ double roundUp(double v);
 /// A column for each step, as high as the step is long, coloured by the device's ledger. A click names the step, and so
 /// does Enter on the one that the arrows went to.
 class StepChart : public QWidget {
+  Q_OBJECT
+
  public:
   explicit StepChart(QWidget* parent = nullptr);
   void setSteps(std::shared_ptr<const analyzer::Analysis> analysis, bool dark);
@@ -76,6 +80,8 @@ class StepChart : public QWidget {
 
 /// Bytes by role at a moment, as one bar with a legend.
 class RoleBar : public QWidget {
+  Q_OBJECT
+
  public:
   explicit RoleBar(QWidget* parent = nullptr);
   void setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment, bool dark);
