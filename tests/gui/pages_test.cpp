@@ -390,6 +390,24 @@ class PagesTest : public QObject {
     QVERIFY(isNamed());
   }
 
+  void theAxisOfStepsIsSeenBesideManyFindings() {
+    Findings many = window_->findings();
+    auto analysis = std::make_shared<analyzer::Analysis>(*many.analysis);
+    QVERIFY(!analysis->findings.empty());
+    const analyzer::Finding one = analysis->findings.front();
+    analysis->findings.assign(12, one);
+    many.analysis = analysis;
+    window_->resize(1920, 1000);
+    show("overview");
+    OverviewPage* overview = window_->overview();
+    overview->setFindings(many);
+    auto* chart = overview->findChild<StepChart*>();
+    QVERIFY(chart != nullptr);
+    const auto bottom = [&] { return chart->mapTo(overview, QPoint(0, chart->height())).y(); };
+    QTRY_VERIFY2(bottom() <= overview->height(), qPrintable(QString::number(bottom())));
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void theScaleOfStepsLeavesOutWhatIsUnusual() {
     const auto scaleOf = [](std::initializer_list<std::int64_t> lengths) {
       analyzer::Steps steps;

@@ -111,6 +111,8 @@ void OverviewPage::resizeEvent(QResizeEvent* event) {
   const bool wide = width() >= kWideFrom;
   column_->setMaximumWidth(wide ? std::max(kBothWidth, width() * 19 / 20) : kColumnWidth);
   steps_->setMinimumHeight(std::clamp(height() / 5, 180, 400));
+  // However far the findings beside it go down, its axis is seen without scrolling.
+  stepsCard_->setMaximumHeight(std::max(height() / 2, stepsCard_->minimumSizeHint().height()));
   body_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
   arrangeTops();
 }
