@@ -447,6 +447,19 @@ class PagesTest : public QObject {
     QCOMPARE(window_->compare()->after().get(), window_->findings().analysis.get());
   }
 
+  void longNamesOfFilesDoNotWidenTheComparison() {
+    const QString name = QStringLiteral("a").repeated(150) + QStringLiteral(".lcn");
+    const QString second = saved(gui::testing::sampleTrace(9), qPrintable(name));
+    QVERIFY(!second.isEmpty());
+    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    window_->compare()->openSecond(second);
+    QVERIFY(compared.wait());
+    QVERIFY2(window_->compare()->minimumSizeHint().width() < 1000,
+             qPrintable(QString::number(window_->compare()->minimumSizeHint().width())));
+    const auto labels = window_->compare()->findChildren<QLabel*>();
+    QVERIFY(std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) { return label->toolTip() == name; }));
+  }
+
   void openingASecondTraceShowsProgress() {
     const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
     auto* bar = window_->compare()->findChild<QProgressBar*>();

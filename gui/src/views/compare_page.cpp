@@ -28,6 +28,7 @@ namespace lacuna::gui {
 namespace {
 
 constexpr int kHintWidth = 560;
+constexpr int kWidestFile = 300;  // as names of files have no end, and a window has one
 
 struct Opened {
   ComparePage::AnalysisPtr analysis;
@@ -219,9 +220,12 @@ void ComparePage::refresh() {
   const QString roles[] = {tr("before"), tr("after")};
   const analyzer::Ledger order = a.meanStepLedger();
   for (int side = 0; side < 2; ++side) {
+    const QString file = fileOf(*sides[side]);
+    const QString shown = names_[side]->fontMetrics().elidedText(file, Qt::ElideMiddle, kWidestFile);
+    names_[side]->setToolTip(shown == file ? QString() : file);
     names_[side]->setText(
         (sides[side]->steps.all.empty() ? tr("<b>%1</b> · %2 · %3 in all") : tr("<b>%1</b> · %2 · %3 a step"))
-            .arg(roles[side], fileOf(*sides[side]).toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
+            .arg(roles[side], shown.toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
     bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_, &order);
   }
   lines_->setRuns(before(), after(), dark_);
