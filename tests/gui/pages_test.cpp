@@ -241,6 +241,21 @@ class PagesTest : public QObject {
     QVERIFY(window_->sql()->status().startsWith(QStringLiteral("Cancelled")));
   }
 
+  void nothingOfAnAnswerIsSaidOfTheNextTrace() {
+    const QString before = window_->sql()->status();
+    window_->sql()->runner()->setMostRows(7);
+    runSql(QStringLiteral("SELECT name FROM kernel"));
+    QVERIFY(window_->sql()->status().startsWith(QStringLiteral("7 rows")) && !window_->sql()->notice().isEmpty());
+    QVERIFY(gui::testing::openSample(*window_));
+    QCOMPARE(window_->sql()->status(), before);
+    QVERIFY(window_->sql()->notice().isEmpty());
+    runSql(QStringLiteral("SELECT nome FROM kernel"));
+    QVERIFY(!window_->sql()->editor()->extraSelections().isEmpty());
+    QVERIFY(gui::testing::openSample(*window_));
+    QCOMPARE(window_->sql()->status(), before);
+    QVERIFY(window_->sql()->editor()->extraSelections().isEmpty());
+  }
+
   void sqlAnswersAreSortedAndFiltered() {
     show("sql");
     SqlModel* model = window_->sql()->model();

@@ -193,7 +193,7 @@ QWidget* SqlPage::makeMain() {
   examples->setAccessibleName(tr("Examples"));
   examples->addItem(tr("Examples ▾"));
   for (const Example& example : kExamples) examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
-  status_ = new QLabel(tr("Ctrl+Enter runs the statement. Double-click a table to look into it."), main);
+  status_ = new QLabel(hint(), main);
   status_->setObjectName(QStringLiteral("dim"));
   status_->setWordWrap(true);
   status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -240,6 +240,10 @@ QWidget* SqlPage::makeMain() {
   return main;
 }
 
+QString SqlPage::hint() {
+  return tr("Ctrl+Enter runs the statement. Double-click a table to look into it.");
+}
+
 QString SqlPage::notice() const {
   return notice_->text();
 }
@@ -248,6 +252,12 @@ void SqlPage::setTrace(const TracePtr& trace) {
   runner_->cancel();
   trace_ = trace;
   model_->begin({});
+  // Nothing said of the trace before holds for this one.
+  answered_.clear();
+  notice_->hide();
+  notice_->clear();
+  editor_->setExtraSelections({});
+  if (!runner_->busy()) say(hint());
   fillTables();
 }
 

@@ -53,6 +53,8 @@ class SqlPage : public Page {
   QWidget* makeMain();
   void fillTables();
   void say(const QString& words, bool error = false);
+  /// What there is to say before the first statement.
+  static QString hint();
   void showFailure(const QString& message, int position);
   void setBusy(bool busy);
   void fitColumns();
