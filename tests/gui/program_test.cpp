@@ -128,6 +128,19 @@ class ProgramTest : public QObject {
              0);
   }
 
+  void theFirstEventOfANameIsTheOneThatBeginsFirst() {
+    const auto selected = [&](const char* text) {
+      const int status = picture({QStringLiteral("--page"), QStringLiteral("timeline"), QStringLiteral("--select"),
+                                  QString::fromLatin1(text)});
+      return status == 0 ? QImage(at("out.png")) : QImage();
+    };
+    // Threads above have a batch_norm, later.
+    const QImage fetch = selected("loader.fetch");
+    QVERIFY(!fetch.isNull());
+    QVERIFY(selected("tch") == fetch);
+    QVERIFY(selected("batch_norm") != fetch);
+  }
+
   void aDisplayThatIsGoneIsSaidToBe() {
     auto environment = QProcessEnvironment::systemEnvironment();
     for (const char* name : {"QT_QPA_PLATFORM", "WAYLAND_DISPLAY"}) environment.remove(QString::fromLatin1(name));

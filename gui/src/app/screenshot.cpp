@@ -68,6 +68,28 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
   return {};
 }
 
+/// Of the events that end after `from` and have this text in their names, the one that begins first.
+std::optional<EventPlace> firstNamed(const Trace& trace, const QString& text, prof::TimeNs from) {
+  std::optional<EventPlace> first;
+  prof::TimeNs firstNs = 0;
+  const auto& groups = trace.tracks->groups;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t t = 0; t < groups[g].tracks.size(); ++t) {
+      const auto& lanes = groups[g].tracks[t].lanes;
+      for (std::size_t l = 0; l < lanes.size(); ++l) {
+        for (std::size_t i = lanes[l].lowerBound(from); i < lanes[l].size(); ++i) {
+          if (first && lanes[l].startNs(i) >= firstNs) break;
+          if (!trace.name(lanes[l].name(i)).contains(text)) continue;
+          first = EventPlace{{g, t}, static_cast<int>(l), i};
+          firstNs = lanes[l].startNs(i);
+          break;
+        }
+      }
+    }
+  }
+  return first;
+}
+
 QString arrange(MainWindow& window, const StartRequest& request) {
   if (!request.page.isEmpty()) window.showPage(request.page);
   if (!request.tab.isEmpty() && window.memory()->showTab(request.tab)) window.memory()->edits()->showSourceRow(0);
@@ -83,19 +105,9 @@ QString arrange(MainWindow& window, const StartRequest& request) {
   }
   if (request.select.isEmpty()) return {};
   const prof::TimeNs from = request.range ? view->viewport().startNs() : span.startNs;
-  const auto& groups = window.trace()->tracks->groups;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (std::size_t t = 0; t < groups[g].tracks.size(); ++t) {
-      const auto& lanes = groups[g].tracks[t].lanes;
-      for (std::size_t l = 0; l < lanes.size(); ++l) {
-        for (std::size_t i = lanes[l].lowerBound(from); i < lanes[l].size(); ++i) {
-          if (!window.trace()->name(lanes[l].name(i)).contains(request.select)) continue;
-          const EventPlace found{{g, t}, static_cast<int>(l), i};
-          request.range ? view->select(found) : view->reveal(found);
-          return {};
-        }
-      }
-    }
+  if (const auto found = firstNamed(*window.trace(), request.select, from)) {
+    request.range ? view->select(found) : view->reveal(*found);
+    return {};
   }
   return QStringLiteral("--select: no event%1 has a name with \"%2\" in it")
       .arg(request.range ? QStringLiteral(" from there on") : QString(), request.select);
