@@ -324,11 +324,11 @@ void StepChart::goTo(std::size_t step) {
 QString StepChart::describe(std::size_t step) const {
   const analyzer::Step& one = analysis_->steps.all[step];
   QString about = tr("%1: %2").arg(words(stepText(one, numbers_[step])), durationWords(one.durNs()));
+  if (one.warmUp) about += tr(" (warm-up)");
   const std::int64_t recordingNs = analysis_->stepBandNs(step);
   if (const QString band = bandWords(recordingNs, one.durNs()); !band.isEmpty()) {
     about += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);
   }
-  if (one.warmUp) about += tr(" (warm-up)");
   return about;
 }
 
