@@ -462,6 +462,25 @@ class PagesTest : public QObject {
     QCOMPARE(window_->compare()->after().get(), window_->findings().analysis.get());
   }
 
+  void onlyNamesOfEventsAreSearchedFromAComparison() {
+    const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
+    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    window_->compare()->openSecond(second);
+    QVERIFY(compared.wait());
+    show("compare");
+    const auto activate = [&](int n) {
+      QTableView* table = window_->compare()->table(n)->table();
+      Q_EMIT table->activated(table->model()->index(0, 0));
+    };
+    for (const int figures : {0, 1}) {
+      activate(figures);
+      QCOMPARE(window_->page(), QStringLiteral("compare"));
+    }
+    activate(3);
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void longNamesOfFilesDoNotWidenTheComparison() {
     const QString name = QStringLiteral("a").repeated(150) + QStringLiteral(".lcn");
     const QString second = saved(gui::testing::sampleTrace(9), qPrintable(name));

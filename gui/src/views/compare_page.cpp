@@ -145,7 +145,8 @@ QWidget* ComparePage::makeBody() {
   for (int n = 0; n < 4; ++n) {
     tables_[n] = new TablePage({}, tr("Neither run has any."), pages_);
     tables_[n]->layout()->setContentsMargins(0, 10, 0, 16);
-    connect(tables_[n], &TablePage::nameActivated, this, &ComparePage::nameActivated);
+    // Figures of the run and entries of the ledger are no names of events.
+    if (n >= 2) connect(tables_[n], &TablePage::nameActivated, this, &ComparePage::nameActivated);
     pages_->addWidget(tables_[n]);
     tables_[n]->table()->setAccessibleName(titles[n]);
     tabs_->addTab(titles[n]);
