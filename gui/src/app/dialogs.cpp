@@ -20,9 +20,10 @@ namespace lacuna::gui {
 
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Dialogs", text);
-}
+/// Translators find a text under the name of a class; functions have none.
+struct Dialogs {
+  Q_DECLARE_TR_FUNCTIONS(Dialogs)
+};
 
 /// Lets the arrow keys move through the list while one types.
 class ListKeys : public QObject {
@@ -48,45 +49,45 @@ class ListKeys : public QObject {
 using Keys = std::vector<std::pair<QString, QString>>;
 
 Keys timelineKeys() {
-  return {{tr("W  S,  Ctrl+wheel"), tr("closer, farther, at the cursor")},
-          {tr("A  D,  ←  →,  drag"), tr("earlier, later")},
-          {tr("↑  ↓,  Page Up  Page Down,  wheel"), tr("scroll the tracks")},
-          {tr("F"), tr("zoom to what is selected, or show everything")},
-          {tr("Home  End"), tr("the whole trace, its end")},
-          {tr("Alt+←  Alt+→,  Backspace"), tr("where the view was before, and forth")},
-          {tr("drag on the ruler,  Shift+drag"), tr("select a stretch and see its sums")},
-          {tr("Shift+←  Shift+→"), tr("the same by keys: begin it, move its end")},
-          {tr(".  ,"), tr("next and previous event of the same lane")},
-          {tr("Shift+↑  Shift+↓"), tr("what lies above and below, in other tracks too")},
-          {tr("]  ["), tr("into and out of a nested range")},
-          {tr("Alt+↑  Alt+↓"), tr("the row above and below")},
-          {tr("C  P,  Shift+C"), tr("collapse or pin it, collapse all groups")},
-          {tr("/"), tr("filter the tracks by name")},
-          {tr("L"), tr("jump between a launch and its kernel")},
-          {tr("B  N,  J  Shift+J"), tr("bookmark: set, write on; next, previous")},
-          {tr("M,  Ctrl+click"), tr("measure from the selected event to others")},
-          {tr("Enter  Shift+Enter"), tr("next and previous event found")},
-          {tr("Esc"), tr("forget the selection")}};
+  return {{Dialogs::tr("W  S,  Ctrl+wheel"), Dialogs::tr("closer, farther, at the cursor")},
+          {Dialogs::tr("A  D,  ←  →,  drag"), Dialogs::tr("earlier, later")},
+          {Dialogs::tr("↑  ↓,  Page Up  Page Down,  wheel"), Dialogs::tr("scroll the tracks")},
+          {Dialogs::tr("F"), Dialogs::tr("zoom to what is selected, or show everything")},
+          {Dialogs::tr("Home  End"), Dialogs::tr("the whole trace, its end")},
+          {Dialogs::tr("Alt+←  Alt+→,  Backspace"), Dialogs::tr("where the view was before, and forth")},
+          {Dialogs::tr("drag on the ruler,  Shift+drag"), Dialogs::tr("select a stretch and see its sums")},
+          {Dialogs::tr("Shift+←  Shift+→"), Dialogs::tr("the same by keys: begin it, move its end")},
+          {Dialogs::tr(".  ,"), Dialogs::tr("next and previous event of the same lane")},
+          {Dialogs::tr("Shift+↑  Shift+↓"), Dialogs::tr("what lies above and below, in other tracks too")},
+          {Dialogs::tr("]  ["), Dialogs::tr("into and out of a nested range")},
+          {Dialogs::tr("Alt+↑  Alt+↓"), Dialogs::tr("the row above and below")},
+          {Dialogs::tr("C  P,  Shift+C"), Dialogs::tr("collapse or pin it, collapse all groups")},
+          {Dialogs::tr("/"), Dialogs::tr("filter the tracks by name")},
+          {Dialogs::tr("L"), Dialogs::tr("jump between a launch and its kernel")},
+          {Dialogs::tr("B  N,  J  Shift+J"), Dialogs::tr("bookmark: set, write on; next, previous")},
+          {Dialogs::tr("M,  Ctrl+click"), Dialogs::tr("measure from the selected event to others")},
+          {Dialogs::tr("Enter  Shift+Enter"), Dialogs::tr("next and previous event found")},
+          {Dialogs::tr("Esc"), Dialogs::tr("forget the selection")}};
 }
 
 Keys otherKeys() {
-  return {{tr("Ctrl+O"), tr("open a trace")},
-          {tr("Ctrl+F"), tr("find events by name")},
-          {tr("Ctrl+1 … Ctrl+9"), tr("pages")},
-          {tr("Ctrl+P"), tr("every command by name")},
-          {tr("Ctrl+D"), tr("dark or light")},
-          {tr("Ctrl+Shift+C  Ctrl+Shift+S"), tr("copy or save a picture of the page")},
-          {tr("Ctrl+E"), tr("save the page's data")},
-          {tr("Ctrl+C  in a table"), tr("copy the selected rows")},
-          {tr("Enter  in a table"), tr("show on the timeline")},
-          {tr("Alt+↑  Alt+↓  in a table"), tr("sort by the column, up or down")},
-          {tr("Arrows  Enter  on steps"), tr("choose a step, show it on the timeline")},
-          {tr("←  →  Enter  on the memory curve"), tr("previous, next allocation, show it")},
-          {tr("W  S  Home  on the memory curve"), tr("closer, farther, all of it")},
-          {tr("↑ ↓ ← →  on the flame graph"), tr("walk the stacks")},
-          {tr("Enter  Backspace  on the flame graph"), tr("look into a stack, back out")},
-          {tr("Ctrl+Enter  Esc  on SQL"), tr("run the statement, cancel it")},
-          {tr("Ctrl+Q"), tr("leave")}};
+  return {{Dialogs::tr("Ctrl+O"), Dialogs::tr("open a trace")},
+          {Dialogs::tr("Ctrl+F"), Dialogs::tr("find events by name")},
+          {Dialogs::tr("Ctrl+1 … Ctrl+9"), Dialogs::tr("pages")},
+          {Dialogs::tr("Ctrl+P"), Dialogs::tr("every command by name")},
+          {Dialogs::tr("Ctrl+D"), Dialogs::tr("dark or light")},
+          {Dialogs::tr("Ctrl+Shift+C  Ctrl+Shift+S"), Dialogs::tr("copy or save a picture of the page")},
+          {Dialogs::tr("Ctrl+E"), Dialogs::tr("save the page's data")},
+          {Dialogs::tr("Ctrl+C  in a table"), Dialogs::tr("copy the selected rows")},
+          {Dialogs::tr("Enter  in a table"), Dialogs::tr("show on the timeline")},
+          {Dialogs::tr("Alt+↑  Alt+↓  in a table"), Dialogs::tr("sort by the column, up or down")},
+          {Dialogs::tr("Arrows  Enter  on steps"), Dialogs::tr("choose a step, show it on the timeline")},
+          {Dialogs::tr("←  →  Enter  on the memory curve"), Dialogs::tr("previous, next allocation, show it")},
+          {Dialogs::tr("W  S  Home  on the memory curve"), Dialogs::tr("closer, farther, all of it")},
+          {Dialogs::tr("↑ ↓ ← →  on the flame graph"), Dialogs::tr("walk the stacks")},
+          {Dialogs::tr("Enter  Backspace  on the flame graph"), Dialogs::tr("look into a stack, back out")},
+          {Dialogs::tr("Ctrl+Enter  Esc  on SQL"), Dialogs::tr("run the statement, cancel it")},
+          {Dialogs::tr("Ctrl+Q"), Dialogs::tr("leave")}};
 }
 
 QWidget* keyTable(const QString& title, const Keys& keys, QWidget* parent) {
@@ -115,26 +116,26 @@ QWidget* keyTable(const QString& title, const Keys& keys, QWidget* parent) {
 void showKeyHelp(QWidget* parent) {
   auto* dialog = new QDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(tr("Keys"));
+  dialog->setWindowTitle(Dialogs::tr("Keys"));
   auto* across = new QHBoxLayout(dialog);
   across->setContentsMargins(24, 18, 24, 20);
   across->setSpacing(40);
-  across->addWidget(keyTable(tr("On the timeline"), timelineKeys(), dialog), 0, Qt::AlignTop);
-  across->addWidget(keyTable(tr("Everywhere, and on other pages"), otherKeys(), dialog), 0, Qt::AlignTop);
+  across->addWidget(keyTable(Dialogs::tr("On the timeline"), timelineKeys(), dialog), 0, Qt::AlignTop);
+  across->addWidget(keyTable(Dialogs::tr("Everywhere, and on other pages"), otherKeys(), dialog), 0, Qt::AlignTop);
   dialog->show();
 }
 
 void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
   auto* dialog = new QDialog(parent, Qt::Popup);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setAccessibleName(tr("Commands"));
+  dialog->setAccessibleName(Dialogs::tr("Commands"));
   auto* down = new QVBoxLayout(dialog);
   down->setContentsMargins(8, 8, 8, 8);
   auto* input = new QLineEdit(dialog);
-  input->setPlaceholderText(tr("Type a command"));
-  input->setAccessibleName(tr("Command"));
+  input->setPlaceholderText(Dialogs::tr("Type a command"));
+  input->setAccessibleName(Dialogs::tr("Command"));
   auto* list = new QListWidget(dialog);
-  list->setAccessibleName(tr("Commands"));
+  list->setAccessibleName(Dialogs::tr("Commands"));
   down->addWidget(input);
   down->addWidget(list);
   for (QAction* action : actions) {

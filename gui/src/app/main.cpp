@@ -90,16 +90,20 @@ int main(int argc, char** argv) {
                                  QString::fromLatin1(value), QString::fromLatin1(fallback));
     parser.addOption(out);
   };
-  option("screenshot", "write a picture of the window and leave; works without a display", "out.png");
-  option("page", "the page to show first", "name");
-  option("range", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s", "from:to");
-  option("size", "size of the window; without it as the last time, of a picture 1440x900", "WxH");
-  option("scale", "device pixels per pixel of the picture", "factor", "1");
-  option("theme", "dark or light; without it as the last time, of a picture dark", "name");
-  option("select", "select the first event whose name contains this text", "text");
-  option("finding", "show the n-th finding on the timeline", "n");
-  option("tab", "what the memory page lists: alive, edits, allocator, leaks or advice", "name");
-  option("play", "a change to play on the overview, as in loader.workers=4", "change");
+  option("screenshot", QT_TRANSLATE_NOOP("main", "write a picture of the window and leave; works without a display"),
+         "out.png");
+  option("page", QT_TRANSLATE_NOOP("main", "the page to show first"), "name");
+  option("range", QT_TRANSLATE_NOOP("main", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s"),
+         "from:to");
+  option("size", QT_TRANSLATE_NOOP("main", "size of the window; without it as the last time, of a picture 1440x900"),
+         "WxH");
+  option("scale", QT_TRANSLATE_NOOP("main", "device pixels per pixel of the picture"), "factor", "1");
+  option("theme", QT_TRANSLATE_NOOP("main", "dark or light; without it as the last time, of a picture dark"), "name");
+  option("select", QT_TRANSLATE_NOOP("main", "select the first event whose name contains this text"), "text");
+  option("finding", QT_TRANSLATE_NOOP("main", "show the n-th finding on the timeline"), "n");
+  option("tab", QT_TRANSLATE_NOOP("main", "what the memory page lists: alive, edits, allocator, leaks or advice"),
+         "name");
+  option("play", QT_TRANSLATE_NOOP("main", "a change to play on the overview, as in loader.workers=4"), "change");
   parser.process(app);
 
   StartRequest request;

@@ -14,21 +14,22 @@ namespace {
 
 using Kind = TableColumn::Kind;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Tables", text);
-}
+/// Translators find a text under the name of a class; functions have none.
+struct Tables {
+  Q_DECLARE_TR_FUNCTIONS(Tables)
+};
 
 template <class Rows, class Get>
-TableColumn texts(const char* title, const Rows& rows, Get&& get) {
-  TableColumn column{tr(title), Kind::Text};
+TableColumn texts(const QString& title, const Rows& rows, Get&& get) {
+  TableColumn column{title, Kind::Text};
   column.texts.reserve(rows.size());
   for (const auto& row : rows) column.texts.push_back(get(row));
   return column;
 }
 
 template <class Rows, class Get>
-TableColumn numbers(const char* title, Kind kind, const Rows& rows, Get&& get) {
-  TableColumn column{tr(title), kind};
+TableColumn numbers(const QString& title, Kind kind, const Rows& rows, Get&& get) {
+  TableColumn column{title, kind};
   column.numbers.reserve(rows.size());
   for (const auto& row : rows) column.numbers.push_back(static_cast<double>(get(row)));
   return column;
@@ -46,8 +47,9 @@ TableColumn withBands(TableColumn column, const Rows& rows, Get&& bandOf) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::int64_t band = bandOf(rows[i]);
     const QString share = bandWords(band, static_cast<std::int64_t>(column.numbers[i]));
-    column.notes.push_back(
-        share.isEmpty() ? QString() : tr("%1: recording may have added %2 to it").arg(share, durationWords(band)));
+    column.notes.push_back(share.isEmpty()
+                               ? QString()
+                               : Tables::tr("%1: recording may have added %2 to it").arg(share, durationWords(band)));
   }
   return column;
 }
@@ -56,67 +58,76 @@ TableColumn withBands(TableColumn column, const Rows& rows, Get&& bandOf) {
 
 TableData kernelTableOf(const analyzer::Analysis& analysis) {
   const auto& rows = analysis.kernels;
-  return {texts("Kernel", rows, [](const auto& r) { return QString::fromStdString(r.name); }),
-          numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          asBars(withBands(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
-                           [](const auto& r) { return r.recordingNs; })),
-          numbers("Mean", Kind::Duration, rows, [](const auto& r) { return r.meanNs(); }),
-          numbers("Shortest", Kind::Duration, rows, [](const auto& r) { return r.minNs; }),
-          numbers("Longest", Kind::Duration, rows, [](const auto& r) { return r.maxNs; })};
+  return {texts(Tables::tr("Kernel"), rows, [](const auto& r) { return QString::fromStdString(r.name); }),
+          numbers(Tables::tr("Calls"), Kind::Count, rows, [](const auto& r) { return r.count; }),
+          asBars(withBands(numbers(Tables::tr("Total"), Kind::Duration, rows, [](const auto& r) { return r.totalNs; }),
+                           rows, [](const auto& r) { return r.recordingNs; })),
+          numbers(Tables::tr("Mean"), Kind::Duration, rows, [](const auto& r) { return r.meanNs(); }),
+          numbers(Tables::tr("Shortest"), Kind::Duration, rows, [](const auto& r) { return r.minNs; }),
+          numbers(Tables::tr("Longest"), Kind::Duration, rows, [](const auto& r) { return r.maxNs; })};
 }
 
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
   const auto& rows = byShapes ? analysis.operatorShapes : analysis.operators;
-  TableData table{texts("Operator", rows, [](const auto& r) { return QString::fromStdString(r.name); })};
+  TableData table{texts(Tables::tr("Operator"), rows, [](const auto& r) { return QString::fromStdString(r.name); })};
   if (byShapes) {
-    table.push_back(texts("Input shapes", rows, [](const auto& r) { return QString::fromStdString(r.shapes); }));
+    table.push_back(
+        texts(Tables::tr("Input shapes"), rows, [](const auto& r) { return QString::fromStdString(r.shapes); }));
   }
-  table.push_back(numbers("Calls", Kind::Count, rows, [](const auto& r) { return r.count; }));
-  table.push_back(withBands(numbers("Host total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
-                            [](const auto& r) { return r.recordingNs; }));
-  table.push_back(withBands(numbers("Host self", Kind::Duration, rows, [](const auto& r) { return r.selfNs; }), rows,
-                            [](const auto& r) { return r.selfRecordingNs; }));
-  table.push_back(withBands(numbers("Device", Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }), rows,
-                            [](const auto& r) { return r.deviceRecordingNs; }));
+  table.push_back(numbers(Tables::tr("Calls"), Kind::Count, rows, [](const auto& r) { return r.count; }));
+  table.push_back(
+      withBands(numbers(Tables::tr("Host total"), Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
+                [](const auto& r) { return r.recordingNs; }));
+  table.push_back(
+      withBands(numbers(Tables::tr("Host self"), Kind::Duration, rows, [](const auto& r) { return r.selfNs; }), rows,
+                [](const auto& r) { return r.selfRecordingNs; }));
+  table.push_back(
+      withBands(numbers(Tables::tr("Device"), Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }), rows,
+                [](const auto& r) { return r.deviceRecordingNs; }));
   // What an operator costs is the device's time where there is any.
   const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
   (device ? table.back() : table[table.size() - 3]).bar = true;
-  table.push_back(numbers("Memory kept", Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
+  table.push_back(numbers(Tables::tr("Memory kept"), Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
   return table;
 }
 
 TableData causeTable(const analyzer::Analysis& analysis) {
   const auto& rows = analysis.details;
-  return {texts("Name", rows,
+  return {texts(Tables::tr("Name"), rows,
                 [](const auto& r) { return r.name.empty() ? words(analyzer::causeLabel(r.cause)) : words(r.name); }),
-          texts("Cause", rows, [](const auto& r) { return words(analyzer::causeLabel(r.cause)); }),
-          numbers("Times", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          asBars(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.ns; }))};
+          texts(Tables::tr("Cause"), rows, [](const auto& r) { return words(analyzer::causeLabel(r.cause)); }),
+          numbers(Tables::tr("Times"), Kind::Count, rows, [](const auto& r) { return r.count; }),
+          asBars(numbers(Tables::tr("Total"), Kind::Duration, rows, [](const auto& r) { return r.ns; }))};
 }
 
 TableData leakTable(const analyzer::MemoryStats& memory) {
   const auto& rows = memory.leaked;
-  return {texts("Tensor", rows, [](const auto& r) { return r.tensor.empty() ? tr("(unnamed)") : words(r.tensor); }),
-          texts("Operator", rows, [](const auto& r) { return words(r.op); }),
-          texts("Role", rows, [](const auto& r) { return words(analyzer::roleName(r.role)); }),
-          numbers("Grows per step", Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
+  return {texts(Tables::tr("Tensor"), rows,
+                [](const auto& r) { return r.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor); }),
+          texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.op); }),
+          texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleName(r.role)); }),
+          numbers(Tables::tr("Grows per step"), Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
 }
 
 TableData peakEditTable(const std::vector<analyzer::PeakEdit>& rows) {
-  TableColumn cost = numbers("Costs a step", Kind::Duration, rows, [](const auto& r) { return r.costNsPerStep; });
+  TableColumn cost =
+      numbers(Tables::tr("Costs a step"), Kind::Duration, rows, [](const auto& r) { return r.costNsPerStep; });
   for (const auto& row : rows) {
-    cost.texts.push_back(row.costNsPerStep == 0 ? tr("nothing") : row.costNsPerStep < 0 ? tr("not known") : QString());
+    cost.texts.push_back(row.costNsPerStep == 0  ? Tables::tr("nothing")
+                         : row.costNsPerStep < 0 ? Tables::tr("not known")
+                                                 : QString());
   }
-  return {texts("Held by", rows, [](const auto& r) { return words(r.origin); }),
-          texts("Edit", rows,
+  return {texts(Tables::tr("Held by"), rows, [](const auto& r) { return words(r.origin); }),
+          texts(Tables::tr("Edit"), rows,
                 [](const auto& r) {
-                  return r.kind == analyzer::PeakEditKind::Recompute ? tr("recompute") : tr("free earlier");
+                  return r.kind == analyzer::PeakEditKind::Recompute ? Tables::tr("recompute")
+                                                                     : Tables::tr("free earlier");
                 }),
-          numbers("Saves", Kind::Bytes, rows, [](const auto& r) { return r.bytes; }),
+          numbers(Tables::tr("Saves"), Kind::Bytes, rows, [](const auto& r) { return r.bytes; }),
           std::move(cost),
-          numbers("Peak then", Kind::Bytes, rows, [](const auto& r) { return r.peakAfterBytes; }),
-          numbers("Blocks", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          texts("Why", rows, [](const auto& r) { return words(r.why); })};
+          numbers(Tables::tr("Peak then"), Kind::Bytes, rows, [](const auto& r) { return r.peakAfterBytes; }),
+          numbers(Tables::tr("Blocks"), Kind::Count, rows, [](const auto& r) { return r.count; }),
+          texts(Tables::tr("Why"), rows, [](const auto& r) { return words(r.why); })};
 }
 
 TableData allocatorTable(const analyzer::Analysis& analysis) {
@@ -130,15 +141,15 @@ TableData allocatorTable(const analyzer::Analysis& analysis) {
                                          QT_TRANSLATE_NOOP("Tables", "free pieces"),
                                          QT_TRANSLATE_NOOP("Tables", "segments"),
                                          QT_TRANSLATE_NOOP("Tables", "fragmentation")};
-  TableColumn names{tr("When the allocator last had to grow"), Kind::Text};
-  for (const char* figure : kFigures) names.texts.push_back(tr(figure));
+  TableColumn names{Tables::tr("When the allocator last had to grow"), Kind::Text};
+  for (const char* figure : kFigures) names.texts.push_back(Tables::tr(figure));
   TableData table{std::move(names)};
   for (const analyzer::DeviceMemory& memory : analysis.memoryByDevice) {
     const analyzer::AllocatorState& state = memory.allocator;
     if (!state.present) continue;
     const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
                                      [&](const auto& d) { return d.id == memory.device; });
-    TableColumn column{device == analysis.devices.end() ? tr("device") : words(device->label), Kind::Text};
+    TableColumn column{device == analysis.devices.end() ? Tables::tr("device") : words(device->label), Kind::Text};
     column.right = true;
     column.texts = {bytesWords(memory.peakBytes),       bytesWords(memory.reservedPeakBytes),
                     bytesWords(state.requestedBytes),   bytesWords(state.reservedBytes),
@@ -152,39 +163,40 @@ TableData allocatorTable(const analyzer::Analysis& analysis) {
 
 TableData areaTable(const Trace& trace, const analyzer::AreaStats& stats) {
   const auto& rows = stats.names;
-  return {texts("Name", rows, [&](const auto& r) { return trace.name(r.name); }),
-          numbers("Count", Kind::Count, rows, [](const auto& r) { return r.count; }),
-          asBars(numbers("Total", Kind::Duration, rows, [](const auto& r) { return r.totalNs; })),
-          numbers("Longest", Kind::Duration, rows, [](const auto& r) { return r.longestNs; })};
+  return {texts(Tables::tr("Name"), rows, [&](const auto& r) { return trace.name(r.name); }),
+          numbers(Tables::tr("Count"), Kind::Count, rows, [](const auto& r) { return r.count; }),
+          asBars(numbers(Tables::tr("Total"), Kind::Duration, rows, [](const auto& r) { return r.totalNs; })),
+          numbers(Tables::tr("Longest"), Kind::Duration, rows, [](const auto& r) { return r.longestNs; })};
 }
 
 TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment) {
   const auto& rows = moment.live;
   const prof::TimeNs zero = trace.tracks->span.startNs;
   const prof::TimeNs end = trace.tracks->span.endNs;
-  return {texts("Tensor", rows,
-                [](const auto& r) { return r.tensor.tensor.empty() ? tr("(unnamed)") : words(r.tensor.tensor); }),
-          texts("Operator", rows, [](const auto& r) { return words(r.tensor.op); }),
-          texts("Role", rows, [](const auto& r) { return words(analyzer::roleName(r.tensor.role)); }),
-          asBars(numbers("Size", Kind::Bytes, rows, [](const auto& r) { return r.tensor.bytes; })),
-          numbers("Since", Kind::Duration, rows, [&](const auto& r) { return r.tensor.allocatedNs - zero; }),
-          numbers("Lives", Kind::Duration, rows,
-                  [&](const auto& r) { return r.freed ? r.lifetimeNs() : end - r.tensor.allocatedNs; })};
+  return {
+      texts(Tables::tr("Tensor"), rows,
+            [](const auto& r) { return r.tensor.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor.tensor); }),
+      texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.tensor.op); }),
+      texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleName(r.tensor.role)); }),
+      asBars(numbers(Tables::tr("Size"), Kind::Bytes, rows, [](const auto& r) { return r.tensor.bytes; })),
+      numbers(Tables::tr("Since"), Kind::Duration, rows, [&](const auto& r) { return r.tensor.allocatedNs - zero; }),
+      numbers(Tables::tr("Lives"), Kind::Duration, rows,
+              [&](const auto& r) { return r.freed ? r.lifetimeNs() : end - r.tensor.allocatedNs; })};
 }
 
 QString verdictWords(const analyzer::Comparison& row) {
-  if (row.appeared()) return tr("new");
-  if (row.vanished()) return tr("gone");
+  if (row.appeared()) return Tables::tr("new");
+  if (row.vanished()) return Tables::tr("gone");
   const bool time = row.unit == "ns";
-  if (row.worse()) return time ? tr("slower") : tr("more");
-  if (row.better()) return time ? tr("faster") : row.unit.empty() ? tr("fewer") : tr("less");
-  return tr("same");
+  if (row.worse()) return time ? Tables::tr("slower") : Tables::tr("more");
+  if (row.better()) return time ? Tables::tr("faster") : row.unit.empty() ? Tables::tr("fewer") : Tables::tr("less");
+  return Tables::tr("same");
 }
 
 namespace {
 
 TableColumn verdicts(const std::vector<analyzer::Comparison>& rows) {
-  TableColumn column = texts("Verdict", rows, [](const auto& r) { return verdictWords(r); });
+  TableColumn column = texts(Tables::tr("Verdict"), rows, [](const auto& r) { return verdictWords(r); });
   for (const auto& row : rows) column.tones.push_back(row.worse() ? 1 : row.better() ? -1 : 0);
   return column;
 }
@@ -200,7 +212,7 @@ QString withSign(const QString& size, double value) {
 }
 
 template <class Rows, class Get>
-TableColumn figures(const char* title, const Rows& rows, Get&& get) {
+TableColumn figures(const QString& title, const Rows& rows, Get&& get) {
   TableColumn column = texts(title, rows, get);
   column.right = true;
   return column;
@@ -208,7 +220,7 @@ TableColumn figures(const char* title, const Rows& rows, Get&& get) {
 
 /// Numbers that sort, shown with their sign.
 template <class Get, class Show>
-TableColumn changes(const char* title, Kind kind, const std::vector<analyzer::Comparison>& rows, Get&& get,
+TableColumn changes(const QString& title, Kind kind, const std::vector<analyzer::Comparison>& rows, Get&& get,
                     Show&& show) {
   TableColumn column = numbers(title, kind, rows, get);
   for (const auto& row : rows) column.texts.push_back(withSign(show(row, std::abs(get(row))), get(row)));
@@ -221,7 +233,8 @@ double changeOf(const analyzer::Comparison& row) {
 
 TableColumn changeShares(const std::vector<analyzer::Comparison>& rows) {
   return changes(
-      "Change in %", Kind::Percent, rows, [](const auto& r) { return static_cast<double>(r.changeShare()); },
+      Tables::tr("Change in %"), Kind::Percent, rows,
+      [](const auto& r) { return static_cast<double>(r.changeShare()); },
       [](const auto&, double share) { return percentWords(share); });
 }
 
@@ -238,11 +251,11 @@ TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const Q
   }
   return {names,
           verdicts(rows),
-          asBars(numbers("Before", Kind::Duration, rows, [](const auto& r) { return r.before; })),
-          numbers("After", Kind::Duration, rows, [](const auto& r) { return r.after; }),
-          changes("Change", Kind::Duration, rows, changeOf, figure),
+          asBars(numbers(Tables::tr("Before"), Kind::Duration, rows, [](const auto& r) { return r.before; })),
+          numbers(Tables::tr("After"), Kind::Duration, rows, [](const auto& r) { return r.after; }),
+          changes(Tables::tr("Change"), Kind::Duration, rows, changeOf, figure),
           changeShares(rows),
-          numbers("Noise up to", Kind::Duration, rows, [](const auto& r) { return r.threshold; })};
+          numbers(Tables::tr("Noise up to"), Kind::Duration, rows, [](const auto& r) { return r.threshold; })};
 }
 
 TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QString& what) {
@@ -253,11 +266,12 @@ TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QSt
   for (const auto& row : rows) names.texts.push_back(words(row.what));
   return {names,
           verdicts(rows),
-          figures("Before", rows, [](const auto& r) { return figure(r, r.before); }),
-          figures("After", rows, [](const auto& r) { return figure(r, r.after); }),
-          figures("Change", rows, [](const auto& r) { return withSign(figure(r, std::abs(r.change())), r.change()); }),
+          figures(Tables::tr("Before"), rows, [](const auto& r) { return figure(r, r.before); }),
+          figures(Tables::tr("After"), rows, [](const auto& r) { return figure(r, r.after); }),
+          figures(Tables::tr("Change"), rows,
+                  [](const auto& r) { return withSign(figure(r, std::abs(r.change())), r.change()); }),
           changeShares(rows),
-          figures("Noise up to", rows, [](const auto& r) { return figure(r, r.threshold); })};
+          figures(Tables::tr("Noise up to"), rows, [](const auto& r) { return figure(r, r.threshold); })};
 }
 
 }  // namespace lacuna::gui

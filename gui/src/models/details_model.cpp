@@ -31,17 +31,24 @@ QString nth(Value value, std::initializer_list<const char*> names) {
                            : QString::number(static_cast<unsigned>(value));
 }
 QString enumWords(prof::RangeKind v) {
-  return nth(v, {"", "started and ended anywhere"});
+  return nth(v, {"", QT_TRANSLATE_NOOP("Details", "started and ended anywhere")});
 }
 QString enumWords(prof::ApiKind v) {
-  return nth(v, {"runtime", "driver", "other"});
+  return nth(v, {QT_TRANSLATE_NOOP("Details", "runtime"), QT_TRANSLATE_NOOP("Details", "driver"),
+                 QT_TRANSLATE_NOOP("Details", "other")});
 }
 QString enumWords(prof::CopyKind v) {
-  return nth(v, {"", "host to device", "device to host", "host to array", "array to host", "array to array",
-                 "array to device", "device to array", "device to device", "host to host", "peer to peer"});
+  return nth(v, {"", QT_TRANSLATE_NOOP("Details", "host to device"), QT_TRANSLATE_NOOP("Details", "device to host"),
+                 QT_TRANSLATE_NOOP("Details", "host to array"), QT_TRANSLATE_NOOP("Details", "array to host"),
+                 QT_TRANSLATE_NOOP("Details", "array to array"), QT_TRANSLATE_NOOP("Details", "array to device"),
+                 QT_TRANSLATE_NOOP("Details", "device to array"), QT_TRANSLATE_NOOP("Details", "device to device"),
+                 QT_TRANSLATE_NOOP("Details", "host to host"), QT_TRANSLATE_NOOP("Details", "peer to peer")});
 }
 QString enumWords(prof::MemoryKind v) {
-  return nth(v, {"", "pageable", "pinned", "device", "array", "managed", "device, static", "managed, static"});
+  return nth(v, {"", QT_TRANSLATE_NOOP("Details", "pageable"), QT_TRANSLATE_NOOP("Details", "pinned"),
+                 QT_TRANSLATE_NOOP("Details", "device"), QT_TRANSLATE_NOOP("Details", "array"),
+                 QT_TRANSLATE_NOOP("Details", "managed"), QT_TRANSLATE_NOOP("Details", "device, static"),
+                 QT_TRANSLATE_NOOP("Details", "managed, static")});
 }
 /// How the payload is stored is nothing to read.
 QString enumWords(prof::PayloadType) {

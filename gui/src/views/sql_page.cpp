@@ -40,17 +40,17 @@ struct Example {
   const char* sql;
 };
 constexpr Example kExamples[] = {
-    {QT_TRANSLATE_NOOP("SqlPage", "Costliest kernels"),
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Costliest kernels"),
      "SELECT name, count(*) AS calls, sum(durNs) AS total_ns\nFROM kernel GROUP BY name ORDER BY total_ns DESC"},
-    {QT_TRANSLATE_NOOP("SqlPage", "Longest ranges"),
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Longest ranges"),
      "SELECT name, startNs, durNs, thread\nFROM range ORDER BY durNs DESC LIMIT 100"},
-    {QT_TRANSLATE_NOOP("SqlPage", "Memory by operator"),
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Memory by operator"),
      "SELECT op, count(*) AS allocations, sum(bytes) AS bytes\nFROM allocation WHERE action = 0\n"
      "GROUP BY op ORDER BY bytes DESC"},
-    {QT_TRANSLATE_NOOP("SqlPage", "Launch to start of each kernel"),
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Launch to start of each kernel"),
      "SELECT k.name, k.startNs - (c.startNs + c.durNs) AS delay_ns\nFROM api_call c JOIN kernel k ON k.correlation = "
      "c.correlation\nWHERE c.correlation > 0 ORDER BY delay_ns DESC LIMIT 1000"},
-    {QT_TRANSLATE_NOOP("SqlPage", "What recorded it"), "SELECT key, value FROM environment ORDER BY key"},
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "What recorded it"), "SELECT key, value FROM environment ORDER BY key"},
 };
 
 }  // namespace
