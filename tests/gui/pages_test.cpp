@@ -579,6 +579,25 @@ class PagesTest : public QObject {
     QVERIFY(view()->viewport().startNs() <= steps[2].startNs && view()->viewport().endNs() >= steps[2].endNs);
   }
 
+  void keysOnTheMemoryCurveKeepTheCursorInSight() {
+    show("memory");
+    MemoryChart* chart = window_->memory()->chart();
+    const prof::TimeNs start = window_->trace()->tracks->span.startNs;
+    const auto inSight = [&] {
+      const prof::TimeNs at = chart->cursorMark().value_or(0);
+      return at >= chart->viewport().startNs() && at < chart->viewport().endNs();
+    };
+    chart->setCursorMark(start + 1'000'000);
+    for (int n = 0; n < 6; ++n) QTest::keyClick(chart, Qt::Key_W);
+    QVERIFY(inSight());
+    for (int n = 0; n < 40; ++n) {
+      QTest::keyClick(chart, Qt::Key_Right);
+      QVERIFY(inSight());
+    }
+    QVERIFY(*chart->cursorMark() > start + 2 * chart->viewport().spanNs());
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void theMemoryCursorIsTheTimelines() {
     show("memory");
     MemoryPage* memory = window_->memory();

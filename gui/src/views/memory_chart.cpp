@@ -20,6 +20,7 @@ constexpr int kTop = 26;
 constexpr int kBottom = 26;
 constexpr double kRoom = 1.06;  // above the peak
 constexpr double kWheelZoom = 0.85;
+constexpr double kKeyZoom = 0.7;
 constexpr int kTickSpacing = 120;
 const char* const kTotal = "memory";
 const char* const kRolePrefix = "memory · ";
@@ -89,6 +90,8 @@ void MemoryChart::setDark(bool dark) {
 
 void MemoryChart::setCursorMark(std::optional<prof::TimeNs> timeNs) {
   cursor_ = timeNs;
+  if (timeNs && (*timeNs < view_.startNs() || *timeNs >= view_.endNs()))
+    view_ = view_.movedTo(*timeNs - view_.spanNs() / 2);
   update();
 }
 
@@ -272,6 +275,12 @@ void MemoryChart::wheelEvent(QWheelEvent* event) {
   update();
 }
 
+void MemoryChart::zoomAtCursor(double factor) {
+  const double share = cursor_ ? view_.pixelAt(*cursor_, 1) : 0.5;
+  view_ = view_.zoomed(factor, std::clamp(share, 0.0, 1.0));
+  update();
+}
+
 void MemoryChart::keyPressEvent(QKeyEvent* event) {
   if (!total_) return QWidget::keyPressEvent(event);
   const prof::TimeNs at = cursor_.value_or(view_.startNs());
@@ -290,12 +299,10 @@ void MemoryChart::keyPressEvent(QKeyEvent* event) {
       return update();
     case Qt::Key_W:
     case Qt::Key_Plus:
-      view_ = view_.zoomed(0.7, 0.5);
-      return update();
+      return zoomAtCursor(kKeyZoom);
     case Qt::Key_S:
     case Qt::Key_Minus:
-      view_ = view_.zoomed(1 / 0.7, 0.5);
-      return update();
+      return zoomAtCursor(1 / kKeyZoom);
     case Qt::Key_Return:
     case Qt::Key_Enter:
       Q_EMIT momentWanted(at);

@@ -33,6 +33,7 @@ class MemoryChart : public QWidget {
   /// The most bytes of the curve; 0 without one.
   [[nodiscard]] double highest() const { return total_ ? total_->highest() : 0; }
   void setDark(bool dark);
+  /// A moment that is not shown is moved to.
   void setCursorMark(std::optional<prof::TimeNs> timeNs);
   /// A peak that an edit would leave, as a line; `alive` is when the blocks of the edit are.
   struct Foreseen {
@@ -69,6 +70,7 @@ class MemoryChart : public QWidget {
   [[nodiscard]] double top() const;
   [[nodiscard]] prof::TimeNs timeAt(double x) const;
   void pick(prof::TimeNs timeNs);
+  void zoomAtCursor(double factor);
   void paintBands(QPainter& painter);
   void paintAxes(QPainter& painter);
   void paintMarks(QPainter& painter);
