@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SCRIPT, LACUNA = map(os.path.abspath, sys.argv[1:3])
@@ -231,15 +232,56 @@ class Time(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             session = Session()
             session.results = pathlib.Path(place)
+            session.begin = time.monotonic() - seconds
             with contextlib.redirect_stdout(io.StringIO()):
-                code = gpu_check.conclude(session, seconds)
+                code = gpu_check.conclude(session)
             summary = json.loads((session.results / "summary.json").read_text())
             self.assertEqual(summary["outcomes"][-1]["what"], "seconds for all checks")
             return code, summary["failed"]
 
     def test_ten_minutes_must_do(self):
-        self.assertEqual(self.concluded(599.9), (0, 0))
+        self.assertEqual(self.concluded(590), (0, 0))
         self.assertEqual(self.concluded(600), (1, 1))
+
+
+    def test_what_takes_too_long_is_ended_with_all_that_it_started(self):
+        with tempfile.TemporaryDirectory() as place:
+            note = pathlib.Path(place) / "pid"
+            with self.assertRaises(subprocess.TimeoutExpired):
+                gpu_check.run(["sh", "-c", f"sleep 60 & echo $! > {note}; wait"], seconds=1, capture_output=True)
+            stat = pathlib.Path("/proc", note.read_text().strip(), "stat")
+            self.assertTrue(not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+    def test_a_check_for_which_no_time_is_left_fails(self):
+        session = Session()
+        session.begin -= gpu_check.LAST_SECONDS
+        with contextlib.redirect_stdout(io.StringIO()):
+            gpu_check.run_one(session, "kernels", self.fail)
+        self.assertEqual([outcome["result"] for outcome in session.outcomes], ["fails"])
+
+    def test_what_was_found_is_there_although_the_rest_never_ended(self):
+        def never_ends(session):
+            raise KeyboardInterrupt
+
+        checks = gpu_check.CHECKS
+        self.addCleanup(setattr, gpu_check, "CHECKS", checks)
+        gpu_check.CHECKS = {"one": lambda session: gpu_check.equal(session, "one", "one", 1, 1), "two": never_ends}
+        with tempfile.TemporaryDirectory() as place:
+            with contextlib.redirect_stdout(io.StringIO()), self.assertRaises(KeyboardInterrupt):
+                gpu_check.check_all(pathlib.Path(place), pathlib.Path(place), None)
+            self.assertEqual(json.loads((pathlib.Path(place) / "summary.json").read_text())["held"], 1)
+
+
+class Log(unittest.TestCase):
+    def test_what_the_recorder_says_is_kept_once(self):
+        session = Session()
+        session.tables.execute("drop table log")
+        session.tables.execute("create table log (source, text)")
+        session.tables.execute("insert into log values ('lacuna', 'no CUDA timeline'), ('program', 'hello')")
+        with contextlib.redirect_stdout(io.StringIO()):
+            session.take_log("trace")
+            session.take_log("trace")
+        self.assertEqual(session.logged, ["no CUDA timeline"])
 
 
 class Golden(unittest.TestCase):
