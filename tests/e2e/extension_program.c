@@ -363,6 +363,17 @@ static void cudaPermissions(nvtxDomainHandle_t domain, char* room) {
   nvtxMemCudaMarkInitialized(domain, stream, 0, NULL);
 }
 
+static void resizeArray(nvtxDomainHandle_t domain, const nvtxMemCudaArrayRangeDesc_t* array) {
+  nvtxMemRegionsResizeBatch_t resized = {0};
+  resized.extCompatID = NVTX_EXT_COMPATID_MEM;
+  resized.structSize = sizeof resized;
+  resized.regionType = NVTX_MEM_TYPE_CUDA_ARRAY;
+  resized.regionDescCount = 1;
+  resized.regionDescElementSize = sizeof *array;
+  resized.regionDescElements = array;
+  nvtxMemRegionsResize(domain, &resized);
+}
+
 static void cudaArrays(nvtxDomainHandle_t domain) {
   const nvtxMemCudaArrayRangeDesc_t ranges[2] = {
       {NVTX_EXT_COMPATID_MEM, sizeof ranges[0], 0, (cudaArray_t)0x1000, {0, 0, 0}, {64, 32, 1}},
@@ -389,21 +400,22 @@ static void cudaArrays(nvtxDomainHandle_t domain) {
   nameRegion(domain, NVTX_MEM_REGION_REF_TYPE_HANDLE, second, "table of sines");
   nvtxMemCudaArrayRangeDesc_t longer = ranges[1];
   longer.extent[0] = 24;
-  nvtxMemRegionsResizeBatch_t resized = {0};
-  resized.extCompatID = NVTX_EXT_COMPATID_MEM;
-  resized.structSize = sizeof resized;
-  resized.regionType = NVTX_MEM_TYPE_CUDA_ARRAY;
-  resized.regionDescCount = 1;
-  resized.regionDescElementSize = sizeof longer;
-  resized.regionDescElements = &longer;
-  nvtxMemRegionsResize(domain, &resized);
+  resizeArray(domain, &longer);
   nvtxMemRegionRef_t gone[2];
   gone[0].handle = handles[0];
   gone[1].handle = handles[1];
   unregisterRegions(domain, NVTX_MEM_REGION_REF_TYPE_HANDLE, gone, 2);
 }
 
-int main(void) {
+/* With an argument: one array in the default domain, and nothing else. */
+int main(int argc, char** argv) {
+  (void)argv;
+  if (argc > 1) {
+    const nvtxMemCudaArrayRangeDesc_t array = {NVTX_EXT_COMPATID_MEM, sizeof array, 0,
+                                               (cudaArray_t)0x2000,   {8, 0, 0},    {16, 1, 1}};
+    resizeArray(NULL, &array);
+    return 0;
+  }
   static char room[4096];
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("corners");
   nested(domain);

@@ -254,6 +254,12 @@ TEST_F(RunTest, RegionsOfCudaArraysAreMarks) {
             1);
 }
 
+TEST_F(RunTest, AnArrayMayBeTheFirstEventOfTheDefaultDomain) {
+  ASSERT_EQ(WEXITSTATUS(record("timeout 20 " + program("extension_program") + " array")), 0);
+  const std::vector<std::pair<std::string, std::uint64_t>> expected{{"resize offset=8,0,0 extent=16,1,1", 0x2000}};
+  EXPECT_EQ(marksOf(trace(), "memory array"), expected);
+}
+
 TEST_F(RunTest, MemoryPermissionsAreMarks) {
   ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
   const Reader reader = trace();

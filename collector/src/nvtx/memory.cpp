@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/guest.h"
 #include "lacuna/prof/trace.h"
@@ -90,7 +91,8 @@ auto& arrayRegions() {
   return *regions;
 }
 
-/// No allocations: they would have neither an address nor a size.
+/// No allocations: they would have neither an address nor a size. Not under the registry's lock, which the default
+/// domain takes where this is its first event.
 void tellArray(nvtxDomainHandle_t domain, const char* what, const MemoryPiece& piece) {
   tell({domain, "memory array", what, placeOf(piece), piece.address});
 }
@@ -105,20 +107,26 @@ nvtxMemRegionHandle_t enterArray(const MemoryPiece& piece) {
 
 /// A region is known by its array and where it begins there.
 void resizeArray(nvtxDomainHandle_t domain, const MemoryPiece& piece) {
-  const RegistryLock lock;
-  for (auto& [handle, kept] : arrayRegions()) {
-    if (kept->address == piece.address && std::ranges::equal(kept->offset, piece.offset)) *kept = piece;
+  {
+    const RegistryLock lock;
+    for (auto& [handle, kept] : arrayRegions()) {
+      if (kept->address == piece.address && std::ranges::equal(kept->offset, piece.offset)) *kept = piece;
+    }
   }
   tellArray(domain, "resize", piece);
 }
 
 /// False when it is no region of an array.
 bool leaveArray(nvtxDomainHandle_t domain, const void* handle) {
-  const RegistryLock lock;
-  const auto at = arrayRegions().find(handle);
-  if (at == arrayRegions().end()) return false;
-  tellArray(domain, "unregister", *at->second);
-  arrayRegions().erase(at);
+  std::unique_ptr<MemoryPiece> piece;
+  {
+    const RegistryLock lock;
+    const auto at = arrayRegions().find(handle);
+    if (at == arrayRegions().end()) return false;
+    piece = std::move(at->second);
+    arrayRegions().erase(at);
+  }
+  tellArray(domain, "unregister", *piece);
   return true;
 }
 
