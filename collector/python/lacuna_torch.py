@@ -274,13 +274,16 @@ class Modules:
 class Loader:
     """The consumer's wait for a batch; in the workers the fetch, its collation, and the wait for the next order."""
 
+    # Tells a worker that is spawned, and so knows nothing of its parent's, which loader it works for.
+    VARIABLE = "LACUNA_TORCH_LOADER"
+
     def __init__(self, torch, voice, steps):
         self.torch = torch
         self.voice = voice
         self.steps = steps
         self.loaders = 0
         self.worker = -1
-        self.number = 0
+        self.number = int(os.environ.pop(self.VARIABLE, 0))
         self.batch = 0
 
     def install(self):
@@ -307,7 +310,11 @@ class Loader:
                 loader.say_knobs(source)
             loader.number = self._lacuna_loader
             self._lacuna_batch = 0
-            original_init(self, source, *arguments, **named)
+            os.environ[loader.VARIABLE] = str(loader.number)
+            try:
+                original_init(self, source, *arguments, **named)
+            finally:
+                os.environ.pop(loader.VARIABLE, None)
 
         @functools.wraps(original_next)
         def __next__(self):
@@ -323,6 +330,8 @@ class Loader:
         if self.torch.is_grad_enabled() and not self.used_up(iterator):
             self.steps.begin()
         self.say_depth(iterator, number)
+        if getattr(iterator, "_num_yielded", None) == 0:
+            iterator._lacuna_batch = 0  # workers that are kept for the next epoch count from 0 again, too
         self.batch = iterator._lacuna_batch
         self.number = number
         with Phase(voice, b"load", "input"):

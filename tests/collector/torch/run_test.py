@@ -60,6 +60,62 @@ class StepsEnd(unittest.TestCase):
         self.assertEqual(self.closed, 200 - lacuna_torch.Steps.PATIENCE)
 
 
+class Iterator:
+    """As PyTorch's own, which is kept for the next epoch where its workers are."""
+
+    def __init__(self, source, children):
+        children.append(os.environ.get(lacuna_torch.Loader.VARIABLE))
+        self.reset()
+
+    def reset(self):
+        self._num_yielded = 0
+
+    def __next__(self):
+        self._num_yielded += 1
+
+
+class Source:
+    num_workers, prefetch_factor, pin_memory, batch_size = 1, 2, False, 1
+
+
+class LoaderNumbers(unittest.TestCase):
+    def setUp(self):
+        self.waits = []
+        self.loader = lacuna_torch.Loader(self, self, lacuna_torch.Steps(self))
+        iterator = type("Iterator", (Iterator,), dict(Iterator.__dict__))
+        self.loader.install_consumer(iterator)
+        self.iterator = iterator
+
+    def is_grad_enabled(self):
+        return False
+
+    def knob(self, *_):
+        pass
+
+    role = open = close = knob
+
+    def open_loader(self, stage, batch, number, worker):
+        self.waits.append((number, batch))
+
+    def test_batches_are_counted_anew_in_each_epoch_of_workers_that_are_kept(self):
+        iterator = self.iterator(Source(), [])
+        for _ in range(2):
+            iterator.reset()
+            next(iterator)
+            next(iterator)
+        self.assertEqual(self.waits, [(0, 0), (0, 1), (0, 0), (0, 1)])
+
+    def test_children_that_are_spawned_know_whose_they_are(self):
+        children = []
+        self.iterator(Source(), children)
+        self.iterator(Source(), children)
+        self.assertEqual(children, ["0", "1"])
+        self.assertNotIn(lacuna_torch.Loader.VARIABLE, os.environ)
+        os.environ[lacuna_torch.Loader.VARIABLE] = "1"
+        self.assertEqual(lacuna_torch.Loader(self, self, None).number, 1)
+        self.assertNotIn(lacuna_torch.Loader.VARIABLE, os.environ)
+
+
 class TorchRun(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
