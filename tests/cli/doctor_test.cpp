@@ -63,6 +63,15 @@ class DoctorTest : public testing::Test {
     }
     return findings;
   }
+  /// What to put before a command so that /dev/shm has that size; empty where nothing can be mounted.
+  static std::string withSharedMemory(const std::string& size) {
+    for (const std::string unshare : {"unshare -m", "unshare -Urm"}) {
+      const std::string before =
+          unshare + " sh -c 'mount -t tmpfs -o size=" + size + " tmpfs /dev/shm && exec \"$@\"' sh ";
+      if (std::system((before + "true 2>/dev/null").c_str()) == 0) return before;
+    }
+    return {};
+  }
   /// With stand-ins for the driver and CUPTI.
   Finding withStandIns(const std::string& id, const std::string& variables) {
     return examine("LD_LIBRARY_PATH=" LACUNA_STAND_INS " " + variables).at(id);
@@ -120,6 +129,16 @@ TEST_F(DoctorTest, ARecorderThatIsNotThereIsMissing) {
   EXPECT_EQ(nvtx.state, "missing");
   EXPECT_THAT(nvtx.detail, HasSubstr("/nowhere/liblacuna_inject.so"));
   EXPECT_THAT(nvtx.remedy, HasSubstr("LACUNA_INJECTION"));
+}
+
+TEST_F(DoctorTest, LittleSharedMemoryIsSaidForWhatItIs) {
+  if (withSharedMemory("64m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
+  const Finding little = examine("", withSharedMemory("64m")).at("shared_memory");
+  EXPECT_EQ(little.state, "limited");
+  EXPECT_THAT(little.detail, HasSubstr("64.0 MiB free. That is room for a few processes"));
+  const Finding less = examine("", withSharedMemory("24m")).at("shared_memory");
+  EXPECT_EQ(less.state, "limited");
+  EXPECT_THAT(less.detail, HasSubstr("24.0 MiB free. Events in flight go through files beside the trace"));
 }
 
 TEST_F(DoctorTest, TheDriverSaysWhichItIs) {

@@ -16,6 +16,7 @@
 
 #include "core/cupti_places.h"
 #include "gpu/nvml.h"
+#include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
 #include "supervise/environment.h"
 #include "supervise/live_line.h"
@@ -142,7 +143,12 @@ Finding segments() {
   finding.detail = fmt::format("/dev/shm has {} free.", formatBytes(bytes));
   if (bytes < std::uint64_t{256} << 20) {
     finding.state = State::Limited;
-    finding.detail += " Events in flight go through files beside the trace, which may slow the program down.";
+    // As the recorder wants it: no process leaves less than it takes.
+    const bool none = bytes < 2 * prof::RecordingOptions().poolBytes;
+    finding.detail +=
+        none ? " Events in flight go through files beside the trace, which may slow the program down."
+             : " That is room for a few processes: those that come later go through files beside the "
+               "trace, which may slow them down, and what finds no room in a burst is dropped and counted.";
     finding.remedy =
         inContainer() ? "Start the container with --shm-size 1g" : "sudo mount -o remount,size=1G /dev/shm";
   }
