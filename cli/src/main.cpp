@@ -82,6 +82,16 @@ int cutProgram(int argc, char** argv) {
   return static_cast<int>(dashes - argv);
 }
 
+/// "Could not convert: --rate = abc" in words. What options convert is numbers.
+std::string notConverted(std::string said) {
+  constexpr std::string_view kStart = "Could not convert: ";
+  constexpr std::string_view kBetween = " = ";
+  const auto between = said.find(kBetween);
+  if (!said.starts_with(kStart) || between == std::string::npos) return said;
+  const std::string option = said.substr(kStart.size(), between - kStart.size());
+  return fmt::format("'{}' is not a number, or not one that {} takes", said.substr(between + kBetween.size()), option);
+}
+
 int failed(const std::string& message) {
   lacuna::cli::printError(message);
   return lacuna::cli::failureCode;
@@ -120,6 +130,9 @@ int parseAndRun(int argc, char** argv) {
     app.parse(cutProgram(argc, argv), argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
     return app.exit(wanted);
+  } catch (const CLI::ConversionError& error) {
+    printError(notConverted(error.what()));
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     printError(error.what());
     return kUsage;

@@ -69,6 +69,9 @@ prof::Status complete(Typed& typed) {
   }
   if (!typed.ring.empty() && run.ringBytes == 0)
     return prof::Error{"--ring is 0. Give it a size, for example --ring 256M"};
+  if (!typed.duration.empty() && run.durationNs == 0) {
+    return prof::Error{"--duration is 0, which would record nothing. Give it a time, for example --duration 1m"};
+  }
   if (typed.sampleRate && !run.sources.samples) {
     return prof::Error{"--sample-rate is that of CPU samples. Add samples to --trace, or leave it out"};
   }

@@ -55,6 +55,19 @@ TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
   EXPECT_EQ(run("-q --trace samples --sample-rate 100"), 0);
 }
 
+TEST_F(RunOptions, WhatIsNoNumberIsCalledThat) {
+  for (const std::string option : {"--sample-rate", "--step-mad"}) {
+    EXPECT_THAT(refused("--trace samples " + option + " fast"),
+                HasSubstr("'fast' is not a number, or not one that " + option + " takes"));
+  }
+}
+
+TEST_F(RunOptions, ToRecordForNoTimeIsRefused) {
+  EXPECT_THAT(refused("--duration 0"), HasSubstr("--duration is 0"));
+  EXPECT_THAT(refused("--duration 0ms"), HasSubstr("--duration is 0"));
+  EXPECT_EQ(run("-q --delay 0"), 0);
+}
+
 TEST_F(RunOptions, HowSlowAStepIsNeedsSlowSteps) {
   EXPECT_THAT(refused("--step-mad 3"), HasSubstr("Add --dump-on slow-step"));
   EXPECT_THAT(refused("--ring 64M --step-mad 5"), HasSubstr("Add --dump-on slow-step"));
