@@ -13,6 +13,7 @@ namespace {
 
 using prof::Reader;
 using testing::HasSubstr;
+using testing::Not;
 
 /// What is recorded when, and the flight recorder.
 class ControlTest : public RunTest {
@@ -69,6 +70,17 @@ class ControlTest : public RunTest {
     return said();
   }
 };
+
+TEST_F(ControlTest, WhyNothingWasRecordedIsTold) {
+  const auto saidWith = [&](const std::string& options) {
+    const std::string words = " run --no-report -o out.lcn " + options + " -- " + steps(3) + " 2>stderr.txt";
+    EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + words)), 0);
+    return said();
+  };
+  EXPECT_THAT(saidWith("--capture-range nosuch"), HasSubstr("no NVTX range 'nosuch' was opened"));
+  EXPECT_THAT(saidWith("--delay 1h"), HasSubstr("ended before --delay was over"));
+  EXPECT_THAT(saidWith("--capture-range step"), Not(HasSubstr("nothing was recorded")));
+}
 
 TEST_F(ControlTest, DelayLeavesTheBeginningOut) {
   const std::int64_t before = monotonicNs();

@@ -354,6 +354,7 @@ class Supervisor {
 
   void finish() {
     report_.wallNs = nowNs() - startNs_;
+    noteNeverOn();
     if (flight_) return finishFlight();
     if (watcher_) {
       watcher_->finish();
@@ -378,6 +379,19 @@ class Supervisor {
             fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
       }
     }
+  }
+
+  /// An empty trace must not look like a program that says nothing.
+  void noteNeverOn() {
+    const Control& control = *control_->operator->();
+    const bool told = control.switches.load() != 0;
+    if (told || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
+    report_.notes.push_back(
+        options_.captureRange.empty()
+            ? "nothing was recorded: the program ended before --delay was over. Remedy: a shorter --delay"
+            : fmt::format("nothing was recorded: no NVTX range '{}' was opened. Remedy: give --capture-range the name "
+                          "of a range as the program says it.",
+                          options_.captureRange));
   }
 
   void finishFlight() {
