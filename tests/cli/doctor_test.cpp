@@ -131,6 +131,17 @@ TEST_F(DoctorTest, ARecorderThatIsNotThereIsMissing) {
   EXPECT_THAT(nvtx.remedy, HasSubstr("LACUNA_INJECTION"));
 }
 
+TEST_F(DoctorTest, SamplesAreTriedAsARunTriesThem) {
+  if (examine().at("cpu_samples").detail.starts_with("perf_event_open is refused")) {
+    GTEST_SKIP() << "the kernel samples nobody here";
+  }
+  // Room for one file beside the standard ones; a core's samples take two.
+  const Finding samples = examine("ASAN_OPTIONS=detect_leaks=0", "prlimit --nofile=4 ").at("cpu_samples");
+  EXPECT_EQ(samples.state, "limited");
+  EXPECT_THAT(samples.detail, HasSubstr("has no room for them now (Too many open files)"));
+  EXPECT_THAT(samples.remedy, HasSubstr("ulimit -n"));
+}
+
 TEST_F(DoctorTest, LittleSharedMemoryIsSaidForWhatItIs) {
   if (withSharedMemory("64m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
   const Finding little = examine("", withSharedMemory("64m")).at("shared_memory");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "gpu/nvml.h"
 #include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
+#include "sampler/perf_ring.h"
 #include "supervise/environment.h"
 #include "supervise/live_line.h"
 
@@ -65,52 +67,67 @@ Finding nvtx() {
   return finding;
 }
 
-/// 0, or the errno with which the kernel refuses to sample this process.
-int trySampling(bool switches) {
+constexpr std::int64_t kSamplePeriodNs = 1'000'000;
+constexpr const char* kTimersInstead =
+    "so samples come from timers in the programs (--sampler timer): call chains, no more of them than the kernel's "
+    "clock ticks, and none of programs that are statically linked; thread states from looking at /proc fifty times a "
+    "second.";
+
+/// Whether the kernel would sample this process if there were room for what it says.
+bool maySample() {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_CPU_CLOCK;
-  attributes.freq = 1;
-  attributes.sample_freq = 99;
-  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+  attributes.sample_period = static_cast<std::uint64_t>(kSamplePeriodNs);
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.disabled = 1;
-  attributes.context_switch = switches ? 1 : 0;
-  attributes.inherit = 1;
   const long fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (fd < 0) return errno;
+  if (fd < 0) return false;
   close(static_cast<int>(fd));
-  return 0;
+  return true;
 }
 
-Finding cpuSamples() {
-  Finding finding{"cpu_samples", "CPU samples and thread states", State::Works, {}, {}};
-  const std::string paranoid = firstLine("/proc/sys/kernel/perf_event_paranoid");
-  const int full = trySampling(true);
-  const int plain = full == 0 ? 0 : trySampling(false);
-  if (full == 0) {
-    finding.detail = fmt::format("the kernel samples call chains and context switches (perf_event_paranoid is {}).",
-                                 paranoid.empty() ? "unknown" : paranoid);
-  } else if (plain == 0) {
-    finding.state = State::Limited;
-    finding.detail =
-        "the kernel samples call chains, but does not tell context switches, so samples come from timers in the "
-        "programs (--sampler timer), and thread states from looking at /proc fifty times a second.";
-    finding.remedy = "sudo sysctl kernel.perf_event_paranoid=1";
-  } else {
-    finding.state = State::Limited;
-    finding.detail = fmt::format(
-        "perf_event_open is refused ({}; perf_event_paranoid is {}), so samples come from timers in the programs "
-        "(--sampler timer): call chains, no more of them than the kernel's clock ticks, and none of programs that are "
-        "statically linked; thread states from looking at /proc fifty times a second.",
-        std::strerror(full), paranoid.empty() ? "not there" : paranoid);
-    finding.remedy = inContainer()
-                         ? "Start the container with --cap-add PERFMON, or with a seccomp profile that allows "
-                           "perf_event_open; outside: sudo sysctl kernel.perf_event_paranoid=2"
-                         : "sudo sysctl kernel.perf_event_paranoid=2";
+const char* remedyForRoom(int error) {
+  if (error == EMFILE) return "Allow more open files: ulimit -n 4096";
+  if (error == EOVERFLOW) return "sudo sysctl kernel.perf_event_max_stack=127";
+  return "End other programs that sample, or allow more locked memory: ulimit -l, or sudo sysctl "
+         "kernel.perf_event_mlock_kb=2048";
+}
+
+void explainRefusal(int error, const std::string& paranoid, Finding& finding) {
+  if (maySample()) {
+    finding.detail = fmt::format("the kernel permits samples, but has no room for them now ({}), {}",
+                                 std::strerror(error), kTimersInstead);
+    finding.remedy = remedyForRoom(error);
+    return;
   }
+  finding.detail = fmt::format("perf_event_open is refused ({}; perf_event_paranoid is {}), {}", std::strerror(error),
+                               paranoid.empty() ? "not there" : paranoid, kTimersInstead);
+  finding.remedy = inContainer() ? "Start the container with --cap-add PERFMON, or with a seccomp profile that allows "
+                                   "perf_event_open; outside: sudo sysctl kernel.perf_event_paranoid=2"
+                                 : "sudo sysctl kernel.perf_event_paranoid=2";
+}
+
+/// Tried as `lacuna run` does it.
+Finding cpuSamples() {
+  Finding finding{"cpu_samples", "CPU samples and thread states", State::Limited, {}, {}};
+  const std::string paranoid = firstLine("/proc/sys/kernel/perf_event_paranoid");
+  sampler::PerfRings rings;
+  if (const int error = rings.open(getpid(), kSamplePeriodNs); error != 0) {
+    explainRefusal(error, paranoid, finding);
+    return finding;
+  }
+  finding.detail = "the kernel samples call chains and context switches";
+  if (rings.seesKernel()) {
+    finding.state = State::Works;
+  } else {
+    finding.detail += ", but not the time that programs spend in the kernel";
+    finding.remedy = "sudo sysctl kernel.perf_event_paranoid=1";
+  }
+  finding.detail += fmt::format(" (perf_event_paranoid is {}).", paranoid.empty() ? "unknown" : paranoid);
   return finding;
 }
 
