@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
@@ -99,6 +100,7 @@ struct Tracer::Impl {
   std::unique_ptr<CaptureWriter> capture;
   ClockMap clock;
   std::vector<CUpti_ActivityKind> enabled;
+  std::vector<std::pair<bool, CUpti_CallbackId>> calls;  ///< that are traced; true: the driver's
   CUpti_SubscriberHandle subscriber = nullptr;
   std::unique_ptr<Decoder> decoder;
   std::map<std::uint32_t, std::unique_ptr<PmSampler>> hardware;  ///< by device
@@ -115,6 +117,7 @@ struct Tracer::Impl {
   bool subscribe();
   void enableKinds();
   void enableApi(bool driver);
+  void disableAll();
   bool fail(TracerState state, std::string text);
   std::string callbackName(bool driver, std::uint32_t id) const;
   void readClocks();
@@ -186,7 +189,17 @@ void Tracer::Impl::enableApi(bool driver) {
   for (std::uint32_t id = 1; id < kMaxCallbackId; ++id) {
     const std::string name = callbackName(driver, id);
     if (name.empty() || !interesting(name)) continue;
-    if (enableOne(id, 1) == CUPTI_SUCCESS && capture) capture->apiName(driver, id, name);
+    if (enableOne(id, 1) != CUPTI_SUCCESS) continue;
+    calls.emplace_back(driver, id);
+    if (capture) capture->apiName(driver, id, name);
+  }
+}
+
+/// What stays on costs the program time, and is dropped records in the account of the next session.
+void Tracer::Impl::disableAll() {
+  for (const CUpti_ActivityKind kind : enabled) (void)library.ActivityDisable(kind);
+  for (const auto& [driver, id] : calls) {
+    (void)(driver ? library.ActivityEnableDriverApi(id, 0) : library.ActivityEnableRuntimeApi(id, 0));
   }
 }
 
@@ -252,7 +265,7 @@ bool Tracer::Impl::setUp() {
 
 void Tracer::Impl::tearDown() {
   stopping = true;
-  for (const CUpti_ActivityKind kind : enabled) (void)library.ActivityDisable(kind);
+  disableAll();
   (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   guarded([&] {
     readClocks();

@@ -178,12 +178,12 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind) {
   --enabledKinds;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId, std::uint8_t) {
-  ++enabledCalls;
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId, std::uint8_t enable) {
+  enabledCalls += enable != 0 ? 1 : -1;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t) {
-  ++enabledCalls;
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t enable) {
+  enabledCalls += enable != 0 ? 1 : -1;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* data, std::size_t bytes, CUpti_Activity** record) {

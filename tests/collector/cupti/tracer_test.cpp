@@ -139,6 +139,7 @@ TEST_F(TracerTest, StoppingSwitchesEverythingOff) {
   EXPECT_GT(fake<int()>("fakeEnabledKinds")(), 5);
   tracer_->stop();
   EXPECT_EQ(fake<int()>("fakeEnabledKinds")(), 0);
+  EXPECT_EQ(fake<int()>("fakeEnabledCalls")(), 0);
   tracer_->stop();
 }
 
