@@ -335,6 +335,7 @@ class Host(unittest.TestCase):
 
 
 CMAKE = """#!/bin/sh
+echo "$*" >> "$0-called"
 case "$*" in
   --install*) shift 3
     mkdir -p "$1/bin" "$1/lib/lacuna" && cp "$(command -v cat)" "$1/bin/lacuna" && echo new > "$1/lib/lacuna/plugin" ;;
@@ -384,6 +385,11 @@ class Build(unittest.TestCase):
         self.assertEqual((self.folder / "lib" / "lacuna" / "plugin").read_text(), "new\n")
         self.assertTrue((self.folder / "golden" / "capture" / "expected.json").exists())
         self.assertEqual(sorted(path.name for path in (self.folder / "bin").iterdir()), ["known_program", "lacuna"])
+
+    def test_libraries_of_libraries_are_found_in_the_folder_too(self):
+        self.build()
+        called = (self.place / "stubs" / "cmake-called").read_text().splitlines()
+        self.assertIn("-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags", called[0].split())
 
     def test_a_folder_that_holds_something_else_is_left_as_it_is(self):
         for name in ("thesis.tex", "bin/tool", "lib/tool", "gpu-check"):
