@@ -27,6 +27,8 @@ struct Options {
 
 std::string defaultOut(fs::path from) {
   if (!from.has_filename()) from = from.parent_path();  // a folder's name completed by the shell ends in a slash
+  std::error_code ignored;
+  if (from.filename() == "." || from.filename() == "..") from = fs::canonical(from, ignored);
   if (from.extension() == ".recording") from.replace_extension();
   return from.replace_extension(".recovered.lcn").string();
 }
@@ -98,7 +100,7 @@ void addRecover(CLI::App& app, int& exitCode) {
   Command command(app, "recover", "Make a whole trace of what is readable of a damaged or unfinished one");
   command.option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       .required();
-  command.option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)");
+  command.option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)").notEmpty();
   command.flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
   command.flag("--json", options->json, "what was recovered and what was lost, as JSON");
   command.does([options, &exitCode] { exitCode = run(*options); });

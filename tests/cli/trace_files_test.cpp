@@ -243,6 +243,23 @@ TEST_F(TraceFiles, RecoverSaysAsJsonWhatARecordingHeld) {
   EXPECT_TRUE(fs::exists(folder_ / "run.recovered.lcn"));
 }
 
+TEST_F(TraceFiles, RecoverWritesNothingIntoTheFolderThatItRemoves) {
+  const fs::path recording = folder_ / "run.lcn.recording";
+  ASSERT_TRUE(prof::createRecording(recording, {.sharedMemory = false}).ok());
+  EXPECT_EQ(lacuna("recover run.lcn.recording -o run.lcn.recording/run.lcn"), 1);
+  EXPECT_THAT(said(), HasSubstr("run.lcn.recording/run.lcn: is in the recording"));
+  EXPECT_TRUE(fs::exists(recording / "settings"));
+  ASSERT_EQ(lacuna("recover --keep run.lcn.recording -o run.lcn.recording/run.lcn"), 0) << said();
+  EXPECT_TRUE(fs::exists(recording / "run.lcn"));
+}
+
+TEST_F(TraceFiles, RecoverInItsFolderWritesBesideIt) {
+  ASSERT_TRUE(prof::createRecording(folder_ / "run.lcn.recording", {.sharedMemory = false}).ok());
+  ASSERT_EQ(shell("recover . >../out.txt 2>../err.txt", "cd run.lcn.recording && "), 0) << said();
+  EXPECT_TRUE(fs::exists(folder_ / "run.recovered.lcn"));
+  EXPECT_FALSE(fs::exists(folder_ / "run.lcn.recording"));
+}
+
 TEST_F(TraceFiles, AFileOfANewerVersionIsRefused) {
   generate();
   makeNewer("run.lcn");

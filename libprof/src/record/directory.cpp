@@ -234,8 +234,9 @@ Status removeRecording(const fs::path& directory) {
   const fs::path shared = fs::read_symlink(directory / kSharedLink, error);
   // Only what createRecording() made is deleted, wherever the link may point.
   if (!error && isSharedDirectory(shared)) fs::remove_all(shared, error);
-  error.clear();
-  fs::remove_all(directory, error);
+  // "." cannot be removed by that name.
+  const fs::path whole = fs::canonical(directory, error);
+  if (!error) fs::remove_all(whole, error);
   if (error) return Error{fmt::format("{}: cannot be removed: {}", directory.string(), error.message())};
   return {};
 }

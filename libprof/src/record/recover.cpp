@@ -16,6 +16,19 @@ namespace {
 
 using recording::DrainCore;
 
+/// Whether the file would go with the recording.
+bool isInside(const fs::path& directory, const fs::path& file) {
+  std::error_code error;
+  const fs::path parent = fs::weakly_canonical(fs::absolute(file, error), error).parent_path();
+  for (const fs::path& folder : {directory, segmentFolder(directory)}) {
+    const fs::path whole = fs::canonical(folder, error);
+    if (!error && std::mismatch(whole.begin(), whole.end(), parent.begin(), parent.end()).first == whole.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Gives every text of the old trace the number that it had, so that rows can be copied as they are.
 Status copyTexts(const Reader& from, Writer& to) {
   for (std::uint32_t id = 1; id < from.stringCount(); ++id) {
@@ -75,6 +88,10 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bo
                            const std::function<void(Drainer::Access&)>& add) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
   if (!settings.ok()) return settings.status().error();
+  if (!keep && isInside(directory, output)) {
+    return Error{fmt::format("{}: is in the recording, which is removed at the end; name a file outside of it",
+                             output.string())};
+  }
   const Result<recording::DrainLock> lock = recording::DrainLock::take(directory);
   if (!lock.ok()) return lock.error();
 
