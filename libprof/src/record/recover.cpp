@@ -39,10 +39,24 @@ Status copyTexts(const Reader& from, Writer& to) {
   return {};
 }
 
+/// The trace of the dead drainer: where it was written, or beside the recording when both were moved.
+fs::path writtenTrace(const fs::path& directory, const fs::path& noted) {
+  std::error_code error;
+  const fs::path beside = fs::canonical(directory, error).parent_path() / noted.filename();
+  return !fs::exists(noted, error) && fs::exists(beside, error) ? beside : noted;
+}
+
 /// What a dead drainer had written up to its last checkpoint. Blocks after that describe segments that are still there.
 Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   std::error_code error;
-  if (fs::file_size(path, error) < bytes || error) {
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) {
+    return Error{
+        fmt::format("{}: cannot be read: {}; it holds what was recorded before the drainer died, so put it there "
+                    "or beside the recording",
+                    path.string(), error.message())};
+  }
+  if (size < bytes) {
     return Error{fmt::format("{}: shorter than when its drainer last saved its state", path.string())};
   }
   const fs::path part = path.string() + ".part";
@@ -104,7 +118,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bo
   Status status;
   if (bytes > 0) {
     const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));
-    status = note.ok() ? copyTrace(*note, bytes, *writer) : note.status();
+    status = note.ok() ? copyTrace(writtenTrace(directory, *note), bytes, *writer) : note.status();
   }
   DrainCore core({directory, false}, std::move(*writer), {});
   if (status.ok() && bytes > 0) status = core.resume(*checkpoint);

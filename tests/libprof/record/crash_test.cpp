@@ -343,5 +343,29 @@ TEST_F(CrashTest, RecoverRefusesWhileSomebodyRecords) {
   expectNothingLost("after the refusal");
 }
 
+TEST_F(CrashTest, RecoverFindsTheTraceThatWasMovedWithItsRecording) {
+  options_.sharedMemory = false;
+  begin();
+  {
+    auto drainer = Drainer::create(recordingDir(), trace());
+    ASSERT_OK(drainer);
+    ASSERT_EQ(inChild([this] {
+                lacunaAttach(recordingDir().c_str());
+                lacunaMark(lacunaName("drained"));
+              }),
+              0);
+    ASSERT_OK((*drainer).flush());
+  }
+  const std::filesystem::path moved = home_ / "moved";
+  std::filesystem::create_directories(moved);
+  std::filesystem::rename(trace(), moved / "trace.lcn");
+  const auto alone = recover(recordingDir(), home_ / "whole.lcn");
+  ASSERT_FALSE(alone.ok());
+  EXPECT_NE(alone.error().message.find("No such file"), std::string::npos) << alone.error().message;
+  std::filesystem::rename(recordingDir(), moved / "trace.recording");
+  ASSERT_OK(recover(moved / "trace.recording", home_ / "whole.lcn"));
+  EXPECT_EQ(Trace(home_ / "whole.lcn").rows<Mark>().size(), 1u);
+}
+
 }  // namespace
 }  // namespace lacuna::prof

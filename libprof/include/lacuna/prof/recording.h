@@ -168,9 +168,10 @@ class FlightTrimmer {
 };
 
 /// Makes a trace of a recording whose drainer died: continues from what it had written to its own trace (found through
-/// the recording), so that nothing is lost or doubled. Refuses while a process still records or a drainer still drains.
-/// With `keep` the recording is left in place. `add` may append what somebody outside had kept beside the recording:
-/// it is called when what the dead drainer had written is in the new trace, and before the rest is drained.
+/// the recording, or beside it when both were moved), so that nothing is lost or doubled. Refuses while a process still
+/// records or a drainer still drains. With `keep` the recording is left in place. `add` may append what somebody
+/// outside had kept beside the recording: it is called when what the dead drainer had written is in the new trace, and
+/// before the rest is drained.
 Result<DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
                            bool keep = false, const std::function<void(Drainer::Access&)>& add = {});
 
