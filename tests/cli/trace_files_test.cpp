@@ -410,8 +410,15 @@ TEST_F(TraceFiles, MergeWarnsOfARankThatIsThereTwice) {
 }
 
 TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
-  EXPECT_EQ(lacuna("report run.lcn --rank -1"), 2);
-  EXPECT_THAT(said(), testing::AllOf(HasSubstr("--rank: is below 0"), testing::Not(HasSubstr("00000"))));
+  for (const auto& [words, option] :
+       {std::pair("report run.lcn", "--rank"), std::pair("diff run.lcn run.lcn", "--rows"),
+        std::pair("generate run.lcn", "--events"), std::pair("generate run.lcn", "--steps"),
+        std::pair("generate run.lcn", "--seed")}) {
+    EXPECT_EQ(lacuna(std::string(words) + " " + option + " -1"), 2) << words;
+    EXPECT_THAT(said(),
+                testing::AllOf(HasSubstr(std::string(option) + ": is below 0"), testing::Not(HasSubstr("00000"))));
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
 }
 
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
