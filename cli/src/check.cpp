@@ -59,7 +59,7 @@ std::vector<Comparison> explainingKernels(const analyzer::Analysis& before, cons
     // A name may hold anything; what is printed stays one line each, or it could be a workflow command.
     std::replace_if(
         row.what.begin(), row.what.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-    if (row.what.size() > kNameLength) row.what = analyzer::validUtf8(row.what.substr(0, kNameLength)) + "…";
+    if (row.what.size() > kNameLength) row.what = analyzer::validUtf8(headOf(row.what, kNameLength)) + "…";
     rows.push_back(std::move(row));
   }
   return rows;

@@ -25,7 +25,7 @@ class Option {
   Option& notNegative();
   /// Refuses "", which a script gives where a variable of its own is not set.
   Option& notEmpty();
-  /// How many words it takes.
+  /// How many words it takes; `most` below 0 is any number.
   Option& words(int least, int most);
   Option& excludes(const Option& other);
   /// --help says what the value is when none is given.

@@ -84,7 +84,7 @@ int run(Options options) {
 void addMerge(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   Command command(app, "merge", "Put the traces of a job's ranks on one clock, into one trace");
-  command.option("files", options->files, "the traces, then the file to write").required().words(3, 100000);
+  command.option("files", options->files, "the traces, then the file to write").required().words(3, -1);
   command.option("--to", options->to,
                  fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
   command.does([options, &exitCode] { exitCode = run(*options); });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -44,6 +45,8 @@ std::string withCommas(std::uint64_t number);
 std::string humanBytes(std::uint64_t bytes);
 /// 1.234 s, 56.7 ms, …
 std::string humanDuration(std::int64_t ns);
+/// The beginning of a text in at most so many bytes, without half a character at its end.
+std::string_view headOf(std::string_view text, std::size_t bytes);
 /// With quotes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonString(std::string_view text);
 /// A list with an object for each.

@@ -60,7 +60,7 @@ class Printer {
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
-        texts.emplace_back(value.text.size() > kWidest ? std::string(value.text.substr(0, kWidest - 3)) + "..."
+        texts.emplace_back(value.text.size() > kWidest ? std::string(headOf(value.text, kWidest - 3)) + "..."
                                                        : std::string(value.text));
         numeric_.resize(values.size(), true);
         if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;
@@ -136,7 +136,7 @@ int run(const Options& options) {
 void addQuery(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   Command command(app, "query", "Ask a trace of any kind in SQL");
-  command.option("file", options->file, "a trace: .lcn, or Kineto or Chrome JSON (also gz, zstd)");
+  command.option("file", options->file, "a trace of any kind, told by its content (also gz, zstd)");
   command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);

@@ -355,6 +355,21 @@ TEST_F(TraceFiles, AQueryThatFailsPrintsNothing) {
   EXPECT_EQ(printed(), "a\n");
 }
 
+TEST_F(TraceFiles, AQueryCutsLongTextsBetweenCharacters) {
+  generate();
+  ASSERT_EQ(lacuna("query run.lcn \"SELECT replace(hex(zeroblob(38)), '0', 'x') || 'éééééééééé' AS name\""), 0)
+      << said();
+  EXPECT_EQ(printed(), "name\n" + std::string(76, 'x') + "...\n");
+  ASSERT_EQ(lacuna("query run.lcn \"SELECT 'éé' || replace(hex(zeroblob(50)), '0', 'x') AS name\""), 0) << said();
+  EXPECT_EQ(printed(), "name\néé" + std::string(73, 'x') + "...\n");
+}
+
+TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
+  ASSERT_EQ(lacuna("merge --help"), 0);
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));
+  EXPECT_EQ(lacuna("merge a.lcn b.lcn"), 2);
+}
+
 TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   ASSERT_EQ(lacuna("generate run.lcn --events 300000"), 0);
   std::ofstream(folder_ / "out.json.gz") << "what was there";
