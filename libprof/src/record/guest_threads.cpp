@@ -79,33 +79,82 @@ void emptySegment(unsigned char* segment) {
   std::memset(static_cast<void*>(segment + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
 }
 
-/// Flight recorder: the segment that was taken first of all that their threads have left behind. Its records are
-/// overwritten and counted as dropped.
-std::uint32_t stealOldest(Mapping& mapping) {
-  const View& view = mapping.view;
-  if (view.header().closing.load(std::memory_order_acquire) != 0) return 0;
-  const Locked lock(forkPage()->flight);
-  ThreadEntry* victim = nullptr;
+/// Whether the thread can do without its oldest segment: one that runs writes into its last, one that is gone into
+/// none.
+bool canSpareFirst(const View& view, const ThreadEntry& entry, bool gone) {
+  const std::uint32_t first = entry.first.load(std::memory_order_acquire);
+  return first != 0 && (gone || view.segment(first).next.load(std::memory_order_acquire) != 0);
+}
+
+/// When the thread's oldest segment was taken; 0 when it has none.
+std::uint64_t ageOf(const View& view, const ThreadEntry& entry) {
+  const std::uint32_t first = entry.first.load(std::memory_order_acquire);
+  return first != 0 ? view.segment(first).sequence.load(std::memory_order_relaxed) : 0;
+}
+
+/// Flight recorder: whose oldest segment is the oldest that can be overwritten; with `onlyGone`, of the threads that
+/// are gone, be it that they have no segment. Under the lock `flight`, as what follows.
+ThreadEntry* findOldest(const View& view, bool onlyGone) {
+  ThreadEntry* found = nullptr;
   std::uint64_t oldest = ~0ull;
   for (std::uint32_t i = 1; i <= kMaxThreads; ++i) {
     if (i == kKeptEntry) continue;
     ThreadEntry& entry = view.thread(i);
-    const std::uint32_t first = entry.first.load(std::memory_order_acquire);
-    if (first == 0 || view.segment(first).next.load(std::memory_order_acquire) == 0) continue;
-    const std::uint64_t sequence = view.segment(first).sequence.load(std::memory_order_relaxed);
-    if (sequence < oldest) {
-      oldest = sequence;
-      victim = &entry;
+    const bool gone = entry.state.load(std::memory_order_acquire) == EntryState::Exited;
+    if (onlyGone ? !gone : !canSpareFirst(view, entry, gone)) continue;
+    const std::uint64_t age = ageOf(view, entry);
+    if (age < oldest) {
+      oldest = age;
+      found = &entry;
     }
   }
-  if (victim == nullptr) return 0;
-  const std::uint32_t segment = victim->first.load(std::memory_order_relaxed);
-  victim->dropped.fetch_add(recordsIn(view.segmentBase(segment)), std::memory_order_relaxed);
-  victim->first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
+  return found;
+}
+
+/// Takes the oldest segment from a thread. Its records are overwritten and counted as dropped.
+std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
+  const std::uint32_t segment = entry.first.load(std::memory_order_relaxed);
+  entry.dropped.fetch_add(recordsIn(view.segmentBase(segment)), std::memory_order_relaxed);
+  entry.first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
   // Whoever copies the segment meanwhile sees the new beginning before the first emptied record.
   std::atomic_thread_fence(std::memory_order_release);
   emptySegment(view.segmentBase(segment));
   return segment;
+}
+
+/// The entry of a thread that is gone, and of which nothing is left, serves another one. What was dropped of it stays
+/// counted.
+void freeEntry(const View& view, ThreadEntry& entry) {
+  view.thread(kKeptEntry)
+      .dropped.fetch_add(entry.dropped.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+  entry.current.store(0, std::memory_order_relaxed);
+  entry.name.store(0, std::memory_order_relaxed);
+  entry.generation.fetch_add(1, std::memory_order_relaxed);
+  entry.state.store(EntryState::Free, std::memory_order_release);
+}
+
+/// Flight recorder: the segment that was taken first of all that can be overwritten.
+std::uint32_t stealOldest(Mapping& mapping) {
+  const View& view = mapping.view;
+  if (view.header().closing.load(std::memory_order_acquire) != 0) return 0;
+  const Locked lock(forkPage()->flight);
+  ThreadEntry* victim = findOldest(view, false);
+  if (victim == nullptr) return 0;
+  const std::uint32_t segment = takeFirst(view, *victim);
+  if (victim->first.load(std::memory_order_relaxed) == 0) freeEntry(view, *victim);
+  return segment;
+}
+
+/// Flight recorder: gives up all that is left of a thread that is gone. False when there is none.
+bool forgetOldestThread(Mapping& mapping) {
+  const View& view = mapping.view;
+  if (view.header().closing.load(std::memory_order_acquire) != 0) return false;
+  const Locked lock(forkPage()->flight);
+  ThreadEntry* victim = findOldest(view, true);
+  if (victim == nullptr) return false;
+  while (victim->first.load(std::memory_order_relaxed) != 0) view.pushFree(takeFirst(view, *victim));
+  freeEntry(view, *victim);
+  return true;
 }
 
 /// One system call instead of a fault for each page, and that once: segments come back.
@@ -223,8 +272,7 @@ std::uint64_t* nextSegment(Mapping& mapping, ThreadEntry& entry, std::uint64_t w
   return reinterpret_cast<std::uint64_t*>(cursor);
 }
 
-/// The thread's first event in this recording.
-bool enterThread(Mapping& mapping) {
+bool takeEntry(Mapping& mapping) {
   static std::atomic<std::uint32_t> hint;
   const std::uint32_t from = hint.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < kMaxThreads; ++i) {
@@ -245,6 +293,11 @@ bool enterThread(Mapping& mapping) {
     return true;
   }
   return false;
+}
+
+/// The thread's first event in this recording.
+bool enterThread(Mapping& mapping) {
+  return takeEntry(mapping) || (mapping.flight && forgetOldestThread(mapping) && takeEntry(mapping));
 }
 
 std::uint64_t* reserveIn(Mapping& mapping, std::uint64_t word, std::size_t slots) {

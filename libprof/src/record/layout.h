@@ -86,7 +86,8 @@ struct Header {
 inline constexpr std::size_t kHeaderBytes = 4096;
 static_assert(sizeof(Header) <= kHeaderBytes);
 
-/// Kept is no thread: in a flight recorder it stands for the rows that the ring never overwrites.
+/// Kept is no thread: in a flight recorder it stands for the rows that the ring never overwrites, and counts what was
+/// overwritten of threads whose entries others have.
 enum class EntryState : std::uint32_t { Free, Live, Exited, Kept };
 /// The entry of those. The first, so that they are read before the rows that refer to them.
 inline constexpr std::uint32_t kKeptEntry = 1;

@@ -77,6 +77,55 @@ TEST_F(PoolTest, FlightRecorderKeepsTheNewest) {
   EXPECT_EQ(marks.front().payload, kMarks - marks.size());
 }
 
+TEST_F(PoolTest, FlightRecorderKeepsTheNewestOfThreadsThatComeAndGo) {
+  begin(8 * recording::kSegmentBytes, true);
+  constexpr std::uint64_t kThreads = 3000;
+  for (std::uint64_t n = 0; n < kThreads; ++n) std::thread([n] { markNumbers(n, n + 1); }).join();
+  EXPECT_EQ(lacunaDropped(), kThreads - 8);
+  ASSERT_OK(snapshot(recordingDir(), home_ / "dump.lcn", {}));
+  finish();
+  for (const auto& path : {home_ / "dump.lcn", trace()}) {
+    Trace file(path);
+    const auto marks = file.rows<Mark>();
+    std::uint64_t dropped = 0;
+    for (const Drop& drop : file.rows<Drop>()) dropped += drop.count;
+    EXPECT_EQ(marks.size(), 8u) << path;
+    EXPECT_EQ(marks.size() + dropped, kThreads) << path;
+    for (const Mark& mark : marks) EXPECT_GE(mark.payload, kThreads - 8) << path;
+  }
+}
+
+TEST_F(PoolTest, FlightRecorderHasEntriesForThreadsAfterThousandsThatFoundNoRoom) {
+  begin(4 * recording::kSegmentBytes, true);
+  std::atomic<int> running = 0;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> living;
+  for (int i = 0; i < 4; ++i) {
+    living.emplace_back([&] {
+      markNumbers(0, 1);
+      ++running;
+      while (!over) usleep(1000);
+    });
+  }
+  while (running < 4) usleep(1000);
+  constexpr std::uint64_t kGone = 2500;
+  static_assert(kGone > recording::kMaxThreads);
+  for (std::uint64_t n = 0; n < kGone; ++n) std::thread([] { markNumbers(1, 2); }).join();
+  over = true;
+  for (std::thread& thread : living) thread.join();
+  std::thread([] { markNumbers(2, 3); }).join();
+  finish();
+  Trace file(trace());
+  const auto marks = file.rows<Mark>();
+  EXPECT_TRUE(std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return mark.payload == 2; }));
+  std::uint64_t dropped = 0;
+  for (const Drop& drop : file.rows<Drop>()) {
+    dropped += drop.count;
+    EXPECT_EQ(file.text(drop.reason), "overwritten by newer events");
+  }
+  EXPECT_EQ(marks.size() + dropped, kGone + 5);
+}
+
 /// Rows that others refer to, and what the trace at the end of a ring still has of them.
 class KeptRowsTest : public PoolTest {
  protected:
