@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -68,6 +69,7 @@ class Copy {
   void run() {
     copyRegion(0, kHeaderBytes);
     chains_.resize(kMaxThreads + 1);
+    entries_.resize(kMaxThreads + 1);
     // A ring that turns faster than it can be copied is tried again, for what it holds then.
     for (int attempt = 0; attempt < 8 && copySegments(); ++attempt) {
       // All at the end: a segment may have gone from one thread to another since its copy was made.
@@ -103,11 +105,21 @@ class Copy {
     std::uint64_t sequence;
   };
 
-  /// The thread's segments, oldest first, as far as they are its own.
+  /// A thread's entry as it is at one moment.
+  using Entry = std::array<std::uint64_t, kThreadBytes / 8>;
+
+  [[nodiscard]] Entry entryNow(std::uint32_t index) const {
+    Entry entry{};
+    copyWords(reinterpret_cast<const unsigned char*>(&view_.thread(index)), entry.data(), kThreadBytes);
+    return entry;
+  }
+  static const ThreadEntry& in(const Entry& entry) { return *reinterpret_cast<const ThreadEntry*>(entry.data()); }
+
+  /// The segments of the thread whose entry was copied, oldest first, as far as they are its own.
   std::vector<Link> chainOf(std::uint32_t index, const ThreadEntry& entry) const {
     std::vector<Link> chain;
     const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed);
-    std::uint32_t segment = entry.first.load(std::memory_order_acquire);
+    std::uint32_t segment = entry.first.load(std::memory_order_relaxed);
     while (segment != 0 && segment <= maxSegments_ && chain.size() <= maxSegments_) {
       const Segment& head = view_.segment(segment);
       const bool own = head.owner.load(std::memory_order_acquire) == index &&
@@ -139,7 +151,8 @@ class Copy {
     for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
       const ThreadEntry& entry = view_.thread(index);
       if (!chains_[index].empty() || entry.state.load(std::memory_order_acquire) == EntryState::Free) continue;
-      chains_[index] = chainOf(index, entry);
+      entries_[index] = entryNow(index);
+      chains_[index] = chainOf(index, in(entries_[index]));
       for (const Link& link : chains_[index]) copyRegion(offsetOf(link.segment), kSegmentBytes);
       any |= !chains_[index].empty();
     }
@@ -147,10 +160,13 @@ class Copy {
   }
 
   void copyEntry(std::uint32_t index) {
-    if (view_.thread(index).state.load(std::memory_order_acquire) == EntryState::Free) return;
     const std::vector<Link>& chain = chains_[index];
     const std::size_t at = view_.offsets.threads + (index - 1) * kThreadBytes;
-    copyRegion(at, kThreadBytes);
+    Entry entry = entryNow(index);
+    // Since its segments were copied the entry may have gone to another thread.
+    if (!chain.empty() && in(entry).generation.load() != in(entries_[index]).generation.load()) entry = entries_[index];
+    if (in(entry).state.load() == EntryState::Free) return;
+    to_.put(entry.data(), kThreadBytes, at);
     const std::uint32_t from = chain.empty() ? 0 : chain.front().segment;
     const std::uint32_t to = chain.empty() ? 0 : chain.back().segment;
     to_.put(&from, sizeof from, at + offsetof(ThreadEntry, first));
@@ -164,6 +180,7 @@ class Copy {
   std::uint32_t maxSegments_;
   std::vector<std::uint64_t> buffer_;
   std::vector<std::vector<Link>> chains_;  ///< by thread
+  std::vector<Entry> entries_;             ///< by thread, as when its chain was copied
 };
 
 Status copyRecorder(const fs::path& from, const fs::path& folder) {

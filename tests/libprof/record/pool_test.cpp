@@ -248,6 +248,32 @@ TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreWhole) {
   EXPECT_FALSE(std::filesystem::exists(recordingDir() / "snapshot"));
 }
 
+TEST_F(PoolTest, SnapshotsWhileThreadsComeAndGoGiveEachThreadItsOwn) {
+  begin(16 * recording::kSegmentBytes, true);
+  std::atomic<bool> stop = false;
+  std::thread maker([&] {
+    const auto markOwnNumber = [] {
+      const auto tid = static_cast<std::uint64_t>(gettid());
+      markNumbers(tid, tid + 1);
+    };
+    while (!stop) std::thread(markOwnNumber).join();
+  });
+  std::size_t seen = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto stats = snapshot(recordingDir(), trace(), {});
+    ASSERT_OK(stats);
+    EXPECT_EQ((*stats).damaged, 0u);
+    Trace file(trace());
+    std::map<ThreadId, std::uint64_t> osTids;
+    for (const Thread& thread : file.rows<Thread>()) osTids[thread.id] = thread.osTid;
+    for (const Mark& mark : file.rows<Mark>()) EXPECT_EQ(mark.payload, osTids[mark.thread]);
+    seen += file.rows<Mark>().size();
+  }
+  stop = true;
+  maker.join();
+  EXPECT_GT(seen, 0u);
+}
+
 TEST_F(PoolTest, OfEndedProcessesTheOneThatRecordedLastIsKept) {
   constexpr std::uint64_t kProcesses = 5;
   RecordingOptions options;
