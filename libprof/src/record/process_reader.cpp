@@ -220,6 +220,7 @@ void ProcessReader::noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs) 
 
 void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   thread.closed = true;
+  ++closedThreads_;
   if (!thread.id) return;
   thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
     while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);

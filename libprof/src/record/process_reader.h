@@ -125,6 +125,7 @@ class ProcessReader {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<bool> drained_;  ///< segments that are read but not given back
   std::vector<std::uint32_t> toRecycle_;
+  std::uint32_t closedThreads_ = 0;  ///< since the last recycle()
   struct Started {
     OpenRange range;
     ThreadId thread;

@@ -23,9 +23,11 @@ void ProcessReader::emptySegment(std::uint32_t segment) {
 }
 
 bool ProcessReader::wantsRecycling() const {
-  if (toRecycle_.empty()) return false;
   const std::uint32_t count = std::min(header().segmentCount.load(std::memory_order_relaxed), maxSegments_);
-  return toRecycle_.size() * 2 >= count || header().freeCount.load(std::memory_order_relaxed) * 4 < count;
+  // A thread that is gone holds its entry and a segment until then.
+  const std::size_t done = toRecycle_.size() + closedThreads_;
+  if (closedThreads_ >= kMaxThreads / 4 || (done > 0 && done * 2 >= count)) return true;
+  return !toRecycle_.empty() && header().freeCount.load(std::memory_order_relaxed) * 4 < count;
 }
 
 void ProcessReader::recycle() {
@@ -36,6 +38,7 @@ void ProcessReader::recycle() {
     view().pushFree(segment);
   }
   toRecycle_.clear();
+  closedThreads_ = 0;
   for (std::unique_ptr<Thread>& thread : threads_) {
     if (thread == nullptr) continue;
     if (thread->closed) {

@@ -62,6 +62,21 @@ TEST_F(PoolTest, FullPoolDropsTheNewestAndCountsThem) {
   EXPECT_EQ(marks.front().payload, 0u);
 }
 
+TEST_F(PoolTest, MoreThreadsThanThereAreEntriesComeAndGo) {
+  auto session = Session::start(trace());
+  ASSERT_OK(session);
+  constexpr std::uint64_t kThreads = 3000;
+  static_assert(kThreads > recording::kMaxThreads);
+  for (std::uint64_t n = 0; n < kThreads; ++n) {
+    std::thread([n] { markNumbers(n, n + 1); }).join();
+    // Still far quicker than the trace is written through.
+    if (n % 100 == 0) usleep(20'000);
+  }
+  ASSERT_OK(session->stop());
+  EXPECT_EQ(session->stats().dropped, 0u);
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), kThreads);
+}
+
 TEST_F(PoolTest, FlightRecorderKeepsTheNewest) {
   begin(8 * recording::kSegmentBytes, true);
   constexpr std::uint64_t kMarks = 100'000;
