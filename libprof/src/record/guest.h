@@ -54,7 +54,7 @@ struct Mapping {
   std::uint64_t epoch = 0;
   char path[1024] = {};
   std::atomic<std::uint64_t> lastTuple = 0;
-  std::uint64_t growFailedAt = 0;
+  std::atomic<std::uint64_t> growFailedAt = 0;  ///< stamp; 0 when it last went well
   std::uint32_t stringsBacked = 0;
   std::uintptr_t keptCursor = 0;   ///< as a thread's, of the rows that are kept; under the lock `kept`
   std::uint32_t keptSegments = 0;  ///< under the same

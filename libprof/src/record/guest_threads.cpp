@@ -63,12 +63,14 @@ std::uint32_t grow(Mapping& mapping) {
   std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
   if (count >= mapping.maxSegments || header.closing.load(std::memory_order_relaxed) != 0) return 0;
   const std::uint64_t now = stamp(mapping);
-  if (mapping.growFailedAt != 0 && now - mapping.growFailedAt < kRetryGrowth) return 0;
+  const std::uint64_t failedAt = mapping.growFailedAt.load(std::memory_order_relaxed);
+  if (failedAt != 0 && now - failedAt < kRetryGrowth) return 0;
   const std::uint32_t step = std::min(kGrowthStep, mapping.maxSegments - count);
   if (!backFile(mapping, mapping.view.offsets.segments + count * kSegmentBytes, step * kSegmentBytes)) {
-    mapping.growFailedAt = now;
+    mapping.growFailedAt.store(now, std::memory_order_relaxed);
     return 0;
   }
+  mapping.growFailedAt.store(0, std::memory_order_relaxed);
   const std::uint32_t first = count + 1;
   if (!header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return 0;
   for (std::uint32_t i = 1; i < step; ++i) mapping.view.pushFree(first + i);
@@ -168,7 +170,8 @@ std::uint32_t takeSegment(Mapping& mapping) {
   std::uint32_t segment = mapping.view.popFree(mapping.maxSegments);
   // Each failure means that somebody else added segments, until none can be added.
   while (segment == 0 && mapping.view.header().segmentCount.load(std::memory_order_relaxed) < mapping.maxSegments &&
-         mapping.growFailedAt == 0 && mapping.view.header().closing.load(std::memory_order_relaxed) == 0) {
+         mapping.growFailedAt.load(std::memory_order_relaxed) == 0 &&
+         mapping.view.header().closing.load(std::memory_order_relaxed) == 0) {
     segment = grow(mapping);
     if (segment == 0) segment = mapping.view.popFree(mapping.maxSegments);
   }
