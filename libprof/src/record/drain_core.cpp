@@ -86,8 +86,12 @@ void DrainCore::learnClocks(const Header& header) {
   const bool sameBoot = thisBoot() == std::string(header.bootId, strnlen(header.bootId, sizeof header.bootId));
   const std::uint64_t before = clock_.empty() || !sameBoot ? ~0ull : clock_.first().tsc;
   for (const ClockTuple& tuple : header.tuples) {
-    if (tuple.valid.load(std::memory_order_acquire) == 0 || tuple.stamp >= before || tuple.monotonicNs <= 0) continue;
-    clock_.add({tuple.stamp, tuple.monotonicNs, tuple.realtimeNs});
+    const std::uint64_t valid = tuple.valid.load(std::memory_order_acquire);
+    const Tick tick{tuple.stamp, tuple.monotonicNs, tuple.realtimeNs};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // The recorder may be writing it anew.
+    if (valid == 0 || tuple.valid.load(std::memory_order_relaxed) != valid) continue;
+    if (tick.tsc < before && tick.monotonicNs > 0) clock_.add(tick);
   }
 }
 
