@@ -143,6 +143,19 @@ TEST_F(TraceFiles, InfoNamesWhatAnUnfinishedFileLacks) {
   EXPECT_THAT(printed(), HasSubstr("\"complete\": false"));
 }
 
+TEST_F(TraceFiles, ADamagedHeaderIsNoObstacle) {
+  generate();
+  const std::uint64_t ranges = rangesIn("run.lcn");
+  for (const std::streamsize damaged : {std::streamsize{2}, std::streamsize{64}}) {
+    std::fstream(folder_ / "run.lcn", std::ios::in | std::ios::out | std::ios::binary)
+        .write(std::string(64, '\0').data(), damaged);
+    ASSERT_EQ(lacuna("info run.lcn"), 0) << said();
+    EXPECT_THAT(printed(), HasSubstr("the file header is damaged"));
+    ASSERT_EQ(lacuna("query run.lcn --csv 'SELECT count(*) FROM range'"), 0) << said();
+    EXPECT_THAT(printed(), HasSubstr(std::to_string(ranges)));
+  }
+}
+
 TEST_F(TraceFiles, InfoTakesATraceOfEveryKind) {
   const auto keysOf = [](const simdjson::dom::object object) {
     std::vector<std::string> keys;

@@ -18,6 +18,14 @@ bool looksLikeJson(std::string_view head) {
   return next == std::string_view::npos || std::string_view("\"{}[]").find(head[next]) != std::string_view::npos;
 }
 
+/// By the magic number, or by the first block where that is damaged.
+bool looksLikeLcn(std::string_view head) {
+  if (head.starts_with("\x89LCN\r\n\x1a\n")) return true;
+  constexpr std::size_t kHeaderBytes = 64;
+  constexpr std::string_view kMarker = "\xf7\xce\xb5\x62\x6c\x6b\x1a\n";
+  return head.size() > kHeaderBytes && head.substr(kHeaderBytes).starts_with(kMarker);
+}
+
 }  // namespace
 
 prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
@@ -27,7 +35,7 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   std::string_view head(buffer, (*source)->read(buffer, sizeof buffer));
   if (head.empty()) return SourceKind::Empty;
   if (head.substr(0, 16) == std::string_view("SQLite format 3\0", 16)) return SourceKind::Sqlite;
-  if (head.substr(0, 8) == "\x89LCN\r\n\x1a\n") return SourceKind::Lcn;
+  if (looksLikeLcn(head)) return SourceKind::Lcn;
   // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
   if (head[0] == '\x0a' && !looksLikeJson(head)) return SourceKind::Perfetto;
