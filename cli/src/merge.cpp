@@ -54,7 +54,10 @@ int run(Options options) {
   const std::string out = options.files.back();
   options.files.pop_back();
   const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
-  if (!format) return printError(fmt::format("{}: say what to write with --to: {}", out, formatNames()));
+  if (!format) {
+    return printError(
+        fmt::format("{}: say what to write with --to: {}", options.to.empty() ? out : options.to, formatNames()));
+  }
   std::vector<std::shared_ptr<const Store>> stores;
   for (const std::string& path : options.files) {
     std::error_code ignored;

@@ -381,6 +381,8 @@ TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));
   EXPECT_EQ(lacuna("merge a.lcn b.lcn"), 2);
+  EXPECT_EQ(lacuna("merge a.lcn b.lcn c.lcn --to nothing"), 1);
+  EXPECT_THAT(said(), HasSubstr("nothing: say what to write with --to: "));
 }
 
 TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
