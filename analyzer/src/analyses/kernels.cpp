@@ -60,11 +60,12 @@ bool isMatrixWork(std::string_view name) {
   constexpr std::string_view kLibrary = "fbgemm";
   for (std::size_t at = text.find(kLibrary); at != std::string::npos; at = text.find(kLibrary, at))
     text.erase(at, kLibrary.size());
-  return hasAny(text, {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "implicit_convolve",
-                       "winograd", "matmul", "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm",
-                       "nvjet", "cijk_",
-                       // cuDNN's own convolutions: ampere_scudnn_128x64_relu_…, volta_fp16_s884cudnn_…
-                       "scudnn_", "hcudnn_", "884cudnn_", "1688cudnn_", "816cudnn_"}) &&
+  // The last are cuDNN's own convolutions: ampere_scudnn_128x64_relu_…, volta_fp16_s884cudnn_…
+  return hasAny(text,
+                {"gemm",      "gemv",       "conv2d",   "convolution", "convolve", "cudnn::cnn", "implicit_convolve",
+                 "winograd",  "matmul",     "linear",   "addmm",       "wgrad",    "dgrad",      "cutlass",
+                 "attention", "xmma",       "bmm",      "nvjet",       "cijk_",    "scudnn_",    "hcudnn_",
+                 "884cudnn_", "1688cudnn_", "816cudnn_"}) &&
          !hasAny(text, {"optimizer", "linearize", "upsample"});
 }
 
