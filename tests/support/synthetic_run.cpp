@@ -271,7 +271,9 @@ void Rank::optimizer(int step) {
                        .bytes = 1u << 20,
                        .name = out_.intern("Memset (Device)")});
   }
-  range(thread_, zero, host_, "user_annotation", "Optimizer.zero_grad");
+  if (plan_.zerosIn == nullptr) return range(thread_, zero, host_, "user_annotation", "Optimizer.zero_grad");
+  if (*plan_.zerosIn != '\0') range(thread_, zero, host_, "cpu_op", plan_.zerosIn);
+  range(thread_, zero, host_ - 100, "cpu_op", "aten::zero_");
 }
 
 /// What a program does the same way in every step.

@@ -73,6 +73,10 @@ bool checksNumbers(std::string_view name) {
   return hasAny(name, {"finite", "isnan", "is_nan", "isinf"});
 }
 
+bool fillsMemory(std::string_view name) {
+  return hasAny(name, {"fill", "zerofunctor"});  // multi_tensor_apply_kernel<…, ZeroFunctor<…>> of _foreach_zero_
+}
+
 bool isPointwiseWork(std::string_view name) {
   return hasAny(name, {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid",
                        "tanh", "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
 #include "lacuna/analyzer/any_case.h"
 #include "lacuna/analyzer/tables.h"
@@ -61,22 +62,18 @@ struct Phases {
 };
 
 Phases phasesOf(const Store& store, const Timeline& timeline) {
-  enum { kNone, kZero, kOptimizer };
   Phases phases;
-  std::unordered_map<StringId, int> kinds;
+  for (const HostSpan* span : gradientClearing(store, timeline)) phases.zeroing.add(*span);
+  std::unordered_map<StringId, bool> optimizes;
   for (const HostSpan& span : timeline.host) {
     if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
-    const auto [kind, isNew] = kinds.try_emplace(span.name, kNone);
+    const auto [optimizer, isNew] = optimizes.try_emplace(span.name, false);
     if (isNew) {
       const std::string_view name = store.text(span.name);
-      const bool zero = containsAnyCase(name, "zero_grad") || name == "aten::zero_" || name == "aten::fill_" ||
-                        name == "fill_" || name == "zero_";
-      kind->second = zero                                                                    ? kZero
-                     : containsAnyCase(name, "optimizer") || name == "sgd" || name == "adam" ? kOptimizer
-                                                                                             : kNone;
+      optimizer->second = !containsAnyCase(name, "zero_grad") &&
+                          (containsAnyCase(name, "optimizer") || name == "sgd" || name == "adam");
     }
-    if (kind->second == kZero) phases.zeroing.add(span);
-    if (kind->second == kOptimizer) phases.optimizer.add(span);
+    if (optimizer->second) phases.optimizer.add(span);
   }
   phases.zeroing.finish();
   phases.optimizer.finish();
@@ -210,8 +207,9 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
       repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
     if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;
-    const bool fills = span.kind == DeviceSpanKind::Memset || containsAnyCase(store.text(span.name), "fill");
-    if (fills && phases.zeroing.holds(*launch)) {
+    const bool clears =
+        phases.zeroing.holds(*launch) && (span.kind == DeviceSpanKind::Memset || fillsMemory(store.text(span.name)));
+    if (clears) {
       ++stats.zeroFills;
       stats.zeroFillNs += span.endNs - span.startNs;
       if (const Step* step = stepAt(steadySteps, launch->startNs); step != nullptr) filling.insert(step);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analyses/chunks.h"
+#include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
 #include "lacuna/analyzer/any_case.h"
 
@@ -175,16 +176,16 @@ void Builder::collectNodes(Simulator::Model& model) {
 }
 
 void Builder::collectPhases() {
-  enum class Phase : std::uint8_t { None, ZeroGrad, Optimizer, Accumulation, Backward, Addition };
+  enum class Phase : std::uint8_t { None, Optimizer, Accumulation, Backward, Addition };
   const auto phaseOf = [](std::string_view name) {
-    if (containsAnyCase(name, "zero_grad") || name == "aten::zero_" || name == "zero_" || name == "fill_") {
-      return Phase::ZeroGrad;
-    }
+    if (containsAnyCase(name, "zero_grad")) return Phase::None;
     if (containsAnyCase(name, "optimizer")) return Phase::Optimizer;
     if (containsAnyCase(name, "accumulategrad")) return Phase::Accumulation;
     if (name == "backward") return Phase::Backward;
     return name == "add_" ? Phase::Addition : Phase::None;
   };
+  for (const HostSpan* span : gradientClearing(*analysis_.store, timeline_))
+    zeroGrad_.push_back({span->startNs, span->endNs});
   std::unordered_map<prof::StringId, Phase> phases;
   std::vector<Interval> backward, additions;
   for (const HostSpan& span : timeline_.host) {
@@ -196,9 +197,6 @@ void Builder::collectPhases() {
     const Interval interval{span.startNs, span.endNs};
     switch (phase->second) {
       case Phase::None:
-        break;
-      case Phase::ZeroGrad:
-        zeroGrad_.push_back(interval);
         break;
       case Phase::Optimizer:
         optimizer_.push_back(interval);

@@ -129,7 +129,7 @@ void applyPinning(Scenario& scenario, Bound bound) {
 void applyZeroGrad(Scenario& scenario) {
   const auto fills = [&](const HostItem& item) {
     return item.kind == HostItemKind::Launch && item.inZeroGrad &&
-           (scenario.nodes[item.node].isMemset || matches(scenario.base->names[item.node], "fill"));
+           (scenario.nodes[item.node].isMemset || fillsMemory(scenario.base->names[item.node]));
   };
   std::vector<std::size_t> filled(scenario.base->steps, 0);
   for (HostItem& item : scenario.items) {

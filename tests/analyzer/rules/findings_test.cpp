@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
 
@@ -216,6 +217,18 @@ TEST(Findings, ZerosThatAreWrittenOnceAreNoHabit) {
     const RunPlan once{.steps = steps, .zeroGradNs = 1'000'000, .zeroGradSteps = 1};
     EXPECT_EQ(find(analysed(once), "zero-grad"), nullptr) << steps;
   }
+}
+
+TEST(Findings, ZerosThatAnOperatorWritesForItselfClearNoGradients) {
+  EXPECT_NE(find(analysed({.zeroGradNs = 1'000'000, .zerosIn = ""}), "zero-grad"), nullptr);
+  for (const char* op : {"aten::zeros", "torch::autograd::AccumulateGrad"})
+    EXPECT_EQ(find(analysed({.zeroGradNs = 1'000'000, .zerosIn = op}), "zero-grad"), nullptr) << op;
+}
+
+TEST(Findings, ZerosOfManyTensorsInOneKernelAreFills) {
+  EXPECT_TRUE(fillsMemory("void at::native::multi_tensor_apply_kernel<TensorListMetadata<1>, ZeroFunctor<float>>"));
+  EXPECT_TRUE(fillsMemory("void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>"));
+  EXPECT_FALSE(fillsMemory("void at::native::multi_tensor_apply_kernel<TensorListMetadata<2>, FusedAdamMathFunctor>"));
 }
 
 TEST(Findings, MemoryOfEachDeviceIsItsOwn) {

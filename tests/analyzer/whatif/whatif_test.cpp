@@ -202,6 +202,9 @@ TEST(WhatIf, GradientsThatAreNotFilledWithZerosAreNotAddedToEither) {
   // Additions that nothing was filled with zeros for are of another sort.
   const RunPlan kept{.steps = 30, .syncEachStep = true, .accumulateNs = 100'000};
   EXPECT_EQ(play(kept, "zero_grad=none").gainNs(), 0);
+  // So are zeros that an operator writes into memory of its own.
+  const RunPlan own{.steps = 30, .syncEachStep = true, .zeroGradNs = 2'000'000, .zerosIn = "aten::zeros"};
+  EXPECT_EQ(play(own, "zero_grad=none").gainNs(), 0);
 }
 
 TEST(WhatIf, AFusedOptimizerLaunchesOncePerKernelAndStep) {

@@ -66,6 +66,8 @@ bool isPointwiseWork(std::string_view name);
 bool usesTensorCores(std::string_view name);
 /// Looks for infinite values and those that are no number.
 bool checksNumbers(std::string_view name);
+/// Writes one number all over its output.
+bool fillsMemory(std::string_view name);
 
 struct OperatorRow {
   std::string name;

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+
+/// The ranges in which gradients are filled with zeros, in any order, pointing into the timeline: those named
+/// zero_grad, and operators that fill in place unless another operator called them, which then prepares memory of its
+/// own.
+std::vector<const HostSpan*> gradientClearing(const Store& store, const Timeline& timeline);
+
+}  // namespace lacuna::analyzer
