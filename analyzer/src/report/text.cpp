@@ -293,23 +293,29 @@ void TextReport::operatorsSection(int rows) {
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
   const auto& table = full ? analysis_.operatorShapes : analysis_.operators;
-  const int nameWidth = std::max(16, width_ - (full ? 70 : 48) - 2 * bandWidth());
+  // Figures that have no room beside a name would break all lines: memory goes first.
+  constexpr int kFigures = 47, kMemory = 22, kShortestName = 12;
+  const int room = width_ - kFigures - 2 * bandWidth() - kShortestName;
+  const bool withMemory = full && analysis_.memory.present && room >= kMemory;
+  const int nameWidth = kShortestName + std::max(0, room - (withMemory ? kMemory : 0));
   if (!table.empty()) {
     line(styled(
         fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", padded(full ? "name and shapes" : "name", nameWidth),
                     "calls", "host", bandTitle(), "host self", "device", bandTitle(),
-                    full ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
+                    withMemory ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
         "2"));
   }
   for (std::size_t i = 0; i < table.size() && static_cast<int>(i) < rows; ++i) {
     const OperatorRow& row = table[i];
     const std::string memory =
-        full ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
+        withMemory ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
     line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}",
                      paddedName(row.shapes.empty() ? row.name : row.name + " " + row.shapes, nameWidth), row.count,
                      humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs), humanTime(row.selfNs),
                      humanTime(row.deviceNs), bandCell(row.deviceRecordingNs, row.deviceNs), memory));
   }
+  if (full && analysis_.memory.present && !withMemory && !table.empty())
+    line(fmt::format(" their memory is shown with --width {} and more", width_ + kMemory - room));
 }
 
 void TextReport::callsSection(int rows) {

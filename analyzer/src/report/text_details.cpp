@@ -321,16 +321,21 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
     out.emplace_back(" no operator tells the shapes of its inputs, so no roofline");
     return out;
   }
-  const int nameWidth = std::max(12, width - 58);
-  out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
-                            "arithmetic", "bytes", "of the roof"));
+  const bool banded =
+      std::any_of(stats.rows.begin(), stats.rows.end(), [](const RooflineRow& row) { return row.recordingNs > 0; });
+  const int bandWidth = banded ? 9 : 0;
+  const int nameWidth = std::max(12, width - 58 - bandWidth);
+  out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
+                            padded(banded ? " ±" : "", bandWidth), "arithmetic", "bytes", "of the roof"));
   for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
     const RooflineRow& row = stats.rows[i];
     const std::string roof =
         row.ofRoof < 0 ? "" : fmt::format("{} {}", humanShare(row.ofRoof), row.memoryBound ? "memory" : "compute");
-    out.push_back(fmt::format(" {} {:>10} {:>14} {:>12} {:>16}{}", padded(row.name + " " + row.shapes, nameWidth),
-                              humanTime(row.deviceNs), row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
-                              rate(row.bytesPerSecond(), "B/s"), roof, bandInBrackets(row.recordingNs, row.deviceNs)));
+    const std::string band = banded ? " " + humanBand(row.recordingNs, row.deviceNs) : "";
+    out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
+                              humanTime(row.deviceNs), padded(band, bandWidth),
+                              row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
+                              rate(row.bytesPerSecond(), "B/s"), roof));
   }
   return out;
 }

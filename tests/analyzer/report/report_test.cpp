@@ -107,6 +107,36 @@ std::ptrdiff_t columnsOf(std::string line) {
   return std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
+/// Of a table's heading and of its first row.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> columnsOfTable(const std::string& text, std::string_view heading) {
+  const std::size_t at = text.rfind('\n', text.find(heading)) + 1;
+  const std::size_t row = text.find('\n', at) + 1;
+  return {columnsOf(text.substr(at, row - 1 - at)), columnsOf(text.substr(row, text.find('\n', row) - row))};
+}
+
+TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
+  Analysis analysis = analysed({.leakBytes = 2 << 20});
+  analysis.bands.run.ns[0] = 1'000;
+  RooflineRow row;
+  row.name = "matmul";
+  row.shapes = "f32[128,64] f32[64,128]";
+  row.deviceNs = 1'000'000;
+  row.recordingNs = 1'000;
+  row.ofRoof = 0.5;
+  analysis.efficiency.rows = {row};
+  for (const int width : {80, 120}) {
+    const std::string operators = renderText(analysis, {{"operators"}, width, false});
+    const auto [heading, first] = columnsOfTable(operators, "name and shapes");
+    EXPECT_EQ(heading, first) << operators;
+    EXPECT_EQ(operators.find("self mem") == std::string::npos, width == 80);
+    EXPECT_EQ(operators.find("with --width 99") == std::string::npos, width == 120);
+    const std::string efficiency = renderText(analysis, {{"efficiency"}, width, false});
+    const auto [title, operation] = columnsOfTable(efficiency, "operator and shapes");
+    EXPECT_EQ(title, operation) << efficiency;
+    EXPECT_THAT(efficiency, HasSubstr("±0.1 %"));
+  }
+}
+
 TEST(Report, EverySectionKeepsToAnyWidth) {
   const std::string name = "a_kernel_with_a_name_" + std::string(150, 'x') + "_that_fills_lines_by_itself";
   const Analysis rich = analysed({.steps = 30,
