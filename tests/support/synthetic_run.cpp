@@ -292,8 +292,8 @@ void Rank::habits() {
     launch(compute_, 10'000, "reduce_kernel");
   }
   for (int i = 0; i < plan_.roundTrips; ++i) {
-    hostOperator("aten::to");
-    hostOperator("aten::to");
+    hostOperator("aten::to", "f32[8,4]");
+    hostOperator("aten::to", plan_.tripsAreOfOne ? "f16[8,4]" : i % 2 == 0 ? "f32[8,4]" : "i64[8]");
     hostOperator("aten::block");
   }
   if (plan_.cpuDevice) hostOperator("linear", "bf16[8,4] bf16[2,4]");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
 #include "lacuna/analyzer/any_case.h"
+#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
@@ -179,6 +181,21 @@ bool hasThirdInput(std::string_view shapes) {
   return false;
 }
 
+/// Of the first input: "[8,4]" of "f32[8,4] f32[2]", "[8, 4]" of "[[8, 4], [2]]".
+std::string_view firstShape(std::string_view shapes) {
+  if (shapes.starts_with("[[")) shapes.remove_prefix(1);
+  const std::size_t from = shapes.find('[');
+  const std::size_t to = shapes.find(']');
+  return from < to && to != std::string_view::npos ? shapes.substr(from, to - from + 1) : std::string_view();
+}
+
+/// Of the first input; Kineto has the types in an argument of their own.
+std::string_view firstType(const Args& args, prof::ArgSetId set, std::string_view shapes) {
+  if (!shapes.starts_with('[')) return shapes.substr(0, shapes.find('['));
+  const std::string_view types = args.text(set, "Input type").value_or(std::string_view());
+  return types.substr(0, types.find(','));
+}
+
 bool takesBias(std::string_view name) {
   if (name.starts_with("aten::")) name.remove_prefix(6);
   return name == "linear" || name == "conv1d" || name == "conv2d" || name == "conv3d" || name == "convolution";
@@ -251,15 +268,24 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   struct Last {
     TimeNs endNs = INT64_MIN;
     StringId name, shapes;
+    prof::ArgSetId args;
   };
   std::unordered_map<ThreadId, Last> lastOf;
+  std::optional<Args> args;
+  // What was converted is converted again: the same shape, of another type than before.
+  const auto goesOn = [&](const Last& before, const Last& after) {
+    const std::string_view from = store.text(before.shapes), to = store.text(after.shapes);
+    if (firstShape(from).empty() || firstShape(from) != firstShape(to)) return false;
+    if (!args) args.emplace(store);
+    return firstType(*args, before.args, from) != firstType(*args, after.args, to);
+  };
   NameClasses classes(store);
   std::unordered_map<StringId, int> kinds;  // 1 takes a bias, 2 batch norm, 3 converts
   std::unordered_map<StringId, bool> half;
-  const auto status =
-      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
-                 &Range::text, &Range::queue>(window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain,
-                                                          auto category, auto name, auto text, auto queue) {
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
+                                 &Range::name, &Range::text, &Range::queue, &Range::args>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto text,
+                  auto queue, auto set) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
           if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
@@ -278,14 +304,15 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
             ++stats.biasedNorms;
             if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
           }
-          if (kind->second == 3 && last.name && kinds[last.name] == 3) ++stats.roundTrips;
+          const Last now{start[i] + dur[i], name[i], text[i], set[i]};
+          if (kind->second == 3 && last.name && kinds[last.name] == 3 && goesOn(last, now)) ++stats.roundTrips;
           if (isMatrixWork(store.text(name[i]))) {
             const auto [isHalf, unseen] = half.try_emplace(text[i], false);
             if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");
             ++stats.matrixOperators;
             stats.halfMatrixOperators += isHalf->second ? 1 : 0;
           }
-          last = {start[i] + dur[i], name[i], text[i]};
+          last = now;
         }
       });
   if (!status) return status.error();

@@ -117,6 +117,11 @@ TEST(Findings, OpportunitiesAreNamed) {
   EXPECT_THAT(opportunities({.steps = 40, .slowStepNs = 20'000'000}), testing::Contains("slow-steps"));
 }
 
+TEST(Findings, SeveralTensorsThatAreConvertedOneByOneAreNoRoundTrip) {
+  EXPECT_THAT(opportunities({.roundTrips = 6, .tripsAreOfOne = false}),
+              testing::Not(testing::Contains("dtype-round-trip")));
+}
+
 TEST(Findings, WhatIsSwitchedOnAlreadyIsNoOpportunity) {
   const auto with = [](const char* kernel, const char* knob) {
     return opportunities({.kernelName = kernel, .syncEachStep = true, .knob = knob, .knobValue = "on"});
