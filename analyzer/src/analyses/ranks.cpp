@@ -16,33 +16,32 @@ constexpr std::size_t kLatestKept = 20;
 
 /// The same collective as its ranks saw it.
 void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, std::map<std::int32_t, RankRow>& rows) {
-  std::vector<std::int64_t> starts;
-  const CollectiveCall* last = calls.front();
-  for (const CollectiveCall* call : calls) {
-    starts.push_back(call->startNs);
-    if (call->startNs > last->startNs) last = call;
-  }
+  std::vector<const CollectiveCall*> byStart = calls;
+  std::ranges::stable_sort(byStart, {}, &CollectiveCall::startNs);
+  // Of several that enter last the first in the list.
+  const CollectiveCall* last =
+      *std::ranges::lower_bound(byStart, byStart.back()->startNs, {}, &CollectiveCall::startNs);
+  // A rank that leaves before the last one enters, as a send that is buffered may, waits no longer.
+  const auto waitOf = [&](const CollectiveCall* call) { return std::min(last->startNs, call->endNs) - call->startNs; };
   // Of two middle ones the earlier: of two ranks, the one that was not late.
-  const auto middleAt = starts.begin() + static_cast<std::ptrdiff_t>((starts.size() - 1) / 2);
-  std::nth_element(starts.begin(), middleAt, starts.end());
-  const prof::TimeNs middle = *middleAt;
+  const CollectiveCall* middle = byStart[(byStart.size() - 1) / 2];
   for (const CollectiveCall* call : calls) {
     RankRow& row = rows[call->rank];
     ++row.collectives;
-    const prof::TimeNs entered = std::min(last->startNs, call->endNs);
-    row.waitNs += entered - call->startNs;
-    row.transferNs += call->endNs - entered;
-    if (call->inSteps) row.stepWaitNs += entered - call->startNs;
+    row.waitNs += waitOf(call);
+    row.transferNs += call->endNs - call->startNs - waitOf(call);
+    if (call->inSteps) row.stepWaitNs += waitOf(call);
   }
   ++stats.matched;
   RankRow& late = rows[last->rank];
   ++late.last;
-  late.heldUpNs += last->startNs - middle;
-  prof::TimeNs next = INT64_MIN;
-  for (const CollectiveCall* call : calls) next = call == last ? next : std::max(next, call->startNs);
-  if (last->inSteps) late.stepHeldUpNs += last->startNs - middle;
-  if (last->inSteps) late.stepAloneNs += last->startNs - next;
-  stats.latest.push_back({middle, last->startNs, last->rank, last->device, last->queue});
+  late.heldUpNs += waitOf(middle);
+  // Without this rank the others wait for the next-latest one all the same.
+  const CollectiveCall* next = nullptr;
+  for (const CollectiveCall* call : byStart) next = call == last ? next : call;
+  if (last->inSteps) late.stepHeldUpNs += waitOf(middle);
+  if (last->inSteps && next != nullptr) late.stepAloneNs += std::min(waitOf(next), waitOf(middle));
+  stats.latest.push_back({middle->startNs, middle->startNs + waitOf(middle), last->rank, last->device, last->queue});
 }
 
 }  // namespace

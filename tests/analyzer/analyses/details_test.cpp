@@ -229,6 +229,17 @@ TEST(Ranks, WithoutTheLastOneTheOthersWaitForTheNextToLast) {
   EXPECT_EQ(stats.rows[2].stepAloneNs, 0);
 }
 
+TEST(Ranks, ARankThatLeavesEarlyIsHeldUpNoLonger) {
+  const RankStats stats = rankStats({{0, 25, 0, "send"}, {40, 100, 1, "send"}});
+  ASSERT_EQ(stats.rows.size(), 2u);
+  EXPECT_EQ(stats.rows[0].waitNs, 25);
+  EXPECT_EQ(stats.rows[1].heldUpNs, 25);
+  EXPECT_EQ(stats.rows[1].stepHeldUpNs, 25);
+  EXPECT_EQ(stats.rows[1].stepAloneNs, 25);
+  ASSERT_EQ(stats.latest.size(), 1u);
+  EXPECT_EQ(stats.latest[0].toNs, 25);
+}
+
 TEST(Ranks, AreSilentOnOneRank) {
   EXPECT_TRUE(rankStats({{0, 100, 0, "reduce"}}).rows.empty());
 }

@@ -35,11 +35,11 @@ struct RankRow {
   std::int64_t waitNs = 0;        ///< in collectives, for ranks that entered later
   std::int64_t transferNs = 0;    ///< in collectives, behind the last entry
   std::uint64_t last = 0;         ///< how often it entered last
-  std::int64_t heldUpNs = 0;      ///< by how much it then came behind the middle rank
+  std::int64_t heldUpNs = 0;      ///< how long the middle rank then waited for it
   std::int64_t computeNs = 0;     ///< of its device, in the window
   std::int64_t stepWaitNs = 0;    ///< of waitNs, in the steps
   std::int64_t stepHeldUpNs = 0;  ///< of heldUpNs, likewise
-  std::int64_t stepAloneNs = 0;   ///< by how much it came behind the next-latest rank: what all would gain without it
+  std::int64_t stepAloneNs = 0;   ///< how long the next-latest rank waited for it: what all would gain without it
   /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to the others by
   /// what it cost this one.
   std::int64_t waitRecordingNs = 0;
@@ -50,7 +50,7 @@ struct RankRow {
 
 struct LateEntry {
   prof::TimeNs fromNs = 0;  ///< the middle rank's entry
-  prof::TimeNs toNs = 0;    ///< the last one's
+  prof::TimeNs toNs = 0;    ///< the last one's, or where the middle rank left before it
   std::int32_t rank = -1;
   prof::DeviceId device{};  ///< where the last one entered
   prof::QueueId queue{};
