@@ -4,18 +4,37 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 
 #include "query/virtual_table.h"
 #include "store/damage_watch.h"
 
 namespace lacuna::analyzer {
+namespace {
+
+/// arg_value(type, value): what a row of table arg says. Nothing for what no row holds.
+void argValue(sqlite3_context* context, int, sqlite3_value** values) {
+  const Store& store = **static_cast<std::shared_ptr<const Store>*>(sqlite3_user_data(context));
+  const sqlite3_int64 type = sqlite3_value_int64(values[0]);
+  const sqlite3_int64 value = sqlite3_value_int64(values[1]);
+  const auto is = [&](prof::ArgType wanted) { return type == static_cast<sqlite3_int64>(wanted); };
+  if (is(prof::ArgType::Bool) || is(prof::ArgType::I64)) return sqlite3_result_int64(context, value);
+  if (is(prof::ArgType::F64)) return sqlite3_result_double(context, std::bit_cast<double>(value));
+  const bool isText = is(prof::ArgType::Text) || is(prof::ArgType::Json);
+  if (!isText || value < 0 || value >= store.stringCount()) return sqlite3_result_null(context);
+  const std::string_view text = store.text(prof::StringId(static_cast<std::uint32_t>(value)));
+  sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+}
+
+}  // namespace
 
 Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows) : store_(std::move(store)) {
   if (sqlite3_open(":memory:", &db_) != SQLITE_OK) return;
   // Whoever asks about a trace writes no files, by ATTACH and VACUUM INTO neither.
   sqlite3_limit(db_, SQLITE_LIMIT_ATTACHED, 0);
   registerTables(db_, *store_, mostKeptRows);
+  sqlite3_create_function_v2(db_, "arg_value", 2, SQLITE_UTF8, &store_, argValue, nullptr, nullptr, nullptr);
 }
 
 Query::~Query() {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -214,6 +215,23 @@ TEST(Query, ErrorsAreExplained) {
   EXPECT_THAT(ask(""), HasSubstr("empty"));
   EXPECT_THAT(ask("SELECT 1; SELECT 2"), HasSubstr("one statement"));
   EXPECT_THAT(ask("INSERT INTO kernel VALUES (1)"), HasSubstr("error"));
+}
+
+TEST(Query, ArgumentsReadAsWhatTheyAre) {
+  StoreBuilder builder;
+  const auto add = [&](prof::ArgType type, std::uint64_t value) {
+    builder.append(prof::Arg{.set = prof::ArgSetId(1), .key = builder.intern("key"), .type = type, .value = value});
+  };
+  add(prof::ArgType::I64, 42);
+  add(prof::ArgType::F64, std::bit_cast<std::uint64_t>(0.5));
+  add(prof::ArgType::Text, builder.intern("default_pg").value);
+  add(prof::ArgType::Json, builder.intern("[1, 2]").value);
+  add(prof::ArgType::Null, 0);
+  add(prof::ArgType::Text, 1'000'000);
+  const auto store = builder.build();
+  EXPECT_EQ(ask("SELECT arg_value(type, value) FROM arg", store), "42 \n0.5 \ndefault_pg \n[1, 2] \n- \n- \n");
+  EXPECT_EQ(ask("SELECT count(*) FROM arg WHERE arg_value(type, value) = 'default_pg'", store), "1 \n");
+  EXPECT_EQ(ask("SELECT arg_value(7, 1), arg_value(NULL, NULL), arg_value(260, 1)", store), "- - - \n");
 }
 
 TEST(Query, EveryWorkedQueryOfTheDocsRuns) {
