@@ -18,11 +18,6 @@ using prof::TimeNs;
 /// Later than any clock that counts from the start of a machine: CLOCK_REALTIME in this century.
 constexpr TimeNs kTimeOfDayNs = 946'684'800'000'000'000;
 
-bool isStepMarker(std::string_view name) {
-  return name.starts_with("ProfilerStep#") || name == "step" || name.starts_with("step ") ||
-         name.starts_with("step_") || name.starts_with("Step ");
-}
-
 struct Marker {
   TimeNs startNs = 0, endNs = 0;
   std::string name;
@@ -31,16 +26,17 @@ struct Marker {
 /// Step markers of the host in time order; markers of the same name are numbered.
 std::vector<Marker> markersOf(const Store& store) {
   std::vector<Marker> markers;
-  std::unordered_map<std::uint32_t, bool> known;
+  std::map<std::pair<prof::StringId, prof::StringId>, bool> known;
   std::map<std::string, std::uint64_t> count;
+  const auto categories = store.column<&prof::Range::category>();
   const auto names = store.column<&prof::Range::name>();
   const auto starts = store.column<&prof::Range::startNs>();
   const auto lengths = store.column<&prof::Range::durNs>();
   const auto threads = store.column<&prof::Range::thread>();
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!threads[i]) continue;
-    const auto [at, isNew] = known.try_emplace(names[i].value, false);
-    if (isNew) at->second = isStepMarker(store.text(names[i]));
+    const auto [at, isNew] = known.try_emplace({categories[i], names[i]}, false);
+    if (isNew) at->second = isStepMarker(store.text(categories[i]), store.text(names[i]));
     if (!at->second) continue;
     std::string name(store.text(names[i]));
     const std::uint64_t number = count[name]++;

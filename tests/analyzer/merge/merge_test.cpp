@@ -29,6 +29,7 @@ struct Rank {
   TimeNs realtimeNs = 0;  ///< of the job's time 0; 0 for none
   unsigned lostEvery = 0;
   std::string uuid{};
+  std::string marker = "ProfilerStep#";
 
   [[nodiscard]] std::shared_ptr<const Store> make(unsigned seed) const {
     StoreBuilder builder;
@@ -47,7 +48,7 @@ struct Rank {
         range.startNs = base + skewNs + static_cast<TimeNs>(random() % 300);
         range.durNs = 35000;
         range.thread = ThreadId(1);
-        range.name = builder.intern(fmt::format("ProfilerStep#{}", step));
+        range.name = builder.intern(marker + std::to_string(step));
         builder.append(range);
       }
       for (int k = 0; k < 3; ++k) {
@@ -95,6 +96,14 @@ TEST(Merge, CollectivesThatOneRankMissesDoNotShiftTheOthers) {
   EXPECT_EQ(merged.alignments[1].how, AlignedBy::Collectives);
   EXPECT_LT(merged.alignments[1].matches, 60U);
   EXPECT_NEAR(static_cast<double>(merged.alignments[1].offsetNs), -7e6, 50);
+}
+
+TEST(Merge, CollectivesBelongToStepsOfAnyNameThatReportsKnow) {
+  for (const char* marker : {"iteration ", "train_step_", "Step#"}) {
+    const auto merged = merge({{.marker = marker}, {.skewNs = 7'000'000, .lostEvery = 7, .marker = marker}});
+    EXPECT_EQ(merged.alignments[1].how, AlignedBy::Collectives) << marker;
+    EXPECT_NEAR(static_cast<double>(merged.alignments[1].offsetNs), -7e6, 50) << marker;
+  }
 }
 
 TEST(Merge, WithoutCollectivesClocksThenMarkersThenStartsDecide) {
