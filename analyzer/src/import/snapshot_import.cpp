@@ -308,7 +308,8 @@ void SnapshotImport::readSettings(Ref root) {
 Status SnapshotImport::run() {
   Ref root = pickle_.root();
   // Early versions pickled the list of segments alone.
-  const bool isList = pickle_.type(root) == Pickle::Type::List;
+  const bool isList = pickle_.type(root) == Pickle::Type::List &&
+                      (pickle_.items(root).empty() || pickle_.find(pickle_.items(root).front(), "total_size"));
   const auto segments = isList ? std::optional<Ref>(root) : pickle_.find(root, "segments");
   const auto traces = isList ? std::nullopt : pickle_.find(root, "device_traces");
   if (!segments && !traces) {

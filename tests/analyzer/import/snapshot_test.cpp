@@ -141,6 +141,10 @@ TEST(SnapshotImport, NothingIsExecuted) {
 
 TEST(SnapshotImport, WhatIsNoSnapshotSaysSo) {
   EXPECT_THAT(Store::open(Pickled("other", 5).path()).error().message, HasSubstr("_dump_snapshot"));
+  // The list [1, 2].
+  EXPECT_THAT(errorOf("\x80\x04](K\x01K\x02"
+                      "e."),
+              HasSubstr("_dump_snapshot"));
   EXPECT_THAT(Store::open(Pickled("empty", 5).path()).error().message, HasSubstr("_record_memory_history"));
 }
 
