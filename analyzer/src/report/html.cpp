@@ -178,6 +178,9 @@ void Page::findings() {
                               ? fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep),
                                             humanTime(finding.gainHighNsPerStep))
                               : "");
+    } else if (finding.gainHighNsPerStep > 0) {
+      out_ += fmt::format("<p class=\"dim\">no gain is predicted, as something else bounds the run; {} {} at most</p>",
+                          humanTime(finding.gainHighNsPerStep), analysis_.steps.all.empty() ? "in all" : "a step");
     }
     out_ += "</div>\n";
   }

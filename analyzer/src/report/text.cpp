@@ -214,6 +214,10 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
           fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
     }
     wrapped(gain, 11, 17);
+  } else if (finding.gainHighNsPerStep > 0) {
+    wrapped(fmt::format("gain  none is predicted, as something else bounds the run; {} {} at most",
+                        humanTime(finding.gainHighNsPerStep), analysis_.steps.all.empty() ? "in all" : "a step"),
+            11, 17);
   }
 }
 

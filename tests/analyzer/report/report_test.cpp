@@ -37,6 +37,18 @@ TEST(Report, OverviewNamesTheFaultItsFixAndItsGain) {
   EXPECT_THAT(text, HasSubstr("gain "));
 }
 
+TEST(Report, AFindingThatWouldGainNothingSaysSo) {
+  Analysis analysis = analysed(kSlow);
+  ASSERT_FALSE(analysis.findings.empty());
+  analysis.findings.resize(1);
+  EXPECT_THAT(renderText(analysis), Not(HasSubstr("none is predicted")));
+  analysis.findings[0].predictedGainNsPerStep = 0;
+  analysis.findings[0].gainHighNsPerStep = 2'000'000;
+  EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("gain  none is predicted"));
+  EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("2.00 ms a step at most"));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("no gain is predicted"));
+}
+
 TEST(Report, ColourIsWrittenOnlyWhenAskedFor) {
   const Analysis analysis = analysed(kSlow);
   EXPECT_THAT(renderText(analysis, {{}, 100, false}), Not(HasSubstr("\x1b[")));
