@@ -358,7 +358,7 @@ void Rank::runStep(int step) {
     host_ += plan_.mallocNs;
   }
   if (plan_.hostPauseNs > 0) {
-    range(thread_, host_, host_ + plan_.hostPauseNs, "user_annotation", "log metrics");
+    if (plan_.pauseIsNamed) range(thread_, host_, host_ + plan_.hostPauseNs, "user_annotation", "log metrics");
     host_ += plan_.hostPauseNs;
   }
   if (plan_.asleepNs > 0) {

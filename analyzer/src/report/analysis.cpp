@@ -9,7 +9,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyses/chunks.h"
 #include "analyses/launch_index.h"
@@ -68,9 +70,7 @@ class Collector {
   }
 
   void finish() {
-    for (const auto& [key, sum] : details_) {
-      analysis_.details.push_back({key.first, std::string(analysis_.store->text(key.second)), sum.first, sum.second});
-    }
+    addDetails();
     std::sort(analysis_.details.begin(), analysis_.details.end(),
               [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
     for (const DeviceAccount& device : analysis_.devices) {
@@ -80,6 +80,20 @@ class Collector {
   }
 
  private:
+  /// Steps that are numbered each by its name are one thing.
+  void addDetails() {
+    std::unordered_set<std::string_view> markers;
+    for (const Step& step : analysis_.steps.all) markers.insert(step.name);
+    std::map<std::pair<Cause, std::string>, std::pair<std::int64_t, std::uint64_t>> byName;
+    for (const auto& [key, sum] : details_) {
+      const std::string_view name = analysis_.store->text(key.second);
+      const bool isNumbered = markers.size() > 1 && markers.contains(name);
+      auto& detail = byName[{key.first, std::string(isNumbered ? "step" : name)}];
+      detail.first += sum.first;
+      detail.second += sum.second;
+    }
+    for (const auto& [key, sum] : byName) analysis_.details.push_back({key.first, key.second, sum.first, sum.second});
+  }
   static std::int64_t share(std::int64_t bandNs, std::int64_t partNs, const LedgerSegment& segment) {
     if (bandNs == 0 || partNs == segment.durNs()) return bandNs;
     return std::llround(static_cast<double>(bandNs) * static_cast<double>(partNs) /

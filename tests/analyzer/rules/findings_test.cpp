@@ -165,6 +165,15 @@ TEST(Findings, LongWorkOfTheHostBetweenLaunchesIsNotTheLaunches) {
   EXPECT_THAT(found, testing::Not(testing::Contains("launch-bound")));
 }
 
+TEST(Findings, HostWorkInStepsThatAreNumberedIsOfOneName) {
+  const Analysis analysis = analysed({.hostPauseNs = 3'000'000, .numberedSteps = true, .pauseIsNamed = false});
+  const auto finding = std::ranges::find(analysis.findings, "host-work", &Finding::id);
+  ASSERT_NE(finding, analysis.findings.end());
+  EXPECT_THAT(finding->title, testing::EndsWith("most of it in step"));
+  const auto named = [](const CauseDetail& detail) { return detail.name.starts_with("batch "); };
+  EXPECT_EQ(std::ranges::count_if(analysis.details, named), 0);
+}
+
 TEST(Findings, SettingUpMakesNoWorkerIdle) {
   const Analysis quick = analysed({.batchNs = 30'000'000, .workers = 1});
   const Analysis late = analysed({.batchNs = 30'000'000, .workers = 1, .setupCopyNs = 5'000'000'000});
