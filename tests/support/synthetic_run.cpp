@@ -149,6 +149,8 @@ class Rank {
 };
 
 void Rank::setUp() {
+  if (plan_.setupCallNs > 0) call(host_, host_ + plan_.setupCallNs, plan_.setupCall);
+  host_ += plan_.setupCallNs;
   for (int i = 0; i < plan_.setupKernels; ++i) launch(compute_, plan_.kernelNs, "initialise");
   if (plan_.setupCopyNs > 0) copyPageable(plan_.setupCopyNs);
   if (plan_.setupKernels > 0 || plan_.setupCopyNs > 0) synchronise("setup");

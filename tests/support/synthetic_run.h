@@ -66,6 +66,8 @@ struct RunPlan {
   int zeroGradSteps = 0;            ///< with `zeroGradNs`: only the first so many steps; 0: all
   std::int64_t biasGradientNs = 0;  ///< a reduction behind a batch norm's gradient and a product; others are elsewhere
   const char* zerosIn = nullptr;    ///< with `zeroGradNs`: the operator that calls zero_, "" for none, not zero_grad
+  std::int64_t setupCallNs = 0;     ///< a call before the first step
+  const char* setupCall = "cudaDeviceGetStreamPriorityRange";  ///< what it is called
   bool pauseIsNamed = true;   ///< with `hostPauseNs`: a range says what it is, else only the step's marker covers it
   bool tripsAreOfOne = true;  ///< with `roundTrips`: the second converts what the first made, else another tensor
 };

@@ -15,11 +15,22 @@ std::uint64_t syncCalls(const Analysis& analysis) {
   return count;
 }
 
+/// In the steps: what takes longest may belong to the set-up.
 const CallRow* costliest(const Analysis& analysis, Activity activity) {
+  const CallRow* most = nullptr;
   for (const CallRow& row : analysis.calls) {
-    if (row.activity == activity) return &row;
+    if (row.activity == activity && (most == nullptr || row.stepNs > most->stepNs)) most = &row;
   }
-  return nullptr;
+  return most;
+}
+
+/// What the device waited for longest of a cause; null where it waited for nothing that has a name.
+const CauseDetail* longestWait(const Analysis& analysis, Cause cause) {
+  const CauseDetail* most = nullptr;
+  for (const CauseDetail& detail : analysis.details) {
+    if (detail.cause == cause && !detail.name.empty() && (most == nullptr || detail.ns > most->ns)) most = &detail;
+  }
+  return most;
 }
 
 /// A synchronisation behind nearly every launch: blocking launches, or a debug mode.
@@ -176,17 +187,17 @@ bool slowLaunches(RuleContext& context) {
 void driverCalls(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::int64_t cost = context.costOf(Cause::DriverCall);
-  const CallRow* call = costliest(analysis, Activity::Driver);
-  if (context.shareOfStep(cost) < 0.05 || call == nullptr) return;
+  if (context.shareOfStep(cost) < 0.05 || costliest(analysis, Activity::Driver) == nullptr) return;
+  const CauseDetail* call = longestWait(analysis, Cause::DriverCall);
   Finding finding;
   finding.id = "driver-calls";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.count = call->count;
+  if (call != nullptr) finding.count = call->count;
   finding.title = fmt::format("allocator and driver calls hold the device up {} a step", humanTime(cost));
   finding.confidence = 0.7;
-  finding.advice = fmt::format(
-      "{} takes the most: keep memory in the caching allocator, create handles and events before the loop", call->name);
+  finding.advice = fmt::format("{}keep memory in the caching allocator, create handles and events before the loop",
+                               call == nullptr ? "" : call->name + " takes the most: ");
   finding.evidence = context.evidenceOf(Cause::DriverCall);
   context.add(std::move(finding), "allocator=cached");
 }
@@ -244,19 +255,13 @@ void unnamedHostWork(RuleContext& context) {
     return f.id == "launch-bound" || f.id == "debug-mode" || f.id == "slow-launches";
   });
   if (explained || context.shareOfStep(cost) < 0.15) return;
-  std::string where;
-  std::int64_t most = 0;
-  for (const CauseDetail& detail : analysis.details) {
-    if (detail.cause != Cause::HostWork || detail.ns <= most) continue;
-    most = detail.ns;
-    where = detail.name;
-  }
+  const CauseDetail* where = longestWait(analysis, Cause::HostWork);
   Finding finding;
   finding.id = "host-work";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.title = fmt::format("the device waits for host work {} a step{}", humanTime(cost),
-                              where.empty() ? "" : ", most of it in " + where);
+                              where == nullptr ? "" : ", most of it in " + where->name);
   finding.confidence = 0.6;
   finding.advice = "move this work out of the loop, into loader workers, or onto the device";
   finding.evidence = context.evidenceOf(Cause::HostWork);

@@ -261,6 +261,18 @@ TEST(Findings, SetUpCostsNoStepAnything) {
               testing::IsEmpty());
 }
 
+TEST(Findings, ACallOfTheSetUpIsNotBlamedForTheSteps) {
+  const Analysis driver = analysed({.mallocNs = 3'000'000, .setupCallNs = 900'000'000});
+  ASSERT_NE(find(driver, "driver-calls"), nullptr);
+  EXPECT_THAT(find(driver, "driver-calls")->advice, testing::StartsWith("cudaMalloc takes the most"));
+  const Analysis syncs = analysed({.operatorNs = 60'000,
+                                   .syncEveryOperators = 4,
+                                   .setupCallNs = 900'000'000,
+                                   .setupCall = "cudaDeviceSynchronize"});
+  ASSERT_NE(find(syncs, "sync-in-step"), nullptr);
+  EXPECT_THAT(find(syncs, "sync-in-step")->advice, testing::StartsWith("avoid cudaStreamSynchronize"));
+}
+
 std::vector<std::string> faultsOfSteps(const RunPlan& plan, std::uint64_t first, std::uint64_t last) {
   return faults(plan, {.steps = std::pair(first, last), .device = {}, .rank = {}, .progress = {}});
 }
