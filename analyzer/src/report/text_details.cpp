@@ -129,6 +129,17 @@ void addRanks(const Analysis& analysis, Lines& out) {
   }
 }
 
+/// What does not fit loses what all of NCCL's kernels are called first.
+std::string collectiveName(const CollectiveRow& row, int width) {
+  const std::string where = row.communicator.empty() ? "" : row.communicator + ": ";
+  const std::string kernel = plainName(row.name);
+  if (columns(where + kernel) <= width) return where + kernel;
+  for (const std::string_view prefix : {"ncclKernel_", "ncclDevKernel_"}) {
+    if (kernel.starts_with(prefix)) return where + kernel.substr(prefix.size());
+  }
+  return where + kernel;
+}
+
 std::string numbersLine(const EfficiencyStats& stats) {
   std::string numbers;
   for (std::size_t i = 0; i < kNumberCount; ++i) {
@@ -279,8 +290,7 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
   const int nameWidth = std::max(10, width - 58);
   for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
     const CollectiveRow& row = comm.collectives[i];
-    const std::string kernel = plainName(row.name);
-    const std::string name = row.communicator.empty() ? kernel : row.communicator + ": " + kernel;
+    const std::string name = collectiveName(row, nameWidth);
     const std::string speed = row.bytes == 0 ? "" : rate(ratio(double(row.bytes) * 1e9, double(row.totalNs)), "B/s");
     out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} exposed {:>12}{}", padded(name, nameWidth), row.count,
                               humanTime(row.totalNs), humanTime(row.exposedNs), speed,

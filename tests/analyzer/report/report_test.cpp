@@ -149,6 +149,23 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
   }
 }
 
+TEST(Report, CollectivesAreToldApartInANarrowTerminal) {
+  Analysis analysis = analysed(kSlow);
+  CollectiveRow row;
+  row.communicator = "default_pg";
+  row.count = 1;
+  row.totalNs = analysis.communication.totalNs = 1'000;
+  for (const char* name :
+       {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*)", "ncclDevKernel_Broadcast_RING_LL()"}) {
+    row.name = name;
+    analysis.communication.collectives.push_back(row);
+  }
+  const std::string narrow = renderText(analysis, {{"communication"}, 80, false});
+  EXPECT_THAT(narrow, HasSubstr("default_pg: AllReduce"));
+  EXPECT_THAT(narrow, HasSubstr("default_pg: Broadcast"));
+  EXPECT_THAT(renderText(analysis, {{"communication"}, 140, false}), HasSubstr("default_pg: ncclKernel_AllReduce"));
+}
+
 TEST(Report, EverySectionKeepsToAnyWidth) {
   const std::string name = "a_kernel_with_a_name_" + std::string(150, 'x') + "_that_fills_lines_by_itself";
   const Analysis rich = analysed({.steps = 30,
