@@ -49,12 +49,21 @@ std::string middle(const analyzer::Spread& spread, bool hasSteps) {
                      spread.steps == 1 ? "" : "s");
 }
 
+/// Fewer than two steps on a side say nothing of the noise.
+bool hasInterval(const Difference& row) {
+  return row.before.steps > 1 && row.after.steps > 1;
+}
+
 void printStep(const analyzer::RunDiff& diff) {
   const Style& s = style();
   const Difference& step = diff.step;
   fmt::print("{:<10} {} → {}\n", step.path, middle(step.before, diff.stepsBefore), middle(step.after, diff.stepsAfter));
   const double share =
       100.0 * static_cast<double>(step.changeNs) / static_cast<double>(std::max<std::int64_t>(1, step.before.medianNs));
+  if (!hasInterval(step)) {
+    fmt::print("           {} ({:+.1f} %); how much of that is noise is not known\n", change(step.changeNs), share);
+    return;
+  }
   const std::string_view word = step.verdict == DiffVerdict::Same ? "no change that the noise does not explain"
                                                                   : analyzer::diffVerdictName(step.verdict);
   fmt::print("           {}{}{}: {} ({:+.1f} %), 95 % between {} and {}\n", colourOf(step.verdict), word, s.reset,
@@ -70,10 +79,12 @@ void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
   const auto width = static_cast<std::size_t>(std::max(30, terminalWidth(stdout) - 66));
   for (std::size_t i = 0; i < std::min(rows, diff.tree.size()); ++i) {
     const Difference& row = diff.tree[i];
-    fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  [{}, {}]  {}\n", colourOf(row.verdict),
-               analyzer::diffVerdictName(row.verdict), s.reset, humanDuration(row.before.medianNs),
-               humanDuration(row.after.medianNs), change(row.changeNs), change(row.lowNs), change(row.highNs),
-               shortPath(row.path, width));
+    const bool isOpen = row.verdict == DiffVerdict::Same && !hasInterval(row);
+    const std::string interval =
+        hasInterval(row) ? fmt::format("[{}, {}]  ", change(row.lowNs), change(row.highNs)) : std::string();
+    fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  {}{}\n", colourOf(row.verdict),
+               isOpen ? "?" : analyzer::diffVerdictName(row.verdict), s.reset, humanDuration(row.before.medianNs),
+               humanDuration(row.after.medianNs), change(row.changeNs), interval, shortPath(row.path, width));
   }
   if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
 }

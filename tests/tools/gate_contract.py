@@ -152,6 +152,7 @@ def check_without_steps(gate, base, folder):
     check(said["measured_ns_per_step"] > 20 * stepped["measured_ns_per_step"], "without steps the time is that of all 30")
     text = gate("diff", whole, whole).stdout
     check(text.startswith("run ") and " in all" in text and " a step" not in text and text.count(why) == 2, f"diff without steps: {text}")
+    check("noise is not known" in text and "95 %" not in text, f"diff without steps knows no noise: {text}")
     for before, after, kinds in ((whole, whole, ("run", "run")), (base, whole, ("step", "run")), (base, base, ("step", "step"))):
         diff = json.loads(gate("diff", before, after, "--json").stdout)
         check((diff["before_per"], diff["after_per"]) == kinds, f"what figures are of: {diff['before_per']}, {diff['after_per']}")
