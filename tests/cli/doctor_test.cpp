@@ -136,7 +136,7 @@ TEST_F(DoctorTest, SamplesAreTriedAsARunTriesThem) {
     GTEST_SKIP() << "the kernel samples nobody here";
   }
   // Room for one file beside the standard ones; a core's samples take two.
-  const Finding samples = examine("ASAN_OPTIONS=detect_leaks=0", "prlimit --nofile=4 ").at("cpu_samples");
+  const Finding samples = examine("ASAN_OPTIONS=detect_leaks=0", "exec 3<&-; prlimit --nofile=4 ").at("cpu_samples");
   EXPECT_EQ(samples.state, "limited");
   EXPECT_THAT(samples.detail, HasSubstr("has no room for them now (Too many open files)"));
   EXPECT_THAT(samples.remedy, HasSubstr("ulimit -n"));
