@@ -20,7 +20,6 @@ using prof::TimeNs;
 
 namespace {
 
-
 template <class Node, class Id>
 const Node* findNode(const std::vector<Node>& nodes, Id id) {
   const auto found = std::ranges::lower_bound(nodes, id, {}, &Node::id);

@@ -8,7 +8,6 @@
 namespace lacuna::analyzer {
 namespace {
 
-
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return (a ^ (b + 0x9e3779b97f4a7c15U + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdU;
 }
