@@ -7,17 +7,14 @@
 #include <string>
 
 #include "analyses/lowered.h"
+#include "lacuna/analyzer/text_match.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
 }
 
 bool startsWithAny(std::string_view text, std::initializer_list<std::string_view> parts) {
@@ -77,9 +74,9 @@ Activity classifyRange(std::string_view domain, std::string_view category, std::
 
 Activity classifyCall(std::string_view name) {
   const std::string lower = lowered(name);
-  if (has(lower, "synchronize")) return Activity::Sync;
+  if (contains(lower, "synchronize")) return Activity::Sync;
   const bool copies = hasAny(lower, {"memcpy", "memset"});
-  if (copies) return has(lower, "async") ? Activity::Launch : Activity::Sync;
+  if (copies) return contains(lower, "async") ? Activity::Launch : Activity::Sync;
   if (hasAny(lower, {"launch", "memprefetchasync", "enqueue"})) return Activity::Launch;
   return Activity::Driver;
 }

@@ -14,10 +14,7 @@ namespace {
 
 using prof::TimeNs;
 
-struct Interval {
-  TimeNs startNs;
-  TimeNs endNs;
-};
+using Interval = prof::TimeWindow;
 
 prof::DeviceId deviceOf(const Timeline& timeline, prof::QueueId queue) {
   const auto found = timeline.topology.deviceOfQueue.find(queue);

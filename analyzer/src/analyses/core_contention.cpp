@@ -20,7 +20,7 @@ using prof::TimeWindow;
 
 /// A thread that wants a core less than this share of the time is none that others would wait for.
 constexpr double kActive = 0.01;
-constexpr std::size_t kLongestKept = 5;
+constexpr std::size_t kLongestDisplaced = 5;
 
 /// What each thread does from one moment to the next: the share of the time that it runs, and that it waits for a core.
 class Sweep {
@@ -100,7 +100,7 @@ class Sweep {
       const auto at =
           std::find_if(longest.begin(), longest.end(), [&](const auto& w) { return length(w) < length(stretch); });
       longest.insert(at, stretch);
-      if (longest.size() > kLongestKept) longest.pop_back();
+      if (longest.size() > kLongestDisplaced) longest.pop_back();
     }
   };
 

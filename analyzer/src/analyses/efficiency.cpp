@@ -11,6 +11,7 @@
 
 #include "analyses/lowered.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -205,10 +206,6 @@ constexpr KnownDevice kDevices[] = {{"B200", 40, 80, 1100, 2250, 4500, 4500, 800
                                     {"MI250X", 47.9, 95.7, 0, 383, 383, 0, 3277},
                                     {"MI250", 45.3, 90.5, 0, 362, 362, 0, 3277},
                                     {"MI100", 23.1, 46.1, 0, 184.6, 184.6, 0, 1229}};
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// Occupancy of every kernel, weighed by its time.
 prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only, EfficiencyStats& stats) {

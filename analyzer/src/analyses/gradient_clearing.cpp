@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "lacuna/analyzer/any_case.h"
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -14,7 +14,7 @@ using prof::Allocation;
 using prof::MemoryAction;
 using prof::TimeNs;
 
-struct Block {
+struct BlockThen {
   std::uint64_t bytes = 0;
   TimeNs allocatedNs = 0;
   prof::StringId tensor, op;
@@ -23,9 +23,9 @@ struct Block {
   bool freed = false;
 };
 
-class Follower {
+class BlockFollower {
  public:
-  explicit Follower(TimeNs moment) : moment_(moment) {}
+  explicit BlockFollower(TimeNs moment) : moment_(moment) {}
 
   /// False when everything that follows cannot matter.
   bool apply(const Allocation& row) {
@@ -88,7 +88,7 @@ class Follower {
   }
 
   TimeNs moment_;
-  std::map<std::pair<prof::DeviceId, std::uint64_t>, Block> blocks_;
+  std::map<std::pair<prof::DeviceId, std::uint64_t>, BlockThen> blocks_;
   std::size_t freed_ = 0;
   std::uint64_t reserved_ = 0;
 };
@@ -97,7 +97,7 @@ class Follower {
 
 prof::Result<MemoryMoment> memoryAt(const Store& store, TimeNs timeNs, const Progress& progress,
                                     std::optional<prof::DeviceId> only) {
-  Follower follower(timeNs);
+  BlockFollower follower(timeNs);
   const auto rows = static_cast<double>(std::max<std::uint64_t>(1, store.rows<Allocation>()));
   bool cancelled = false;
   const prof::Status status = forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t number) {

@@ -15,7 +15,7 @@ using prof::MemoryAction;
 using prof::MemoryRole;
 using prof::TimeNs;
 
-constexpr TimeNs kCurvePoints = 500;
+constexpr TimeNs kUsePoints = 500;
 
 /// Live blocks and segments of one device, by address.
 class Heap {
@@ -147,7 +147,7 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   std::vector<DeviceMemory> out;
   if (store.rows<Allocation>() == 0) return out;
   const TimeNs start = std::max(window.startNs, store.span().startNs);
-  const TimeNs width = std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kCurvePoints + 1);
+  const TimeNs width = std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kUsePoints + 1);
   std::map<DeviceId, Follower> devices;
   auto status = replay(
       store, window.endNs, devices,

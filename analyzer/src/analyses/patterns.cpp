@@ -10,9 +10,9 @@
 
 #include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
-#include "lacuna/analyzer/any_case.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/text_match.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {

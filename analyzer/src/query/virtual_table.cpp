@@ -38,7 +38,7 @@ struct Index {
   std::vector<Entry> entries;  ///< else: by value, rows of the same in their order
 };
 
-struct Table : sqlite3_vtab {
+struct EventTable : sqlite3_vtab {
   const Store* store = nullptr;
   std::size_t number = 0;
   const prof::TableSpec* spec = nullptr;
@@ -82,7 +82,7 @@ constexpr int kKeyShift = 8;
 
 int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out, char**) {
   const auto& module = *static_cast<const Module*>(client);
-  auto* table = new Table();
+  auto* table = new EventTable();
   table->store = module.store;
   table->number = module.table;
   table->spec = &prof::allTables()[module.table];
@@ -104,11 +104,11 @@ int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** o
 }
 
 int disconnect(sqlite3_vtab* table) {
-  delete static_cast<Table*>(table);
+  delete static_cast<EventTable*>(table);
   return SQLITE_OK;
 }
 
-int boundOf(const Table& table, const sqlite3_index_info::sqlite3_index_constraint& constraint) {
+int boundOf(const EventTable& table, const sqlite3_index_info::sqlite3_index_constraint& constraint) {
   if (constraint.iColumn == -1) return constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? kRowEqual : 0;
   if (!table.time || constraint.iColumn != static_cast<int>(*table.time)) return 0;
   switch (constraint.op) {
@@ -129,7 +129,7 @@ int boundOf(const Table& table, const sqlite3_index_info::sqlite3_index_constrai
 
 /// The condition of a join that an index can serve: a column equals what another table's row says. What is asked of a
 /// constant is asked once, and a pass over the table costs less than an index of it.
-int joinCondition(const Table& table, sqlite3_index_info* info) {
+int joinCondition(const EventTable& table, sqlite3_index_info* info) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     if (constraint.usable == 0 || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ || constraint.iColumn < 0) continue;
@@ -143,7 +143,7 @@ int joinCondition(const Table& table, sqlite3_index_info* info) {
 }
 
 int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
-  const auto& table = *static_cast<Table*>(base);
+  const auto& table = *static_cast<EventTable*>(base);
   double rows = static_cast<double>(table.store->rows(table.number)) + 1;
   int argument = 0;
   const auto isOneRow = [&](const auto& constraint) {
@@ -185,7 +185,7 @@ int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
 
 int open(sqlite3_vtab* base, sqlite3_vtab_cursor** out) {
   auto* cursor = new Cursor();
-  cursor->columns.resize(static_cast<Table*>(base)->spec->columnCount);
+  cursor->columns.resize(static_cast<EventTable*>(base)->spec->columnCount);
   *out = cursor;
   return SQLITE_OK;
 }
@@ -196,7 +196,7 @@ int close(sqlite3_vtab_cursor* cursor) {
 }
 
 const ColumnView& columnOf(Cursor& cursor, std::size_t column) {
-  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  const auto& table = *static_cast<const EventTable*>(cursor.pVtab);
   ColumnView& view = cursor.columns[column];
   if (view.data == nullptr) view = table.store->column(table.number, column);
   return view;
@@ -281,7 +281,7 @@ Wanted wantedBy(int index, int count, sqlite3_value** values) {
 
 /// The value that a join asks of a column, texts by their ids. False where it is of another kind, so that SQLite has to
 /// compare for itself; nothing for what no row has.
-bool keyAsked(const Table& table, const prof::ColumnSpec& spec, sqlite3_value* value,
+bool keyAsked(const EventTable& table, const prof::ColumnSpec& spec, sqlite3_value* value,
               std::optional<std::int64_t>& key) {
   if (sqlite3_value_type(value) == SQLITE_NULL) return true;
   if (spec.refers != prof::Refers::String) {
@@ -312,7 +312,7 @@ std::uint64_t rowsBefore(const ColumnView& view, IsBefore&& isBefore) {
 }
 
 /// Leaves the cursor with the rows in which the column has the value that a join asks for.
-void findKey(Cursor& cursor, Table& table, std::size_t column, sqlite3_value* value) {
+void findKey(Cursor& cursor, EventTable& table, std::size_t column, sqlite3_value* value) {
   std::optional<std::int64_t> key;
   if (!keyAsked(table, table.spec->columns[column], value, key)) return;
   if (!key) {
@@ -346,7 +346,7 @@ void pull(Cursor& cursor) {
 
 /// Whether the rows come as a stream from here on. `used` has a bit for each column that the statement mentions.
 bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
-  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  const auto& table = *static_cast<const EventTable*>(cursor.pVtab);
   cursor.stream = nullptr;
   if (used == 0 || wanted.row || table.store->rows(table.number) <= table.mostKeptRows) return false;
   if (++cursor.filters > kMostStreams) return false;
@@ -366,7 +366,7 @@ bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
 
 int filter(sqlite3_vtab_cursor* base, int index, const char* used, int count, sqlite3_value** values) {
   auto& cursor = *static_cast<Cursor*>(base);
-  auto& table = *static_cast<Table*>(cursor.pVtab);
+  auto& table = *static_cast<EventTable*>(cursor.pVtab);
   cursor.match = nullptr;
   if ((index & kKeyEqual) != 0) {
     cursor.stream = nullptr;
@@ -414,7 +414,7 @@ int eof(sqlite3_vtab_cursor* base) {
 
 int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number) {
   auto& cursor = *static_cast<Cursor*>(base);
-  const auto& table = *static_cast<const Table*>(cursor.pVtab);
+  const auto& table = *static_cast<const EventTable*>(cursor.pVtab);
   const prof::ColumnSpec& spec = table.spec->columns[number];
   const int place = cursor.stream ? cursor.place[static_cast<std::size_t>(number)] : -1;
   const bool streamed = place >= 0;

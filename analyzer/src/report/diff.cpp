@@ -13,7 +13,7 @@ namespace {
 
 /// From the median absolute deviation to a standard deviation, for normal noise.
 constexpr double kMadToSigma = 1.4826;
-constexpr double kSigmas = 3;
+constexpr double kNoiseSigmas = 3;
 /// A machine is never steadier than this from day to day.
 constexpr double kLeastNoise = 0.02;
 
@@ -69,7 +69,7 @@ Comparison timed(std::string what, const Analysis& before, const Analysis& after
     for (const Analysis& run : noise) runs.push_back(static_cast<std::int64_t>(figure(run)));
     error = std::hypot(error, spread(runs));
   }
-  return {std::move(what), "ns", a, b, std::max(kSigmas * error, kLeastNoise * a), false};
+  return {std::move(what), "ns", a, b, std::max(kNoiseSigmas * error, kLeastNoise * a), false};
 }
 
 double stepTime(const Analysis& analysis) {
@@ -149,7 +149,7 @@ std::vector<Comparison> compareLedgers(const Analysis& before, const Analysis& a
   const Ledger b = after.meanStepLedger();
   // An entry is a part of the step, so it is no steadier than the step is.
   const double error = std::hypot(stepError(before), stepError(after));
-  const double threshold = std::max(kSigmas * error, kLeastNoise * stepTime(before));
+  const double threshold = std::max(kNoiseSigmas * error, kLeastNoise * stepTime(before));
   std::vector<Comparison> out;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     if (a.ns[i] == 0 && b.ns[i] == 0) continue;

@@ -9,6 +9,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "lacuna/analyzer/text_match.h"
 #include "store/track_assembly.h"
 #include "store/track_feed.h"
 
@@ -86,10 +87,6 @@ class TrackBuilder {
   std::array<std::vector<LaneStack>, kTrackKinds> stacks_;  // by kind, then by the id of thread, queue, …
   std::map<std::uint32_t, MemoryCurves> memory_;
 };
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 template <auto Start, auto Length, auto Owner, auto Name>
 EventRef findRow(const Store& store, EventRef::Table table, prof::ValueOf<Owner> owner, TimeNs start, TimeNs length,

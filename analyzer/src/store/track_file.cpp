@@ -68,7 +68,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{200} << 20;
 /// What the cache folder may hold.
 constexpr std::uint64_t kCacheBytes = std::uint64_t{8} << 30;
 
-struct Entry {
+struct TrackEntry {
   std::uint32_t kind = 0, id = 0, role = 0, lane = 0;
   std::uint64_t offset = 0;
 };
@@ -104,7 +104,7 @@ class TrackWriter {
     out.put(content);
     out.put(set.events);
     out.put(static_cast<std::uint32_t>(entries_.size()));
-    for (const Entry& entry : entries_) {
+    for (const TrackEntry& entry : entries_) {
       for (const std::uint32_t value : {entry.kind, entry.id, entry.role, entry.lane}) out.put(value);
       out.put(entry.offset);
     }
@@ -120,7 +120,8 @@ class TrackWriter {
   }
 
   void writeTrack(const Track& track) {
-    Entry entry{track.isMemory ? kMemory : static_cast<std::uint32_t>(track.kind), idOf(track), track.memoryRole, 0, 0};
+    TrackEntry entry{track.isMemory ? kMemory : static_cast<std::uint32_t>(track.kind), idOf(track), track.memoryRole,
+                     0, 0};
     if (track.kind == TrackKind::Counter) {
       ByteOutput out;
       track.counter.write(out);
@@ -168,7 +169,7 @@ class TrackWriter {
 
   prof::Writer& writer_;
   Progress progress_;
-  std::vector<Entry> entries_;
+  std::vector<TrackEntry> entries_;
   bool tooLarge_ = false;
   bool stopped_ = false;
 };
@@ -182,7 +183,7 @@ class TrackReader {
   std::shared_ptr<const TrackSet> read(std::uint64_t content) {
     const auto blocks = reader_->derivedBlocks();
     if (blocks.empty() || !readDirectory(blocks.back(), content)) return nullptr;
-    if (!std::ranges::all_of(entries_, [&](const Entry& entry) { return readEntry(entry); })) return nullptr;
+    if (!std::ranges::all_of(entries_, [&](const TrackEntry& entry) { return readEntry(entry); })) return nullptr;
     auto set = assembly_.finish(false);
     set->readAhead.reset(new TrackSet::ReadAhead(*set));
     return set;
@@ -204,14 +205,14 @@ class TrackReader {
     (void)in.take<std::uint64_t>();
     const auto count = in.take<std::uint32_t>();
     for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
-      Entry& entry = entries_.emplace_back();
+      TrackEntry& entry = entries_.emplace_back();
       for (std::uint32_t* value : {&entry.kind, &entry.id, &entry.role, &entry.lane}) *value = in.take<std::uint32_t>();
       entry.offset = in.take<std::uint64_t>();
     }
     return in.ok();
   }
 
-  bool readEntry(const Entry& entry) {
+  bool readEntry(const TrackEntry& entry) {
     const auto blocks = reader_->derivedBlocks();
     auto block = std::ranges::lower_bound(blocks, entry.offset, {}, &prof::DerivedBlock::offset);
     if (block == blocks.end() || block->offset != entry.offset || entry.kind > kMemory) return false;
@@ -254,7 +255,7 @@ class TrackReader {
 
   std::shared_ptr<const prof::Reader> reader_;
   TrackAssembly assembly_;
-  std::vector<Entry> entries_;
+  std::vector<TrackEntry> entries_;
   PodArray<std::byte> head_;
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "lacuna/analyzer/any_case.h"
+#include "lacuna/analyzer/text_match.h"
 #include "store/track_feed.h"
 
 namespace lacuna::analyzer {

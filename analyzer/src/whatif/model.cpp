@@ -9,7 +9,7 @@
 #include "analyses/chunks.h"
 #include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
-#include "lacuna/analyzer/any_case.h"
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -20,7 +20,7 @@ using prof::TimeWindow;
 
 /// Steps are left out until the timeline to replay has at most this many rows.
 constexpr std::uint64_t kMaxRows = 1'000'000;
-constexpr TimeNs kHandoverNs = 10'000;
+constexpr TimeNs kWokenWithinNs = 10'000;
 
 struct Chosen {
   TimeWindow window;
@@ -28,7 +28,7 @@ struct Chosen {
 };
 
 /// What the replay looks at: the steady steps that were asked for, as many as are cheap.
-Chosen chooseWindow(const Analysis& analysis) {
+Chosen chooseReplayed(const Analysis& analysis) {
   std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
   const TimeWindow all = analysis.store->span();
   if (steps.empty()) {
@@ -53,10 +53,7 @@ Chosen chooseWindow(const Analysis& analysis) {
   return chosen;
 }
 
-struct Interval {
-  TimeNs startNs;
-  TimeNs endNs;
-};
+using Interval = prof::TimeWindow;
 
 bool covers(const std::vector<Interval>& intervals, TimeNs t) {
   const auto it =
@@ -274,7 +271,7 @@ void Builder::linkNodes(Simulator::Model& model) {
     auto it = std::upper_bound(ends.begin(), ends.end(), start, [](TimeNs t, const End& end) { return t < end.endNs; });
     while (it != ends.begin()) {
       --it;
-      if (it->endNs <= ready || it->endNs < start - kHandoverNs) break;
+      if (it->endNs <= ready || it->endNs < start - kWokenWithinNs) break;
       if (it->node < i && model.nodes[it->node].queue != node.queue) {
         node.after = it->node;
         node.afterGapNs = start - it->endNs;
@@ -385,7 +382,7 @@ std::size_t Builder::stepAt(TimeNs t) const {
 }  // namespace
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
-  const Chosen chosen = chooseWindow(analysis);
+  const Chosen chosen = chooseReplayed(analysis);
   const auto [start, end] = chosen.window;
   const TimeNs margin = (end - start) / 4 + 1'000'000;
   if (timelineRows(*analysis.store) > 4 * kMaxRows && analysis.steps.all.empty()) return nullptr;

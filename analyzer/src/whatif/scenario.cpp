@@ -6,8 +6,8 @@
 #include <map>
 #include <string_view>
 
-#include "lacuna/analyzer/any_case.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/text_match.h"
 #include "whatif/replay.h"
 
 namespace lacuna::analyzer {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/any_case.h"
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::gui {
 

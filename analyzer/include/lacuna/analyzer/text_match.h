@@ -17,6 +17,9 @@ inline std::size_t findAnyCase(std::string_view text, std::string_view part, std
   return from + static_cast<std::size_t>(found - rest.begin());
 }
 
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 inline bool containsAnyCase(std::string_view text, std::string_view part) {
   return findAnyCase(text, part) != std::string_view::npos;
 }
