@@ -199,7 +199,7 @@ class Engine {
 
   void finishLeaf(Node& node, Tensor gradient) {
     AutogradMeta& meta = *node.leaf->autograd;
-    for (const auto& hook : meta.hooks) gradient = afterHook(node, 0, hook, gradient);
+    eachHook(meta.hooks, [&](const auto& hook) { gradient = afterHook(node, 0, hook, gradient); });
     if (capturing_) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
     if (!meta.grad.defined()) {
@@ -214,6 +214,13 @@ class Engine {
       meta.grad = add(meta.grad, gradient);
     }
     if (meta.afterAccumulate) meta.afterAccumulate(leaf);
+  }
+
+  /// Calls run(hook) for those that are there now: what a hook registers waits for the next gradient.
+  template <class Hooks, class Run>
+  static void eachHook(const Hooks& hooks, const Run& run) {
+    auto hook = hooks.begin();
+    for (std::size_t left = hooks.size(); left > 0; --left, ++hook) run(*hook);
   }
 
   /// The gradient, or what the hook puts in its place: kernels read that as what the node says, so it must be that.
@@ -262,9 +269,10 @@ class Engine {
   }
 
   void prepare(const Node& node, Gradients& gradients) {
-    for (const auto& [index, hook] : node.hooks) {
+    eachHook(node.hooks, [&](const auto& held) {
+      const auto& [index, hook] = held;
       if (gradients[index].defined()) gradients[index] = afterHook(node, index, hook, gradients[index]);
-    }
+    });
     for (std::uint32_t i = 0; i < gradients.size(); ++i) {
       if (capturing_ && gradients[i].defined()) capture(node, i, gradients[i]);
       if (!gradients[i].defined()) gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});

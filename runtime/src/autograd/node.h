@@ -4,6 +4,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,8 +69,8 @@ struct Node : RefCounted, Pooled<Node> {
   std::array<double, 4> doubles{};
   std::shared_ptr<void> extra;
   bool freed = false;
-  std::unique_ptr<std::string> forwardSite;  ///< anomaly mode
-  std::vector<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>> hooks;
+  std::unique_ptr<std::string> forwardSite;                                         ///< anomaly mode
+  std::list<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>> hooks;  ///< one that runs may add to it
   TensorImpl* leaf = nullptr;  ///< accumulation node: the leaf, kept alive
   Ref<TensorImpl> leafOwner;
   std::atomic<const void*> claimedBy{nullptr};  ///< the backward that uses `place`

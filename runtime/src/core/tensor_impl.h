@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <list>
 #include <memory>
 
 #include "alloc/allocator.h"
@@ -34,8 +36,8 @@ struct AutogradMeta : Pooled<AutogradMeta> {
   /// the lock of edgeOf().
   Node* accumulate = nullptr;
   Tensor grad;
-  std::vector<std::function<Tensor(const Tensor&)>> hooks;
-  std::function<void(Tensor&)> afterAccumulate;  ///< optimizer-in-backward
+  std::list<std::function<Tensor(const Tensor&)>> hooks;  ///< a list: one that runs may add to it
+  std::function<void(Tensor&)> afterAccumulate;           ///< optimizer-in-backward
 };
 
 struct TensorImpl : RefCounted, Pooled<TensorImpl> {

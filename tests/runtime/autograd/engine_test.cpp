@@ -217,6 +217,26 @@ TEST(Autograd, HooksSeeTheWholeGradientAndMayReplaceIt) {
   EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(40, 40));
 }
 
+TEST(Autograd, WhatAHookRegistersOnItsTensorRunsFromTheNextBackwardOn) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = exp(x);
+  int calls = 0;
+  const auto count = [&calls](const Tensor&) {
+    ++calls;
+    return Tensor();
+  };
+  for (const Tensor* tensor : {&x, &y}) {
+    tensor->registerHook([tensor, &count](const Tensor&) {
+      for (int i = 0; i < 10; ++i) tensor->registerHook(count);
+      return Tensor();
+    });
+  }
+  sum(y).backward({}, true);
+  EXPECT_EQ(calls, 0);
+  sum(y).backward({}, true);
+  EXPECT_EQ(calls, 20);
+}
+
 TEST(Autograd, AHookMustKeepShapeTypeAndDevice) {
   const std::pair<Tensor, const char*> results[] = {{ones({3}, {DType::F64}), "a hook returned f64[3] on cpu"},
                                                     {ones({2}), "a hook returned f32[2] on cpu"},
