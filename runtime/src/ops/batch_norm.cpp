@@ -4,17 +4,13 @@
 #include "backend/nn_kernels.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
 namespace {
 
 using kernel::ChannelLayout;
-
-/// Statistics and arithmetic of 16-bit pictures are in f32.
-DType statisticsType(DType type) {
-  return type == DType::F64 ? DType::F64 : DType::F32;
-}
 
 /// x itself where its memory order suits the kernels, else a row-major copy; without history.
 Tensor ordered(const Tensor& x) {
@@ -39,7 +35,7 @@ Shape channelShape(const Tensor& x) {
 /// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
 void recordedBackward(Node& n, const Tensor& gradY, Tensor* out) {
   const Tensor given = n.unpack(0);
-  const Tensor x = given.to(statisticsType(given.dtype()));
+  const Tensor x = given.to(wideType(given.dtype()));
   const Tensor g = gradY.to(x.dtype());
   const Tensor weight = n.ints[1] != 0 ? n.unpack(3) : Tensor();
   const bool training = n.ints[0] != 0;
@@ -70,18 +66,17 @@ void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {
   const Op op(kInfo, {&g[0]});
   const Tensor x = ordered(n.unpack(0));
   const Tensor weight = n.ints[1] != 0 ? n.unpack(3) : Tensor();
-  const DType type = statisticsType(x.dtype());
+  const DType type = wideType(x.dtype());
   const Tensor gradY = inOrderOf(x, g[0]);
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
   Tensor gradX = n.needs(0) ? op.donateOrEmptyLike(gradY) : Tensor();
   const Tensor gradWeight = empty({x.size(1)}, {type, x.device()});
   const Tensor gradBias = empty({x.size(1)}, {type, x.device()});
-  op.launch(x.device(), {x.sizeBytes() * 5, static_cast<std::uint64_t>(x.numel()) * 8},
-            [dx = gradX.defined() ? viewOf(gradX) : View{}, dw = viewOf(gradWeight), db = viewOf(gradBias),
-             dy = viewOf(gradY), in = viewOf(x), mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)),
-             w = scale.defined() ? viewOf(scale) : View{}, layout = layoutOf(x), training = n.ints[0] != 0] {
-              kernel::batchNormGrad(dx, dw, db, dy, in, mean, rstd, w, layout, training);
-            });
+  op.launch(
+      x.device(), {x.sizeBytes() * 5, static_cast<std::uint64_t>(x.numel()) * 8},
+      [dx = viewOrNone(gradX), dw = viewOf(gradWeight), db = viewOf(gradBias), dy = viewOf(gradY), in = viewOf(x),
+       mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)), w = viewOrNone(scale), layout = layoutOf(x),
+       training = n.ints[0] != 0] { kernel::batchNormGrad(dx, dw, db, dy, in, mean, rstd, w, layout, training); });
   out[0] = gradX;
   if (n.needs(1)) out[1] = gradWeight.to(weight.dtype());
   if (n.needs(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[2]));
@@ -96,10 +91,6 @@ void checkChannels(const Op& op, const Tensor& x, const Tensor& values, const ch
   if (!isFloating(values.dtype())) op.fail(std::string(what) + " is " + name(values.dtype()));
 }
 
-View viewOrNone(const Tensor& tensor) {
-  return tensor.defined() ? viewOf(tensor) : View{};
-}
-
 struct Statistics {
   Tensor mean, rstd;
 };
@@ -109,7 +100,7 @@ Statistics fromBatch(const Op& op, const Tensor& x, const Tensor& runningMean, c
   const ChannelLayout layout = layoutOf(x);
   if (layout.rows * layout.inner < 2)
     op.fail("training needs more than one value per channel, not " + x.shape().toString());
-  const Options options{statisticsType(x.dtype()), x.device()};
+  const Options options{wideType(x.dtype()), x.device()};
   const Statistics out{empty({x.size(1)}, options), empty({x.size(1)}, options)};
   for (const Tensor* running : {&runningMean, &runningVar}) {
     if (running->defined()) bumpVersion(*running);
@@ -124,7 +115,7 @@ Statistics fromBatch(const Op& op, const Tensor& x, const Tensor& runningMean, c
 Statistics fromRunning(const Op& op, const Tensor& x, const Tensor& runningMean, const Tensor& runningVar,
                        double epsilon) {
   if (!runningMean.defined() || !runningVar.defined()) op.fail("running statistics are needed outside training");
-  const DType type = statisticsType(x.dtype());
+  const DType type = wideType(x.dtype());
   // Copies: the running statistics may move on before a backward.
   const Tensor variance = runningVar.detach().to(type).contiguous();
   const Statistics out{runningMean.detach().to(type).clone(), empty({x.size(1)}, {type, x.device()})};
@@ -146,7 +137,7 @@ Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
   checkChannels(op, x, runningMean, "running mean");
   checkChannels(op, x, runningVar, "running variance");
   const Tensor in = ordered(x);
-  const DType type = statisticsType(x.dtype());
+  const DType type = wideType(x.dtype());
   const Statistics used = training ? fromBatch(op, in, runningMean, runningVar, momentum, epsilon)
                                    : fromRunning(op, in, runningMean, runningVar, epsilon);
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();

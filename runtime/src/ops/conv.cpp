@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
+#include "ops/shared.h"
 
 /// Three operators, each linear in both of its inputs, whose gradients are the other two: the convolution y(x, w), its
 /// gradient for the input x(y, w), which is also the transposed convolution, and its gradient for the weight w(x, y).
@@ -50,9 +51,6 @@ Tensor workspaceOf(kernel::ConvPass pass, const View& x, const View& y, const Vi
                    const Arguments& arguments, Device device) {
   if (device.type != DeviceType::Cpu) return {};
   return emptyWorkspace(kernel::convWorkspace(pass, x, y, weight, bias, arguments), device);
-}
-View viewOrNone(const Tensor& tensor) {
-  return tensor.defined() ? viewOf(tensor) : View{};
 }
 
 void forwardBackward(Node& n, const Tensor* g, Tensor* out);

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -68,7 +69,7 @@ void launchProduct(const Op& op, Device device, const Work& work, const View& ou
   if (device.type != DeviceType::Cpu) return;
   const bool accumulate = bias.data != nullptr;
   const Tensor workspace = emptyWorkspace(kernel::matmulWorkspace(out, a, b, accumulate), device);
-  op.launch(device, work, [out, a, b, bias, accumulate, memory = workspace.defined() ? viewOf(workspace) : View{}] {
+  op.launch(device, work, [out, a, b, bias, accumulate, memory = viewOrNone(workspace)] {
     if (accumulate) kernel::copy(out, bias);
     kernel::matmul(out, a, b, accumulate, memory);
   });
@@ -153,8 +154,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   to.shape = {flat.size(0), weight.size(0)};
   to.strides = to.shape.contiguousStrides();
   const Tensor factor = readable(weight).t();
-  launchProduct(op, x.device(), productWork(x, weight, out), to, viewOf(flat), viewOf(factor),
-                bias.defined() ? viewOf(bias) : View{});
+  launchProduct(op, x.device(), productWork(x, weight, out), to, viewOf(flat), viewOf(factor), viewOrNone(bias));
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) keepFactors(*node, x, weight);
   return out;
 }

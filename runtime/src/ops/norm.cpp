@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 /// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and differ in what a
 /// row is and in how weights are laid over it.
@@ -13,14 +14,6 @@ namespace lacuna::rt {
 namespace {
 
 using kernel::NormRows;
-
-DType statisticsType(DType type) {
-  return type == DType::F64 ? DType::F64 : DType::F32;
-}
-
-View viewOrNone(const Tensor& tensor) {
-  return tensor.defined() ? viewOf(tensor) : View{};
-}
 
 NormRows rowsOf(const Node& n) {
   return {n.ints[0], n.ints[1], n.ints[2], n.ints[3]};
@@ -36,7 +29,7 @@ Tensor overRows(const Tensor& values, const NormRows& rows, DType type) {
 void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
   const NormRows rows = rowsOf(n);
   const Tensor given = n.unpack(0);
-  const Tensor x = given.to(statisticsType(given.dtype()));
+  const Tensor x = given.to(wideType(given.dtype()));
   const Shape shape{rows.rows / rows.groups, rows.groups, rows.width / rows.inner, rows.inner};
   const Tensor centred = x.reshape(shape) - mean(x.reshape(shape), {2, 3}, true);
   const Tensor rstd = rsqrt(add(mean(square(centred), {2, 3}, true), n.doubles[0]));
@@ -57,7 +50,7 @@ void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {
   const NormRows rows = rowsOf(n);
   const Tensor x = n.unpack(0).contiguous();
   const Tensor weight = n.ints[5] != 0 ? n.unpack(3) : Tensor();
-  const DType type = statisticsType(x.dtype());
+  const DType type = wideType(x.dtype());
   const Tensor gradY = g[0].contiguous();
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
   const Tensor gradX = n.needs(0) ? empty(x.shape(), {x.dtype(), x.device()}) : Tensor();
@@ -92,7 +85,7 @@ Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const 
   if (!isFloating(x.dtype())) op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
   checkAffine(op, x, weight, affine, "weight");
   checkAffine(op, x, bias, affine, "bias");
-  const DType type = statisticsType(x.dtype());
+  const DType type = wideType(x.dtype());
   const Tensor in = x.detach().contiguous();
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
   const Tensor shift = bias.defined() ? bias.detach().to(type).contiguous() : Tensor();

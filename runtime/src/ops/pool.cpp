@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -18,11 +19,6 @@ void remember(Node& node, const Arguments& a) {
 Arguments recall(const Node& n) {
   const auto& i = n.ints;
   return {{i[0], i[1]}, {i[2], i[3]}, {i[4], i[5]}, i[6] != 0};
-}
-
-void checkPicture(const char* op, const Tensor& x) {
-  if (x.rank() != 4) fail(op, "input " + x.shape().toString() + " must be [n,channels,height,width]");
-  if (!isFloating(x.dtype())) fail(op, std::string("needs a floating type, not ") + name(x.dtype()));
 }
 
 Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& options) {
@@ -164,10 +160,9 @@ Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
     const bool small = arguments.window[0] * arguments.window[1] <= 255;
     which = emptyChannelsLast(shape, {small ? DType::U8 : DType::I32, x.device()});
   }
-  op.launch(x.device(), poolWork(x, out),
-            [y = viewOf(out), p = viewOf(picture), w = which.defined() ? viewOf(which) : View{}, arguments] {
-              kernel::maxPool(y, w, p, arguments);
-            });
+  op.launch(x.device(), poolWork(x, out), [y = viewOf(out), p = viewOf(picture), w = viewOrNone(which), arguments] {
+    kernel::maxPool(y, w, p, arguments);
+  });
   if (Node* node = op.record({&x}, {&out})) {
     remember(*node, arguments);
     node->shapes = {x.shape()};

@@ -8,6 +8,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -15,11 +16,6 @@ namespace {
 
 using kernel::Tap;
 using kernel::UpFirDnArguments;
-
-void checkPicture(const char* op, const Tensor& x) {
-  if (x.rank() != 4) fail(op, "input " + x.shape().toString() + " must be [n,channels,height,width]");
-  if (!isFloating(x.dtype())) fail(op, std::string("needs a floating type, not ") + name(x.dtype()));
-}
 
 std::string show(Extent e) {
   return std::to_string(e.height) + "×" + std::to_string(e.width);
