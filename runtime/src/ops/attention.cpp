@@ -8,6 +8,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -80,21 +81,24 @@ Tensor addedBy(const Tensor& mask, DType type) {
   return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
-/// The gradients as differentiable operators, for gradients of gradients.
-void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
-  const Tensor q = n.unpack(0);
-  const Tensor k = n.unpack(1);
-  const Tensor v = n.unpack(2);
+/// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
+void recordedBackward(Node& n, const Tensor& gradOut, Tensor* out) {
+  const Tensor given = n.unpack(0);
+  const DType type = wideType(given.dtype());
+  const Tensor g = gradOut.to(type);
+  const Tensor q = given.to(type);
+  const Tensor k = n.unpack(1).to(type);
+  const Tensor v = n.unpack(2).to(type);
   const double scale = n.doubles[0];
   Tensor scores = matmul(q, k.t()) * scale;
-  if (n.saved.size() > 5) scores = add(scores, n.unpack(5));
+  if (n.saved.size() > 5) scores = add(scores, n.unpack(5).to(type));
   if (n.ints[0] != 0) scores = hideLater(scores);
   const Tensor p = probabilitiesOf(scores);
   const Tensor slope = matmul(g, v.t());
   const Tensor inner = mul(p, slope - sum(mul(slope, p), {-1}, true)) * scale;
-  if (n.needs(0)) out[0] = matmul(inner, k);
-  if (n.needs(1)) out[1] = matmul(inner.t(), q);
-  if (n.needs(2)) out[2] = matmul(p.t(), g);
+  if (n.needs(0)) out[0] = matmul(inner, k).to(given.dtype());
+  if (n.needs(1)) out[1] = matmul(inner.t(), q).to(given.dtype());
+  if (n.needs(2)) out[2] = matmul(p.t(), g).to(given.dtype());
 }
 
 void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -161,7 +165,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   check(op, query, key, value, mask);
   const Shape lead = leadOf(query);
   const Tensor added = mask.defined() ? addedBy(mask, query.dtype()) : Tensor();
-  const DType type = query.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  const DType type = wideType(query.dtype());
   Shape shape = query.shape();
   Tensor sums = empty({lead.numel(), query.size(-2), 2}, {type, query.device()});
   shape[shape.rank() - 1] = value.size(-1);

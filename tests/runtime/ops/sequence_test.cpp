@@ -132,6 +132,22 @@ TEST(Attention, TheRecordedGradientEqualsTheOtherUnderEveryMask) {
   }
 }
 
+TEST(Attention, HasTheSameGradientInBFloat16WhenItIsRecorded) {
+  manualSeed(4);
+  std::vector<Tensor> inputs;
+  for (const double size : {8.0, 8.0, 1.0})
+    inputs.push_back((randn({4, 16, 16}) * size).to(DType::BF16).setRequiresGrad());
+  const Tensor slope = randn({4, 16, 16}).to(DType::BF16);
+  const auto gradients = [&](bool recorded) {
+    return grad({attention(inputs[0], inputs[1], inputs[2])}, inputs, {slope}, {.createGraph = recorded});
+  };
+  const std::vector<Tensor> plain = gradients(false);
+  const std::vector<Tensor> recorded = gradients(true);
+  for (const Tensor& gradient : recorded) EXPECT_EQ(gradient.dtype(), DType::BF16);
+  const double unit = max(abs(plain[2])).item() / 128;  // at least the last digit of any
+  EXPECT_LT(max(abs(recorded[2].detach() - plain[2])).item(), 1.1 * unit);
+}
+
 TEST(Attention, ScoresOfAnyMagnitudeHaveProbabilitiesThatSumToOne) {
   for (const double mask : {-1e9, 0.0}) {
     const Tensor value = ones({1, 8, 1}).setRequiresGrad();
