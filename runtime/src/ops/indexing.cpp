@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/random.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -60,14 +61,17 @@ Tensor indexAdd(const Shape& shape, int dim, const Tensor& index, const Tensor& 
 }
 
 void indexSelectBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = indexAdd(n.shapes[0], static_cast<int>(n.ints[0]), n.unpack(0), g[0]);
+  const DType type = g[0].dtype();
+  out[0] = indexAdd(n.shapes[0], static_cast<int>(n.ints[0]), n.unpack(0), g[0].to(wideType(type))).to(type);
 }
 void indexAddBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = select(kIndexSelect, g[0], static_cast<int>(n.ints[0]), n.unpack(0));
 }
 
 void gatherBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = scatterAdd(zeros(n.shapes[0], {n.dtype, n.device}), static_cast<int>(n.ints[0]), n.unpack(0), g[0]);
+  const DType type = wideType(n.dtype);
+  const Tensor none = zeros(n.shapes[0], {type, n.device});
+  out[0] = scatterAdd(none, static_cast<int>(n.ints[0]), n.unpack(0), g[0].to(type)).to(n.dtype);
 }
 void scatterAddBackward(Node& n, const Tensor* g, Tensor* out) {
   if (n.needs(0)) out[0] = g[0];
@@ -166,6 +170,9 @@ Tensor scatter(const Tensor& x, int dim, const Tensor& index, const Tensor& valu
 
 Tensor scatterAdd(const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
   static const OpInfo kInfo{"scatter_add", scatterAddBackward};
+  const DType type = wideType(x.dtype());
+  if (type != x.dtype() && values.dtype() == x.dtype())
+    return scatterAdd(x.to(type), dim, index, values.to(type)).to(x.dtype());
   return place(kInfo, true, x, dim, index, values);
 }
 

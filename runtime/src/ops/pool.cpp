@@ -76,7 +76,8 @@ Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape, const Ar
 }
 
 void maxPoolBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = spread(g[0], n.unpack(0), n.shapes[0], recall(n));
+  const DType type = g[0].dtype();
+  out[0] = spread(g[0].to(wideType(type)), n.unpack(0), n.shapes[0], recall(n)).to(type);
 }
 
 void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -133,14 +134,20 @@ const OpInfo kAvgGrad{"avg_pool2d_grad", avgGradBackward};
 const OpInfo kAdaptive{"adaptive_avg_pool2d", adaptiveBackward};
 const OpInfo kAdaptiveGrad{"adaptive_avg_pool2d_grad", adaptiveGradBackward};
 
+/// Windows may share pixels, whose gradients are added up.
+Tensor spreadAverages(const OpInfo& info, Forward run, const Tensor& g, const Shape& shape,
+                      const Arguments& arguments) {
+  return average(info, run, g.to(wideType(g.dtype())), shape, arguments).to(g.dtype());
+}
+
 void avgBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = average(kAvgGrad, avgSpread, g[0], n.shapes[0], recall(n));
+  out[0] = spreadAverages(kAvgGrad, avgSpread, g[0], n.shapes[0], recall(n));
 }
 void avgGradBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = average(kAvg, avgForward, g[0], n.shapes[0], recall(n));
 }
 void adaptiveBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = average(kAdaptiveGrad, adaptiveSpread, g[0], n.shapes[0], {});
+  out[0] = spreadAverages(kAdaptiveGrad, adaptiveSpread, g[0], n.shapes[0], {});
 }
 void adaptiveGradBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = average(kAdaptive, adaptiveForward, g[0], n.shapes[0], {});

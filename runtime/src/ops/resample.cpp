@@ -67,7 +67,9 @@ Tensor runTaps(const OpInfo& info, const Tensor& x, const Shape& shape, const st
 }
 
 void interpolateBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = runTaps(kInterpolateGrad, g[0], n.shapes[0], std::static_pointer_cast<const Taps>(n.extra));
+  const DType type = g[0].dtype();
+  const auto taps = std::static_pointer_cast<const Taps>(n.extra);
+  out[0] = runTaps(kInterpolateGrad, g[0].to(wideType(type)), n.shapes[0], taps).to(type);
 }
 void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = runTaps(kInterpolate, g[0], n.shapes[0], std::static_pointer_cast<const Taps>(n.extra));
