@@ -40,7 +40,6 @@ struct TensorHeader {
   std::uint32_t dtype;
 };
 
-constexpr std::uint64_t kMaxIndices = 1u << 24;
 constexpr std::uint64_t kMaxErrorBytes = 1u << 20;
 constexpr std::uint32_t kMaxTensors = 4096;
 constexpr std::size_t kAlignment = 64;
@@ -224,7 +223,7 @@ bool TaskSender::flush() {
 
 bool receiveTask(int socket, LoaderTask& task) {
   TaskHeader header{};
-  if (!receiveAll(socket, &header, sizeof header) || header.count > kMaxIndices) return false;
+  if (!receiveAll(socket, &header, sizeof header)) return false;
   task.ticket = header.ticket;
   task.seed = header.seed;
   task.indices.resize(header.count);
