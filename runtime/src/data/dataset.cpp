@@ -105,6 +105,20 @@ std::size_t fieldBytes(const RecordField& field) {
   return static_cast<std::size_t>(field.shape.numel()) * itemSize(field.dtype);
 }
 
+/// False where the file ends before that, or cannot be read. One call reads 2 GiB at most.
+bool readAt(int file, void* data, std::size_t bytes, off_t offset) {
+  auto* to = static_cast<std::byte*>(data);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(file, to, bytes, offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    offset += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
 }  // namespace
 
 RecordFileDataset::RecordFileDataset(std::filesystem::path path, std::vector<RecordField> fields,
@@ -112,10 +126,14 @@ RecordFileDataset::RecordFileDataset(std::filesystem::path path, std::vector<Rec
     : path_(std::move(path)), fields_(std::move(fields)), headerBytes_(headerBytes) {
   for (const RecordField& field : fields_) recordBytes_ += fieldBytes(field);
   if (recordBytes_ == 0) fail("RecordFileDataset", "the fields of a record hold no bytes");
-  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the writer of a pipe
   struct stat status {};
   if (file_ < 0 || ::fstat(file_, &status) != 0) {
     fail("RecordFileDataset", "cannot open " + path_.string() + ": " + std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(file_);
+    fail("RecordFileDataset", path_.string() + " is not a regular file");
   }
   const auto bytes = static_cast<std::size_t>(status.st_size);
   if (bytes < headerBytes_ || (bytes - headerBytes_) % recordBytes_ != 0) {
@@ -141,7 +159,7 @@ Example RecordFileDataset::get(std::size_t index, WorkerContext& /*context*/) co
   for (const RecordField& field : fields_) {
     const std::size_t bytes = fieldBytes(field);
     example.push_back(emptyHost(field.shape, field.dtype));
-    if (::pread(file_, example.back().data(), bytes, offset) != static_cast<ssize_t>(bytes)) {
+    if (!readAt(file_, example.back().data(), bytes, offset)) {
       fail("RecordFileDataset", "cannot read record " + std::to_string(index) + " of " + path_.string() +
                                     ": it is shorter than when it was opened, or the disk failed");
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <fstream>
@@ -105,6 +106,15 @@ TEST_F(RecordFile, RefusesAFileThatEndsWithinARecord) {
 
 TEST_F(RecordFile, SaysWhichFileIsMissing) {
   EXPECT_THAT(messageOf([&] { RecordFileDataset(path_, {{{2}, DType::U8}}); }), HasSubstr(path_));
+}
+
+TEST_F(RecordFile, RefusesPipesAndFoldersAtOnce) {
+  const auto refusal = [](const std::string& path) {
+    return messageOf([&] { RecordFileDataset(path, {{{2}, DType::U8}}); });
+  };
+  EXPECT_THAT(refusal(testing::TempDir()), HasSubstr("is not a regular file"));
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(path_), HasSubstr(path_ + " is not a regular file"));
 }
 
 TEST_F(RecordFile, SaysSoWhenTheFileShrinksLater) {
