@@ -146,11 +146,16 @@ struct Entry {
 /// Reads one file; every complaint names it.
 class FileLoader {
  public:
-  explicit FileLoader(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::binary) {
-    if (!file_) refuse(std::string("cannot open it: ") + std::strerror(errno));
+  explicit FileLoader(std::filesystem::path path) : path_(std::move(path)) {
     std::error_code error;
+    // Before it is opened: that would wait for the writer of a pipe.
+    const std::filesystem::file_status status = std::filesystem::status(path_, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+      refuse("it is not a regular file");
+    file_.open(path_, std::ios::binary);
+    if (!file_) refuse(std::string("cannot open it: ") + std::strerror(errno));
     size_ = std::filesystem::file_size(path_, error);
-    if (error) refuse("it is not a regular file");
+    if (error) refuse("its size cannot be found out: " + error.message());
   }
 
   LoadedTensors load() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -168,6 +169,14 @@ TEST_F(Safetensors, RefusesTruthValuesThatAreNone) {
 
 TEST_F(Safetensors, SaysWhichFileIsMissing) {
   EXPECT_THAT(refusal(), HasSubstr(path_.string()));
+}
+
+TEST_F(Safetensors, RefusesPipesAndFoldersAtOnce) {
+  ASSERT_TRUE(fs::create_directory(path_));
+  EXPECT_THAT(refusal(), HasSubstr("is not a regular file"));
+  fs::remove(path_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(), HasSubstr("is not a regular file"));
 }
 
 TEST_F(Safetensors, KeepsTheOldFileWhenTheNewOneCannotBeWritten) {
