@@ -87,6 +87,7 @@ void scatterBackward(Node& n, const Tensor* g, Tensor* out) {
 /// The index must not be larger than what it picks from or places into, except along `dim`.
 void checkIndexed(const Op& op, const Tensor& x, int dim, const Tensor& index) {
   checkIndex(op.name(), index);
+  if (x.rank() == 0) op.fail("a tensor without dimensions has none to index; view it as [1]");
   bool fits = x.rank() == index.rank();
   for (int d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.shape()[d] <= x.shape()[d];
   if (!fits)
@@ -143,6 +144,7 @@ Tensor embedding(const Tensor& weight, const Tensor& index) {
 
 Tensor indexSelect(const Tensor& x, int dim, const Tensor& index) {
   if (index.rank() != 1) fail("index_select", "the index must have one dimension, not " + index.shape().toString());
+  if (x.rank() == 0) fail("index_select", "a tensor without dimensions has none to index; view it as [1]");
   return select(kIndexSelect, x, normalizeDim("index_select", dim, x.rank()), index);
 }
 

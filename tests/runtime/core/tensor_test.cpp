@@ -272,6 +272,15 @@ TEST(Tensor, ReductionsOfAnyDimensions) {
   EXPECT_THAT([] { (void)max(zeros({0})); }, ThrowsMessage<Error>(HasSubstr("max: of no elements")));
 }
 
+TEST(Tensor, WithoutDimensionsHasNoneToIndex) {
+  const Tensor x = scalar(3);
+  const Tensor first = scalar(0, {DType::I64});
+  const std::function<void()> uses[] = {[&] { (void)gather(x, 0, first); }, [&] { (void)scatter(x, 0, first, x); },
+                                        [&] { (void)scatterAdd(x, 0, first, x); },
+                                        [&] { (void)indexSelect(x, 0, first.view({1})); }};
+  for (const auto& use : uses) EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("a tensor without dimensions")));
+}
+
 TEST(Tensor, PicksAndPlaces) {
   const Tensor x = counting({3, 2});
   const Tensor rows = fromVector<std::int64_t>({2, 0, 2}, {3});
