@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -11,10 +12,13 @@ namespace {
 const OpInfo kSoftmaxGrad{"softmax_grad"};
 const OpInfo kCrossEntropyGrad{"cross_entropy_grad"};
 
+// Recorded gradients of 16-bit types are computed in f32, as the kernels do without recording.
 void softmaxBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor y = n.unpack(0);
   if (recording()) {
-    out[0] = mul(y, sub(g[0], sum(mul(g[0], y), {-1}, true)));
+    const Tensor wide = y.to(wideType(y.dtype()));
+    const Tensor slope = g[0].to(wide.dtype());
+    out[0] = mul(wide, sub(slope, sum(mul(slope, wide), {-1}, true))).to(y.dtype());
     return;
   }
   const Tensor gradient = g[0].contiguous();
@@ -28,7 +32,9 @@ void softmaxBackward(Node& n, const Tensor* g, Tensor* out) {
 void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor y = n.unpack(0);
   if (recording()) {
-    out[0] = sub(g[0], mul(exp(y), sum(g[0], {-1}, true)));
+    const Tensor wide = y.to(wideType(y.dtype()));
+    const Tensor slope = g[0].to(wide.dtype());
+    out[0] = sub(slope, mul(exp(wide), sum(slope, {-1}, true))).to(y.dtype());
     return;
   }
   const Tensor gradient = g[0].contiguous();
@@ -78,7 +84,8 @@ Tensor differentiableLogs(const Node& n, const Tensor& held) {
 
 /// (probabilities - wanted) · share of the row, from operators that have gradients themselves.
 Tensor differentiableGrad(Node& n, const Tensor& gradient) {
-  const Tensor logs = differentiableLogs(n, n.unpack(0));
+  const Tensor held = differentiableLogs(n, n.unpack(0));
+  const Tensor logs = held.to(wideType(held.dtype()));
   const Tensor target = n.unpack(1);
   const std::int64_t rows = logs.size(0);
   const std::int64_t classes = logs.size(1);
@@ -90,7 +97,8 @@ Tensor differentiableGrad(Node& n, const Tensor& gradient) {
   const double floor = n.doubles[0] / static_cast<double>(classes);
   const Tensor wanted =
       scatter(full({rows, classes}, floor, like), 1, label, full({rows, 1}, floor + 1 - n.doubles[0], like));
-  return mul(mul(sub(exp(logs), wanted), share.to(logs.dtype()).view({rows, 1})), gradient);
+  const Tensor scale = mul(share.to(logs.dtype()).view({rows, 1}), gradient.to(logs.dtype()));
+  return mul(sub(exp(logs), wanted), scale).to(held.dtype());
 }
 
 void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -18,6 +19,28 @@ TEST(Softmax, OfEqualScoresIsUniformAtEveryMagnitude) {
     EXPECT_THAT(logSoftmax(full({1, 8}, score), -1).toVector<float>(), Each(FloatNear(-std::log(8.0F), 1e-6F)))
         << score;
   }
+}
+
+TEST(Softmax, HasTheSameGradientInBFloat16WhenItIsRecorded) {
+  const Tensor x = zeros({1, 2}, {DType::BF16}).setRequiresGrad();
+  const Tensor slope = fromVector<float>({100, 100.5F}, {1, 2}).to(DType::BF16);
+  for (const bool logarithm : {false, true}) {
+    const auto gradient = [&](bool recorded) {
+      const Tensor y = logarithm ? logSoftmax(x, -1) : softmax(x, -1);
+      return grad({y}, {x}, {slope}, {.createGraph = recorded})[0].toVector<float>();
+    };
+    EXPECT_THAT(gradient(true), testing::Pointwise(testing::FloatNear(2e-3F), gradient(false))) << logarithm;
+  }
+}
+
+TEST(CrossEntropy, HasTheSameGradientInBFloat16WhenItIsRecorded) {
+  const Tensor scores = fromVector<float>({8, 0}, {1, 2}).to(DType::BF16).setRequiresGrad();
+  const auto gradient = [&](bool recorded) {
+    const Tensor loss = crossEntropy(scores, zeros({1}, {DType::I64}));
+    return grad({loss}, {scores}, {}, {.createGraph = recorded})[0].toVector<float>();
+  };
+  EXPECT_THAT(gradient(true), testing::Pointwise(FloatNear(1e-5F), gradient(false)));
+  EXPECT_LT(gradient(true)[0], -3e-4F);
 }
 
 TEST(CrossEntropy, KeepsItsLossAndGradientAtEveryMagnitude) {
