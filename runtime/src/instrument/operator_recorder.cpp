@@ -153,19 +153,22 @@ void instrument::recordFree(const Block& block, DeviceType device) {
 OperatorList recordOperators(const std::function<void()>& body, Device device) {
   Recorder& own = recorder();
   synchronize();
-  resetPeakMemory(device);
-  // The allocator calls the recorder with its own lock held, so it is never asked with the recorder's.
-  const std::size_t held = memoryStats(device).active;
   {
     const std::lock_guard lock(own.mutex);
     if (own.running) fail("recordOperators", "another recording is running");
     own.running = true;
     own.device = device.type;
     own.list = {};
-    own.list.heldBefore = held;
   }
   {
     const Running running;
+    resetPeakMemory(device);
+    // The allocator calls the recorder with its own lock held, so it is never asked with the recorder's.
+    const std::size_t held = memoryStats(device).active;
+    {
+      const std::lock_guard lock(own.mutex);
+      own.list.heldBefore = held;
+    }
     instrument::gSinks.fetch_or(instrument::kRecorderSink);
     body();
     synchronize();

@@ -95,6 +95,16 @@ TEST(RecordOperators, FollowsSavedTensorsIntoTheBackward) {
   EXPECT_GE(list.peak, lastUseBound(list));
 }
 
+TEST(RecordOperators, ThatAreRefusedLeaveThePeakOfTheOther) {
+  const OperatorList list = recordOperators(
+      [] {
+        { const Tensor large = empty({1000}, kFloats); }
+        EXPECT_THROW((void)recordOperators([] {}, kMeta), Error);
+      },
+      kMeta);
+  EXPECT_EQ(list.peak - list.heldBefore, 4000U);
+}
+
 TEST(RecordOperators, AreOneAtATime) {
   EXPECT_THAT([] { (void)recordOperators([] { (void)recordOperators([] {}); }); },
               ThrowsMessage<Error>(HasSubstr("another recording is running")));
