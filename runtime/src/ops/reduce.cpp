@@ -77,7 +77,8 @@ void extremeBackward(Node& n, const Tensor* g, Tensor* out) {
 Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool keepDim) {
   const Op op(info, {});
   const int at = normalizeDim(op.name(), dim, x.rank());
-  if (x.rank() == 0 || x.shape()[at] == 0) op.fail("of no elements along dimension " + std::to_string(dim));
+  if (x.rank() == 0) op.fail("a tensor without dimensions has none to search; view it as [1]");
+  if (x.shape()[at] == 0) op.fail("of no elements along dimension " + std::to_string(dim));
   Shape shape = x.shape();
   shape[at] = 1;
   Tensor out = empty(shape, {DType::I64, x.device()});
