@@ -232,6 +232,10 @@ bool receiveTask(int socket, LoaderTask& task) {
 
 // Nothing is said before the batch lies in its buffer.
 bool OutcomeSender::send(const LoaderOutcome& outcome) {
+  if (outcome.batch.size() > kMaxTensors) {
+    fail("DataLoader", "a batch of " + std::to_string(outcome.batch.size()) +
+                           " tensors; one from a worker process may have " + std::to_string(kMaxTensors));
+  }
   std::size_t bytes = 0;
   for (const Tensor& tensor : outcome.batch) bytes += aligned(tensor.sizeBytes());
   const std::size_t slot = next_++ % slots_.size();

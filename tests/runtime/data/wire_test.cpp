@@ -132,6 +132,19 @@ TEST(Wire, BatchesFollowEachOtherThroughBuffersThatGrow) {
   }
 }
 
+TEST(Wire, ABatchOfTooManyTensorsIsRefusedAndTheNextOneSent) {
+  Stream stream;
+  OutcomeSender sender(stream.worker(), kSlots);
+  const LoaderOutcome tooMany{1, Batch(4097, bytesOf(0, 0)), ""};
+  EXPECT_THAT([&] { (void)sender.send(tooMany); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("a batch of 4097 tensors")));
+  ASSERT_TRUE(sender.send({2, {bytesOf(3, 9)}, ""}));
+  OutcomeReceiver receiver(stream.loader(), kSlots);
+  LoaderOutcome outcome;
+  ASSERT_EQ(receiver.receive(outcome), Received::Whole);
+  EXPECT_EQ(outcome.ticket, 2u);
+}
+
 TEST(Wire, BuffersAreReservedAcrossSignals) {
   Interruptions interruptions;
   interruptions.everyMicroseconds(2000);
