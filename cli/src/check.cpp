@@ -123,6 +123,24 @@ int writeJunit(const std::string& path, const std::vector<Comparison>& rows, con
   return kUnable;
 }
 
+/// Figures of a step do not compare with those of a whole run.
+prof::Status checkComparable(const Options& options, const analyzer::Analysis& before, const analyzer::Analysis& after,
+                             const std::vector<analyzer::Analysis>& noise) {
+  const bool stepped = !before.steps.all.empty();
+  const auto refuse = [&](const std::string& other) {
+    const std::string& without = stepped ? other : options.baseline;
+    return prof::Error{fmt::format(
+        "{} and {} cannot be compared: no steps were found in {}, so a step of one would be compared with all of the "
+        "other; mark steps in both with an NVTX range named \"step\"",
+        other, options.baseline, without)};
+  };
+  if (after.steps.all.empty() == stepped) return refuse(options.file);
+  for (std::size_t i = 0; i < noise.size(); ++i) {
+    if (noise[i].steps.all.empty() == stepped) return refuse(options.noise[i]);
+  }
+  return {};
+}
+
 int run(const Options& options) {
   const auto unable = [](const prof::Error& error) {
     (void)printError(error.message);
@@ -138,6 +156,7 @@ int run(const Options& options) {
     if (!run) return unable(run.error());
     noise.push_back(std::move(*run));
   }
+  if (auto status = checkComparable(options, *before, *after, noise); !status) return unable(status.error());
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
   for (const auto& [trace, analysis] : {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
     if (analysis->steps.all.empty()) fmt::print("note   {}\n", withoutSteps(*trace));
@@ -167,8 +186,8 @@ void addCheck(CLI::App& app, int& exitCode) {
   command.option("--junit", options->junit, "also write the result as JUnit XML").typeName("OUT");
   command.flag("--github", options->github, "also print annotations for GitHub Actions");
   command.footer(
-      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, the result not "
-      "written).\n"
+      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, only one of\n"
+      "two has steps, the result not written).\n"
       "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more\n"
       "than the measured noise explains.");
   command.does([options, &exitCode] {

@@ -157,8 +157,13 @@ def check_without_steps(gate, base, folder):
         diff = json.loads(gate("diff", before, after, "--json").stdout)
         check((diff["before_per"], diff["after_per"]) == kinds, f"what figures are of: {diff['before_per']}, {diff['after_per']}")
         check(len(diff["notes"]) == kinds.count("run") + (len(set(kinds)) > 1), f"notes of {kinds}: {diff['notes']}")
-    lines = gate("check", whole, "--baseline", base).stdout.splitlines()
-    check(lines[0].startswith("note") and why in lines[0], f"check without steps: {lines[:1]}")
+    done = gate("check", whole, "--baseline", whole)
+    lines = done.stdout.splitlines()
+    check(done.returncode == 0 and lines[0].startswith("note") and why in lines[0], f"check without steps: {done.returncode} {lines[:1]}")
+    for words in ((whole, "--baseline", base), (base, "--baseline", whole), (base, "--baseline", base, "--noise", whole)):
+        done = gate("check", *words)
+        said = "cannot be compared: no steps were found in " + whole in done.stderr
+        check(done.returncode == 3 and said and not done.stdout, f"check where only one run has steps: {done.returncode} {done.stderr}")
 
 
 def main():
