@@ -97,6 +97,7 @@ def check_selections(lacuna, trace, whole):
     if some:
         steps = whole["steps"]
         check(some["trace"]["window_start_ns"] == steps[1]["start_ns"], "begin of --steps")
+        check([step["index"] for step in some["steps"]] == [1, 2], "steps of --steps")
         check(some["trace"]["window_end_ns"] == steps[2]["start_ns"] + steps[2]["dur_ns"], "end of --steps")
     device = whole["devices"][0]["id"]
     one = report("--device", device)

@@ -477,16 +477,21 @@ void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
   }
 }
 
-/// The mean of the steady steps within the window, for one device; without any, all of the run.
+/// The mean of the steady steps within the window, for one device; of those of the warm-up where it holds no others;
+/// without any, all of the run.
 Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const Ledger& run) {
   Ledger mean;
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
-    const Step& step = analysis.steps.all[i];
-    if (step.warmUp || !step.within(analysis.window)) continue;
-    mean += steps[i];
-    ++count;
-  }
+  const auto add = [&](bool warmUp) {
+    for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
+      const Step& step = analysis.steps.all[i];
+      if (step.warmUp != warmUp || !step.within(analysis.window)) continue;
+      mean += steps[i];
+      ++count;
+    }
+  };
+  add(false);
+  if (count == 0) add(true);
   if (count == 0) mean = run;
   const auto parts =
       std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));

@@ -12,6 +12,7 @@
 #include "report/devices.h"
 #include "report/kernel_name.h"
 #include "report/sequence_text.h"
+#include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 
@@ -194,10 +195,11 @@ std::string stepLabel(const Step& step) {
 
 /// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
 void Page::steps() {
-  const auto& all = analysis_.steps.all;
+  const Steps shown = shownSteps(analysis_);
+  const auto& all = shown.all;
   if (all.empty()) return;
-  heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(analysis_.steps.medianNs()),
-                      humanTime(analysis_.steps.spreadNs())));
+  heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(shown.medianNs()), humanTime(shown.spreadNs())));
+  const std::size_t first = shownRange(analysis_).first;
   constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
   const std::size_t group = (all.size() + 199) / 200;
   const std::size_t columns = (all.size() + group - 1) / group;
@@ -229,9 +231,9 @@ void Page::steps() {
     std::int64_t recording = 0;
     const std::size_t end = std::min(all.size(), (c + 1) * group);
     for (std::size_t i = c * group; i < end; ++i) {
-      ledger += analysis_.stepLedgers[i];
+      ledger += analysis_.stepLedgers[first + i];
       dur += all[i].durNs();
-      recording += analysis_.stepBandNs(i);
+      recording += analysis_.stepBandNs(first + i);
     }
     const auto count = static_cast<std::int64_t>(end - c * group);
     const double height =

@@ -7,6 +7,7 @@
 #include "report/devices.h"
 #include "report/json_writer.h"
 #include "report/sequence_text.h"
+#include "report/shown_steps.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -72,7 +73,8 @@ void writePath(JsonWriter& json, const StepPath& path) {
 
 void writeSteps(JsonWriter& json, const Analysis& analysis) {
   json.key("steps").beginArray();
-  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
+  const auto [first, last] = shownRange(analysis);
+  for (std::size_t i = first; i < last; ++i) {
     const Step& step = analysis.steps.all[i];
     json.beginObject()
         .field("index", step.index)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "report/shown_steps.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
@@ -67,13 +68,13 @@ std::string describeRun(const Analysis& analysis) {
     if (analysis.devices.size() == 1 && !device.name.empty()) devices += " (" + device.name + ")";
   }
   std::string steps = "no steps";
-  if (!analysis.steps.all.empty()) {
+  if (const Steps shown = shownSteps(analysis); !shown.all.empty()) {
     // A host that runs ahead of the device has short steps and long ones; only their mean means something.
-    const bool uneven = 4 * analysis.steps.spreadNs() > analysis.steps.medianNs();
-    steps = uneven ? fmt::format("{} of {} on average", humanCount(analysis.steps.all.size(), "step"),
+    const bool uneven = 4 * shown.spreadNs() > shown.medianNs();
+    steps = uneven ? fmt::format("{} of {} on average", humanCount(shown.all.size(), "step"),
                                  humanTime(analysis.meanStepNs()))
-                   : fmt::format("{} of {} (± {})", humanCount(analysis.steps.all.size(), "step"),
-                                 humanTime(analysis.steps.medianNs()), humanTime(analysis.steps.spreadNs()));
+                   : fmt::format("{} of {} (± {})", humanCount(shown.all.size(), "step"), humanTime(shown.medianNs()),
+                                 humanTime(shown.spreadNs()));
   }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
                      humanTime(analysis.window.endNs - analysis.window.startNs), steps,

@@ -12,6 +12,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "report/kernel_name.h"
+#include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 
@@ -248,18 +249,20 @@ void TextReport::criticalPath() {
 
 void TextReport::stepsSection(int rows) {
   title("Steps");
-  const Steps& steps = analysis_.steps;
-  if (steps.all.empty()) {
+  const auto& all = analysis_.steps.all;
+  if (all.empty()) {
     wrapped("none were found: mark them with an NVTX range named \"step\" to see figures per step", 1, 1);
     return;
   }
   criticalPath();
+  const auto [first, last] = shownRange(analysis_);
   std::int64_t longest = 1;
-  for (const Step& step : steps.all) longest = std::max(longest, step.durNs());
+  for (std::size_t i = first; i < last; ++i) longest = std::max(longest, all[i].durNs());
   // Beside the bar: the columns before it, and what a warm-up step is marked with.
   const int room = std::max(10, width_ - 46 - bandWidth());
-  for (std::size_t i = 0; i < steps.all.size() && static_cast<int>(i) < rows; ++i) {
-    const Step& step = steps.all[i];
+  const std::size_t listed = std::min<std::size_t>(last - first, static_cast<std::size_t>(rows));
+  for (std::size_t i = first; i < first + listed; ++i) {
+    const Step& step = all[i];
     const auto cells =
         static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
     std::string bar;
@@ -268,8 +271,7 @@ void TextReport::stepsSection(int rows) {
                      bandCell(analysis_.stepBandNs(i), step.durNs()), marked(Cause::Compute, bar),
                      step.warmUp ? " warm-up" : ""));
   }
-  if (static_cast<int>(steps.all.size()) > rows)
-    line(fmt::format("       and {} more: --section steps", static_cast<int>(steps.all.size()) - rows));
+  if (last - first > listed) line(fmt::format("       and {} more: --section steps", last - first - listed));
 }
 
 void TextReport::kernelsSection(int rows) {

@@ -351,6 +351,38 @@ TEST(Report, StepsCanBeChosen) {
   EXPECT_THAT(analyse(test::makeRun(kSlow), options).error().message, HasSubstr("0:12"));
 }
 
+TEST(Report, OnlyTheChosenStepsAreCountedAndListed) {
+  AnalysisOptions options;
+  options.steps = {2, 5};
+  const Analysis analysis = analysed(kSlow, options);
+  const std::string text = renderText(analysis, {{"summary", "steps"}, 100, false});
+  EXPECT_THAT(text, HasSubstr("3 steps of "));
+  EXPECT_THAT(text, Not(HasSubstr("12 steps")));
+  const std::size_t section = text.find("\nSteps\n");
+  ASSERT_NE(section, std::string::npos) << text;
+  const std::string listed = text.substr(section);
+  EXPECT_THAT(listed, HasSubstr("\n     2 step "));
+  EXPECT_THAT(listed, HasSubstr("\n     4 step "));
+  EXPECT_THAT(listed, Not(HasSubstr("\n     1 step ")));
+  EXPECT_THAT(listed, Not(HasSubstr("\n     5 step ")));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("Steps: 3 of "));
+  const std::string json = renderJson(analysis);
+  std::size_t steps = 0;
+  for (std::size_t at = 0; (at = json.find("\"warm_up\"", at)) != std::string::npos; ++at) ++steps;
+  EXPECT_EQ(steps, 3U);
+}
+
+TEST(Report, OfStepsOfTheWarmUpAloneTheMeanIsStillOfOne) {
+  AnalysisOptions options;
+  options.steps = {2, 5};
+  Analysis analysis = analysed(kSlow, options);
+  for (Step& step : analysis.steps.all) step.warmUp = false;
+  const std::int64_t meanNs = analysis.meanStepNs();
+  for (std::size_t i = 0; i < 5; ++i) analysis.steps.all[i].warmUp = true;
+  EXPECT_EQ(analysis.meanStepNs(), meanNs);
+  EXPECT_THAT(renderText(analysis, {{"summary"}, 100, false}), Not(HasSubstr(" of 0 ns")));
+}
+
 TEST(Report, UnknownDeviceOrRankNamesThoseThere) {
   AnalysisOptions options;
   options.device = "cuda:7";

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+
+/// Positions in steps.all of the first step that a report is about and of the one behind the last.
+inline std::pair<std::uint64_t, std::uint64_t> shownRange(const Analysis& analysis) {
+  if (analysis.options.steps) return *analysis.options.steps;
+  return {0, analysis.steps.all.size()};
+}
+
+/// Those alone. Where all of them are of the warm-up none is marked so, as there is nothing else to tell them from.
+inline Steps shownSteps(const Analysis& analysis) {
+  Steps steps = analysis.steps;
+  const auto [first, last] = shownRange(analysis);
+  steps.all.erase(steps.all.begin() + static_cast<std::ptrdiff_t>(last), steps.all.end());
+  steps.all.erase(steps.all.begin(), steps.all.begin() + static_cast<std::ptrdiff_t>(first));
+  const bool onlyWarmUp = std::ranges::all_of(steps.all, &Step::warmUp);
+  for (Step& step : steps.all) step.warmUp = step.warmUp && !onlyWarmUp;
+  return steps;
+}
+
+}  // namespace lacuna::analyzer
