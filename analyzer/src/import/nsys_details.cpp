@@ -297,6 +297,11 @@ void NsysImport::nameUnreadTables() {
     if (rows.next()) names += (names.empty() ? "" : ", ") + table;
   }
   if (!names.empty()) builder_.addWarning("tables that lacuna does not read: " + names);
+  std::string views;
+  for (const std::string& view : file_.views()) {
+    if (read_.contains(view)) views += (views.empty() ? "" : ", ") + view;
+  }
+  if (!views.empty()) builder_.addWarning("views and virtual tables, which lacuna does not read: " + views);
 }
 
 }  // namespace lacuna::analyzer

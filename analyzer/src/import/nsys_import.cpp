@@ -368,6 +368,14 @@ prof::Status NsysImport::checkTables() const {
   for (const char* table : kEventTables) {
     if (file_.has(table)) return {};
   }
+  for (const char* table : kEventTables) {
+    if (!file_.views().contains(table)) continue;
+    return Error{
+        fmt::format("is not an export of Nsight Systems that lacuna reads: {0} is a view or a virtual table, which may "
+                    "do anything. "
+                    "Make a table of it: CREATE TABLE copy AS SELECT * FROM {0}, then DROP it and rename the copy",
+                    table)};
+  }
   const bool isNsys = file_.has("StringIds") || file_.has("META_DATA_EXPORT") || file_.has("TARGET_INFO_GPU");
   return Error{isNsys
                    ? "is an export of Nsight Systems without events: no table NVTX_EVENTS, CUPTI_ACTIVITY_KIND_KERNEL "

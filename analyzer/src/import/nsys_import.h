@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -58,7 +60,8 @@ class NsysImport {
   void readDiagnostics();
   void nameUnreadTables();
 
-  /// Calls row(rows) for each row of a table; further columns of ours follow those asked for.
+  /// Calls row(rows) for each row of a table whose first column, its time, is not NULL; further columns of ours follow
+  /// those asked for.
   template <class Row, class Take>
   void each(const std::string& table, std::vector<std::string> columns, Take&& take, const char* order = "");
   template <class Row>
@@ -146,11 +149,19 @@ void NsysImport::each(const std::string& table, std::vector<std::string> columns
     columns.push_back(isOwn_ ? std::string(nsys::kOwnColumn) + std::string(column.name) : "");
   }
   SqliteRows rows(file_, table, columns, order);
+  std::uint64_t timeless = 0;
   while (rows.next() && tick()) {
+    if (rows.isNull(0)) {
+      ++timeless;
+      continue;
+    }
     Row row;
     if (!take(rows, row)) continue;
     if (isOwn_) fillOwn(rows, own, row);
     builder_.append(row);
+  }
+  if (timeless > 0) {
+    builder_.addWarning(fmt::format("table {}: rows without a start, which were left out: {}", table, timeless));
   }
   finishRows(rows);
 }

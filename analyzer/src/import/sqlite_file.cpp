@@ -228,7 +228,20 @@ prof::Status SqliteFile::learnTables() {
     return prof::Error{
         fmt::format("the database's table list cannot be read: {}; it begins on the first page (from byte 0)", why)};
   }
+  learnViews();
   return {};
+}
+
+void SqliteFile::learnViews() {
+  sqlite3_stmt* list = nullptr;
+  const char* const kList = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'create virtual%'";
+  if (sqlite3_prepare_v2(db_, kList, -1, &list, nullptr) == SQLITE_OK) {
+    while (sqlite3_step(list) == SQLITE_ROW) {
+      const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(list, 0));
+      if (name != nullptr) views_.insert(name);
+    }
+  }
+  sqlite3_finalize(list);
 }
 
 SqliteRows::SqliteRows(const SqliteFile& file, const std::string& table, const std::vector<std::string>& columns,

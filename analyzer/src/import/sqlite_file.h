@@ -31,6 +31,8 @@ class SqliteFile {
   [[nodiscard]] bool has(const std::string& table) const { return tables_.contains(table); }
   /// Tables and their columns.
   [[nodiscard]] const std::map<std::string, std::set<std::string>>& tables() const { return tables_; }
+  /// Views and virtual tables, which are not read.
+  [[nodiscard]] const std::set<std::string>& views() const { return views_; }
   [[nodiscard]] sqlite3* handle() const { return db_; }
   /// " (the first damage is on page 12, from byte 45056)", looked for once; empty where SQLite finds none.
   [[nodiscard]] const std::string& placeOfDamage() const;
@@ -39,9 +41,11 @@ class SqliteFile {
   SqliteFile() = default;
   prof::Status begin();
   prof::Status learnTables();
+  void learnViews();
 
   sqlite3* db_ = nullptr;
   std::map<std::string, std::set<std::string>> tables_;
+  std::set<std::string> views_;
   mutable std::optional<std::string> placeOfDamage_;
 };
 

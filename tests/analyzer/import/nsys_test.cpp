@@ -261,6 +261,26 @@ TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
             "FROM c");
   }
   EXPECT_THAT(errorOf(view.path()), HasSubstr("not an export"));
+  EXPECT_THAT(errorOf(view.path()), HasSubstr("NVTX_EVENTS is a view"));
+}
+
+TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutAndSaid) {
+  const test::TempFile other(".sqlite");
+  {
+    Database db(other.path());
+    db.run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER)");
+    db.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (NULL, NULL, 0, 7), (1000, 1010, 0, 7), (NULL, 1020, 0, 7)");
+    db.run("CREATE TABLE ranges (start INTEGER, end INTEGER)");
+    db.run("CREATE VIEW NVTX_EVENTS AS SELECT * FROM ranges");
+    db.run("CREATE VIEW slowest AS SELECT * FROM ranges");
+  }
+  const auto store = Store::open(other.path());
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  ASSERT_EQ((*store)->rows<Kernel>(), 1U);
+  EXPECT_EQ((*store)->row<Kernel>(0).startNs, 1000);
+  EXPECT_THAT((*store)->warnings(),
+              ElementsAre("table CUPTI_ACTIVITY_KIND_KERNEL: rows without a start, which were left out: 2",
+                          "views and virtual tables, which lacuna does not read: NVTX_EVENTS"));
 }
 
 /// A database of some forty pages of 4 KiB, all but the first of one table.
