@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "export/exporters.h"
@@ -59,6 +62,48 @@ prof::Status eachRow(const Store& store, ByteSink& sink, const ExportOptions& op
   return status;
 }
 
+void appendText(std::string_view text, bool quoted, std::string& out) {
+  quoted ? json::appendQuoted(out, text) : appendCsv(text, out);
+}
+
+/// What an argument says; its column holds a number's bits or a text's number. Lists and objects stay one text, as they
+/// may span lines.
+void appendArgument(const Store& store, prof::ArgType type, std::uint64_t bits, bool quoted, std::string& out) {
+  switch (type) {
+    case prof::ArgType::Null:
+      if (quoted) out += "null";
+      return;
+    case prof::ArgType::Bool:
+      out += bits != 0 ? "true" : "false";
+      return;
+    case prof::ArgType::I64:
+      fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(bits));
+      return;
+    case prof::ArgType::F64:
+      if (quoted) return json::appendNumber(out, std::bit_cast<double>(bits));
+      fmt::format_to(std::back_inserter(out), "{}", std::bit_cast<double>(bits));
+      return;
+    case prof::ArgType::Text:
+    case prof::ArgType::Json:
+      if (bits >= store.stringCount()) return appendText({}, quoted, out);
+      return appendText(store.text(prof::StringId(static_cast<std::uint32_t>(bits))), quoted, out);
+  }
+  if (quoted) out += "null";
+}
+
+/// A column of a row.
+void appendField(const Store& store, const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row,
+                 std::size_t column, bool quoted, std::string& out) {
+  const auto at = [&](std::size_t c) { return block.columns[c] + row * widthOf(spec.columns[c].type); };
+  if (spec.name == prof::Arg::kName && spec.columns[column].name == "value") {
+    const auto* type = std::find_if(spec.columns, spec.columns + spec.columnCount,
+                                    [](const prof::ColumnSpec& c) { return c.name == "type"; });
+    const auto kind = read<prof::ArgType>(at(static_cast<std::size_t>(type - spec.columns)));
+    return appendArgument(store, kind, read<std::uint64_t>(at(column)), quoted, out);
+  }
+  appendValue(store, spec.columns[column], at(column), quoted, out);
+}
+
 }  // namespace
 
 prof::Result<std::size_t> tableNamed(std::string_view name) {
@@ -77,8 +122,7 @@ void appendValue(const Store& store, const prof::ColumnSpec& spec, const std::by
   const auto number = [&](auto n) { fmt::format_to(std::back_inserter(out), "{}", n); };
   if (spec.refers == prof::Refers::String) {
     const std::string_view text = store.text(prof::StringId(read<std::uint32_t>(value)));
-    quoted ? json::appendQuoted(out, text) : appendCsv(text, out);
-    return;
+    return appendText(text, quoted, out);
   }
   switch (spec.type) {
     case prof::ColumnType::I64:
@@ -117,8 +161,7 @@ prof::Status exportCsv(const Store& store, ByteSink& sink, const ExportOptions& 
                  [&](const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row, std::string& out) {
                    for (std::size_t c = 0; c < spec.columnCount; ++c) {
                      if (c > 0) out += ',';
-                     const std::size_t width = widthOf(spec.columns[c].type);
-                     appendValue(store, spec.columns[c], block.columns[c] + row * width, false, out);
+                     appendField(store, spec, block, row, c, false, out);
                    }
                    out += '\n';
                  });
@@ -133,8 +176,7 @@ prof::Status exportTableJson(const Store& store, ByteSink& sink, const ExportOpt
                      out += '"';
                      out += spec.columns[c].name;
                      out += "\": ";
-                     const std::size_t width = widthOf(spec.columns[c].type);
-                     appendValue(store, spec.columns[c], block.columns[c] + row * width, true, out);
+                     appendField(store, spec, block, row, c, true, out);
                    }
                    out += "}\n";
                  });

@@ -338,6 +338,32 @@ TEST(Export, TablesBecomeCsvAndJson) {
   EXPECT_FALSE(std::filesystem::exists(none.path()));
 }
 
+TEST(Export, ArgumentsAreWrittenAsWhatTheySay) {
+  StoreBuilder builder;
+  const auto add = [&](prof::ArgType type, std::uint64_t value) {
+    builder.append(prof::Arg{.set = prof::ArgSetId(1), .key = builder.intern("k"), .type = type, .value = value});
+  };
+  add(prof::ArgType::I64, static_cast<std::uint64_t>(-42));
+  add(prof::ArgType::F64, std::bit_cast<std::uint64_t>(0.5));
+  add(prof::ArgType::Text, builder.intern("a,b").value);
+  add(prof::ArgType::Json, builder.intern("[1, 2]").value);
+  add(prof::ArgType::Bool, 1);
+  add(prof::ArgType::Null, 0);
+  add(prof::ArgType::Text, 1'000'000);
+  const auto store = builder.build();
+  ExportOptions options;
+  options.table = "arg";
+  const test::TempFile csv(".csv");
+  ASSERT_TRUE(exportTrace(*store, csv.path(), Format::Csv, options).ok());
+  EXPECT_EQ(contentOf(csv.path()),
+            "set,scope,key,type,value\n1,0,k,2,-42\n1,0,k,3,0.5\n1,0,k,4,\"a,b\"\n1,0,k,5,\"[1, 2]\"\n1,0,k,1,true\n"
+            "1,0,k,0,\n1,0,k,4,\n");
+  const test::TempFile json(".json");
+  ASSERT_TRUE(exportTrace(*store, json.path(), Format::TableJson, options).ok());
+  for (const char* value : {"-42", "0.5", "\"a,b\"", "\"[1, 2]\"", "true", "null", "\"\""})
+    EXPECT_THAT(contentOf(json.path()), HasSubstr(fmt::format("\"value\": {}}}\n", value)));
+}
+
 /// A recording of ours: the CPU device of a process beside a CUDA device of the same number.
 std::shared_ptr<const Store> twoKindsOfDevices() {
   using namespace prof;
