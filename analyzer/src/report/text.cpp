@@ -44,6 +44,22 @@ std::string_view firstColumns(std::string_view text, int width) {
   return text.substr(0, end);
 }
 
+/// "%", "ms", "GB/s", …, also before a comma or a bracket.
+bool isUnit(std::string_view word) {
+  static constexpr std::array<std::string_view, 9> kUnits{"%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB"};
+  word = word.substr(0, word.find_last_not_of(".,;:)") + 1);
+  return std::ranges::find(kUnits, word) != kUnits.end() || word.ends_with("B/s") || word.ends_with("FLOP/s");
+}
+
+/// How long the first word of a text is; a number and its unit are one.
+std::size_t firstWord(std::string_view text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  if (end == 0 || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;
+  const std::string_view rest = text.substr(end + 1);
+  const std::string_view next = rest.substr(0, rest.find(' '));
+  return isUnit(next) ? end + 1 + next.size() : end;
+}
+
 class TextReport {
  public:
   TextReport(const Analysis& analysis, const ReportOptions& options)
@@ -121,7 +137,7 @@ void TextReport::wrapped(std::string_view text, int indent, int hanging) {
     empty = true;
   };
   while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::size_t space = firstWord(text);
     std::string_view word = text.substr(0, space);
     if (!empty && columns(current) + 1 + columns(word) > width_) next();
     // A name may be longer than a line.

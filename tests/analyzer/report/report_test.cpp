@@ -100,6 +100,21 @@ TEST(Report, OverviewKeepsToTheWidth) {
   }
 }
 
+TEST(Report, NumbersStayWithTheirUnits) {
+  const Analysis analysis = analysed(kSlow);
+  for (int width = 40; width <= 140; ++width) {
+    std::istringstream lines(renderText(analysis, {{"summary", "ledger", "findings", "loader"}, width, false}));
+    bool afterDigit = false;
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t from = line.find_first_not_of(' ');
+      const std::string word =
+          from == std::string::npos ? "" : line.substr(from, line.find_first_of(" ,;.)", from) - from);
+      for (const char* unit : {"%", "ns", "µs", "ms", "s"}) EXPECT_FALSE(afterDigit && word == unit) << width << line;
+      afterDigit = !line.empty() && line.back() >= '0' && line.back() <= '9';
+    }
+  }
+}
+
 TEST(Report, TheLongestStepsLineHasRoomForItsMark) {
   Analysis analysis = analysed(kSlow);
   const auto longest = std::ranges::max_element(analysis.steps.all, {}, &Step::durNs);
