@@ -101,11 +101,25 @@ class FlameBuilder {
   StringId step_;
 };
 
+/// What Kineto writes about itself, on a thread that is none: how long it recorded.
+class RecordingSpans {
+ public:
+  explicit RecordingSpans(const Store& store) : store_(store), category_(store.find("Trace")) {}
+  [[nodiscard]] bool has(StringId category, StringId name) const {
+    return category_ && category == category_ && store_.text(name).starts_with("PyTorch Profiler");
+  }
+
+ private:
+  const Store& store_;
+  StringId category_;
+};
+
 }  // namespace
 
 prof::Result<FlameGraph> flameGraph(const Store& store, prof::TimeWindow window, const Progress& progress) {
   using R = prof::Range;
   FlameBuilder builder(store, window);
+  const RecordingSpans spans(store);
   const auto rows = static_cast<double>(std::max<std::uint64_t>(1, store.rows<R>()));
   bool cancelled = false;
   const prof::Status status =
@@ -114,6 +128,7 @@ prof::Result<FlameGraph> flameGraph(const Store& store, prof::TimeWindow window,
                       auto name) {
             for (std::size_t i = 0; i < start.size(); ++i) {
               if (!thread[i] || queue[i] || kind[i] != prof::RangeKind::PushPop) continue;
+              if (spans.has(category[i], name[i])) continue;
               if (start[i] >= window.endNs || start[i] + length[i] < window.startNs) continue;
               builder.add(thread[i], start[i], start[i] + length[i], category[i], name[i]);
             }

@@ -122,6 +122,17 @@ TEST_F(FlameTest, KeepsThreadsApart) {
   EXPECT_EQ(graph.nodes[graph.nodes[0].children[1]].totalNs, 40);
 }
 
+TEST_F(FlameTest, WhatKinetoSaysOfItselfIsNoWork) {
+  const auto traced = [&](std::uint32_t thread, prof::TimeNs length, std::string_view name) {
+    trace_.append(prof::Range{
+        .durNs = length, .thread = ThreadId(thread), .category = trace_.intern("Trace"), .name = trace_.intern(name)});
+  };
+  traced(9, 1000, "PyTorch Profiler (0)");
+  traced(1, 50, "work of a program");
+  range(1, 100, 40, "PyTorch Profiler (0)");
+  EXPECT_THAT(show(), testing::ElementsAre("work of a program 50 50 1", "PyTorch Profiler (0) 40 40 1"));
+}
+
 class MemoryAtTest : public ::testing::Test {
  protected:
   void row(prof::TimeNs time, MemoryAction action, std::uint64_t address, std::uint64_t bytes,
