@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/tables.h"
@@ -182,10 +183,13 @@ prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, con
 /// What is alive at the peak, and when it goes, be that behind the window.
 class PeakWatch {
  public:
-  explicit PeakWatch(const MemoryStats& stats) : peakAtNs_(stats.peakAtNs), peakBytes_(stats.peakBytes) {}
+  /// `isAtStart`: what was alive when the window began is the peak, so no row at its moment makes it.
+  PeakWatch(const MemoryStats& stats, bool isAtStart)
+      : peakAtNs_(stats.peakAtNs), peakBytes_(stats.peakBytes), isAtStart_(isAtStart) {}
 
   /// Once for each row in order; false when everything that follows cannot matter.
   bool see(const Allocation& row) {
+    reached_ = reached_ || (isAtStart_ && row.timeNs >= peakAtNs_);
     if (!reached_) {
       apply(row, tracker_);
       reached_ = row.timeNs == peakAtNs_ && tracker_.bytes == peakBytes_;
@@ -223,6 +227,7 @@ class PeakWatch {
  private:
   TimeNs peakAtNs_;
   std::uint64_t peakBytes_;
+  bool isAtStart_;
   Tracker tracker_;
   std::map<Blocks::key_type, TimeNs> freedNs_;
   bool reached_ = false;
@@ -243,14 +248,30 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
   if (store.rows<Allocation>() == 0) return stats;
   stats.present = true;
   Tracker tracker;
-  Curve curve({std::max(window.startNs, store.span().startNs), std::min(window.endNs, store.span().endNs)});
+  const TimeNs startNs = std::max(window.startNs, store.span().startNs);
+  Curve curve({startNs, std::min(window.endNs, store.span().endNs)});
   StepMarks marks(steps, stats);
   std::uint64_t before = 0;
+  std::uint64_t reservedBefore = 0;
+  bool hasBegun = false;
+  bool isAtStart = false;
+  // What is alive when the window begins counts for it too.
+  const auto begin = [&] {
+    if (std::exchange(hasBegun, true)) return;
+    stats.peakReservedBytes = reservedBefore;
+    if (before == 0) return;
+    isAtStart = true;
+    curve.add(startNs, before);
+    stats.peakBytes = before;
+    stats.peakAtNs = startNs;
+  };
   const TimeNs settled = steps.steady().empty() ? window.startNs : steps.steady().front().startNs;
   const StepSpans spans(steps, window);
   auto status = replay(store, window.endNs, only, tracker, [&](TimeNs time, MemoryAction action, const Tracker& now) {
     marks.passTo(time, before);
+    if (time >= window.startNs) begin();
     before = now.bytes;
+    reservedBefore = now.reserved;
     marks.use(time, now.bytes);
     if (time < window.startNs) return true;
     ++stats.allocations;
@@ -262,23 +283,25 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
     curve.add(time, now.bytes);
     stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
     if (now.bytes > stats.peakBytes) {
+      isAtStart = false;
       stats.peakBytes = now.bytes;
       stats.peakAtNs = time;
     }
     return true;
   });
   if (!status) return status.error();
+  begin();
   marks.passTo(window.endNs, before);
-  stats.present = only.everything || stats.allocations > 0;
+  stats.present = only.everything || stats.allocations > 0 || stats.peakBytes > 0;
   stats.curve = curve.take();
   stats.leakBytesPerStep = leakPerStep(stats, steps, window);
   if (stats.leakBytesPerStep > 0) {
     status = findLeaked(store, steps.steadyWithin(window), only, stats);
     if (!status) return status.error();
   }
-  PeakWatch watch(stats);
+  PeakWatch watch(stats, isAtStart);
   status = forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t) {
-    if (!watch.reached() && row.timeNs >= window.endNs) return false;
+    if (!watch.reached() && !isAtStart && row.timeNs >= window.endNs) return false;
     return !only.holdsMemory(row.device, row.thread) || watch.see(row);
   });
   if (!status) return status.error();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace lacuna::analyzer {
 namespace {
@@ -106,6 +107,7 @@ class Heap {
 struct Follower {
   DeviceMemory memory;
   Heap heap;
+  bool hasBegun = false;                 ///< the window has
   std::uint64_t growthRow = UINT64_MAX;  ///< the reserve that raised the most reserved for the last time
 };
 
@@ -149,9 +151,17 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   const TimeNs start = std::max(window.startNs, store.span().startNs);
   const TimeNs width = std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kUsePoints + 1);
   std::map<DeviceId, Follower> devices;
+  // What is alive when the window begins counts for it too.
+  const auto begin = [&](Follower& at) {
+    if (std::exchange(at.hasBegun, true) || at.heap.bytes == 0) return;
+    addPoint(at.memory, at.heap, start, start);
+    at.memory.peakBytes = at.heap.bytes;
+    at.memory.peakAtNs = start;
+  };
   auto status = replay(
       store, window.endNs, devices,
-      [&](Follower& at, std::uint64_t row, TimeNs, MemoryAction action, std::uint64_t bytes) {
+      [&](Follower& at, std::uint64_t row, TimeNs time, MemoryAction action, std::uint64_t bytes) {
+        if (time >= window.startNs) begin(at);
         if (action == MemoryAction::Reserve && at.heap.reserved + bytes > at.memory.reservedPeakBytes) {
           at.memory.reservedPeakBytes = at.heap.reserved + bytes;
           at.growthRow = row;
@@ -168,6 +178,7 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   if (!status) return status.error();
   std::map<DeviceId, Follower> again;
   for (auto& [id, follower] : devices) {
+    begin(follower);
     follower.memory.device = id;
     again[id].growthRow = follower.growthRow;
   }

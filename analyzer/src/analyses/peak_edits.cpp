@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/memory_use.h"
@@ -78,7 +79,8 @@ class Foresight {
   }
 
   void apply(const Allocation& row) {
-    for (; nextStep_ < starts_.size() && starts_[nextStep_] <= row.timeNs; ++nextStep_) endStep();
+    if (row.timeNs >= window_.startNs) begin();
+    passTo(row.timeNs);
     switch (row.action) {
       case MemoryAction::Allocate:
       case MemoryAction::ExternalAllocate:
@@ -92,10 +94,13 @@ class Foresight {
       default:
         return;
     }
-    if (row.timeNs < window_.startNs) return;
-    for (std::size_t n = 0; n < edits_.size(); ++n) {
-      edits_[n].peakAfterBytes = std::max(edits_[n].peakAfterBytes, bytes_ - gone_[n]);
-    }
+    if (row.timeNs >= window_.startNs) notePeaks();
+  }
+  /// What is alive when the window begins counts for it too.
+  void begin() {
+    if (std::exchange(hasBegun_, true)) return;
+    passTo(window_.startNs);
+    notePeaks();
   }
 
  private:
@@ -117,6 +122,15 @@ class Foresight {
       if (edits_[n].kind == PeakEditKind::Recompute && !tensor.op.empty()) at->second.without = n;
     }
     return at->second;
+  }
+
+  void passTo(TimeNs time) {
+    for (; nextStep_ < starts_.size() && starts_[nextStep_] <= time; ++nextStep_) endStep();
+  }
+  void notePeaks() {
+    for (std::size_t n = 0; n < edits_.size(); ++n) {
+      edits_[n].peakAfterBytes = std::max(edits_[n].peakAfterBytes, bytes_ - gone_[n]);
+    }
   }
 
   void allocate(const Allocation& row) {
@@ -155,6 +169,7 @@ class Foresight {
   std::vector<std::uint64_t> gone_;  ///< by edit: bytes that would not be there now
   std::vector<TimeNs> starts_;
   std::size_t nextStep_ = 0;
+  bool hasBegun_ = false;  ///< the window has
   std::uint64_t bytes_ = 0;
   std::map<std::tuple<std::uint32_t, std::uint32_t, MemoryRole>, Block> kinds_;
   std::map<Key, Block> blocks_;
@@ -199,10 +214,12 @@ prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Ste
   if (edits.empty()) return {};
   for (PeakEdit& edit : edits) edit.peakAfterBytes = 0;
   Foresight foresight(store, window, steps, edits);
-  return forEachAllocation(store, window.endNs, [&](const Allocation& row, std::uint64_t) {
+  const auto status = forEachAllocation(store, window.endNs, [&](const Allocation& row, std::uint64_t) {
     if (only.holdsMemory(row.device, row.thread)) foresight.apply(row);
     return true;
   });
+  foresight.begin();
+  return status;
 }
 
 }  // namespace lacuna::analyzer

@@ -157,6 +157,40 @@ TEST(PeakEdits, AreForeseenByPlayingThemOnTheAllocations) {
   }
 }
 
+TEST(Memory, WhatIsAliveWhenTheWindowBeginsCountsForIt) {
+  Allocations rows;
+  rows.addAt(10, MemoryAction::Reserve, 1, 4000);
+  rows.addAt(20, MemoryAction::Allocate, 1, 900, MemoryRole::Parameter);
+  rows.addAt(30, MemoryAction::Allocate, 2, 800);
+  rows.addAt(250, MemoryAction::Free, 2, 0);
+  rows.addAt(260, MemoryAction::Allocate, 3, 100);
+  rows.addAt(500, MemoryAction::Free, 1, 0);
+  const auto store = rows.built();
+  const auto began = memoryStats(*store, {200, 300}, evenSteps(4));
+  ASSERT_TRUE(began);
+  EXPECT_EQ(began->peakBytes, 1700u);
+  EXPECT_EQ(began->peakAtNs, 200);
+  EXPECT_EQ(began->peakReservedBytes, 4000u);
+  ASSERT_EQ(began->live.size(), 2u);
+  EXPECT_EQ(began->lives[0].freedNs, 500);
+  EXPECT_EQ(began->lives[1].freedNs, 250);
+  ASSERT_FALSE(began->curve.empty());
+  EXPECT_EQ(began->curve.front().bytes, 1700u);
+  // A window in which nothing is allocated or freed.
+  const auto quiet = memoryStats(*store, {300, 400}, evenSteps(4));
+  ASSERT_TRUE(quiet);
+  EXPECT_EQ(quiet->peakBytes, 1000u);
+  EXPECT_EQ(quiet->live.size(), 2u);
+  for (const auto& [window, bytes] : {std::pair(TimeWindow{200, 300}, 1700u), std::pair(TimeWindow{300, 400}, 1000u)}) {
+    const auto devices = deviceMemory(*store, window);
+    ASSERT_TRUE(devices);
+    ASSERT_EQ(devices->size(), 1u);
+    EXPECT_EQ(devices->front().peakBytes, bytes);
+    EXPECT_EQ(devices->front().peakAtNs, window.startNs);
+    EXPECT_EQ(devices->front().curve.front().totalBytes(), bytes);
+  }
+}
+
 TEST(Memory, TellsHowLongWhatIsAliveAtThePeakHasBeenThereAndStays) {
   // Steps begin at 100, 200, 300, 400; the peak is at 250.
   Allocations rows;
