@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "lacuna/analyzer/timeline.h"
+#include "store/recording_spans.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -99,19 +100,6 @@ class FlameBuilder {
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::unordered_map<std::uint64_t, StringId> merged_;
   StringId step_;
-};
-
-/// What Kineto writes about itself, on a thread that is none: how long it recorded.
-class RecordingSpans {
- public:
-  explicit RecordingSpans(const Store& store) : store_(store), category_(store.find("Trace")) {}
-  [[nodiscard]] bool has(StringId category, StringId name) const {
-    return category_ && category == category_ && store_.text(name).starts_with("PyTorch Profiler");
-  }
-
- private:
-  const Store& store_;
-  StringId category_;
 };
 
 }  // namespace

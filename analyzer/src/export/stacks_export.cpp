@@ -8,6 +8,7 @@
 
 #include "export/exporters.h"
 #include "store/json_text.h"
+#include "store/recording_spans.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -28,13 +29,17 @@ std::string frameName(const Store& store, prof::StringId name) {
   return text.empty() ? "(no name)" : text;
 }
 
-/// Walks the ranges of every thread as begins and ends that nest: visit(thread, row, timeNs, isBegin).
+/// Walks the ranges of every thread as begins and ends that nest: visit(thread, row, timeNs, isBegin). Without those in
+/// which the recorder speaks of itself.
 template <class Visit>
 void walkStacks(const Store& store, Visit&& visit) {
   const auto starts = store.column<&prof::Range::startNs>();
   const auto lengths = store.column<&prof::Range::durNs>();
   const auto threads = store.column<&prof::Range::thread>();
   const auto kinds = store.column<&prof::Range::kind>();
+  const auto categories = store.column<&prof::Range::category>();
+  const auto names = store.column<&prof::Range::name>();
+  const RecordingSpans recording(store);
   std::unordered_map<prof::ThreadId, std::vector<OpenRange>> open;
   const auto close = [&](prof::ThreadId thread, std::vector<OpenRange>& stack, TimeNs untilNs) {
     while (!stack.empty() && stack.back().endNs <= untilNs) {
@@ -44,6 +49,7 @@ void walkStacks(const Store& store, Visit&& visit) {
   };
   for (std::uint64_t row = 0; row < starts.size(); ++row) {
     if (!threads[row] || kinds[row] != prof::RangeKind::PushPop) continue;
+    if (recording.has(categories[row], names[row])) continue;
     auto& stack = open[threads[row]];
     close(threads[row], stack, starts[row]);
     const TimeNs endNs = starts[row] + lengths[row];

@@ -310,6 +310,24 @@ TEST(Export, FoldedStacksHoldSelfTimes) {
             "main:x;step 50\nmain:x;step;back,\"ward\" 20\nmain:x;step;forward 20\nmain:x;step;forward;conv 10\n");
 }
 
+TEST(Export, StacksHoldNothingOfWhatKinetoSaysOfItself) {
+  StoreBuilder builder;
+  builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("main")});
+  builder.append(prof::Thread{prof::ThreadId(2), {}, 0, 0, 100, builder.intern("PyTorch Profiler")});
+  builder.append(prof::Range{.durNs = 40, .thread = prof::ThreadId(1), .name = builder.intern("forward")});
+  builder.append(prof::Range{.durNs = 100,
+                             .thread = prof::ThreadId(2),
+                             .category = builder.intern("Trace"),
+                             .name = builder.intern("PyTorch Profiler (0)")});
+  const auto store = builder.build();
+  const test::TempFile folded(".folded");
+  ASSERT_TRUE(exportTrace(*store, folded.path(), Format::Folded).ok());
+  EXPECT_EQ(contentOf(folded.path()), "main;forward 40\n");
+  const test::TempFile speedscope(".speedscope.json");
+  ASSERT_TRUE(exportTrace(*store, speedscope.path(), Format::Speedscope).ok());
+  EXPECT_THAT(contentOf(speedscope.path()), testing::Not(HasSubstr("PyTorch Profiler")));
+}
+
 TEST(Export, SpeedscopeOpensAndClosesInOrder) {
   const test::TempFile file(".speedscope.json");
   ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), Format::Speedscope).ok());
