@@ -41,6 +41,24 @@ std::int64_t times(std::int64_t a, std::uint64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * b);
 }
 
+/// Takes memory as it goes: a frame need not say how long it is. False where it breaks off or is too long.
+bool unpackZstd(std::string_view bytes, std::string& out) {
+  constexpr std::size_t kPart = 1 << 16;
+  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+  for (std::size_t left = 1; left != 0 || in.pos < in.size;) {
+    const std::size_t before = out.size();
+    if (before >= kMaxUnpackedBytes) return false;
+    out.resize(before + kPart);
+    ZSTD_outBuffer to{out.data() + before, kPart, 0};
+    left = ZSTD_decompressStream(context.get(), &to, &in);
+    out.resize(before + to.pos);
+    if (ZSTD_isError(left) != 0) return false;
+    if (left != 0 && in.pos == in.size && to.pos < to.size) return false;
+  }
+  return true;
+}
+
 /// Clocks that each sequence has for itself.
 bool isLocalClock(std::uint64_t clock) {
   return clock >= 64 && clock < 128;
@@ -127,11 +145,7 @@ bool PerfettoImport::unpack(std::string_view bytes, bool isZstd, int depth) {
   if (depth > 0) return false;
   std::string out;
   if (isZstd) {
-    const unsigned long long size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
-    out.resize(size > kMaxUnpackedBytes ? kMaxUnpackedBytes : static_cast<std::size_t>(size));
-    const std::size_t got = ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size());
-    if (ZSTD_isError(got) != 0) return false;
-    out.resize(got);
+    if (!unpackZstd(bytes, out)) return false;
   } else {
     z_stream stream{};
     if (inflateInit(&stream) != Z_OK) return false;

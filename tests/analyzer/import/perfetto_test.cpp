@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <bit>
 #include <sstream>
@@ -348,6 +349,23 @@ TEST(PerfettoImport, CompressedPacketsAndFilesAreUnpacked) {
   const auto store = Store::open(file.path());
   ASSERT_TRUE(store.ok());
   EXPECT_EQ((*store)->rows<Range>(), 1U);
+}
+
+TEST(PerfettoImport, ZstdPacketsAreUnpackedWithAndWithoutTheirLength) {
+  const std::string inner =
+      traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, std::string(200'000, 'a'))), at(2, end(5))});
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  for (const int saysLength : {1, 0}) {
+    ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, saysLength);
+    std::string packed(ZSTD_compressBound(inner.size()), '\0');
+    packed.resize(ZSTD_compress2(context, packed.data(), packed.size(), inner.data(), inner.size()));
+    EXPECT_EQ(open(traceOf({Message().set(133, packed)}))->rows<Range>(), 1U);
+    const std::string cut = packed.substr(0, packed.size() / 2);
+    const auto store = open(traceOf({Message().set(133, cut)}) + inner);
+    EXPECT_EQ(store->rows<Range>(), 1U);
+    EXPECT_THAT(store->warnings(), Contains(HasSubstr("1 packets are not well-formed")));
+  }
+  ZSTD_freeCCtx(context);
 }
 
 TEST(PerfettoImport, DamageIsNamedByItsByte) {
