@@ -368,6 +368,12 @@ TEST_F(TraceFiles, AQueryThatFailsPrintsNothing) {
   EXPECT_EQ(printed(), "a\n");
 }
 
+TEST_F(TraceFiles, AQueryAsJsonKeepsColumnsOfOneNameApart) {
+  generate();
+  ASSERT_EQ(lacuna("query run.lcn --json 'SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a'"), 0) << said();
+  EXPECT_EQ(printed(), "[\n{\"a\": 1, \"a_3\": 2, \"a_2\": 3, \"a_4\": 4}\n]\n");
+}
+
 TEST_F(TraceFiles, AQueryCutsLongTextsBetweenCharacters) {
   generate();
   ASSERT_EQ(lacuna("query run.lcn \"SELECT replace(hex(zeroblob(38)), '0', 'x') || 'éééééééééé' AS name\""), 0)
