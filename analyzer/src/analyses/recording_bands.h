@@ -5,10 +5,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {
+
+/// As selfOverhead(), of what the selection holds and of what belongs to no thread.
+prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow window, std::int64_t steps,
+                                          const Selection& only);
 
 /// When recording took time, as far as events tell: of the host side by process, of executions by CPU device.
 class RecordedCosts {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
@@ -21,34 +22,56 @@ bool inside(TimeWindow window, TimeNs at) {
   return at >= window.startNs && at < window.endNs;
 }
 
-prof::Status countRanges(const Store& store, TimeWindow window, std::uint64_t& count) {
+/// What belongs to no thread is everybody's.
+bool holdsThread(const Selection& only, prof::ThreadId thread) {
+  return !thread || only.holds(thread);
+}
+
+prof::Status countRanges(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
   using prof::Kernel;
   using prof::Range;
   auto status = store.scan<&Range::startNs, &Range::thread>(window, [&](std::uint64_t, auto start, auto thread) {
-    for (std::size_t i = 0; i < start.size(); ++i) count += thread[i] && inside(window, start[i]) ? 1 : 0;
+    for (std::size_t i = 0; i < start.size(); ++i)
+      count += thread[i] && inside(window, start[i]) && only.holds(thread[i]) ? 1 : 0;
   });
   const auto host = cpuDevices(store);
   if (!status || host.empty()) return status;
   return store.scan<&Kernel::startNs, &Kernel::device>(window, [&](std::uint64_t, auto start, auto device) {
     for (std::size_t i = 0; i < start.size(); ++i)
-      count += host.contains(device[i]) && inside(window, start[i]) ? 1 : 0;
+      count += host.contains(device[i]) && inside(window, start[i]) && only.holds(device[i]) ? 1 : 0;
   });
 }
 
-template <auto Time>
-prof::Status countRows(const Store& store, TimeWindow window, std::uint64_t& count) {
-  return store.scan<Time>(window, [&](std::uint64_t, auto time) {
-    for (const TimeNs at : time) count += inside(window, at) ? 1 : 0;
+template <auto Time, auto Thread>
+prof::Status countRows(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
+  return store.scan<Time, Thread>(window, [&](std::uint64_t, auto time, auto thread) {
+    for (std::size_t i = 0; i < time.size(); ++i)
+      count += inside(window, time[i]) && holdsThread(only, thread[i]) ? 1 : 0;
   });
 }
 
-prof::Status addRecorded(const Store& store, TimeWindow window, std::int64_t steps, SelfOverhead& out) {
+prof::Status countSamples(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
+  using prof::CounterSample;
+  std::unordered_set<prof::TrackId> others;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    const bool isHeld = track.thread ? only.holds(track.thread) : !track.process || only.holds(track.process);
+    if (!isHeld) others.insert(track.id);
+  }
+  return store.scan<&CounterSample::timeNs, &CounterSample::track>(window, [&](std::uint64_t, auto time, auto track) {
+    for (std::size_t i = 0; i < time.size(); ++i)
+      count += inside(window, time[i]) && !others.contains(track[i]) ? 1 : 0;
+  });
+}
+
+prof::Status addRecorded(const Store& store, TimeWindow window, std::int64_t steps, const Selection& only,
+                         SelfOverhead& out) {
   using prof::Overhead;
   std::map<prof::StringId, std::pair<std::uint64_t, std::int64_t>> byName;
-  const auto status = store.scan<&Overhead::startNs, &Overhead::durNs, &Overhead::name>(
-      window, [&](std::uint64_t, auto start, auto dur, auto name) {
+  const auto status = store.scan<&Overhead::startNs, &Overhead::durNs, &Overhead::thread, &Overhead::name>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto name) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (!inside(window, start[i])) continue;
+          if (!inside(window, start[i]) || !holdsThread(only, thread[i])) continue;
           ++byName[name[i]].first;
           byName[name[i]].second += dur[i];
         }
@@ -91,18 +114,22 @@ std::int64_t RecordedEvents::costNs(const EventCosts& costs) const {
 }
 
 prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, std::int64_t steps) {
+  return selfOverheadOf(store, window, steps, {});
+}
+
+prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window, std::int64_t steps,
+                                          const Selection& only) {
   steps = std::max<std::int64_t>(1, steps);
   SelfOverhead out;
   const EventCosts costs = eventCosts(store);
   std::uint64_t ranges = 0, marks = 0;
   if (costs.known()) {
     using prof::Allocation;
-    using prof::CounterSample;
     using prof::Mark;
     for (const prof::Status& status :
-         {countRanges(store, window, ranges), countRows<&Mark::timeNs>(store, window, marks),
-          countRows<&Allocation::timeNs>(store, window, marks),
-          countRows<&CounterSample::timeNs>(store, window, marks)}) {
+         {countRanges(store, window, only, ranges), countRows<&Mark::timeNs, &Mark::thread>(store, window, only, marks),
+          countRows<&Allocation::timeNs, &Allocation::thread>(store, window, only, marks),
+          countSamples(store, window, only, marks)}) {
       if (!status) return status.error();
     }
   }
@@ -112,7 +139,7 @@ prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, s
     out.known = true;
     out.parts.push_back({kind, events, each, std::llround(each * static_cast<double>(events)) / steps});
   }
-  if (auto status = addRecorded(store, window, steps, out); !status) return status.error();
+  if (auto status = addRecorded(store, window, steps, only, out); !status) return status.error();
   for (const OverheadPart& part : out.parts) out.nsPerStep += part.nsPerStep;
   std::sort(out.parts.begin(), out.parts.end(), [](const OverheadPart& a, const OverheadPart& b) {
     return a.nsPerStep != b.nsPerStep ? a.nsPerStep > b.nsPerStep : a.kind < b.kind;

@@ -443,7 +443,7 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
       [&] { return fillMemory(analysis); },
       [&] { return take(analysis.contention, coreContention(store, window, scope.only, analysis.hostCores)); },
       [&] { return take(analysis.ranks, rankStats(store, window, analysis.devices, scope.steps)); },
-      [&] { return take(analysis.overhead, selfOverhead(store, window, analysis.stepCount())); },
+      [&] { return take(analysis.overhead, selfOverheadOf(store, window, analysis.stepCount(), scope.only)); },
       [&] {
         return take(analysis.efficiency, efficiencyStats(store, window, analysis.devices, analysis.operatorShapes,
                                                          analysis.kernels, scope.only));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/core_contention.h"
 #include "lacuna/analyzer/memory_use.h"
@@ -636,6 +637,27 @@ TEST(Operators, AreCountedHoweverDeepTheyNest) {
     EXPECT_EQ(row.totalNs, isEven ? 2 * kDeep + 10 : 2 * (kDeep - 1)) << "a nested one's time counts once";
     EXPECT_EQ(row.selfNs, isEven ? kDeep + 10 : kDeep);
   }
+}
+
+TEST(SelfOverhead, OfARankIsWhatThatRecorded) {
+  StoreBuilder builder;
+  builder.append(Environment{{}, builder.intern("self.cost.range"), builder.intern("10")});
+  builder.append(Environment{{}, builder.intern("self.cost.mark"), builder.intern("4")});
+  builder.append(CounterTrack{.id = TrackId(1), .process = ProcessId(1)});
+  builder.append(CounterTrack{.id = TrackId(2), .thread = ThreadId(2)});
+  for (const std::uint32_t rank : {1U, 2U}) {
+    builder.append(Range{.startNs = 10, .durNs = 5, .thread = ThreadId(rank)});
+    builder.append(Mark{.timeNs = 20, .thread = ThreadId(rank)});
+    builder.append(CounterSample{.timeNs = 30, .track = TrackId(rank)});
+    builder.append(Overhead{.startNs = 40, .durNs = 100 * rank, .thread = ThreadId(rank)});
+  }
+  const auto store = builder.build();
+  Selection first;
+  first.everything = false;
+  first.processes = {ProcessId(1)};
+  first.processOfThread = {{ThreadId(1), ProcessId(1)}, {ThreadId(2), ProcessId(2)}};
+  EXPECT_EQ(selfOverheadOf(*store, {0, 1000}, 1, first)->nsPerStep, 10 + 2 * 4 + 100);
+  EXPECT_EQ(selfOverhead(*store, {0, 1000}, 1)->nsPerStep, 2 * (10 + 2 * 4) + 100 + 200);
 }
 
 TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {
