@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "lacuna/analyzer/source.h"
@@ -42,6 +43,30 @@ TableSummary tableOf(const prof::Reader& reader, const prof::TableInfo& info) {
   return table;
 }
 
+/// Adds up what was not recorded. A block of it that cannot be read is named, and costs only itself.
+void addDrops(const prof::Reader& reader, TraceSummary& summary) {
+  const prof::TableInfo* drops = reader.table(prof::Drop::kTable);
+  if (drops == nullptr) return;
+  constexpr auto kColumns = prof::Drop::columns();
+  const std::array wanted{kColumns[prof::columnIndex<&prof::Drop::count>()],
+                          kColumns[prof::columnIndex<&prof::Drop::reason>()]};
+  for (const prof::BlockInfo& block : drops->blocks) {
+    std::vector<std::uint64_t> counts(block.rows);
+    std::vector<prof::StringId> reasons(block.rows);
+    const std::array<void*, 2> out{counts.data(), reasons.data()};
+    if (const prof::Status status = reader.readBlock(block, wanted, out); !status.ok()) {
+      summary.damage.push_back(
+          {block.offset, block.bytes,
+           fmt::format("a block of {} rows of table drop: {}", block.rows, status.error().message)});
+      continue;
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      summary.droppedEvents += counts[i];
+      summary.dropReasons[std::string(reader.text(reasons[i]))] += counts[i];
+    }
+  }
+}
+
 prof::Result<TraceSummary> summariseLcn(const std::string& file, bool verify) {
   using Verify = prof::ReaderOptions::Verify;
   const auto reader = prof::Reader::open(file, {verify ? Verify::Always : Verify::Auto});
@@ -56,13 +81,7 @@ prof::Result<TraceSummary> summariseLcn(const std::string& file, bool verify) {
                        .damage = {reader->damage().begin(), reader->damage().end()}};
   for (const prof::DerivedBlock& block : reader->derivedBlocks()) summary.derivedBytes += block.bytes;
   for (const prof::TableInfo& info : reader->tables()) summary.tables.push_back(tableOf(*reader, info));
-  const auto drops = reader->scan<&prof::Drop::count, &prof::Drop::reason>({}, [&](auto counts, auto reasons) {
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      summary.droppedEvents += counts[i];
-      summary.dropReasons[std::string(reader->text(reasons[i]))] += counts[i];
-    }
-  });
-  if (!drops.ok()) return drops.error();
+  addDrops(*reader, summary);
   return summary;
 }
 

@@ -16,12 +16,14 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <random>
 #include <span>
 #include <vector>
 
 #include "base/checksum.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recording.h"
+#include "lacuna/prof/writer.h"
 
 namespace lacuna {
 namespace {
@@ -201,6 +203,32 @@ TEST_F(TraceFiles, InfoNamesWhatATraceOfAnotherToolLacks) {
   const simdjson::dom::array warnings = json()["warnings"];
   EXPECT_EQ(warnings.size(), 1u);
   EXPECT_EQ(lacuna("info --verify cut.json"), 1);
+}
+
+TEST_F(TraceFiles, InfoNamesABlockOfDropsThatCannotBeRead) {
+  const fs::path path = folder_ / "run.lcn";
+  auto writer = prof::Writer::create(path, {.blockRows = 1000});
+  ASSERT_TRUE(writer.ok());
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) writer->append(prof::Drop{.timeNs = i, .count = random() % 1000});
+  writer->append(prof::Drop{.timeNs = 1000, .count = 7, .reason = writer->intern("no room")});
+  // So much that checksums are not tested as the file is opened.
+  const std::vector<std::byte> filling(std::size_t{65} << 20);
+  const std::array<std::span<const std::byte>, 1> sections{filling};
+  writer->appendDerived("filling", sections);
+  ASSERT_TRUE(writer->finish().ok());
+  const prof::BlockInfo block = prof::Reader::open(path)->table(prof::Drop::kTable)->blocks.front();
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(block.offset + block.bytes / 2))
+      .write(std::string(64, '\x5a').data(), 64);
+
+  ASSERT_EQ(lacuna("info --json run.lcn"), 0) << said();
+  const auto told = json();
+  EXPECT_EQ(std::uint64_t(told["dropped_events"]), 7u) << "of the block that is whole";
+  const simdjson::dom::array damage = told["damage"];
+  ASSERT_EQ(damage.size(), 1u);
+  EXPECT_EQ(std::uint64_t(damage.at(0)["offset"]), block.offset);
+  EXPECT_THAT(std::string(std::string_view(damage.at(0)["what"])), HasSubstr("a block of 1000 rows of table drop"));
 }
 
 TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
