@@ -37,6 +37,14 @@ bool touches(const BlockInfo& block, TimeWindow window) {
   return timeless || (starts && block.time.endNs > window.startNs);
 }
 
+/// What this program knows of a table of which no block's header can be read.
+TableSpec ownSpecOf(std::uint16_t id) {
+  for (const TableSpec& spec : allTables()) {
+    if (spec.id == id) return spec;
+  }
+  return {id, {}, nullptr, 0};
+}
+
 struct Table {
   std::shared_ptr<const format::OwnedTable> declaration;
   TableInfo info;
@@ -183,7 +191,7 @@ void Reader::Impl::noteTail() {
 void Reader::Impl::publish() {
   tables.clear();
   for (auto& [id, table] : tablesById) {
-    if (table.declaration) table.info.spec = table.declaration->spec;
+    table.info.spec = table.declaration ? table.declaration->spec : ownSpecOf(id);
     tables.push_back(table.info);
   }
 }

@@ -199,6 +199,20 @@ TEST_F(DamageTest, WhereChecksumsWereNotTestedReadingDamageIsAnError) {
   EXPECT_FALSE(reader->column<&Mark::payload>().ok());
 }
 
+TEST_F(DamageTest, ATableWithoutAReadableHeaderHidesNoOther) {
+  for (const auto& [table, block] : blocks_) {
+    if (table != CounterSample::kTable) continue;
+    for (std::size_t i = 0; i < block.bytes; ++i) content_[block.offset + i] ^= 1;
+  }
+  save(hurt(), content_, content_.size());
+  const auto reader = Reader::open(hurt(), {ReaderOptions::Verify::Never});
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(reader->rows<Mark>(), std::uint64_t(kRows));
+  EXPECT_EQ(reader->rows<CounterSample>(), std::uint64_t(kRows));
+  EXPECT_TRUE(reader->column<&Mark::payload>().ok());
+  EXPECT_FALSE(reader->column<&CounterSample::value>().ok());
+}
+
 TEST_F(DamageTest, RecoverMakesAWholeFileOfWhatIsLeft) {
   content_[blocks_[3].second.offset + 70] ^= 1;
   save(hurt(), content_, blocks_.back().second.offset + 10);
