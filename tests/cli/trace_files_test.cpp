@@ -485,6 +485,14 @@ TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
 }
 
+TEST_F(TraceFiles, ATraceWithoutEventsIsNotGenerated) {
+  EXPECT_EQ(lacuna("generate run.lcn --events 0"), 2);
+  EXPECT_THAT(said(), HasSubstr("--events 0 would be a trace without events"));
+  EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
+  ASSERT_EQ(lacuna("generate run.lcn --events 0 --steps 1"), 0) << said();
+  EXPECT_THAT(printed(), HasSubstr(" events in 1 step"));
+}
+
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);
