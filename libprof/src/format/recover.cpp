@@ -7,6 +7,8 @@
 #include "format/block_list.h"
 #include "format/block_sink.h"
 
+namespace fs = std::filesystem;
+
 namespace lacuna::prof {
 namespace {
 
@@ -37,11 +39,32 @@ Status copyBlocks(const base::InputFile& file, const format::BlockList& list, fo
   return sink.status();
 }
 
+/// Writes what is whole of a trace, and an end.
+Status writeWhole(const base::InputFile& file, const format::BlockList& list, const fs::path& to,
+                  RecoverSummary& summary) {
+  auto sink = format::BlockSink::create(to);
+  if (!sink.ok()) return sink.error();
+  if (Status status = copyBlocks(file, list, *sink, summary); !status.ok()) return status;
+  format::Encoder encoder(1);
+  return sink->finish(encoder);
+}
+
+/// What is to be replaced: of a link, where it leads.
+fs::path behindLinks(const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? path : real;
+}
+
 }  // namespace
 
-Result<RecoverSummary> recoverFile(const std::filesystem::path& from, const std::filesystem::path& to) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(from, to, ignored)) {
+Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  const fs::path output = behindLinks(to);
+  // A file is replaced only by one that is finished; what is none, as a device, is written as it stands.
+  const bool isFile = !fs::exists(output, error) || fs::is_regular_file(output, error);
+  const fs::path part = isFile ? fs::path(output.string() + ".recovering") : output;
+  if (fs::equivalent(from, output, error) || fs::equivalent(from, part, error)) {
     return Error{fmt::format("{} cannot be recovered onto itself: name another file", from.string())};
   }
   // Reader::open says what is wrong with a file of another kind or of a newer version.
@@ -51,15 +74,16 @@ Result<RecoverSummary> recoverFile(const std::filesystem::path& from, const std:
   if (!file.ok()) return file.error();
   auto list = wholeBlocks(*file, reader->fileBytes());
   if (!list.ok()) return list.error();
-  auto sink = format::BlockSink::create(to);
-  if (!sink.ok()) return sink.error();
   RecoverSummary summary;
   summary.wasComplete = list->complete;
   summary.damage = list->damage;
-  if (Status status = copyBlocks(*file, *list, *sink, summary); !status.ok()) return status.error();
-  format::Encoder encoder(1);
-  if (Status status = sink->finish(encoder); !status.ok()) return status.error();
-  return summary;
+  Status status = writeWhole(*file, *list, part, summary);
+  error.clear();
+  if (status.ok() && isFile) fs::rename(part, output, error);
+  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
+  if (status.ok()) return summary;
+  if (isFile) fs::remove(part, error);
+  return status.error();
 }
 
 }  // namespace lacuna::prof

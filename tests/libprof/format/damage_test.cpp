@@ -234,6 +234,31 @@ TEST_F(DamageTest, RecoverNeverWritesOntoItsSource) {
   EXPECT_EQ(load(whole()), content_);
 }
 
+TEST_F(DamageTest, RecoverReplacesAFileOnlyByAWholeOne) {
+  const auto out = dir_ / "out.lcn";
+  save(out, content_, content_.size());
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{content_.size() / 2, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const auto failed = recoverFile(whole(), out);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().message, HasSubstr("File too large"));
+  EXPECT_EQ(load(out), content_);
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "out.lcn.recovering"));
+
+  save(out, content_, 100);
+  std::filesystem::create_symlink(out, dir_ / "link.lcn");
+  ASSERT_TRUE(recoverFile(whole(), dir_ / "link.lcn").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir_ / "link.lcn"));
+  EXPECT_EQ(Reader::open(out)->rows<Mark>(), std::uint64_t(kRows));
+  std::filesystem::rename(out, dir_ / "out.lcn.recovering");
+  EXPECT_THAT(recoverFile(dir_ / "out.lcn.recovering", out).error().message, HasSubstr("itself"));
+}
+
 TEST_F(DamageTest, RandomBytesNeverOpenAsATrace) {
   std::mt19937 random(9);
   Content noise(3000);
