@@ -402,6 +402,16 @@ TEST_F(TraceFiles, AQueryAsJsonKeepsColumnsOfOneNameApart) {
   EXPECT_EQ(printed(), "[\n{\"a\": 1, \"a_3\": 2, \"a_2\": 3, \"a_4\": 4}\n]\n");
 }
 
+TEST_F(TraceFiles, AQueryPrintsInfiniteNumbersAsTextsOfJson) {
+  generate();
+  ASSERT_EQ(lacuna("query run.lcn --json 'SELECT 1e999 AS a, -1e999 AS b, 1e999 - 1e999 AS c, 1.5 AS d'"), 0) << said();
+  const simdjson::dom::element row = json().at(0);
+  EXPECT_EQ(std::string_view(row["a"]), "Inf");
+  EXPECT_EQ(std::string_view(row["b"]), "-Inf");
+  EXPECT_TRUE(row["c"].is_null());
+  EXPECT_EQ(double(row["d"]), 1.5);
+}
+
 TEST_F(TraceFiles, AQueryCutsLongTextsBetweenCharacters) {
   generate();
   ASSERT_EQ(lacuna("query run.lcn \"SELECT replace(hex(zeroblob(38)), '0', 'x') || 'éééééééééé' AS name\""), 0)
