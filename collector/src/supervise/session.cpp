@@ -149,6 +149,8 @@ prof::Result<Session> Session::start(const fs::path& file, const Options& option
   if (!status || code != 0) {
     unsetenv(prof::kRecordingVariable);
     static_cast<void>(prof::removeRecording(directory).ok());
+    // Nothing has been written but its header.
+    if (fs::is_regular_file(fs::symlink_status(file, error))) fs::remove(file, error);
     if (!status) return status.error();
     return prof::Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
   }

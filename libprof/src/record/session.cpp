@@ -59,6 +59,9 @@ Result<Session> Session::start(const fs::path& file, const Options& options) {
   }
   if (const int code = lacunaAttach(directory.c_str()); code != 0) {
     static_cast<void>(removeRecording(directory).ok());
+    // Nothing has been written but its header.
+    std::error_code ignored;
+    if (fs::is_regular_file(fs::symlink_status(file, ignored))) fs::remove(file, ignored);
     return Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
   }
   (*drainer).start();

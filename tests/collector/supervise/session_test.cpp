@@ -41,6 +41,17 @@ TEST(CollectorSession, AProgramRecordsItselfAgainAndAgainWithNoVariableSet) {
   fs::remove_all(folder);
 }
 
+TEST(CollectorSession, OneThatCannotRecordLeavesNothing) {
+  const fs::path folder = fs::temp_directory_path() / ("lacuna-session-none-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string command =
+      "ulimit -f 100; exec env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH " LACUNA_BIN_DIR "/session_program " +
+      (folder / "1.lcn").string() + " " + (folder / "2.lcn").string();
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+  EXPECT_TRUE(fs::is_empty(folder)) << *fs::directory_iterator(folder);
+  fs::remove_all(folder);
+}
+
 TEST(CollectorSession, APlaceThatCannotBeWrittenIsNamed) {
   Session::Options options;
   const auto session = Session::start("/nonexistent/out.lcn", options);

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -305,6 +307,17 @@ TEST_F(SessionTest, UnwritablePlaceIsAClearError) {
   ASSERT_FALSE(session.ok());
   EXPECT_NE(session.error().message.find("/proc/no"), std::string::npos) << session.error().message;
   EXPECT_EQ(lacunaIsRecording(), 0);
+}
+
+TEST_F(SessionTest, OneThatCannotRecordLeavesNothing) {
+  const int ended = inChild([&] {
+    const rlimit most{100'000, 100'000};
+    setrlimit(RLIMIT_FSIZE, &most);
+    const auto session = Session::start(trace());
+    if (session.ok() || session.error().message.find("cannot record: File too large") == std::string::npos) _exit(1);
+  });
+  EXPECT_EQ(ended, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(home_)) << *std::filesystem::directory_iterator(home_);
 }
 
 TEST_F(SessionTest, LongNamesAreCutAndNamesOutliveSessions) {
