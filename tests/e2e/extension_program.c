@@ -236,6 +236,14 @@ static void deferred(nvtxDomainHandle_t domain) {
   const Late mine = {ownBegin, ownBegin + 1000, self, "own clock"};
   const nvtxPayloadData_t event = {lateSchema(domain, ownDomain), sizeof mine, &mine};
   nvtxEventSubmit(domain, &event, 1);
+  /* Another clock of its own, of whose pace the program thinks better: it counts half microseconds. */
+  const uint64_t pace = nvtxTimeDomainRegister(domain, &own);
+  const uint64_t monotonic = NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC;
+  nvtxTimestampConversionFactor(domain, pace, monotonic, 1000., 10, begin + 5000000000);
+  nvtxTimestampConversionFactor(domain, pace, monotonic, 500., 10, begin);
+  const Late corrected = {10, 2010, self, "corrected clock"};
+  const nvtxPayloadData_t again = {lateSchema(domain, pace), sizeof corrected, &corrected};
+  nvtxEventSubmit(domain, &again, 1);
   const nvtxPayloadData_t lost = {lateSchema(domain, NVTX_TIMESTAMP_TYPE_GPU_GLOBALTIMER), sizeof mine, &mine};
   nvtxEventSubmit(domain, &lost, 1);
 
@@ -253,6 +261,18 @@ static void deferred(nvtxDomainHandle_t domain) {
                                       .timestamps = times,
                                       .timestampsSize = sizeof times};
   nvtxCounterBatchSubmit(domain, &samples);
+
+  /* A group whose size leaves its second number out. */
+  const nvtxPayloadSchemaEntry_t parts[] = {{0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "inside", NULL, 0, 0, NULL, NULL},
+                                            {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "outside", NULL, 0, 4, NULL, NULL}};
+  attributes.schemaId = schemaOf(domain, "cut", parts, 2, 4);
+  attributes.name = "cut";
+  const int32_t inside[3] = {1, 2, 3};
+  nvtxCounterBatch_t cut = samples;
+  cut.counterId = nvtxCounterRegister(domain, &attributes);
+  cut.counters = inside;
+  cut.countersSize = sizeof inside;
+  nvtxCounterBatchSubmit(domain, &cut);
 }
 
 static void nameRegion(nvtxDomainHandle_t domain, uint32_t refType, nvtxMemRegionRef_t region, const char* text) {

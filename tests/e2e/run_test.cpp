@@ -299,11 +299,22 @@ TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {
   EXPECT_NEAR(static_cast<double>(late["realtime"][0].startNs - first.startNs), 0, 5e7);
   EXPECT_EQ(late["own clock"][0].durNs, 1'000'000);
   EXPECT_NEAR(static_cast<double>(late["own clock"][0].startNs - first.startNs), 0, 5e7);
+  ASSERT_EQ(late["corrected clock"].size(), 1u);
+  EXPECT_EQ(late["corrected clock"][0].startNs, first.startNs);
+  EXPECT_EQ(late["corrected clock"][0].durNs, 1'000'000) << "by what was said of it last";
   const auto samples = *reader.table<prof::CounterSample>();
   std::map<double, prof::TimeNs> level;
   for (std::size_t i = 0; i < samples.value.size(); ++i) level[samples.value[i]] = samples.timeNs[i];
   EXPECT_EQ(level[10], first.startNs);
   EXPECT_EQ(level[30], first.startNs + 2000);
+  const auto tracks = *reader.table<prof::CounterTrack>();
+  std::map<std::string, std::ptrdiff_t> counts;
+  for (std::size_t i = 0; i < tracks.id.size(); ++i) {
+    counts[std::string(reader.text(tracks.name[i]))] =
+        std::count(samples.track.begin(), samples.track.end(), tracks.id[i]);
+  }
+  EXPECT_EQ(counts["corners.cut.inside"], 3);
+  EXPECT_EQ(counts["corners.cut.outside"], 0) << "which no sample of that size has";
   const auto environment = *reader.table<prof::Environment>();
   bool said = false;
   for (const auto key : environment.key) said |= reader.text(key) == "nvtx.deferred.left_out";

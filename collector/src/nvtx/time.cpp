@@ -221,7 +221,13 @@ void NVTX_API conversionFactor(nvtxDomainHandle_t, TimeDomain from, TimeDomain t
   if (slope == 0) return;
   const RegistryLock lock;
   const Pair point{stampFrom, stampTo};
-  relations().push_back({from, to, point, point, slope});
+  const Relation told{from, to, point, point, slope};
+  for (Relation& relation : relations()) {
+    if (relation.from != from || relation.to != to) continue;
+    relation = told;
+    return;
+  }
+  relations().push_back(told);
 }
 
 void NVTX_API timerSource(nvtxDomainHandle_t, TimeDomain id, std::uint64_t, std::int64_t (*read)()) {
