@@ -174,6 +174,24 @@ TEST_F(OutputTest, ATraceThatIsTakenAwayMeanwhileIsNoSuccess) {
   EXPECT_THAT(said(), HasSubstr("out.lcn is gone"));
 }
 
+TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
+  EXPECT_EQ(WEXITSTATUS(record("sh -c 'until [ -e out.lcn ]; do sleep 0.02; done; readlink out.lcn.recording/shm "
+                               ">segments.txt; until rm -r out.lcn.recording; do :; done; exit 0'")),
+            1);
+  EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone: it was deleted or moved"),
+                            HasSubstr("out.lcn has what processes recorded")));
+  EXPECT_TRUE(trace().damage().empty());
+  const std::string segments = textOf("segments.txt");
+  EXPECT_FALSE(!segments.empty() && fs::exists(segments.substr(0, segments.size() - 1))) << segments;
+}
+
+TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
+  EXPECT_EQ(WEXITSTATUS(shell("ulimit -S -f 8; exec " + program("lacuna") + " run -q -o out.lcn -- true 2>stderr.txt")),
+            127);
+  EXPECT_THAT(said(), HasSubstr("Remedy: raise the file size limit (ulimit -f)"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
+}
+
 TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {
   const auto limited = [&](const char* blocks, const std::string& rest) {
     return record(std::string("sh -c 'ulimit -f ") + blocks + "; exec " + rest + "'");

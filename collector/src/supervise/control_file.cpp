@@ -31,7 +31,8 @@ prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, in
   const int fd = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
   struct stat info {};
   if (fd < 0 || (owner && ftruncate(fd, sizeof(Control)) != 0) || fstat(fd, &info) != 0) {
-    prof::Error error{fmt::format("cannot open {}: {}", path.string(), std::strerror(errno))};
+    const char* remedy = errno == EFBIG ? ". Remedy: raise the file size limit (ulimit -f)" : "";
+    prof::Error error{fmt::format("cannot open {}: {}{}", path.string(), std::strerror(errno), remedy)};
     if (fd >= 0) close(fd);
     return error;
   }

@@ -181,6 +181,7 @@ class Supervisor {
   }
 
   prof::Status openRecording() {
+    segments_ = prof::segmentFolder(recording_);
     auto control = ControlFile::create(recording_ / "control");
     if (!control) {
       abandon();
@@ -369,15 +370,19 @@ class Supervisor {
     control_.reset();
     std::error_code error;
     const bool kept = fs::exists(recording_, error);
+    // All that they held is drained. Where somebody deleted the folder, nothing else leads to them.
+    if (!kept && segments_ != recording_) fs::remove_all(segments_, error);
     if (!kept && !fs::exists(report_.output, error)) {
       report_.failure =
           fmt::format("{} is gone: it was deleted or moved while it was written", report_.output.string());
+    } else if (!kept && !status) {
+      report_.failure = fmt::format(
+          "{} is gone: it was deleted or moved while the program ran. {} has what processes recorded that "
+          "had begun before",
+          recording_.string(), report_.output.string());
     } else if (!status) {
-      report_.failure = status.error().message;
-      if (kept) {
-        report_.failure +=
-            fmt::format(". What was recorded is kept; when that is mended: lacuna recover {}", recording_.string());
-      }
+      report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
+                                    status.error().message, recording_.string());
     }
   }
 
@@ -429,6 +434,7 @@ class Supervisor {
   LiveLine live_;
   RunReport report_;
   fs::path recording_;
+  fs::path segments_;  ///< the folder that they are in
   fs::path rawCapture_;
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<CaptureWatch> captures_;  ///< with --capture-range only
