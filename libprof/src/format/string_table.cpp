@@ -75,12 +75,15 @@ bool StringStore::add(base::Bytes blob, std::uint64_t offset) {
   if (!in.ok() || first == 0 || count > in.left() / sizeof(std::uint32_t)) return false;
   const std::uint64_t missing = missing_ + (first > texts_.size() ? first - texts_.size() : 0);
   if (missing > kMaxMissing + offset) return false;
+  const auto sizes = in.raw(count * sizeof(std::uint32_t));
+  std::uint64_t bytes = 0;
+  for (base::ByteReader lengths(sizes); lengths.left() > 0;) bytes += lengths.number<std::uint32_t>();
+  if (bytes > in.left()) return false;
   missing_ = missing;
-  base::ByteReader lengths(in.raw(count * sizeof(std::uint32_t)));
+  base::ByteReader lengths(sizes);
   if (texts_.size() < std::size_t{first} + count) texts_.resize(std::size_t{first} + count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto text = in.raw(lengths.number<std::uint32_t>());
-    if (!in.ok()) return false;
     texts_[first + i] = {reinterpret_cast<const char*>(text.data()), text.size()};
   }
   blobs_.push_back(std::move(kept));

@@ -311,6 +311,19 @@ TEST_F(CraftedMemoryTest, MoreStringsThanABlobHoldsTakeNothing) {
   EXPECT_LE(peak(), kObjects);
 }
 
+TEST_F(CraftedMemoryTest, ATextLongerThanItsBlobLeavesNoneOfItsTexts) {
+  Bytes blob;
+  base::ByteWriter out(blob);
+  for (const std::uint32_t number : {1u, 2u, 4u, 1000u}) out.number(number);
+  out.raw("text", 4);
+  addBlob(BlockKind::Strings, blob);
+  finish();
+  const auto reader = Reader::open(path());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(reader->damage().size(), 1u);
+  EXPECT_EQ(reader->text(StringId(1)), "") << "which would lie in memory that is gone";
+}
+
 TEST_F(CraftedMemoryTest, HolesBetweenStringsTakeALimitedAmountInAll) {
   constexpr std::uint32_t kMaxMissing = 1u << 20;
   for (std::uint32_t i = 1; i <= 40; ++i) addBlob(BlockKind::Strings, stringsBlob(i * (kMaxMissing - 1), 1, "text"));
