@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <simdjson.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -292,6 +293,16 @@ TEST_F(TraceFiles, RecoverWritesNothingIntoTheFolderThatItRemoves) {
   EXPECT_TRUE(fs::exists(recording / "settings"));
   ASSERT_EQ(lacuna("recover --keep run.lcn.recording -o run.lcn.recording/run.lcn"), 0) << said();
   EXPECT_TRUE(fs::exists(recording / "run.lcn"));
+}
+
+TEST_F(TraceFiles, RecoverReplacesFilesAlone) {
+  const fs::path recording = folder_ / "run.lcn.recording";
+  ASSERT_TRUE(prof::createRecording(recording, {.sharedMemory = false}).ok());
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(lacuna("recover run.lcn.recording -o pipe"), 1);
+  EXPECT_THAT(said(), HasSubstr("pipe: is not a file that a trace could replace"));
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+  EXPECT_TRUE(fs::exists(recording / "settings"));
 }
 
 TEST_F(TraceFiles, RecoverInItsFolderWritesBesideIt) {

@@ -106,6 +106,10 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bo
     return Error{fmt::format("{}: is in the recording, which is removed at the end; name a file outside of it",
                              output.string())};
   }
+  std::error_code error;
+  if (fs::exists(output, error) && !fs::is_regular_file(output, error)) {
+    return Error{fmt::format("{}: is not a file that a trace could replace; name another", output.string())};
+  }
   const Result<recording::DrainLock> lock = recording::DrainLock::take(directory);
   if (!lock.ok()) return lock.error();
 
@@ -128,7 +132,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bo
     add(access);
   }
   if (status.ok()) status = core.finish();
-  std::error_code error;
+  error.clear();
   if (status.ok()) fs::rename(temporary, output, error);
   if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
   if (!status.ok()) {
