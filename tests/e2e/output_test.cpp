@@ -185,6 +185,14 @@ TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
   EXPECT_FALSE(!segments.empty() && fs::exists(segments.substr(0, segments.size() - 1))) << segments;
 }
 
+TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreNotSaidToBeKept) {
+  EXPECT_EQ(
+      WEXITSTATUS(lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'rm -r $(readlink out.lcn.recording/shm); "
+                         "until rm -r out.lcn.recording; do :; done; kill -USR2 $PPID; exit 0'")),
+      1);
+  EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));
+}
+
 TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
   EXPECT_EQ(WEXITSTATUS(shell("ulimit -S -f 8; exec " + program("lacuna") + " run -q -o out.lcn -- true 2>stderr.txt")),
             127);

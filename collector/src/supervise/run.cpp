@@ -407,7 +407,12 @@ class Supervisor {
     }
     report_.dumps = flight_->finish();
     // What was written before or after one that failed is there all the same.
-    if (const auto& failure = flight_->failure(); !failure) {
+    std::error_code error;
+    if (const auto& failure = flight_->failure(); !failure && !fs::exists(recording_, error)) {
+      report_.failure = fmt::format(
+          "{} is gone: it was deleted or moved while the program ran, and no dump can be written without it",
+          recording_.string());
+    } else if (!failure) {
       report_.failure = fmt::format("{}. What the rings hold now is kept; when that is mended: lacuna recover {}",
                                     failure.error().message, recording_.string());
       made_ = false;  // it stays
