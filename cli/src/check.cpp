@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -146,6 +147,11 @@ int run(const Options& options) {
     (void)printError(error.message);
     return kUnable;
   };
+  std::error_code ignored;
+  for (const std::string& trace : {options.file, options.baseline}) {
+    if (!std::filesystem::equivalent(options.junit, trace, ignored)) continue;
+    return unable({fmt::format("{}: is one of the traces that are read; name another file for --junit", trace)});
+  }
   const auto after = analysed(options.file);
   if (!after) return unable(after.error());
   const auto before = analysed(options.baseline);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -99,6 +100,10 @@ int run(const Options& options) {
     auto steps = parseSteps(options.steps);
     if (!steps) return printError(steps.error().message);
     wanted.steps = *steps;
+  }
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.html, options.file, ignored)) {
+    return printError(fmt::format("{}: is the trace that is read; name another file for the page", options.html));
   }
   const auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);

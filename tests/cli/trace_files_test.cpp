@@ -506,6 +506,16 @@ TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
 }
 
+TEST_F(TraceFiles, APageNeverReplacesTheTraceThatItIsOf) {
+  generate();
+  const std::string before = read("run.lcn");
+  EXPECT_EQ(lacuna("report run.lcn --html ./run.lcn"), 1);
+  EXPECT_THAT(said(), HasSubstr("./run.lcn: is the trace that is read"));
+  EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --junit ./run.lcn"), 3);
+  EXPECT_THAT(said(), HasSubstr("run.lcn: is one of the traces that are read"));
+  EXPECT_EQ(read("run.lcn"), before);
+}
+
 TEST_F(TraceFiles, ATraceWithoutEventsIsNotGenerated) {
   EXPECT_EQ(lacuna("generate run.lcn --events 0"), 2);
   EXPECT_THAT(said(), HasSubstr("--events 0 would be a trace without events"));
