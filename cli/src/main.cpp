@@ -9,6 +9,7 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -106,6 +107,12 @@ int finishOutput(int exitCode, int writeError) {
                             writeError != 0 ? std::strerror(writeError) : ""));
 }
 
+/// A file that reaches a size limit (ulimit -f) is an error with words, as a full disk is. What `run` starts has its
+/// signals as ever.
+void outliveFileSizeLimit(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) != "run") std::signal(SIGXFSZ, SIG_IGN);
+}
+
 int parseAndRun(int argc, char** argv) {
   using namespace lacuna::cli;
   CLI::App app("Lacuna finds where the time and memory of neural-network training go.", "lacuna");
@@ -144,6 +151,7 @@ int parseAndRun(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   keepStandardStreams();
+  outliveFileSizeLimit(argc, argv);
   int writeError = 0;
   int exitCode = lacuna::cli::kError;
   try {

@@ -362,6 +362,11 @@ TEST_F(TraceFiles, AFullDiskIsAnError) {
   EXPECT_THAT(said(), HasSubstr("No space left"));
 }
 
+TEST_F(TraceFiles, AFileSizeLimitIsAnError) {
+  EXPECT_EQ(shell("generate run.lcn --events 300000 >out.txt 2>err.txt", "ulimit -S -f 64; "), 1);
+  EXPECT_THAT(said(), HasSubstr("the file size limit was reached (ulimit -f)"));
+}
+
 TEST_F(TraceFiles, OutputThatIsLostIsAnError) {
   generate();
   // Those that print little and those that print much, with and without a file.
