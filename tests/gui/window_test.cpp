@@ -686,6 +686,30 @@ class WindowTest : public QObject {
     QCOMPARE(step.prediction.predictedNsPerStep, window_->findings().simulator->play({&change, 1}).predictedNsPerStep);
   }
 
+  void lanesOfAPlayedStepAreCalledAsOnTheTimeline() {
+    openAnalysed();
+    const PlayedStep& played = window_->overview()->drawing()->step();
+    QVERIFY(played.before.queueNames == std::vector<std::string>{"queue 7"});
+    QCOMPARE(StepDrawing::laneName(played.before, 1), QStringLiteral("device"));
+    PlayedStep step = played;
+    step.before.queues = 2;
+    step.before.queueNames = {"stream 7", "stream 20"};
+    QCOMPARE(StepDrawing::laneName(step.before, 0), QStringLiteral("host"));
+    QCOMPARE(StepDrawing::laneName(step.before, 1), QStringLiteral("stream 7"));
+    QCOMPARE(StepDrawing::laneName(step.before, 2), QStringLiteral("stream 20"));
+    step.after = step.before;
+    step.changed = true;
+    StepDrawing drawing;
+    drawing.setStep(step, true);
+    const int height = drawing.minimumHeight();
+    // A change may give work a queue of its own.
+    step.after.queues = 3;
+    step.after.queueNames.emplace_back();
+    QCOMPARE(StepDrawing::laneName(step.after, 3), QStringLiteral("other"));
+    drawing.setStep(step, true);
+    QVERIFY(drawing.minimumHeight() > height);
+  }
+
   void anyChangeCanBePlayedAndMistakesAreNamed() {
     openAnalysed();
     OverviewPage* overview = window_->overview();

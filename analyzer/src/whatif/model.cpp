@@ -170,6 +170,12 @@ void Builder::collectNodes(Simulator::Model& model) {
     model.nodes.push_back(node);
   }
   model.queues = queues.size();
+  model.queueNames.resize(queues.size());
+  for (const DeviceAccount& device : analysis_.devices) {
+    for (const QueueAccount& queue : device.queues) {
+      if (const auto at = queues.find(queue.id); at != queues.end()) model.queueNames[at->second] = queue.name;
+    }
+  }
 }
 
 void Builder::collectPhases() {

@@ -80,6 +80,7 @@ struct Simulator::Model {
   std::vector<DeviceNode> nodes;  ///< in the order of their launches
   std::vector<HostItem> items;
   std::size_t queues = 0;
+  std::vector<std::string> queueNames;
   std::size_t steps = 1;
   std::int64_t tailNs = 0;  ///< host work behind the last item
   SteadyProgram steady;

@@ -166,12 +166,13 @@ DrawnStep Simulator::draw(std::span<const Change> changes) const {
   Replay first = warm();
   const std::int64_t begin = first.nowNs();
   const auto [from, to] = typicalWindow(first.pass(), begin);
-  DrawnStep out{.durNs = to - from, .queues = model_->queues, .stretches = {}};
+  DrawnStep out{.durNs = to - from, .queues = model_->queues, .queueNames = model_->queueNames, .stretches = {}};
   Replay second = warm();
   second.draw(from, to, &out.stretches);
   second.pass();
   // A change may give work a queue that was not recorded.
   for (const DrawnStep::Stretch& stretch : out.stretches) out.queues = std::max(out.queues, stretch.queue + 1);
+  out.queueNames.resize(out.queues);
   return out;
 }
 

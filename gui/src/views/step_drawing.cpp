@@ -19,7 +19,7 @@ constexpr int kHighestPitch = 34;
 constexpr int kGap = 2;
 constexpr int kBetween = 12;
 constexpr int kNames = 84;
-constexpr int kLanesLeft = 148;
+constexpr int kLanesLeft = 168;
 constexpr int kRight = 12;
 constexpr int kInterval = 20;
 /// More queues would push the page apart; their work is in the last one's lane.
@@ -59,6 +59,10 @@ std::size_t lanesOf(const DrawnStep& step) {
   return 1 + std::min(step.queues, kMostQueues);
 }
 
+int blockHeight(const DrawnStep& step, int pitch) {
+  return static_cast<int>(lanesOf(step)) * pitch;
+}
+
 }  // namespace
 
 StepDrawing::StepDrawing(QWidget* parent) : QWidget(parent) {
@@ -80,12 +84,17 @@ void StepDrawing::setStep(PlayedStep step, bool dark) {
   update();
 }
 
-int StepDrawing::blockHeight(int pitch) const {
-  return static_cast<int>(lanesOf(step_.before)) * pitch;
+QString StepDrawing::laneName(const DrawnStep& step, std::size_t lane) {
+  if (lane == 0) return tr("host");
+  if (step.queues <= 1) return tr("device");
+  if (lane == kMostQueues && step.queues > kMostQueues) return tr("others");
+  const bool known = lane <= step.queueNames.size() && !step.queueNames[lane - 1].empty();
+  return known ? words(step.queueNames[lane - 1]) : tr("other");
 }
 
 int StepDrawing::heightWith(int pitch) const {
-  return step_.changed ? 2 * blockHeight(pitch) + kBetween + kInterval : blockHeight(pitch) + kBetween + kPitch;
+  const int before = blockHeight(step_.before, pitch) + kBetween;
+  return before + (step_.changed ? blockHeight(step_.after, pitch) + kInterval : kPitch);
 }
 
 int StepDrawing::pitch() const {
@@ -111,8 +120,9 @@ void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, co
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     const int y = top + static_cast<int>(lane) * pitch;
     painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(kNames, y, kLanesLeft - kNames - 8, high), Qt::AlignVCenter,
-                     lane == 0 ? tr("host") : (lanes == 2 ? tr("device") : tr("queue %1").arg(lane)));
+    const QRect room(kNames, y, kLanesLeft - kNames - 8, high);
+    painter.drawText(room, Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(laneName(step, lane), Qt::ElideMiddle, room.width()));
     painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, high), rgb(t.raised));
   }
   for (const DrawnStep::Stretch& stretch : step.stretches) {
@@ -149,9 +159,8 @@ void StepDrawing::paintEvent(QPaintEvent*) {
   font.setPixelSize(12);
   painter.setFont(font);
   const analyzer::Prediction& p = step_.prediction;
-  const int block = blockHeight(pitch());
   paintBlock(painter, 0, tr("measured"), step_.before, p.measuredNsPerStep);
-  const int second = block + kBetween;
+  const int second = blockHeight(step_.before, pitch()) + kBetween;
   if (!step_.changed) {
     painter.setPen(rgb(theme(dark_).dim));
     painter.drawText(QRect(0, second, width(), kPitch), Qt::AlignVCenter,
@@ -160,7 +169,7 @@ void StepDrawing::paintEvent(QPaintEvent*) {
     return;
   }
   paintBlock(painter, second, tr("predicted"), step_.after, p.predictedNsPerStep);
-  paintInterval(painter, second + block + kInterval / 2 - 2);
+  paintInterval(painter, second + blockHeight(step_.after, pitch()) + kInterval / 2 - 2);
 }
 
 }  // namespace lacuna::gui

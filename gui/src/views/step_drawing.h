@@ -27,12 +27,13 @@ class StepDrawing : public QWidget {
   explicit StepDrawing(QWidget* parent = nullptr);
   void setStep(PlayedStep step, bool dark);
   [[nodiscard]] const PlayedStep& step() const { return step_; }
+  /// What a lane of a step is called, as on the timeline where there are several queues; the first is the host's.
+  static QString laneName(const analyzer::DrawnStep& step, std::size_t lane);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  [[nodiscard]] int blockHeight(int pitch) const;
   [[nodiscard]] int heightWith(int pitch) const;
   /// From lane to lane: as much as there is room for, within bounds.
   [[nodiscard]] int pitch() const;

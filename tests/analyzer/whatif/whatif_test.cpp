@@ -310,6 +310,10 @@ TEST(WhatIf, ADrawnStepIsTheTypicalOne) {
   const std::int64_t work = drawn(before, DrawnStep::Kind::Work);
   EXPECT_GT(work, 0);
   EXPECT_TRUE(near(drawn(after, DrawnStep::Kind::Work), work));
+  for (const DrawnStep* step : {&before, &after}) {
+    ASSERT_EQ(step->queueNames.size(), step->queues);
+    EXPECT_THAT(step->queueNames, testing::Each(testing::StartsWith("queue ")));
+  }
   // One thread: what it does and waits for follow each other.
   std::int64_t host = 0;
   for (const auto kind : {DrawnStep::Kind::Host, DrawnStep::Kind::LoaderWait, DrawnStep::Kind::SyncWait})

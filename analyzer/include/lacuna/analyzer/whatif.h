@@ -74,7 +74,8 @@ struct DrawnStep {
   };
   std::int64_t durNs = 0;
   std::size_t queues = 0;
-  std::vector<Stretch> stretches;  ///< in the order of the host's program
+  std::vector<std::string> queueNames;  ///< by Stretch::queue; empty where a change makes it, or nobody knows
+  std::vector<Stretch> stretches;       ///< in the order of the host's program
 };
 
 /// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order,
