@@ -256,6 +256,22 @@ class PagesTest : public QObject {
     QVERIFY(window_->sql()->editor()->extraSelections().isEmpty());
   }
 
+  void rowsThatAreOnTheirWayAreNotShownOfTheNextTrace() {
+    SqlPage* sql = window_->sql();
+    QObject here;
+    int arrived = 0;
+    connect(sql->runner(), &QueryRunner::rowsArrived, &here, [&] {
+      if (arrived++ > 0) return;
+      QTest::qSleep(50);  // for more of them to come
+      sql->setTrace(window_->trace());
+    });
+    runSql(QStringLiteral(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i FROM n"));
+    QCOMPARE(arrived, 1);
+    QCOMPARE(sql->model()->rows().all, std::size_t{0});
+    QVERIFY2(sql->status().startsWith(QStringLiteral("Cancelled")), qPrintable(sql->status()));
+  }
+
   void sqlAnswersAreSortedAndFiltered() {
     show("sql");
     SqlModel* model = window_->sql()->model();

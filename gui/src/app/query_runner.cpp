@@ -170,8 +170,11 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
       chunk = std::make_shared<SqlChunk>();
       chunk->columns = columns;
     };
+    // What is on its way when the run is cancelled is wanted no more.
     const auto flush = [&] {
-      post(generation, [this, full = std::shared_ptr<const SqlChunk>(chunk)] { Q_EMIT rowsArrived(full); });
+      post(generation, [this, full = std::shared_ptr<const SqlChunk>(chunk)] {
+        if (!stop_) Q_EMIT rowsArrived(full);
+      });
       fresh();
     };
     const prof::Status status = query.run(
@@ -181,7 +184,9 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
           for (const std::string& name : names) list << QString::fromStdString(name);
           columns = static_cast<int>(list.size());
           fresh();
-          post(generation, [this, list] { Q_EMIT columnsKnown(list); });
+          post(generation, [this, list] {
+            if (!stop_) Q_EMIT columnsKnown(list);
+          });
         },
         [&](const std::vector<QueryValue>& values) {
           if (rows == most) {
@@ -199,7 +204,7 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
     const double seconds = static_cast<double>(clock.nsecsElapsed()) * 1e-9;
     post(generation, [this, rows, seconds, cut] {
       busy_ = false;
-      Q_EMIT finished(rows, seconds, cut);
+      stop_ ? Q_EMIT cancelled() : Q_EMIT finished(rows, seconds, cut);
     });
     return {};
   });

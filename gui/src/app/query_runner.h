@@ -19,7 +19,7 @@ class Query;
 namespace lacuna::gui {
 
 /// Runs SQL on a thread of its own, one statement at a time. Signals arrive on the thread that the runner lives on;
-/// after cancel() only finished() or failed() of that run may still come.
+/// after cancel() only the end of that run may still come: cancelled(), or failed() or exported() where it was there.
 class QueryRunner : public QObject {
   Q_OBJECT
 
