@@ -383,6 +383,25 @@ class PagesTest : public QObject {
     QVERIFY(!kernels->isVisible());
   }
 
+  void onlyCausesWithAnEventAreSearchedFromTheOverview() {
+    Findings found = window_->findings();
+    auto analysis = std::make_shared<analyzer::Analysis>(*found.analysis);
+    analysis->details = {{.cause = analyzer::Cause::Launch, .name = {}, .ns = 5'000'000, .count = 3},
+                         {.cause = analyzer::Cause::HostWork, .name = "conv2d", .ns = 1'000'000, .count = 2}};
+    found.analysis = analysis;
+    show("overview");
+    window_->overview()->setFindings(found);
+    QTableView* causes = window_->overview()->findChildren<QTableView*>().value(0);
+    QVERIFY(causes != nullptr);
+    QCOMPARE(causes->model()->rowCount(), 2);
+    Q_EMIT causes->activated(causes->model()->index(0, 0));
+    QCOMPARE(window_->page(), QStringLiteral("overview"));
+    Q_EMIT causes->activated(causes->model()->index(1, 0));
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
+    QCOMPARE(window_->timeline()->search()->text(), QStringLiteral("conv2d"));
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void listsOfTheCostliestAreNeverCrushed() {
     for (int height = 640; height <= 1200; height += 40) {
       window_->resize(1440, height);

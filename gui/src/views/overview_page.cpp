@@ -152,7 +152,10 @@ QWidget* OverviewPage::topsRow() {
     top.card = card(titles[n], top.table, row);
     if (n > 0) across->addWidget(top.card, 1);
     connect(top.table, &QTableView::activated, this, [this, n](const QModelIndex& index) {
-      Q_EMIT nameWanted(tops_[n].model->table()[0].texts[tops_[n].model->sourceRow(index.row())]);
+      const std::size_t at = tops_[n].model->sourceRow(index.row());
+      // A cause without an event goes by its own name, which nothing on the timeline has.
+      if (n == 0 && findings_.analysis->details[at].name.empty()) return;
+      Q_EMIT nameWanted(tops_[n].model->table()[0].texts[at]);
     });
   }
   return row;
