@@ -28,6 +28,7 @@
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "models/table_model.h"
 #include "views/finding_card.h"
@@ -735,6 +736,30 @@ class WindowTest : public QObject {
       QCOMPARE(model->table()[0].texts[i].toStdString(), rows[i].name);
       QCOMPARE(model->table()[2].numbers[i], static_cast<double>(rows[i].totalNs));
     }
+  }
+
+  void operatorsHaveAColumnOfMemoryWhereAllocationsWereRecorded() {
+    openAnalysed();
+    Findings found = window_->findings();
+    analyzer::Analysis analysis = *found.analysis;
+    analyzer::OperatorRow& relu = analysis.operators.emplace_back();
+    relu.name = "relu";
+    relu.deviceNs = 9;
+    QVERIFY(analysis.memory.present);
+    const auto shownOnOverview = [&]() -> const TableModel* {
+      found.analysis = std::make_shared<const analyzer::Analysis>(analysis);
+      window_->overview()->setFindings(found);
+      return window_->overview()->findChildren<TableModel*>().value(2);
+    };
+    for (const bool recorded : {true, false}) {
+      analysis.memory.present = recorded;
+      QCOMPARE(operatorTableOf(analysis, false).size(), std::size_t{recorded ? 6U : 5U});
+      const TableModel* costliest = shownOnOverview();
+      QVERIFY(costliest != nullptr);
+      QCOMPARE(costliest->columnCount(), 3);
+      QCOMPARE(costliest->table()[2].title, QStringLiteral("Device"));
+    }
+    QTRY_VERIFY(!window_->busy());
   }
 
   void theSessionComesBack() {

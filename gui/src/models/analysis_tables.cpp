@@ -87,7 +87,8 @@ TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
   // What an operator costs is the device's time where there is any.
   const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
   (device ? table.back() : table[table.size() - 3]).bar = true;
-  table.push_back(numbers(Tables::tr("Memory kept"), Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
+  if (analysis.memory.present)
+    table.push_back(numbers(Tables::tr("Memory kept"), Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
   return table;
 }
 

@@ -13,7 +13,7 @@
 namespace lacuna::gui {
 
 TableData kernelTableOf(const analyzer::Analysis& analysis);
-/// One row for each name, or for each name with its input shapes.
+/// One row for each name, or for each name with its input shapes; memory last, where allocations were recorded.
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes);
 /// What the devices were idle for, costliest first.
 TableData causeTable(const analyzer::Analysis& analysis);

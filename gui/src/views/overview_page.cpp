@@ -171,13 +171,12 @@ void OverviewPage::fillTops() {
     TableData& table = tables[n];
     // As many columns as fit a third of the page: the name, how often, and what it costs.
     if (n == 1 && table.size() > 4) table.resize(4);
-    if (n == 2 && table.size() > 2) table.erase(table.begin() + 2, table.end() - 2);
+    if (n == 2 && table.size() > 4) table = {table[0], table[1], table[4]};
     for (TableColumn& column : table) {
       column.texts.resize(std::min(column.texts.size(), kTopRows));
       column.numbers.resize(std::min(column.numbers.size(), kTopRows));
       column.notes.resize(std::min(column.notes.size(), kTopRows));
     }
-    if (n == 2 && table.size() == 4) table.pop_back();
     top.model->setTable(std::move(table));
     top.card->setVisible(top.model->rows() > 0);
     if (top.model->rows() == 0) continue;
