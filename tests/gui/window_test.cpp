@@ -762,6 +762,26 @@ class WindowTest : public QObject {
     QTRY_VERIFY(!window_->busy());
   }
 
+  void figuresOfSeveralUnitsSortByUnitAndSize() {
+    TableModel model;
+    model.setTable(mixedComparisonTable({{.what = "copies", .unit = {}, .before = 3, .after = 40},
+                                         {.what = "peak", .unit = "bytes", .before = 2048, .after = 3 << 20},
+                                         {.what = "warm-up", .unit = "ns", .before = 9'000'000, .after = 1000},
+                                         {.what = "step time", .unit = "ns", .before = 10'000'000, .after = 900}},
+                                        QStringLiteral("Figure")));
+    QSignalSpy arranged(&model, &TableModel::arranged);
+    const auto names = [&](int column) {
+      model.sort(column, Qt::AscendingOrder);
+      QStringList shown;
+      if (!arranged.wait()) return shown;
+      for (int row = 0; row < model.rowCount(); ++row) shown << model.index(row, 0).data().toString();
+      return shown;
+    };
+    QCOMPARE(names(2).join(QLatin1Char(' ')), QStringLiteral("warm-up step time peak copies"));
+    QCOMPARE(names(3).join(QLatin1Char(' ')), QStringLiteral("step time warm-up peak copies"));
+    QCOMPARE(names(4).join(QLatin1Char(' ')), QStringLiteral("step time warm-up peak copies"));
+  }
+
   void theSessionComesBack() {
     open();
     QTest::keyClick(view(), Qt::Key_W);

@@ -5,6 +5,8 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "views/words.h"
 
@@ -212,10 +214,23 @@ QString withSign(const QString& size, double value) {
   return value > 0 ? QLatin1Char('+') + size : value < 0 ? QStringLiteral("−") + size : size;
 }
 
-template <class Rows, class Get>
-TableColumn figures(const QString& title, const Rows& rows, Get&& get) {
-  TableColumn column = texts(title, rows, get);
+/// Times first, then bytes, then counts: what one asks first.
+int unitRank(const analyzer::Comparison& row) {
+  return row.unit == "ns" ? 0 : row.unit == "bytes" ? 1 : 2;
+}
+
+/// Figures of several units as texts, which sort by unit and size.
+template <class Size, class Show>
+TableColumn figures(const QString& title, const std::vector<analyzer::Comparison>& rows, Size&& sizeOf, Show&& show) {
+  TableColumn column = texts(title, rows, [&](const auto& r) { return show(r, sizeOf(r)); });
   column.right = true;
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(unitRank(rows[a]), sizeOf(rows[a])) < std::pair(unitRank(rows[b]), sizeOf(rows[b]));
+  });
+  column.numbers.resize(rows.size());
+  for (std::size_t place = 0; place < order.size(); ++place) column.numbers[order[place]] = static_cast<double>(place);
   return column;
 }
 
@@ -260,19 +275,20 @@ TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const Q
 }
 
 TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QString& what) {
-  // Times first, then bytes, then counts: what one asks first.
-  const auto rank = [](const analyzer::Comparison& row) { return row.unit == "ns" ? 0 : row.unit == "bytes" ? 1 : 2; };
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return unitRank(a) < unitRank(b); });
   TableColumn names{what, Kind::Text};
   for (const auto& row : rows) names.texts.push_back(words(row.what));
+  const auto before = [](const auto& r) { return r.before; };
+  const auto after = [](const auto& r) { return r.after; };
+  const auto noise = [](const auto& r) { return r.threshold; };
+  const auto change = [](const auto& r, double by) { return withSign(figure(r, std::abs(by)), by); };
   return {names,
           verdicts(rows),
-          figures(Tables::tr("Before"), rows, [](const auto& r) { return figure(r, r.before); }),
-          figures(Tables::tr("After"), rows, [](const auto& r) { return figure(r, r.after); }),
-          figures(Tables::tr("Change"), rows,
-                  [](const auto& r) { return withSign(figure(r, std::abs(r.change())), r.change()); }),
+          figures(Tables::tr("Before"), rows, before, figure),
+          figures(Tables::tr("After"), rows, after, figure),
+          figures(Tables::tr("Change"), rows, changeOf, change),
           changeShares(rows),
-          figures(Tables::tr("Noise up to"), rows, [](const auto& r) { return figure(r, r.threshold); })};
+          figures(Tables::tr("Noise up to"), rows, noise, figure)};
 }
 
 }  // namespace lacuna::gui

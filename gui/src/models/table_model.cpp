@@ -34,7 +34,7 @@ std::vector<std::uint32_t> sortedRows(const TableData& table, int column, Qt::So
   const TableColumn& by = table[static_cast<std::size_t>(column)];
   const bool up = order == Qt::AscendingOrder;
   std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (by.kind == TableColumn::Kind::Text) {
+    if (by.numbers.empty()) {
       const int compared = by.texts[a].compare(by.texts[b], Qt::CaseInsensitive);
       return up ? compared < 0 : compared > 0;
     }

@@ -14,8 +14,8 @@ struct TableColumn {
   enum class Kind { Text, Duration, Bytes, Count, Percent };
   QString title;
   Kind kind = Kind::Text;
-  std::vector<QString> texts{};  ///< with numbers: what stands instead of one, where it is not empty
-  std::vector<double> numbers{};
+  std::vector<QString> texts{};      ///< with numbers: what stands instead of one, where it is not empty
+  std::vector<double> numbers{};     ///< with texts: what they sort by, where there are any
   std::vector<QString> notes{};      ///< per row, where there are any: said when the mouse rests on the cell
   bool right = false;                ///< a text to be aligned as numbers are
   bool bar = false;                  ///< these numbers are also drawn, as bars behind the first column
