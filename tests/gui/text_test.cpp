@@ -16,6 +16,8 @@ TEST(Text, NumbersReadWell) {
   EXPECT_EQ(durationText(999'999), "1.00 ms");
   EXPECT_EQ(durationText(12'345'678), "12.3 ms");
   EXPECT_EQ(durationText(90e9), "90.0 s");
+  EXPECT_EQ(axisText(0), "0");
+  EXPECT_EQ(axisText(20'000'000), "20.0 ms");
   EXPECT_EQ(bytesText(1536), "1.50 KiB");
   EXPECT_EQ(countText(1'234'567), "1.23 M");
   EXPECT_EQ(valueText(42, "percent"), "42 %");

@@ -36,6 +36,9 @@ std::string scaled(double value, double base, std::initializer_list<const char*>
 std::string durationText(double ns) {
   return scaled(ns, 1000, {" ns", " µs", " ms", " s"});
 }
+std::string axisText(double ns) {
+  return ns == 0 ? "0" : durationText(ns);
+}
 std::string bytesText(double bytes) {
   return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
 }

@@ -15,6 +15,8 @@ namespace lacuna::gui {
 
 /// Three or four digits with the unit that fits: "1.24 ms".
 std::string durationText(double ns);
+/// The same at an axis, where nothing has no unit.
+std::string axisText(double ns);
 /// A moment since the trace's beginning, fine enough to tell neighbours `stepNs` apart.
 std::string momentText(prof::TimeNs sinceStart, prof::TimeNs stepNs);
 std::string bytesText(double bytes);

@@ -229,7 +229,7 @@ void StepChart::paintEvent(QPaintEvent*) {
   const auto& steps = analysis_->steps.all;
   const QRect area = plot();
   const double top = roundUp(static_cast<double>(stepScale(analysis_->steps)));
-  paintScale(painter, area, top, dark_, [](double v) { return durationWords(v); });
+  paintScale(painter, area, top, dark_, [](double v) { return words(axisText(v)); });
   const double pitch = static_cast<double>(area.width()) / static_cast<double>(steps.size());
   const double bar = std::min(pitch > 4 ? pitch - 2 : pitch, std::max(64.0, pitch * 0.6));
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -77,7 +77,7 @@ void StepLines::paintEvent(QPaintEvent*) {
     const int y = area.bottom() - i * area.height() / 2;
     painter.fillRect(area.x(), y, area.width(), 1, rgb(i == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, durationWords(top * i / 2));
+    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, words(axisText(top * i / 2)));
   }
   const auto [first, last] = ends();
   painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignLeft, first);
