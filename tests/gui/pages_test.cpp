@@ -45,6 +45,7 @@
 #include "views/flame_page.h"
 #include "views/flame_view.h"
 #include "views/histogram_view.h"
+#include "views/label_painter.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
 #include "views/minimap.h"
@@ -792,6 +793,19 @@ class PagesTest : public QObject {
     }
     QVERIFY(ready.count() > 0 || ready.wait());
     QCOMPARE(view()->links().size(), std::size_t{8});
+  }
+
+  void whereNamesAreWrittenIsKnown() {
+    LabelPainter painter;
+    painter.setTrace(window_->trace());
+    const prof::StringId name(1);  // the trace's first text
+    QVERIFY(!window_->trace()->name(name).isEmpty());
+    const std::vector<Label> labels{{.x = 100, .y = 40, .width = 900, .height = 18, .name = name}};
+    QVERIFY(painter.isWrittenOn(QRectF(90, 45, 30, 20), labels, 1));
+    QVERIFY(!painter.isWrittenOn(QRectF(90, 60, 30, 20), labels, 1));
+    QVERIFY(!painter.isWrittenOn(QRectF(900, 45, 30, 20), labels, 1));  // on the event, behind its name
+    QVERIFY(painter.isWrittenOn(QRectF(50, 22, 15, 5), labels, 2));
+    QVERIFY(!painter.isWrittenOn(QRectF(50, 22, 15, 5), labels, 1));
   }
 
   void pagesAreSavedAsPictures() {

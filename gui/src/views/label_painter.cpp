@@ -4,6 +4,7 @@
 
 #include <QFontMetricsF>
 #include <QPainter>
+#include <algorithm>
 
 #include "timeline/text.h"
 
@@ -44,16 +45,30 @@ const QStaticText* LabelPainter::textFor(prof::StringId name, int steps) {
   return &texts_.emplace(key, std::move(text)).first->second;
 }
 
+const QStaticText* LabelPainter::textOn(const Label& label, double scale) {
+  const int steps = std::min(kWidestSteps, static_cast<int>(label.width / scale - 2 * kMargin) / kStepPx);
+  const QStaticText* text = steps < 2 ? nullptr : textFor(label.name, steps);
+  return text != nullptr && !text->text().isEmpty() ? text : nullptr;
+}
+
+bool LabelPainter::isWrittenOn(const QRectF& place, const std::vector<Label>& labels, double scale) {
+  if (!trace_) return false;
+  return std::any_of(labels.begin(), labels.end(), [&](const Label& label) {
+    const QRectF event(label.x / scale, label.y / scale, label.width / scale, label.height / scale);
+    if (!event.intersects(place)) return false;
+    const QStaticText* text = textOn(label, scale);
+    return text != nullptr &&
+           QRectF(event.x() + kMargin, event.y(), text->size().width(), event.height()).intersects(place);
+  });
+}
+
 void LabelPainter::paint(QPainter& painter, const std::vector<Label>& labels, double scale) {
   if (!trace_) return;
   painter.setFont(font_);
   Colour ink = 0;
   for (const Label& label : labels) {
-    const double width = label.width / scale;
-    const int steps = std::min(kWidestSteps, static_cast<int>(width - 2 * kMargin) / kStepPx);
-    if (steps < 2) continue;
-    const QStaticText* text = textFor(label.name, steps);
-    if (text->text().isEmpty()) continue;
+    const QStaticText* text = textOn(label, scale);
+    if (text == nullptr) continue;
     if (ink != label.ink) painter.setPen(QColor::fromRgb(ink = label.ink));
     const double y = (label.y + label.height / 2.0) / scale - lineHeight_ / 2;
     painter.drawStaticText(QPointF(label.x / scale + kMargin, y), *text);

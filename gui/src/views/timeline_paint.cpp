@@ -22,6 +22,10 @@ namespace {
 
 constexpr int kCardPadding = 10;
 constexpr int kTickSpacing = 110;
+constexpr int kGroupLabelLeft = 26;
+constexpr int kCaptionHeight = 20;
+constexpr int kCaptionStep = 6;
+constexpr int kCaptionPlaces = 24;  // that are tried, from the lowest up
 constexpr int kNoteLeft = 13;
 constexpr int kNoteGap = 6;
 constexpr int kMarkWidth = 4;
@@ -68,6 +72,7 @@ void TimelineView::renderTracks(QImage& picture, double scale) {
   const QSize size(std::max(1, qRound(canvas.width() * scale)), std::max(1, qRound(canvas.height() * scale)));
   if (picture.size() != size) picture = QImage(size, QImage::Format_RGB32);
   labels_.clear();
+  labelScale_ = scale;
   if (!trace_) return picture.fill(rgb(theme(dark_).window));
   const Canvas pixels{reinterpret_cast<Colour*>(picture.bits()), size.width(), size.height(),
                       static_cast<int>(picture.bytesPerLine() / 4)};
@@ -254,7 +259,7 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
         row.kind == Row::Kind::PinHeader ? tr("Pinned") : words(trace_->tracks->groups[row.ref.group].label);
     paintTriangle(painter, QPointF(14, rect.center().y() + 1), !row.collapsed, rgb(t.dim));
     const int room = row.collapsed ? headerWidth_ - 34 : width() - 40;
-    painter.drawText(QRect(26, rect.y(), room, rect.height()), Qt::AlignVCenter,
+    painter.drawText(QRect(kGroupLabelLeft, rect.y(), room, rect.height()), Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(label, Qt::ElideRight, room));
     return;
   }
@@ -322,12 +327,34 @@ void TimelineView::paintBand(QPainter& painter, prof::TimeWindow window, Colour 
   if (caption.isEmpty()) return;
   const int w = painter.fontMetrics().horizontalAdvance(caption) + 14;
   if (band.width() < w) return;
-  // Below the tracks where there is room, or over the last of them.
-  const double top = std::min<double>(bottom + 6, canvas.bottom() - 26);
-  const QRectF tag(band.center().x() - w / 2.0, top, w, 20);
+  const QRectF tag = captionRect(band, w);
   painter.fillRect(tag, rgb(tint));
   painter.setPen(rgb(inkOn(tint)));
   painter.drawText(tag, Qt::AlignCenter, caption);
+}
+
+bool TimelineView::hidesName(const QRectF& place) {
+  const QRect canvas = canvasRect();
+  if (labelPainter_.isWrittenOn(place.translated(-canvas.topLeft()), labels_, labelScale_)) return true;
+  const QFontMetrics metrics(cardFont(true));
+  return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+    if (row.kind != Row::Kind::Group || row.collapsed) return false;
+    QRectF label(0, canvas.y() + row.y - scroll_->value(), width(), row.height);
+    if (!label.intersects(place)) return false;
+    label.setWidth(kGroupLabelLeft + metrics.horizontalAdvance(words(trace_->tracks->groups[row.ref.group].label)));
+    return label.intersects(place);
+  });
+}
+
+QRectF TimelineView::captionRect(const QRectF& band, int width) {
+  const QRect canvas = canvasRect();
+  const double lowest = std::min<double>(contentBottom() + 6, canvas.bottom() - 6 - kCaptionHeight);
+  QRectF tag(band.center().x() - width / 2.0, lowest, width, kCaptionHeight);
+  for (int n = 0; n < kCaptionPlaces && tag.top() >= canvas.y(); ++n, tag.translate(0, -kCaptionStep)) {
+    if (!hidesName(tag)) return tag;
+  }
+  tag.moveTop(lowest);
+  return tag;
 }
 
 void TimelineView::paintLinks(QPainter& painter) {

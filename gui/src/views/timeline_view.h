@@ -194,6 +194,10 @@ class TimelineView : public QWidget {
   void paintHeader(QPainter& painter, const Row& row, const QRect& rect);
   void paintOverlays(QPainter& painter);
   void paintBand(QPainter& painter, prof::TimeWindow window, Colour colour, const QString& caption);
+  /// Where the caption of a band goes: below the tracks, or over them where it hides no name, if there is such a place.
+  [[nodiscard]] QRectF captionRect(const QRectF& band, int width);
+  /// Of an event, or of a group that reaches over the tracks.
+  [[nodiscard]] bool hidesName(const QRectF& place);
   void paintLinks(QPainter& painter);
   struct HoverCard {
     QStringList lines;
@@ -227,6 +231,7 @@ class TimelineView : public QWidget {
   LedgerStrips ledgers_;
   LabelPainter labelPainter_;
   std::vector<Label> labels_;
+  double labelScale_ = 1;  ///< device pixels to one, in labels_
   QImage base_;
   double baseScale_ = 0;  ///< that it was drawn at
   bool baseStale_ = true;
