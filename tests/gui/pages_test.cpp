@@ -19,6 +19,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSlider>
+#include <QStatusBar>
 #include <QSvgGenerator>
 #include <QSvgRenderer>
 #include <QTableView>
@@ -884,6 +885,19 @@ class PagesTest : public QObject {
     QCOMPARE(lines.size(), 2);
     QCOMPARE(lines[0].split(QLatin1Char('\t')).first(), table->model()->index(0, 0).data().toString());
     QCOMPARE(lines[0].split(QLatin1Char('\t')).size(), table->model()->columnCount());
+  }
+
+  void whereATableIsExportedToIsSaid() {
+    show("kernels");
+    const QString path = folder_.filePath(QStringLiteral("kernels.csv"));
+    window_->kernels()->exportTo(path);
+    QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("4 rows written to ") + path);
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QCOMPARE(static_cast<int>(file.readAll().count('\n')), window_->kernels()->model()->rowCount() + 1);
+    window_->memory()->live()->exportTo(QStringLiteral("/nowhere/live.csv"));
+    const QString said = window_->statusBar()->currentMessage();
+    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/live.csv cannot be written: ")), qPrintable(said));
   }
 
   void aKernelsTimesAreSpreadOut() {

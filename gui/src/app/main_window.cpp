@@ -188,6 +188,9 @@ void MainWindow::connectPages() {
   for (TablePage* page : {kernels_, operators_}) {
     connect(page, &TablePage::nameActivated, this, &MainWindow::findOnTimeline);
   }
+  for (TablePage* page : pages_->findChildren<TablePage*>()) {
+    connect(page, &TablePage::said, this, &MainWindow::tell);
+  }
   connect(runner_, &AnalysisRunner::stripsReady, steps_->stack(), &StepStack::setLedgers);
   connect(steps_, &StepsPage::stepActivated, this, [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];

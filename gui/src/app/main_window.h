@@ -111,6 +111,8 @@ class MainWindow : public QMainWindow {
   void showFindings(const Findings& findings);
   void saveLook();
   void saveSession();
+  /// In the status bar, for some seconds.
+  void tell(const QString& what);
   void savePicture();
   void copyPicture();
   void saveData();

@@ -172,11 +172,14 @@ bool MainWindow::savePictureTo(const QString& path) {
   return painter.end();
 }
 
+void MainWindow::tell(const QString& what) {
+  statusBar()->showMessage(what, kMessageMs);
+}
+
 void MainWindow::savePicture() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
-  if (!path.isEmpty() && !savePictureTo(path)) {
-    statusBar()->showMessage(tr("%1 cannot be written").arg(path), kMessageMs);
-  }
+  if (path.isEmpty()) return;
+  tell(savePictureTo(path) ? tr("%1 is written").arg(path) : tr("%1 cannot be written").arg(path));
 }
 
 QString MainWindow::pageCsv() const {
@@ -195,20 +198,18 @@ QString MainWindow::pageCsv() const {
 void MainWindow::saveData() {
   if (page() == QLatin1String("sql")) return sql_->chooseExport();
   const QString csv = trace_ ? pageCsv() : QString();
-  if (csv.isEmpty()) return statusBar()->showMessage(tr("There is no data on this page yet"), kMessageMs);
+  if (csv.isEmpty()) return tell(tr("There is no data on this page yet"));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
   if (path.isEmpty()) return;
   QFile out(path);
   const QByteArray bytes = csv.toUtf8();
   const bool written = out.open(QIODevice::WriteOnly) && out.write(bytes) == bytes.size() && out.flush();
-  statusBar()->showMessage(
-      written ? tr("%1 is written").arg(path) : tr("%1 cannot be written: %2").arg(path, out.errorString()),
-      kMessageMs);
+  tell(written ? tr("%1 is written").arg(path) : tr("%1 cannot be written: %2").arg(path, out.errorString()));
 }
 
 void MainWindow::copyPicture() {
   QApplication::clipboard()->setPixmap(pages_->currentWidget()->grab());
-  statusBar()->showMessage(tr("The picture of the page is on the clipboard"), kMessageMs);
+  tell(tr("The picture of the page is on the clipboard"));
 }
 
 }  // namespace lacuna::gui

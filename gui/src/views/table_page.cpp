@@ -154,7 +154,7 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   down->addWidget(table_, 1);
   down->addWidget(empty_, 1);
   connect(filter_, &QLineEdit::textChanged, model_, &TableModel::setFilter);
-  connect(save_, &QPushButton::clicked, this, &TablePage::save);
+  connect(save_, &QPushButton::clicked, this, &TablePage::chooseExport);
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
     Q_EMIT nameActivated(model_->table()[0].texts[model_->sourceRow(index.row())]);
   });
@@ -255,13 +255,18 @@ void TablePage::showSourceRow(std::size_t row) {
   table_->scrollTo(model_->index(*at, 0), QAbstractItemView::EnsureVisible);
 }
 
-void TablePage::save() {
+void TablePage::chooseExport() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Export"), {}, tr("Comma-separated values (*.csv)"));
-  if (path.isEmpty()) return;
+  if (!path.isEmpty()) exportTo(path);
+}
+
+void TablePage::exportTo(const QString& path) {
   QFile file(path);
   const QByteArray csv = model_->csv().toUtf8();
   const bool written = file.open(QIODevice::WriteOnly) && file.write(csv) == csv.size() && file.flush();
-  if (!written) count_->setText(tr("%1 cannot be written: %2").arg(path, file.errorString()));
+  Q_EMIT said(!written              ? tr("%1 cannot be written: %2").arg(path, file.errorString())
+              : model_->rows() == 1 ? tr("1 row written to %1").arg(path)
+                                    : tr("%1 rows written to %2").arg(model_->rows()).arg(path));
 }
 
 }  // namespace lacuna::gui

@@ -30,15 +30,19 @@ class TablePage : public Page {
   void renewTable(TableData table, int wide = 0);
   /// Selects the n-th row of the data, wherever sorting has put it.
   void showSourceRow(std::size_t row);
+  /// Writes the rows that pass the filter, in their order.
+  void exportTo(const QString& path);
   [[nodiscard]] QTableView* table() const { return table_; }
   [[nodiscard]] TableModel* model() const { return model_; }
 
  Q_SIGNALS:
   void nameActivated(const QString& name);
   void nameSelected(const QString& name);
+  /// What became of an export.
+  void said(const QString& words);
 
  private:
-  void save();
+  void chooseExport();
   void fitRoom();
   /// The texts of a row of the data, which tell it apart.
   [[nodiscard]] QString keyOf(std::size_t row) const;
