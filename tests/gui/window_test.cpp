@@ -528,6 +528,32 @@ class WindowTest : public QObject {
     QCOMPARE(sums->table()[2].numbers[0], static_cast<double>(stats.names[0].totalNs));
   }
 
+  void aLaneIsScrolledToWithinTheStretchThatIsShown() {
+    openAnalysed();
+    TimelineView small;
+    small.setTrace(window_->trace());
+    small.resize(900, 160);
+    small.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&small));
+    EventPlace last;
+    for (const Row& row : small.rows()) {
+      if (row.kind == Row::Kind::Track && row.lanes > 0) last = {row.ref, row.lanes - 1, 0};
+    }
+    const auto isSeen = [&] {
+      const QRectF at = small.eventRect(last);
+      return at.top() >= kRulerHeight && at.bottom() <= small.height();
+    };
+    QVERIFY(!isSeen());
+    const Viewport before = small.viewport();
+    small.revealLane(last);
+    small.select(last);
+    QVERIFY(isSeen());
+    QVERIFY(small.viewport() == before);
+    QVERIFY(view()->ledgers() != nullptr);
+    small.setLedgers(view()->ledgers());
+    QVERIFY(isSeen());
+  }
+
   void searchGoesToTheNextEvent() {
     open();
     QTest::keyClicks(window_->timeline()->search(), QStringLiteral("relu_kernel"));

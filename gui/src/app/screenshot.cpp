@@ -106,7 +106,12 @@ QString arrange(MainWindow& window, const StartRequest& request) {
   if (request.select.isEmpty()) return {};
   const prof::TimeNs from = request.range ? view->viewport().startNs() : span.startNs;
   if (const auto found = firstNamed(*window.trace(), request.select, from)) {
-    request.range ? view->select(found) : view->reveal(*found);
+    if (!request.range) {
+      view->reveal(*found);
+      return {};
+    }
+    view->revealLane(*found);
+    view->select(found);
     return {};
   }
   return QStringLiteral("--select: no event%1 has a name with \"%2\" in it")

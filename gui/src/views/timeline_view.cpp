@@ -64,12 +64,14 @@ void TimelineView::setDark(bool dark) {
 }
 
 void TimelineView::setLedgers(LedgerStrips strips) {
+  const bool shown = selected_ && showsLane(*selected_);
   ledgers_ = std::move(strips);
   options_.ledgers.clear();
   for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) {
     if (stripOf(g)) options_.ledgers.insert(g);
   }
   relayOut();
+  if (shown) scrollToLane(*selected_);
   Q_EMIT looksChanged();
 }
 
@@ -211,13 +213,19 @@ void TimelineView::select(std::optional<EventPlace> place) {
   Q_EMIT selectionChanged();
 }
 
-void TimelineView::reveal(const EventPlace& place) {
+void TimelineView::revealLane(const EventPlace& place) {
   if (!trace_) return;
   RowOptions options = options_;
   options.collapsedGroups.erase(place.track.group);
   options.collapsedTracks.erase(place.track);
   options.filter.clear();
   setRowOptions(options);
+  scrollToLane(place);
+}
+
+void TimelineView::reveal(const EventPlace& place) {
+  if (!trace_) return;
+  revealLane(place);
   const prof::TimeWindow window = windowOf(place);
   const double pixels = static_cast<double>(window.endNs - window.startNs) / view_.nsPerPixel(canvasWidth());
   const bool inside = window.startNs >= view_.startNs() && window.endNs <= view_.endNs();
@@ -226,19 +234,24 @@ void TimelineView::reveal(const EventPlace& place) {
   } else if (!inside) {
     setViewport(view_.movedTo((window.startNs + window.endNs - view_.spanNs()) / 2), Move::Jump);
   }
-  scrollToLane(place);
   select(place);
 }
 
-void TimelineView::scrollToLane(const EventPlace& place) {
+std::optional<int> TimelineView::laneY(const EventPlace& place) const {
   for (const Row& row : rows_) {
-    if (row.kind != Row::Kind::Track || row.ref != place.track) continue;
-    const int y = row.y + place.lane * kLanePitch;
-    if (y < scroll_->value() || y + kLanePitch > scroll_->value() + canvasRect().height()) {
-      scroll_->setValue(y - canvasRect().height() / 3);
-    }
-    break;
+    if (row.kind == Row::Kind::Track && row.ref == place.track) return row.y + place.lane * kLanePitch;
   }
+  return std::nullopt;
+}
+
+bool TimelineView::showsLane(const EventPlace& place) const {
+  const auto y = laneY(place);
+  return y && *y >= scroll_->value() && *y + kLanePitch <= scroll_->value() + canvasRect().height();
+}
+
+void TimelineView::scrollToLane(const EventPlace& place) {
+  const auto y = laneY(place);
+  if (y && !showsLane(place)) scroll_->setValue(*y - canvasRect().height() / 3);
 }
 
 QRect TimelineView::canvasRect() const {

@@ -66,6 +66,8 @@ class TimelineView : public QWidget {
   void select(std::optional<EventPlace> place);
   /// Selects, and moves so that the event can be seen.
   void reveal(const EventPlace& place);
+  /// Opens what hides the event's lane and scrolls to it; the stretch that is shown stays.
+  void revealLane(const EventPlace& place);
   [[nodiscard]] std::optional<EventPlace> hovered() const { return hovered_; }
 
   [[nodiscard]] std::optional<prof::TimeWindow> area() const { return area_; }
@@ -177,6 +179,9 @@ class TimelineView : public QWidget {
   void selectAcross(int step);
   /// The event in the middle of what is shown, for those who have selected none.
   void selectSomething();
+  /// How far down among the rows a lane lies; nothing where its row is not shown.
+  [[nodiscard]] std::optional<int> laneY(const EventPlace& place) const;
+  [[nodiscard]] bool showsLane(const EventPlace& place) const;
   void scrollToLane(const EventPlace& place);
   bool navigate(const QKeyEvent& event);
 
