@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "gui/sample_trace.h"
 
 namespace lacuna::gui {
@@ -72,6 +74,27 @@ TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
   options_.filter = {};
   options_.pinned = {{0, 0}};
   EXPECT_EQ(show(), "(pinned) faults [host] cpu (2 at zero) ");
+}
+
+TEST_F(RowsTest, ChoicesStayWithTheirThreadsInAnotherLayout) {
+  const auto layout = [](std::initializer_list<std::pair<std::uint32_t, const char*>> threads) {
+    analyzer::TrackSet tracks;
+    analyzer::TrackGroup& group = tracks.groups.emplace_back();
+    for (const auto& [id, name] : threads) {
+      analyzer::Track& track = group.tracks.emplace_back();
+      track.thread = prof::ThreadId(id);
+      track.label = name;
+    }
+    return tracks;
+  };
+  const analyzer::TrackSet before = layout({{1, "thread #1"}, {2, "loader"}, {3, "loader"}});
+  const analyzer::TrackSet after = layout({{1, "main"}, {4, "saver"}, {2, "loader"}, {3, "loader"}});
+  options_.pinned = {{0, 2}};
+  options_.collapsedTracks = {{0, 0}};
+  const RowOptions moved = movedTo(before, options_, after);
+  EXPECT_EQ(moved.pinned, (std::set<TrackRef>{{0, 3}}));
+  EXPECT_EQ(moved.collapsedTracks, (std::set<TrackRef>{{0, 0}}));
+  EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 2}}, after), (RowKey{Row::Kind::Track, {0, 3}}));
 }
 
 TEST_F(RowsTest, EvidenceIsAboutItsQueueItsThreadAndItsDevice) {

@@ -24,6 +24,17 @@ Row trackRow(const analyzer::Track& track, TrackRef ref, const RowOptions& optio
   return row;
 }
 
+bool isSame(const analyzer::TrackGroup& a, const analyzer::TrackGroup& b) {
+  return a.isDevice == b.isDevice && a.process == b.process && a.device == b.device;
+}
+
+/// Threads have names in common, and get theirs late; memory by role has no more than a name.
+bool isSame(const analyzer::Track& a, const analyzer::Track& b) {
+  const bool named = a.kind != analyzer::TrackKind::Counter || a.label == b.label;
+  return named && a.kind == b.kind && a.process == b.process && a.thread == b.thread && a.queue == b.queue &&
+         a.device == b.device && a.counterTrack == b.counterTrack;
+}
+
 }  // namespace
 
 bool isQuiet(const analyzer::Track& track) {
@@ -83,7 +94,7 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to) {
   const auto group = [&](std::size_t g) -> std::size_t {
     for (std::size_t n = 0; n < to.groups.size(); ++n) {
-      if (to.groups[n].label == from.groups[g].label) return n;
+      if (isSame(to.groups[n], from.groups[g])) return n;
     }
     return to.groups.size();
   };
@@ -100,8 +111,7 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
       if (g == to.groups.size()) continue;
       const analyzer::Track& was = from.groups[ref.group].tracks[ref.track];
       for (std::size_t t = 0; t < to.groups[g].tracks.size(); ++t) {
-        const analyzer::Track& is = to.groups[g].tracks[t];
-        if (is.label == was.label && is.kind == was.kind) kept.insert({g, t});
+        if (isSame(to.groups[g].tracks[t], was)) kept.insert({g, t});
       }
     }
   };

@@ -62,8 +62,8 @@ inline constexpr int kQuietHeight = 24;
 bool isQuiet(const analyzer::Track& track);
 /// Where every track lies, from y = 0 down, in logical pixels.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
-/// The same choices for another layout of the same trace: groups and tracks are found by their labels, what is gone is
-/// dropped.
+/// The same choices for another layout of the same trace: groups and tracks are found by what they are of, what is gone
+/// is dropped.
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to);
 /// The same row, found in the same way.
 std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key, const analyzer::TrackSet& to);
