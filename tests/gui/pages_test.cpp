@@ -136,6 +136,33 @@ class PagesTest : public QObject {
     QCOMPARE(flame->focused(), 0U);
   }
 
+  void flameKeysKeepTheSelectionInSight() {
+    FlameView small;
+    small.setGraph(window_->trace(),
+                   std::make_shared<const analyzer::FlameGraph>(*analyzer::flameGraph(*window_->trace()->store)));
+    small.resize(600, 70);
+    small.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&small));
+    const auto isSeen = [&](std::uint32_t node) {
+      const QRectF bar = small.barOf(node);
+      return !bar.isNull() && bar.top() >= 0 && bar.bottom() <= small.viewport()->height();
+    };
+    QTest::keyClick(&small, Qt::Key_Left);
+    QVERIFY(!small.selected());
+    for (int level = 0; level < 4; ++level) {
+      QTest::keyClick(&small, Qt::Key_Down);
+      QVERIFY(small.selected() && isSeen(*small.selected()));
+    }
+    const std::uint32_t deepest = *small.selected();
+    QTest::keyClick(&small, Qt::Key_Return);
+    QCOMPARE(small.focused(), deepest);
+    QVERIFY(isSeen(deepest));
+    QTest::keyClick(&small, Qt::Key_Right);
+    QVERIFY(*small.selected() != deepest && isSeen(*small.selected()));
+    QTest::keyClick(&small, Qt::Key_Home);
+    QVERIFY(isSeen(0));
+  }
+
   void flameOfAStretchCountsItAlone() {
     const auto whole = analyzer::flameGraph(*window_->trace()->store)->nodes[0].totalNs;
     view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});

@@ -118,8 +118,23 @@ void FlameView::setSearch(const QString& text) {
 void FlameView::focusOn(std::uint32_t node) {
   if (!graph_ || node >= graph_->nodes.size()) return;
   focus_ = node;
-  verticalScrollBar()->setValue(0);
   layOut();
+  bringIntoSight(node);
+}
+
+void FlameView::bringIntoSight(std::uint32_t node) {
+  const QRectF bar = barOf(node);
+  const auto top = static_cast<int>(bar.top());
+  const auto below = static_cast<int>(bar.bottom()) - viewport()->height();
+  if (bar.isNull() || (top >= 0 && below <= 0)) return;
+  verticalScrollBar()->setValue(verticalScrollBar()->value() + (top < 0 ? top : below));
+}
+
+void FlameView::goTo(std::uint32_t node) {
+  select(node);
+  // What is beside what was looked into, or too narrow, is drawn from its caller on.
+  if (barOf(node).isNull()) focusOn(graph_->nodes[node].parent);
+  bringIntoSight(node);
 }
 
 void FlameView::select(std::optional<std::uint32_t> node) {
@@ -265,10 +280,9 @@ void FlameView::mousePressEvent(QMouseEvent* event) {
   focusOn(*node);
 }
 
-void FlameView::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (const auto node = barAt(event->position()); node && !searchOf(*node).isEmpty()) {
-    Q_EMIT nameActivated(searchOf(*node));
-  }
+void FlameView::mouseDoubleClickEvent(QMouseEvent*) {
+  // The first click has selected the bar, and may have moved it.
+  if (selected_ && !searchOf(*selected_).isEmpty()) Q_EMIT nameActivated(searchOf(*selected_));
 }
 
 void FlameView::mouseMoveEvent(QMouseEvent* event) {
@@ -296,16 +310,17 @@ bool FlameView::viewportEvent(QEvent* event) {
 void FlameView::move(int key) {
   const std::uint32_t at = selected_.value_or(focus_);
   const auto& nodes = graph_->nodes;
-  if (key == Qt::Key_Up) return select(nodes[at].parent);
+  if (key == Qt::Key_Up) return goTo(nodes[at].parent);
   if (key == Qt::Key_Down) {
-    if (!nodes[at].children.empty()) select(nodes[at].children.front());
+    if (!nodes[at].children.empty()) goTo(nodes[at].children.front());
     return;
   }
+  if (at == 0) return;  // nothing is beside all threads
   const auto& siblings = nodes[nodes[at].parent].children;
   const auto here = std::find(siblings.begin(), siblings.end(), at) - siblings.begin();
   const auto next = here + (key == Qt::Key_Right ? 1 : -1);
   if (next >= 0 && next < static_cast<std::ptrdiff_t>(siblings.size())) {
-    select(siblings[static_cast<std::size_t>(next)]);
+    goTo(siblings[static_cast<std::size_t>(next)]);
   }
 }
 

@@ -64,6 +64,10 @@ class FlameView : public QAbstractScrollArea {
   [[nodiscard]] std::optional<std::uint32_t> barAt(QPointF pos) const;
   void paintBar(QPainter& painter, const Bar& bar) const;
   void move(int key);
+  /// Selects, and makes sure that it is drawn and on screen.
+  void goTo(std::uint32_t node);
+  /// Scrolls to a bar that is drawn.
+  void bringIntoSight(std::uint32_t node);
 
   TracePtr trace_;
   std::shared_ptr<const analyzer::FlameGraph> graph_;
