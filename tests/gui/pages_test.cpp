@@ -799,6 +799,27 @@ class PagesTest : public QObject {
              causeColour(analyzer::Cause::LoaderWait, true));
   }
 
+  void whatIsFoundLiesInTheTraceThatIsShown() {
+    auto other = gui::testing::makeWindow();
+    other->loader()->setOpener([](const auto&, const auto&) {
+      analyzer::StoreBuilder small;
+      small.append(prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = small.intern("main")});
+      small.append(prof::Range{
+          .startNs = 1'000'000'000, .durNs = 500, .thread = prof::ThreadId(1), .name = small.intern("a relu_kernel")});
+      return prof::Result(small.build());
+    });
+    QVERIFY(gui::testing::openAnalysed(*other, QStringLiteral("small.lcn")));
+    show("timeline");
+    TimelinePage* timeline = window_->timeline();
+    timeline->search()->setText(QStringLiteral("relu_kernel"));
+    QTRY_VERIFY(!timeline->busy());
+    timeline->findNext(true);
+    timeline->setGrown(other->trace());
+    QTRY_VERIFY(view()->selection().has_value());
+    QVERIFY((view()->selection()->track == TrackRef{0, 0}));
+    QTRY_VERIFY(!timeline->busy());
+  }
+
   void theMinimapMoves() {
     show("timeline");
     auto* minimap = window_->findChild<Minimap*>();

@@ -126,7 +126,8 @@ void TimelinePage::findNext(bool forward) {
         if (!selected) return analyzer::nextMatch(*trace->tracks, *names, from, forward);
         return analyzer::nextMatch(*trace->tracks, *names, eventOf(*selected), forward);
       },
-      [this](const std::optional<analyzer::TrackEvent>& hit) {
+      [this, trace = view_->trace(), forward](const std::optional<analyzer::TrackEvent>& hit) {
+        if (trace != view_->trace()) return findNext(forward);  // it has grown since, and has other places
         if (hit) view_->reveal(placeOf(*hit));
       });
 }
