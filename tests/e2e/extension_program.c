@@ -261,18 +261,6 @@ static void deferred(nvtxDomainHandle_t domain) {
                                       .timestamps = times,
                                       .timestampsSize = sizeof times};
   nvtxCounterBatchSubmit(domain, &samples);
-
-  /* A group whose size leaves its second number out. */
-  const nvtxPayloadSchemaEntry_t parts[] = {{0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "inside", NULL, 0, 0, NULL, NULL},
-                                            {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "outside", NULL, 0, 4, NULL, NULL}};
-  attributes.schemaId = schemaOf(domain, "cut", parts, 2, 4);
-  attributes.name = "cut";
-  const int32_t inside[3] = {1, 2, 3};
-  nvtxCounterBatch_t cut = samples;
-  cut.counterId = nvtxCounterRegister(domain, &attributes);
-  cut.counters = inside;
-  cut.countersSize = sizeof inside;
-  nvtxCounterBatchSubmit(domain, &cut);
 }
 
 static void nameRegion(nvtxDomainHandle_t domain, uint32_t refType, nvtxMemRegionRef_t region, const char* text) {

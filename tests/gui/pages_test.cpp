@@ -204,7 +204,9 @@ class PagesTest : public QObject {
     QVERIFY(file.open(QIODevice::ReadOnly));
     const QByteArray stacks = file.readAll();
     QVERIFY(stacks.contains("main;step;forward") && !stacks.contains("step 0"));
-    QTest::mouseDClick(flame->viewport(), Qt::LeftButton, {}, flame->barOf(node).center().toPoint());
+    const QPoint at = flame->barOf(node).center().toPoint();
+    QTest::mouseClick(flame->viewport(), Qt::LeftButton, {}, at);
+    QTest::mouseDClick(flame->viewport(), Qt::LeftButton, {}, at);
     QCOMPARE(window_->page(), QStringLiteral("timeline"));
     QTRY_VERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("6 events")));
     QTRY_VERIFY(!window_->busy());

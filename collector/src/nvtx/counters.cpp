@@ -141,12 +141,6 @@ double valueAt(const Series& series, const unsigned char* at) {
   }
 }
 
-/// Whether a sample of that size has the number.
-bool isIn(const Series& series, std::size_t size) {
-  const std::size_t bytes = sizeOfType(series.type);
-  return bytes <= size && series.offset <= size - bytes;
-}
-
 void sampleOne(nvtxDomainHandle_t domain, std::uint64_t id, double value) {
   const auto* counter = find(Domain::of(domain), id);
   if (counter == nullptr || counter->series.empty()) return;
@@ -166,7 +160,7 @@ void NVTX_API sample(nvtxDomainHandle_t domain, std::uint64_t id, const void* va
   if (counter == nullptr) return;
   const bool on = guest::on();
   for (auto* series : counter->series) {
-    if (!isIn(*series, size)) continue;
+    if (series->offset + sizeOfType(series->type) > size) continue;
     put(*series, valueAt(*series, static_cast<const unsigned char*>(values) + series->offset), on);
   }
 }
@@ -210,7 +204,6 @@ void NVTX_API batchSubmit(nvtxDomainHandle_t handle, const nvtxCounterBatch_t* b
       continue;
     }
     for (auto* series : counter->series) {
-      if (!isIn(*series, counter->size)) continue;
       prof::CounterSample row;
       row.timeNs = timeNs;
       row.track = prof::TrackId(series->track);
