@@ -85,6 +85,7 @@ Status BlockDecoder::decode(const ColumnSpec& wanted, void* out) {
   const auto found =
       std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.name == wanted.name; });
   const std::size_t rows = header_.entry.rows;
+  if (rows == 0) return {};
   if (found == sections.end()) {
     std::memset(out, 0, rows * widthOf(wanted.type));
     return {};
