@@ -89,9 +89,10 @@ class TraceFiles : public testing::Test {
   }
   /// Whether the process has a file of that folder open, be it one without a name.
   static bool holdsFileIn(pid_t pid, const fs::path& folder) {
-    std::error_code gone;
-    for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd", gone)) {
-      if (fs::read_symlink(entry.path(), gone).string().starts_with(folder.string() + "/")) return true;
+    std::error_code gone;  // the process ends when it likes
+    for (fs::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end; entry != end;
+         entry.increment(gone)) {
+      if (fs::read_symlink(entry->path(), gone).string().starts_with(folder.string() + "/")) return true;
     }
     return false;
   }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "import/byte_source.h"
@@ -49,31 +51,29 @@ bool hasRoom(const std::filesystem::path& folder, std::uintmax_t bytes) {
   return unknown || space.available >= kKeptFree + bytes;
 }
 
-/// A file in the temporary folder that goes with this object, and where the file system can with the process: it has
-/// no name until it is asked for one.
-class TemporaryFile {
+/// A file in the temporary folder that has no name and goes with this object, or with the process.
+class NamelessFile {
  public:
-  static prof::Result<TemporaryFile> create() {
-    TemporaryFile file;
+  static prof::Result<NamelessFile> create() {
+    NamelessFile file;
     file.file_ = ::open(file.folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (file.file_ >= 0) return file;
-    std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();
+    std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();  // not every file system has O_TMPFILE
     file.file_ = ::mkostemp(name.data(), O_CLOEXEC);
     if (file.file_ < 0) return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
-    file.name_ = name;
+    ::unlink(name.c_str());
     return file;
   }
-  ~TemporaryFile() {
+  ~NamelessFile() {
     if (file_ >= 0) ::close(file_);
-    if (!name_.empty()) ::unlink(name_.c_str());
   }
-  TemporaryFile(TemporaryFile&& other) noexcept
-      : folder_(std::move(other.folder_)),
-        file_(std::exchange(other.file_, -1)),
-        name_(std::exchange(other.name_, {})) {}
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  NamelessFile(NamelessFile&& other) noexcept
+      : folder_(std::move(other.folder_)), file_(std::exchange(other.file_, -1)), bytes_(other.bytes_) {}
+  NamelessFile& operator=(NamelessFile&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] int descriptor() const { return file_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
   prof::Status write(const char* bytes, std::size_t count) {
     for (std::size_t done = 0; done < count;) {
@@ -82,33 +82,22 @@ class TemporaryFile {
       if (wrote < 0) return prof::Error{std::strerror(errno)};
       done += static_cast<std::size_t>(wrote);
     }
+    bytes_ += count;
     return {};
-  }
-  /// Under which it can be opened once more while this object lives.
-  prof::Result<std::string> name() {
-    for (int number = 0; name_.empty(); ++number) {
-      const std::string name = (folder_ / fmt::format("lacuna-unpacked-{}-{}", ::getpid(), number)).string();
-      const std::string itself = fmt::format("/proc/self/fd/{}", file_);
-      if (::linkat(AT_FDCWD, itself.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0)
-        name_ = name;
-      else if (errno != EEXIST)
-        return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
-    }
-    return name_;
   }
 
  private:
-  TemporaryFile() = default;
+  NamelessFile() = default;
 
   std::filesystem::path folder_ = std::filesystem::temp_directory_path();
   int file_ = -1;
-  std::string name_;
+  std::size_t bytes_ = 0;
 };
 
-prof::Result<TemporaryFile> unpack(const std::filesystem::path& path) {
+prof::Result<NamelessFile> unpack(const std::filesystem::path& path) {
   auto source = ByteSource::open(path);
   if (!source) return source.error();
-  auto file = TemporaryFile::create();
+  auto file = NamelessFile::create();
   if (!file) return file.error();
   const std::string folder = file->folder().string();
   std::vector<char> buffer(1 << 20);
@@ -164,21 +153,62 @@ std::optional<std::int64_t> damagedPage(sqlite3* db) {
 
 }  // namespace
 
+/// A database that was compressed, as it lies in memory that its file backs.
+class SqliteFile::Unpacked {
+ public:
+  static prof::Result<std::unique_ptr<Unpacked>> from(const std::filesystem::path& path) {
+    auto file = unpack(path);
+    if (!file) return file.error();
+    const std::size_t bytes = file->bytes();
+    if (bytes == 0) return prof::Error{fmt::format("{}: is empty", path.string())};
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file->descriptor(), 0);
+    if (at == MAP_FAILED) {
+      return prof::Error{
+          fmt::format("{}: its {} unpacked bytes cannot be mapped: {}", path.string(), bytes, std::strerror(errno))};
+    }
+    std::unique_ptr<Unpacked> unpacked(new Unpacked({static_cast<unsigned char*>(at), bytes}));
+    unpacked->forgetLog();
+    return unpacked;
+  }
+  ~Unpacked() { ::munmap(bytes_.data(), bytes_.size()); }
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+
+  /// While this object lives.
+  int openAs(sqlite3** db) const {
+    const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+    if (code != SQLITE_OK) return code;
+    const auto size = static_cast<sqlite3_int64>(bytes_.size());
+    return sqlite3_deserialize(*db, "main", bytes_.data(), size, size, SQLITE_DESERIALIZE_READONLY);
+  }
+
+ private:
+  explicit Unpacked(std::span<unsigned char> bytes) : bytes_(bytes) {}
+  /// A database with a write-ahead log is told to have none: it was packed alone.
+  void forgetLog() {
+    constexpr std::size_t kWriteVersion = 18;
+    constexpr std::size_t kReadVersion = 19;
+    constexpr unsigned char kWithLog = 2;
+    if (bytes_.size() <= kReadVersion) return;
+    for (const std::size_t at : {kWriteVersion, kReadVersion}) {
+      if (bytes_[at] == kWithLog) bytes_[at] = 1;
+    }
+  }
+
+  std::span<unsigned char> bytes_;
+};
+
 prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path) {
   std::unique_ptr<SqliteFile> file(new SqliteFile);
-  std::string name = path.string();
-  std::optional<TemporaryFile> unpacked;
   if (!isPlain(path)) {
-    auto temporary = unpack(path);
-    if (!temporary) return temporary.error();
-    unpacked.emplace(std::move(*temporary));
-    auto found = unpacked->name();
-    if (!found) return found.error();
-    name = std::move(*found);
+    auto unpacked = Unpacked::from(path);
+    if (!unpacked) return unpacked.error();
+    file->unpacked_ = std::move(*unpacked);
   }
-  const int code = sqlite3_open_v2(name.c_str(), &file->db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = file->unpacked_
+                       ? file->unpacked_->openAs(&file->db_)
+                       : sqlite3_open_v2(path.c_str(), &file->db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   const prof::Status status = code == SQLITE_OK ? file->begin() : prof::Error{sqlite3_errmsg(file->db_)};
-  unpacked.reset();  // the database is open: nobody needs the name any more
   if (!status) return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
   return file;
 }
@@ -201,6 +231,8 @@ const std::string& SqliteFile::placeOfDamage() const {
     placeOfDamage_ = fmt::format(" (the first damage is on page {}, from byte {})", *page, (*page - 1) * *pageSize);
   return *placeOfDamage_;
 }
+
+SqliteFile::SqliteFile() = default;
 
 SqliteFile::~SqliteFile() {
   sqlite3_close(db_);

@@ -20,7 +20,7 @@ struct sqlite3_stmt;
 namespace lacuna::analyzer {
 
 /// A database that somebody else wrote, opened for reading only: ordinary tables, no views, no triggers, no extensions.
-/// A compressed one is unpacked into a temporary file first. One thread at a time.
+/// A compressed one is unpacked into a temporary file without a name first. One thread at a time.
 class SqliteFile {
  public:
   static prof::Result<std::unique_ptr<SqliteFile>> open(const std::filesystem::path& path);
@@ -38,11 +38,14 @@ class SqliteFile {
   [[nodiscard]] const std::string& placeOfDamage() const;
 
  private:
-  SqliteFile() = default;
+  class Unpacked;
+
+  SqliteFile();
   prof::Status begin();
   prof::Status learnTables();
   void learnViews();
 
+  std::unique_ptr<Unpacked> unpacked_;
   sqlite3* db_ = nullptr;
   std::map<std::string, std::set<std::string>> tables_;
   std::set<std::string> views_;

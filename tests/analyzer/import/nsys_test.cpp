@@ -327,6 +327,11 @@ TEST_F(NsysImportTest, ADamagedPageIsNamedWithItsRowAndByte) {
 }
 
 TEST_F(NsysImportTest, CompressedDatabasesAreUnpacked) {
+  // So marked, SQLite wants to keep a log beside the database, which one without a name cannot have.
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file_.path().c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, "PRAGMA journal_mode=WAL", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_close(db), SQLITE_OK);
   std::ostringstream plain;
   plain << std::ifstream(file_.path(), std::ios::binary).rdbuf();
   const test::TempFile packed(".sqlite.gz");
