@@ -23,6 +23,11 @@ class OutputTest : public RunTest {
     std::ofstream(folder_ / name) << text;
     fs::permissions(folder_ / name, fs::perms::owner_all);
   }
+  /// Nothing is left of the shared memory whose place the program noted before it deleted the recording's folder.
+  void expectNoSegments() {
+    const std::string place = textOf("segments.txt");
+    EXPECT_FALSE(!place.empty() && fs::exists(place.substr(0, place.size() - 1))) << place;
+  }
   /// A run that says what it has to say.
   int loud(const std::string& words) { return shell(program("lacuna") + " run " + words); }
 };
@@ -181,16 +186,20 @@ TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
   EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone: it was deleted or moved"),
                             HasSubstr("out.lcn has what processes recorded")));
   EXPECT_TRUE(trace().damage().empty());
-  const std::string segments = textOf("segments.txt");
-  EXPECT_FALSE(!segments.empty() && fs::exists(segments.substr(0, segments.size() - 1))) << segments;
+  expectNoSegments();
 }
 
-TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreNotSaidToBeKept) {
-  EXPECT_EQ(
-      WEXITSTATUS(lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'rm -r $(readlink out.lcn.recording/shm); "
-                         "until rm -r out.lcn.recording; do :; done; kill -USR2 $PPID; exit 0'")),
-      1);
+TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreGoneAndNotSaidToBeKept) {
+  const auto takenAway = [&](const std::string& then) {
+    return WEXITSTATUS(lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'readlink out.lcn.recording/shm "
+                              ">segments.txt; until rm -r out.lcn.recording; do :; done; " +
+                              then + "exit 0'"));
+  };
+  EXPECT_EQ(takenAway("kill -USR2 $PPID; "), 1);
   EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));
+  expectNoSegments();
+  EXPECT_EQ(takenAway(""), 0) << said();
+  expectNoSegments();
 }
 
 TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {

@@ -370,8 +370,6 @@ class Supervisor {
     control_.reset();
     std::error_code error;
     const bool kept = fs::exists(recording_, error);
-    // All that they held is drained. Where somebody deleted the folder, nothing else leads to them.
-    if (!kept && segments_ != recording_) fs::remove_all(segments_, error);
     if (!kept && !fs::exists(report_.output, error)) {
       report_.failure =
           fmt::format("{} is gone: it was deleted or moved while it was written", report_.output.string());
@@ -430,7 +428,7 @@ class Supervisor {
     drainer_.reset();
     flight_.reset();
     control_.reset();
-    if (made_) (void)prof::removeRecording(recording_);
+    if (made_) (void)prof::removeRecording(recording_, segments_);
     made_ = false;
   }
 

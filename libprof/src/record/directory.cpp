@@ -241,4 +241,14 @@ Status removeRecording(const fs::path& directory) {
   return {};
 }
 
+Status removeRecording(const fs::path& directory, const fs::path& segments) {
+  std::error_code error;
+  // Without its settings nobody can make anything of a recording.
+  if (fs::exists(directory / kSettingsFile, error) || error) return removeRecording(directory);
+  if (isSharedDirectory(segments)) fs::remove_all(segments, error);
+  return Error{fmt::format(
+      "{}: was deleted or moved before the recording ended; the trace has what processes recorded that had begun before",
+      directory.string())};
+}
+
 }  // namespace lacuna::prof

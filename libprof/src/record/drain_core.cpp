@@ -36,6 +36,7 @@ std::string thisBoot() {
 
 DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
     : place_(std::move(place)),
+      segments_(segmentFolder(place_.directory)),
       folder_(place_.directory),
       options_(options),
       book_(std::move(writer)),
@@ -242,9 +243,12 @@ Status DrainCore::finish() {
               fmt::format("{} records of the segments made no sense and were left out", book_.stats().damaged));
   }
   book_.writeEverybody(tick_.monotonicNs);
-  const Status finished = book_.writer().finish();
-  if (!finished.ok()) return finished;
-  return place_.live ? removeRecording(place_.directory) : Status();
+  Status finished = book_.writer().finish();
+  if (!place_.live) return finished;
+  // What did not come into the trace is in the segments yet, for recover().
+  if (!finished.ok() && readSettings(place_.directory).ok()) return finished;
+  Status removed = removeRecording(place_.directory, segments_);
+  return finished.ok() ? removed : finished;
 }
 
 DrainStats DrainCore::stats() {

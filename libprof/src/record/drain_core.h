@@ -60,6 +60,7 @@ class DrainCore {
   void writeEnvironment();
 
   Place place_;
+  std::filesystem::path segments_;  ///< the folder that they were in at first
   RecordingFolder folder_;
   DrainOptions options_;
   TraceBook book_;

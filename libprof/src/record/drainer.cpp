@@ -76,12 +76,15 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
   if (!settings.ok()) return settings.status().error();
   Result<DrainLock> lock = DrainLock::take(directory);
   if (!lock.ok()) return lock.error();
+  // The caller may change its working directory.
+  std::error_code error;
+  const fs::path whole = fs::absolute(directory, error);
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   if (const Status noted = noteOutput(directory, output); !noted.ok()) return noted.error();
   Drainer drainer;
-  drainer.impl_ =
-      std::make_unique<Impl>(std::move(*lock), DrainCore::Place{directory, true}, std::move(*writer), options);
+  drainer.impl_ = std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : whole, true},
+                                         std::move(*writer), options);
   return drainer;
 }
 

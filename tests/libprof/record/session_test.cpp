@@ -347,6 +347,38 @@ TEST_F(SessionTest, ManyShortThreadsAreAllThere) {
   EXPECT_EQ(file.rows<Thread>().size(), static_cast<std::size_t>(kThreads));
 }
 
+TEST_F(SessionTest, OneWhoseFolderIsDeletedSaysSoAndLeavesNoSharedMemory) {
+  auto session = Session::start(trace());
+  ASSERT_OK(session);
+  const std::filesystem::path folder = home_ / "trace.lcn.recording";
+  const std::filesystem::path segments = segmentFolder(folder);
+  LACUNA_MARK("before");
+  ASSERT_OK((*session).flush());
+  std::filesystem::remove_all(folder);
+  LACUNA_MARK("after");
+  const Status stopped = (*session).stop();
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_NE(stopped.error().message.find("was deleted or moved"), std::string::npos) << stopped.error().message;
+  EXPECT_FALSE(std::filesystem::exists(segments)) << segments;
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 2u);
+}
+
+TEST_F(SessionTest, ARelativeNameHoldsWhereTheProgramChangesItsDirectory) {
+  const int ended = inChild([&] {
+    if (chdir(home_.c_str()) != 0) _exit(1);
+    auto session = Session::start("trace.lcn");
+    if (!session.ok()) _exit(2);
+    LACUNA_MARK("before");
+    if (chdir("/") != 0) _exit(3);
+    std::thread([] { LACUNA_MARK("after"); }).join();
+    if (!(*session).flush().ok()) _exit(4);
+    if (!(*session).stop().ok()) _exit(5);
+  });
+  EXPECT_EQ(ended, 0);
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(home_ / "trace.lcn.recording"));
+}
+
 TEST_F(SessionTest, RecordingLeavesNothingBehind) {
   auto session = Session::start(trace());
   const auto shared = std::filesystem::read_symlink(home_ / "trace.lcn.recording" / "shm");
