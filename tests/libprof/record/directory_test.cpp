@@ -106,6 +106,18 @@ TEST_F(CreateRecordingTest, AnEmptyFolderWillDo) {
   ASSERT_OK(createRecording(recordingDir()));
 }
 
+using DrainerTest = RecordingTest;
+
+TEST_F(DrainerTest, OneThatCannotBeginLeavesTheTraceThatIsThere) {
+  ASSERT_OK(createRecording(recordingDir()));
+  std::ofstream(trace()) << "precious";
+  fs::create_directory(outputNotePath(recordingDir()).string() + ".tmp");
+  EXPECT_FALSE(Drainer::create(recordingDir(), trace()).ok());
+  const auto kept = readFile(trace());
+  ASSERT_OK(kept);
+  EXPECT_EQ(*kept, "precious");
+}
+
 using FailureNoteTest = RecordingTest;
 
 TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
