@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "record/saver.h"
 
@@ -205,7 +206,13 @@ Status DrainCore::checkpoint() {
     saver.put(state.bytes());
   }
   const Status status = replaceFile(checkpointPath(place_.directory), saver.bytes());
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    // The segments stay taken until it can be saved, so events may be dropped meanwhile.
+    if (!std::exchange(saidUnsaved_, true)) {
+      book_.log(tick_.monotonicNs, LogLevel::Warning, "the recording's state could not be saved: " + status.error().message);
+    }
+    return status;
+  }
   for (auto at = readers_.begin(); at != readers_.end();) {
     if (!at->second->closed()) {
       at->second->recycle();
@@ -218,7 +225,6 @@ Status DrainCore::checkpoint() {
     at = readers_.erase(at);
   }
   lastCheckpoint_ = Steady::now();
-  recordsAtCheckpoint_ = book_.stats().records;
   return {};
 }
 

@@ -76,7 +76,7 @@ class DrainCore {
   Steady::time_point lastLook_{};
   Steady::time_point lastLifeCheck_{};
   Steady::time_point lastCheckpoint_ = Steady::now();
-  std::uint64_t recordsAtCheckpoint_ = 0;
+  bool saidUnsaved_ = false;
 };
 
 }  // namespace lacuna::prof::recording

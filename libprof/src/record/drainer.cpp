@@ -51,8 +51,8 @@ struct Drainer::Impl {
     auto pause = kShortPause;
     std::unique_lock guard(mutex);
     while (!stopping) {
+      // What fails for good fails in finish(), too; a state that could not be saved may be saved the next time.
       const Result<bool> any = core.drain();
-      if (!any.ok() && failure.ok()) failure = any.status();
       pause = any.ok() && *any ? kShortPause : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
       wake.wait_for(guard, pause, [&] { return stopping; });
     }
@@ -63,7 +63,6 @@ struct Drainer::Impl {
   std::condition_variable wake;
   DrainCore core;
   bool stopping = false;
-  Status failure;
   std::thread thread;
 };
 
@@ -112,8 +111,7 @@ Status Drainer::flush() {
 Status Drainer::finish() {
   impl_->stopThread();
   const std::lock_guard guard(impl_->mutex);
-  Status finished = impl_->core.finish();
-  return impl_->failure.ok() ? finished : impl_->failure;
+  return impl_->core.finish();
 }
 
 DrainStats Drainer::stats() const {

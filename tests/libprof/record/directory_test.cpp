@@ -118,6 +118,28 @@ TEST_F(DrainerTest, OneThatCannotBeginLeavesTheTraceThatIsThere) {
   EXPECT_EQ(*kept, "precious");
 }
 
+TEST_F(DrainerTest, AStateThatCouldNotBeSavedOnceIsNoFailureAtTheEnd) {
+  ASSERT_OK(createRecording(recordingDir()));
+  DrainOptions options;
+  options.flushEvery = std::chrono::milliseconds(0);
+  auto drainer = Drainer::create(recordingDir(), trace(), options);
+  ASSERT_OK(drainer);
+  const std::uint64_t empty = drainer->stats().fileBytes;
+  const fs::path obstacle = checkpointPath(recordingDir()).string() + ".tmp";
+  fs::create_directory(obstacle);
+  drainer->start();
+  // The state is to be saved in the same pass, after what was read.
+  while (drainer->stats().fileBytes == empty) std::this_thread::yield();
+  fs::remove(obstacle);
+  ASSERT_OK(drainer->finish());
+  Trace written(trace());
+  int warnings = 0;
+  for (const LogLine& line : written.rows<LogLine>()) {
+    warnings += written.text(line.text).find("could not be saved") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(warnings, 1);
+}
+
 using FailureNoteTest = RecordingTest;
 
 TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
