@@ -307,6 +307,27 @@ TEST_F(TraceFiles, RecoverReplacesFilesAlone) {
   EXPECT_TRUE(fs::exists(recording / "settings"));
 }
 
+TEST_F(TraceFiles, RecoverWritesWhereALinkLeads) {
+  cut(2000);
+  const std::uint64_t ranges = rangesIn("run.lcn");
+  fs::create_directory(folder_ / "store");
+  fs::create_symlink("store/whole.lcn", folder_ / "link.lcn");
+  const fs::path recording = folder_ / "run.lcn.recording";
+  ASSERT_TRUE(prof::createRecording(recording, {.sharedMemory = false}).ok());
+  for (const char* from : {"run.lcn", "run.lcn.recording"}) {
+    EXPECT_EQ(lacuna(std::string("recover -o link.lcn ") + from), 1);
+    EXPECT_THAT(said(), HasSubstr("cannot write link.lcn: it is a link to nothing"));
+    EXPECT_TRUE(fs::is_symlink(folder_ / "link.lcn"));
+    EXPECT_TRUE(fs::is_empty(folder_ / "store"));
+  }
+  std::ofstream(folder_ / "store" / "whole.lcn") << "old";
+  ASSERT_EQ(lacuna("recover -o link.lcn run.lcn"), 0) << said();
+  EXPECT_EQ(rangesIn("store/whole.lcn"), ranges);
+  ASSERT_EQ(lacuna("recover -o link.lcn run.lcn.recording"), 0) << said();
+  EXPECT_EQ(rangesIn("store/whole.lcn"), 0u) << "which is what the empty recording has";
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.lcn"));
+}
+
 TEST_F(TraceFiles, RecoverInItsFolderWritesBesideIt) {
   ASSERT_TRUE(prof::createRecording(folder_ / "run.lcn.recording", {.sharedMemory = false}).ok());
   ASSERT_EQ(shell("recover . >../out.txt 2>../err.txt", "cd run.lcn.recording && "), 0) << said();

@@ -43,6 +43,17 @@ int writeAll(int fd, std::uint64_t offset, std::span<const std::byte> head, std:
 
 }  // namespace
 
+Result<std::filesystem::path> behindLinks(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  if (!std::filesystem::exists(path, error)) {
+    return Error{fmt::format("cannot write {}: it is a link to nothing; name another file", path.string())};
+  }
+  // What is open and has no name (/dev/stdout may lead to a pipe) is written as it stands.
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real;
+}
+
 FileHandle::~FileHandle() {
   if (fd_ >= 0) ::close(fd_);
 }

@@ -13,6 +13,10 @@
 
 namespace lacuna::prof::base {
 
+/// The file that one which is finished elsewhere replaces when it is to be at `path`: where that is a link, what the
+/// link leads to, so that it stays a link. One that leads to nothing is refused.
+Result<std::filesystem::path> behindLinks(const std::filesystem::path& path);
+
 /// A file descriptor that closes itself.
 class FileHandle {
  public:

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "format/block_list.h"
 #include "format/block_sink.h"
 
@@ -49,18 +50,13 @@ Status writeWhole(const base::InputFile& file, const format::BlockList& list, co
   return sink->finish(encoder);
 }
 
-/// What is to be replaced: of a link, where it leads.
-fs::path behindLinks(const fs::path& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return error ? path : real;
-}
-
 }  // namespace
 
 Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to) {
+  const Result<fs::path> behind = base::behindLinks(to);
+  if (!behind.ok()) return behind.error();
+  const fs::path& output = *behind;
   std::error_code error;
-  const fs::path output = behindLinks(to);
   // A file is replaced only by one that is finished; what is none, as a device, is written as it stands.
   const bool isFile = !fs::exists(output, error) || fs::is_regular_file(output, error);
   const fs::path part = isFile ? fs::path(output.string() + ".recovering") : output;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/file.h"
 #include "lacuna/prof/reader.h"
 #include "record/book_access.h"
 #include "record/drain_core.h"
@@ -98,10 +99,13 @@ Status refuseWhileAlive(DrainCore& core, const fs::path& directory) {
 
 }  // namespace
 
-Result<DrainStats> recover(const fs::path& directory, const fs::path& output, bool keep,
+Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool keep,
                            const std::function<void(Drainer::Access&)>& add) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
   if (!settings.ok()) return settings.status().error();
+  const Result<fs::path> behind = base::behindLinks(to);
+  if (!behind.ok()) return behind.error();
+  const fs::path& output = *behind;
   if (!keep && isInside(directory, output)) {
     return Error{fmt::format("{}: is in the recording, which is removed at the end; name a file outside of it",
                              output.string())};
