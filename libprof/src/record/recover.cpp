@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "lacuna/prof/reader.h"
@@ -33,9 +35,31 @@ bool isInside(const fs::path& directory, const fs::path& file) {
 /// Gives every text of the old trace the number that it had, so that rows can be copied as they are.
 Status copyTexts(const Reader& from, Writer& to) {
   for (std::uint32_t id = 1; id < from.stringCount(); ++id) {
-    if (to.intern(from.text(StringId{id})).value != id) {
+    const std::string_view text = from.text(StringId{id});
+    // What damage took behind the rows that are copied, they do not need.
+    if (text.empty()) break;
+    if (to.intern(text).value != id) {
       return Error{"the trace of the dead drainer repeats a text; it cannot be continued"};
     }
+  }
+  return {};
+}
+
+/// Rows of the blocks that were in the trace when it had so many bytes. `own` is our own description of the table, for
+/// the writer keeps it longer than the reader lives.
+Status copyRows(const Reader& from, const TableInfo& table, std::uint64_t bytes, const TableSpec& own, Writer& to) {
+  const std::span wanted(own.columns, own.columnCount);
+  std::vector<std::vector<std::uint64_t>> buffers(wanted.size());  // no value is wider
+  std::vector<void*> out(wanted.size());
+  for (const BlockInfo& block : table.blocks) {
+    if (block.offset >= bytes) continue;
+    for (std::size_t c = 0; c < wanted.size(); ++c) {
+      buffers[c].resize(block.rows);
+      out[c] = buffers[c].data();
+    }
+    if (Status status = from.readBlock(block, wanted, out); !status.ok()) return status;
+    const std::vector<const void*> columns(out.begin(), out.end());
+    to.appendColumns(own, columns, block.rows);
   }
   return {};
 }
@@ -60,34 +84,21 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   if (size < bytes) {
     return Error{fmt::format("{}: shorter than when its drainer last saved its state", path.string())};
   }
-  const fs::path part = path.string() + ".part";
-  fs::copy_file(path, part, fs::copy_options::overwrite_existing, error);
-  if (!error) fs::resize_file(part, bytes, error);
-  if (error) return Error{fmt::format("{}: cannot be written: {}", part.string(), error.message())};
-  Status status;
-  {
-    const Result<Reader> reader = Reader::open(part);
-    status = reader.ok() ? copyTexts(*reader, to) : reader.status();
-    // That it has no end is no damage here; anything before that is.
-    for (const Damage& damage : status.ok() ? (*reader).damage() : std::span<const Damage>{}) {
-      if (damage.offset >= bytes) continue;
-      status = Error{fmt::format("{}: damaged at byte {}: {}", path.string(), damage.offset, damage.what)};
-      break;
-    }
-    for (const TableInfo& table : status.ok() ? (*reader).tables() : std::span<const TableInfo>{}) {
-      // Our own description of the table, for the writer keeps it longer than the reader lives.
-      const auto own = std::find_if(allTables().begin(), allTables().end(),
-                                    [&](const TableSpec& spec) { return spec.id == table.spec.id; });
-      if (own == allTables().end()) continue;
-      const std::span wanted(own->columns, own->columnCount);
-      status = (*reader).scanColumns(table.spec.id, {}, wanted, [&](std::size_t rows, const void* const* columns) {
-        to.appendColumns(*own, {columns, wanted.size()}, rows);
-      });
-      if (!status.ok()) break;
-    }
+  const Result<Reader> reader = Reader::open(path);
+  if (!reader.ok()) return reader.status();
+  // What is wrong behind that, a missing end for one, is no damage here.
+  for (const Damage& damage : (*reader).damage()) {
+    if (damage.offset >= bytes) continue;
+    return Error{fmt::format("{}: damaged at byte {}: {}", path.string(), damage.offset, damage.what)};
   }
-  fs::remove(part, error);
-  return status;
+  if (Status status = copyTexts(*reader, to); !status.ok()) return status;
+  for (const TableInfo& table : (*reader).tables()) {
+    const auto own = std::find_if(allTables().begin(), allTables().end(),
+                                  [&](const TableSpec& spec) { return spec.id == table.spec.id; });
+    if (own == allTables().end()) continue;
+    if (Status status = copyRows(*reader, table, bytes, *own, to); !status.ok()) return status;
+  }
+  return {};
 }
 
 Status refuseWhileAlive(DrainCore& core, const fs::path& directory) {

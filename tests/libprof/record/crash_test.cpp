@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <new>
 #include <ostream>
@@ -53,6 +55,19 @@ class CrashTest : public RecordingTest {
     }
     beganNs_ = std::chrono::steady_clock::now().time_since_epoch().count();
     ASSERT_OK(createRecording(recordingDir(), options_));
+  }
+
+  /// A recording whose drainer died when all was drained and its state saved.
+  void drainAMark() {
+    begin();
+    auto drainer = Drainer::create(recordingDir(), trace());
+    ASSERT_OK(drainer);
+    ASSERT_EQ(inChild([this] {
+                lacunaAttach(recordingDir().c_str());
+                lacunaMark(lacunaName("drained"));
+              }),
+              0);
+    ASSERT_OK((*drainer).flush());
   }
 
   /// Records numbered marks and ranges for ever: number n is a mark whose payload is n, then a range push and pop.
@@ -343,19 +358,19 @@ TEST_F(CrashTest, RecoverRefusesWhileSomebodyRecords) {
   expectNothingLost("after the refusal");
 }
 
+TEST_F(CrashTest, RecoverTakesFromTheTraceWhatWasSavedAndTouchesNothingBesideIt) {
+  drainAMark();
+  std::ofstream(trace(), std::ios::binary | std::ios::app) << "half a block";
+  std::ofstream(home_ / "trace.lcn.part") << "mine";
+  ASSERT_OK(recover(recordingDir(), home_ / "whole.lcn"));
+  EXPECT_EQ(Trace(home_ / "whole.lcn").rows<Mark>().size(), 1u);
+  std::ifstream part(home_ / "trace.lcn.part");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(part), {}), "mine");
+}
+
 TEST_F(CrashTest, RecoverFindsTheTraceThatWasMovedWithItsRecording) {
   options_.sharedMemory = false;
-  begin();
-  {
-    auto drainer = Drainer::create(recordingDir(), trace());
-    ASSERT_OK(drainer);
-    ASSERT_EQ(inChild([this] {
-                lacunaAttach(recordingDir().c_str());
-                lacunaMark(lacunaName("drained"));
-              }),
-              0);
-    ASSERT_OK((*drainer).flush());
-  }
+  drainAMark();
   const std::filesystem::path moved = home_ / "moved";
   std::filesystem::create_directories(moved);
   std::filesystem::rename(trace(), moved / "trace.lcn");
