@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/query.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +11,13 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
+#include "support/random_store.h"
 #include "support/temp_dir.h"
 
 namespace lacuna::analyzer {
@@ -232,6 +237,55 @@ TEST(Query, ArgumentsReadAsWhatTheyAre) {
   EXPECT_EQ(ask("SELECT arg_value(type, value) FROM arg", store), "42 \n0.5 \ndefault_pg \n[1, 2] \n- \n- \n");
   EXPECT_EQ(ask("SELECT count(*) FROM arg WHERE arg_value(type, value) = 'default_pg'", store), "1 \n");
   EXPECT_EQ(ask("SELECT arg_value(7, 1), arg_value(NULL, NULL), arg_value(260, 1)", store), "- - - \n");
+}
+
+/// What SQL is to say of a row, by its declaration.
+template <class Row>
+std::vector<std::string> declared(const Store& store, std::uint64_t number) {
+  std::vector<std::string> values;
+  const Row row = store.row<Row>(number);
+  Row::forEachMember([&]<auto Member>() {
+    const auto& value = row.*Member;
+    using T = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, prof::StringId>) {
+      values.emplace_back(store.text(value));
+    } else if constexpr (std::is_same_v<T, double>) {
+      values.push_back(fmt::format("{:.3f}", value));
+    } else if constexpr (std::is_class_v<T>) {
+      values.push_back(std::to_string(value.value));
+    } else if constexpr (std::is_enum_v<T>) {
+      values.push_back(std::to_string(static_cast<int>(value)));
+    } else {
+      values.push_back(std::to_string(value));
+    }
+  });
+  return values;
+}
+
+TEST(Query, EveryColumnThatIsDeclaredIsAColumnOfItsTable) {
+  const auto store = test::randomStore(7, 20);
+  prof::forEachTable([&]<class Row>() {
+    Query query(store);
+    std::vector<std::string> names;
+    std::vector<std::vector<std::string>> rows;
+    const auto status = query.run(
+        fmt::format("SELECT * FROM \"{}\"", Row::kName), [&](const auto& columns) { names = columns; },
+        [&](const std::vector<QueryValue>& row) {
+          auto& values = rows.emplace_back();
+          for (std::size_t c = 0; c < row.size(); ++c) {
+            const std::string text(row[c].text);
+            const bool real = Row::columns()[c].type == prof::ColumnType::F64;
+            values.push_back(real ? fmt::format("{:.3f}", std::stod(text)) : text);
+          }
+          return true;
+        });
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    ASSERT_EQ(names.size(), Row::columns().size()) << Row::kName;
+    for (std::size_t c = 0; c < names.size(); ++c) EXPECT_EQ(names[c], Row::columns()[c].name) << Row::kName;
+    ASSERT_EQ(rows.size(), store->rows<Row>()) << Row::kName;
+    ASSERT_GT(rows.size(), 0u) << Row::kName;
+    for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], declared<Row>(*store, i)) << Row::kName << i;
+  });
 }
 
 TEST(Query, EveryWorkedQueryOfTheDocsRuns) {

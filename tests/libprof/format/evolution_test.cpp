@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
@@ -18,10 +22,22 @@ namespace lacuna::prof {
 #define LACUNA_TEST_WIDE_COLUMNS(COLUMN)               \
   COLUMN(TimeNs, timeNs, Time, "when")                 \
   COLUMN(std::uint64_t, size, Plain, "grown from 32 to 64 bits")
+#define LACUNA_TEST_KERNEL_COLUMNS(COLUMN)             \
+  LACUNA_KERNEL_COLUMNS(COLUMN)                        \
+  COLUMN(double, oneMore, Plain, "added to a table of events")
+#define LACUNA_TEST_PROCESS_COLUMNS(COLUMN)            \
+  LACUNA_PROCESS_COLUMNS(COLUMN)                       \
+  COLUMN(double, oneMore, Plain, "added to a table of things")
+#define LACUNA_TEST_ARG_SET_COLUMNS(COLUMN)            \
+  LACUNA_ARG_SET_COLUMNS(COLUMN)                       \
+  COLUMN(double, oneMore, Plain, "added to a table without times")
 // clang-format on
 LACUNA_TABLE(OldThing, 901, "thing", LACUNA_TEST_OLD_COLUMNS)
 LACUNA_TABLE(NewThing, 901, "thing", LACUNA_TEST_NEW_COLUMNS)
 LACUNA_TABLE(WideThing, 901, "thing", LACUNA_TEST_WIDE_COLUMNS)
+LACUNA_TABLE(WiderKernel, Kernel::kTable, Kernel::kName, LACUNA_TEST_KERNEL_COLUMNS)
+LACUNA_TABLE(WiderProcess, Process::kTable, Process::kName, LACUNA_TEST_PROCESS_COLUMNS)
+LACUNA_TABLE(WiderArgSet, ArgSet::kTable, ArgSet::kName, LACUNA_TEST_ARG_SET_COLUMNS)
 
 namespace {
 
@@ -31,6 +47,64 @@ Reader written(const std::filesystem::path& path, const Row& row) {
   for (int i = 0; i < 10; ++i) writer->append(row);
   EXPECT_TRUE(writer->finish().ok());
   return *Reader::open(path);
+}
+
+constexpr std::uint32_t kRows = 100;
+
+/// Every column of every row has another number, as far as its type goes.
+template <class Row>
+typename Row::Columns numberedColumns() {
+  typename Row::Columns columns;
+  std::uint32_t column = 0;
+  columns.forEach([&]<class T>(std::vector<T>& values) {
+    ++column;
+    for (std::uint32_t row = 0; row < kRows; ++row) values.push_back(static_cast<T>(column * 1000 + row));
+  });
+  return columns;
+}
+
+template <class Row>
+Reader writtenAtOnce(const std::filesystem::path& path, const typename Row::Columns& columns) {
+  auto writer = Writer::create(path, {.blockRows = 30});
+  writer->append<Row>(columns);
+  EXPECT_TRUE(writer->finish().ok());
+  return *Reader::open(path);
+}
+
+template <class Row>
+void expectRows(const Reader& reader, const typename Row::Columns& columns) {
+  ASSERT_EQ(reader.rows<Row>(), kRows) << Row::kName;
+  const auto found = reader.table<Row>();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  for (std::size_t i = 0; i < kRows; ++i) EXPECT_EQ(found->row(i), columns.row(i)) << Row::kName << " " << i;
+}
+
+/// `Wider` is declared as `Row` and one column more.
+template <class Row, class Wider>
+void expectThatAllFollows() {
+  const test::TempDir dir;
+  const auto columns = numberedColumns<Row>();
+  auto wider = numberedColumns<Wider>();
+  const TableSpec& spec = tableSpec<Wider>();
+  ASSERT_EQ(spec.columnCount, tableSpec<Row>().columnCount + 1);
+  EXPECT_EQ(spec.columns[spec.columnCount - 1].name, "oneMore");
+
+  const Reader newer = writtenAtOnce<Wider>(dir / "newer.lcn", wider);
+  expectRows<Wider>(newer, wider);
+  expectRows<Row>(newer, columns);
+  const auto alone = newer.column<&Wider::oneMore>();
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(*alone, wider.oneMore);
+
+  const Reader older = writtenAtOnce<Row>(dir / "older.lcn", columns);
+  wider.oneMore.assign(kRows, 0.0);
+  expectRows<Wider>(older, wider);
+}
+
+TEST(Evolution, AColumnAddedToADeclaredTableIsWrittenAndReadAndMissedByNobody) {
+  expectThatAllFollows<Kernel, WiderKernel>();
+  expectThatAllFollows<Process, WiderProcess>();
+  expectThatAllFollows<ArgSet, WiderArgSet>();
 }
 
 TEST(Evolution, AColumnAddedByOneLineIsWrittenAndRead) {
