@@ -161,6 +161,11 @@ Result<Settings> readSettings(const fs::path& directory) {
   return settings;
 }
 
+bool isGone(const fs::path& directory) {
+  std::error_code error;
+  return !fs::exists(directory / kSettingsFile, error) && !error;
+}
+
 fs::path checkpointPath(const fs::path& directory) {
   return directory / "checkpoint";
 }
@@ -242,13 +247,13 @@ Status removeRecording(const fs::path& directory) {
 }
 
 Status removeRecording(const fs::path& directory, const fs::path& segments) {
+  if (!isGone(directory)) return removeRecording(directory);
   std::error_code error;
-  // Without its settings nobody can make anything of a recording.
-  if (fs::exists(directory / kSettingsFile, error) || error) return removeRecording(directory);
   if (isSharedDirectory(segments)) fs::remove_all(segments, error);
-  return Error{fmt::format(
-      "{}: was deleted or moved before the recording ended; the trace has what processes recorded that had begun before",
-      directory.string())};
+  return Error{
+      fmt::format("{}: was deleted or moved before the recording ended; the trace has what those processes recorded "
+                  "that had begun before",
+                  directory.string())};
 }
 
 }  // namespace lacuna::prof

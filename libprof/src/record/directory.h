@@ -39,6 +39,8 @@ class RecordingFolder {
 };
 
 Result<Settings> readSettings(const std::filesystem::path& directory);
+/// Somebody has deleted or moved the recording: nobody finds it here any more.
+bool isGone(const std::filesystem::path& directory);
 
 std::filesystem::path checkpointPath(const std::filesystem::path& directory);
 /// Where the drainer writes its trace, for recover() to find.

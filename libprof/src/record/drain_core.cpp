@@ -206,10 +206,12 @@ Status DrainCore::checkpoint() {
     saver.put(state.bytes());
   }
   const Status status = replaceFile(checkpointPath(place_.directory), saver.bytes());
-  if (!status.ok()) {
+  // Without the directory nobody could take the state up, and the segments are wanted.
+  if (!status.ok() && !isGone(place_.directory)) {
     // The segments stay taken until it can be saved, so events may be dropped meanwhile.
     if (!std::exchange(saidUnsaved_, true)) {
-      book_.log(tick_.monotonicNs, LogLevel::Warning, "the recording's state could not be saved: " + status.error().message);
+      book_.log(tick_.monotonicNs, LogLevel::Warning,
+                "the recording's state could not be saved: " + status.error().message);
     }
     return status;
   }
@@ -252,7 +254,7 @@ Status DrainCore::finish() {
   Status finished = book_.writer().finish();
   if (!place_.live) return finished;
   // What did not come into the trace is in the segments yet, for recover().
-  if (!finished.ok() && readSettings(place_.directory).ok()) return finished;
+  if (!finished.ok() && !isGone(place_.directory)) return finished;
   Status removed = removeRecording(place_.directory, segments_);
   return finished.ok() ? removed : finished;
 }

@@ -347,20 +347,29 @@ TEST_F(SessionTest, ManyShortThreadsAreAllThere) {
   EXPECT_EQ(file.rows<Thread>().size(), static_cast<std::size_t>(kThreads));
 }
 
-TEST_F(SessionTest, OneWhoseFolderIsDeletedSaysSoAndLeavesNoSharedMemory) {
-  auto session = Session::start(trace());
+TEST_F(SessionTest, OneWhoseFolderIsDeletedLosesNothingAndSaysSoAtTheEnd) {
+  Session::Options options;
+  options.recording.poolBytes = options.recording.maxPoolBytes = 4 << 16;  // as small as there are
+  auto session = Session::start(trace(), options);
   ASSERT_OK(session);
   const std::filesystem::path folder = home_ / "trace.lcn.recording";
   const std::filesystem::path segments = segmentFolder(folder);
   LACUNA_MARK("before");
   ASSERT_OK((*session).flush());
   std::filesystem::remove_all(folder);
-  LACUNA_MARK("after");
+  // Several times what there is room for.
+  constexpr std::size_t kRounds = 20;
+  constexpr std::size_t kMarks = 4000;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < kMarks; ++i) LACUNA_MARK("after");
+    ASSERT_OK((*session).flush());
+  }
   const Status stopped = (*session).stop();
   ASSERT_FALSE(stopped.ok());
   EXPECT_NE(stopped.error().message.find("was deleted or moved"), std::string::npos) << stopped.error().message;
   EXPECT_FALSE(std::filesystem::exists(segments)) << segments;
-  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 2u);
+  EXPECT_EQ((*session).stats().dropped, 0u);
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 1 + kRounds * kMarks);
 }
 
 TEST_F(SessionTest, ARelativeNameHoldsWhereTheProgramChangesItsDirectory) {

@@ -43,8 +43,8 @@ struct RecordingOptions {
 Status createRecording(const std::filesystem::path& directory, const RecordingOptions& options = {});
 /// Deletes a recording, shared memory included. Processes that still record lose what they record from here on.
 Status removeRecording(const std::filesystem::path& directory);
-/// The same for whoever has asked for its segmentFolder() in time: those go also where somebody has deleted or moved the
-/// directory meanwhile, which is an error.
+/// The same for whoever has asked for its segmentFolder() in time: that goes also where somebody has deleted or moved
+/// the directory meanwhile, which is an error.
 Status removeRecording(const std::filesystem::path& directory, const std::filesystem::path& segments);
 
 /// Where what is in flight is kept: shared memory, or the directory itself. Files that others put there go with it.
