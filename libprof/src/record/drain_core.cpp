@@ -21,6 +21,8 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
 constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
+/// Each time, what was read since goes into the trace as blocks of their own.
+constexpr auto kRetryEvery = std::chrono::milliseconds(100);
 constexpr TimeNs kClockRowEvery = 100'000'000;
 /// Between two ticks the wall clock is slewed by at most 500 ppm, and a reading is late by less than this.
 constexpr TimeNs kClockStep = 1'000'000;
@@ -174,13 +176,16 @@ Result<bool> DrainCore::drain() {
   if (now - lastLifeCheck_ >= kLifeCheckEvery) closeTheDead();
   if (checkpointIsDue()) {
     const Status status = checkpoint();
-    if (!status.ok()) return status.error();
+    if (!status.ok()) {
+      retryAt_ = Steady::now() + kRetryEvery;
+      return status.error();
+    }
   }
   return any;
 }
 
 bool DrainCore::checkpointIsDue() const {
-  if (!place_.live) return false;
+  if (!place_.live || Steady::now() < retryAt_) return false;
   const bool wanted = std::any_of(readers_.begin(), readers_.end(), [](const auto& entry) {
     return !entry.second->closed() && entry.second->wantsRecycling();
   });

@@ -140,6 +140,20 @@ TEST_F(DrainerTest, AStateThatCouldNotBeSavedOnceIsNoFailureAtTheEnd) {
   EXPECT_EQ(warnings, 1);
 }
 
+TEST_F(DrainerTest, AStateThatCannotBeSavedIsNotTriedWithEveryPass) {
+  ASSERT_OK(createRecording(recordingDir()));
+  DrainOptions options;
+  options.flushEvery = std::chrono::milliseconds(0);
+  auto drainer = Drainer::create(recordingDir(), trace(), options);
+  ASSERT_OK(drainer);
+  fs::create_directory(checkpointPath(recordingDir()).string() + ".tmp");
+  constexpr int kPasses = 1000;
+  int failed = 0;
+  for (int i = 0; i < kPasses; ++i) failed += drainer->drain().ok() ? 0 : 1;
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, kPasses);
+}
+
 using FailureNoteTest = RecordingTest;
 
 TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
