@@ -65,11 +65,12 @@ InputFile::InputFile(InputFile&& other) noexcept
     : path_(std::move(other.path_)), handle_(std::move(other.handle_)), bytesRead_(other.bytesRead()) {}
 
 Result<InputFile> InputFile::open(const std::filesystem::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return fileError("open", path, errno);
+  // To open a pipe would wait for a writer.
+  if (!S_ISREG(info.st_mode)) return Error{fmt::format("cannot open {}: it is not a regular file", path.string())};
   FileHandle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (handle.get() < 0) return fileError("open", path, errno);
-  struct stat info {};
-  if (::fstat(handle.get(), &info) != 0) return fileError("examine", path, errno);
-  if (!S_ISREG(info.st_mode)) return Error{fmt::format("cannot open {}: it is not a regular file", path.string())};
   return InputFile(path, std::move(handle));
 }
 

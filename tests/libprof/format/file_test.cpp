@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -93,6 +94,8 @@ TEST(File, AnotherKindOfFileIsNamedAsSuch) {
   EXPECT_THAT(Reader::open(dir / "empty.lcn").error().message, HasSubstr("empty"));
   EXPECT_THAT(Reader::open(dir / "none.lcn").error().message, HasSubstr("No such file"));
   EXPECT_THAT(Reader::open(dir.path()).error().message, HasSubstr("not a regular file"));
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Reader::open(dir / "pipe").error().message, HasSubstr("not a regular file"));
 }
 
 TEST(File, WhereNothingCanBeWrittenCreateSaysSo) {
