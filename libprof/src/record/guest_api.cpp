@@ -181,6 +181,7 @@ uint64_t lacunaRangeStart(const LacunaEvent* event) {
 }
 
 void lacunaRangeEnd(uint64_t range) {
+  if (range == 0) return;
   put(word(Kind::End, 0, 0), range, 0);
 }
 

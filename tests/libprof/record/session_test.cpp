@@ -94,6 +94,19 @@ TEST_F(SessionTest, RangeEndsOnAnotherThread) {
   EXPECT_EQ(rows[0].flags, 0);
 }
 
+TEST_F(SessionTest, ARangeStartedWhileNothingRecordedLeavesNoTrace) {
+  LacunaEvent event{};
+  event.name = lacunaName("request");
+  const std::uint64_t range = lacunaRangeStart(&event);
+  EXPECT_EQ(range, 0u);
+  auto session = Session::start(trace());
+  ASSERT_OK(session);
+  lacunaRangeEnd(range);
+  ASSERT_OK((*session).stop());
+  EXPECT_EQ((*session).stats().records, 0u);
+  EXPECT_TRUE(Trace(trace()).rows<Range>().empty());
+}
+
 TEST_F(SessionTest, OpenRangeIsFlaggedUnfinished) {
   auto session = Session::start(trace());
   lacunaRangePush(lacunaName("never ends"));

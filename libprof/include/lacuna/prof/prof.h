@@ -94,7 +94,7 @@ static inline void lacunaDomainRangePush(LacunaName domain, LacunaName name);
 static inline void lacunaDomainRangePop(LacunaName domain);
 LACUNA_PROF_API void lacunaRangePushEvent(const LacunaEvent* event);
 /* A range that any thread may end, and that need not nest. The result is unique in the recording; 0 when nothing
- * records. */
+ * records, and to end that does nothing. */
 LACUNA_PROF_API uint64_t lacunaRangeStart(const LacunaEvent* event);
 LACUNA_PROF_API void lacunaRangeEnd(uint64_t range);
 
