@@ -292,13 +292,4 @@ Status DrainCore::resume(const std::string& checkpoint) {
   return {};
 }
 
-Result<std::vector<std::uint32_t>> DrainCore::findLiving() {
-  std::vector<std::uint32_t> living;
-  lookForRecorders();
-  for (const auto& [name, reader] : readers_) {
-    if (!reader->closed() && reader->life() == Life::Runs) living.push_back(pidOf(reader->header()));
-  }
-  return living;
-}
-
 }  // namespace lacuna::prof::recording

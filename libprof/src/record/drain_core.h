@@ -40,8 +40,6 @@ class DrainCore {
   Status resume(const std::string& checkpoint);
   /// Length of the trace when a checkpoint was made; 0 when the bytes are not a checkpoint.
   static std::uint64_t fileBytesOf(const std::string& checkpoint);
-  /// Recorders that still live, by process id.
-  Result<std::vector<std::uint32_t>> findLiving();
 
  private:
   using Steady = std::chrono::steady_clock;

@@ -101,11 +101,17 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   return {};
 }
 
-Status refuseWhileAlive(DrainCore& core, const fs::path& directory) {
-  const Result<std::vector<std::uint32_t>> living = core.findLiving();
-  if (!living.ok()) return living.error();
-  if ((*living).empty()) return {};
-  return Error{fmt::format("{}: process {} is still recording; end it first", directory.string(), (*living).front())};
+Status refuseWhileAlive(const fs::path& directory) {
+  for (const fs::path& path : recording::listRecording(directory).recorders) {
+    const Result<recording::MappedFile> file = recording::MappedFile::open(path, false);
+    if (!file.ok()) continue;
+    recording::Header& header = (*file).view().header();
+    if (header.detached.load(std::memory_order_acquire) != 0) continue;
+    if (recording::lifeOf(header) != recording::Life::Runs) continue;
+    return Error{
+        fmt::format("{}: process {} is still recording; end it first", directory.string(), recording::pidOf(header))};
+  }
+  return {};
 }
 
 }  // namespace
@@ -127,6 +133,8 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   }
   const Result<recording::DrainLock> lock = recording::DrainLock::take(directory);
   if (!lock.ok()) return lock.error();
+  // To copy what the dead drainer had written may take a while.
+  if (const Status refused = refuseWhileAlive(directory); !refused.ok()) return refused.error();
 
   // The result replaces whatever is at `output` only when it is complete; the dead drainer's trace may be there.
   const fs::path temporary = output.string() + ".recovering";
@@ -141,7 +149,6 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   }
   DrainCore core({directory, false}, std::move(*writer), {});
   if (status.ok() && bytes > 0) status = core.resume(*checkpoint);
-  if (status.ok()) status = refuseWhileAlive(core, directory);
   if (status.ok() && add) {
     recording::BookAccess access(core.book());
     add(access);

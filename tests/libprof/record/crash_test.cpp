@@ -358,6 +358,23 @@ TEST_F(CrashTest, RecoverRefusesWhileSomebodyRecords) {
   expectNothingLost("after the refusal");
 }
 
+TEST_F(CrashTest, RecoverRefusesBeforeItReadsWhatWasWritten) {
+  begin();
+  const pid_t child = spawnRecorder();
+  while (progress_->returned[0] == 0) usleep(100);
+  {
+    auto drainer = Drainer::create(recordingDir(), trace());
+    ASSERT_OK(drainer);
+    ASSERT_OK((*drainer).flush());
+  }
+  std::filesystem::remove(trace());
+  const auto refused = recover(recordingDir(), home_ / "whole.lcn");
+  killAndWait(child);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("is still recording"), std::string::npos) << refused.error().message;
+  EXPECT_FALSE(std::filesystem::exists(home_ / "whole.lcn.recovering"));
+}
+
 TEST_F(CrashTest, RecoverTakesFromTheTraceWhatWasSavedAndTouchesNothingBesideIt) {
   drainAMark();
   std::ofstream(trace(), std::ios::binary | std::ios::app) << "half a block";
