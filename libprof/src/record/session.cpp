@@ -52,17 +52,16 @@ Result<Session> Session::start(const fs::path& file, const Options& options) {
   const fs::path directory = file.string() + ".recording";
   const Status created = createRecording(directory, options.recording);
   if (!created.ok()) return created.error();
-  Result<Drainer> drainer = Drainer::create(directory, file, options.drain);
-  if (!drainer.ok()) {
-    static_cast<void>(removeRecording(directory).ok());
-    return drainer.error();
-  }
   if (const int code = lacunaAttach(directory.c_str()); code != 0) {
     static_cast<void>(removeRecording(directory).ok());
-    // Nothing has been written but its header.
-    std::error_code ignored;
-    if (fs::is_regular_file(fs::symlink_status(file, ignored))) fs::remove(file, ignored);
     return Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
+  }
+  // Last of all, for a trace that is there is cut now.
+  Result<Drainer> drainer = Drainer::create(directory, file, options.drain);
+  if (!drainer.ok()) {
+    lacunaDetach();
+    static_cast<void>(removeRecording(directory).ok());
+    return drainer.error();
   }
   (*drainer).start();
   return Session(std::unique_ptr<Impl>(new Impl{std::move(*drainer), getpid(), true, {}}));

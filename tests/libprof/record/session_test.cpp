@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -331,6 +332,29 @@ TEST_F(SessionTest, OneThatCannotRecordLeavesNothing) {
   });
   EXPECT_EQ(ended, 0);
   EXPECT_TRUE(std::filesystem::is_empty(home_)) << *std::filesystem::directory_iterator(home_);
+}
+
+TEST_F(SessionTest, OneThatCannotRecordLeavesTheTraceThatIsThere) {
+  constexpr std::uintmax_t kSize = 1000;
+  std::ofstream(trace()) << std::string(kSize, 'x');
+  const int ended = inChild([&] {
+    const rlimit most{100'000, 100'000};
+    setrlimit(RLIMIT_FSIZE, &most);
+    if (Session::start(trace()).ok()) _exit(1);
+  });
+  EXPECT_EQ(ended, 0);
+  EXPECT_EQ(std::filesystem::file_size(trace()), kSize);
+}
+
+TEST_F(SessionTest, OneThatCannotWriteItsTraceDoesNotRecord) {
+  std::filesystem::create_directory(trace());
+  const auto session = Session::start(trace());
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.error().message.find("Is a directory"), std::string::npos) << session.error().message;
+  EXPECT_EQ(lacunaIsRecording(), 0);
+  EXPECT_FALSE(std::filesystem::exists(home_ / "trace.lcn.recording"));
+  std::filesystem::remove(trace());
+  ASSERT_OK(Session::start(trace()));
 }
 
 TEST_F(SessionTest, LongNamesAreCutAndNamesOutliveSessions) {
