@@ -137,24 +137,30 @@ prof::Result<Session> Session::start(const fs::path& file, const Options& option
   recording.maxPoolBytes = options.memoryLimit;
   recording.poolBytes = std::min(recording.poolBytes, recording.maxPoolBytes);
   if (auto status = prof::createRecording(directory, recording); !status) return status.error();
-  auto drainer = prof::Drainer::create(directory, file);
-  if (!drainer) {
-    static_cast<void>(prof::removeRecording(directory).ok());
-    return drainer.error();
-  }
   std::vector<std::string> notes = outOfReach(options.sources);
   auto status = adoptEnvironment(library, directory, options.sources, notes);
   // Both recorders of this process join: the one of the annotations, and the one of lacuna/prof/prof.h.
   const int code = status ? injected->start(directory.c_str(), options.sources.cuda ? 1 : 0) : 0;
-  if (!status || code != 0) {
+  if (status && code != 0) {
+    status = prof::Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
+  }
+  const auto abandon = [&] {
     unsetenv(prof::kRecordingVariable);
     static_cast<void>(prof::removeRecording(directory).ok());
-    // Nothing has been written but its header.
-    if (fs::is_regular_file(fs::symlink_status(file, error))) fs::remove(file, error);
-    if (!status) return status.error();
-    return prof::Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
+  };
+  if (!status) {
+    abandon();
+    return status.error();
   }
   lacunaAttach(directory.c_str());
+  // Last of all, for a trace that is there is cut now.
+  auto drainer = prof::Drainer::create(directory, file);
+  if (!drainer) {
+    injected->stop();
+    lacunaDetach();
+    abandon();
+    return drainer.error();
+  }
   drainer->start();
   return Session(std::unique_ptr<Impl>(new Impl{std::move(*drainer), *injected, getpid(), true, {}, std::move(notes)}));
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <map>
 
 #include "lacuna/prof/reader.h"
@@ -49,6 +50,9 @@ TEST(CollectorSession, OneThatCannotRecordLeavesNothing) {
       (folder / "1.lcn").string() + " " + (folder / "2.lcn").string();
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
   EXPECT_TRUE(fs::is_empty(folder)) << *fs::directory_iterator(folder);
+  std::ofstream(folder / "1.lcn") << "precious";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+  EXPECT_EQ(fs::file_size(folder / "1.lcn"), 8u) << "what was there before";
   fs::remove_all(folder);
 }
 
