@@ -161,9 +161,10 @@ Result<Settings> readSettings(const fs::path& directory) {
   return settings;
 }
 
-bool isGone(const fs::path& directory) {
+bool isGone(const fs::path& directory, const fs::path& segments) {
   std::error_code error;
-  return !fs::exists(directory / kSettingsFile, error) && !error;
+  const bool there = fs::exists(directory / kSettingsFile, error);
+  return !error && (!there || (isSharedDirectory(segments) && segmentFolder(directory) != segments));
 }
 
 fs::path checkpointPath(const fs::path& directory) {
@@ -247,7 +248,7 @@ Status removeRecording(const fs::path& directory) {
 }
 
 Status removeRecording(const fs::path& directory, const fs::path& segments) {
-  if (!isGone(directory)) return removeRecording(directory);
+  if (!isGone(directory, segments)) return removeRecording(directory);
   std::error_code error;
   if (isSharedDirectory(segments)) fs::remove_all(segments, error);
   return Error{

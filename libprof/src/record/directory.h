@@ -39,8 +39,9 @@ class RecordingFolder {
 };
 
 Result<Settings> readSettings(const std::filesystem::path& directory);
-/// Somebody has deleted or moved the recording: nobody finds it here any more.
-bool isGone(const std::filesystem::path& directory);
+/// Somebody has deleted or moved the recording whose segmentFolder() this was, and perhaps made another one in its
+/// place: it is not found here any more. Without shared memory the one is not told from the other.
+bool isGone(const std::filesystem::path& directory, const std::filesystem::path& segments);
 
 std::filesystem::path checkpointPath(const std::filesystem::path& directory);
 /// Where the drainer writes its trace, for recover() to find.

@@ -48,6 +48,8 @@ DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
 void DrainCore::lookForRecorders() {
   lastLook_ = Steady::now();
   folder_.noteListing();
+  // Whoever makes another recording in this one's place has a drainer of his own.
+  if (place_.live && isGone(place_.directory, segments_)) return;
   const RecordingFiles files = listRecording(place_.directory);
   for (const fs::path& path : files.recorders) openRecorder(path);
   noteFailures(files.failures);
@@ -210,9 +212,10 @@ Status DrainCore::checkpoint() {
     saver.put(name);
     saver.put(state.bytes());
   }
-  const Status status = replaceFile(checkpointPath(place_.directory), saver.bytes());
   // Without the directory nobody could take the state up, and the segments are wanted.
-  if (!status.ok() && !isGone(place_.directory)) {
+  const bool gone = isGone(place_.directory, segments_);
+  const Status status = gone ? Status() : replaceFile(checkpointPath(place_.directory), saver.bytes());
+  if (!status.ok()) {
     // The segments stay taken until it can be saved, so events may be dropped meanwhile.
     if (!std::exchange(saidUnsaved_, true)) {
       book_.log(tick_.monotonicNs, LogLevel::Warning,
@@ -259,7 +262,7 @@ Status DrainCore::finish() {
   Status finished = book_.writer().finish();
   if (!place_.live) return finished;
   // What did not come into the trace is in the segments yet, for recover().
-  if (!finished.ok() && !isGone(place_.directory)) return finished;
+  if (!finished.ok() && !isGone(place_.directory, segments_)) return finished;
   Status removed = removeRecording(place_.directory, segments_);
   return finished.ok() ? removed : finished;
 }

@@ -154,6 +154,28 @@ TEST_F(DrainerTest, AStateThatCannotBeSavedIsNotTriedWithEveryPass) {
   EXPECT_LT(failed, kPasses);
 }
 
+TEST_F(DrainerTest, OneWhoseFolderWasDeletedLeavesTheNextRecordingThereAlone) {
+  ASSERT_OK(createRecording(recordingDir()));
+  const fs::path segments = segmentFolder(recordingDir());
+  if (segments == recordingDir()) GTEST_SKIP() << "/dev/shm has no room";
+  auto drainer = Drainer::create(recordingDir(), trace());
+  ASSERT_OK(drainer);
+  fs::remove_all(recordingDir());
+  ASSERT_OK(createRecording(recordingDir()));
+  EXPECT_EQ(inChild([&] {
+              lacunaAttach(recordingDir().c_str());
+              lacunaMark(lacunaName("of the next"));
+            }),
+            0);
+  ASSERT_OK(drainer->flush());
+  EXPECT_FALSE(fs::exists(checkpointPath(recordingDir())));
+  EXPECT_FALSE(drainer->finish().ok());
+  EXPECT_FALSE(fs::exists(segments));
+  EXPECT_TRUE(Trace(trace()).rows<Mark>().empty());
+  ASSERT_OK(recover(recordingDir(), home_ / "next.lcn"));
+  EXPECT_EQ(Trace(home_ / "next.lcn").rows<Mark>().size(), 1u);
+}
+
 using FailureNoteTest = RecordingTest;
 
 TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
