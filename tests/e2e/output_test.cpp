@@ -189,6 +189,19 @@ TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
   expectNoSegments();
 }
 
+TEST_F(OutputTest, ARunWhoseFolderWasDeletedLeavesTheNextOneThereAlone) {
+  const auto until = [](const std::string& file) { return "until [ -e " + file + " ]; do sleep 0.02; done; "; };
+  const std::string run = program("lacuna") + " run -q -o out.lcn -- sh -c '";
+  shell(run + until("go") + "exit 0' 2>first.txt & first=$!; " + until("out.lcn") +
+        "until rm -r out.lcn.recording; do :; done; " + run + ">go; " + until("over") + "exec " +
+        program("ending_program") + " exit' 2>stderr.txt & second=$!; wait $first; echo $? >codes.txt; >over; "
+        "wait $second; echo $? >>codes.txt");
+  EXPECT_EQ(textOf("codes.txt"), "1\n3\n") << textOf("first.txt") << said();
+  EXPECT_THAT(textOf("first.txt"), HasSubstr("out.lcn.recording is gone: it was deleted or moved"));
+  EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
+  expectNothingLeft();
+}
+
 TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreGoneAndNotSaidToBeKept) {
   const auto takenAway = [&](const std::string& then) {
     return WEXITSTATUS(lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'readlink out.lcn.recording/shm "

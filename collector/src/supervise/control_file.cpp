@@ -15,16 +15,22 @@
 
 namespace lacuna::collector {
 
-ControlFile::ControlFile(std::filesystem::path path, Control* control, bool owner)
-    : path_(std::move(path)), control_(control), owner_(owner) {}
+ControlFile::ControlFile(std::filesystem::path path, Control* control, Identity identity, bool owner)
+    : path_(std::move(path)), control_(control), identity_(identity), owner_(owner) {}
 
 ControlFile::ControlFile(ControlFile&& other) noexcept
-    : path_(std::move(other.path_)), control_(std::exchange(other.control_, nullptr)), owner_(other.owner_) {}
+    : path_(std::move(other.path_)),
+      control_(std::exchange(other.control_, nullptr)),
+      identity_(other.identity_),
+      owner_(other.owner_) {}
 
 ControlFile::~ControlFile() {
   if (control_ == nullptr) return;
+  struct stat there {};
+  // While it is mapped no other file gets its number.
+  const bool ours = stat(path_.c_str(), &there) == 0 && Identity(there.st_dev, there.st_ino) == identity_;
+  if (owner_ && ours) unlink(path_.c_str());
   munmap(control_, sizeof(Control));
-  if (owner_) unlink(path_.c_str());
 }
 
 prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, int flags, bool owner) {
@@ -42,7 +48,7 @@ prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, in
   }
   close(fd);
   if (page == MAP_FAILED) return prof::Error{fmt::format("{} is not a control page of lacuna", path.string())};
-  return ControlFile(path, static_cast<Control*>(page), owner);
+  return ControlFile(path, static_cast<Control*>(page), Identity(info.st_dev, info.st_ino), owner);
 }
 
 prof::Result<ControlFile> ControlFile::create(const std::filesystem::path& path) {

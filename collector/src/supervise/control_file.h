@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <utility>
 
 #include "core/guest.h"
 #include "lacuna/prof/result.h"
@@ -22,10 +25,13 @@ class ControlFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  ControlFile(std::filesystem::path path, Control* control, bool owner);
+  using Identity = std::pair<dev_t, ino_t>;
+
+  ControlFile(std::filesystem::path path, Control* control, Identity identity, bool owner);
   static prof::Result<ControlFile> map(const std::filesystem::path& path, int flags, bool owner);
   std::filesystem::path path_;
   Control* control_;
+  Identity identity_;  ///< another run may have made a file of that name since
   bool owner_;
 };
 

@@ -369,7 +369,7 @@ class Supervisor {
     drainer_.reset();
     control_.reset();
     std::error_code error;
-    const bool kept = fs::exists(recording_, error);
+    const bool kept = recordingIsThere();
     if (!kept && !fs::exists(report_.output, error)) {
       report_.failure =
           fmt::format("{} is gone: it was deleted or moved while it was written", report_.output.string());
@@ -405,8 +405,7 @@ class Supervisor {
     }
     report_.dumps = flight_->finish();
     // What was written before or after one that failed is there all the same.
-    std::error_code error;
-    if (const auto& failure = flight_->failure(); !failure && !fs::exists(recording_, error)) {
+    if (const auto& failure = flight_->failure(); !failure && !recordingIsThere()) {
       report_.failure = fmt::format(
           "{} is gone: it was deleted or moved while the program ran, and no dump can be written without it",
           recording_.string());
@@ -420,6 +419,12 @@ class Supervisor {
     if (report_.dumps.empty()) return;
     report_.output = report_.dumps.back().file;
     report_.stats = report_.dumps.back().stats;
+  }
+
+  /// And not another run's of the same name, which began when somebody had deleted ours.
+  bool recordingIsThere() const {
+    std::error_code error;
+    return fs::exists(recording_, error) && prof::segmentFolder(recording_) == segments_;
   }
 
   /// Leaves nothing behind, and everything else as it is.
