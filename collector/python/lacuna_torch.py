@@ -274,8 +274,9 @@ class Modules:
 class Loader:
     """The consumer's wait for a batch; in the workers the fetch, its collation, and the wait for the next order."""
 
-    # Tells a worker that is spawned, and so knows nothing of its parent's, which loader it works for.
-    VARIABLE = "LACUNA_TORCH_LOADER"
+    # Tells a worker which loader it works for, among what Python hands on to each process that is started: one that is
+    # spawned or comes from a fork server knows nothing of its parent's.
+    KEY = "lacuna_loader"
 
     def __init__(self, torch, voice, steps):
         self.torch = torch
@@ -283,8 +284,14 @@ class Loader:
         self.steps = steps
         self.loaders = 0
         self.worker = -1
-        self.number = int(os.environ.pop(self.VARIABLE, 0))
+        self.number = 0
         self.batch = 0
+
+    @staticmethod
+    def handed_on():
+        from multiprocessing import process  # here, for a program without PyTorch need not pay for it
+
+        return getattr(process.current_process(), "_config", {})
 
     def install(self):
         dataloader = self.torch.utils.data.dataloader
@@ -310,11 +317,9 @@ class Loader:
                 loader.say_knobs(source)
             loader.number = self._lacuna_loader
             self._lacuna_batch = 0
-            os.environ[loader.VARIABLE] = str(loader.number)
-            try:
-                original_init(self, source, *arguments, **named)
-            finally:
-                os.environ.pop(loader.VARIABLE, None)
+            # It stays there: workers are started when this, which is the base class's, has returned.
+            loader.handed_on()[loader.KEY] = loader.number
+            original_init(self, source, *arguments, **named)
 
         @functools.wraps(original_next)
         def __next__(self):
@@ -403,6 +408,7 @@ class Loader:
         def _worker_loop(*arguments, **named):
             bound = signature.bind(*arguments, **named)
             loader.worker = bound.arguments["worker_id"]
+            loader.number = loader.handed_on().get(loader.KEY, loader.number)
             loader.voice.executions(0)  # what a worker runs is preparation, not the device's work
             loader.voice.name_thread(f"DataLoader worker {loader.worker}".encode())
             bound.arguments["index_queue"] = Orders(loader, bound.arguments["index_queue"])

@@ -3,6 +3,7 @@
 """`lacuna run --torch` on a program that uses a stand-in for PyTorch: run_test.py LACUNA CORE"""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -63,8 +64,7 @@ class StepsEnd(unittest.TestCase):
 class Iterator:
     """As PyTorch's own, which is kept for the next epoch where its workers are."""
 
-    def __init__(self, source, children):
-        children.append(os.environ.get(lacuna_torch.Loader.VARIABLE))
+    def __init__(self, source):
         self.reset()
 
     def reset(self):
@@ -76,6 +76,11 @@ class Iterator:
 
 class Source:
     num_workers, prefetch_factor, pin_memory, batch_size = 1, 2, False, 1
+
+
+def exit_with_loader():
+    """What a worker does: it tells whose it is."""
+    sys.exit(lacuna_torch.Loader.handed_on().get(lacuna_torch.Loader.KEY, 99))
 
 
 class LoaderNumbers(unittest.TestCase):
@@ -98,22 +103,37 @@ class LoaderNumbers(unittest.TestCase):
         self.waits.append((number, batch))
 
     def test_batches_are_counted_anew_in_each_epoch_of_workers_that_are_kept(self):
-        iterator = self.iterator(Source(), [])
+        iterator = self.iterator(Source())
         for _ in range(2):
             iterator.reset()
             next(iterator)
             next(iterator)
         self.assertEqual(self.waits, [(0, 0), (0, 1), (0, 0), (0, 1)])
 
-    def test_children_that_are_spawned_know_whose_they_are(self):
-        children = []
-        self.iterator(Source(), children)
-        self.iterator(Source(), children)
-        self.assertEqual(children, ["0", "1"])
-        self.assertNotIn(lacuna_torch.Loader.VARIABLE, os.environ)
-        os.environ[lacuna_torch.Loader.VARIABLE] = "1"
-        self.assertEqual(lacuna_torch.Loader(self, self, None).number, 1)
-        self.assertNotIn(lacuna_torch.Loader.VARIABLE, os.environ)
+    def workers_own_numbers(self, context, loaders):
+        numbers = []
+
+        class WithWorkers(self.iterator):
+            """As PyTorch's own, it starts them when its base is there."""
+
+            def __init__(self, source):
+                super().__init__(source)
+                worker = context.Process(target=exit_with_loader, daemon=True)
+                worker.start()
+                worker.join()
+                numbers.append(worker.exitcode)
+
+        for _ in range(loaders):
+            WithWorkers(Source())
+        return numbers
+
+    def test_workers_know_whose_they_are(self):
+        for method in ("fork", "spawn", "forkserver"):
+            self.setUp()
+            context = multiprocessing.get_context(method)
+            context.set_forkserver_preload([])  # this file takes arguments, which a server's Python does not have
+            with self.subTest(method=method):
+                self.assertEqual(self.workers_own_numbers(context, 3), [0, 1, 2])
 
 
 class TorchRun(unittest.TestCase):
@@ -201,6 +221,9 @@ class TorchRun(unittest.TestCase):
 
     def test_spawned_workers_are_in_the_trace(self):
         self.check_workers("spawn")
+
+    def test_workers_of_a_fork_server_are_in_the_trace(self):
+        self.check_workers("forkserver")
 
     def test_settings_of_the_loader_have_the_names_that_findings_use(self):
         self.train(2, "fork")
