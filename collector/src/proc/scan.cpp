@@ -32,7 +32,8 @@ PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeN
 
 }  // namespace
 
-Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), samples_(samples) {
+Scan::Scan(std::uint32_t root, bool samples)
+    : root_(root), begunNs_(nowNs()), lookedNs_(begunNs_), samples_(samples) {
   readClocks();
 }
 
@@ -56,6 +57,7 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
     if (at->first == at->second.pid) goneNs_[at->first] = endNs;
     at = threads_.erase(at);
   }
+  lookedNs_ = nowNs;
 }
 
 void Scan::readClocks() {
@@ -73,10 +75,19 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
                         std::vector<PerfRecord>& into) {
   Stat stat;
   if (!readStat(fmt::format("/proc/{}/task/{}/stat", pid, tid), stat) || stat.state == 'Z' || stat.state == 'X') return;
+  prof::TimeNs startNs = startOf(stat, pid, tid, nowNs);
+  const auto known = threads_.find(tid);
+  if (known != threads_.end() && known->second.startTicks != 0 && known->second.startTicks != stat.startTicks) {
+    // The number was given again since the last look, so who had it has ended, and the next began after that look.
+    startNs = std::max(startNs, lookedNs_);
+    into.push_back(recordOf(Kind::Exit, known->second.pid, tid, startNs));
+    threads_.erase(known);
+  }
   const auto [at, fresh] = threads_.try_emplace(tid);
   Thread& thread = at->second;
   thread.there = true;
-  if (fresh) begin(thread, pid, tid, parent, startOf(stat, pid, tid, nowNs), into);
+  thread.startTicks = stat.startTicks;
+  if (fresh) begin(thread, pid, tid, parent, startNs, into);
   std::string name = nameOf(pid, tid);
   if (!name.empty() && name != thread.name) {  // empty: it has just ended
     into.push_back(recordOf(Kind::Comm, pid, tid, nowNs));

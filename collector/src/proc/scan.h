@@ -37,6 +37,7 @@ class Scan {
     std::uint32_t pid = 0;
     bool there = false;
     char state = 0;
+    std::uint64_t startTicks = 0;  ///< as /proc says; 0 before the first look
     prof::TimeNs startNs = 0;
     std::uint64_t runNs = 0;  ///< that samples stand for
     std::string name;
@@ -57,6 +58,7 @@ class Scan {
 
   std::uint32_t root_;
   prof::TimeNs begunNs_;     ///< when it was made
+  prof::TimeNs lookedNs_;    ///< when the last look began
   prof::TimeNs bootNs_ = 0;  ///< what the clock of /proc is ahead of ours
   bool samples_;
   bool recording_ = true;

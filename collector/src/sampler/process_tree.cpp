@@ -3,6 +3,8 @@
 #include "sampler/process_tree.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "proc/proc_file.h"
 
@@ -56,12 +58,17 @@ void ProcessTree::take(const PerfRecord& record, prof::Drainer::Access& access) 
   }
 }
 
+/// A number that comes again is somebody else's: that who had it has ended was not seen.
 void ProcessTree::fork(const PerfRecord& record, prof::Drainer::Access& access) {
-  if (record.pid != record.parentPid) {
-    // A number that comes again is another process.
-    processes_.erase(record.pid);
-    std::erase_if(threads_, [&](const auto& thread) { return thread.second.pid == record.pid; });
-    threads_.erase(record.tid);
+  const bool newProcess = record.pid != record.parentPid;
+  if (const auto known = threads_.find(record.tid); known != threads_.end()) {
+    const std::uint32_t before = known->second.pid;
+    endThread(record.tid, record.timeNs, access);
+    if (before != record.pid) endIfEmpty(before, record.timeNs, access);
+  }
+  if (newProcess) {
+    endThreadsOf(record.pid, record.timeNs, access);
+    endProcess(record.pid, record.timeNs, access);
     const auto parent = processes_.find(record.parentPid);
     AddressSpace inherited = parent != processes_.end() ? parent->second.space : AddressSpace();
     processOf(record, access).space = std::move(inherited);
@@ -72,16 +79,43 @@ void ProcessTree::fork(const PerfRecord& record, prof::Drainer::Access& access) 
 void ProcessTree::exit(const PerfRecord& record, prof::Drainer::Access& access) {
   const auto thread = threads_.find(record.tid);
   if (thread == threads_.end() || thread->second.pid != record.pid) return;
-  writeState(thread->second, record.timeNs, access);
-  access.endThread(thread->second.id, record.timeNs);
+  endThread(record.tid, record.timeNs, access);
+  endIfEmpty(record.pid, record.timeNs, access);
+}
+
+void ProcessTree::endThread(std::uint32_t tid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+  const auto thread = threads_.find(tid);
+  writeState(thread->second, timeNs, access);
+  access.endThread(thread->second.id, timeNs);
+  const auto process = processes_.find(thread->second.pid);
+  if (process != processes_.end() && process->second.threads > 0) --process->second.threads;
   threads_.erase(thread);
-  const auto process = processes_.find(record.pid);
-  if (process == processes_.end() || --process->second.threads > 0) return;
-  access.endProcess(process->second.id, record.timeNs);
+}
+
+void ProcessTree::endThreadsOf(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+  std::vector<std::uint32_t> ended;
+  for (const auto& [tid, thread] : threads_) {
+    if (thread.pid == pid) ended.push_back(tid);
+  }
+  for (const std::uint32_t tid : ended) endThread(tid, timeNs, access);
+}
+
+void ProcessTree::endIfEmpty(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+  const auto process = processes_.find(pid);
+  if (process != processes_.end() && process->second.threads == 0) endProcess(pid, timeNs, access);
+}
+
+void ProcessTree::endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end()) return;
+  access.endProcess(process->second.id, timeNs);
   processes_.erase(process);
 }
 
 void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access) {
+  // A thread that is not the first one and runs another program takes the first one's number; its own says no more.
+  const bool anotherThread = record.exec && !threads_.contains(record.tid) && processes_.contains(record.pid);
+  if (anotherThread) endThreadsOf(record.pid, record.timeNs, access);
   Thread& thread = threadOf(record, access);
   if (record.exec) {
     Process& process = processOf(record, access);

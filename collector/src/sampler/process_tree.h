@@ -47,6 +47,12 @@ class ProcessTree {
   Thread& threadOf(const PerfRecord& record, prof::Drainer::Access& access);
   void fork(const PerfRecord& record, prof::Drainer::Access& access);
   void exit(const PerfRecord& record, prof::Drainer::Access& access);
+  /// Of a thread that is there.
+  void endThread(std::uint32_t tid, prof::TimeNs timeNs, prof::Drainer::Access& access);
+  void endThreadsOf(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
+  /// A process that has no threads any more has ended.
+  void endIfEmpty(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
+  void endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   void rename(const PerfRecord& record, prof::Drainer::Access& access);
   void map(const PerfRecord& record, prof::Drainer::Access& access);
   void sample(const PerfRecord& record, prof::Drainer::Access& access);

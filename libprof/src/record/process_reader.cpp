@@ -111,7 +111,10 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
     any |= drainThread(*thread, entry, clock, limit);
     noteDrops(*thread, entry, tick.monotonicNs);
     // It was seen to have exited before its last records were read, so there are no more.
-    if (state == EntryState::Exited && atEnd(*thread)) closeThread(*thread, thread->lastNs);
+    if (state == EntryState::Exited && atEnd(*thread)) {
+      closeThread(*thread, thread->lastNs);
+      if (thread->id) book_.endThread(thread->id, timeOf(entry.endStamp, clock));
+    }
   }
   const std::uint64_t dropped = header().dropped.load(std::memory_order_relaxed);
   if (dropped > headerDropped_) {
@@ -122,9 +125,12 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
   return any;
 }
 
+TimeNs ProcessReader::timeOf(std::uint64_t stamp, const ClockLine& clock) const {
+  return header().clock == ClockKind::Tsc ? clock.toMonotonic(stamp) : static_cast<TimeNs>(stamp);
+}
+
 void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
-  const TimeNs startNs =
-      header().clock == ClockKind::Tsc ? clock.toMonotonic(entry.startStamp) : static_cast<TimeNs>(entry.startStamp);
+  const TimeNs startNs = timeOf(entry.startStamp, clock);
   const std::uint32_t osTid = tidOf(header(), entry.osTid);
   thread.id = book_.enterThread(process_, osTid, startNs);
   // What rows of the process call it.

@@ -82,6 +82,7 @@ class ProcessReader {
   };
 
   [[nodiscard]] const View& view() const { return file_.view(); }
+  [[nodiscard]] TimeNs timeOf(std::uint64_t stamp, const ClockLine& clock) const;
   void enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock);
   bool drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock, std::uint64_t limit);
   bool moveOn(Thread& thread);

@@ -12,6 +12,16 @@ namespace {
 
 /// Stamps of recorders are converted, those from outside are read: they may differ by a little.
 constexpr TimeNs kSlackNs = 100'000;
+/// What a thread does at its very end, when its recorder has seen it go, may make the recorder meet it anew.
+constexpr TimeNs kLastWordsNs = 1'000'000;
+
+/// Whether a thread that began to record at `startNs` may be the one that is known by its number: that is given to
+/// another only when who has it is gone.
+bool mayBe(const ThreadInfo& known, TimeNs startNs) {
+  if (known.recorders > 0 || known.startNs == 0) return true;
+  if (known.leftNs != 0) return startNs <= known.leftNs + kLastWordsNs;
+  return known.seen && (known.exitNs == 0 || startNs <= known.exitNs);
+}
 
 }  // namespace
 
@@ -103,12 +113,7 @@ ThreadId TraceBook::addThread(ProcessId process, std::uint32_t osTid) {
 ThreadId TraceBook::enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
   const auto known = threadByTid_.find({process.value, osTid});
   ThreadId id = known != threadByTid_.end() ? known->second : ThreadId{};
-  // A number is given to a new thread only when its old one is gone.
-  if (id) {
-    const ThreadInfo& info = threadInfo(id);
-    const bool lives = info.seen && (info.exitNs == 0 || startNs <= info.exitNs);
-    if (info.recorders == 0 && info.startNs != 0 && !lives) id = {};
-  }
+  if (id && !mayBe(threadInfo(id), startNs)) id = {};
   if (!id) id = addThread(process, osTid);
   ++threadInfo(id).recorders;
   return id;

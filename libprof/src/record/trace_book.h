@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -53,6 +54,7 @@ struct ThreadInfo {
   bool named = false;  ///< by the program, which beats the operating system's name
   bool seen = false;   ///< from outside
   TimeNs exitNs = 0;   ///< seen from outside
+  TimeNs leftNs = 0;   ///< told by a recorder that saw it end; not kept in a checkpoint
 };
 
 /// Numbers that the trace gives to things of all processes.
@@ -76,6 +78,8 @@ class TraceBook {
   /// The thread that a recorder reports for the first time. Two recorders of one process mean the same thread.
   ThreadId enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs);
   void leaveThread(ThreadId id);
+  /// Its recorder saw it end.
+  void endThread(ThreadId id, TimeNs endNs) { threadInfo(id).leftNs = std::max(threadInfo(id).leftNs, endNs); }
   /// Its process has another number for it, too.
   void alsoCall(ThreadId id, std::uint32_t ownTid) {
     threadByTid_.try_emplace({threadInfo(id).process.value, ownTid}, id);

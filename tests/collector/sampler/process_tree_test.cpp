@@ -118,5 +118,63 @@ TEST_F(ProcessTreeTest, TheStateBeforeAnExecIsOfTheProgramBefore) {
   EXPECT_THAT(states(), ElementsAre("Running 2-10", "Running 10-20 of another", "Sleeping 20-21 of another"));
 }
 
+TEST_F(ProcessTreeTest, AThreadWhoseNumberIsGivenAgainEndsWhenTheNextBegins) {
+  begins(1);
+  PerfRecord second = record(Kind::Fork, 2);
+  second.tid = 8;
+  second.parentPid = 7;  // a thread of the same process
+  take(second);
+  PerfRecord runs = record(Kind::Switch, 3);
+  runs.tid = 8;
+  take(runs);
+  second.timeNs = 10;
+  take(second);
+  runs.timeNs = 20;
+  take(runs);
+  tree_.finish(25, access_);
+  EXPECT_THAT(access_.threadEnds(), ElementsAre(10));
+  EXPECT_EQ(tree_.processes().at(7).threads, 2u);
+  EXPECT_THAT(states(), ElementsAre("Running 3-10", "Running 20-25 of another"));
+}
+
+TEST_F(ProcessTreeTest, AProcessWhoseNumberIsGivenAgainEndsWhenTheNextBegins) {
+  begins(1);
+  runs(2);
+  begins(10);
+  EXPECT_THAT(access_.threadEnds(), ElementsAre(10));
+  EXPECT_THAT(access_.processEnds(), ElementsAre(10));
+  EXPECT_EQ(tree_.processes().at(7).threads, 1u);
+  EXPECT_THAT(states(), ElementsAre("Running 2-10"));
+}
+
+TEST_F(ProcessTreeTest, AProcessWhoseOnlyThreadNumberIsGivenToAnotherProcessHasEnded) {
+  begins(1);
+  PerfRecord second = record(Kind::Fork, 2);
+  second.pid = second.tid = 8;
+  second.parentPid = 7;
+  take(second);
+  PerfRecord thread = record(Kind::Fork, 10);
+  thread.tid = 8;
+  thread.parentPid = 7;  // now of the first process
+  take(thread);
+  EXPECT_THAT(access_.processEnds(), ElementsAre(10));
+  EXPECT_FALSE(tree_.processes().contains(8));
+  EXPECT_EQ(tree_.processes().at(7).threads, 2u);
+}
+
+TEST_F(ProcessTreeTest, AThreadThatRunsAnotherProgramTakesTheFirstOnesNumber) {
+  begins(1);
+  PerfRecord second = record(Kind::Fork, 2);
+  second.tid = 8;
+  second.parentPid = 7;
+  take(second);
+  ends(5);  // the first one, as the second begins its exec
+  executes(6);
+  EXPECT_FALSE(tree_.threads().contains(8));
+  EXPECT_EQ(tree_.processes().at(7).threads, 1u);
+  ends(9);
+  EXPECT_THAT(access_.processEnds(), ElementsAre(9));
+}
+
 }  // namespace
 }  // namespace lacuna::collector::sampler

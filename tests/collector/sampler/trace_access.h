@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recording.h"
@@ -27,6 +28,10 @@ class TraceAccess final : public prof::Drainer::Access {
     return std::move(*prof::Reader::open(path_));
   }
 
+  /// When threads and processes ended, in the order in which that was told.
+  [[nodiscard]] const std::vector<prof::TimeNs>& threadEnds() const { return threadEnds_; }
+  [[nodiscard]] const std::vector<prof::TimeNs>& processEnds() const { return processEnds_; }
+
   prof::Writer& writer() override { return writer_; }
   prof::FrameId newFrame() override { return prof::FrameId{++last_}; }
   prof::ProcessId process(std::uint32_t) override { return {}; }
@@ -40,10 +45,10 @@ class TraceAccess final : public prof::Drainer::Access {
   }
   prof::ProcessId execProcess(prof::ProcessId, prof::TimeNs) override { return prof::ProcessId{++last_}; }
   void nameProcess(prof::ProcessId, std::string_view, std::string_view) override {}
-  void endProcess(prof::ProcessId, prof::TimeNs) override {}
+  void endProcess(prof::ProcessId, prof::TimeNs endNs) override { processEnds_.push_back(endNs); }
   prof::ThreadId beginThread(prof::ProcessId, std::uint32_t, prof::TimeNs) override { return prof::ThreadId{++last_}; }
   void nameThread(prof::ThreadId, std::string_view) override {}
-  void endThread(prof::ThreadId, prof::TimeNs) override {}
+  void endThread(prof::ThreadId, prof::TimeNs endNs) override { threadEnds_.push_back(endNs); }
   void drop(prof::TimeNs, std::uint64_t, std::string_view) override {}
   void countRows(std::uint64_t) override {}
 
@@ -52,6 +57,8 @@ class TraceAccess final : public prof::Drainer::Access {
       std::filesystem::temp_directory_path() / ("lacuna-sampler-test-" + std::to_string(getpid()) + ".lcn");
   prof::Writer writer_;
   std::uint32_t last_ = 0;
+  std::vector<prof::TimeNs> threadEnds_;
+  std::vector<prof::TimeNs> processEnds_;
 };
 
 }  // namespace lacuna::collector

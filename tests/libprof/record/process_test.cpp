@@ -10,7 +10,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include "libprof/record/recorded.h"
+#include "record/trace_book.h"
 
 namespace lacuna::prof {
 namespace {
@@ -102,6 +107,52 @@ TEST(FindProcess, OursKeepTheirNumber) {
   EXPECT_EQ(found.pid, self);
   EXPECT_EQ(found.parent, static_cast<std::uint32_t>(getppid()));
   EXPECT_EQ(findProcess({self, 0, 1}).where, Where::Gone) << "one that began just after the machine did";
+}
+
+/// A process with threads that recorders tell of.
+class ThreadNumbers : public RecordingTest {
+ protected:
+  void SetUp() override {
+    RecordingTest::SetUp();
+    auto writer = Writer::create(trace());
+    ASSERT_OK(writer);
+    book_.emplace(std::move(*writer));
+    process_ = book_->processOf(1);
+  }
+  ThreadId enters(TimeNs startNs) {
+    const ThreadId id = book_->enterThread(process_, 5, startNs);
+    if (book_->threadInfo(id).startNs == 0) book_->threadInfo(id).startNs = startNs;
+    return id;
+  }
+  void leaves(ThreadId id, TimeNs endNs) {
+    book_->leaveThread(id);
+    book_->endThread(id, endNs);
+  }
+  static constexpr TimeNs kSecond = 1'000'000'000;
+
+  std::optional<recording::TraceBook> book_;
+  ProcessId process_;
+};
+
+TEST_F(ThreadNumbers, OneThatIsGivenAgainBeforeTheEndWasSeenFromOutsideIsAnotherThread) {
+  const ThreadId first = book_->beginThread(process_, 5, kSecond);
+  EXPECT_EQ(enters(kSecond + 10), first);
+  leaves(first, 2 * kSecond);
+  const ThreadId second = enters(3 * kSecond);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(book_->beginThread(process_, 5, 3 * kSecond), second) << "seen from outside, later";
+}
+
+TEST_F(ThreadNumbers, ARecorderThatMetItBeforeItsEndMeansTheSameThread) {
+  const ThreadId first = enters(kSecond);
+  leaves(first, 3 * kSecond);
+  EXPECT_EQ(enters(2 * kSecond), first);
+}
+
+TEST_F(ThreadNumbers, WhatAThreadRecordsAtItsVeryEndIsItsOwn) {
+  const ThreadId first = enters(kSecond);
+  leaves(first, 2 * kSecond);
+  EXPECT_EQ(enters(2 * kSecond + 50'000), first);
 }
 
 }  // namespace
