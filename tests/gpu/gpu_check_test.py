@@ -14,6 +14,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -261,6 +262,46 @@ class Time(unittest.TestCase):
                 time.sleep(0.01)
             self.assertFalse(self.lives(begun))
 
+    def test_what_reads_finds_nothing_to_wait_for(self):
+        self.assertEqual(gpu_check.run(["cat"], seconds=60, capture_output=True).stdout, "")
+
+    def test_a_driver_that_does_not_answer_costs_its_name_only(self):
+        with tempfile.TemporaryDirectory() as place:
+            stub = pathlib.Path(place) / "nvidia-smi"
+            stub.write_text("#!/bin/sh\nsleep 60\n")
+            stub.chmod(0o755)
+            self.addCleanup(os.environ.__setitem__, "PATH", os.environ["PATH"])
+            self.addCleanup(setattr, gpu_check, "ASK_SECONDS", gpu_check.ASK_SECONDS)
+            os.environ["PATH"] = f"{place}:{os.environ['PATH']}"
+            gpu_check.ASK_SECONDS = 0.1
+            self.assertEqual(gpu_check.name_of_gpu(), "")
+
+    def test_whatever_a_check_meets_is_its_own_failure(self):
+        def meets_the_unexpected(session):
+            raise ZeroDivisionError("nothing ran")
+
+        session = Session()
+        with contextlib.redirect_stdout(io.StringIO()):
+            gpu_check.run_one(session, "kernels", meets_the_unexpected)
+        self.assertEqual([outcome["result"] for outcome in session.outcomes], ["fails"])
+
+    def test_traces_are_kept_as_far_as_there_is_room(self):
+        with tempfile.TemporaryDirectory() as place:
+            traces, results = pathlib.Path(place, "traces"), pathlib.Path(place, "results")
+            traces.mkdir()
+            results.mkdir()
+            for name, size in (("large.lcn", 90), ("small.lcn", 20), ("middle.lcn", 60)):
+                (traces / name).write_bytes(bytes(size))
+            (traces / "killed.lcn.recording").mkdir()
+            session = gpu_check.Session(pathlib.Path(place), results, traces)
+            self.addCleanup(setattr, gpu_check, "MAX_TRACES_BYTES", gpu_check.MAX_TRACES_BYTES)
+            gpu_check.MAX_TRACES_BYTES = 100
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                session.keep_traces()
+            with tarfile.open(results / "traces.tar.gz") as archive:
+                self.assertEqual(archive.getnames(), ["small.lcn", "middle.lcn"])
+            self.assertIn("not kept: large.lcn", said.getvalue())
+
     def test_a_check_for_which_no_time_is_left_fails(self):
         session = Session()
         session.begin -= gpu_check.LAST_SECONDS
@@ -336,6 +377,10 @@ class Host(unittest.TestCase):
             summary = json.loads((folder / "results" / "summary.json").read_text())
             self.assertEqual(summary["failed"], 0)
             self.assertGreaterEqual(summary["held"], 5)
+            self.assertEqual(sorted(path.name for path in (folder / "results").iterdir()),
+                             ["doctor.txt", "summary.json", "traces.tar.gz"])
+            with tarfile.open(folder / "results" / "traces.tar.gz") as traces:
+                self.assertIn("host.lcn", traces.getnames())
 
     def test_a_folder_that_was_not_made_is_a_wrong_call(self):
         done = subprocess.run([sys.executable, SCRIPT, "--run", "/nonexistent"], capture_output=True, text=True)
