@@ -220,6 +220,20 @@ static int threadCapture(void) {
   return 0;
 }
 
+/* More names than a recording has room for, while nothing is recorded. */
+static int manyNames(void) {
+  char name[32];
+  for (int i = 0; i < 140000; ++i) {
+    snprintf(name, sizeof name, "outside-%d", i);
+    nvtxRangePushA(name);
+    nvtxRangePop();
+  }
+  nvtxRangePushA("CAP");
+  one("inside");
+  nvtxRangePop();
+  return 0;
+}
+
 /* Long enough for a drainer to have looked after it several times; with a file, until that is there. */
 static int work(const char* file) {
   for (int i = 0; file != NULL ? access(file, F_OK) != 0 && i < 12000 : i < 100; ++i) {
@@ -241,6 +255,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "fork-capture") == 0) return forkCapture();
   if (strcmp(mode, "kill-capture") == 0) return killCapture();
   if (strcmp(mode, "thread-capture") == 0) return threadCapture();
+  if (strcmp(mode, "many-names") == 0) return manyNames();
   if (strcmp(mode, "work") == 0) return work(argc > 2 ? argv[2] : NULL);
   return 2;
 }

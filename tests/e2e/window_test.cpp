@@ -102,6 +102,11 @@ TEST_F(WindowTest, AThreadThatEndsInsideItsCaptureLeavesTheRecordingOff) {
   EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"CAP", 1}, {"inside", 1}}));
 }
 
+TEST_F(WindowTest, NamesOutsideTheCaptureTakeNoRoomOfThoseInside) {
+  ASSERT_EQ(window("--capture-range CAP --trace nvtx", "many-names"), 0) << said();
+  EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"CAP", 1}, {"inside", 1}}));
+}
+
 /// A command that runs another one as the first process of a PID namespace, or nothing where that is not allowed.
 std::string inNamespace() {
   for (const std::string command : {"unshare -pf --mount-proc", "unshare -Urpf --mount-proc"}) {

@@ -20,9 +20,9 @@ namespace {
 
 /// Some ranges mean something to us: the capture range, or steps.
 bool watching = false;
-LacunaName captureName = 0;
+const std::string* captureName = nullptr;
 void (*captureChanged)(bool) = nullptr;
-LacunaName stepNames[2] = {};
+const std::string* stepNames[2] = {};
 bool numberedSteps = false;
 void (*stepEnded)(std::int64_t durationNs) = nullptr;
 
@@ -199,15 +199,36 @@ __attribute__((noinline)) void pushResolved(Domain& domain, const Described& eve
   lacunaRangePushEvent(&resolved.event);
 }
 
-/// Its own message as a name; 0 for none.
-LacunaName spokenName(const Described& event) {
-  if (event.message != nullptr) return lacunaName(event.message);
-  if (event.wideMessage != nullptr) return prof::name(narrow(event.wideMessage));
-  return event.attributes != nullptr ? messageName(*event.attributes) : 0;
+bool isText(const char* text, const std::string& name) {
+  return text != nullptr && name == text;
+}
+bool isText(const wchar_t* text, const std::string& name) {
+  return text != nullptr && name == narrow(text);
+}
+
+/// By the words, which are not made a name of the recording for that: it has room for so many, and a program may say any
+/// number of them while nothing is recorded.
+bool isCalled(const Described& event, const std::string& name) {
+  if (event.message != nullptr) return isText(event.message, name);
+  if (event.wideMessage != nullptr) return isText(event.wideMessage, name);
+  if (event.attributes == nullptr) return false;
+  const auto& message = event.attributes->message;
+  switch (event.attributes->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return isText(message.ascii, name);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return isText(message.unicode, name);
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+      const auto* text = reinterpret_cast<const RegisteredText*>(message.registered);
+      return text != nullptr && text->words() == name;
+    }
+    default:
+      return false;
+  }
 }
 
 bool isCapture(const Described& event) {
-  return spokenName(event) == captureName;
+  return isCalled(event, *captureName);
 }
 
 bool isNumbered(const char* text) {
@@ -237,8 +258,7 @@ bool isNumberedStep(const Described& event) {
 
 bool isStep(const Described& event) {
   if (numberedSteps && isNumberedStep(event)) return true;
-  const LacunaName name = spokenName(event);
-  return name != 0 && (name == stepNames[0] || name == stepNames[1]);
+  return isCalled(event, *stepNames[0]) || isCalled(event, *stepNames[1]);
 }
 
 /// Where on this thread a range is open: (level + 1) << 8 | slot, or 0.
@@ -263,7 +283,7 @@ void closeWhenThreadEnds() {
 }
 
 __attribute__((noinline)) void watchPush(Place place, const Described& event) {
-  if (captureName != 0 && captureAt == 0 && isCapture(event)) {
+  if (captureName != nullptr && captureAt == 0 && isCapture(event)) {
     captureAt = place;
     closeWhenThreadEnds();
     captureChanged(true);
@@ -332,16 +352,20 @@ __attribute__((noinline)) int popSlow(nvtxDomainHandle_t handle) {
 
 }  // namespace
 
+// The words are never freed: threads may go on while the process ends.
 void captureOnly(const char* name, void (*onCapture)(bool open)) {
+  static const auto* const words = new std::string(name);
   captureChanged = onCapture;
-  captureName = lacunaName(name);
+  captureName = words;
   watching = true;
 }
 
 void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs)) {
+  static const auto* const first = new std::string(name != nullptr ? name : "step");
+  static const auto* const second = new std::string(name != nullptr ? name : "train_step");
   numberedSteps = name == nullptr;
-  stepNames[0] = lacunaName(name != nullptr ? name : "step");
-  stepNames[1] = lacunaName(name != nullptr ? name : "train_step");
+  stepNames[0] = first;
+  stepNames[1] = second;
   stepEnded = onStep;
   watching = true;
 }
@@ -397,7 +421,7 @@ int domainPop(nvtxDomainHandle_t handle) {
 }
 
 nvtxRangeId_t startRange(Domain& domain, const Described& event) {
-  const bool capture = __builtin_expect(captureName != 0, 0) && isCapture(event);
+  const bool capture = __builtin_expect(captureName != nullptr, 0) && isCapture(event);
   if (capture) captureChanged(true);
   nvtxRangeId_t id = 0;
   if (guest::on()) {
@@ -409,7 +433,7 @@ nvtxRangeId_t startRange(Domain& domain, const Described& event) {
 }
 
 void endRange(nvtxRangeId_t id) {
-  const bool capture = captureName != 0 && (id & kCaptureBit) != 0;
+  const bool capture = captureName != nullptr && (id & kCaptureBit) != 0;
   const std::uint64_t range = capture ? id & ((std::uint64_t{1} << kPidShift) - 1) : id;
   // It has a number if its beginning was recorded.
   if (range != 0) lacunaRangeEnd(range);
