@@ -31,4 +31,8 @@ void GpuCounters::look(prof::TimeNs nowNs, prof::Drainer::Access& access) {
   }
 }
 
+void GpuCounters::restart() {
+  for (auto& [key, track] : tracks_) track.value = -1;
+}
+
 }  // namespace lacuna::collector::gpu

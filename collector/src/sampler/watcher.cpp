@@ -170,6 +170,7 @@ void Watcher::lookAround(prof::TimeNs now) {
   if (!options_.sources.counters) return;
   if (const auto openings = std::exchange(openings_, window_.openings()); openings != openings_) {
     counters_.restart();
+    if (gpus_) gpus_->restart();
   } else if (now - countedNs_ < countEveryNs_) {
     return;
   }
