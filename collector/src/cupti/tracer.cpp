@@ -254,6 +254,9 @@ bool Tracer::Impl::setUp() {
   ownerPid = ::getpid();
   const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
   if (result != CUPTI_SUCCESS) {
+    // The program's own profiler may want the one place that there is.
+    globalPool = nullptr;
+    (void)library.Unsubscribe(subscriber);
     return fail(TracerState::Failed, "no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
   }
   readClocks();

@@ -29,6 +29,8 @@ std::size_t used = 0;
 std::size_t dropped = 0;
 bool held = false;
 std::atomic<int> subscribeResult = CUPTI_SUCCESS;
+std::atomic<int> registerResult = CUPTI_SUCCESS;
+std::atomic<int> subscribers = 0;
 std::atomic<int> enabledKinds = 0;
 std::atomic<int> enabledCalls = 0;
 std::atomic<int> enableResult = CUPTI_SUCCESS;
@@ -73,6 +75,8 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   flushes = 0;
   enabledKinds = enabledCalls = 0;
   subscribeResult = newSubscribeResult;
+  registerResult = CUPTI_SUCCESS;
+  subscribers = 0;
   kernelStride = newKernelStride;
 }
 
@@ -125,6 +129,13 @@ void fakeRefuse(int newSubscribeResult) {
   subscribeResult = newSubscribeResult;
 }
 
+void fakeRefuseBuffers(int newRegisterResult) {
+  registerResult = newRegisterResult;
+}
+int fakeSubscribers() {
+  return subscribers;
+}
+
 int fakeFlushes() {
   return flushes;
 }
@@ -153,9 +164,12 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, 
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) {
-  return static_cast<CUptiResult>(subscribeResult.load());
+  const auto result = static_cast<CUptiResult>(subscribeResult.load());
+  subscribers += result == CUPTI_SUCCESS ? 1 : 0;
+  return result;
 }
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  --subscribers;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
@@ -166,7 +180,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc onRe
   std::lock_guard lock(mutex);
   request = onRequest;
   complete = onComplete;
-  return CUPTI_SUCCESS;
+  return static_cast<CUptiResult>(registerResult.load());
 }
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   // As on a machine whose driver knows no memory pools.

@@ -116,6 +116,14 @@ TEST_F(TracerTest, AMissingDriverIsExplained) {
   EXPECT_THAT(tracer_->report().text, HasSubstr("no usable NVIDIA driver"));
 }
 
+TEST_F(TracerTest, WhereCuptiTakesNoBuffersItsPlaceIsFreeForAnother) {
+  fake<void(int)>("fakeRefuseBuffers")(CUPTI_ERROR_INVALID_PARAMETER);
+  start();
+  EXPECT_EQ(tracer_->report().state, TracerState::Failed);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("takes no buffers"));
+  EXPECT_EQ(fake<int()>("fakeSubscribers")(), 0);
+}
+
 TEST_F(TracerTest, AMissingLibraryIsExplained) {
   tracer_ = Tracer::start(Library::load("/nonexistent/libcupti.so"), rows_, {});
   EXPECT_EQ(tracer_->report().state, TracerState::NoLibrary);
