@@ -266,7 +266,12 @@ void sayMark(Category category, const char* name, const Payload& payload) {
 bool start() {
   gDomain = nvtxDomainCreateA("lacuna.rt");
   if (gDomain == nullptr) return false;
-  if (pthread_key_create(&gStackKey, [](void* stack) { delete static_cast<Stack*>(stack); }) != 0) return false;
+  // What the thread does after this, in destructors of others, begins with a stack of its own.
+  const auto end = [](void* stack) {
+    tStack = nullptr;
+    delete static_cast<Stack*>(stack);
+  };
+  if (pthread_key_create(&gStackKey, end) != 0) return false;
   constexpr const char* kCategories[] = {"step",      "phase",  "operator", "module", "loader",
                                          "execution", "memory", "sync",     "info"};
   for (std::uint32_t i = 0; i < std::size(kCategories); ++i) nvtxDomainNameCategoryA(gDomain, i + 1, kCategories[i]);
