@@ -8,6 +8,7 @@
 #include <nvtx3/nvToolsExtSemanticsCounters.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "../../runtime/include/lacuna/runtime/nvtx_schema.h"
 
@@ -65,6 +66,30 @@ static void structures(nvtxDomainHandle_t domain) {
   nvtxPayloadData_t data;
   nvtxEventAttributes_t event = named("structured");
   attach(&event, &data, id, &shape, sizeof shape);
+  nvtxDomainRangePushEx(domain, &event);
+  nvtxDomainRangePop(domain);
+}
+
+/* A text that is longer than what is kept, and one of which two units of 16 bits are one character. */
+static void texts(nvtxDomainHandle_t domain) {
+  char words[3001] = {0};
+  for (int i = 0; i < 1000; ++i) memcpy(words + 3 * i, "\xE2\x82\xAC", 3);
+  nvtxPayloadData_t data;
+  nvtxEventAttributes_t event = named("long");
+  attach(&event, &data, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, words, sizeof words);
+  nvtxDomainRangePushEx(domain, &event);
+  nvtxDomainRangePop(domain);
+  const nvtxPayloadSchemaEntry_t entry = {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF16, "word", NULL, 5, 0, NULL, NULL};
+  nvtxPayloadSchemaAttr_t schema = {0};
+  schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+  schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+  schema.entries = &entry;
+  schema.numEntries = 1;
+  const uint16_t wide[5] = {0xD83D, 0xDE00, 'a', 0xD83D, 0};
+  schema.payloadStaticSize = sizeof wide;
+  event = named("wide");
+  attach(&event, &data, nvtxPayloadSchemaRegister(domain, &schema), wide, sizeof wide);
   nvtxDomainRangePushEx(domain, &event);
   nvtxDomainRangePop(domain);
 }
@@ -141,6 +166,7 @@ static void training(void) {
 int main(void) {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("structures");
   structures(domain);
+  texts(domain);
   counters(domain);
   training();
   return 0;

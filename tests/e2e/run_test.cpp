@@ -190,6 +190,19 @@ TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
   EXPECT_EQ(allocations.bytes[3], 64u);
 }
 
+TEST_F(RunTest, TextsOfPayloadsAreWholeCharacters) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
+  const Reader reader = trace();
+  const auto ranges = *reader.table<prof::Range>();
+  std::map<std::string, std::string> texts;
+  for (std::size_t i = 0; i < ranges.name.size(); ++i) {
+    texts[std::string(reader.text(ranges.name[i]))] = reader.text(ranges.text[i]);
+  }
+  EXPECT_EQ(texts["long"].size(), 2046u) << "not the two bytes of a third that fit";
+  EXPECT_TRUE(texts["long"].ends_with("\xE2\x82\xAC"));
+  EXPECT_EQ(texts["wide"], "word=\xF0\x9F\x98\x80" "a\xEF\xBF\xBD") << "and what is half a character says so";
+}
+
 TEST_F(RunTest, ReadsNestedPayloadsArraysUnionsAndPointers) {
   ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
   const Reader reader = trace();

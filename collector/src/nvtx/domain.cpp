@@ -22,6 +22,8 @@ void appendUtf8(std::string& out, std::uint32_t c) {
   } else if (c < 0x800) {
     out += static_cast<char>(0xC0 | c >> 6);
     out += static_cast<char>(0x80 | (c & 0x3F));
+  } else if (c >= 0xD800 && c < 0xE000) {
+    out += "\xEF\xBF\xBD";  // half a character of UTF-16, which UTF-8 has no place for
   } else if (c < 0x10000) {
     out += static_cast<char>(0xE0 | c >> 12);
     out += static_cast<char>(0x80 | (c >> 6 & 0x3F));

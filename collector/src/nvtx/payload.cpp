@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 #include "nvtx/schema.h"
 #include "nvtx/time.h"
@@ -85,6 +86,23 @@ void appendEnum(std::string& out, const Schema& schema, std::uint64_t value) {
     left &= ~entry.value;
   }
   if (first) appendNumber(out, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, value);
+}
+
+/// Of text that was cut: its length without a character whose end is missing.
+std::size_t wholeLength(std::string_view text) {
+  std::size_t last = text.size();  // behind where the last character begins
+  while (last > 0 && text.size() - last < 3 && (text[last - 1] & 0xc0) == 0x80) --last;
+  if (last == 0) return text.size();
+  const auto lead = static_cast<unsigned char>(text[last - 1]);
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+  return text.size() - last + 1 < bytes ? last - 1 : text.size();
+}
+
+/// The beginning of a text that ends with a zero or after `room` bytes, as much as we keep.
+std::string_view beginningOf(const char* words, std::size_t room) {
+  const std::size_t most = std::min(room, kMaxText);
+  const std::string_view text(words, strnlen(words, most));
+  return text.size() == most ? text.substr(0, wholeLength(text)) : text;
 }
 
 bool isString(std::uint64_t type) {
@@ -398,7 +416,7 @@ class Walk {
       if (!has(sizeof(void*))) return false;
       const char* words = reinterpret_cast<const char*>(readNumber(NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, data_ + at_));
       at_ += sizeof(void*);
-      if (unit == 1) show(entry, words != nullptr ? std::string_view(words, strnlen(words, kMaxText)) : "");
+      if (unit == 1) show(entry, words != nullptr ? beginningOf(words, kMaxText) : "");
       return true;
     }
     std::uint64_t count = lengthOf(entry, array, unit, seen);
@@ -407,18 +425,26 @@ class Walk {
     if (count > size_ || !has(count * unit)) return false;
     std::string words;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const auto* at = data_ + at_ + i * unit;
-      const std::uint64_t c = readNumber(unit == 1   ? NVTX_PAYLOAD_ENTRY_TYPE_UINT8
-                                         : unit == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_UINT16
-                                                     : NVTX_PAYLOAD_ENTRY_TYPE_UINT32,
-                                         at);
+      std::uint64_t c = unitAt(i, unit);
       if (c == 0) break;
+      // Two units of 16 bits may be one character.
+      if (unit == 2 && (c & 0xfc00) == 0xd800 && i + 1 < count && (unitAt(i + 1, unit) & 0xfc00) == 0xdc00) {
+        c = 0x10000 + ((c & 0x3ff) << 10) + (unitAt(++i, unit) & 0x3ff);
+      }
       const wchar_t wide[2] = {static_cast<wchar_t>(c), 0};
       words += unit == 1 ? std::string(1, static_cast<char>(c)) : narrow(wide);
     }
     at_ += count * unit;
     show(entry, words);
     return true;
+  }
+
+  /// Of a text that stands here in units of so many bytes.
+  [[nodiscard]] std::uint64_t unitAt(std::uint64_t index, std::size_t bytes) const {
+    const std::uint64_t type = bytes == 1   ? NVTX_PAYLOAD_ENTRY_TYPE_UINT8
+                               : bytes == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_UINT16
+                                            : NVTX_PAYLOAD_ENTRY_TYPE_UINT32;
+    return readNumber(type, data_ + at_ + index * bytes);
   }
 
   void show(const SchemaEntry& entry, std::string_view words) {
@@ -471,9 +497,8 @@ void showSize(Payloads& out, std::size_t size) {
 
 void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t size, Payloads& out) {
   if (isString(type) && charSize(type) == 1) {
-    const std::size_t most = size < kMaxText ? size : kMaxText;
     if (!out.text.empty()) out.text += ' ';
-    out.text.append(reinterpret_cast<const char*>(data), strnlen(reinterpret_cast<const char*>(data), most));
+    out.text += beginningOf(reinterpret_cast<const char*>(data), size);
   } else if (const auto bytes = sizeOfType(type); bytes != 0 && bytes <= size) {
     if (!out.text.empty()) out.text += ' ';
     appendNumberAt(out.text, type, data);
@@ -509,7 +534,7 @@ void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::
       showSize(out, size);
     }
   }
-  if (out.text.size() > kMaxText) out.text.resize(kMaxText);
+  if (out.text.size() > kMaxText) out.text.resize(wholeLength(std::string_view(out.text).substr(0, kMaxText)));
 }
 
 }  // namespace lacuna::collector::nvtx
