@@ -283,6 +283,7 @@ class Loader:
         self.voice = voice
         self.steps = steps
         self.loaders = 0
+        self.training_told = False
         self.worker = -1
         self.number = 0
         self.batch = 0
@@ -357,12 +358,19 @@ class Loader:
             return False
 
     def say_knobs(self, source):
+        # The settings that are said last are those of the run: a validation's, without gradients, must not be.
+        training = self.torch.is_grad_enabled()
+        if self.training_told and not training:
+            return
+        self.training_told = training
+        batch = source.batch_size or getattr(getattr(source, "batch_sampler", None), "batch_size", None)
         knobs = {
             "loader.workers": source.num_workers,
             "loader.prefetch": source.prefetch_factor or 0,
             "loader.pin": "on" if source.pin_memory else "off",
-            "batch": source.batch_size or 0,
         }
+        if batch:
+            knobs["batch"] = batch
         for name, value in knobs.items():
             self.voice.knob(name.encode(), str(value).encode())
 

@@ -86,18 +86,23 @@ def exit_with_loader():
 class LoaderNumbers(unittest.TestCase):
     def setUp(self):
         self.waits = []
+        self.knobs = {}
+        self.training = False
         self.loader = lacuna_torch.Loader(self, self, lacuna_torch.Steps(self))
         iterator = type("Iterator", (Iterator,), dict(Iterator.__dict__))
         self.loader.install_consumer(iterator)
         self.iterator = iterator
 
     def is_grad_enabled(self):
-        return False
+        return self.training
 
-    def knob(self, *_):
+    def knob(self, name, value):
+        self.knobs[name.decode()] = value.decode()
+
+    def nothing(self, *_):
         pass
 
-    role = open = close = knob
+    role = open = close = nothing
 
     def open_loader(self, stage, batch, number, worker):
         self.waits.append((number, batch))
@@ -109,6 +114,23 @@ class LoaderNumbers(unittest.TestCase):
             next(iterator)
             next(iterator)
         self.assertEqual(self.waits, [(0, 0), (0, 1), (0, 0), (0, 1)])
+
+    def say_settings(self, training, workers, **more):
+        self.training = training
+        self.iterator(type("Source", (Source,), dict(more, num_workers=workers))())
+        return self.knobs["loader.workers"]
+
+    def test_a_validation_does_not_speak_for_the_training(self):
+        self.assertEqual(self.say_settings(False, 1), "1")  # before the training, or in a program without one
+        self.assertEqual(self.say_settings(True, 4), "4")
+        self.assertEqual(self.say_settings(False, 0), "4")
+        self.assertEqual(self.say_settings(True, 2), "2")
+
+    def test_the_batch_is_what_makes_batches_says(self):
+        self.say_settings(True, 0, batch_size=None)
+        self.assertNotIn("batch", self.knobs)
+        self.say_settings(True, 0, batch_size=None, batch_sampler=type("Sampler", (), {"batch_size": 32})())
+        self.assertEqual(self.knobs["batch"], "32")
 
     def workers_own_numbers(self, context, loaders):
         numbers = []
