@@ -9,8 +9,9 @@
 
 namespace lacuna::cli {
 
-/// While it lives, an interrupt (Ctrl-C, a hangup, somebody's wish that we end) ends nothing; with its end the interrupt
-/// is forgotten. Holds for the thread that makes it and for those that are started meanwhile. What is ignored stays so.
+/// While it lives, an interrupt (Ctrl-C, a hangup, somebody's wish that we end) ends nothing; with its end the
+/// interrupt is forgotten. Holds for the thread that makes it and for those that are started meanwhile. What is ignored
+/// stays so.
 class HeldInterrupts {
  public:
   HeldInterrupts() {

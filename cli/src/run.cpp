@@ -168,8 +168,8 @@ void conclude(const Typed& typed, const collector::RunReport& report) {
   if (report.output.empty() || !report.failure.empty()) return;
   bool interrupted = false;
   {
-    // The timeline of a large trace then opens at once; without it it is merely laid out when it is opened. It goes into
-    // the trace, which must not be left without its end.
+    // The timeline of a large trace then opens at once; without it it is merely laid out when it is opened. It goes
+    // into the trace, which must not be left without its end.
     const HeldInterrupts interrupts;
     alone([&] { (void)analyzer::addTracks(report.output, [&](double) { return !interrupts.came(); }); });
     interrupted = interrupts.came();

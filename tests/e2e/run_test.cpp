@@ -200,7 +200,8 @@ TEST_F(RunTest, TextsOfPayloadsAreWholeCharacters) {
   }
   EXPECT_EQ(texts["long"].size(), 2046u) << "not the two bytes of a third that fit";
   EXPECT_TRUE(texts["long"].ends_with("\xE2\x82\xAC"));
-  EXPECT_EQ(texts["wide"], "word=\xF0\x9F\x98\x80" "a\xEF\xBF\xBD") << "and what is half a character says so";
+  const std::string character = "\xF0\x9F\x98\x80";
+  EXPECT_EQ(texts["wide"], "word=" + character + "a\xEF\xBF\xBD") << "and what is half a character says so";
 }
 
 TEST_F(RunTest, ReadsNestedPayloadsArraysUnionsAndPointers) {

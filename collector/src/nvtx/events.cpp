@@ -206,8 +206,8 @@ bool isText(const wchar_t* text, const std::string& name) {
   return text != nullptr && name == narrow(text);
 }
 
-/// By the words, which are not made a name of the recording for that: it has room for so many, and a program may say any
-/// number of them while nothing is recorded.
+/// By the words, which are not made a name of the recording for that: it has room for so many, and a program may say
+/// any number of them while nothing is recorded.
 bool isCalled(const Described& event, const std::string& name) {
   if (event.message != nullptr) return isText(event.message, name);
   if (event.wideMessage != nullptr) return isText(event.wideMessage, name);
