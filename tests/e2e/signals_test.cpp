@@ -113,6 +113,21 @@ TEST_F(SignalTest, AnAlarmSetBeforeTheRunRingsInTheProgram) {
                  }));
 }
 
+TEST_F(SignalTest, WhatIsIgnoredAroundTheRunIsIgnoredInTheProgram) {
+  // No shell in between: that would want to know of its children.
+  const pid_t run = start({"grep", "SigIgn", "/proc/self/status"}, [] {
+    dup2(open("ignored.txt", O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+  });
+  EXPECT_EQ(WEXITSTATUS(statusOf(run)), 0);
+  const std::string text = textOf("ignored.txt");
+  ASSERT_NE(text.find(':'), std::string::npos);
+  const auto ignored = std::stoull(text.substr(text.find(':') + 1), nullptr, 16);
+  EXPECT_NE(ignored & (1ull << (SIGCHLD - 1)), 0u);
+  EXPECT_NE(ignored & (1ull << (SIGUSR1 - 1)), 0u);
+}
+
 TEST_F(SignalTest, AHangupThatIsIgnoredLeavesBackgroundProcessesRecorded) {
   std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt; exec " << program("ending_program") << " background\n";
   const pid_t run = start({"sh", "program.sh"}, [] { signal(SIGHUP, SIG_IGN); });

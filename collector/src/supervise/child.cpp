@@ -28,11 +28,12 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
 
 /// Runs in the child: only async-signal-safe calls.
 [[noreturn]] void becomeProgram(const char* path, char** arguments, char** script, char** environment,
-                                const sigset_t& mask, int goFd, int errorFd) {
+                                const sigset_t& mask, bool ignoresChildren, int goFd, int errorFd) {
   char go = 0;
   while (read(goFd, &go, 1) < 0 && errno == EINTR) {
   }
   if (go != 1) _exit(127);
+  if (ignoresChildren) signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execve(path, arguments, environment);
   // As a shell does for a script without an interpreter line.
@@ -93,7 +94,7 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   if (pid == 0) {
     close(go[1]);
     becomeProgram(request.program.c_str(), arguments.data(), scriptArguments.data(), environment.data(),
-                  request.signalMask, go[0], failure[1]);
+                  request.signalMask, request.ignoresChildren, go[0], failure[1]);
   }
   close(go[0]);
   close(failure[1]);

@@ -261,6 +261,7 @@ class Supervisor {
     request.arguments = options_.command;
     request.environment = std::move(environment->variables);
     request.signalMask = signals_.callersMask();
+    request.ignoresChildren = signals_.wasIgnored(SIGCHLD);
     if (drainer_) {
       watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(), recording_, sampler_);
       request.beforeExec = [this](pid_t child) { watcher_->start(child); };
