@@ -26,7 +26,7 @@ struct Options {
 #ifdef LACUNA_CLI_COLLECTOR
 int decodeCapture(const Options& options, analyzer::Format format) {
   if (format != analyzer::Format::Lcn) {
-    return printError(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", options.out));
+    return printMisuse(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", options.out));
   }
   const auto report = collector::convertCapture(options.in, options.out);
   if (!report) return printError(report.error().message);
@@ -55,8 +55,8 @@ int run(const Options& options) {
   using namespace analyzer;
   const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
   if (!format) {
-    return printError(fmt::format("{}: say what to write with --to: {}", options.to.empty() ? options.out : options.to,
-                                  formatNames()));
+    return printMisuse(fmt::format("{}: say what to write with --to: {}", options.to.empty() ? options.out : options.to,
+                                   formatNames()));
   }
 #ifdef LACUNA_CLI_COLLECTOR
   if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);

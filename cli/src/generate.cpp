@@ -21,8 +21,7 @@ struct Options {
 
 int run(const Options& options) {
   if (options.generate.events == 0 && options.generate.steps == 0) {
-    printError("--events 0 would be a trace without events: name at least 1, or --steps");
-    return kUsage;
+    return printMisuse("--events 0 would be a trace without events: name at least 1, or --steps");
   }
   auto writer = prof::Writer::create(options.out, options.writer);
   if (!writer.ok()) return printError(writer.error().message);

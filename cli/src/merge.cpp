@@ -55,7 +55,7 @@ int run(Options options) {
   options.files.pop_back();
   const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
   if (!format) {
-    return printError(
+    return printMisuse(
         fmt::format("{}: say what to write with --to: {}", options.to.empty() ? out : options.to, formatNames()));
   }
   std::vector<std::shared_ptr<const Store>> stores;

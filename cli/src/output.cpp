@@ -49,6 +49,11 @@ int printError(std::string_view message) {
   return kError;
 }
 
+int printMisuse(std::string_view message) {
+  (void)printError(message);
+  return kUsage;
+}
+
 void printWarning(std::string_view message) {
   printProblem("warning", "\033[33m", message);
 }

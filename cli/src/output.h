@@ -20,6 +20,8 @@ namespace lacuna::cli {
 
 /// `lacuna: error: …` on standard error. Answers kError, so that a command can return it.
 int printError(std::string_view message);
+/// The same of a call that is wrong, whatever the files hold. Answers kUsage.
+int printMisuse(std::string_view message);
 /// `lacuna: warning: …` on standard error.
 void printWarning(std::string_view message);
 /// What is wrong with a trace, a warning each; behind its name where there are several traces.

@@ -132,8 +132,7 @@ int run(const Options& options) {
     return kOk;
   }
   if (options.file.empty() || options.sql.empty()) {
-    printError("name a trace and a statement: lacuna query FILE \"SELECT …\", or --schema");
-    return kUsage;
+    return printMisuse("name a trace and a statement: lacuna query FILE \"SELECT …\", or --schema");
   }
   auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);

@@ -93,12 +93,12 @@ int run(const Options& options) {
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
-  if (auto status = checkSections(options.sections); !status) return printError(status.error().message);
+  if (auto status = checkSections(options.sections); !status) return printMisuse(status.error().message);
   const auto cause = parseCause(options.cause);
-  if (!cause) return printError(cause.error().message);
+  if (!cause) return printMisuse(cause.error().message);
   if (!options.steps.empty()) {
     auto steps = parseSteps(options.steps);
-    if (!steps) return printError(steps.error().message);
+    if (!steps) return printMisuse(steps.error().message);
     wanted.steps = *steps;
   }
   std::error_code ignored;

@@ -130,11 +130,6 @@ void printReport(const collector::RunReport& report) {
   fmt::print(stderr, "\nlacuna: the whole report: lacuna report {0} · the timeline: lacuna gui {0}\n", name);
 }
 
-int refuse(const std::string& message) {
-  printError(message);
-  return kUsage;
-}
-
 /// The program and its arguments: what is left of the options, with its own `--` if it has one, or what is behind.
 prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left) {
   if (!left.empty() && left[0].rfind('-', 0) == 0) {
@@ -179,9 +174,9 @@ void conclude(const Typed& typed, const collector::RunReport& report) {
 
 int runCommand(Typed& typed, std::vector<std::string> left) {
   auto command = commandOf(std::move(left));
-  if (!command) return refuse(command.error().message);
+  if (!command) return printMisuse(command.error().message);
   typed.run.command = std::move(*command);
-  if (auto status = complete(typed); !status) return refuse(status.error().message);
+  if (auto status = complete(typed); !status) return printMisuse(status.error().message);
   const auto report = collector::run(typed.run);
   if (!report) {
     printError(report.error().message);

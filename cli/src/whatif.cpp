@@ -57,7 +57,7 @@ int run(const Options& options) {
   std::vector<analyzer::Change> changes;
   for (const std::string& text : options.changes) {
     auto change = analyzer::parseChange(text);
-    if (!change) return printError(change.error().message);
+    if (!change) return printMisuse(change.error().message);
     changes.push_back(std::move(*change));
   }
   const auto store = analyzer::Store::open(options.file);

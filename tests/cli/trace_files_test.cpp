@@ -464,7 +464,7 @@ TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));
   EXPECT_EQ(lacuna("merge a.lcn b.lcn"), 2);
-  EXPECT_EQ(lacuna("merge a.lcn b.lcn c.lcn --to nothing"), 1);
+  EXPECT_EQ(lacuna("merge a.lcn b.lcn c.lcn --to nothing"), 2);
   EXPECT_THAT(said(), HasSubstr("nothing: say what to write with --to: "));
 }
 
@@ -553,6 +553,23 @@ TEST_F(TraceFiles, ATraceWithoutEventsIsNotGenerated) {
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
   ASSERT_EQ(lacuna("generate run.lcn --events 0 --steps 1"), 0) << said();
   EXPECT_THAT(printed(), HasSubstr(" events in 1 step"));
+}
+
+TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
+  generate();
+  for (const auto& [words, what] :
+       {std::pair("report run.lcn --section poems", "there is no such section"),
+        std::pair("report run.lcn --cause laziness", "there is no such cause"),
+        std::pair("report run.lcn --steps many", "expected A:B"), std::pair("whatif run.lcn colour=red", "colour"),
+        std::pair("convert run.lcn out.poem", "say what to write with --to"),
+        std::pair("convert run.lcn out.lcn --to poem", "say what to write with --to")}) {
+    EXPECT_EQ(lacuna(words), 2) << words;
+    EXPECT_THAT(said(), HasSubstr(what)) << words;
+    EXPECT_THAT(printed(), IsEmpty()) << words;
+  }
+  // What depends on the trace is no misuse.
+  EXPECT_EQ(lacuna("report run.lcn --device cuda:99"), 1);
+  EXPECT_EQ(lacuna("report run.lcn --steps 5000:5001"), 1);
 }
 
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
