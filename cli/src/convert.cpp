@@ -58,6 +58,10 @@ int run(const Options& options) {
     return printMisuse(fmt::format("{}: say what to write with --to: {}", options.to.empty() ? options.out : options.to,
                                    formatNames()));
   }
+  if (!options.table.empty() && *format != Format::Csv && *format != Format::TableJson) {
+    return printMisuse(fmt::format("--table {} is for csv and table-json, which hold one table; {} gets all of them",
+                                   options.table, options.out));
+  }
 #ifdef LACUNA_CLI_COLLECTOR
   if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);
 #endif

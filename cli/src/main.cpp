@@ -63,6 +63,11 @@ std::string unknownCommand(const std::vector<std::string>& commands, const std::
          (closest.empty() ? ". " : " ") + "`lacuna --help` lists the commands";
 }
 
+/// What to type to read how it is done right, by the first word that was typed.
+std::string helpFor(std::string_view first) {
+  return fmt::format("`lacuna {}--help`", first.starts_with('-') ? std::string() : fmt::format("{} ", first));
+}
+
 /// Where a standard stream is closed, the next file that is opened would be taken for it, and what is said would go
 /// into the trace. To use such a stream stays an error, and a program that is started has it closed as ever.
 void keepStandardStreams() {
@@ -130,19 +135,18 @@ int parseAndRun(int argc, char** argv) {
   }
   const std::vector<std::string> commands = commandsOf(app);
   if (argv[1][0] != '-' && std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
-    printError(unknownCommand(commands, argv[1]));
-    return kUsage;
+    return printMisuse(unknownCommand(commands, argv[1]));
   }
   try {
     app.parse(cutProgram(argc, argv), argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
     return app.exit(wanted);
   } catch (const CLI::ConversionError& error) {
-    printError(notConverted(error.what()));
-    return kUsage;
+    return printMisuse(notConverted(error.what()));
+  } catch (const CLI::ExcludesError& error) {
+    return printMisuse(fmt::format("{}: leave one of the two out", error.what()));
   } catch (const CLI::ParseError& error) {
-    printError(error.what());
-    return kUsage;
+    return printMisuse(fmt::format("{} ({} says how)", error.what(), helpFor(argv[1])));
   }
   return exitCode;
 }

@@ -137,18 +137,24 @@ void addReport(CLI::App& app, int& exitCode) {
           "FILE", options->file,
           "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)")
       .required();
-  command
-      .option("--section", options->sections,
+  const Option section =
+      command
+          .option(
+              "--section", options->sections,
               fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", ")))
-      .typeName("NAME");
-  command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
-      .typeName("NAME");
+          .typeName("NAME");
+  const Option cause =
+      command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
+          .typeName("NAME")
+          .excludes(section);
   command.option("--steps", options->steps, "only steps A up to but without B").typeName("A:B");
   command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID");
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
   command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT");
   command.option("--width", options->width, "columns (default: the terminal's)").between(40, 400);
-  command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)");
+  command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
+      .excludes(section)
+      .excludes(cause);
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -572,6 +572,28 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
   EXPECT_EQ(lacuna("report run.lcn --steps 5000:5001"), 1);
 }
 
+TEST_F(TraceFiles, OptionsOfWhichOneWouldDoNothingExcludeEachOther) {
+  generate();
+  for (const char* words :
+       {"report run.lcn --json --section kernels", "report run.lcn --json --cause compute",
+        "report run.lcn --cause compute --section kernels", "query run.lcn 'SELECT 1' --csv --json"}) {
+    EXPECT_EQ(lacuna(words), 2) << words;
+    EXPECT_THAT(said(), testing::AllOf(HasSubstr(" excludes --"), HasSubstr("leave one of the two out"))) << words;
+    EXPECT_THAT(printed(), IsEmpty()) << words;
+  }
+  EXPECT_EQ(lacuna("convert run.lcn out.json --table range"), 2);
+  EXPECT_THAT(said(), HasSubstr("--table range is for csv and table-json"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.json"));
+  EXPECT_EQ(lacuna("convert -q run.lcn out.csv --table range"), 0) << said();
+}
+
+TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
+  EXPECT_EQ(lacuna("info"), 2);
+  EXPECT_THAT(said(), HasSubstr("(`lacuna info --help` says how)"));
+  EXPECT_EQ(lacuna("--frobnicate"), 2);
+  EXPECT_THAT(said(), HasSubstr("(`lacuna --help` says how)"));
+}
+
 TEST_F(TraceFiles, MisuseExitsWithTwo) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_EQ(lacuna("info --frobnicate x.lcn"), 2);
