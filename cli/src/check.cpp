@@ -196,6 +196,7 @@ void addCheck(CLI::App& app, int& exitCode) {
       "two has steps, the result not written).\n"
       "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more\n"
       "than the measured noise explains.");
+  command.example("lacuna check new.lcn --baseline old.lcn --noise old2.lcn old3.lcn --junit result.xml");
   command.does([options, &exitCode] {
     failureCode = kUnable;
     exitCode = run(*options);

@@ -52,7 +52,9 @@ Option& Option::showDefault() {
 }
 
 Command::Command(CLI::App& app, const std::string& name, const std::string& description)
-    : app_(app.add_subcommand(name, description)) {}
+    : app_(app.add_subcommand(name, description)) {
+  app_->footer("Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage.");
+}
 
 template <class T>
 Option Command::option(const std::string& names, T& value, const std::string& description) {
@@ -79,6 +81,10 @@ Command Command::oneOf(const std::string& name) {
 
 void Command::footer(const std::string& text) {
   app_->footer(text);
+}
+
+void Command::example(const std::string& line) {
+  app_->footer(app_->get_footer() + "\nExample: " + line);
 }
 
 void Command::takeTheRest() {

@@ -48,8 +48,10 @@ class Command {
   /// A group of options of which exactly one is to be given.
   Command oneOf(const std::string& name);
 
-  /// The text below the options in --help.
+  /// The text below the options in --help, in the place of the exit codes that every command has.
   void footer(const std::string& text);
+  /// A line below that, which shows how the command is called.
+  void example(const std::string& line);
   /// From the first word on that is no option of this command, all words are remaining().
   void takeTheRest();
   std::vector<std::string> remaining() const;

@@ -93,8 +93,9 @@ void addConvert(CLI::App& app, int& exitCode) {
                  fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .pftrace, .sqlite, "
                              ".folded, .speedscope.json, .csv",
                              analyzer::formatNames()));
-  command.option("--table", options->table, "the table that csv and table-json write (kernel)");
+  command.option("--table", options->table, "the table that csv and table-json write (default: kernel)");
   command.flag("-q,--quiet", options->quiet, "no progress");
+  command.example("lacuna convert run.lcn run.json.gz");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -148,8 +148,9 @@ void addDiff(CLI::App& app, int& exitCode) {
   Command command(app, "diff", "Compare two runs by operator tree and step: what got slower, faster, new, gone");
   command.option("BEFORE", options->before, "a trace").required();
   command.option("AFTER", options->after, "a trace of the changed program").required();
-  command.option("--rows", options->rows, "how many places to list").showDefault().notNegative();
-  command.flag("--json", options->json, "print the comparison as JSON");
+  command.option("--rows", options->rows, "how many places to list (JSON has all)").showDefault().notNegative();
+  command.flag("--json", options->json, "print the comparison as JSON (docs/diff-json.md)");
+  command.example("lacuna diff before.lcn after.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

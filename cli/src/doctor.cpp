@@ -42,7 +42,9 @@ void printText(const std::vector<Finding>& findings) {
 void addDoctor(CLI::App& app, int& code) {
   auto json = std::make_shared<bool>(false);
   Command doctor(app, "doctor", "Say what can be recorded on this machine, and why not");
-  doctor.flag("--json", *json, "One JSON array instead of text");
+  doctor.flag("--json", *json, "One JSON array instead of text (docs/doctor.md)");
+  doctor.footer("Exit codes: 0 also where things are missing, 2 wrong usage.");
+  doctor.example("lacuna doctor");
   doctor.does([json, &code] {
     const auto findings = collector::examine();
     *json ? printJson(findings) : printText(findings);

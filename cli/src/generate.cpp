@@ -40,15 +40,21 @@ void addGenerate(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   Command command(app, "generate", "Write a made-up training trace of any size, for trying things and for benchmarks");
   command.option("out", options->out, "the .lcn file to write").required();
-  command.option("--events", options->generate.events, "stop after the step that reaches this many (1000000)")
+  command.option("--events", options->generate.events, "stop after the step that reaches this many")
+      .showDefault()
       .notNegative();
   command.option("--steps", options->generate.steps, "number of training steps, instead of --events").notNegative();
-  command.option("--seed", options->generate.seed, "the same seed makes the same trace (1)").notNegative();
-  command.option("--processes", options->generate.processes, "ranks, each with its device (1)").between(1, 1024);
-  command.option("--threads", options->generate.threads, "host threads a rank, at least 3 (4)").between(3, 4096);
-  command.option("--layers", options->generate.layers, "layers of the network (12)").between(1, 1000);
-  command.option("--block-rows", options->writer.blockRows, "rows a block (65536)").between(1, 1 << 20);
-  command.option("--zstd-level", options->writer.zstdLevel, "compression level (1)").between(-7, 19);
+  command.option("--seed", options->generate.seed, "the same seed makes the same trace").showDefault().notNegative();
+  command.option("--processes", options->generate.processes, "ranks, each with its device")
+      .showDefault()
+      .between(1, 1024);
+  command.option("--threads", options->generate.threads, "host threads a rank, at least 3")
+      .showDefault()
+      .between(3, 4096);
+  command.option("--layers", options->generate.layers, "layers of the network").showDefault().between(1, 1000);
+  command.option("--block-rows", options->writer.blockRows, "rows a block").showDefault().between(1, 1 << 20);
+  command.option("--zstd-level", options->writer.zstdLevel, "compression level").showDefault().between(-7, 19);
+  command.example("lacuna generate big.lcn --events 10000000 --seed 7");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -40,6 +40,7 @@ void addGui(CLI::App& app, int& exitCode) {
   command.takeTheRest();
   command.footer(
       "Everything behind `gui` goes to lacuna-gui: a trace, --page, --range, --screenshot (see lacuna-gui --help).");
+  command.example("lacuna gui before.lcn after.lcn");
   command.does([command, &exitCode] { exitCode = startGui(command.remaining()); });
 }
 

@@ -142,9 +142,10 @@ void addInfo(CLI::App& app, int& exitCode) {
       .option("file", options->file,
               "a trace of any kind, told by its content; an .lcn also when it is damaged or still being written")
       .required();
-  command.flag("--json", options->json, "as JSON");
+  command.flag("--json", options->json, "as JSON (docs/trace-files.md)");
   command.flag("--verify", options->verify,
                "test every checksum, also of .lcn files over 64 MiB, and exit with 1 when something is missing");
+  command.example("lacuna info run.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

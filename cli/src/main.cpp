@@ -123,12 +123,12 @@ int parseAndRun(int argc, char** argv) {
   CLI::App app("Lacuna finds where the time and memory of neural-network training go.", "lacuna");
   app.set_version_flag("--version", "lacuna " LACUNA_VERSION);
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage.\n"
-      "`lacuna COMMAND --help` explains a command.");
   app.get_formatter()->column_width(28);
   int exitCode = kOk;
   for (const AddCommand add : kCommands) add(app, exitCode);
+  app.footer(
+      "Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage; run and check have more.\n"
+      "`lacuna COMMAND --help` explains a command.");
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
     return kUsage;

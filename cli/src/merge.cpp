@@ -90,6 +90,7 @@ void addMerge(CLI::App& app, int& exitCode) {
   command.option("files", options->files, "the traces, then the file to write").required().words(3, -1);
   command.option("--to", options->to,
                  fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
+  command.example("lacuna merge rank0.lcn rank1.lcn job.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -156,7 +156,8 @@ void addQuery(CLI::App& app, int& exitCode) {
   command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
-  command.flag("--schema", options->schema, "print the tables and columns");
+  command.flag("--schema", options->schema, "print the tables and columns (docs/schema.md); needs no trace");
+  command.example("lacuna query run.lcn \"SELECT name, sum(durNs) FROM kernel GROUP BY name ORDER BY 2 DESC LIMIT 10\"");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -100,9 +100,11 @@ void addRecover(CLI::App& app, int& exitCode) {
   Command command(app, "recover", "Make a whole trace of what is readable of a damaged or unfinished one");
   command.option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       .required();
-  command.option("-o,--output", options->out, "the file to write (FROM with .recovered.lcn)").notEmpty();
+  command.option("-o,--output", options->out, "the file to write (default: FROM with the ending .recovered.lcn)")
+      .notEmpty();
   command.flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
-  command.flag("--json", options->json, "what was recovered and what was lost, as JSON");
+  command.flag("--json", options->json, "what was recovered and what was lost, as JSON (docs/trace-files.md)");
+  command.example("lacuna recover train.lcn.recording");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -147,14 +147,16 @@ void addReport(CLI::App& app, int& exitCode) {
       command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
           .typeName("NAME")
           .excludes(section);
-  command.option("--steps", options->steps, "only steps A up to but without B").typeName("A:B");
+  command.option("--steps", options->steps, "only steps A up to but without B, counted from 0").typeName("A:B");
   command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID");
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
   command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT");
-  command.option("--width", options->width, "columns (default: the terminal's)").between(40, 400);
+  command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
+      .between(40, 400);
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
       .excludes(section)
       .excludes(cause);
+  command.example("lacuna report run.lcn --section findings --section memory");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -199,7 +199,9 @@ void addRun(CLI::App& app, int& code) {
       "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not\n"
       "be started, 2 for wrong usage.\n"
       "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]; what stands behind PROGRAM is the program's own.\n"
-      "Example: lacuna run -o train.lcn -- python train.py --epochs 3");
+      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number alone: "
+      "bytes).");
+  run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
   // What begins with the program is its own.
   run.takeTheRest();
   run.option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)")
@@ -225,32 +227,34 @@ void addRun(CLI::App& app, int& code) {
              "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
       .typeName("DIR")
       .notEmpty();
-  run.option("--delay", typed->delay, "Begin to record only after this time (90s, 500ms, 2m)")
+  run.option("--delay", typed->delay, "Begin to record only after this time")
       .typeName("TIME")
       .notEmpty();
   run.option("--duration", typed->duration, "Record no longer than this; the program runs on")
       .typeName("TIME")
       .notEmpty();
-  run.option("--capture-range", typed->run.captureRange, "Record only while an NVTX range of this name is open")
+  run.option("--capture-range", typed->run.captureRange,
+             "Record only while an NVTX range of this name is open; not with --delay and --duration")
       .typeName("NAME")
       .notEmpty();
   run.option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)")
       .typeName("SIZE")
       .notEmpty();
-  run.option("--ring", typed->ring, "Flight recorder: keep only the last SIZE of each process and write on demand")
+  run.option("--ring", typed->ring,
+             "Flight recorder: keep only the last SIZE of each process and write on demand; not with --memory-limit")
       .typeName("SIZE")
       .notEmpty();
   run.option("--dump-on", typed->dumpOn,
-             "When to write the flight recorder, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
+             "With --ring: when to write what it holds, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
              "crash (default: crash)")
       .typeName("LIST")
       .notEmpty();
   run.option("--step-range", typed->run.stepRange,
-             "NVTX range that is a step, for slow-step (default: those of PyTorch and of lacuna's runtime)")
+             "With --dump-on slow-step: the NVTX range that is a step (default: those of PyTorch and of lacuna's runtime)")
       .typeName("NAME")
       .notEmpty();
   run.option("--step-mad", typed->stepMad,
-             "A step is slow this many median absolute deviations above the median (default: 5)")
+             "With --dump-on slow-step: so many median absolute deviations above the median is slow (default: 5)")
       .typeName("NUMBER")
       .notEmpty();
   run.flag("--no-wait", typed->noWait, "Finish when the program ends, without waiting for its background processes");

@@ -19,10 +19,11 @@ void addTrigger(CLI::App& app, int& code) {
   auto wanted = std::make_shared<Wanted>();
   Command trigger(app, "trigger", "Start, stop or dump a recording that runs");
   trigger.option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself").required();
-  Command what = trigger.oneOf("what");
+  Command what = trigger.oneOf("action");
   what.flag("--start", wanted->start, "Record from now on");
   what.flag("--stop", wanted->stop, "Record nothing until --start");
   what.flag("--dump", wanted->dump, "Write what has been recorded so far to the trace");
+  trigger.example("lacuna trigger $(pgrep -n train) --stop");
   trigger.does([wanted, &code] {
     const auto action = wanted->start  ? collector::Trigger::Start
                         : wanted->stop ? collector::Trigger::Stop

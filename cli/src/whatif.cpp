@@ -88,9 +88,13 @@ void addWhatif(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   Command command(app, "whatif", "Predict the step time with a change, by replaying the run");
   command.option("FILE", options->file, "a trace").required();
-  command.option("CHANGE", options->changes, "loader.workers=4, static_graph=on, kernel:gelu*0.5, host*0.8, …")
+  command
+      .option("CHANGE", options->changes,
+              "loader.workers=4, static_graph=on, kernel:gelu*0.5 (half the time), host*0.8, …; several are played "
+              "together (docs/analyses/whatif.md has all)")
       .required();
-  command.flag("--json", options->json, "print the prediction as JSON");
+  command.flag("--json", options->json, "print the prediction as JSON (docs/analyses/whatif.md)");
+  command.example("lacuna whatif run.lcn loader.workers=8 'kernel:gelu*0.5'");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -20,6 +20,8 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "base/checksum.h"
@@ -585,6 +587,24 @@ TEST_F(TraceFiles, OptionsOfWhichOneWouldDoNothingExcludeEachOther) {
   EXPECT_THAT(said(), HasSubstr("--table range is for csv and table-json"));
   EXPECT_FALSE(fs::exists(folder_ / "out.json"));
   EXPECT_EQ(lacuna("convert -q run.lcn out.csv --table range"), 0) << said();
+}
+
+TEST_F(TraceFiles, EveryCommandSaysWhatItIsForHowItEndsAndHowItIsCalled) {
+  ASSERT_EQ(lacuna("--help"), 0);
+  std::istringstream lines(printed());
+  std::string line;
+  while (std::getline(lines, line) && !line.starts_with("Subcommands:")) {
+  }
+  int commands = 0;
+  while (std::getline(lines, line) && line.starts_with("  ")) {
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    if (name.empty()) continue;  // the rest of the line above
+    ++commands;
+    ASSERT_EQ(lacuna(name + " --help"), 0) << name;
+    EXPECT_THAT(printed(), testing::AllOf(HasSubstr("Usage: "), HasSubstr("\nExample: lacuna " + name))) << name;
+    if (name != "gui") EXPECT_THAT(printed(), HasSubstr("\nExit code")) << name;
+  }
+  EXPECT_GE(commands, 11);
 }
 
 TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
