@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "command.h"
 #include "commands.h"
@@ -58,8 +59,7 @@ std::vector<Comparison> explainingKernels(const analyzer::Analysis& before, cons
     if (rows.size() == kShown) break;
     if (!row.worse() && !row.better()) continue;
     // A name may hold anything; what is printed stays one line each, or it could be a workflow command.
-    std::replace_if(
-        row.what.begin(), row.what.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+    row.what = oneLine(std::move(row.what));
     if (row.what.size() > kNameLength) row.what = analyzer::validUtf8(headOf(row.what, kNameLength)) + "…";
     rows.push_back(std::move(row));
   }

@@ -84,7 +84,7 @@ void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
         hasInterval(row) ? fmt::format("[{}, {}]  ", change(row.lowNs), change(row.highNs)) : std::string();
     fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  {}{}\n", colourOf(row.verdict),
                isOpen ? "?" : analyzer::diffVerdictName(row.verdict), s.reset, humanDuration(row.before.medianNs),
-               humanDuration(row.after.medianNs), change(row.changeNs), interval, shortPath(row.path, width));
+               humanDuration(row.after.medianNs), change(row.changeNs), interval, shortPath(oneLine(row.path), width));
   }
   if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
 }

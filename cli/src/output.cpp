@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -87,6 +88,12 @@ std::string humanBytes(std::uint64_t bytes) {
 std::string humanDuration(std::int64_t ns) {
   static constexpr const char* kUnits[] = {"ns", "µs", "ms", "s"};
   return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
+}
+
+std::string oneLine(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
 }
 
 std::string_view headOf(std::string_view text, std::size_t bytes) {

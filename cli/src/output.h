@@ -47,6 +47,8 @@ std::string withCommas(std::uint64_t number);
 std::string humanBytes(std::uint64_t bytes);
 /// 1.234 s, 56.7 ms, …
 std::string humanDuration(std::int64_t ns);
+/// With a space for every control character: what stands in a trace may neither break a line nor steer the terminal.
+std::string oneLine(std::string text);
 /// The beginning of a text in at most so many bytes, without half a character at its end.
 std::string_view headOf(std::string_view text, std::size_t bytes);
 /// With quotes; bytes that are no UTF-8 become U+FFFD.

@@ -77,8 +77,8 @@ class Printer {
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
-        texts.emplace_back(value.text.size() > kWidest ? std::string(headOf(value.text, kWidest - 3)) + "..."
-                                                       : std::string(value.text));
+        texts.push_back(oneLine(value.text.size() > kWidest ? std::string(headOf(value.text, kWidest - 3)) + "..."
+                                                            : std::string(value.text)));
         numeric_.resize(values.size(), true);
         if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;
       }

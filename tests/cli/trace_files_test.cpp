@@ -462,6 +462,14 @@ TEST_F(TraceFiles, AQueryCutsLongTextsBetweenCharacters) {
   EXPECT_EQ(printed(), "name\néé" + std::string(73, 'x') + "...\n");
 }
 
+TEST_F(TraceFiles, AQueryForPeopleKeepsARowOnALineWhateverANameHolds) {
+  generate();
+  ASSERT_EQ(lacuna("query run.lcn \"SELECT 'a' || char(10, 27) || '[2Jb' AS name\""), 0) << said();
+  EXPECT_EQ(printed(), "name\na  [2Jb\n");
+  ASSERT_EQ(lacuna("query run.lcn --csv \"SELECT 'a' || char(10) || 'b' AS name\""), 0) << said();
+  EXPECT_EQ(printed(), "name\n\"a\nb\"\n") << "programs get it as it is";
+}
+
 TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));
