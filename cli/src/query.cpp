@@ -157,7 +157,7 @@ void addQuery(CLI::App& app, int& exitCode) {
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
   command.flag("--schema", options->schema, "print the tables and columns (docs/schema.md); needs no trace");
-  command.example("lacuna query run.lcn \"SELECT name, sum(durNs) FROM kernel GROUP BY name ORDER BY 2 DESC LIMIT 10\"");
+  command.example("lacuna query run.lcn \"SELECT name, sum(durNs)/1e6 AS ms FROM kernel GROUP BY 1 ORDER BY 2 DESC\"");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -199,8 +199,8 @@ void addRun(CLI::App& app, int& code) {
       "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not\n"
       "be started, 2 for wrong usage.\n"
       "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]; what stands behind PROGRAM is the program's own.\n"
-      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number alone: "
-      "bytes).");
+      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number\n"
+      "alone: bytes).");
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
   // What begins with the program is its own.
   run.takeTheRest();
@@ -245,12 +245,13 @@ void addRun(CLI::App& app, int& code) {
       .typeName("SIZE")
       .notEmpty();
   run.option("--dump-on", typed->dumpOn,
-             "With --ring: when to write what it holds, separated by commas: slow-step, signal (SIGUSR2 to lacuna run), "
-             "crash (default: crash)")
+             "With --ring: when to write what it holds, separated by commas: slow-step, signal (SIGUSR2 to lacuna "
+             "run), crash (default: crash)")
       .typeName("LIST")
       .notEmpty();
   run.option("--step-range", typed->run.stepRange,
-             "With --dump-on slow-step: the NVTX range that is a step (default: those of PyTorch and of lacuna's runtime)")
+             "With --dump-on slow-step: the NVTX range that is a step (default: those of PyTorch and of lacuna's "
+             "runtime)")
       .typeName("NAME")
       .notEmpty();
   run.option("--step-mad", typed->stepMad,
