@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs_test.py ROOT [LACUNA]: what documents point at is there: links and their anchors, files, headers, pages that sources name, and,
+where the command is given, commands and options that documents show."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+LACUNA = sys.argv[2] if len(sys.argv) > 2 else None
+ROOMS = ("analyzer", "cli", "collector", "docs", "gui", "libprof", "runtime", "samples", "scripts", "tests", "cmake")
+PAGES = sorted(ROOT.glob("*.md")) + [page for room in ROOMS for page in sorted((ROOT / room).rglob("*.md"))]
+
+
+def slug(heading):
+    """What GitHub calls a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def anchors(page):
+    return {slug(match[1]) for match in re.finditer(r"^#+ (.*)$", page.read_text(), re.M)}
+
+
+def code(page):
+    """The lines of code blocks, fenced and indented, and what stands in backticks."""
+    fenced = False
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            yield line.strip()
+        else:
+            yield from re.findall(r"`([^`]+)`", line)
+
+
+def told(page, what):
+    return f"{page.relative_to(ROOT)}: {what}"
+
+
+class Documents(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        wrong = []
+        for page in PAGES:
+            for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, anchor = target.partition("#")
+                file = (page.parent / path).resolve() if path else page
+                if not file.exists() or (anchor and anchor not in anchors(file)):
+                    wrong.append(told(page, target))
+        self.assertEqual(wrong, [])
+
+    def test_the_table_of_contents_has_every_page(self):
+        contents = ROOT / "docs" / "README.md"
+        listed = {(contents.parent / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", contents.read_text())}
+        pages = set((ROOT / "docs").rglob("*.md")) - {contents}
+        self.assertEqual(sorted(told(page, "is not in docs/README.md") for page in pages - listed), [])
+
+    def test_files_that_are_named_are_there(self):
+        wrong = []
+        for page in PAGES:
+            if page.name == "CHANGELOG.md":  # which speaks of what was
+                continue
+            for text in code(page):
+                for path in re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./-]+\w)(?![\w/*…-])", text):
+                    if not (ROOT / path).exists() and not any(ROOT.glob(path + ".*")) and not path.startswith("tests/data/"):
+                        wrong.append(told(page, path))
+                for header in re.findall(r"(?<![\w/])(lacuna/[a-z]+/\w+\.h)", text):
+                    if not any(ROOT.glob(f"*/include/{header}")):
+                        wrong.append(told(page, header))
+        self.assertEqual(wrong, [])
+
+    def test_pages_that_sources_name_are_there(self):
+        wrong = []
+        for file in (file for room in ROOMS for file in (ROOT / room).rglob("*") if file.suffix in (".h", ".cpp", ".c", ".py")):
+            for path in re.findall(r"\bdocs/[\w/-]+\.md", file.read_text(errors="replace")):
+                if not (ROOT / path).exists():
+                    wrong.append(told(file, path))
+        self.assertEqual(wrong, [])
+
+    @unittest.skipUnless(LACUNA, "the command was not built")
+    def test_commands_and_options_are_known(self):
+        helps, wrong = {}, []
+        for page in PAGES:
+            for text in code(page) if page.name != "CHANGELOG.md" else ():
+                call = re.match(r"(?:\$ |sudo )?lacuna ([a-z]+)(.*)", text)
+                if not call:
+                    continue
+                name, words = call.groups()
+                if name not in helps:
+                    helps[name] = subprocess.run([LACUNA, name, "--help"], capture_output=True, text=True, timeout=60)
+                if helps[name].returncode != 0:
+                    wrong.append(told(page, text))
+                    continue
+                # Behind quotes, a comment or the program's own -- anything may stand; lacuna-gui has options of its own.
+                words = re.sub(r"\"[^\"]*\"|'[^']*'", "", re.split(r"\s#|\s--\s", words)[0])
+                for option in re.findall(r"(?<!\S)\[?(--?[a-z][a-z-]*)", words) if name != "gui" else ():
+                    if not re.search(rf"(?<![\w-]){option}(?![\w-])", helps[name].stdout):
+                        wrong.append(told(page, f"{option} of lacuna {name}"))
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)
