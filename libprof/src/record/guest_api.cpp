@@ -181,7 +181,7 @@ uint64_t lacunaRangeStart(const LacunaEvent* event) {
 }
 
 void lacunaRangeEnd(uint64_t range) {
-  if (range == 0) return;
+  if (range == 0) return;  // nothing recorded when it began
   put(word(Kind::End, 0, 0), range, 0);
 }
 

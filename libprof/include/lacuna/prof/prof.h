@@ -56,6 +56,7 @@ typedef uint32_t LacunaName;
  * or not anything records. When the table of names is full (16 MiB of texts) the id of "(too many names)" comes back.
  */
 LACUNA_PROF_API LacunaName lacunaName(const char* text);
+/* The same for `length` bytes, which need not end in a 0. */
 LACUNA_PROF_API LacunaName lacunaNameN(const char* text, size_t length);
 /* A name that carries its domain, category and colour (0xAARRGGBB, 0 for none), so that a range with all of them takes
  * no more room than one without. Use it wherever a name is expected. */
@@ -92,12 +93,16 @@ static inline void lacunaRangePop(void);
 /* The same for a range in a domain (a text): each domain nests by itself. `name` is a text or a site. */
 static inline void lacunaDomainRangePush(LacunaName domain, LacunaName name);
 static inline void lacunaDomainRangePop(LacunaName domain);
+/* The same with all that a range can carry; closed by lacunaDomainRangePop(event->domain). What `event` points to is
+ * read before the call returns, here and below. */
 LACUNA_PROF_API void lacunaRangePushEvent(const LacunaEvent* event);
-/* A range that any thread may end, and that need not nest. The result is unique in the recording; 0 when nothing
- * records, and to end that does nothing. */
+/* A range that any thread of this process may end, and that need not nest. The result is unique in the process; 0 when
+ * nothing records. */
 LACUNA_PROF_API uint64_t lacunaRangeStart(const LacunaEvent* event);
+/* Ends it, once. 0 is nothing to end. */
 LACUNA_PROF_API void lacunaRangeEnd(uint64_t range);
 
+/* A moment on this thread. `name` is a text or a site. */
 static inline void lacunaMark(LacunaName name);
 LACUNA_PROF_API void lacunaMarkEvent(const LacunaEvent* event);
 
@@ -108,7 +113,8 @@ LACUNA_PROF_API uint32_t lacunaCounterTrack(LacunaName name, LacunaName unit);
 /* `value` holds from now on. */
 LACUNA_PROF_API void lacunaCounter(uint32_t track, double value);
 
-/* Memory handed out and given back on the host. `role` is a MemoryRole of lacuna/prof/events.h; `name` may be 0. */
+/* Memory handed out and given back on the host: the free of an address belongs to the last allocation there. `role` is
+ * a MemoryRole of lacuna/prof/events.h; `name` may be 0. */
 LACUNA_PROF_API void lacunaAllocate(uint64_t address, uint64_t bytes, LacunaName name, uint8_t role);
 LACUNA_PROF_API void lacunaFree(uint64_t address);
 
