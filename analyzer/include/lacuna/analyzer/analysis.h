@@ -123,16 +123,20 @@ struct Analysis {
   [[nodiscard]] std::int64_t stepCount() const;
   /// Processes that fill the devices' queues; 1 when there are none.
   [[nodiscard]] std::int64_t processCount() const;
+  /// The median step, in ns of the host's clock; without steps, the window.
   [[nodiscard]] std::int64_t stepNs() const;
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;
+  /// The sum of that: what shares "of a step" are of.
   [[nodiscard]] std::int64_t meanStepNs() const;
   /// What recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
 
-/// Fails with "cancelled" soon after the options' progress answers false; that is not kept in the analysis.
+/// What `lacuna report` says, as data: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
+/// the options name steps, a device or a rank that the trace does not have, and with "cancelled" soon after the options'
+/// progress answers false; that is not kept in the analysis.
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
 
 }  // namespace lacuna::analyzer

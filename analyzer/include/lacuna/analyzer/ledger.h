@@ -85,7 +85,9 @@ class LedgerAccountant {
   ~LedgerAccountant();
   LedgerAccountant(LedgerAccountant&&) noexcept;
 
+  /// Hands out what every moment of the window went to.
   void account(const LedgerScope& scope, prof::TimeWindow window, const LedgerSink& sink) const;
+  /// The sums of it: they add up to the window.
   [[nodiscard]] Ledger sum(const LedgerScope& scope, prof::TimeWindow window) const;
 
  private:

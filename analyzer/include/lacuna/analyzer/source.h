@@ -11,6 +11,7 @@ namespace lacuna::analyzer {
 
 /// What the first bytes of a file (decompressed) say it is.
 enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
+/// Reads some bytes of the file; fails where it cannot be read.
 prof::Result<SourceKind> sniff(const std::filesystem::path& path);
 
 /// The kind in words for people.

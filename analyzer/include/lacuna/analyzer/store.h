@@ -69,8 +69,9 @@ class Store {
   /// What keeps the tables: memory, or a file. Internal.
   class Backend;
 
-  /// Opens any source, told apart by its content: .lcn, Kineto or Chrome JSON (also gz, zstd), and whatever importers
-  /// know.
+  /// Opens any source, told apart by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite export, a Perfetto trace,
+  /// a memory snapshot (each also gz, zstd). Fails where the file cannot be read, is none of these, or the progress
+  /// answered false; what is damaged in it is no failure (see warnings()).
   static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path,
                                                          const OpenOptions& options = {});
   /// Used by builders.
@@ -113,7 +114,7 @@ class Store {
     return out;
   }
 
-  /// The same by table and column number, for code that treats all tables alike.
+  /// The same by table and column number (see tableIndex), for code that treats all tables alike.
   [[nodiscard]] std::uint64_t rows(std::size_t table) const;
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const;
   void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
@@ -121,6 +122,7 @@ class Store {
   prof::Status scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                          const std::function<bool(const RowBlock&)>& visit) const;
 
+  /// Valid as long as the store; empty for an id that it does not have.
   [[nodiscard]] std::string_view text(prof::StringId id) const;
   /// The id of a text, or the empty id when the trace never mentions it.
   [[nodiscard]] prof::StringId find(std::string_view text) const;
@@ -132,6 +134,7 @@ class Store {
   [[nodiscard]] const Links& links() const { return *links_; }
   /// What could not be read, in words for people; shown with every report.
   [[nodiscard]] std::vector<std::string> warnings() const;
+  /// The file that was opened, as it was named.
   [[nodiscard]] const std::filesystem::path& path() const;
   /// Internal.
   [[nodiscard]] const Backend& backend() const { return *backend_; }

@@ -89,8 +89,11 @@ class Simulator {
 
   /// An error, with the costliest kernels, where a change names kernels of which the run has none.
   [[nodiscard]] prof::Status check(const Change& change) const;
+  /// The step time with all of these changes at once. Costs a replay of up to a million rows.
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
+  /// Of one change, as parseChange() reads it; of a text that it does not read, the replay unchanged.
   [[nodiscard]] Prediction play(std::string_view change) const;
+  /// A typical step with these changes, to be drawn.
   [[nodiscard]] DrawnStep draw(std::span<const Change> changes) const;
 
   /// Of each step replayed (the first of the steady ones that were asked for), walked back from the end of the last

@@ -20,6 +20,7 @@ struct Finding {
 /// Looks at this machine and this user's rights. Changes nothing; loads the driver's libraries if they are there.
 std::vector<Finding> examine();
 
+/// "works", "limited" or "missing".
 const char* wordFor(Finding::State state);
 
 }  // namespace lacuna::collector

@@ -31,9 +31,9 @@ struct Sources {
 /// or at all, is refused.
 prof::Result<Sources> parseSources(std::string_view list);
 
-/// Reads "256M", "4G", "65536" and the like.
+/// Reads "256M", "4G", "65536" and the like as bytes; units are powers of 1024.
 prof::Result<std::uint64_t> parseBytes(std::string_view text);
-/// Reads "90", "90s", "1.5m", "2h", "500ms" as nanoseconds.
+/// Reads "90s", "1.5m", "2h", "500ms", "90" (seconds) as nanoseconds.
 prof::Result<std::int64_t> parseDuration(std::string_view text);
 
 /// Where CPU samples come from.
@@ -52,6 +52,7 @@ struct DumpOn {
   bool crash = false;     ///< the program was killed by a signal or ended with a code other than 0
   bool slowStep = false;  ///< a step took much longer than those before it
 };
+/// Reads a comma-separated list of "signal", "crash" and "slow-step".
 prof::Result<DumpOn> parseDumpOn(std::string_view list);
 
 struct RunOptions {

@@ -46,7 +46,9 @@ prof::Result<RunReport> run(const RunOptions& options);
 [[noreturn]] void exitAs(const RunReport& report);
 
 enum class Trigger { Start, Stop, Dump };
-/// Reaches the recording that process `pid` (the program, one of its children, or `lacuna run`) belongs to.
+/// Reaches the recording that process `pid` (the program, one of its children, or `lacuna run`) belongs to. Returns
+/// when the wish is told; a dump is written soon after. Fails where the process is not there, not recorded, or another
+/// user's.
 prof::Status trigger(int pid, Trigger what);
 
 }  // namespace lacuna::collector

@@ -88,6 +88,8 @@ struct ReaderOptions {
 /// but blocks of long rows and late threads come later; whoever needs time order sorts by the block's times.
 class Reader {
  public:
+  /// Fails where there is no such file, it is of another kind or of a newer major version, or it cannot be read at all;
+  /// damage is no failure.
   static Result<Reader> open(const std::filesystem::path& path, const ReaderOptions& options = {});
 
   template <class Row>
@@ -167,6 +169,7 @@ class Reader {
   [[nodiscard]] std::uint32_t stringCount() const;
   /// First start and last end (exclusive) over all tables of events; empty (start = end = 0) when there is none.
   [[nodiscard]] TimeWindow span() const;
+  /// What of the file could not be used, as far as it was looked at (see Verify). Valid until refresh().
   [[nodiscard]] std::span<const Damage> damage() const;
   /// True when the writer finished the file and its index is whole.
   [[nodiscard]] bool complete() const;
