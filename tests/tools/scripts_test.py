@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts_test.py SCRIPTS: format, lint and setup, copied beside a few files of their own, with programs that stand in for
-clang-format, clang-tidy and apt. What they cannot look at must not pass."""
+"""scripts_test.py SCRIPTS: format, lint, setup and others, copied beside a few files of their own, with programs that stand in
+for clang-format, clang-tidy and apt. What they cannot look at must not pass, and a wrong call ends with 2 and says what is wrong."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ class Scripts(unittest.TestCase):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.root = pathlib.Path(place.name).resolve() / "root"
-        for name in ("format", "lint", "setup"):
+        for name in ("format", "fuzz", "lint", "pictures", "setup", "test"):
             text = (SCRIPTS / name).read_text().replace("/etc/os-release", str(self.root / "os-release"))
             self.write(f"scripts/{name}", text, program=True)
         stubs = {"clang-format-14": CLANG_FORMAT, "clang-tidy-14": CLANG_TIDY, "apt-get": APT_GET, "dpkg-query": "#!/bin/sh\nexit 1\n",
@@ -128,6 +128,23 @@ class Lint(Scripts):
         self.assertEqual(self.run_script("lint", "--since", "nonsense")[0], 1)
         self.assertEqual(self.run_script("lint"), (0, "scripts/lint: nothing to check\n"))
         self.assertEqual(self.run_script("lint", "--all")[0], 1)
+
+
+class Misuse(Scripts):
+    def test_an_option_without_its_value_is_named(self):
+        for words in (["lint", "--since"], ["lint", "--build"], ["lint", "--limit"], ["test", "--preset"], ["fuzz", "-t"], ["fuzz", "-t", "soon"],
+                      ["setup", "--list", "--nonsense"]):
+            code, text = self.run_script(*words)
+            self.assertEqual(code, 2, words)
+            self.assertIn(f"scripts/{words[0]}: ", text, words)
+            self.assertIn(words[-1] if words[-1].startswith("-") else "-t", text, words)
+
+    def test_traces_for_pictures_are_seen_from_where_one_is(self):
+        for program in ("lacuna", "lacuna-gui", "faulty"):
+            self.write(f"build/release/bin/{program}", "#!/bin/sh\nexit 1\n", program=True)
+        self.write("part/before.lcn", "")
+        code, text = self.run_script("pictures", "before.lcn", "after.lcn", where="part")
+        self.assertEqual((code, text), (2, f"scripts/pictures: {self.root}/part/after.lcn is not a file\n"))
 
 
 class Setup(Scripts):
