@@ -55,19 +55,21 @@ prof::Status checkSections(const std::vector<std::string>& wanted) {
   return {};
 }
 
-/// What is behind one cause of the ledger, and where it lasts longest.
+/// What is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning, as
+/// those that lacuna-gui takes.
 int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   const std::int64_t ns = analysis.ledger[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), humanDuration(ns));
   for (const analyzer::CauseDetail& detail : analysis.details) {
     if (detail.cause != cause) continue;
-    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count, detail.name);
+    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count, oneLine(detail.name));
   }
   const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
   if (!longest.empty()) fmt::print("longest:\n");
   for (const analyzer::DeviceSegment& segment : longest) {
-    fmt::print(" {:>11} at {}  {}\n", humanDuration(segment.durNs()), segment.startNs,
-               analysis.store->text(segment.name));
+    const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;
+    fmt::print(" {:>11} at {:.6f} s  {}\n", humanDuration(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
+               oneLine(std::string(analysis.store->text(segment.name))));
   }
   return kOk;
 }
@@ -152,7 +154,7 @@ void addReport(CLI::App& app, int& exitCode) {
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
   command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT");
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
-      .between(40, 400);
+      .between(40, 200);
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
       .excludes(section)
       .excludes(cause);

@@ -470,6 +470,29 @@ TEST_F(TraceFiles, AQueryForPeopleKeepsARowOnALineWhateverANameHolds) {
   EXPECT_EQ(printed(), "name\n\"a\nb\"\n") << "programs get it as it is";
 }
 
+TEST_F(TraceFiles, AReportKeepsNamesOnTheirLinesWhateverTheyHold) {
+  std::ofstream(folder_ / "odd.json") << R"({"traceEvents": [
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 0, "dur": 1, "args": {"correlation": 1}},
+{"ph": "X", "cat": "kernel", "name": "odd\n\u001b[2Jname", "pid": 0, "tid": 7, "ts": 5, "dur": 10,
+ "args": {"correlation": 1, "device": 0, "stream": 7}}]})";
+  ASSERT_EQ(lacuna("report odd.json"), 0) << said();
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("odd  [2Jname"), testing::Not(HasSubstr("\033"))));
+}
+
+TEST_F(TraceFiles, ACauseTellsWhenItsLongestStretchesBegin) {
+  std::ofstream(folder_ / "gap.json") << R"({"traceEvents": [
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 7000000, "dur": 1, "args": {"correlation": 1}},
+{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 7000005, "dur": 10,
+ "args": {"correlation": 1, "device": 0, "stream": 7}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 7000100, "dur": 50, "args": {"correlation": 2}},
+{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 7000155, "dur": 10,
+ "args": {"correlation": 2, "device": 0, "stream": 7}}]})";
+  ASSERT_EQ(lacuna("report gap.json --cause launch"), 0) << said();
+  EXPECT_THAT(printed(), HasSubstr(" at 0.000100 s  "));
+  EXPECT_EQ(lacuna("report gap.json --width 300"), 2);
+  EXPECT_THAT(said(), HasSubstr("--width"));
+}
+
 TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));

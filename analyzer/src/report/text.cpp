@@ -157,7 +157,7 @@ void TextReport::wrapped(std::string_view text, int indent, int hanging) {
 void TextReport::header() {
   line(styled(shortened(describeRun(analysis_), width_), "2"));
   line();
-  wrapped(verdict(analysis_), 0, 0);
+  wrapped(printable(verdict(analysis_)), 0, 0);
   if (const std::string cost = overheadLine(analysis_); !cost.empty()) wrapped(cost, 0, 0);
 }
 
@@ -216,10 +216,10 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   // The number and the tag stand in front of the first line.
   width_ -= 11;
   const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
-  wrapped(band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band), 0, 11);
+  wrapped(printable(band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band)), 0, 11);
   width_ += 11;
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
-  wrapped("fix   " + fix, 11, 17);
+  wrapped(printable("fix   " + fix), 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
     const double share = static_cast<double>(finding.predictedGainNsPerStep) /
                          static_cast<double>(std::max<std::int64_t>(1, analysis_.meanStepNs()));

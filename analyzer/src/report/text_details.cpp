@@ -182,8 +182,17 @@ int columns(std::string_view text) {
   return count;
 }
 
-std::string shortened(std::string_view text, int width) {
-  if (columns(text) <= width) return std::string(text);
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return out;
+}
+
+std::string shortened(std::string_view whole, int width) {
+  std::string text = printable(whole);
+  if (columns(text) <= width) return text;
   std::string out;
   for (std::size_t i = 0; i < text.size() && width > 1;) {
     std::size_t next = i + 1;
