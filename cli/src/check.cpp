@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "command.h"
 #include "commands.h"
@@ -148,7 +150,9 @@ int run(const Options& options) {
     return kUnable;
   };
   std::error_code ignored;
-  for (const std::string& trace : {options.file, options.baseline}) {
+  std::vector<std::string> traces = options.noise;
+  traces.insert(traces.end(), {options.file, options.baseline});
+  for (const std::string& trace : traces) {
     if (!std::filesystem::equivalent(options.junit, trace, ignored)) continue;
     return unable({fmt::format("{}: is one of the traces that are read; name another file for --junit", trace)});
   }

@@ -13,7 +13,7 @@ ProgressLine::ProgressLine(std::string what, std::chrono::milliseconds after, st
     : what_(std::move(what)), from_(steady_clock::now() + after), stream_(stream) {}
 
 ProgressLine::~ProgressLine() {
-  if (percent_ >= 0) fmt::print(stream_, "\r\033[K");
+  if (percent_ >= 0) std::fputs("\r\033[K", stream_);
 }
 
 analyzer::Progress ProgressLine::hook() {
@@ -28,7 +28,8 @@ void ProgressLine::show(double share) {
   const int percent = static_cast<int>(share * 100);
   if (percent == percent_ || steady_clock::now() < from_) return;
   percent_ = percent;
-  fmt::print(stream_, "\r{} {:3} %", what_, percent);
+  // Not fmt::print, which throws where the terminal is gone: on whatever thread works, or out of the destructor.
+  std::fputs(fmt::format("\r{} {:3} %", what_, percent).c_str(), stream_);
   std::fflush(stream_);
 }
 

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -28,6 +30,11 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   [[nodiscard]] std::FILE* stream() const { return stream_; }
+  /// Nobody looks any more, and what is written fails.
+  void hangUp() {
+    ::close(screen_);
+    screen_ = -1;
+  }
   /// What was written since the last time. A terminal hands it over when it comes to that, so a mark says where it
   /// ends.
   std::string shown() {
@@ -65,6 +72,22 @@ TEST(ProgressLine, IsNotThereForWhatTakesAMoment) {
     line.hook()(0.5);
   }
   EXPECT_EQ(terminal.shown(), "");
+}
+
+TEST(ProgressLine, ATerminalThatIsGoneStopsNoWork) {
+  Terminal terminal;
+  ASSERT_NE(terminal.stream(), nullptr);
+  std::setvbuf(terminal.stream(), nullptr, _IONBF, 0);  // as standard error is
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    ProgressLine line("analysing", {}, terminal.stream());
+    const analyzer::Progress hook = line.hook();
+    ASSERT_TRUE(hook);
+    terminal.hangUp();
+    EXPECT_TRUE(hook(0.5));
+  }
+  EXPECT_NE(std::ferror(terminal.stream()), 0);
+  std::signal(SIGHUP, before);
 }
 
 TEST(ProgressLine, AFileIsNoTerminal) {

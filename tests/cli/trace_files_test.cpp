@@ -578,6 +578,20 @@ TEST_F(TraceFiles, APageNeverReplacesTheTraceThatItIsOf) {
   EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --junit ./run.lcn"), 3);
   EXPECT_THAT(said(), HasSubstr("run.lcn: is one of the traces that are read"));
   EXPECT_EQ(read("run.lcn"), before);
+  fs::copy_file(folder_ / "run.lcn", folder_ / "noise.lcn");
+  EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --noise noise.lcn --junit noise.lcn"), 3);
+  EXPECT_THAT(said(), HasSubstr("noise.lcn: is one of the traces that are read"));
+  EXPECT_EQ(read("noise.lcn"), before);
+}
+
+TEST_F(TraceFiles, ARawCaptureIsNeverReplacedByItsTrace) {
+  const fs::path capture = folder_ / "cupti-1.raw";
+  fs::copy_file(LACUNA_TEST_DATA "/cupti/every-kind/cupti-1.raw", capture);
+  const std::string before = read("cupti-1.raw");
+  ASSERT_FALSE(before.empty());
+  EXPECT_EQ(lacuna("convert cupti-1.raw cupti-1.raw --to lcn"), 1);
+  EXPECT_EQ(lacuna("convert . cupti-1.raw --to lcn"), 1);
+  EXPECT_EQ(read("cupti-1.raw"), before);
 }
 
 TEST_F(TraceFiles, ATraceWithoutEventsIsNotGenerated) {
