@@ -61,7 +61,7 @@ void printWarning(std::string_view message) {
 
 void printWarnings(const analyzer::Store& store, std::string_view name) {
   for (const std::string& warning : store.warnings()) {
-    printWarning(name.empty() ? warning : fmt::format("{}: {}", name, warning));
+    printWarning(oneLine(name.empty() ? warning : fmt::format("{}: {}", name, warning)));
   }
 }
 

@@ -139,12 +139,9 @@ void addReport(CLI::App& app, int& exitCode) {
           "FILE", options->file,
           "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)")
       .required();
-  const Option section =
-      command
-          .option(
-              "--section", options->sections,
-              fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", ")))
-          .typeName("NAME");
+  const std::string sections =
+      fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", "));
+  const Option section = command.option("--section", options->sections, sections).typeName("NAME");
   const Option cause =
       command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
           .typeName("NAME")
