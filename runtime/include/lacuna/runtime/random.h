@@ -8,17 +8,22 @@
 /// results are the same for every number of threads.
 namespace lacuna::rt {
 
+/// One counter for the process, safe from any thread: what is drawn depends on the seed and on the order of the draws,
+/// not on the number of threads that compute it.
 void manualSeed(std::uint64_t seed);
 struct RandomState {
   std::uint64_t seed = 0;
-  std::uint64_t draws = 0;
+  std::uint64_t draws = 0;  ///< what has been drawn since
 };
+/// For saving, and going on from there.
 [[nodiscard]] RandomState randomState();
 void setRandomState(RandomState state);
 
 [[nodiscard]] Tensor rand(Shape shape, Options options = {});   ///< uniform in [0, 1)
 [[nodiscard]] Tensor randn(Shape shape, Options options = {});  ///< normal, mean 0, deviation 1
+/// Whole numbers, uniform in [low, high).
 [[nodiscard]] Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options = {DType::I64});
+/// 0 … count - 1 in a random order, as i64.
 [[nodiscard]] Tensor randperm(std::int64_t count);
 /// In place: uniform in [low, high).
 Tensor& uniform_(Tensor& tensor, double low, double high);
