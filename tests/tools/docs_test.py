@@ -82,6 +82,15 @@ class Documents(unittest.TestCase):
                     wrong.append(told(file, path))
         self.assertEqual(wrong, [])
 
+    def test_variables_that_are_looked_at_are_explained(self):
+        explained = set(re.findall(r"`([A-Z_0-9]+)`", (ROOT / "docs" / "environment.md").read_text())) | {"HOME", "PATH", "TERM"}
+        wrong = []
+        for file in (file for room in ROOMS if room not in ("tests", "samples") for file in (ROOT / room).rglob("*") if file.suffix in (".h", ".cpp", ".c")):
+            for name in re.findall(r"\bgetenv\(\"([A-Z_0-9]+)\"\)", file.read_text(errors="replace")):
+                if name not in explained and name not in ("OMP_NUM_THREADS", "KUBERNETES_SERVICE_HOST"):
+                    wrong.append(told(file, name))
+        self.assertEqual(wrong, [])
+
     @unittest.skipUnless(LACUNA, "the command was not built")
     def test_commands_and_options_are_known(self):
         helps, wrong = {}, []
