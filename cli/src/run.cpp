@@ -100,9 +100,9 @@ void printSummary(const collector::RunReport& report) {
     return;
   }
   const auto& stats = report.stats;
-  fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} bytes · {} dropped\n",
-             report.output.string(), stats.rows, stats.processes, stats.processes == 1 ? "" : "es",
-             static_cast<double>(report.wallNs) / 1e9, stats.fileBytes, stats.dropped);
+  fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} · {} dropped\n",
+             report.output.string(), withCommas(stats.rows), stats.processes, stats.processes == 1 ? "" : "es",
+             static_cast<double>(report.wallNs) / 1e9, humanBytes(stats.fileBytes), withCommas(stats.dropped));
   if (!report.sampler.empty()) fmt::print(stderr, "lacuna: {} CPU samples from {}\n", report.samples, report.sampler);
   if (report.exitSignal != 0) {
     fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",

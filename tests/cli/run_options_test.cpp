@@ -30,11 +30,14 @@ class RunOptions : public testing::Test {
             .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+  std::string said() {
+    std::ifstream file(folder_ / "err.txt");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
   std::string refused(const std::string& options) {
     EXPECT_EQ(run(options), 2) << options;
     EXPECT_FALSE(fs::exists(folder_ / "ran")) << options;
-    std::ifstream file(folder_ / "err.txt");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return said();
   }
 
   fs::path folder_ = fs::temp_directory_path() / ("lacuna-run-options-test-" + std::to_string(::getpid()));
@@ -46,6 +49,11 @@ TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
         "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
     EXPECT_THAT(refused(option + " ''"), AllOf(HasSubstr(option), HasSubstr("empty")));
   }
+}
+
+TEST_F(RunOptions, TheSummaryHasSizesForPeople) {
+  EXPECT_EQ(run("--no-report"), 0);
+  EXPECT_THAT(said(), testing::ContainsRegex("touch\\.lcn · .* events from .* in .* s · [0-9.]+ [kM]?B · 0 dropped\n"));
 }
 
 TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
