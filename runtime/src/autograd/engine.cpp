@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "autograd/node.h"
 #include "backend/backend.h"
@@ -74,7 +75,9 @@ class Engine {
   std::vector<Tensor> run() {
     visitGraph();
     if (capturing_) markWays();
-    for (auto& [edge, gradient] : seeds_) give(edge, std::move(gradient));
+    for (auto& [edge, gradient] : seeds_) {
+      if (isWanted(edge)) give(edge, std::move(gradient));
+    }
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end());
       const std::uint32_t at = heap_.back().second;
@@ -130,12 +133,17 @@ class Engine {
     std::sort(order.begin(), order.end(),
               [](const Place* a, const Place* b) { return a->node->sequence < b->node->sequence; });
     for (Place* place : order) {
-      for (const Edge& edge : place->node->edges) {
-        if (!edge.node) continue;
-        const Place& behind = places_[placeOf(*edge.node)];
-        place->leads = place->leads || behind.asked || behind.leads;
-      }
+      for (const Edge& edge : place->node->edges) place->leads = place->leads || isWanted(edge);
     }
+  }
+
+  /// Whether the gradient that goes along this edge is one that the caller wants, or leads to one.
+  bool isWanted(const Edge& edge) const {
+    if (!edge.node || !capturing_) return static_cast<bool>(edge.node);
+    const Place& place = places_[placeOf(*edge.node)];
+    if (place.leads || !place.asked || place.node->outputShapes.size() == 1) return place.leads || place.asked;
+    const auto isThis = [&](const Capture& wanted) { return wanted.node == place.node && wanted.index == edge.index; };
+    return std::any_of(captures_.begin(), captures_.end(), isThis);
   }
 
   /// The node's place, and whether it is a new one. Nodes that another backward has its hands on (of another thread, or
@@ -161,10 +169,8 @@ class Engine {
   }
 
   void give(const Edge& edge, Tensor gradient) {
-    if (!edge.node) return;
     const std::uint32_t at = placeOf(*edge.node);
     Place& place = places_[at];
-    if (capturing_ && !place.asked && !place.leads) return;
     if (place.node->leaf != nullptr) return giveLeaf(place, std::move(gradient));
     if (!place.due) {
       place.due = true;
@@ -253,33 +259,41 @@ class Engine {
     gradients.push_back(std::move(place.first));
     for (Tensor& other : place.others) gradients.push_back(std::move(other));
     gradients.resize(node.outputShapes.size());
-    prepare(node, gradients);
+    show(place, gradients);
     if (capturing_ && !place.leads) return;
     if (node.freed) {
       fail(node.info->name.text, "backward ran through this graph already; pass retainGraph = true the first time");
     }
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});
+    }
+    SmallVector<bool, 4> wanted;  // none: all
+    if (capturing_) {
+      for (const Edge& edge : node.edges) wanted.push_back(isWanted(edge));
+    }
     SmallVector<Tensor, 3> inputs;
     inputs.resize(node.edges.size());
-    runNode(node, gradients, inputs.data());
+    runNode(node, gradients, {wanted.data(), wanted.size()}, inputs.data());
     gradients.clear();
     if (!options_.retainGraph && !options_.createGraph) release(node);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (node.edges[i].node) give(node.edges[i], std::move(inputs[i]));
+      if (isWanted(node.edges[i])) give(node.edges[i], std::move(inputs[i]));
     }
   }
 
-  void prepare(const Node& node, Gradients& gradients) {
+  /// To the hooks, which may replace them, and to who asked for one of them.
+  void show(const Place& place, Gradients& gradients) {
+    const Node& node = *place.node;
     eachHook(node.hooks, [&](const auto& held) {
       const auto& [index, hook] = held;
       if (gradients[index].defined()) gradients[index] = afterHook(node, index, hook, gradients[index]);
     });
-    for (std::uint32_t i = 0; i < gradients.size(); ++i) {
-      if (capturing_ && gradients[i].defined()) capture(node, i, gradients[i]);
-      if (!gradients[i].defined()) gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});
+    for (std::uint32_t i = 0; place.asked && i < gradients.size(); ++i) {
+      if (gradients[i].defined()) capture(node, i, gradients[i]);
     }
   }
 
-  static void runNode(Node& node, const Gradients& gradients, Tensor* inputs) {
+  static void runNode(Node& node, const Gradients& gradients, std::span<const bool> wanted, Tensor* inputs) {
     instrument::OpContext context;
     context.name = &node.info->backwardName;
     context.outer = instrument::tOp;
@@ -290,11 +304,13 @@ class Engine {
     instrument::tOp = &context;
     struct Restore {
       instrument::OpContext& context;
+      std::span<const bool> wanted;
       ~Restore() {
         if (context.announced) instrument::opEnd(context);
         instrument::tOp = context.outer;
+        tWanted = wanted;
       }
-    } restore{context};
+    } restore{context, std::exchange(tWanted, wanted)};
     if (instrument::sinks() != 0) [[unlikely]] {
       SmallVector<const Tensor*, 2> shown;
       for (const Tensor& gradient : gradients) shown.push_back(&gradient);

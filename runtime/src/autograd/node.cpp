@@ -13,6 +13,8 @@
 
 namespace lacuna::rt {
 
+thread_local constinit std::span<const bool> tWanted;
+
 namespace {
 
 thread_local constinit bool tGradMode = true;
@@ -258,7 +260,7 @@ void beginInPlaceOnEach(const Op& op, const Tensor& target) {
 }
 
 void zeroBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs) {
-  if (node.needs(0)) gradInputs[0] = zeros(node.outputShapes[0], {node.dtype, node.device});
+  if (node.wanted(0)) gradInputs[0] = zeros(node.outputShapes[0], {node.dtype, node.device});
 }
 
 void clearGrad(const Tensor& parameter, bool toNone) {

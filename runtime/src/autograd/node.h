@@ -31,7 +31,11 @@
 /// drops it as soon as its backward ran.
 namespace lacuna::rt {
 
+/// Computes the gradients of those inputs that are node.wanted(), and leaves the others alone.
 using BackwardFn = void (*)(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
+
+/// Of the node whose backward this thread runs: whether the gradient of each input is asked for; empty where all are.
+extern thread_local constinit std::span<const bool> tWanted;
 
 struct OpInfo {
   OpInfo(const char* text, BackwardFn fn = nullptr)
@@ -76,7 +80,10 @@ struct Node : RefCounted, Pooled<Node> {
   std::atomic<const void*> claimedBy{nullptr};  ///< the backward that uses `place`
   std::uint32_t place = 0;                      ///< in that backward's table
 
+  /// Whether that input requires a gradient. What was saved, and where, depends on it.
   [[nodiscard]] bool needs(std::size_t input) const { return input < edges.size() && edges[input].node; }
+  /// Whether the backward that runs has to compute that gradient: grad() may be asked for those of other inputs alone.
+  [[nodiscard]] bool wanted(std::size_t input) const { return needs(input) && (tWanted.empty() || tWanted[input]); }
   void save(const Tensor& input);
   void saveOutput(const Tensor& output, std::uint32_t index = 0);
   /// The saved tensor, checked: throws when it was freed or changed in place since.

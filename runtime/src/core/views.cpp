@@ -68,7 +68,7 @@ void copyBackward(Node& n, const Tensor* g, Tensor* out) {
 
 void copyInPlaceBackward(Node& n, const Tensor* g, Tensor* out) {
   zeroBackward(n, g, out);
-  if (n.needs(1)) out[1] = sumTo(g[0], n.shapes[0]).to(static_cast<DType>(n.ints[0]));
+  if (n.wanted(1)) out[1] = sumTo(g[0], n.shapes[0]).to(static_cast<DType>(n.ints[0]));
 }
 
 Tensor copyOf(const OpInfo& info, const Tensor& x, DType dtype) {

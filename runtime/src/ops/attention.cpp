@@ -96,9 +96,9 @@ void recordedBackward(Node& n, const Tensor& gradOut, Tensor* out) {
   const Tensor p = probabilitiesOf(scores);
   const Tensor slope = matmul(g, v.t());
   const Tensor inner = mul(p, slope - sum(mul(slope, p), {-1}, true)) * scale;
-  if (n.needs(0)) out[0] = matmul(inner, k).to(given.dtype());
-  if (n.needs(1)) out[1] = matmul(inner.t(), q).to(given.dtype());
-  if (n.needs(2)) out[2] = matmul(p.t(), g).to(given.dtype());
+  if (n.wanted(0)) out[0] = matmul(inner, k).to(given.dtype());
+  if (n.wanted(1)) out[1] = matmul(inner.t(), q).to(given.dtype());
+  if (n.wanted(2)) out[2] = matmul(p.t(), g).to(given.dtype());
 }
 
 void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -112,7 +112,7 @@ void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
   const Shape lead = leadOf(inputs[0]);
   View gradients[3];
   for (std::size_t i = 0; i < 3; ++i) {
-    if (!n.needs(i)) continue;
+    if (!n.wanted(i)) continue;
     out[i] = emptyLikeHeads(inputs[i].shape(), inputs[i]);
     gradients[i] = fourDimensions(out[i], lead);
   }

@@ -52,9 +52,9 @@ void recordedBackward(Node& n, const Tensor& gradY, Tensor* out) {
     rstd = n.unpack(2).to(x.dtype()).view(shape);
   }
   const Tensor standard = mul(centred, rstd);
-  if (n.needs(1)) out[1] = sum(mul(g, standard), dims).to(weight.dtype());
-  if (n.needs(2)) out[2] = sum(g, dims).to(static_cast<DType>(n.ints[2]));
-  if (!n.needs(0)) return;
+  if (n.wanted(1)) out[1] = sum(mul(g, standard), dims).to(weight.dtype());
+  if (n.wanted(2)) out[2] = sum(g, dims).to(static_cast<DType>(n.ints[2]));
+  if (!n.wanted(0)) return;
   const Tensor dy = weight.defined() ? mul(g, weight.to(x.dtype()).view(shape)) : g;
   const Tensor rest = training ? dy - mean(dy, dims, true) - mul(standard, mean(mul(dy, standard), dims, true)) : dy;
   out[0] = mul(rest, rstd).to(given.dtype());
@@ -69,7 +69,7 @@ void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {
   const DType type = wideType(x.dtype());
   const Tensor gradY = inOrderOf(x, g[0]);
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
-  Tensor gradX = n.needs(0) ? op.donateOrEmptyLike(gradY) : Tensor();
+  Tensor gradX = n.wanted(0) ? op.donateOrEmptyLike(gradY) : Tensor();
   const Tensor gradWeight = empty({x.size(1)}, {type, x.device()});
   const Tensor gradBias = empty({x.size(1)}, {type, x.device()});
   op.launch(
@@ -78,8 +78,8 @@ void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {
        mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)), w = viewOrNone(scale), layout = layoutOf(x),
        training = n.ints[0] != 0] { kernel::batchNormGrad(dx, dw, db, dy, in, mean, rstd, w, layout, training); });
   out[0] = gradX;
-  if (n.needs(1)) out[1] = gradWeight.to(weight.dtype());
-  if (n.needs(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[2]));
+  if (n.wanted(1)) out[1] = gradWeight.to(weight.dtype());
+  if (n.wanted(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[2]));
 }
 
 void checkChannels(const Op& op, const Tensor& x, const Tensor& values, const char* what) {

@@ -41,8 +41,8 @@ void savePair(Node& node, const Tensor& first, const Tensor& second) {
 }
 SavedPair unpackPair(Node& n) {
   SavedPair pair;
-  if (n.needs(1)) pair.first = n.unpack(0);
-  if (n.needs(0)) pair.second = n.unpack(n.needs(1) ? 1 : 0);
+  if (n.wanted(1)) pair.first = n.unpack(0);
+  if (n.wanted(0)) pair.second = n.unpack(n.needs(1) ? 1 : 0);
   return pair;
 }
 
@@ -123,24 +123,24 @@ Tensor weightOf(const Tensor& x, const Tensor& g, const Shape& shape, const Argu
 void forwardBackward(Node& n, const Tensor* g, Tensor* out) {
   const Arguments arguments = recall(n);
   const SavedPair saved = unpackPair(n);
-  const bool biasInPass = n.needs(1) && n.needs(2) && !recording();
-  if (n.needs(1)) out[1] = weightOf(saved.first, g[0], n.shapes[1], arguments, biasInPass ? &out[2] : nullptr);
-  if (n.needs(2) && !biasInPass) out[2] = sum(g[0], {0, 2, 3});
-  if (n.needs(0)) out[0] = dataOf(kData, g[0], saved.second, n.shapes[0], arguments);
+  const bool biasInPass = n.wanted(1) && n.wanted(2) && !recording();
+  if (n.wanted(1)) out[1] = weightOf(saved.first, g[0], n.shapes[1], arguments, biasInPass ? &out[2] : nullptr);
+  if (n.wanted(2) && !biasInPass) out[2] = sum(g[0], {0, 2, 3});
+  if (n.wanted(0)) out[0] = dataOf(kData, g[0], saved.second, n.shapes[0], arguments);
 }
 
 void dataBackward(Node& n, const Tensor* g, Tensor* out) {
   const Arguments arguments = recall(n);
   const SavedPair saved = unpackPair(n);
-  if (n.needs(1)) out[1] = weightOf(g[0], saved.first, n.shapes[1], arguments, nullptr);
-  if (n.needs(0)) out[0] = forwardOf(kForward, g[0], saved.second, {}, n.shapes[0], arguments);
+  if (n.wanted(1)) out[1] = weightOf(g[0], saved.first, n.shapes[1], arguments, nullptr);
+  if (n.wanted(0)) out[0] = forwardOf(kForward, g[0], saved.second, {}, n.shapes[0], arguments);
 }
 
 void weightBackward(Node& n, const Tensor* g, Tensor* out) {
   const Arguments arguments = recall(n);
   const SavedPair saved = unpackPair(n);
-  if (n.needs(0)) out[0] = dataOf(kData, saved.second, g[0], n.shapes[0], arguments);
-  if (n.needs(1)) out[1] = forwardOf(kForward, saved.first, g[0], {}, n.shapes[1], arguments);
+  if (n.wanted(0)) out[0] = dataOf(kData, saved.second, g[0], n.shapes[0], arguments);
+  if (n.wanted(1)) out[1] = forwardOf(kForward, saved.first, g[0], {}, n.shapes[1], arguments);
 }
 
 std::array<std::int64_t, 2> pairOf(Extent extent) {

@@ -167,20 +167,17 @@ const OpInfo kFused{"elementwise_grad"};
   void function([[maybe_unused]] Node& n, [[maybe_unused]] const Tensor* g, Tensor* out)
 
 LACUNA_RT_BACKWARD(addBackward) {
-  if (n.needs(0)) out[0] = sumTo(g[0], n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(n.doubles[0] == 1 ? g[0] : mul(g[0], n.doubles[0]), n.shapes[1]);
+  if (n.wanted(0)) out[0] = sumTo(g[0], n.shapes[0]);
+  if (n.wanted(1)) out[1] = sumTo(n.doubles[0] == 1 ? g[0] : mul(g[0], n.doubles[0]), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(subBackward) {
-  if (n.needs(0)) out[0] = sumTo(g[0], n.shapes[0]);
-  if (n.needs(1)) out[1] = neg(sumTo(g[0], n.shapes[1]));
+  if (n.wanted(0)) out[0] = sumTo(g[0], n.shapes[0]);
+  if (n.wanted(1)) out[1] = neg(sumTo(g[0], n.shapes[1]));
 }
 LACUNA_RT_BACKWARD(mulBackward) {
-  std::size_t slot = 0;
-  const bool second = n.needs(1);
-  const std::size_t first = slot;
-  if (second) ++slot;  // a is saved when b needs a gradient, and the other way round
-  if (n.needs(0)) out[0] = sumTo(mul(g[0], n.unpack(slot)), n.shapes[0]);
-  if (second) out[1] = sumTo(mul(g[0], n.unpack(first)), n.shapes[1]);
+  // a is saved where b needs a gradient, and b, behind it, where a does.
+  if (n.wanted(0)) out[0] = sumTo(mul(g[0], n.unpack(n.needs(1) ? 1 : 0)), n.shapes[0]);
+  if (n.wanted(1)) out[1] = sumTo(mul(g[0], n.unpack(0)), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(divBackward) {
   const Tensor b = n.unpack(n.needs(1) ? 1 : 0);  // a is saved, before it, where b needs a gradient
@@ -195,11 +192,11 @@ LACUNA_RT_BACKWARD(powBackward) {
   const Tensor one = ones({}, like);
   const Tensor atZero = equal(a, none);
   // Zero times what is infinite there is zero: b at 0^0, and the logarithm of zero.
-  if (n.needs(0)) {
+  if (n.wanted(0)) {
     const Tensor exponent = where(logicalAnd(atZero, equal(b, none)), one, b);
     out[0] = sumTo(mul(g[0], mul(b, pow(a, exponent - 1))), n.shapes[0]);
   }
-  if (n.needs(1)) {
+  if (n.wanted(1)) {
     const Tensor base = where(logicalAnd(atZero, greaterEqual(b, none)), one, a);
     out[1] = sumTo(mul(g[0], mul(pow(a, b), log(base))), n.shapes[1]);
   }

@@ -74,14 +74,14 @@ void gatherBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = scatterAdd(none, static_cast<int>(n.ints[0]), n.unpack(0), g[0].to(type)).to(n.dtype);
 }
 void scatterAddBackward(Node& n, const Tensor* g, Tensor* out) {
-  if (n.needs(0)) out[0] = g[0];
-  if (n.needs(1)) out[1] = gather(g[0], static_cast<int>(n.ints[0]), n.unpack(0));
+  if (n.wanted(0)) out[0] = g[0];
+  if (n.wanted(1)) out[1] = gather(g[0], static_cast<int>(n.ints[0]), n.unpack(0));
 }
 void scatterBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor index = n.unpack(0);
   const int dim = static_cast<int>(n.ints[0]);
-  if (n.needs(0)) out[0] = scatter(g[0], dim, index, zeros(index.shape(), {n.dtype, n.device}));
-  if (n.needs(1)) out[1] = gather(g[0], dim, index);
+  if (n.wanted(0)) out[0] = scatter(g[0], dim, index, zeros(index.shape(), {n.dtype, n.device}));
+  if (n.wanted(1)) out[1] = gather(g[0], dim, index);
 }
 
 /// The index must not be larger than what it picks from or places into, except along `dim`.
@@ -122,7 +122,7 @@ void concatBackward(Node& n, const Tensor* g, Tensor* out) {
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < n.shapes.size(); ++i) {
     const std::int64_t end = begin + n.shapes[i][dim];
-    if (n.needs(i)) out[i] = g[0].slice(dim, begin, end);
+    if (n.wanted(i)) out[i] = g[0].slice(dim, begin, end);
     begin = end;
   }
 }

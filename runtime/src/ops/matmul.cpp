@@ -30,8 +30,8 @@ Tensor secondFactor(Node& node) {
 
 /// A product of many matrices with one is a product of two.
 void matmulBackward(Node& n, const Tensor* g, Tensor* out) {
-  if (n.needs(0)) out[0] = sumTo(matmul(g[0], secondFactor(n).t()), n.shapes[0]);
-  if (!n.needs(1)) return;
+  if (n.wanted(0)) out[0] = sumTo(matmul(g[0], secondFactor(n).t()), n.shapes[0]);
+  if (!n.wanted(1)) return;
   const Tensor a = n.unpack(0);
   const bool one = n.shapes[1].rank() == 2 && a.rank() > 2;
   out[1] = one ? matmul(rowsOf(a).t(), rowsOf(g[0])) : sumTo(matmul(a.t(), g[0]), n.shapes[1]);
@@ -108,9 +108,9 @@ Tensor product(const Tensor& a, const Tensor& b) {
 
 void linearBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor gradient = rowsOf(g[0]);
-  if (n.needs(0)) out[0] = matmul(gradient, secondFactor(n)).view(n.shapes[0]);
-  if (n.needs(1)) out[1] = matmul(gradient.t(), rowsOf(n.unpack(0)));
-  if (n.needs(2)) out[2] = sum(gradient, {0});
+  if (n.wanted(0)) out[0] = matmul(gradient, secondFactor(n)).view(n.shapes[0]);
+  if (n.wanted(1)) out[1] = matmul(gradient.t(), rowsOf(n.unpack(0)));
+  if (n.wanted(2)) out[2] = sum(gradient, {0});
 }
 
 }  // namespace

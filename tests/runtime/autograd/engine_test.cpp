@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/ops_image.h"
+#include "lacuna/runtime/profile.h"
 #include "lacuna/runtime/random.h"
 
 namespace lacuna::rt {
@@ -269,6 +275,160 @@ TEST(Autograd, GradRunsAndFreesOnlyWhatLeadsToItsInputs) {
   EXPECT_THAT(x.grad().toVector<double>(), ElementsAre(2, 4));
   sum(beside).backward();
   EXPECT_THAT(w.grad().toVector<double>(), ElementsAre(6, 8));
+}
+
+/// How often each operator ran.
+std::map<std::string, std::uint64_t> callsIn(const std::function<void()>& body) {
+  const ProfileTable table = profile(body);
+  std::map<std::string, std::uint64_t> calls;
+  for (const ProfileRow& row : table.rows) calls[row.name] += row.calls;
+  return calls;
+}
+
+TEST(Autograd, GradComputesNoGradientThatNobodyAsksFor) {
+  const Tensor x = ones({2, 3}).setRequiresGrad();
+  const Tensor weight = ones({4, 3}).setRequiresGrad();
+  const Tensor bias = ones({4}).setRequiresGrad();
+  const auto callsFor = [&](const std::vector<Tensor>& inputs) {
+    const Tensor loss = sum(linear(x, weight, bias));
+    return callsIn([&] { (void)grad({loss}, inputs); });
+  };
+  for (const Tensor& one : {x, weight}) {
+    auto calls = callsFor({one});
+    EXPECT_EQ(calls["matmul"], 1U);
+    EXPECT_EQ(calls["sum"], 0U);
+  }
+  auto ofBias = callsFor({bias});
+  EXPECT_EQ(ofBias["matmul"], 0U);
+  EXPECT_EQ(ofBias["sum"], 1U);
+  auto ofAll = callsFor({x, weight, bias});
+  EXPECT_EQ(ofAll["matmul"], 2U);
+  EXPECT_EQ(ofAll["sum"], 1U);
+}
+
+TEST(Autograd, GradOfAnInputNeedsNoMemoryForTheGradientOfItsWeight) {
+  const Options onMeta{DType::F32, kMeta};
+  const Tensor x = ones({1, 1024}, onMeta).setRequiresGrad();
+  const Tensor weight = ones({1024, 1024}, onMeta).setRequiresGrad();
+  const auto peakFor = [&](const Tensor& input) {
+    const Tensor loss = sum(linear(x, weight));
+    const std::size_t before = memoryStats(kMeta).active;
+    resetPeakMemory(kMeta);
+    (void)grad({loss}, {input});
+    return memoryStats(kMeta).peakActive - before;
+  };
+  EXPECT_LT(peakFor(x), weight.sizeBytes() / 16);
+  EXPECT_GE(peakFor(weight), weight.sizeBytes());
+}
+
+TEST(Autograd, GradOfOnePartRunsNothingForTheOtherParts) {
+  const Tensor x = leaf({1, 2});
+  const std::vector<Tensor> parts = unbind(x * 2.0, 0);
+  const Tensor loss = parts[0] * 3.0 + square(parts[1]);
+  Tensor gradient;
+  const auto calls = callsIn([&] { gradient = grad({loss}, {parts[0]})[0]; });
+  EXPECT_EQ(gradient.item(), 3);
+  EXPECT_EQ(calls.count("square.backward"), 0U);
+  EXPECT_EQ(calls.count("unbind.backward"), 0U);
+}
+
+TEST(Autograd, GradMindsChangesInPlaceOnlyOfWhatItNeeds) {
+  const Tensor a = leaf({1, 2});
+  Tensor b = leaf({3, 4});
+  const Tensor loss = sum(a * b);
+  {
+    const NoGrad guard;
+    b.fill_(5);
+  }
+  EXPECT_THAT(grad({loss}, {b}, {}, {.retainGraph = true})[0].toVector<double>(), ElementsAre(1, 2));
+  EXPECT_THAT([&] { (void)grad({loss}, {a}); }, ThrowsMessage<Error>(HasSubstr("mul: a tensor that its")));
+}
+
+TEST(Autograd, AGradientThatIsAskedForAloneHasGradients) {
+  const Tensor x = leaf({1, 2});
+  const Tensor w = leaf({3, 4});
+  const Tensor slope = grad({sum(square(x * w))}, {x}, {}, {.createGraph = true})[0];
+  EXPECT_THAT(slope.toVector<double>(), ElementsAre(18, 64));
+  const auto second = grad({sum(slope)}, {x, w});
+  EXPECT_THAT(second[0].toVector<double>(), ElementsAre(18, 32));
+  EXPECT_THAT(second[1].toVector<double>(), ElementsAre(12, 32));
+}
+
+TEST(Autograd, GradRunsTheHooksOnItsWays) {
+  const Tensor x = leaf({1, 2});
+  const Tensor w = leaf({3, 4});
+  const Tensor inner = square(x);
+  int calls = 0;
+  inner.registerHook([](const Tensor& gradient) { return gradient * 10.0; });
+  x.registerHook([&](const Tensor& gradient) {
+    ++calls;
+    return gradient + 1.0;
+  });
+  w.registerHook([](const Tensor&) -> Tensor { throw Error("nobody asks for this gradient"); });
+  EXPECT_THAT(grad({sum(inner * w)}, {x})[0].toVector<double>(), ElementsAre(61, 161));
+  EXPECT_EQ(calls, 1);
+}
+
+struct OfSeveralInputs {
+  const char* name;
+  std::vector<Shape> shapes;
+  std::function<Tensor(const std::vector<Tensor>&)> function;
+};
+
+TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
+  using Inputs = std::vector<Tensor>;
+  const Tensor picks = fromVector<std::int64_t>({1, 0, 1, 2}, {4, 1});
+  const OfSeveralInputs cases[] = {
+      {"add", {{2, 3}, {3}}, [](const Inputs& in) { return add(in[0], in[1], 0.5); }},
+      {"sub", {{2, 3}, {3}}, [](const Inputs& in) { return in[0] - in[1]; }},
+      {"mul", {{2, 3}, {3}}, [](const Inputs& in) { return in[0] * in[1]; }},
+      {"div", {{2, 3}, {3}}, [](const Inputs& in) { return in[0] / in[1]; }},
+      {"pow", {{4}, {4}}, [](const Inputs& in) { return pow(in[0], in[1]); }},
+      {"maximum", {{6}, {6}}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
+      {"where", {{6}, {6}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
+      {"copy_",
+       {{2, 3}, {3}},
+       [](const Inputs& in) {
+         Tensor out = in[0] * 2.0;
+         out.copy_(in[1]);
+         return out;
+       }},
+      {"concat", {{2, 1}, {2, 3}}, [](const Inputs& in) { return concat({in[0], in[1]}, 1); }},
+      {"scatter", {{4, 3}, {4, 1}}, [&](const Inputs& in) { return scatter(in[0], 1, picks, in[1]); }},
+      {"scatter_add", {{4, 3}, {4, 1}}, [&](const Inputs& in) { return scatterAdd(in[0], 1, picks, in[1]); }},
+      {"matmul", {{2, 3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"linear", {{2, 4}, {3, 4}, {3}}, [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
+      {"conv2d", {{1, 2, 4, 4}, {3, 2, 3, 3}, {3}}, [](const Inputs& in) { return conv2d(in[0], in[1], in[2]); }},
+      {"conv_transpose2d",
+       {{1, 2, 3, 3}, {2, 3, 2, 2}, {3}},
+       [](const Inputs& in) { return convTranspose2d(in[0], in[1], in[2]); }},
+      {"batch_norm",
+       {{3, 2, 2}, {2}, {2}},
+       [](const Inputs& in) { return batchNorm(in[0], in[1], in[2], {}, {}, true); }},
+      {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
+      {"attention",
+       {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
+       [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
+  };
+  for (const OfSeveralInputs& test : cases) {
+    manualSeed(7);
+    Inputs inputs;
+    for (const Shape& shape : test.shapes) {
+      Tensor input = empty(shape, {DType::F64});
+      inputs.push_back(uniform_(input, 0.5, 1.5).setRequiresGrad());
+    }
+    for (const bool recorded : {false, true}) {
+      const auto gradients = [&](const Inputs& of) {
+        return grad({sum(square(test.function(inputs)))}, of, {}, {.createGraph = recorded});
+      };
+      const auto all = gradients(inputs);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        EXPECT_THAT(gradients({inputs[i]})[0].toVector<double>(),
+                    testing::Pointwise(testing::DoubleNear(1e-12), all[i].toVector<double>()))
+            << test.name << ", input " << i << (recorded ? ", recorded" : "");
+      }
+    }
+  }
 }
 
 TEST(Autograd, GradOfATensorAndOfWhatItIsMadeOf) {

@@ -56,7 +56,7 @@ struct BackwardOptions {
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients = {},
               BackwardOptions options = {});
 /// The gradients of the roots with respect to `inputs`; grad() of leaves is left alone. Runs, and frees, only what
-/// leads from the roots to the inputs.
+/// leads from the roots to the inputs, and computes no other gradients on the way.
 [[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
                                        const std::vector<Tensor>& gradients = {}, BackwardOptions options = {});
 
