@@ -10,6 +10,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -18,7 +19,7 @@ namespace {
 /// A node on the way of this backward, with the gradients of its outputs (or of the leaf) gathered so far.
 struct Place {
   Node* node = nullptr;
-  int uses = 0;        ///< leaf: contributions to come
+  int uses = 0;        ///< contributions to come
   bool due = false;    ///< its backward waits in the heap
   bool asked = false;  ///< grad() wants a gradient of one of its outputs
   bool leads = false;  ///< to one that it wants
@@ -101,22 +102,17 @@ class Engine {
   // A leaf's gradient is added as soon as its last contribution is there, and hooks see the sum.
   void visitGraph() {
     std::vector<Node*> stack;
-    for (const auto& [edge, gradient] : seeds_) {
-      const auto [place, fresh] = enter(*edge.node);
-      if (edge.node->leaf != nullptr) ++places_[place].uses;
-      if (fresh) stack.push_back(edge.node.get());
-    }
+    const auto reach = [&](Node& node) {
+      const auto [place, fresh] = enter(node);
+      ++places_[place].uses;
+      if (fresh && node.leaf == nullptr) stack.push_back(&node);
+    };
+    for (const auto& [edge, gradient] : seeds_) reach(*edge.node);
     while (!stack.empty()) {
       const Node* node = stack.back();
       stack.pop_back();
       for (const Edge& edge : node->edges) {
-        if (!edge.node) continue;
-        const auto [place, fresh] = enter(*edge.node);
-        if (edge.node->leaf != nullptr) {
-          ++places_[place].uses;
-        } else if (fresh) {
-          stack.push_back(edge.node.get());
-        }
+        if (edge.node) reach(*edge.node);
       }
     }
   }
@@ -171,31 +167,55 @@ class Engine {
   void give(const Edge& edge, Tensor gradient) {
     const std::uint32_t at = placeOf(*edge.node);
     Place& place = places_[at];
-    if (place.node->leaf != nullptr) return giveLeaf(place, std::move(gradient));
-    if (!place.due) {
+    const bool last = --place.uses == 0;
+    accumulate(place.gradient(edge.index), std::move(gradient), last);
+    if (place.node->leaf != nullptr) {
+      if (!last || !place.first.defined()) return;
+      finishSum(place.first, place.node->dtype);
+      finishLeaf(*place.node, std::move(place.first));
+    } else if (!place.due) {
       place.due = true;
       heap_.emplace_back(place.node->sequence, at);
       std::push_heap(heap_.begin(), heap_.end());
     }
-    accumulate(place.gradient(edge.index), std::move(gradient));
   }
 
-  void giveLeaf(Place& place, Tensor gradient) {
-    if (gradient.defined()) accumulate(place.first, std::move(gradient));
-    if (--place.uses > 0) return;
-    Tensor total = std::move(place.first);
-    if (total.defined()) finishLeaf(*place.node, std::move(total));
-  }
-
-  void accumulate(Tensor& sum, Tensor gradient) {
+  /// Of a 16-bit type more than two gradients are added up in f32, until finishSum(): a sum of two is rounded once as
+  /// it is.
+  static void accumulate(Tensor& sum, Tensor gradient, bool last) {
     if (!gradient.defined()) return;
     if (!sum.defined()) {
       sum = std::move(gradient);
-    } else if (!recording() && isOwnedAlone(sum) && isDense(sum)) {
-      sum.add_(gradient);
-    } else {
-      sum = add(sum, gradient);
+      return;
     }
+    if (!last && isHalf(sum.impl()->dtype)) sum = converted(sum, wideType(sum.impl()->dtype));
+    if (recording() || !isOwnedAlone(sum) || !isDense(sum)) {
+      sum = add(sum, gradient);
+    } else if (isHalf(gradient.impl()->dtype) && sum.impl()->dtype == DType::F32) {
+      addWidened(sum, gradient);
+    } else {
+      sum.add_(gradient);
+    }
+  }
+
+  static void addWidened(const Tensor& sum, const Tensor& gradient) {
+    static const OpInfo kInfo{"add_widened"};
+    const Op op(kInfo, {&sum, &gradient});
+    op.launch(sum.device(), {sum.sizeBytes() * 2 + gradient.sizeBytes()},
+              [to = viewOf(sum), from = viewOf(gradient)] { kernel::addWidened(to, from); });
+  }
+
+  static void finishSum(Tensor& sum, DType type) {
+    if (isHalf(type) && sum.defined() && sum.dtype() != type) sum = converted(sum, type);
+  }
+
+  static bool isHalf(DType type) { return wideType(type) != type; }
+
+  /// Unless it is recorded, in the same order in memory.
+  static Tensor converted(const Tensor& x, DType type) {
+    if (recording() || !isDense(x)) return x.to(type);
+    Tensor out = emptyStrided(x.shape(), x.strides(), {type, x.device()});
+    return out.copy_(x);
   }
 
   /// True when nobody else sees a change of it.
@@ -258,6 +278,7 @@ class Engine {
     Gradients gradients;
     gradients.push_back(std::move(place.first));
     for (Tensor& other : place.others) gradients.push_back(std::move(other));
+    for (Tensor& gradient : gradients) finishSum(gradient, node.dtype);
     gradients.resize(node.outputShapes.size());
     show(place, gradients);
     if (capturing_ && !place.leads) return;

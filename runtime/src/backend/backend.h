@@ -92,6 +92,8 @@ void copy(const View& out, const View& from);
 void unary(Unary op, const View& out, const View& x, double p, double q);
 /// a and b are broadcast by zero strides; out has their type, or bool for comparisons. Add and Sub scale b by alpha.
 void binary(Binary op, const View& out, const View& a, const View& b, double alpha);
+/// Adds x, of a 16-bit type, to a sum of its shape in f32.
+void addWidened(const View& sum, const View& x);
 void where(const View& out, const View& condition, const View& a, const View& b);
 /// out has x's rank, with size 1 where it was reduced.
 /// The sum of integers is i64, their mean f32; else out has x's type.

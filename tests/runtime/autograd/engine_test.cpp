@@ -472,6 +472,20 @@ TEST(Autograd, SavedTensorsGoAsTheBackwardPasses) {
   EXPECT_EQ(memoryStats().active - before, std::size_t{1} << 22) << "only the gradient stays";
 }
 
+TEST(Autograd, ATensorUsedTwiceNeedsHalfOfTheMemoryInBFloat16) {
+  const auto peakIn = [](DType type) {
+    const Tensor x = ones({1 << 20}, {type, kMeta}).setRequiresGrad();
+    Tensor y = tanh(x);
+    y = tanh(y) + y;
+    const Tensor loss = sum(y);
+    const std::size_t before = memoryStats(kMeta).active;
+    resetPeakMemory(kMeta);
+    loss.backward();
+    return memoryStats(kMeta).peakActive - before;
+  };
+  EXPECT_EQ(2 * peakIn(DType::BF16), peakIn(DType::F32));
+}
+
 TEST(Autograd, TheLastHandleGivesItsMemoryAway) {
   const std::size_t before = memoryStats().active;
   Tensor x = ones({1 << 20}).setRequiresGrad();

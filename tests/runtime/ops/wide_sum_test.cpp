@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <functional>
 #include <vector>
@@ -54,6 +54,37 @@ TEST(WideSums, OfAPixelThatIsInManyWindows) {
     EXPECT_EQ(largestGradient([](const Tensor& x) { return adaptiveAvgPool2d(x, 30); }, one, recorded), 900);
     EXPECT_EQ(largestGradient([](const Tensor& x) { return interpolate(x, 30); }, one, recorded), 900);
   }
+}
+
+/// Each use adds 1 to the gradient of the leaf, or of what is computed of it.
+Tensor usedOften(const Tensor& leaf, bool computed, int uses) {
+  const Tensor used = computed ? leaf * 1.0 : leaf;
+  Tensor total = zeros({1});
+  for (int use = 0; use < uses; ++use) total = total + used.to(DType::F32);
+  return total;
+}
+
+TEST(WideSums, OfATensorThatIsUsedOften) {
+  for (const DType type : kHalves) {
+    const int uses = type == DType::BF16 ? 512 : 4096;
+    for (const bool computed : {false, true}) {
+      const Tensor x = ones({1}, {type}).setRequiresGrad();
+      const auto function = [=](const Tensor& leaf) { return usedOften(leaf, computed, uses); };
+      for (const bool recorded : {false, true}) EXPECT_EQ(largestGradient(function, x, recorded), uses);
+      sum(function(x)).backward();
+      EXPECT_EQ(x.grad().dtype(), type);
+      EXPECT_EQ(x.grad().item(), uses);
+    }
+  }
+}
+
+TEST(WideSums, OfATensorKeepTheOrderOfItsGradientsInMemory) {
+  const Tensor x = ones({8, 4}, {DType::BF16}).setRequiresGrad();
+  Tensor loss = zeros({});
+  for (int use = 0; use < 3; ++use) loss = loss + sum(square(x.t().contiguous())).to(DType::F32);
+  const Tensor gradient = grad({loss}, {x})[0];
+  EXPECT_EQ(gradient.strides(), Shape({1, 8}));
+  EXPECT_THAT(gradient.toVector<float>(), testing::Each(6));
 }
 
 }  // namespace
