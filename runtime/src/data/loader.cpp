@@ -48,20 +48,22 @@ struct DataLoader::Epoch {
 
   /// The task of the next batch.
   LoaderTask cut(std::uint64_t ticket, const LoaderOptions& options, std::size_t datasetSize) {
-    LoaderTask task{ticket, options.seed + number * 0x9e3779b97f4a7c15u, {}};
+    LoaderTask task{ticket, {}, {}};
     const std::size_t count = std::min(options.batch, examples - submitted);
     while (task.indices.size() < count) {
       if (taken == order.size()) nextPass(options, datasetSize);
-      const auto at = order.begin() + static_cast<std::ptrdiff_t>(taken);
-      const std::size_t some = std::min(count - task.indices.size(), order.size() - taken);
-      task.indices.insert(task.indices.end(), at, at + static_cast<std::ptrdiff_t>(some));
-      taken += some;
+      task.indices.push_back(order[taken++]);
+      task.seeds.push_back(seedOf(options.seed + pass * 0x9e3779b97f4a7c15u, task.indices.back()));
     }
     submitted += count;
     return task;
   }
 
  private:
+  static std::uint64_t seedOf(std::uint64_t passSeed, std::size_t index) {
+    return SampleRandom(passSeed ^ (static_cast<std::uint64_t>(index) + 1) * 0x9e3779b97f4a7c15u)();
+  }
+
   static std::vector<std::size_t> orderOf(const LoaderOptions& options, std::size_t datasetSize, std::uint64_t pass) {
     std::vector<std::size_t> order = options.sampler->order(datasetSize, pass);
     const auto largest = std::max_element(order.begin(), order.end());

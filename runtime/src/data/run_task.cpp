@@ -8,10 +8,6 @@
 namespace lacuna::rt {
 namespace {
 
-std::uint64_t exampleSeed(std::uint64_t epochSeed, std::size_t index) {
-  return SampleRandom(epochSeed ^ (static_cast<std::uint64_t>(index) + 1) * 0x9e3779b97f4a7c15u)();
-}
-
 std::string whoFailed(int worker, std::uint64_t batch, const std::string& where, const char* what) {
   const std::string who = worker < 0 ? "the consumer" : "worker " + std::to_string(worker);
   return "DataLoader: " + who + " failed on batch " + std::to_string(batch) + where + ": " + what;
@@ -27,12 +23,12 @@ Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std:
   std::vector<Example> examples;
   {
     LoaderScope scope(LoaderStage::Fetch, job.loader, worker, task.ticket);
-    WorkerContext context(job.loader, worker, task.ticket, exampleSeed(task.seed, task.indices.front()), &stop);
+    WorkerContext context(job.loader, worker, task.ticket, task.seeds.front(), &stop);
     if (std::optional<Batch> whole = wholeBatch(job, task, worker, context)) return std::move(*whole);
-    for (const std::size_t index : task.indices) {
-      where = ", example " + std::to_string(index);
-      context.random = SampleRandom(exampleSeed(task.seed, index));
-      examples.push_back(job.dataset->get(index, context));
+    for (std::size_t i = 0; i < task.indices.size(); ++i) {
+      where = ", example " + std::to_string(task.indices[i]);
+      context.random = SampleRandom(task.seeds[i]);
+      examples.push_back(job.dataset->get(task.indices[i], context));
     }
   }
   where = ", while collating";

@@ -18,9 +18,9 @@
 namespace lacuna::rt {
 namespace {
 
+/// The indices of the examples and their seeds follow.
 struct TaskHeader {
   std::uint64_t ticket;
-  std::uint64_t seed;
   std::uint64_t count;
 };
 
@@ -203,9 +203,10 @@ SharedBuffer SharedBuffer::adopt(Descriptor file) {
 }
 
 void TaskSender::add(const LoaderTask& task) {
-  const TaskHeader header{task.ticket, task.seed, task.indices.size()};
+  const TaskHeader header{task.ticket, task.indices.size()};
   append(unsent_, &header, sizeof header);
   append(unsent_, task.indices.data(), task.indices.size() * sizeof task.indices[0]);
+  append(unsent_, task.seeds.data(), task.seeds.size() * sizeof task.seeds[0]);
 }
 
 bool TaskSender::flush() {
@@ -225,9 +226,10 @@ bool receiveTask(int socket, LoaderTask& task) {
   TaskHeader header{};
   if (!receiveAll(socket, &header, sizeof header)) return false;
   task.ticket = header.ticket;
-  task.seed = header.seed;
   task.indices.resize(header.count);
-  return receiveAll(socket, task.indices.data(), header.count * sizeof task.indices[0]);
+  task.seeds.resize(header.count);
+  return receiveAll(socket, task.indices.data(), header.count * sizeof task.indices[0]) &&
+         receiveAll(socket, task.seeds.data(), header.count * sizeof task.seeds[0]);
 }
 
 // Nothing is said before the batch lies in its buffer.

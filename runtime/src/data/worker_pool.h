@@ -16,8 +16,8 @@ namespace lacuna::rt {
 /// One batch to make.
 struct LoaderTask {
   std::uint64_t ticket = 0;  ///< rises over all epochs; also the batch's number on the timeline
-  std::uint64_t seed = 0;    ///< of the epoch
   std::vector<std::size_t> indices;
+  std::vector<std::uint64_t> seeds;  ///< of each example's random numbers
 };
 
 /// A batch, or why there is none.

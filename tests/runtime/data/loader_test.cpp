@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -70,6 +71,23 @@ std::shared_ptr<Dataset> numbers(std::size_t size, std::function<void(std::size_
     *static_cast<std::int64_t*>(value.data()) = static_cast<std::int64_t>(index);
     return Example{value};
   });
+}
+
+/// A dataset of random numbers.
+std::shared_ptr<Dataset> noise(std::size_t size) {
+  return std::make_shared<FunctionDataset>(size, [](std::size_t, WorkerContext& context) {
+    Tensor value = emptyHost({}, DType::F64);
+    *static_cast<double*>(value.data()) = context.random.uniform();
+    return Example{value};
+  });
+}
+
+std::vector<double> drainNoise(DataLoader& loader) {
+  std::vector<double> all;
+  for (Batch& batch : loader) {
+    for (const double value : batch[0].toVector<double>()) all.push_back(value);
+  }
+  return all;
 }
 
 std::vector<std::int64_t> drain(DataLoader& loader) {
@@ -145,24 +163,26 @@ TEST_P(Loader, MayDeliverOutOfOrderWhenAllowed) {
 }
 
 TEST_P(Loader, GivesTheSameRandomNumbersForEveryNumberOfWorkers) {
-  const auto noisy = std::make_shared<FunctionDataset>(16, [](std::size_t, WorkerContext& context) {
-    Tensor value = emptyHost({}, DType::F64);
-    *static_cast<double*>(value.data()) = context.random.uniform();
-    return Example{value};
-  });
   const auto values = [&](LoaderOptions chosen) {
     chosen.shuffle = true;
     chosen.seed = 7;
-    DataLoader loader(noisy, chosen);
-    std::vector<double> all;
-    for (Batch& batch : loader) {
-      for (const double value : batch[0].toVector<double>()) all.push_back(value);
-    }
-    return all;
+    DataLoader loader(noise(16), chosen);
+    return drainNoise(loader);
   };
   LoaderOptions serial;
   serial.batch = 4;
   EXPECT_EQ(values(options(4)), values(serial));
+}
+
+TEST_P(Loader, GivesEachOfSeveralPassesTheRandomNumbersOfAnEpoch) {
+  LoaderOptions chosen = options(3);
+  DataLoader epochs(noise(4), chosen);
+  std::vector<double> wanted = drainNoise(epochs);
+  for (const double value : drainNoise(epochs)) wanted.push_back(value);
+  chosen.examples = 8;
+  DataLoader passes(noise(4), chosen);
+  EXPECT_EQ(drainNoise(passes), wanted);
+  EXPECT_EQ(std::set<double>(wanted.begin(), wanted.end()).size(), 8u);
 }
 
 TEST_P(Loader, RaisesAWorkersErrorWithTheExampleNamed) {

@@ -49,7 +49,8 @@ class WorkerContext {
                 const std::function<bool()>* stop)
       : random(seed), loader_(loader), worker_(worker), batch_(batch), stop_(stop) {}
 
-  /// Seeded by loader seed, epoch and index of the example: results do not depend on the number of workers.
+  /// Seeded by loader seed, pass over the dataset and index of the example: results do not depend on the number of
+  /// workers.
   SampleRandom random;
   /// -1 when the consumer itself does the work.
   [[nodiscard]] int worker() const { return worker_; }
@@ -182,7 +183,7 @@ struct LoaderOptions {
   bool shuffle = false;   ///< ignored when a sampler is given
   bool dropLast = false;  ///< leave out a last batch that is not full
   /// Examples in an epoch, of as many passes over the dataset as that takes, so that no worker pauses between two of
-  /// them; 0: of one pass. Each pass has an order of its own from the sampler.
+  /// them; 0: of one pass. Each pass has an order of its own from the sampler, and random numbers of its own.
   std::size_t examples = 0;
   bool keepOrder = true;  ///< batches come in the sampler's order, however fast each worker is
   unsigned workers = 0;   ///< 0: the consumer makes each batch itself when it asks for it
