@@ -50,8 +50,9 @@ struct LoaderSockets {
 
 /// The life of a worker process; it ends when the parent's end of the socket closes, however the parent went. (Not
 /// PR_SET_PDEATHSIG: that fires when the forking thread ends, while the loader may live on.) Never returns into the
-/// caller's code: the stack above belongs to the parent's program.
-[[noreturn]] void workerMain(LoaderJob job, int number, int socket, unsigned slots) {
+/// caller's code, and lets no exception go there: the stack above belongs to the parent's program.
+[[noreturn]] void workerMain(const LoaderJob& parents, int number, int socket, unsigned slots) noexcept {
+  LoaderJob job = parents;
   job.staging.reset();  // the consumer's
   // Ctrl-C reaches the whole foreground group; the training process decides what it means.
   ::signal(SIGINT, SIG_IGN);

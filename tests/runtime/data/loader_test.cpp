@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -595,6 +596,39 @@ TEST(LoaderThreads, ThatCannotAllBeStartedAreAnError) {
   int status = -1;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+/// Says more than the worker, which throws it, has memory for.
+class LongComplaint : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return text().c_str(); }
+  static const std::string& text() {
+    static const std::string one(std::size_t{64} << 20, 'x');
+    return one;
+  }
+};
+
+TEST(LoaderProcesses, EndWhereTheirMemoryEndsAndDoNotRunTheProgram) {
+  EXPECT_FALSE(LongComplaint::text().empty()) << "made before the fork";
+  const pid_t self = ::getpid();
+  DataLoader loader(numbers(2,
+                            [](std::size_t, WorkerContext&) {
+                              const rlimit none{0, 0};
+                              ::setrlimit(RLIMIT_CORE, &none);
+                              const rlim_t most = addressSpace();
+                              const rlimit limit{most, most};
+                              ::setrlimit(RLIMIT_AS, &limit);
+                              throw LongComplaint();
+                            }),
+                    processes(1));
+  std::string message;
+  try {
+    drain(loader);
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  if (::getpid() != self) ::_exit(0);
+  EXPECT_THAT(message, HasSubstr("was killed by signal 6"));
 }
 #endif
 
