@@ -181,17 +181,19 @@ void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& stat
   }
   for (const auto& [name, tensor] : state) {
     const Tensor& parameter = parameters_[placeOf(name).first];
-    if (tensor.defined() && (tensor.shape() != parameter.shape() || tensor.dtype() != parameter.dtype())) {
+    if (!tensor.defined()) continue;
+    if (tensor.shape() != parameter.shape() || tensor.dtype() != parameter.dtype()) {
       fail(kind(), "state '" + name + "' is " + rt::name(tensor.dtype()) + tensor.shape().toString() +
                        " for a parameter " + rt::name(parameter.dtype()) + parameter.shape().toString());
     }
+    if (tensor.isMeta() && !parameter.isMeta()) fail(kind(), "state '" + name + "' is on meta, so it has no values");
   }
   const NoGrad noGrad;
   for (auto* states : {&first_, &second_}) states->assign(parameters_.size(), Tensor());
   for (const auto& [name, tensor] : state) {
     if (!tensor.defined()) continue;
     const auto [index, first] = placeOf(name);
-    stateOf(first ? first_ : second_, index, first ? "first" : "second").copy_(tensor);
+    stateOf(first ? first_ : second_, index, first ? "first" : "second").copy_(tensor.to(parameters_[index].device()));
   }
   steps_ = steps;
   updates_ = updates;

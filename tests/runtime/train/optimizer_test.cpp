@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "lacuna/runtime/ops.h"
 
@@ -238,6 +239,23 @@ TEST(Optimizer, ClipsWhatABackwardWithCreateGraphLeftOnce) {
   EXPECT_NEAR(clipGradNorm({a, b}, 1).item(), 2, 1e-12);
   EXPECT_NEAR(a.grad().select(0, 1).item(), 0.5, 1e-6);
   EXPECT_NEAR(b.grad().select(0, 0).item(), 0.5, 1e-6);
+}
+
+TEST(Optimizer, TakesTheStateOfAnotherDeviceWhereThatHasValues) {
+  const auto trained = [](Device device) {
+    const Tensor p = full({2}, 1, {DType::F32, device}).setRequiresGrad();
+    auto sgd = std::make_unique<Sgd>(std::vector<Tensor>{p}, SgdOptions{.rate = 0.1, .momentum = 0.9});
+    p.setGrad(full({2}, 3, {DType::F32, device}));
+    sgd->step();
+    return sgd;
+  };
+  const auto onCpu = trained(kCpu);
+  const auto onMeta = trained(kMeta);
+  EXPECT_NO_THROW(onMeta->setState(onCpu->state(), 1));
+  EXPECT_TRUE(onMeta->state()[0].second.isMeta());
+  EXPECT_THROW(onCpu->setState(onMeta->state(), 7), Error);
+  EXPECT_EQ(onCpu->steps(), 1);
+  EXPECT_EQ(onCpu->state()[0].second.toVector<float>(), std::vector<float>({3, 3}));
 }
 
 }  // namespace
