@@ -152,7 +152,9 @@ const Shape& Tensor::strides() const {
   return checked(*this)->strides;
 }
 std::int64_t Tensor::size(std::int64_t dim) const {
-  return shape()[normalizeDim("size", dim, rank())];
+  const int at = normalizeDim("size", dim, rank());
+  if (rank() == 0) fail("size", "dimension " + std::to_string(dim) + " of a tensor without dimensions");
+  return shape()[at];
 }
 std::size_t Tensor::sizeBytes() const {
   return static_cast<std::size_t>(numel()) * itemSize(dtype());

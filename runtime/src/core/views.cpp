@@ -240,7 +240,8 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
   const int at = normalizeDim("select", dim, rank());
-  const std::int64_t size = this->size(at);
+  if (rank() == 0) fail("select", "a tensor without dimensions has none to pick from");
+  const std::int64_t size = shape()[at];
   if (index < -size || index >= size) {
     fail("select", "index " + std::to_string(index) + " is outside a dimension of size " + std::to_string(size));
   }

@@ -173,6 +173,13 @@ TEST(Tensor, MisuseNamesTheOperatorAndTheShapes) {
   EXPECT_THAT([] { (void)zeros({2}).item(); }, ThrowsMessage<Error>(HasSubstr("item: the tensor [2]")));
 }
 
+TEST(Tensor, WithoutDimensionsHasNoSizeOfOne) {
+  EXPECT_THAT([] { (void)scalar(1).size(0); },
+              ThrowsMessage<Error>(HasSubstr("size: dimension 0 of a tensor without dimensions")));
+  EXPECT_THAT([] { (void)scalar(1).select(-1, 0); }, ThrowsMessage<Error>(HasSubstr("select: a tensor without")));
+  EXPECT_THROW((void)split(scalar(1), 1, 0), Error);
+}
+
 TEST(Tensor, ProductsOfF16AreRefusedAtTheCall) {
   const Tensor x = ones({2, 2}, {DType::F16});
   EXPECT_THAT([&] { (void)matmul(x, x); }, ThrowsMessage<Error>(HasSubstr("matmul: f16 products are not supported")));
