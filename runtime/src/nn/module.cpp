@@ -16,8 +16,12 @@ namespace lacuna::rt::nn {
 Tensor Module::operator()(const Tensor& x) {
   if (instrument::sinks() == 0 && !AnomalyMode::enabled()) [[likely]]
     return forward(x);
-  if (pathName_ == nullptr) pathName_ = internName(path_.empty() ? kind() : path_);
-  const instrument::ModuleRange range(*static_cast<const Name*>(pathName_));
+  const void* name = pathName_.load(std::memory_order_acquire);
+  if (name == nullptr) {
+    name = internName(path_.empty() ? kind() : path_);
+    pathName_.store(name, std::memory_order_release);
+  }
+  const instrument::ModuleRange range(*static_cast<const Name*>(name));
   return forward(x);
 }
 

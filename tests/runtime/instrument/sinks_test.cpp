@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "instrument/observer.h"
 #include "lacuna/runtime/data.h"
+#include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/profile.h"
 #include "runtime/instrument/tool.h"
 
@@ -26,6 +29,17 @@ TEST(LoaderDepth, IsToldWhenABatchIsTaken) {
     }
     EXPECT_EQ(depth, 0) << "all of them were taken";
   }
+}
+
+TEST(ModulePath, IsFoundByTwoThreadsAtOnce) {
+  nn::Linear layer(4, 4);
+  const Tensor x = ones({1, 4});
+  const auto work = [&] {
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(layer(x).shape(), x.shape());
+  };
+  std::thread other(work);
+  work();
+  other.join();
 }
 
 TEST(ProfileTable, LeavesOutAnExecutionThatBeganBeforeIt) {

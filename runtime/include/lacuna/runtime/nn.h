@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -65,7 +66,7 @@ class Module {
   std::vector<Slot> buffers_;
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> children_;
   std::string path_;
-  const void* pathName_ = nullptr;
+  std::atomic<const void*> pathName_{nullptr};  ///< found by the first thread that needs it
   bool training_ = true;
 };
 
