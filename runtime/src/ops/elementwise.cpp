@@ -182,8 +182,8 @@ LACUNA_RT_BACKWARD(mulBackward) {
 }
 LACUNA_RT_BACKWARD(divBackward) {
   const Tensor b = n.unpack(n.needs(1) ? 1 : 0);  // a is saved, before it, where b needs a gradient
-  if (n.needs(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(neg(div(mul(g[0], n.unpack(0)), square(b))), n.shapes[1]);
+  if (n.wanted(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
+  if (n.wanted(1)) out[1] = sumTo(neg(div(mul(g[0], n.unpack(0)), square(b))), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(powBackward) {
   const Tensor a = n.unpack(0);
@@ -206,14 +206,14 @@ LACUNA_RT_BACKWARD(extremeBackward) {
   const Tensor a = n.unpack(0);
   const Tensor b = n.unpack(1);
   const Tensor firstWins = (n.ints[0] != 0 ? greaterEqual(a, b) : lessEqual(a, b)).to(g[0].dtype());
-  if (n.needs(0)) out[0] = sumTo(mul(g[0], firstWins), n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(mul(g[0], add(neg(firstWins), 1)), n.shapes[1]);
+  if (n.wanted(0)) out[0] = sumTo(mul(g[0], firstWins), n.shapes[0]);
+  if (n.wanted(1)) out[1] = sumTo(mul(g[0], add(neg(firstWins), 1)), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(whereBackward) {
   const Tensor condition = n.unpack(0);
   const Tensor none = zeros({}, {g[0].dtype(), g[0].device()});
-  if (n.needs(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
-  if (n.needs(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
+  if (n.wanted(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
+  if (n.wanted(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(addScalarBackward) {
   out[0] = g[0];

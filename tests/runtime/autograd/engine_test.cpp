@@ -369,14 +369,25 @@ TEST(Autograd, GradRunsTheHooksOnItsWays) {
   EXPECT_EQ(calls, 1);
 }
 
+using Inputs = std::vector<Tensor>;
+
 struct OfSeveralInputs {
   const char* name;
   std::vector<Shape> shapes;
-  std::function<Tensor(const std::vector<Tensor>&)> function;
+  std::function<Tensor(const Inputs&)> function;
+
+  [[nodiscard]] Inputs inputs() const {
+    manualSeed(7);
+    Inputs all;
+    for (const Shape& shape : shapes) {
+      Tensor input = empty(shape, {DType::F64});
+      all.push_back(uniform_(input, 0.5, 1.5).setRequiresGrad());
+    }
+    return all;
+  }
 };
 
 TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
-  using Inputs = std::vector<Tensor>;
   const Tensor picks = fromVector<std::int64_t>({1, 0, 1, 2}, {4, 1});
   const OfSeveralInputs cases[] = {
       {"add", {{2, 3}, {3}}, [](const Inputs& in) { return add(in[0], in[1], 0.5); }},
@@ -411,12 +422,7 @@ TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
        [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
   };
   for (const OfSeveralInputs& test : cases) {
-    manualSeed(7);
-    Inputs inputs;
-    for (const Shape& shape : test.shapes) {
-      Tensor input = empty(shape, {DType::F64});
-      inputs.push_back(uniform_(input, 0.5, 1.5).setRequiresGrad());
-    }
+    const Inputs inputs = test.inputs();
     for (const bool recorded : {false, true}) {
       const auto gradients = [&](const Inputs& of) {
         return grad({sum(square(test.function(inputs)))}, of, {}, {.createGraph = recorded});
@@ -428,6 +434,30 @@ TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
             << test.name << ", input " << i << (recorded ? ", recorded" : "");
       }
     }
+  }
+}
+
+TEST(Autograd, EachGradientAloneMakesFewerTensorsThanAllOfThem) {
+  const OfSeveralInputs cases[] = {
+      {"div", {{6}, {6}}, [](const Inputs& in) { return in[0] / in[1]; }},
+      {"maximum", {{6}, {6}}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
+      {"where", {{6}, {6}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
+      {"matmul", {{3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
+      {"attention",
+       {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
+       [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
+  };
+  for (const OfSeveralInputs& test : cases) {
+    const Inputs inputs = test.inputs();
+    const auto tensorsMadeFor = [&](const Inputs& of) {
+      const Tensor loss = sum(test.function(inputs));
+      const std::uint64_t before = memoryStats().allocations;
+      (void)grad({loss}, of);
+      return memoryStats().allocations - before;
+    };
+    const std::uint64_t forAll = tensorsMadeFor(inputs);
+    for (const Tensor& one : inputs) EXPECT_LT(tensorsMadeFor({one}), forAll) << test.name;
   }
 }
 
