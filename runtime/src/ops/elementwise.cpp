@@ -182,8 +182,9 @@ LACUNA_RT_BACKWARD(mulBackward) {
 }
 LACUNA_RT_BACKWARD(divBackward) {
   const Tensor b = n.unpack(n.needs(1) ? 1 : 0);  // a is saved, before it, where b needs a gradient
-  if (n.wanted(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
-  if (n.wanted(1)) out[1] = sumTo(neg(div(mul(g[0], n.unpack(0)), square(b))), n.shapes[1]);
+  if (n.needs(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
+  // Divided twice: the square of b may not fit where the gradient does.
+  if (n.needs(1)) out[1] = sumTo(neg(mul(g[0], div(div(n.unpack(0), b), b))), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(powBackward) {
   const Tensor a = n.unpack(0);

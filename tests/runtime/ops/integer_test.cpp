@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -147,6 +148,15 @@ TEST(Booleans, AreNoNumbers) {
 TEST(Division, ByANumberIsExact) {
   EXPECT_EQ((scalar(7, {DType::F64}) / 49.0).item(), 7.0 / 49.0);
   EXPECT_EQ((scalar(1e-320, {DType::F64}) / 1e-320).item(), 1);
+}
+
+TEST(Division, HasItsGradientWhereTheSquareOfTheDivisorDoesNotFit) {
+  const auto gradient = [](DType type, double dividend, double divisor) {
+    const Tensor by = full({1}, divisor, {type}).setRequiresGrad();
+    return grad({div(full({1}, dividend, {type}), by)}, {by})[0].item();
+  };
+  EXPECT_NEAR(gradient(DType::F16, 300, 300), -1.0 / 300, 1e-5);
+  EXPECT_EQ(gradient(DType::F32, 0, 1e-30), 0);
 }
 
 }  // namespace
