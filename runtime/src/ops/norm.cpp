@@ -119,8 +119,10 @@ Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const T
   if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
     fail(op, std::to_string(groups) + " groups of the channels of " + x.shape().toString());
   const std::int64_t planes = x.size(0) * x.size(1);
-  const std::int64_t inner = planes == 0 ? 1 : x.numel() / planes;
-  const NormRows rows{x.size(0) * groups, x.size(1) / groups * inner, std::max<std::int64_t>(1, inner), groups};
+  const std::int64_t inner = planes == 0 ? 1 : std::max<std::int64_t>(1, x.numel() / planes);
+  // Pictures without pixels are no rows; their channels have weights all the same.
+  const std::int64_t images = x.numel() == 0 ? 0 : x.size(0);
+  const NormRows rows{images * groups, x.size(1) / groups * inner, inner, groups};
   return rowNorm(info, x, weight, bias, {x.size(1)}, rows, epsilon);
 }
 

@@ -153,5 +153,19 @@ TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
   EXPECT_NEAR(mean(square(instanceNorm(x, {}, {}))).item(), 1, 1e-3);
 }
 
+TEST(GroupNorm, OfPicturesWithoutPixelsGivesItsWeightsTheGradientZero) {
+  const Tensor x = zeros({2, 4, 0, 3}).setRequiresGrad();
+  const Tensor weight = ones({4}).setRequiresGrad();
+  const Tensor bias = ones({4}).setRequiresGrad();
+  for (const bool recorded : {false, true}) {
+    (void)(full({4}, 7) + full({4}, 7)).toVector<float>();  // memory that was used before
+    const Tensor y = groupNorm(x, 2, weight, bias);
+    const auto gradients = grad({sum(y)}, {x, weight, bias}, {}, {.createGraph = recorded});
+    EXPECT_EQ(gradients[0].shape(), x.shape());
+    EXPECT_THAT(gradients[1].toVector<float>(), testing::Each(0));
+    EXPECT_THAT(gradients[2].toVector<float>(), testing::Each(0));
+  }
+}
+
 }  // namespace
 }  // namespace lacuna::rt
