@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "backend/cpu/loops.h"
 
@@ -38,6 +40,22 @@ void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
 std::int64_t counted(const View& target, std::int64_t ignore) {
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   return target.shape.numel() - std::count(labels, labels + target.shape.numel(), ignore);
+}
+
+void checkLabels(const std::int64_t* labels, std::int64_t rows, std::int64_t classes, std::int64_t ignore) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (labels[r] == ignore || (labels[r] >= 0 && labels[r] < classes)) continue;
+    throw Error("cross_entropy: target " + std::to_string(labels[r]) + " of sample " + std::to_string(r) +
+                " is not one of " + std::to_string(classes) + " classes");
+  }
+}
+
+template <class T>
+double lossOfRow(const T* logs, std::int64_t classes, std::int64_t label, double smoothing) {
+  const auto at = [logs](std::int64_t c) { return static_cast<double>(static_cast<WideT<T>>(logs[c])); };
+  double loss = -(1 - smoothing) * at(label);
+  for (std::int64_t c = 0; smoothing != 0 && c < classes; ++c) loss -= smoothing / static_cast<double>(classes) * at(c);
+  return loss;
 }
 
 }  // namespace
@@ -83,22 +101,20 @@ void kernel::crossEntropy(const View& loss, const View& logProbabilities, const 
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   const std::int64_t rows = x.shape[0];
   const std::int64_t classes = x.shape[1];
+  checkLabels(labels, rows, classes, ignore);
   cpu::dispatchFloating(x.dtype, [&](auto tag) {
     using T = decltype(tag);
     using W = WideT<T>;
+    std::vector<double> losses(static_cast<std::size_t>(rows));
+    parallelFor(rows, rowsOf(x).grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        if (labels[r] == ignore) continue;
+        const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
+        losses[static_cast<std::size_t>(r)] = lossOfRow(logs, classes, labels[r], smoothing);
+      }
+    });
     double sum = 0;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (labels[r] == ignore) continue;
-      if (labels[r] < 0 || labels[r] >= classes) {
-        throw Error("cross_entropy: target " + std::to_string(labels[r]) + " of sample " + std::to_string(r) +
-                    " is not one of " + std::to_string(classes) + " classes");
-      }
-      const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
-      sum -= (1 - smoothing) * static_cast<double>(static_cast<W>(logs[labels[r]]));
-      for (std::int64_t c = 0; smoothing != 0 && c < classes; ++c) {
-        sum -= smoothing / static_cast<double>(classes) * static_cast<double>(static_cast<W>(logs[c]));
-      }
-    }
+    for (const double each : losses) sum += each;
     *static_cast<T*>(loss.data) = T(static_cast<W>(mean ? sum / static_cast<double>(counted(target, ignore)) : sum));
   });
 }
@@ -113,15 +129,17 @@ void kernel::crossEntropyGrad(const View& gradX, const View& gradLoss, const Vie
     using W = WideT<T>;
     const W scale = static_cast<W>(*static_cast<const T*>(gradLoss.data)) * static_cast<W>(share);
     const W floor = static_cast<W>(smoothing / static_cast<double>(classes));
-    for (std::int64_t r = 0; r < gradX.shape[0]; ++r) {
-      T* to = static_cast<T*>(gradX.data) + r * classes;
-      const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
-      const bool skip = labels[r] == ignore;
-      for (std::int64_t c = 0; c < classes; ++c) {
-        const W wanted = floor + (c == labels[r] ? static_cast<W>(1 - smoothing) : W(0));
-        to[c] = T(skip ? W(0) : (std::exp(static_cast<W>(logs[c])) - wanted) * scale);
+    parallelFor(gradX.shape[0], rowsOf(gradX).grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        T* to = static_cast<T*>(gradX.data) + r * classes;
+        const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
+        const bool skip = labels[r] == ignore;
+        for (std::int64_t c = 0; c < classes; ++c) {
+          const W wanted = floor + (c == labels[r] ? static_cast<W>(1 - smoothing) : W(0));
+          to[c] = T(skip ? W(0) : (std::exp(static_cast<W>(logs[c])) - wanted) * scale);
+        }
       }
-    }
+    });
   });
 }
 
