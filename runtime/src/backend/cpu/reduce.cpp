@@ -152,7 +152,8 @@ void kernel::argReduce(bool max, const View& out, const View& x, int dim) {
     moved.shape[dim] = 1;
     const std::int64_t stride = x.strides[dim];
     auto* to = static_cast<std::int64_t*>(out.data);
-    parallelFor(moved.shape.numel(), 256, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, x.shape[dim]));
+    parallelFor(moved.shape.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T* base = static_cast<const T*>(x.data) + offsetOf(i, moved.shape, moved.strides);
         std::int64_t best = 0;
