@@ -445,5 +445,26 @@ TEST(LargeTensors, AreSummedOverRowsWhereverTheyAreCut) {
   EXPECT_EQ(max(x).item(), 39'999);
 }
 
+TEST(LargeTensors, AreReducedPieceByPieceInEveryOrderOfMemory) {
+  std::vector<double> values(120'000);
+  double total = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::sin(static_cast<double>(i) * 0.37) * 100;
+    total += values[i];
+  }
+  const Tensor x = fromVector(values, {50, 6, 400});
+  for (const Shape& order : {Shape{0, 1, 2}, Shape{2, 0, 1}, Shape{1, 2, 0}}) {
+    const Tensor y = x.permute(order);
+    EXPECT_NEAR(sum(y).item(), total, 1e-7);
+    EXPECT_NEAR(mean(y).item(), total / 120'000, 1e-12);
+    EXPECT_EQ(max(y).item(), *std::max_element(values.begin(), values.end()));
+    EXPECT_EQ(min(y).item(), *std::min_element(values.begin(), values.end()));
+    EXPECT_LT(max(abs(sum(y.contiguous(), {0, 2}) - sum(y, {0, 2}))).item(), 1e-8);
+  }
+  values[70'000] = NAN;
+  EXPECT_TRUE(std::isnan(max(fromVector(values, {120'000})).item()));
+  EXPECT_TRUE(std::isnan(min(fromVector(values, {120'000})).item()));
+}
+
 }  // namespace
 }  // namespace lacuna::rt

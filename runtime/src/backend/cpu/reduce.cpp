@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "backend/cpu/loops.h"
@@ -21,22 +24,44 @@ using Sum = std::conditional_t<std::is_floating_point_v<WideT<T>>, double, std::
 template <class T, class Whole>
 using Result = std::conditional_t<std::is_floating_point_v<WideT<T>>, T, Whole>;
 
-/// The dimensions of x split into kept and reduced ones, with x's strides.
+/// The dimensions of x split into kept and reduced ones, from the widest step in memory to the narrowest. Those that
+/// lie together are joined.
 struct Split {
   Shape kept, keptStrides, outStrides, reduced, reducedStrides;
+
+  void keep(std::int64_t size, std::int64_t stride, std::int64_t outStride) {
+    const int last = kept.rank() - 1;
+    if (last >= 0 && keptStrides[last] == size * stride && outStrides[last] == size * outStride) {
+      kept[last] *= size;
+      keptStrides[last] = stride;
+      outStrides[last] = outStride;
+      return;
+    }
+    kept.push(size);
+    keptStrides.push(stride);
+    outStrides.push(outStride);
+  }
+  void reduce(std::int64_t size, std::int64_t stride) {
+    const int last = reduced.rank() - 1;
+    if (last >= 0 && reducedStrides[last] == size * stride) {
+      reduced[last] *= size;
+      reducedStrides[last] = stride;
+      return;
+    }
+    reduced.push(size);
+    reducedStrides.push(stride);
+  }
 };
 
 Split split(const View& out, const View& x) {
   Split parts;
-  for (int d = 0; d < x.shape.rank(); ++d) {
-    if (out.shape[d] == x.shape[d]) {
-      if (x.shape[d] == 1) continue;
-      parts.kept.push(x.shape[d]);
-      parts.keptStrides.push(x.strides[d]);
-      parts.outStrides.push(out.strides[d]);
-    } else {
-      parts.reduced.push(x.shape[d]);
-      parts.reducedStrides.push(x.strides[d]);
+  const std::array<int, kMaxRank> order = cpu::byStride(x);
+  for (int i = 0; i < x.shape.rank(); ++i) {
+    const int d = order[static_cast<std::size_t>(i)];
+    if (out.shape[d] != x.shape[d]) {
+      parts.reduce(x.shape[d], x.strides[d]);
+    } else if (x.shape[d] != 1) {
+      parts.keep(x.shape[d], x.strides[d], out.strides[d]);
     }
   }
   return parts;
@@ -51,18 +76,44 @@ std::int64_t offsetOf(std::int64_t index, const Shape& shape, const Shape& strid
   return offset;
 }
 
+/// Elements that are folded in one go. Of a longer reduction such pieces are folded by themselves and then with one
+/// another, in their order: what comes out does not depend on how work is cut.
+constexpr std::int64_t kPiece = cpu::kGrain;
+constexpr std::int64_t kLanes = 8;  ///< folded side by side in a row; each step of one would wait for the one before
+
 template <class T, class A, class Step>
-A foldOne(const T* base, const Split& parts, A value, const Step& step) {
+A foldRow(const T* row, std::int64_t stride, std::int64_t count, A start, const Step& step) {
+  const auto at = [row, stride](std::int64_t i) { return A(static_cast<WideT<T>>(row[i * stride])); };
+  A value = start;
+  std::int64_t i = 0;
+  if (count >= kLanes) {
+    std::array<A, kLanes> lanes;
+    lanes.fill(start);
+    for (; i + kLanes <= count; i += kLanes) {
+      for (std::size_t k = 0; k < lanes.size(); ++k) lanes[k] = step(lanes[k], at(i + static_cast<std::int64_t>(k)));
+    }
+    for (const A lane : lanes) value = step(value, lane);
+  }
+  for (; i < count; ++i) value = step(value, at(i));
+  return value;
+}
+
+/// The elements begin … end of one reduction.
+template <class T, class A, class Step>
+A foldPiece(const T* base, const Split& parts, std::int64_t begin, std::int64_t end, A start, const Step& step) {
   const int inner = parts.reduced.rank() - 1;
-  if (inner < 0) return step(value, A(static_cast<WideT<T>>(*base)));
+  if (inner < 0) return step(start, A(static_cast<WideT<T>>(*base)));
   const std::int64_t row = parts.reduced[inner];
   const std::int64_t stride = parts.reducedStrides[inner];
-  const std::int64_t rows = row == 0 ? 0 : parts.reduced.numel() / row;
   Shape outer = parts.reduced;
   outer.erase(inner);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const T* at = base + offsetOf(r, outer, parts.reducedStrides);
-    for (std::int64_t i = 0; i < row; ++i) value = step(value, A(static_cast<WideT<T>>(at[i * stride])));
+  A value = start;
+  while (begin < end) {
+    const std::int64_t within = begin % row;
+    const std::int64_t count = std::min(row - within, end - begin);
+    const T* first = base + offsetOf(begin / row, outer, parts.reducedStrides) + within * stride;
+    value = step(value, foldRow(first, stride, count, start, step));
+    begin += count;
   }
   return value;
 }
@@ -70,17 +121,33 @@ A foldOne(const T* base, const Split& parts, A value, const Step& step) {
 template <class T, class O = T, class A, class Step, class Finish>
 void fold(const View& out, const View& x, A start, const Step& step, const Finish& finish) {
   const Split parts = split(out, x);
-  auto* to = static_cast<O*>(out.data);
-  const auto* from = static_cast<const T*>(x.data);
-  const std::int64_t each = std::max<std::int64_t>(parts.reduced.numel(), 1);
-  parallelFor(parts.kept.numel(), std::max<std::int64_t>(1, cpu::kGrain / each),
-              [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                  const T* base = from + offsetOf(i, parts.kept, parts.keptStrides);
-                  to[offsetOf(i, parts.kept, parts.outStrides)] =
-                      O(static_cast<WideT<O>>(finish(foldOne(base, parts, start, step))));
-                }
-              });
+  const std::int64_t kept = parts.kept.numel();
+  const std::int64_t each = parts.reduced.numel();
+  const std::int64_t pieces = std::max<std::int64_t>(1, (each + kPiece - 1) / kPiece);
+  const auto ofPiece = [&](std::int64_t i, std::int64_t piece) {
+    const T* base = static_cast<const T*>(x.data) + offsetOf(i, parts.kept, parts.keptStrides);
+    return foldPiece(base, parts, piece * kPiece, std::min(each, (piece + 1) * kPiece), start, step);
+  };
+  const auto put = [&](std::int64_t i, A value) {
+    static_cast<O*>(out.data)[offsetOf(i, parts.kept, parts.outStrides)] = O(static_cast<WideT<O>>(finish(value)));
+  };
+  if (pieces == 1) {
+    const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, each));
+    parallelFor(kept, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) put(i, ofPiece(i, 0));
+    });
+    return;
+  }
+  const auto partial = std::make_unique<A[]>(static_cast<std::size_t>(kept * pieces));
+  parallelFor(kept * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) partial[static_cast<std::size_t>(i)] = ofPiece(i / pieces, i % pieces);
+  });
+  for (std::int64_t i = 0; i < kept; ++i) {
+    A value = start;
+    for (std::int64_t piece = 0; piece < pieces; ++piece)
+      value = step(value, partial[static_cast<std::size_t>(i * pieces + piece)]);
+    put(i, value);
+  }
 }
 
 // Sums over leading dimensions, the gradient of a bias: rows are added up in order, columns side by side.
@@ -129,12 +196,13 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
     case kernel::Reduce::Max:
       return fold<T>(
           out, x,
-          std::numeric_limits<W>::has_infinity ? -std::numeric_limits<W>::infinity() : std::numeric_limits<W>::lowest(),
+          W(std::numeric_limits<W>::has_infinity ? -std::numeric_limits<W>::infinity()
+                                                 : std::numeric_limits<W>::lowest()),
           [](W a, W b) { return b > a || b != b ? b : a; }, [](W a) { return a; });
     case kernel::Reduce::Min:
       return fold<T>(
           out, x,
-          std::numeric_limits<W>::has_infinity ? std::numeric_limits<W>::infinity() : std::numeric_limits<W>::max(),
+          W(std::numeric_limits<W>::has_infinity ? std::numeric_limits<W>::infinity() : std::numeric_limits<W>::max()),
           [](W a, W b) { return b < a || b != b ? b : a; }, [](W a) { return a; });
   }
 }
