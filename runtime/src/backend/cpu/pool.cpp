@@ -47,14 +47,16 @@ Window adaptiveWindow(const Picture& x, const Picture& y, std::int64_t oh, std::
   return out;
 }
 
-/// Calls body(image, oh) for the rows of y, or of whole images where rows would share pixels of x.
+/// Calls body(image, oh) for the rows of y; a row is as much work as is read of x for it, or written.
 template <class Body>
-void forRows(const Picture& y, const Body& body) {
-  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, y.w * y.c));
+void forRows(const Picture& y, const Picture& x, const Body& body) {
+  const std::int64_t each = std::max(x.h * x.w * x.c / std::max<std::int64_t>(1, y.h), y.w * y.c);
+  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, each));
   parallelFor(y.n * y.h, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) body(r / y.h, r % y.h);
   });
 }
+/// The same by whole images, for where rows share pixels of x.
 template <class Body>
 void forImages(const Picture& y, const Body& body) {
   parallelFor(y.n, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -156,7 +158,7 @@ void averages(const View& y, const View& x, const WindowOf& windowOf) {
   const Picture from(x.shape);
   cpu::dispatchFloating(y.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forRows(to, [&](std::int64_t image, std::int64_t oh) {
+    forRows(to, from, [&](std::int64_t image, std::int64_t oh) {
       std::vector<WideT<T>> sums(static_cast<std::size_t>(to.c));
       for (std::int64_t ow = 0; ow < to.w; ++ow) {
         const auto [window, divisor] = windowOf(oh, ow);
@@ -210,7 +212,7 @@ void kernel::maxPool(const View& y, const View& which, const View& x, const Pool
     using T = decltype(tag);
     dispatchPlace(which, [&](auto place) {
       using I = decltype(place);
-      forRows(to, [&](std::int64_t image, std::int64_t oh) {
+      forRows(to, from, [&](std::int64_t image, std::int64_t oh) {
         maxRow(to, from, arguments, static_cast<T*>(y.data), static_cast<I*>(which.data), static_cast<const T*>(x.data),
                image, oh);
       });
