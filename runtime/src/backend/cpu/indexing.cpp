@@ -17,13 +17,16 @@ std::int64_t checkedIndex(std::int64_t index, std::int64_t size) {
   return index;
 }
 
-/// Calls visit(source offset, target offset, index) for each element of `index`'s shape: gather and its relatives.
+struct Range {
+  std::int64_t begin, end;
+};
+
+/// Calls visit(offset in `indexed`, offset in `plain`) for elements of `index`'s shape: gather and its relatives.
 template <class Visit>
-void eachIndexed(const View& index, const View& indexed, const View& plain, int dim, const Visit& visit) {
+void eachIndexed(Range range, const View& index, const View& indexed, const View& plain, int dim, const Visit& visit) {
   const int rank = index.shape.rank();
   const auto* at = static_cast<const std::int64_t*>(index.data);
-  const std::int64_t count = index.shape.numel();
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = range.begin; i < range.end; ++i) {
     std::int64_t rest = i;
     std::int64_t offsetIndex = 0;
     std::int64_t offsetIndexed = 0;
@@ -96,16 +99,19 @@ void kernel::indexAdd(const View& out, const View& index, const View& values, in
 void kernel::gather(const View& out, const View& x, const View& index, int dim) {
   cpu::dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    eachIndexed(index, x, out, dim, [&](std::int64_t from, std::int64_t to) {
-      static_cast<T*>(out.data)[to] = static_cast<const T*>(x.data)[from];
+    parallelFor(index.shape.numel(), cpu::kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
+      eachIndexed({begin, end}, index, x, out, dim, [&](std::int64_t from, std::int64_t to) {
+        static_cast<T*>(out.data)[to] = static_cast<const T*>(x.data)[from];
+      });
     });
   });
 }
 
+// Several elements may go to one place, so these two go through them in order.
 void kernel::scatterAdd(const View& out, const View& index, const View& values, int dim) {
   cpu::dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    eachIndexed(index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
+    eachIndexed({0, index.shape.numel()}, index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
       T& sum = static_cast<T*>(out.data)[to];
       sum = added(sum, static_cast<const T*>(values.data)[from]);
     });
@@ -115,7 +121,7 @@ void kernel::scatterAdd(const View& out, const View& index, const View& values, 
 void kernel::scatter(const View& out, const View& index, const View& values, int dim) {
   cpu::dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    eachIndexed(index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
+    eachIndexed({0, index.shape.numel()}, index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
       static_cast<T*>(out.data)[to] = static_cast<const T*>(values.data)[from];
     });
   });
