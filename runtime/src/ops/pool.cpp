@@ -34,18 +34,21 @@ Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& opti
       fail(op, "the padding " + std::to_string(a.padding[i]) + " must be at most half of the window " +
                    std::to_string(a.window[i]));
     if (x.size(2 + static_cast<int>(i)) == 0) fail(op, "the pictures " + x.shape().toString() + " have no pixels");
-    if (x.size(2 + static_cast<int>(i)) + 2 * a.padding[i] < a.window[i])
+    const std::int64_t beyond = options.ceilMode ? a.stride[i] - 1 : 0;
+    if (x.size(2 + static_cast<int>(i)) + 2 * a.padding[i] + beyond < a.window[i])
       fail(op, "the window " + std::to_string(a.window[0]) + "×" + std::to_string(a.window[1]) +
                    " is larger than the padded input " + x.shape().toString());
   }
   return a;
 }
 
-Shape pooled(const Tensor& x, const Arguments& a) {
+Shape pooled(const Tensor& x, const Arguments& a, bool ceilMode) {
   Shape shape = x.shape();
   for (std::size_t i = 0; i < 2; ++i) {
     const int d = 2 + static_cast<int>(i);
-    shape[d] = (x.size(d) + 2 * a.padding[i] - a.window[i]) / a.stride[i] + 1;
+    const std::int64_t beyond = ceilMode ? a.stride[i] - 1 : 0;
+    shape[d] = (x.size(d) + 2 * a.padding[i] - a.window[i] + beyond) / a.stride[i] + 1;
+    if (ceilMode && (shape[d] - 1) * a.stride[i] >= x.size(d) + a.padding[i]) --shape[d];
   }
   return shape;
 }
@@ -159,7 +162,7 @@ Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
   static const OpInfo kInfo{"max_pool2d", maxPoolBackward};
   const Arguments arguments = argumentsOf("max_pool2d", x, options);
   Op op(kInfo, {&x});
-  const Shape shape = pooled(x, arguments);
+  const Shape shape = pooled(x, arguments, options.ceilMode);
   const Tensor picture = asChannelsLast(x);
   Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
   Tensor which;
@@ -180,7 +183,7 @@ Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
 
 Tensor avgPool2d(const Tensor& x, Pool2dOptions options) {
   const Arguments arguments = argumentsOf("avg_pool2d", x, options);
-  return average(kAvg, avgForward, x, pooled(x, arguments), arguments);
+  return average(kAvg, avgForward, x, pooled(x, arguments, options.ceilMode), arguments);
 }
 
 Tensor adaptiveAvgPool2d(const Tensor& x, Extent size) {

@@ -49,6 +49,14 @@ const GradientCase kCases[] = {
     {"max_pool_overlapping",
      {{1, 2, 5, 5}},
      [](const Inputs& in) { return square(maxPool2d(in[0], {.window = 3, .stride = 2, .padding = 1})); }},
+    {"max_pool_ceil",
+     {{1, 2, 6, 4}},
+     [](const Inputs& in) { return square(maxPool2d(in[0], {.window = 3, .stride = 2, .ceilMode = true})); }},
+    {"avg_pool_ceil",
+     {{1, 2, 6, 5}},
+     [](const Inputs& in) {
+       return square(avgPool2d(in[0], {.window = 3, .stride = 2, .padding = {0, 1}, .ceilMode = true}));
+     }},
     {"avg_pool",
      {{2, 2, 4, 5}},
      [](const Inputs& in) {

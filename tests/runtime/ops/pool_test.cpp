@@ -44,6 +44,21 @@ TEST(AvgPool, CountsPaddingOnlyWhenAsked) {
               ElementsAre(1, 1, 1, 1));
 }
 
+TEST(Pooling, InCeilModeAlsoTakesALastWindowThatReachesBeyondThePicture) {
+  const Tensor x = counting({1, 1, 1, 5}).setRequiresGrad();
+  const Pool2dOptions pairs{.window = {1, 2}, .ceilMode = true};
+  EXPECT_THAT(avgPool2d(x, pairs).toVector<float>(), ElementsAre(0.5, 2.5, 4));
+  const Tensor y = maxPool2d(x, pairs);
+  EXPECT_THAT(y.toVector<float>(), ElementsAre(1, 3, 4));
+  y.backward(ones(y.shape()));
+  EXPECT_THAT(x.grad().toVector<float>(), ElementsAre(0, 1, 0, 1, 1));
+  const Pool2dOptions apart{.window = {1, 2}, .stride = {1, 3}, .padding = {0, 1}, .ceilMode = true};
+  EXPECT_THAT(maxPool2d(counting({1, 1, 1, 2}), apart).toVector<float>(), ElementsAre(0))
+      << "none that would begin behind the picture";
+  EXPECT_THAT(maxPool2d(counting({1, 1, 1, 2}), {.window = {1, 3}, .stride = 2, .ceilMode = true}).toVector<float>(),
+              ElementsAre(1));
+}
+
 TEST(AdaptiveAvgPool, CutsUnevenPicturesIntoOverlappingWindows) {
   EXPECT_THAT(adaptiveAvgPool2d(counting({1, 1, 1, 5}), {1, 2}).toVector<float>(), ElementsAre(1, 3));
   EXPECT_THAT(adaptiveAvgPool2d(counting({1, 2, 2, 2})).toVector<float>(), ElementsAre(1.5, 5.5));

@@ -38,6 +38,7 @@ struct ConvTranspose2dOptions {
 struct Pool2dOptions {
   Extent window = 2, stride = 0, padding = 0;
   bool countPadding = true;  ///< averages: whether padding counts as zeros
+  bool ceilMode = false;     ///< also a last window that begins before the picture's end and reaches beyond the padding
 };
 [[nodiscard]] Tensor maxPool2d(const Tensor& x, Pool2dOptions options);
 [[nodiscard]] Tensor avgPool2d(const Tensor& x, Pool2dOptions options);
