@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/random.h"
 #include "ops/shared.h"
@@ -185,6 +186,7 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
   for (const Tensor& part : parts) inputs.push_back(&part);
   Op op(kInfo, inputs);
   const int at = normalizeDim(op.name(), dim, parts[0].rank());
+  if (parts[0].rank() == 0) op.fail("tensors without dimensions have none to be joined along; stack() them");
   Shape shape = parts[0].shape();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     Shape other = parts[i].shape();
@@ -196,7 +198,10 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
     }
   }
   sameDevice(op.name(), inputs);
-  Tensor out = empty(shape, {parts[0].dtype(), parts[0].device()});
+  const Options options{parts[0].dtype(), parts[0].device()};
+  // Pictures stay in the order in which the next convolution reads them.
+  const bool pictures = !parts[0].isContiguous() && isChannelsLast(parts[0]);
+  Tensor out = pictures ? emptyChannelsLast(shape, options) : empty(shape, options);
   std::vector<std::pair<View, View>> copies;
   std::int64_t begin = 0;
   for (const Tensor& part : parts) {

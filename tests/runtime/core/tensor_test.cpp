@@ -286,6 +286,11 @@ TEST(Tensor, WithoutDimensionsHasNoneToIndex) {
                                         [&] { (void)scatterAdd(x, 0, first, x); },
                                         [&] { (void)indexSelect(x, 0, first.view({1})); }, [&] { (void)argmax(x, 0); }};
   for (const auto& use : uses) EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("a tensor without dimensions")));
+  EXPECT_THAT(
+      [&] {
+        (void)concat({x, x}, 0);
+      },
+      ThrowsMessage<Error>(HasSubstr("concat: tensors without dimensions")));
 }
 
 TEST(Tensor, PicksAndPlaces) {

@@ -83,6 +83,17 @@ TEST(Conv2d, GivesChannelsLastMemoryThatReadsLikeAnyOther) {
   EXPECT_EQ((y + y).strides(), y.strides());
 }
 
+TEST(Conv2d, ResultsStayChannelsLastWhenTheyAreJoined) {
+  manualSeed(2);
+  const Tensor a = conv2d(randn({2, 2, 3, 3}), randn({4, 2, 1, 1}));
+  const Tensor b = conv2d(randn({2, 2, 3, 3}), randn({3, 2, 1, 1}));
+  const Tensor joined = concat({a, b}, 1);
+  EXPECT_EQ(joined.strides(), (Shape{63, 1, 21, 7}));
+  EXPECT_EQ(joined.toVector<float>(), concat({a.contiguous(), b.contiguous()}, 1).toVector<float>());
+  EXPECT_EQ(concat({a, b.contiguous()}, 1).toVector<float>(), joined.toVector<float>());
+  EXPECT_EQ(concat({a, a}, 0).toVector<float>(), concat({a.contiguous(), a.contiguous()}, 0).toVector<float>());
+}
+
 TEST(Conv2d, HasShapesOnMeta) {
   const Options meta{DType::F32, kMeta};
   const Tensor x = empty({2, 3, 9, 9}, meta).setRequiresGrad();
