@@ -227,7 +227,8 @@ Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias
     rest[d] = shape[d] - reached[d];
     if (rest[d] != 0) out = concat({out, zeros(rest, {x.dtype(), x.device()})}, d);
   }
-  return bias.defined() ? add(out, bias.view({1, shape[1], 1, 1})) : out;
+  if (bias.defined()) out.add_(bias.view({1, shape[1], 1, 1}));
+  return out;
 }
 
 }  // namespace lacuna::rt

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/random.h"
@@ -196,6 +197,17 @@ TEST(Conv2d, SavesOnlyWhatTheWantedGradientsNeed) {
     weight.mul_(2);  // only the gradient of x would need it
   }
   EXPECT_NO_THROW(loss.backward());
+}
+
+TEST(ConvTranspose, AddsItsBiasWithoutASecondResult) {
+  const Options meta{DType::F32, kMeta};
+  const Tensor x = empty({1, 8, 64, 64}, meta);
+  const Tensor weight = empty({8, 8, 2, 2}, meta).setRequiresGrad();
+  const Tensor bias = empty({8}, meta).setRequiresGrad();
+  const std::size_t before = memoryStats(kMeta).active;
+  resetPeakMemory(kMeta);
+  const Tensor y = convTranspose2d(x, weight, bias, {.stride = 2});
+  EXPECT_LT(memoryStats(kMeta).peakActive - before, 2 * y.sizeBytes());
 }
 
 TEST(ConvTranspose, OutputPaddingOfAStrideOrMoreAddsRowsOfTheBias) {
