@@ -132,8 +132,13 @@ void unbindBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = stack({g, g + n.outputShapes.size()}, static_cast<int>(n.ints[0]));
 }
 
+/// x · scale where `kept` is true, and zero elsewhere, whatever x is there.
+Tensor keptOf(const Tensor& x, const Tensor& kept, double scale) {
+  return where(kept, mul(x, scale), zeros({}, {x.dtype(), x.device()}));
+}
+
 void dropoutBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = mul(g[0], n.unpack(0));
+  out[0] = keptOf(g[0], n.unpack(0), n.doubles[0]);
 }
 
 }  // namespace
@@ -241,17 +246,20 @@ Tensor dropout(const Tensor& x, double probability, bool training) {
   if (!(probability >= 0 && probability < 1))
     fail("dropout", "the probability " + std::to_string(probability) + " must lie in [0, 1)");
   if (!training || probability == 0) return x;
+  if (!isFloating(x.dtype())) fail("dropout", std::string("needs a floating type, not ") + name(x.dtype()));
   Op op(kInfo, {&x});
-  Tensor mask;
+  const double scale = 1 / (1 - probability);
+  Tensor kept;
   Tensor out;
   {
     const NoGrad guard;
-    const Tensor kept =
-        less(full({}, probability, {DType::F32, x.device()}), rand(x.shape(), {DType::F32, x.device()}));
-    mask = mul(kept.to(x.dtype()), 1 / (1 - probability));
-    out = mul(x.detach(), mask);
+    kept = less(full({}, probability, {DType::F32, x.device()}), rand(x.shape(), {DType::F32, x.device()}));
+    out = keptOf(x.detach(), kept, scale);
   }
-  if (Node* node = op.record({&x}, {&out})) node->save(mask);
+  if (Node* node = op.record({&x}, {&out})) {
+    node->doubles[0] = scale;
+    node->save(kept);
+  }
   return out;
 }
 

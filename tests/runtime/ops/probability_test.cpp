@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -61,6 +62,23 @@ TEST(Dropout, RefusesWhatIsNoProbability) {
           << probability;
     }
   }
+}
+
+TEST(Dropout, DropsWhatIsNotFiniteToo) {
+  const Tensor x = full({1000}, INFINITY).setRequiresGrad();
+  const Tensor y = dropout(x, 0.5, true);
+  EXPECT_THAT(y.toVector<float>(), Each(testing::AnyOf(0.0F, INFINITY)));
+  const Tensor gradient = grad({y}, {x}, {full({1000}, INFINITY)})[0];
+  EXPECT_EQ(gradient.toVector<float>(), y.toVector<float>());
+  EXPECT_THAT([] { (void)dropout(arange(3), 0.5, true); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("dropout: needs a floating type, not i64")));
+}
+
+TEST(Dropout, KeepsOneByteOfAnElement) {
+  const Tensor x = empty({1 << 20}, {DType::F32, kMeta}).setRequiresGrad();
+  const std::size_t before = memoryStats(kMeta).active;
+  const Tensor y = dropout(x, 0.1, true);
+  EXPECT_LT(memoryStats(kMeta).active - before, y.sizeBytes() + x.sizeBytes() / 2);
 }
 
 TEST(BceWithLogits, IsExactFarFromZeroOnBothSides) {
