@@ -116,6 +116,25 @@ void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
              mean = n.ints[1] != 0] { kernel::crossEntropyGrad(to, from, logs, labels, smoothing, ignore, mean); });
 }
 
+void checkClasses(const Tensor& scores, const Tensor& target) {
+  Shape wanted = scores.shape();
+  if (wanted.rank() >= 2) wanted.erase(1);
+  if (scores.rank() < 2 || target.shape() != wanted) {
+    fail("cross_entropy", "scores " + scores.shape().toString() + " and targets " + target.shape().toString() +
+                              "; expected [n,classes,…] and [n,…]");
+  }
+}
+
+/// [n, classes, …] as [rows, classes]; of channels-last pictures that is their memory as it is.
+Tensor classesLast(const Tensor& scores) {
+  Shape order{0};
+  for (int d = 2; d < scores.rank(); ++d) order.push(d);
+  order.push(1);
+  const std::int64_t classes = scores.size(1);
+  const std::int64_t rows = classes == 0 ? 0 : scores.numel() / classes;
+  return scores.permute(order).reshape({rows, classes});
+}
+
 Tensor reduced(const Tensor& values, Reduction reduction) {
   return reduction == Reduction::Mean ? mean(values) : sum(values);
 }
@@ -140,10 +159,11 @@ Tensor logSoftmax(const Tensor& x, int dim) {
 Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,
                     std::int64_t ignore) {
   static const OpInfo kInfo{"cross_entropy", crossEntropyBackward};
-  if (scores.rank() != 2 || target.shape() != Shape{scores.size(0)}) {
-    fail("cross_entropy", "scores " + scores.shape().toString() + " and targets " + target.shape().toString() +
-                              "; expected [n,classes] and [n]");
-  }
+  checkClasses(scores, target);
+  if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
+    fail("cross_entropy", "the label smoothing " + std::to_string(labelSmoothing) + " must lie in [0, 1]");
+  if (scores.rank() > 2)
+    return crossEntropy(classesLast(scores), target.reshape({target.numel()}), reduction, labelSmoothing, ignore);
   if (target.dtype() != DType::I64)
     fail("cross_entropy", std::string("targets must be i64, not ") + name(target.dtype()));
   if (!isFloating(scores.dtype()))

@@ -108,6 +108,11 @@ const Case kCases[] = {
     {"cross_entropy_smooth",
      {{4, 3}},
      [](const Inputs& in) { return crossEntropy(in[0], labels(), Reduction::Sum, 0.1); }},
+    {"cross_entropy_of_pictures",
+     {{1, 3, 2, 2}},
+     [](const Inputs& in) {
+       return crossEntropy(in[0], labels().view({1, 2, 2}));
+     }},
     {"cross_entropy_of_scores_computed",
      {{4, 2}, {3, 2}, {3}},
      [](const Inputs& in) { return square(crossEntropy(linear(in[0], in[1], in[2]), labels())); }},

@@ -7,6 +7,7 @@
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
 
 namespace lacuna::rt {
 namespace {
@@ -51,6 +52,30 @@ TEST(CrossEntropy, KeepsItsLossAndGradientAtEveryMagnitude) {
     EXPECT_NEAR(loss.item(), std::log(4.0), 1e-6);
     loss.backward();
     EXPECT_THAT(scores.grad().toVector<float>(), testing::ElementsAre(-0.75F, 0.25F, 0.25F, 0.25F));
+  }
+}
+
+TEST(CrossEntropy, OfPicturesIsThatOfTheirPixels) {
+  manualSeed(6);
+  const Tensor scores = randn({2, 3, 2, 4}).setRequiresGrad();
+  const Tensor target = randint(0, 3, {2, 2, 4});
+  const Tensor rows = scores.detach().permute({0, 2, 3, 1}).reshape({16, 3}).setRequiresGrad();
+  const Tensor loss = crossEntropy(scores, target);
+  const Tensor exact = crossEntropy(rows, target.view({16}));
+  EXPECT_EQ(loss.item(), exact.item());
+  loss.backward();
+  exact.backward();
+  EXPECT_EQ(scores.grad().permute({0, 2, 3, 1}).toVector<float>(), rows.grad().toVector<float>());
+  EXPECT_THAT([&] { (void)crossEntropy(scores, target.transpose(1, 2)); },
+              testing::ThrowsMessage<Error>(
+                  testing::HasSubstr("cross_entropy: scores [2,3,2,4] and targets [2,4,2]; expected [n,classes,…]")));
+}
+
+TEST(CrossEntropy, RefusesWhatIsNoShareToSmoothBy) {
+  for (const double smoothing : {std::nan(""), -0.1, 1.5}) {
+    EXPECT_THAT([&] { (void)crossEntropy(zeros({1, 2}), zeros({1}, {DType::I64}), Reduction::Mean, smoothing); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("must lie in [0, 1]")))
+        << smoothing;
   }
 }
 

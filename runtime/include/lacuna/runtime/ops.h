@@ -119,7 +119,7 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor softmax(const Tensor& x, int dim);
 [[nodiscard]] Tensor logSoftmax(const Tensor& x, int dim);
 enum class Reduction : std::uint8_t { Mean, Sum };
-/// Scores [n, classes] against class numbers i64 [n]; targets equal to `ignore` do not count.
+/// Scores [n, classes, …] against class numbers i64 [n, …]; targets equal to `ignore` do not count.
 [[nodiscard]] Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction = Reduction::Mean,
                                   double labelSmoothing = 0, std::int64_t ignore = -100);
 [[nodiscard]] Tensor mseLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
