@@ -41,6 +41,14 @@ Shape leadOf(const Tensor& x) {
   return lead;
 }
 
+bool stretchesTo(const Shape& shape, const Shape& wanted) {
+  const int extra = wanted.rank() - shape.rank();
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (extra < 0 || (shape[d] != 1 && shape[d] != wanted[d + extra])) return false;
+  }
+  return true;
+}
+
 View maskView(const Tensor& mask, const Tensor& query, const Tensor& key) {
   if (!mask.defined()) return {};
   Shape shape = leadOf(query);
@@ -142,6 +150,11 @@ void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& v
     op.fail("query is on " + toString(query.device()) + ", key on " + toString(key.device()) + ", value on " +
             toString(value.device()));
   if (!mask.defined()) return;
+  Shape scores = leadOf(query);
+  scores.push(query.size(-2));
+  scores.push(key.size(-2));
+  if (!stretchesTo(mask.shape(), scores))
+    op.fail("the mask " + mask.shape().toString() + " does not stretch to the scores " + scores.toString());
   if (mask.device() != query.device())
     op.fail("query is on " + toString(query.device()) + ", the mask on " + toString(mask.device()));
   if (mask.dtype() != DType::Bool && !isFloating(mask.dtype()))

@@ -207,6 +207,15 @@ TEST(Attention, RefusesAMaskOfNumbersThatAreNoScores) {
       testing::ThrowsMessage<Error>(HasSubstr("the mask on meta")));
 }
 
+TEST(Attention, NamesAMaskThatDoesNotFit) {
+  const Tensor q = ones({2, 3, 4});
+  for (const Shape& shape : {Shape{3, 4}, Shape{2, 2, 3, 3}, Shape{0, 3}}) {
+    EXPECT_THAT([&] { (void)attention(q, q, q, zeros(shape)); },
+                testing::ThrowsMessage<Error>(HasSubstr("attention: the mask " + shape.toString() +
+                                                        " does not stretch to the scores [2,3,3]")));
+  }
+}
+
 TEST(Attention, HasShapesOnMetaAndNamesWhatDoesNotFit) {
   const Options meta{DType::F32, kMeta};
   const Tensor q = empty({2, 4, 5, 8}, meta).setRequiresGrad();
