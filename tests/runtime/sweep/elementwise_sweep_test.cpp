@@ -403,6 +403,10 @@ TEST(ArgReductions, PointAtTheFirstOfTheLargestAndSmallest) {
   EXPECT_EQ(argmin(fromVector<double>({2, 1, 1}, {3}), 0).item(), 1);
 }
 
+TEST(Abs, OfNegativeZeroIsZero) {
+  for (const DType type : kFloats) EXPECT_EQ(reciprocal(abs(full({1}, -0.0, {type}))).item(), INFINITY) << name(type);
+}
+
 TEST(LargeTensors, GiveTheSameWhenTheWorkIsCutAmongThreads) {
   const Tensor x = arange(130 * 257).to(DType::F64).view({130, 257}) * 1e-3;
   double total = 0;

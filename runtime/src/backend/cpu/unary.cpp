@@ -31,7 +31,7 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
     case Neg:
       return cpu::map<T>(out, x, [](W v) { return W(wrapping(W(0)) - wrapping(v)); });
     case Abs:
-      return cpu::map<T>(out, x, [](W v) { return v < W(0) ? W(wrapping(W(0)) - wrapping(v)) : v; });
+      return cpu::map<T>(out, x, [](W v) { return v > W(0) || v != v ? v : W(wrapping(W(0)) - wrapping(v)); });
     case Square:
       return cpu::map<T>(out, x, [](W v) { return W(wrapping(v) * wrapping(v)); });
     case Relu:
