@@ -407,6 +407,15 @@ TEST(Abs, OfNegativeZeroIsZero) {
   for (const DType type : kFloats) EXPECT_EQ(reciprocal(abs(full({1}, -0.0, {type}))).item(), INFINITY) << name(type);
 }
 
+TEST(Clamp, BetweenBoundsThatCrossGivesTheUpperOne) {
+  const Tensor x = fromVector<double>({-1, 2, 9}, {3}).setRequiresGrad();
+  const Tensor y = clamp(x, 5, 3);
+  EXPECT_THAT(y.toVector<double>(), testing::Each(3));
+  sum(y).backward();
+  EXPECT_THAT(x.grad().toVector<double>(), testing::Each(0));
+  EXPECT_TRUE(std::isnan(clamp(scalar(NAN), 5, 3).item()));
+}
+
 TEST(LargeTensors, GiveTheSameWhenTheWorkIsCutAmongThreads) {
   const Tensor x = arange(130 * 257).to(DType::F64).view({130, 257}) * 1e-3;
   double total = 0;

@@ -90,7 +90,8 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor gelu(Tensor x, bool tanhApproximation = false);
 [[nodiscard]] Tensor silu(Tensor x);
 [[nodiscard]] Tensor softplus(Tensor x);
-/// Integers stay what they are between bounds that are whole or infinite, and become f32 with others.
+/// Integers stay what they are between bounds that are whole or infinite, and become f32 with others. With `low` above
+/// `high` everything is `high`.
 [[nodiscard]] Tensor clamp(Tensor x, double low, double high);
 [[nodiscard]] Tensor sign(Tensor x);
 [[nodiscard]] Tensor floor(Tensor x);

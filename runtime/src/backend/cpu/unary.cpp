@@ -39,7 +39,10 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
     case Sign:
       return cpu::map<T>(out, x, [](W v) { return W((v > W(0)) - (v < W(0))); });
     case Clamp:
-      return cpu::map<T>(out, x, [a, b](W v) { return v < a ? a : (v > b ? b : v); });
+      return cpu::map<T>(out, x, [a, b](W v) {
+        const W raised = v < a ? a : v;
+        return raised > b ? b : raised;
+      });
     case AddScalar:
       return cpu::map<T>(out, x, [c = operand<W>(p)](W v) { return W(wrapping(v) + wrapping(c)); });
     case MulScalar:
