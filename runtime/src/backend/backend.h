@@ -27,7 +27,6 @@ enum class Unary : std::uint8_t {
   Exp,
   Log,
   Log1p,
-  Expm1,
   Sqrt,
   Rsqrt,
   Reciprocal,
@@ -70,7 +69,6 @@ enum class Binary : std::uint8_t {
   GeluTanhGrad,
   SiluGrad,
   EluGrad,
-  ClampGrad,
   Equal,
   NotEqual,
   Less,
@@ -83,7 +81,7 @@ enum class Binary : std::uint8_t {
 inline bool isComparison(Binary op) {
   return op >= Binary::Equal;
 }
-enum class Reduce : std::uint8_t { Sum, Mean, Max, Min, Prod };
+enum class Reduce : std::uint8_t { Sum, Mean, Max, Min };
 
 void fill(const View& out, double value);
 void arange(const View& out);

@@ -190,9 +190,6 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
       if (sumColumns<T>(out, x, 1 / n)) return;
       return fold<T, Result<T, float>>(
           out, x, 0.0, [](double a, double b) { return a + b; }, [n](double a) { return a / n; });
-    case kernel::Reduce::Prod:
-      return fold<T>(
-          out, x, S(1), [](S a, S b) { return S(wrapping(a) * wrapping(b)); }, [](S a) { return a; });
     case kernel::Reduce::Max:
       return fold<T>(
           out, x,

@@ -22,8 +22,6 @@ void floating(kernel::Unary op, const View& out, const View& x, double p) {
       return map<T>(out, x, [](W v) { return std::log(v); });
     case Log1p:
       return map<T>(out, x, [](W v) { return std::log1p(v); });
-    case Expm1:
-      return map<T>(out, x, [](W v) { return std::expm1(v); });
     case Sqrt:
       return map<T>(out, x, [](W v) { return std::sqrt(v); });
     case Rsqrt:
