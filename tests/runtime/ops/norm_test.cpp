@@ -131,6 +131,19 @@ TEST(LayerNorm, OfBFloat16KeepsItsStatisticsInSinglePrecision) {
               testing::ThrowsMessage<Error>(HasSubstr("layer_norm: weight [32] for an input [5,64]; it must be [64]")));
 }
 
+TEST(Norms, GiveWeightAndBiasGradientsOfTheirOwnTypes) {
+  const Tensor x = randn({4, 3}).to(DType::BF16);
+  const Tensor weight = ones({3}).setRequiresGrad();
+  const Tensor bias = zeros({3}, {DType::BF16}).setRequiresGrad();
+  for (const bool recorded : {false, true}) {
+    for (const Tensor& y : {layerNorm(x, {3}, weight, bias), groupNorm(x, 1, weight, bias)}) {
+      const auto gradients = grad({sum(y)}, {weight, bias}, {}, {.createGraph = recorded});
+      EXPECT_EQ(gradients[0].dtype(), DType::F32) << recorded;
+      EXPECT_EQ(gradients[1].dtype(), DType::BF16) << recorded;
+    }
+  }
+}
+
 TEST(Norms, HaveTheSameGradientInBFloat16WhenItIsRecorded) {
   manualSeed(8);
   Tensor x = (randn({4, 2, 8}) + 100.0).to(DType::BF16);
