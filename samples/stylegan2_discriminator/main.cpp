@@ -66,13 +66,20 @@ class Duel {
 
   Tensor fakes(std::int64_t count) { return (*generator_)(rt::randn({count, 512})); }
 
+  static void wantGradients(const rt::nn::Module& net, bool on) {
+    for (Tensor& parameter : net.parameters()) parameter.setRequiresGrad(on);
+  }
+
+  // Through the discriminator, which learns nothing from it: without gradients of its own it keeps and computes less.
   void trainGenerator(std::int64_t count) {
+    wantGradients(*discriminator_, false);
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
       loss = rt::mean(rt::softplus(-(*discriminator_)(fakes(count))));
     }
     loss.backward();
+    wantGradients(*discriminator_, true);
     generatorStep_.step();
     zero();
   }
