@@ -63,21 +63,47 @@ Reach reachOf(std::int64_t out, std::int64_t size, std::int64_t taps, std::size_
   return {first, at, std::max<std::int64_t>(0, std::min(byFilter, size - at))};
 }
 
+/// Rows of the filtered picture: the taps of a column first, for a whole line of x, and those of the row from that. So a
+/// pixel takes twice as many products as the filter has taps, not their square.
 template <class T>
-void filterPixel(const Picture& from, const T* x, T* to, std::int64_t image, const Reach& row, const Reach& column,
-                 const std::vector<WideT<T>>& filter, const UpFirDnArguments& a, std::vector<WideT<T>>& sums) {
-  std::fill(sums.begin(), sums.end(), WideT<T>(0));
-  for (std::int64_t r = 0; r < row.count; ++r) {
-    for (std::int64_t c = 0; c < column.count; ++c) {
-      const auto weight = filter[static_cast<std::size_t>(row.first + r * a.up[0])] *
-                          filter[static_cast<std::size_t>(column.first + c * a.up[1])];
-      const T* in = x + from.pixel(image, row.at + r, column.at + c);
-      for (std::int64_t i = 0; i < from.c; ++i)
-        sums[static_cast<std::size_t>(i)] += weight * static_cast<WideT<T>>(in[i]);
+class RowFilter {
+ public:
+  using W = WideT<T>;
+  RowFilter(const Picture& to, const Picture& from, const std::vector<double>& filter, const UpFirDnArguments& a)
+      : to_(to), from_(from), a_(a), filter_(filter.begin(), filter.end()) {
+    for (std::int64_t w = 0; w < to.w; ++w) columns_.push_back(reachOf(w, from.w, taps(), 1, a));
+  }
+
+  /// `line` and `sums` are what it works in.
+  void run(T* y, const T* x, std::int64_t image, std::int64_t oh, std::vector<W>& line, std::vector<W>& sums) const {
+    line.assign(static_cast<std::size_t>(from_.w * from_.c), W(0));
+    const Reach row = reachOf(oh, from_.h, taps(), 0, a_);
+    for (std::int64_t r = 0; r < row.count; ++r) {
+      const W weight = filter_[static_cast<std::size_t>(row.first + r * a_.up[0])];
+      const T* in = x + from_.pixel(image, row.at + r, 0);
+      for (std::size_t i = 0; i < line.size(); ++i) line[i] += weight * static_cast<W>(in[i]);
+    }
+    T* out = y + to_.pixel(image, oh, 0);
+    for (const Reach& column : columns_) {
+      sums.assign(static_cast<std::size_t>(to_.c), W(0));
+      for (std::int64_t c = 0; c < column.count; ++c) {
+        const W weight = filter_[static_cast<std::size_t>(column.first + c * a_.up[1])];
+        const W* in = line.data() + (column.at + c) * from_.c;
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * in[i];
+      }
+      for (const W sum : sums) *out++ = T(sum);
     }
   }
-  for (std::int64_t i = 0; i < from.c; ++i) to[i] = T(sums[static_cast<std::size_t>(i)]);
-}
+
+ private:
+  [[nodiscard]] std::int64_t taps() const { return static_cast<std::int64_t>(filter_.size()); }
+
+  const Picture& to_;
+  const Picture& from_;
+  const UpFirDnArguments& a_;
+  std::vector<W> filter_;
+  std::vector<Reach> columns_;
+};
 
 std::int64_t rowGrain(const Picture& y) {
   return std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, y.w * y.c));
@@ -134,19 +160,14 @@ void kernel::upFirDn(const View& y, const View& x, const std::vector<double>& fi
                      const UpFirDnArguments& arguments) {
   const Picture to(y.shape);
   const Picture from(x.shape);
-  const auto taps = static_cast<std::int64_t>(filter.size());
   cpu::dispatchFloating(y.dtype, [&](auto tag) {
     using T = decltype(tag);
-    const std::vector<WideT<T>> values(filter.begin(), filter.end());
+    const RowFilter<T> rows(to, from, filter, arguments);
     parallelFor(to.n * to.h, rowGrain(to), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<WideT<T>> sums(static_cast<std::size_t>(to.c));
-      for (std::int64_t r = begin; r < end; ++r) {
-        const Reach row = reachOf(r % to.h, from.h, taps, 0, arguments);
-        for (std::int64_t w = 0; w < to.w; ++w) {
-          filterPixel(from, static_cast<const T*>(x.data), static_cast<T*>(y.data) + to.pixel(r / to.h, r % to.h, w),
-                      r / to.h, row, reachOf(w, from.w, taps, 1, arguments), values, arguments, sums);
-        }
-      }
+      std::vector<WideT<T>> line;
+      std::vector<WideT<T>> sums;
+      for (std::int64_t r = begin; r < end; ++r)
+        rows.run(static_cast<T*>(y.data), static_cast<const T*>(x.data), r / to.h, r % to.h, line, sums);
     });
   });
 }
