@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "backend/cpu/loops.h"
@@ -27,13 +28,26 @@ void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
   using W = WideT<T>;
   W top = -std::numeric_limits<W>::infinity();
   for (std::int64_t i = 0; i < width; ++i) top = std::max(top, static_cast<W>(x[i]));
+  // An exponential costs more than all else: where the result holds it as it is, it waits there for the sum.
+  constexpr bool kHeld = std::is_same_v<T, W>;
   W sum = 0;
-  for (std::int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<W>(x[i]) - top);
+  for (std::int64_t i = 0; i < width; ++i) {
+    const W value = std::exp(static_cast<W>(x[i]) - top);
+    if constexpr (kHeld) {
+      if (!logarithm) y[i] = value;
+    }
+    sum += value;
+  }
   // The sum's logarithm, added to a large score, would be rounded away.
   const W logarithmOfSum = std::log(sum);
   for (std::int64_t i = 0; i < width; ++i) {
-    const W value = static_cast<W>(x[i]) - top;
-    y[i] = T(logarithm ? value - logarithmOfSum : std::exp(value) / sum);
+    if (logarithm) {
+      y[i] = T(static_cast<W>(x[i]) - top - logarithmOfSum);
+    } else if constexpr (kHeld) {
+      y[i] /= sum;
+    } else {
+      y[i] = T(std::exp(static_cast<W>(x[i]) - top) / sum);
+    }
   }
 }
 
