@@ -43,11 +43,28 @@ void kernel::where(const View& out, const View& condition, const View& a, const 
     const auto* test = static_cast<const bool*>(c.data);
     const auto* left = static_cast<const T*>(x.data);
     const auto* right = static_cast<const T*>(y.data);
+    const std::int64_t stepTo = loop.strides[0][0];
+    const std::int64_t stepTest = loop.strides[1][0];
+    const std::int64_t stepLeft = loop.strides[2][0];
+    const std::int64_t stepRight = loop.strides[3][0];
+    // Both are read, whichever is wanted: no branch to guess, and the loops vectorise.
     cpu::runLoop(loop, [&](const auto& at, std::int64_t n) {
+      T* o = to + at[0];
+      const bool* chooses = test + at[1];
+      const T* first = left + at[2];
+      const T* second = right + at[3];
+      if (stepTo == 1 && stepTest == 1 && stepLeft == 1 && stepRight == 0) {
+        const T other = *second;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const T one = first[i];
+          o[i] = chooses[i] ? one : other;
+        }
+        return;
+      }
       for (std::int64_t i = 0; i < n; ++i) {
-        to[at[0] + i * loop.strides[0][0]] = test[at[1] + i * loop.strides[1][0]]
-                                                 ? left[at[2] + i * loop.strides[2][0]]
-                                                 : right[at[3] + i * loop.strides[3][0]];
+        const T one = first[i * stepLeft];
+        const T other = second[i * stepRight];
+        o[i * stepTo] = chooses[i * stepTest] ? one : other;
       }
     });
   });
