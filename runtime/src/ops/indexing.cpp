@@ -234,10 +234,11 @@ Tensor stack(const std::vector<Tensor>& parts, int dim) {
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
   if (size < 1) fail("split", "pieces of " + std::to_string(size));
+  const int at = normalizeDim("split", dim, x.rank());
+  if (x.rank() == 0) fail("split", "a tensor without dimensions");
   std::vector<Tensor> pieces;
-  for (std::int64_t begin = 0; begin < x.size(dim); begin += size) {
-    pieces.push_back(x.slice(dim, begin, std::min(begin + size, x.size(dim))));
-  }
+  for (std::int64_t begin = 0; begin < x.size(at); begin += size)
+    pieces.push_back(x.slice(at, begin, std::min(begin + size, x.size(at))));
   return pieces;
 }
 

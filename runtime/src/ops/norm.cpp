@@ -116,7 +116,8 @@ Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const 
 Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
                double epsilon) {
   const char* op = info.name.text;
-  if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
+  if (x.rank() < 2) fail(op, "input " + x.shape().toString() + " has no channels [n,channels,…]");
+  if (groups < 1 || x.size(1) % groups != 0)
     fail(op, std::to_string(groups) + " groups of the channels of " + x.shape().toString());
   const std::int64_t planes = x.size(0) * x.size(1);
   const std::int64_t inner = planes == 0 ? 1 : std::max<std::int64_t>(1, x.numel() / planes);
@@ -146,7 +147,8 @@ Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, con
 
 Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
   static const OpInfo kInfo{"instance_norm", rowNormBackward};
-  return grouped(kInfo, x, x.rank() < 2 ? 0 : x.size(1), weight, bias, epsilon);
+  const std::int64_t channels = x.rank() < 2 ? 1 : std::max<std::int64_t>(1, x.size(1));
+  return grouped(kInfo, x, channels, weight, bias, epsilon);
 }
 
 }  // namespace lacuna::rt

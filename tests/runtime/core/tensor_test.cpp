@@ -284,7 +284,8 @@ TEST(Tensor, WithoutDimensionsHasNoneToIndex) {
   const Tensor first = scalar(0, {DType::I64});
   const std::function<void()> uses[] = {[&] { (void)gather(x, 0, first); }, [&] { (void)scatter(x, 0, first, x); },
                                         [&] { (void)scatterAdd(x, 0, first, x); },
-                                        [&] { (void)indexSelect(x, 0, first.view({1})); }, [&] { (void)argmax(x, 0); }};
+                                        [&] { (void)indexSelect(x, 0, first.view({1})); }, [&] { (void)argmax(x, 0); },
+                                        [&] { (void)split(x, 1, 0); }};
   for (const auto& use : uses) EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("a tensor without dimensions")));
   EXPECT_THAT(
       [&] {

@@ -166,6 +166,12 @@ TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
   EXPECT_NEAR(mean(square(instanceNorm(x, {}, {}))).item(), 1, 1e-3);
 }
 
+TEST(InstanceNorm, NamesAnInputWithoutChannels) {
+  EXPECT_THAT([] { (void)instanceNorm(zeros({3}), {}, {}); },
+              testing::ThrowsMessage<Error>(HasSubstr("instance_norm: input [3] has no channels")));
+  EXPECT_EQ(instanceNorm(zeros({2, 0, 3}), {}, {}).shape(), (Shape{2, 0, 3}));
+}
+
 TEST(GroupNorm, OfPicturesWithoutPixelsGivesItsWeightsTheGradientZero) {
   const Tensor x = zeros({2, 4, 0, 3}).setRequiresGrad();
   const Tensor weight = ones({4}).setRequiresGrad();
