@@ -164,6 +164,11 @@ Tensor fused(const OpInfo& info, Binary kind, const Tensor& gradient, const Tens
 
 const OpInfo kFused{"elementwise_grad"};
 
+/// What takes a gradient's place where there is none. (Times zero, an infinite one would be NaN.)
+Tensor noneOf(const Tensor& gradient) {
+  return zeros({}, {gradient.dtype(), gradient.device()});
+}
+
 #define LACUNA_RT_BACKWARD(function) \
   void function([[maybe_unused]] Node& n, [[maybe_unused]] const Tensor* g, Tensor* out)
 
@@ -206,15 +211,15 @@ LACUNA_RT_BACKWARD(powBackward) {
 LACUNA_RT_BACKWARD(extremeBackward) {
   const Tensor a = n.unpack(0);
   const Tensor b = n.unpack(1);
-  const Tensor firstWins = (n.ints[0] != 0 ? greaterEqual(a, b) : lessEqual(a, b)).to(g[0].dtype());
-  if (n.wanted(0)) out[0] = sumTo(mul(g[0], firstWins), n.shapes[0]);
-  if (n.wanted(1)) out[1] = sumTo(mul(g[0], add(neg(firstWins), 1)), n.shapes[1]);
+  const Tensor firstWins = n.ints[0] != 0 ? greaterEqual(a, b) : lessEqual(a, b);
+  if (n.needs(0)) out[0] = sumTo(where(firstWins, g[0], noneOf(g[0])), n.shapes[0]);
+  if (n.needs(1)) out[1] = sumTo(where(firstWins, noneOf(g[0]), g[0]), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(whereBackward) {
   const Tensor condition = n.unpack(0);
-  const Tensor none = zeros({}, {g[0].dtype(), g[0].device()});
-  if (n.wanted(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
-  if (n.wanted(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
+  const Tensor none = noneOf(g[0]);
+  if (n.needs(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
+  if (n.needs(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(addScalarBackward) {
   out[0] = g[0];
@@ -287,8 +292,7 @@ LACUNA_RT_BACKWARD(sigmoidBackward) {
 }
 LACUNA_RT_BACKWARD(reluBackward) {
   const Tensor y = n.unpack(0);
-  out[0] = recording() ? mul(g[0], greater(y, zeros({}, {y.dtype(), y.device()})).to(g[0].dtype()))
-                       : fused(kFused, Binary::ReluGrad, g[0], y);
+  out[0] = recording() ? where(greater(y, noneOf(y)), g[0], noneOf(g[0])) : fused(kFused, Binary::ReluGrad, g[0], y);
 }
 /// The sign of the output is that of the input unless alpha is negative; then the input is kept.
 LACUNA_RT_BACKWARD(eluBackward) {
@@ -349,7 +353,7 @@ LACUNA_RT_BACKWARD(clampBackward) {
   const Options options{x.dtype(), x.device()};
   const Tensor inside =
       logicalAnd(greaterEqual(x, full({}, n.doubles[0], options)), lessEqual(x, full({}, n.doubles[1], options)));
-  out[0] = mul(g[0], inside.to(g[0].dtype()));
+  out[0] = where(inside, g[0], noneOf(g[0]));
 }
 
 }  // namespace

@@ -403,6 +403,20 @@ TEST(ArgReductions, PointAtTheFirstOfTheLargestAndSmallest) {
   EXPECT_EQ(argmin(fromVector<double>({2, 1, 1}, {3}), 0).item(), 1);
 }
 
+TEST(Gradients, ThatAreInfiniteReachOnlyWhatWasTaken) {
+  const Tensor x = fromVector<double>({-1, 2}, {2}).setRequiresGrad();
+  const Tensor other = zeros({2}, {DType::F64});
+  const std::function<Tensor()> uses[] = {[&] { return maximum(x, other); },
+                                          [&] { return neg(minimum(neg(x), other)); },
+                                          [&] { return clamp(x, 0, 5); }, [&] { return relu(x); }};
+  for (const auto& use : uses) {
+    for (const bool recorded : {false, true}) {
+      const Tensor slope = grad({use()}, {x}, {full({2}, INFINITY, {DType::F64})}, {.createGraph = recorded})[0];
+      EXPECT_THAT(slope.toVector<double>(), testing::ElementsAre(0, INFINITY)) << recorded;
+    }
+  }
+}
+
 TEST(Abs, OfNegativeZeroIsZero) {
   for (const DType type : kFloats) EXPECT_EQ(reciprocal(abs(full({1}, -0.0, {type}))).item(), INFINITY) << name(type);
 }
