@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/shared.h"
 
 namespace lacuna::rt {
 
@@ -62,16 +63,18 @@ void sumBackward(Node& n, const Tensor* g, Tensor* out) {
 void meanBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = mul(g[0], n.doubles[0]).view(n.shapes[1]).expand(n.shapes[0]);
 }
-// Elements that reach the extreme share its gradient.
+// Elements that reach the extreme share its gradient. How many there are may be too much for 16 bits.
 void extremeBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor x = n.unpack(0);
-  const Tensor hit = equal(x.detach(), n.unpack(1).detach().view(n.shapes[1])).to(g[0].dtype());
+  const DType type = g[0].dtype();
+  const Tensor hit = equal(x.detach(), n.unpack(1).detach().view(n.shapes[1]));
   std::vector<int> dims;
   for (int d = 0; d < x.rank(); ++d) {
     if (n.shapes[1][d] != x.shape()[d]) dims.push_back(d);
   }
-  const Tensor count = dims.empty() ? hit : sum(hit, dims, true);
-  out[0] = mul(div(g[0].view(n.shapes[1]), count), hit);
+  Tensor share = g[0].view(n.shapes[1]);
+  if (!dims.empty()) share = div(share.to(wideType(type)), sum(hit, dims, true)).to(type);
+  out[0] = where(hit, share, zeros({}, {type, share.device()}));
 }
 
 Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool keepDim) {

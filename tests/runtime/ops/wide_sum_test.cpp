@@ -38,6 +38,16 @@ TEST(WideSums, OfAnEntryThatIsLookedUpOften) {
   }
 }
 
+TEST(WideSums, OfElementsThatShareTheGradientOfAnExtreme) {
+  for (const DType type : kHalves) {
+    const Tensor x = zeros({70'000}, {type}).setRequiresGrad();
+    for (const bool recorded : {false, true}) {
+      const Tensor share = grad({max(x)}, {x}, {}, {.createGraph = recorded})[0];
+      EXPECT_NEAR(max(share.detach()).item() * 70'000, 1, 0.01) << name(type);
+    }
+  }
+}
+
 /// A picture of which the pixel in the middle is in each of the 900 windows of 30 × 30, and is larger than all others.
 Tensor peak() {
   std::vector<float> values(59 * 59, 0.0F);

@@ -415,6 +415,8 @@ TEST(Gradients, ThatAreInfiniteReachOnlyWhatWasTaken) {
       EXPECT_THAT(slope.toVector<double>(), testing::ElementsAre(0, INFINITY)) << recorded;
     }
   }
+  const Tensor slope = grad({max(x)}, {x}, {scalar(INFINITY, {DType::F64})})[0];
+  EXPECT_THAT(slope.toVector<double>(), testing::ElementsAre(0, INFINITY));
 }
 
 TEST(Abs, OfNegativeZeroIsZero) {
