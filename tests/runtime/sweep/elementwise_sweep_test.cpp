@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "lacuna/runtime/ops_image.h"
 #include "runtime/sweep/arrangement.h"
 
 /// Every elementwise operator and reduction: values against the closed form and gradients against finite differences,
@@ -457,7 +458,25 @@ TEST(LargeTensors, GiveWhatTheirPartsGive) {
        [](const Tensor& x) {
          return matmul(x, sin(arange(257 * 4).to(DType::F32)).view({257, 4}));
        }},
-      {"gather", [](const Tensor& x) { return indexSelect(x, 1, arange(200)); }},
+      {"index_select", [](const Tensor& x) { return indexSelect(x, 1, arange(200)); }},
+      {"gather",
+       [](const Tensor& x) {
+         return gather(x, 1, arange(200).unsqueeze(0).expand({x.size(0), 200}));
+       }},
+      {"cross_entropy",
+       [](const Tensor& x) {
+         const Tensor scores = x.detach().setRequiresGrad();
+         const Tensor target = zeros({x.size(0)}, {DType::I64});
+         return grad({crossEntropy(scores, target, rt::Reduction::Sum, 0.1)}, {scores})[0];
+       }},
+      {"filter",
+       [](const Tensor& x) {
+         return blur2d(x.reshape({x.size(0), 1, 1, x.size(1)}), {0.25, 0.5, 0.25}).reshape(x.shape());
+       }},
+      {"pooling",
+       [](const Tensor& x) {
+         return adaptiveAvgPool2d(x.reshape({x.size(0), 1, 1, x.size(1)}), {1, 3}).reshape({x.size(0), 3});
+       }},
   };
   const Tensor x = sin(arange(300 * 257).to(DType::F64) * 1e-2).to(DType::F32).view({300, 257});
   for (const auto& [what, op] : kRowByRow) {
