@@ -16,8 +16,9 @@ void leakyReluBackward(Node& n, const Tensor* g, Tensor* out) {
   const double slope = n.doubles[0];
   const double gain = n.doubles[1];
   if (recording()) {
-    const Tensor positive = greater(signs.detach(), zeros({}, {signs.dtype(), signs.device()})).to(g[0].dtype());
-    out[0] = mul(g[0], add(mul(positive, gain * (1 - slope)), gain * slope));
+    const Options like{signs.dtype(), signs.device()};
+    const Tensor positive = greater(signs.detach(), zeros({}, like));
+    out[0] = mul(g[0], where(positive, full({}, gain, like), full({}, gain * slope, like)));
     return;
   }
   const Op op(kInfo, {&g[0]});

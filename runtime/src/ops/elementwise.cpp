@@ -407,7 +407,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     op.fail(std::string("the condition must be bool, not ") + name(condition.dtype()));
   sameDevice(op.name(), {&condition, &a, &b});
   const Shape shape = broadcast(op.name(), condition.shape(), broadcast(op.name(), a.shape(), b.shape()));
-  Tensor out = emptyInOrderOf(shape, a.dtype(), a, b);
+  const bool chosenLies = a.shape() == shape || b.shape() == shape;  // else the order is that of the condition
+  Tensor out = emptyInOrderOf(shape, a.dtype(), chosenLies ? a : condition, chosenLies ? b : condition);
   op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes()},
             [to = viewOf(out), c = viewOf(condition), x = viewOf(a), y = viewOf(b)] { kernel::where(to, c, x, y); });
   if (Node* node = op.record({&condition, &a, &b}, {&out})) {

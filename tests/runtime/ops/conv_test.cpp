@@ -84,6 +84,11 @@ TEST(Conv2d, GivesChannelsLastMemoryThatReadsLikeAnyOther) {
   EXPECT_EQ((y + y).strides(), y.strides());
 }
 
+TEST(Conv2d, AChoiceBetweenNumbersLiesAsItsConditionDoes) {
+  const Tensor y = conv2d(randn({1, 2, 3, 3}), randn({4, 2, 1, 1}));
+  EXPECT_EQ(where(greater(y, scalar(0)), scalar(1), scalar(2)).strides(), y.strides());
+}
+
 TEST(Conv2d, ResultsStayChannelsLastWhenTheyAreJoined) {
   manualSeed(2);
   const Tensor a = conv2d(randn({2, 2, 3, 3}), randn({4, 2, 1, 1}));
