@@ -63,11 +63,12 @@ void sumBackward(Node& n, const Tensor* g, Tensor* out) {
 void meanBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = mul(g[0], n.doubles[0]).view(n.shapes[1]).expand(n.shapes[0]);
 }
-// Elements that reach the extreme share its gradient. How many there are may be too much for 16 bits.
+// Elements that reach the extreme share its gradient; NaN is the extreme where there is one. How many there are may be
+// too much for 16 bits.
 void extremeBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Tensor x = n.unpack(0);
+  const Tensor x = n.unpack(0).detach();
   const DType type = g[0].dtype();
-  const Tensor hit = equal(x.detach(), n.unpack(1).detach().view(n.shapes[1]));
+  const Tensor hit = logicalOr(equal(x, n.unpack(1).detach().view(n.shapes[1])), notEqual(x, x));
   std::vector<int> dims;
   for (int d = 0; d < x.rank(); ++d) {
     if (n.shapes[1][d] != x.shape()[d]) dims.push_back(d);

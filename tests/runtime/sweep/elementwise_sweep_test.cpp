@@ -423,6 +423,12 @@ TEST(Gradients, ThatAreInfiniteReachOnlyWhatWasTaken) {
   EXPECT_THAT(slope.toVector<double>(), testing::ElementsAre(0, INFINITY));
 }
 
+TEST(Gradients, OfAnExtremeThatIsNanReachTheNan) {
+  const Tensor x = fromVector<double>({1, NAN, 3}, {3}).setRequiresGrad();
+  EXPECT_THAT(grad({max(x)}, {x})[0].toVector<double>(), testing::ElementsAre(0, 1, 0));
+  EXPECT_THAT(grad({min(x)}, {x})[0].toVector<double>(), testing::ElementsAre(0, 1, 0));
+}
+
 TEST(Abs, OfNegativeZeroIsZero) {
   for (const DType type : kFloats) EXPECT_EQ(reciprocal(abs(full({1}, -0.0, {type}))).item(), INFINITY) << name(type);
 }
