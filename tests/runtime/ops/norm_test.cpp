@@ -166,6 +166,11 @@ TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
   EXPECT_NEAR(mean(square(instanceNorm(x, {}, {}))).item(), 1, 1e-3);
 }
 
+TEST(LayerNorm, RefusesToNormaliseOverNothing) {
+  EXPECT_THAT([] { (void)layerNorm(ones({3}), {}, {}, {}); },
+              testing::ThrowsMessage<Error>(HasSubstr("layer_norm: no dimensions are given")));
+}
+
 TEST(InstanceNorm, NamesAnInputWithoutChannels) {
   EXPECT_THAT([] { (void)instanceNorm(zeros({3}), {}, {}); },
               testing::ThrowsMessage<Error>(HasSubstr("instance_norm: input [3] has no channels")));
