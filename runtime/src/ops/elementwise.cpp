@@ -187,9 +187,9 @@ LACUNA_RT_BACKWARD(mulBackward) {
 }
 LACUNA_RT_BACKWARD(divBackward) {
   const Tensor b = n.unpack(n.needs(1) ? 1 : 0);  // a is saved, before it, where b needs a gradient
-  if (n.needs(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
+  if (n.wanted(0)) out[0] = sumTo(div(g[0], b), n.shapes[0]);
   // Divided twice: the square of b may not fit where the gradient does.
-  if (n.needs(1)) out[1] = sumTo(neg(mul(g[0], div(div(n.unpack(0), b), b))), n.shapes[1]);
+  if (n.wanted(1)) out[1] = sumTo(neg(mul(g[0], div(div(n.unpack(0), b), b))), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(powBackward) {
   const Tensor a = n.unpack(0);
@@ -212,14 +212,14 @@ LACUNA_RT_BACKWARD(extremeBackward) {
   const Tensor a = n.unpack(0);
   const Tensor b = n.unpack(1);
   const Tensor firstWins = n.ints[0] != 0 ? greaterEqual(a, b) : lessEqual(a, b);
-  if (n.needs(0)) out[0] = sumTo(where(firstWins, g[0], noneOf(g[0])), n.shapes[0]);
-  if (n.needs(1)) out[1] = sumTo(where(firstWins, noneOf(g[0]), g[0]), n.shapes[1]);
+  if (n.wanted(0)) out[0] = sumTo(where(firstWins, g[0], noneOf(g[0])), n.shapes[0]);
+  if (n.wanted(1)) out[1] = sumTo(where(firstWins, noneOf(g[0]), g[0]), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(whereBackward) {
   const Tensor condition = n.unpack(0);
   const Tensor none = noneOf(g[0]);
-  if (n.needs(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
-  if (n.needs(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
+  if (n.wanted(1)) out[1] = sumTo(where(condition, g[0], none), n.shapes[0]);
+  if (n.wanted(2)) out[2] = sumTo(where(condition, none, g[0]), n.shapes[1]);
 }
 LACUNA_RT_BACKWARD(addScalarBackward) {
   out[0] = g[0];

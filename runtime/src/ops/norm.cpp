@@ -35,9 +35,9 @@ void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
   const Tensor rstd = rsqrt(add(mean(square(centred), {2, 3}, true), n.doubles[0]));
   const Tensor standard = mul(centred, rstd);
   Tensor dy = g.to(x.dtype()).reshape(shape);
-  if (n.needs(1)) out[1] = sum(mul(dy, standard), {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
-  if (n.needs(2)) out[2] = sum(dy, {0, 3}).to(static_cast<DType>(n.ints[6])).reshape(n.shapes[0]);
-  if (!n.needs(0)) return;
+  if (n.wanted(1)) out[1] = sum(mul(dy, standard), {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
+  if (n.wanted(2)) out[2] = sum(dy, {0, 3}).to(static_cast<DType>(n.ints[6])).reshape(n.shapes[0]);
+  if (!n.wanted(0)) return;
   if (n.ints[5] != 0) dy = mul(dy, overRows(n.unpack(3), rows, x.dtype()));
   const Tensor rest = dy - mean(dy, {2, 3}, true) - mul(standard, mean(mul(dy, standard), {2, 3}, true));
   out[0] = mul(rest, rstd).reshape(x.shape()).to(given.dtype());
@@ -65,8 +65,8 @@ void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {
              in = viewOf(x), mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)), w = viewOrNone(scale),
              rows] { kernel::layerNormGrad(dx, dw, db, dy, in, mean, rstd, w, rows); });
   out[0] = gradX;
-  if (n.needs(1)) out[1] = gradWeight.to(static_cast<DType>(n.ints[4]));
-  if (n.needs(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[6]));
+  if (n.wanted(1)) out[1] = gradWeight.to(static_cast<DType>(n.ints[4]));
+  if (n.wanted(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[6]));
 }
 
 void checkAffine(const Op& op, const Tensor& x, const Tensor& values, const Shape& shape, const char* what) {
