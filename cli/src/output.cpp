@@ -96,15 +96,6 @@ std::string oneLine(std::string text) {
   return text;
 }
 
-std::string_view headOf(std::string_view text, std::size_t bytes) {
-  if (text.size() <= bytes) return text;
-  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
-  // A character has at most four bytes; what goes on for longer is no text.
-  std::size_t end = bytes;
-  while (end > 0 && bytes - end < 3 && continues(end)) --end;
-  return text.substr(0, continues(end) ? bytes : end);
-}
-
 std::string jsonString(std::string_view text) {
   std::string out = "\"";
   for (const char c : analyzer::validUtf8(text)) {

@@ -49,8 +49,6 @@ std::string humanBytes(std::uint64_t bytes);
 std::string humanDuration(std::int64_t ns);
 /// With a space for every control character: what stands in a trace may neither break a line nor steer the terminal.
 std::string oneLine(std::string text);
-/// The beginning of a text in at most so many bytes, without half a character at its end.
-std::string_view headOf(std::string_view text, std::size_t bytes);
 /// With quotes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonString(std::string_view text);
 /// A list with an object for each.

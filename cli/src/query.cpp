@@ -12,6 +12,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/utf8.h"
 #include "output.h"
 
 namespace lacuna::cli {
@@ -77,7 +78,7 @@ class Printer {
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
-        texts.push_back(oneLine(value.text.size() > kWidest ? std::string(headOf(value.text, kWidest - 3)) + "..."
+        texts.push_back(oneLine(value.text.size() > kWidest ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
                                                             : std::string(value.text)));
         numeric_.resize(values.size(), true);
         if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;

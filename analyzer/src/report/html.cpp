@@ -74,7 +74,7 @@ std::string escaped(std::string_view text) {
 std::string shortName(std::string_view name) {
   if (name.size() <= 120) return escaped(name);
   const std::string plain = withoutScopes(name);
-  return plain.size() <= 120 ? escaped(plain) : escaped(std::string_view(plain).substr(0, 117)) + "…";
+  return plain.size() <= 120 ? escaped(plain) : escaped(headOf(plain, 117)) + "…";
 }
 
 class Page {

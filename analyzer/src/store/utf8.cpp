@@ -32,4 +32,13 @@ std::string validUtf8(std::string_view text) {
   return out;
 }
 
+std::string_view headOf(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  // A character has at most four bytes; what goes on for longer is no text.
+  std::size_t end = bytes;
+  while (end > 0 && bytes - end < 3 && continues(end)) --end;
+  return text.substr(0, continues(end) ? bytes : end);
+}
+
 }  // namespace lacuna::analyzer

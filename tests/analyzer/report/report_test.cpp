@@ -12,6 +12,7 @@
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/utf8.h"
 #include "report/json_writer.h"
 #include "rules/rule.h"
 #include "support/colour_vision.h"
@@ -346,6 +347,23 @@ TEST(Report, HtmlIsOnePageThatLoadsNothing) {
   EXPECT_THAT(page, HasSubstr("<svg"));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+TEST(Report, ThePageCutsNamesBetweenCharacters) {
+  std::string name = "kk";
+  for (int i = 0; i < 70; ++i) name += "é";
+  const std::string page = renderHtml(analysed({.kernelName = name.c_str()}));
+  EXPECT_THAT(page, HasSubstr("éé…</td>"));
+  EXPECT_THAT(page, Not(HasSubstr("\uFFFD")));
+}
+
+TEST(Text, TheHeadOfATextHasNoHalfCharacters) {
+  EXPECT_EQ(headOf("plain", 5), "plain");
+  EXPECT_EQ(headOf("plain", 3), "pla");
+  EXPECT_EQ(headOf("aéb", 2), "a");
+  EXPECT_EQ(headOf("aéb", 3), "aé");
+  EXPECT_EQ(headOf("\U0001F600", 3), "");
+  EXPECT_EQ(headOf("\x80\x80\x80\x80\x80\x80", 5).size(), 5U);  // no text, so any cut is as good
 }
 
 TEST(Report, StepsOfTheLedgerSumToTheStep) {
