@@ -13,18 +13,14 @@
 namespace lacuna::analyzer {
 namespace {
 
-bool hasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
-}
-
 bool startsWithAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.starts_with(part); });
 }
 
 bool isLoaderWait(std::string_view category, std::string_view name) {
   if (name.starts_with("enumerate(dataloader)#")) return true;
-  if (category == "loader") return name == "wait" || hasAny(name, {"next batch", "get_batch"});
-  return hasAny(name,
+  if (category == "loader") return name == "wait" || containsAny(name, {"next batch", "get_batch"});
+  return containsAny(name,
                 {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch", "data_wait", "wait_for_data"});
 }
 
@@ -33,7 +29,7 @@ bool isOperator(std::string_view domain, std::string_view category, std::string_
       category == "backward_op") {
     return true;
   }
-  if (hasAny(domain, {"cublas", "cudnn", "cusparse", "cusolver", "cufft", "nccl", "cub", "thrust"})) return true;
+  if (containsAny(domain, {"cublas", "cudnn", "cusparse", "cusolver", "cufft", "nccl", "cub", "thrust"})) return true;
   return startsWithAny(name, {"aten::", "autograd::", "torch::", "c10d::", "nccl:", "prims::"});
 }
 
@@ -75,15 +71,15 @@ Activity classifyRange(std::string_view domain, std::string_view category, std::
 Activity classifyCall(std::string_view name) {
   const std::string lower = lowered(name);
   if (contains(lower, "synchronize")) return Activity::Sync;
-  const bool copies = hasAny(lower, {"memcpy", "memset"});
+  const bool copies = containsAny(lower, {"memcpy", "memset"});
   if (copies) return contains(lower, "async") ? Activity::Launch : Activity::Sync;
-  if (hasAny(lower, {"launch", "memprefetchasync", "enqueue"})) return Activity::Launch;
+  if (containsAny(lower, {"launch", "memprefetchasync", "enqueue"})) return Activity::Launch;
   return Activity::Driver;
 }
 
 Work classifyKernel(std::string_view name) {
   const std::string lower = lowered(name);
-  const bool library = hasAny(lower, {"nccl", "rccl", "gloo", "oneccl", "cross_device_reduce", "multimem_all"});
+  const bool library = containsAny(lower, {"nccl", "rccl", "gloo", "oneccl", "cross_device_reduce", "multimem_all"});
   const bool collective = startsWithAny(lower, {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter",
                                                 "reduce_scatter", "alltoall", "all_to_all", "comm."});
   return library || collective ? Work::Communication : Work::Compute;

@@ -1,23 +1,18 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <initializer_list>
+#include <string>
 #include <unordered_map>
 
 #include "analyses/lowered.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {
 
 using prof::Kernel;
-
-bool hasAnyCase(std::string_view text, std::initializer_list<std::string_view> parts) {
-  const std::string lower = lowered(text);
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
-}
 
 /// The executions of CPU devices among the kernels are recorded by those that run them, and take that much longer.
 prof::Status addRecording(const Store& store, prof::TimeWindow window, const Selection& only,
@@ -48,10 +43,11 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Sel
 }  // namespace
 
 bool usesTensorCores(std::string_view name) {
-  return hasAnyCase(name, {"tensorop",   "s884",          "h884",       "s1688",      "h1688",         "s16816",
-                           "h16816",     "i8816",         "hmma",       "imma",       "wgmma",         "tf32",
-                           "_bf16_bf16", "bf16bf16_bf16", "f16f16_f16", "tensor16x8", "warpgroupsize", "nvjet",
-                           "flash_fwd",  "flash_bwd",     "fmha",       "mfma",       "_mi16",         "_mi32"});
+  return containsAny(lowered(name),
+                     {"tensorop",   "s884",          "h884",       "s1688",      "h1688",         "s16816",
+                      "h16816",     "i8816",         "hmma",       "imma",       "wgmma",         "tf32",
+                      "_bf16_bf16", "bf16bf16_bf16", "f16f16_f16", "tensor16x8", "warpgroupsize", "nvjet",
+                      "flash_fwd",  "flash_bwd",     "fmha",       "mfma",       "_mi16",         "_mi32"});
 }
 
 bool isMatrixWork(std::string_view name) {
@@ -61,29 +57,31 @@ bool isMatrixWork(std::string_view name) {
   for (std::size_t at = text.find(kLibrary); at != std::string::npos; at = text.find(kLibrary, at))
     text.erase(at, kLibrary.size());
   // The last are cuDNN's own convolutions: ampere_scudnn_128x64_relu_…, volta_fp16_s884cudnn_…
-  return hasAnyCase(
+  return containsAny(
              text, {"gemm",      "gemv",       "conv2d",   "convolution", "convolve", "cudnn::cnn", "implicit_convolve",
                     "winograd",  "matmul",     "linear",   "addmm",       "wgrad",    "dgrad",      "cutlass",
                     "attention", "xmma",       "bmm",      "nvjet",       "cijk_",    "scudnn_",    "hcudnn_",
                     "884cudnn_", "1688cudnn_", "816cudnn_"}) &&
-         !hasAnyCase(text, {"optimizer", "linearize", "upsample"});
+         !containsAny(text, {"optimizer", "linearize", "upsample"});
 }
 
 bool checksNumbers(std::string_view name) {
-  return hasAnyCase(name, {"finite", "isnan", "is_nan", "isinf"});
+  return containsAny(lowered(name), {"finite", "isnan", "is_nan", "isinf"});
 }
 
 bool fillsMemory(std::string_view name) {
-  return hasAnyCase(name, {"fill", "zerofunctor"});  // multi_tensor_apply_kernel<…, ZeroFunctor<…>> of _foreach_zero_
+  // multi_tensor_apply_kernel<…, ZeroFunctor<…>> of _foreach_zero_
+  return containsAny(lowered(name), {"fill", "zerofunctor"});
 }
 
 bool isPointwiseWork(std::string_view name) {
-  return hasAnyCase(name,
-                    {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid",
-                     "tanh", "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&
-         !isMatrixWork(name) &&
-         !hasAnyCase(name, {"nccl", "reduce", "norm", "softmax", "adam", "adagrad", "sgd", "loss", "embedding",
-                            "fixeddivisor"});
+  const std::string text = lowered(name);
+  return containsAny(text,
+                     {"elementwise", "vectorized_", "unrolled_", "pointwise", "add", "mul", "relu", "gelu", "sigmoid",
+                      "tanh", "copy_kernel", "fill", "dropout", "sub", "div", "exp", "sqrt", "scale", "cast"}) &&
+         !isMatrixWork(text) &&
+         !containsAny(text, {"nccl", "reduce", "norm", "softmax", "adam", "adagrad", "sgd", "loss", "embedding",
+                             "fixeddivisor"});
 }
 
 prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window, const TableScope& scope,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <string_view>
 
 namespace lacuna::analyzer {
@@ -19,6 +20,9 @@ inline std::size_t findAnyCase(std::string_view text, std::string_view part, std
 
 inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+inline bool containsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
 }
 inline bool containsAnyCase(std::string_view text, std::string_view part) {
   return findAnyCase(text, part) != std::string_view::npos;
