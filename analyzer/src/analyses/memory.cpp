@@ -217,9 +217,9 @@ class PeakWatch {
       TensorLife life{.device = key.first};
       life.freed = freed != freedNs_.end();
       life.freedNs = life.freed ? freed->second : 0;
-      const std::size_t atPeak = begunBy(steps.all, peakAtNs_);
-      life.stepsOld = atPeak - begunBy(steps.all, block.allocatedNs);
-      life.stepsAhead = begunBy(steps.all, life.freed ? life.freedNs : INT64_MAX) - atPeak;
+      const std::size_t atPeak = countBy(steps.all, &Step::startNs, peakAtNs_);
+      life.stepsOld = atPeak - countBy(steps.all, &Step::startNs, block.allocatedNs);
+      life.stepsAhead = countBy(steps.all, &Step::startNs, life.freed ? life.freedNs : INT64_MAX) - atPeak;
       stats.lives.push_back(life);
     }
   }

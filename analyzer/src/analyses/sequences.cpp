@@ -303,7 +303,7 @@ SequenceStats kernelSequences(const Store& store, const Timeline& timeline, cons
       continue;
     }
     const bool computes = span.kind == DeviceSpanKind::Kernel && span.work == Work::Compute;
-    streams.add(span, static_cast<std::uint32_t>(begunBy(steps.all, launchedNs)), computes);
+    streams.add(span, static_cast<std::uint32_t>(countBy(steps.all, &Step::startNs, launchedNs)), computes);
   }
   std::unordered_map<StringId, bool> pointwise;
   const auto isPointwise = [&](StringId name) {

@@ -167,18 +167,13 @@ std::span<const Step> Steps::steady() const {
   return std::span(all).subspan(static_cast<std::size_t>(first - all.begin()));
 }
 
-std::size_t begunBy(std::span<const Step> steps, TimeNs at) {
-  const auto behind = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.startNs <= at; });
-  return static_cast<std::size_t>(behind - steps.begin());
-}
-
-std::size_t endedBy(std::span<const Step> steps, TimeNs at) {
-  const auto behind = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.endNs <= at; });
+std::size_t countBy(std::span<const Step> steps, TimeNs Step::*edge, TimeNs at) {
+  const auto behind = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.*edge <= at; });
   return static_cast<std::size_t>(behind - steps.begin());
 }
 
 const Step* stepAt(std::span<const Step> steps, TimeNs at) {
-  const std::size_t next = endedBy(steps, at);
+  const std::size_t next = countBy(steps, &Step::endNs, at);
   return next == steps.size() || steps[next].startNs > at ? nullptr : &steps[next];
 }
 

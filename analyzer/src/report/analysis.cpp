@@ -101,8 +101,8 @@ class Collector {
   }
   void addToSteps(const LedgerSegment& segment, std::int64_t bandNs) {
     const auto& steps = analysis_.steps.all;
-    for (std::size_t at = endedBy(steps, segment.startNs); at < steps.size() && steps[at].startNs < segment.endNs;
-         ++at) {
+    std::size_t at = countBy(steps, &Step::endNs, segment.startNs);
+    for (; at < steps.size() && steps[at].startNs < segment.endNs; ++at) {
       const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
       analysis_.stepLedgers[at].add(segment.cause, dur);
       analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));

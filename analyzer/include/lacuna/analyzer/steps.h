@@ -47,9 +47,8 @@ struct Steps {
   [[nodiscard]] std::int64_t spreadNs() const;
 };
 
-/// How many of these, in their order, have begun by then; how many have ended.
-std::size_t begunBy(std::span<const Step> steps, prof::TimeNs at);
-std::size_t endedBy(std::span<const Step> steps, prof::TimeNs at);
+/// How many of these, in their order, have begun (&Step::startNs) or ended (&Step::endNs) by then.
+std::size_t countBy(std::span<const Step> steps, prof::TimeNs Step::*edge, prof::TimeNs at);
 /// The one that runs then; null between steps.
 const Step* stepAt(std::span<const Step> steps, prof::TimeNs at);
 
