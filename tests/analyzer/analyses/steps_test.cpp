@@ -92,5 +92,12 @@ TEST(StepMarkers, NamesAreToldApart) {
     EXPECT_FALSE(isStepMarker("", name)) << name;
 }
 
+TEST(RangeNames, ATorchRecQueueThatWaitsForCopiesIsNoWaitForTheLoader) {
+  EXPECT_EQ(classifyRange("", "user_annotation", "## wait_for_batch ##"), Activity::Annotation);
+  EXPECT_EQ(classifyRange("", "user_annotation", "wait_for_batch"), Activity::LoaderWait);
+  EXPECT_EQ(classifyRange("", "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+            Activity::LoaderWait);
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer
