@@ -182,6 +182,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   StageSums sums;
   std::unordered_map<std::uint64_t, int> roles;
   std::unordered_map<ThreadId, std::uint64_t> taken;
+  std::unordered_map<ThreadId, TimeNs> waitsUntil;
   TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
   const auto status =
       store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
@@ -196,9 +197,13 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
               if (role->second == kNoStage) continue;
               stats.present = true;
               if (role->second == kWait) {
-                stats.waitNs += to - from;
-                if (scope.steps.hold(from)) stats.stepWaitNs += to - from;
-                taken[thread[i]] += start[i] >= window.startNs ? 1 : 0;
+                // Programs put a range of their own around the framework's: that is one wait.
+                TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
+                const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
+                stats.waitNs += ns;
+                if (scope.steps.hold(from)) stats.stepWaitNs += ns;
+                taken[thread[i]] += start[i] >= window.startNs && from >= until ? 1 : 0;
+                until = std::max(until, to);
               } else if (role->second == kPut) {
                 stats.blockedNs += to - from;
               } else {

@@ -412,6 +412,24 @@ TEST(Loader, ABatchThatTheConsumerLoadsHidesNoWorkers) {
   EXPECT_EQ(loader->batchNs(), 300);
 }
 
+TEST(Loader, AWaitInsideOfAWaitIsPartOfIt) {
+  StoreBuilder builder;
+  builder.append(Thread{.id = ThreadId(1)});
+  for (TimeNs i = 0; i < 10; ++i) {
+    const auto range = [&](TimeNs start, TimeNs dur, const char* name) {
+      builder.append(
+          Range{.startNs = 100 * i + start, .durNs = dur, .thread = ThreadId(1), .name = builder.intern(name)});
+    };
+    range(0, 50, "data_wait");
+    range(5, 40, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  }
+  const auto loader = loaderStats(*builder.build(), {0, 1000});
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->waitNs, 500);
+  EXPECT_EQ(loader->stepWaitNs, 500);
+  EXPECT_EQ(loader->batches, 10U);
+}
+
 /// Threads of one program with counters that say how long each ran and waited for a core, in percent.
 CoreContention contended(const std::vector<std::pair<double, double>>& threads, std::uint32_t cores) {
   StoreBuilder builder;
