@@ -142,6 +142,10 @@ void Page::ledger() {
   const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis_.ledger.totalNs()));
   const Ledger step = analysis_.meanStepLedger();
   const Ledger stepBands = analysis_.meanStepBands();
+  if (!analysis_.steps.all.empty()) {
+    const auto [shares, times] = ledgerColumns(analysis_);
+    out_ += fmt::format("<div class=\"axis\">shares {} · times in {}, on average</div>", shares, times);
+  }
   out_ += "<ul class=\"legend\">";
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const std::int64_t ns = analysis_.ledger.ns[i];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "lacuna/analyzer/analysis.h"
@@ -26,6 +27,15 @@ inline Steps shownSteps(const Analysis& analysis) {
   const bool onlyWarmUp = std::ranges::all_of(steps.all, &Step::warmUp);
   for (Step& step : steps.all) step.warmUp = step.warmUp && !onlyWarmUp;
   return steps;
+}
+
+/// What a ledger's shares are of, and its times a step: two things wherever there is more in a run than steady steps.
+struct LedgerColumns {
+  std::string_view shares, times;
+};
+inline LedgerColumns ledgerColumns(const Analysis& analysis) {
+  const bool steady = !analysis.steps.steadyWithin(analysis.window).empty();
+  return {analysis.options.steps ? "of these steps" : "of the run", steady ? "steady steps" : "warm-up steps"};
 }
 
 }  // namespace lacuna::analyzer

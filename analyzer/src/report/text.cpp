@@ -193,6 +193,14 @@ void TextReport::ledger() {
   });
   const int perRow = width_ >= 134 ? 2 : 1;
   const Ledger bands = analysis_.meanStepBands();
+  // Beside the cause: its share and its time, with what follows that.
+  constexpr int kShareEnd = 37, kTimeEnd = 56, kRow = 67;
+  if (!analysis_.steps.all.empty() && width_ >= kTimeEnd) {
+    const auto [shares, times] = ledgerColumns(analysis_);
+    std::string heads = fmt::format("{:>{}}{:>{}}", shares, kShareEnd, times, kTimeEnd - kShareEnd);
+    if (perRow == 2 && order.size() > 1) heads = padded(heads, kRow) + heads;
+    line(styled(heads, "2"));
+  }
   std::string row;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Cause cause = order[i];

@@ -384,6 +384,22 @@ TEST(Report, StepsCanBeChosen) {
   EXPECT_THAT(analyse(test::makeRun(kSlow), options).error().message, HasSubstr("0:12"));
 }
 
+TEST(Report, TheLedgerSaysWhatItsSharesAndItsTimesAreOf) {
+  const ReportOptions narrow{{"ledger"}, 80, false};
+  const std::string run = renderText(analysed(kSlow), narrow);
+  // The heads end where their columns do.
+  EXPECT_THAT(run, HasSubstr("\n                           of the run       steady steps\n"));
+  EXPECT_THAT(run, testing::ContainsRegex("computing +[0-9.]+ % +[0-9.]+ ms a step"));
+  EXPECT_THAT(renderText(analysed(kSlow), {{"ledger"}, 160, false}),
+              testing::ContainsRegex("of the run       steady steps {37,}of the run       steady steps\n"));
+  AnalysisOptions some;
+  some.steps = {2, 5};
+  EXPECT_THAT(renderText(analysed(kSlow, some), narrow), HasSubstr("of these steps       steady steps\n"));
+  EXPECT_THAT(renderHtml(analysed(kSlow)), HasSubstr("shares of the run · times in steady steps, on average"));
+  // Without steps both are of the run.
+  EXPECT_THAT(renderText(analysed({.steps = 1, .stepsMarked = false}), narrow), Not(HasSubstr("steady")));
+}
+
 TEST(Report, OnlyTheChosenStepsAreCountedAndListed) {
   AnalysisOptions options;
   options.steps = {2, 5};
