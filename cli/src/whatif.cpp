@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "command.h"
@@ -25,13 +26,10 @@ struct Options {
 /// `per`: " a step", or " in all" where there are none.
 void printText(const analyzer::Prediction& prediction, std::string_view per) {
   const Style& s = style();
-  const auto percent = [&](std::int64_t ns) {
-    return 100.0 * static_cast<double>(ns) / static_cast<double>(std::max<std::int64_t>(1, prediction.baseNsPerStep));
-  };
   fmt::print("measured   {:>12}{}\n", humanDuration(prediction.measuredNsPerStep), per);
   fmt::print("replayed   {:>12}{}, unchanged\n", humanDuration(prediction.baseNsPerStep), per);
   fmt::print("{}predicted  {:>12}{}{}, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep), s.reset,
-             per, prediction.gainNs() >= 0 ? "faster by" : "slower by", std::abs(percent(prediction.gainNs())));
+             per, prediction.gainNs() >= 0 ? "faster by" : "slower by", 100 * std::abs(prediction.gainShare()));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
     fmt::print("between    {:>12} and {} in 19 of 20 runs{}\n", humanDuration(prediction.lowNsPerStep),
                humanDuration(prediction.highNsPerStep),

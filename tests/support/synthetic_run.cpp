@@ -340,8 +340,9 @@ void Rank::useMemory(int step) {
 }
 
 void Rank::runStep(int step) {
-  const TimeNs begin = host_;
+  TimeNs begin = host_;
   waitForBatch(step);
+  if (!plan_.waitIsMarked) begin = host_;
   copyBatch();
   forwardBackward(step);
   habits();

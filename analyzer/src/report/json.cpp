@@ -123,6 +123,7 @@ void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& fin
       .field("cost_ns_per_step", finding.costNsPerStep)
       .field("recording_ns_per_step", finding.recordingNsPerStep)
       .field("predicted_gain_ns_per_step", finding.predictedGainNsPerStep)
+      .field("base_ns_per_step", finding.baseNsPerStep)
       .field("gain_low_ns_per_step", finding.gainLowNsPerStep)
       .field("gain_high_ns_per_step", finding.gainHighNsPerStep)
       .field("confidence", finding.confidence)

@@ -229,11 +229,10 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped(printable("fix   " + fix), 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
-    const double share = static_cast<double>(finding.predictedGainNsPerStep) /
-                         static_cast<double>(std::max<std::int64_t>(1, analysis_.meanStepNs()));
     std::string gain =
         fmt::format("gain  {} {} ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
-                    analysis_.steps.all.empty() ? "in all" : "a step", humanShare(share), 100 * finding.confidence);
+                    analysis_.steps.all.empty() ? "in all" : "a step", humanShare(finding.gainShare()),
+                    100 * finding.confidence);
     if (finding.gainHighNsPerStep > finding.gainLowNsPerStep) {
       gain +=
           fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));

@@ -46,7 +46,7 @@ std::string rounded(double count, std::string_view one) {
 void offer(RuleContext& context, std::string_view id, std::string_view change, double atLeast, double confidence,
            std::string title, std::string advice) {
   const auto prediction = context.play(change);
-  if (!prediction || context.shareOfStep(prediction->gainNs()) < atLeast) return;
+  if (!prediction || prediction->gainShare() < atLeast) return;
   Finding finding;
   finding.id = std::string(id);
   finding.title = std::move(title);

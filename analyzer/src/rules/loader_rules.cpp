@@ -53,7 +53,7 @@ void loaderRules(RuleContext& context) {
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;
   // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
-  if (analysis.loader.workers > 0 && gain && context.shareOfStep(gain->gainNs()) < 0.02 && !computes) return;
+  if (analysis.loader.workers > 0 && gain && gain->gainShare() < 0.02 && !computes) return;
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;

@@ -43,6 +43,8 @@ class RuleContext {
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
   /// What a change would bring; nothing where no replay is possible.
   [[nodiscard]] std::optional<Prediction> play(std::string_view change) const;
+  /// What a gain is taken from: the step as it is replayed without a change, or as it is marked where none is replayed.
+  [[nodiscard]] std::int64_t unchangedStepNs() const;
 
   /// Fills in gain, interval, confidence and severity from the change and adds the finding.
   void add(Finding finding, std::string_view change = {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "rules/rule.h"
 
@@ -79,6 +80,10 @@ std::optional<Prediction> RuleContext::play(std::string_view change) const {
   return simulator_->play(change);
 }
 
+std::int64_t RuleContext::unchangedStepNs() const {
+  return simulator_ == nullptr ? analysis.meanStepNs() : simulator_->play(std::span<const Change>()).baseNsPerStep;
+}
+
 namespace {
 
 /// The ledger's entries that a finding's cost is part of; none: any.
@@ -113,11 +118,14 @@ void RuleContext::add(Finding finding, std::string_view change) {
   finding.recordingNsPerStep = recordingIn(analysis, finding);
   if (const auto prediction = play(change); prediction && prediction->touched) {
     finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
+    finding.baseNsPerStep = prediction->baseNsPerStep;
     finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
     finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
     // The rule may be wrong, and so may the replay.
     if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
   }
+  // Some rules read a gain off the trace, without a replay.
+  if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
   const double weight = shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {
     finding.severity = weight >= 0.2 ? Severity::High : weight >= 0.05 ? Severity::Medium : Severity::Low;

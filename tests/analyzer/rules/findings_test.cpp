@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/findings.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
@@ -410,6 +414,27 @@ TEST(Findings, UnknownStaysSmall) {
     const Ledger ledger = analysed(plan).ledger;
     EXPECT_LE(ledger[Cause::Unknown] * 50, ledger.totalNs());
   }
+}
+
+TEST(Findings, AGainInPercentIsOfTheReplayedStep) {
+  const Analysis analysis = analysed({.steps = 30,
+                                      .operators = 200,
+                                      .kernelNs = 3'000,
+                                      .batchNs = 3'000'000,
+                                      .workers = 0,
+                                      .waitIsMarked = false});
+  const auto found = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                                  [](const Finding& finding) { return finding.id == "launch-bound"; });
+  ASSERT_NE(found, analysis.findings.end());
+  const Prediction prediction = Simulator::create(analysis)->play(found->knob);
+  EXPECT_GT(found->predictedGainNsPerStep, 0);
+  EXPECT_EQ(found->baseNsPerStep, prediction.baseNsPerStep);
+  EXPECT_EQ(found->gainShare(), prediction.gainShare());
+  // The marked part of the step is half of it.
+  EXPECT_GT(found->baseNsPerStep, analysis.meanStepNs() * 3 / 2);
+  EXPECT_LT(found->gainShare(), 0.6);
+  const std::string share = fmt::format(" ({:.1f} %), confidence", 100 * prediction.gainShare());
+  EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}), testing::HasSubstr(share));
 }
 
 TEST(Findings, EveryFaultHasAdviceAndConfidence) {

@@ -36,6 +36,8 @@ struct Finding {
   /// Of the cost, at most: no cost can hold more recording than the whole step, nor than the cause that it is part of.
   std::int64_t recordingNsPerStep = 0;
   std::int64_t predictedGainNsPerStep = 0;
+  /// The step that the gain is taken from, as Prediction's; 0 where none was predicted.
+  std::int64_t baseNsPerStep = 0;
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
   double confidence = 0;  ///< 0 … 1
@@ -43,6 +45,11 @@ struct Finding {
   std::string advice;
   std::uint64_t count = 0;  ///< how often in the window
   std::vector<Evidence> evidence;
+
+  /// As Prediction's: of the unchanged step, whatever its marker leaves out.
+  [[nodiscard]] double gainShare() const {
+    return baseNsPerStep <= 0 ? 0 : static_cast<double>(predictedGainNsPerStep) / static_cast<double>(baseNsPerStep);
+  }
 };
 
 struct Analysis;

@@ -44,6 +44,10 @@ struct Prediction {
   std::vector<std::string> notes;  ///< assumptions, in words for people
 
   [[nodiscard]] std::int64_t gainNs() const { return baseNsPerStep - predictedNsPerStep; }
+  /// Of the unchanged step. That lasts from the end of one to the end of the next, whatever their markers leave out.
+  [[nodiscard]] double gainShare() const {
+    return baseNsPerStep <= 0 ? 0 : static_cast<double>(gainNs()) / static_cast<double>(baseNsPerStep);
+  }
 };
 
 /// What the longest chain of waits through a step consists of; the parts sum to the step.
