@@ -102,6 +102,8 @@ class Builder {
     fillItems(model);
     return true;
   }
+  /// What the typical step takes of each device, whichever of its queues work; the most that one takes.
+  [[nodiscard]] std::int64_t busyPerStep(const Simulator::Model& model) const;
 
  private:
   struct Launched {
@@ -112,6 +114,12 @@ class Builder {
     const HostSpan* span;
     HostItemKind kind;
     std::size_t node;
+  };
+
+  /// What a queue began last, and what it had done before that.
+  struct Begun {
+    std::size_t last = kNowhere;
+    std::size_t before = kNowhere;
   };
 
   static bool blocks(const Launched& item) { return item.launch->endNs >= item.span->endNs; }
@@ -130,10 +138,15 @@ class Builder {
   void collectPhases();
   void collectItems();
   void linkNodes(Simulator::Model& model);
+  [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
+  [[nodiscard]] prof::DeviceId deviceOf(QueueId queue) const {
+    const auto found = timeline_.topology.deviceOfQueue.find(queue);
+    return found == timeline_.topology.deviceOfQueue.end() ? prof::DeviceId() : found->second;
+  }
 
   const Analysis& analysis_;
   const Timeline& timeline_;
@@ -142,6 +155,7 @@ class Builder {
   LaunchIndex launches_;
   prof::ProcessId process_;
   std::vector<Launched> work_;
+  std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
   std::vector<Interval> optimizer_, zeroGrad_, accumulation_, driver_;
 };
@@ -170,6 +184,8 @@ void Builder::collectNodes(Simulator::Model& model) {
     model.nodes.push_back(node);
   }
   model.queues = queues.size();
+  devices_.resize(queues.size());
+  for (const auto& [queue, at] : queues) devices_[at] = deviceOf(queue);
   model.queueNames.resize(queues.size());
   for (const DeviceAccount& device : analysis_.devices) {
     for (const QueueAccount& queue : device.queues) {
@@ -249,6 +265,19 @@ void Builder::collectItems() {
   });
 }
 
+/// Of what the other queues of its device had done when it started, and were given before it, the last.
+std::size_t Builder::lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const {
+  std::size_t last = kNowhere;
+  for (std::size_t other = 0; other < begun.size(); ++other) {
+    if (other == queue || devices_[other] != devices_[queue]) continue;
+    for (const std::size_t at : {begun[other].last, begun[other].before}) {
+      if (at == kNowhere || at > node || work_[at].span->endNs > work_[node].span->startNs) continue;
+      if (last == kNowhere || work_[at].span->endNs > work_[last].span->endNs) last = at;
+    }
+  }
+  return last;
+}
+
 /// Finds what each piece of work waited for: its launch, the work before it on its queue, or work on another queue. The
 /// latest of them bound its start; the others get the delays that are usual on this machine.
 void Builder::linkNodes(Simulator::Model& model) {
@@ -267,9 +296,12 @@ void Builder::linkNodes(Simulator::Model& model) {
   });
   std::vector<std::int64_t> delays, gaps;
   std::vector<char> boundByLaunch(work_.size(), 0);
+  std::vector<Begun> begun(model.queues);
   for (const std::size_t i : byStart) {
     DeviceNode& node = model.nodes[i];
     const TimeNs start = work_[i].span->startNs;
+    node.behind = lastDone(begun, i, node.queue);
+    begun[node.queue] = {i, begun[node.queue].last};
     const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
     const TimeNs queueEnd = before[node.queue];
     before[node.queue] = std::max(queueEnd, work_[i].span->endNs);
@@ -284,7 +316,10 @@ void Builder::linkNodes(Simulator::Model& model) {
         break;
       }
     }
-    if (node.after != kNowhere) continue;
+    if (node.after != kNowhere) {
+      node.behind = kNowhere;
+      continue;
+    }
     if (launched >= queueEnd) {
       boundByLaunch[i] = 1;
       node.launchDelayNs = start - launched;
@@ -380,6 +415,32 @@ void Builder::noteCompletion(Simulator::Model& model, const HostItem& item, Time
     at[item.step] = std::max(at[item.step], model.nodes[item.node].measuredEndNs - window_.startNs);
 }
 
+std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {
+  struct Busy {
+    TimeNs untilNs = INT64_MIN;
+    Completions sums;
+  };
+  std::vector<const Launched*> byStart;
+  for (const Launched& item : work_) byStart.push_back(&item);
+  std::sort(byStart.begin(), byStart.end(),
+            [](const Launched* a, const Launched* b) { return a->span->startNs < b->span->startNs; });
+  std::unordered_map<prof::DeviceId, Busy> byDevice;
+  for (const Launched* item : byStart) {
+    Busy& busy = byDevice[deviceOf(item->span->queue)];
+    busy.sums.atNs.resize(model.steps, 0);
+    const TimeNs from = std::max(busy.untilNs, item->span->startNs);
+    busy.sums.atNs[stepAt(item->launch->startNs)] += std::max<TimeNs>(0, item->span->endNs - from);
+    busy.untilNs = std::max(busy.untilNs, item->span->endNs);
+  }
+  std::int64_t most = 0;
+  for (auto& [device, busy] : byDevice) {
+    for (std::int64_t& at : busy.sums.atNs) at = busy.sums.totalNs += at;
+    busy.sums.runLength = model.measured.runLength;
+    most = std::max(most, busy.sums.typicalNs());
+  }
+  return most;
+}
+
 std::size_t Builder::stepAt(TimeNs t) const {
   const auto it = std::partition_point(steps_.begin(), steps_.end(), [&](TimeNs start) { return start <= t; });
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
@@ -404,6 +465,7 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   if (!builder.build(*model)) return nullptr;
   model->loader = loaderModel(analysis, *model);
   model->measured.runLength = runLengthOf(model->loader, model->steps);
+  model->busyNs = builder.busyPerStep(*model);
   model->steady = steadyProgram(*model);
   model->stepNoise = stepNoise(model->measured);
   return model;

@@ -20,6 +20,7 @@ struct DeviceNode {
   std::int64_t launchDelayNs = 0;  ///< from the end of its launch call
   std::int64_t queueGapNs = 0;     ///< from the end of the work before it
   std::int64_t afterGapNs = 0;     ///< from the end of `after`
+  std::size_t behind = kNowhere;   ///< where it waited for none: what was last done on the device's other queues
   double warmShare = 1;            ///< of its time, when the device has not been left waiting before; see warmUp
   prof::TimeNs measuredEndNs = 0;
   prof::StringId name;
@@ -89,6 +90,7 @@ struct Simulator::Model {
   LoaderModel loader;
   std::uint32_t hostCores = 0;
   std::uint32_t queueCores = 0;  ///< cores that a running piece of work takes; 0 for a device of its own
+  std::int64_t busyNs = 0;       ///< what a typical step takes of the device that works most, queues side by side
   double stepNoise = 0;          ///< standard error of the typical step, relative
   double lostShare = 0;          ///< of the time that threads wanted to run, what other programs took
 };

@@ -29,6 +29,9 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
 /// Changes of which a low and a high bound can be played.
 bool hasBounds(const Change& change);
 
+/// Changes that leave the device's work as it is, and only bring it sooner.
+bool quickensHost(const Change& change);
+
 /// Whether the change makes this node longer or shorter by its factor.
 bool scales(const Change& change, const Simulator::Model& model, std::size_t node);
 

@@ -107,6 +107,10 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   const Scenario likely = scenarioOf(*model_, changes, Bound::Likely);
   out.touched = likely.touched;
   out.predictedNsPerStep = out.touched ? replay(likely) : out.baseNsPerStep;
+  // A quicker host takes idle time away, and no more.
+  const bool onlyHost = !changes.empty() && std::all_of(changes.begin(), changes.end(), quickensHost);
+  const std::int64_t leastNs = onlyHost ? std::min(model_->busyNs, out.baseNsPerStep) : 0;
+  out.predictedNsPerStep = std::max(out.predictedNsPerStep, leastNs);
   double doubt = 0;
   bool bounded = false;
   for (const Change& change : changes) {
@@ -153,6 +157,7 @@ Prediction Simulator::play(std::span<const Change> changes) const {
     out.highNsPerStep += widen;
   }
   out.confidence = confidenceOf(out);
+  out.lowNsPerStep = std::max(out.lowNsPerStep, std::min(leastNs, out.predictedNsPerStep));
   return out;
 }
 

@@ -236,6 +236,27 @@ TEST(WhatIf, OverlappedCollectivesHoldUpTheOptimizerAlone) {
   EXPECT_GE(prediction.highNsPerStep, prediction.baseNsPerStep);
 }
 
+TEST(WhatIf, AQuickerHostGainsTheIdleTimeAndNoMore) {
+  // A collective that starts as soon as it is launched, behind the gradients that it reduces.
+  const auto analysis = analyse(test::makeRun({.steps = 30,
+                                               .operators = 200,
+                                               .kernelNs = 3'000,
+                                               .syncEachStep = true,
+                                               .collectiveNs = 3'000'000,
+                                               .biasBeforeNorm = true}));
+  ASSERT_TRUE(analysis);
+  const auto simulator = Simulator::create(*analysis);
+  ASSERT_TRUE(simulator);
+  const auto idle = static_cast<double>(analysis->meanStepLedger().idleNs());
+  for (const char* change : {"static_graph=on", "host*0"}) {
+    const Prediction prediction = simulator->play(change);
+    EXPECT_GT(static_cast<double>(prediction.gainNs()), 0.8 * idle) << change;
+    EXPECT_LT(static_cast<double>(prediction.gainNs()), 1.01 * idle) << change;
+    EXPECT_LT(static_cast<double>(prediction.baseNsPerStep - prediction.lowNsPerStep), 1.01 * idle) << change;
+    EXPECT_LE(prediction.lowNsPerStep, prediction.predictedNsPerStep) << change;
+  }
+}
+
 TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
   const RunPlan plan{.steps = 30, .syncEachStep = true};
   for (const char* change : {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {
