@@ -22,7 +22,7 @@ std::uint64_t bytesOf(std::string_view type) {
 void describe(const Store& store, const Args& args, prof::ArgSetId set, Collective& out) {
   const auto group = args.text(set, "Process Group Name");
   const auto words = args.text(set, "Process Group Description");
-  if (group) out.communicator = store.find(*group);
+  if (group) out.communicator = out.group = store.find(*group);
   if (words && !words->empty() && *words != "undefined") out.communicator = store.find(*words);
   const auto values = args.integer(set, "In msg nelems");
   const auto type = args.text(set, "dtype");

@@ -14,7 +14,8 @@ struct Collective {
   prof::TimeNs endNs = 0;
   prof::QueueId queue;
   prof::StringId name;
-  prof::StringId communicator;  ///< none where the trace does not tell
+  prof::StringId communicator;  ///< what people call it; none where the trace does not tell
+  prof::StringId group = {};    ///< the process group, of which several may be called the same
   std::uint64_t bytes = 0;      ///< that a rank puts in; 0 where the trace does not tell
 };
 /// What starts within the window, in the order of the trace.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "analyses/collectives.h"
 #include "lacuna/analyzer/analysis.h"
@@ -100,9 +102,10 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
   for (const Collective& one : *found) {
     const auto device = deviceOf.find(one.queue);
     if (device == deviceOf.end()) continue;
-    calls.push_back({one.startNs, one.endNs, device->second->rank,
-                     std::string(store.text(one.name)) + '\n' + std::string(store.text(one.communicator)),
-                     steps.hold(one.startNs), device->second->id, one.queue});
+    std::string group(store.text(one.name));
+    for (const prof::StringId part : {one.group, one.communicator}) group.append(1, '\n').append(store.text(part));
+    calls.push_back({one.startNs, one.endNs, device->second->rank, std::move(group), steps.hold(one.startNs),
+                     device->second->id, one.queue});
   }
   RankStats stats = rankStats(std::move(calls));
   std::int64_t most = 0, sum = 0;

@@ -275,6 +275,38 @@ TEST(Ranks, ARankThatLeavesEarlyIsHeldUpNoLonger) {
   EXPECT_EQ(stats.latest[0].toNs, 25);
 }
 
+TEST(Ranks, GroupsOfOneDescriptionAreMatchedEachByItself) {
+  StoreBuilder builder;
+  std::vector<DeviceAccount> devices;
+  const TimeNs starts[] = {0, 10, 200, 240};
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    const QueueId queue(rank + 1);
+    const ArgSetId args(rank + 1);
+    const TimeNs end = rank < 2 ? 100 : 300;
+    builder.append(Kernel{.startNs = starts[rank],
+                          .durNs = end - starts[rank],
+                          .queue = queue,
+                          .name = builder.intern("ncclDevKernel_AllReduce"),
+                          .args = args});
+    builder.append(ArgSet{.id = args, .shape = builder.intern("+Process Group Name\n+Process Group Description")});
+    const auto text = [&](const char* key, const char* value) {
+      builder.append(
+          Arg{.set = args, .key = builder.intern(key), .type = ArgType::Text, .value = builder.intern(value).value});
+    };
+    text("Process Group Name", rank < 2 ? "3" : "4");
+    text("Process Group Description", "tensor");
+    devices.emplace_back();
+    devices.back().rank = static_cast<std::int32_t>(rank);
+    devices.back().queues.push_back({.id = queue, .name = {}, .ledger = {}, .bands = {}});
+  }
+  const auto stats = rankStats(*builder.build(), {0, 1000}, devices, StepSpans());
+  ASSERT_TRUE(stats);
+  EXPECT_EQ(stats->matched, 2U);
+  ASSERT_EQ(stats->rows.size(), 4U);
+  const std::int64_t waits[] = {10, 0, 40, 0};
+  for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(stats->rows[rank].waitNs, waits[rank]) << rank;
+}
+
 TEST(Ranks, AreSilentOnOneRank) {
   EXPECT_TRUE(rankStats({{0, 100, 0, "reduce"}}).rows.empty());
 }

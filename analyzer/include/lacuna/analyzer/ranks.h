@@ -22,7 +22,7 @@ struct CollectiveCall {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
   std::int32_t rank = -1;
-  std::string group;  ///< name and communicator: calls of one group are matched by their order
+  std::string group;  ///< kernel, process group and communicator: calls of one group are matched by their order
   bool inSteps = true;
   prof::DeviceId device{};
   prof::QueueId queue{};
