@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
 namespace {
+
+/// So many of the slowest steps are evidence enough.
+constexpr std::size_t kMostSlowSteps = 20;
 
 std::uint64_t syncCalls(const Analysis& analysis) {
   std::uint64_t count = 0;
@@ -269,21 +273,26 @@ void unnamedHostWork(RuleContext& context) {
 }
 
 void slowSteps(RuleContext& context) {
-  const Analysis& analysis = context.analysis;
-  const std::int64_t median = analysis.steps.medianNs();
+  // What is said of a stretch of the run is of its steps.
+  Steps steps;
+  steps.all = context.analysis.steps.steadyWithin(context.analysis.window);
+  const std::int64_t median = steps.medianNs();
   // Where the host runs ahead and is held back now and then, its steps say nothing one by one.
-  if (4 * analysis.steps.spreadNs() > median) return;
-  const std::int64_t limit = median + std::max(median / 2, 8 * analysis.steps.spreadNs());
+  if (4 * steps.spreadNs() > median) return;
+  const std::int64_t limit = median + std::max(median / 2, 8 * steps.spreadNs());
   std::int64_t lost = 0;
   Finding finding;
-  for (const Step& step : analysis.steps.steady()) {
+  for (const Step& step : steps.all) {
     if (step.durNs() <= limit) continue;
     lost += step.durNs() - median;
     ++finding.count;
     finding.evidence.push_back({step.startNs, step.endNs, step.name});
   }
-  const std::int64_t cost = lost / std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.steps.steady().size()));
+  const std::int64_t cost = lost / std::max<std::int64_t>(1, static_cast<std::int64_t>(steps.all.size()));
   if (finding.count == 0 || context.shareOfStep(cost) < 0.03) return;
+  std::ranges::stable_sort(finding.evidence, std::ranges::greater(),
+                           [](const Evidence& evidence) { return evidence.endNs - evidence.startNs; });
+  if (finding.evidence.size() > kMostSlowSteps) finding.evidence.resize(kMostSlowSteps);
   finding.id = "slow-steps";
   finding.costNsPerStep = cost;
   finding.title =

@@ -416,6 +416,17 @@ TEST(Findings, UnknownStaysSmall) {
   }
 }
 
+TEST(Findings, SlowStepsAreThoseOfTheStepsThatWereAskedFor) {
+  const RunPlan plan{.steps = 40, .slowStepNs = 20'000'000};
+  const Analysis whole = analysed(plan);
+  const Finding* slow = find(whole, "slow-steps");
+  ASSERT_NE(slow, nullptr);
+  EXPECT_EQ(slow->evidence.size(), slow->count);
+  AnalysisOptions between;
+  between.steps = {10, 19};  // every tenth is slow: 9, 19, …
+  EXPECT_EQ(find(analysed(plan, between), "slow-steps"), nullptr);
+}
+
 TEST(Findings, AGainInPercentIsOfTheReplayedStep) {
   const Analysis analysis = analysed({.steps = 30,
                                       .operators = 200,
