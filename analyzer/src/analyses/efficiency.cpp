@@ -207,6 +207,15 @@ constexpr KnownDevice kDevices[] = {{"B200", 40, 80, 1100, 2250, 4500, 4500, 800
                                     {"MI250", 45.3, 90.5, 0, 362, 362, 0, 3277},
                                     {"MI100", 23.1, 46.1, 0, 184.6, 184.6, 0, 1229}};
 
+/// Not as the beginning of a longer number: an RTX A1000 is no A100, an L40 no L4.
+bool isNamed(std::string_view device, std::string_view known) {
+  for (std::size_t at = device.find(known); at != std::string_view::npos; at = device.find(known, at + 1)) {
+    const std::size_t end = at + known.size();
+    if (end == device.size() || device[end] < '0' || device[end] > '9') return true;
+  }
+  return false;
+}
+
 /// Occupancy of every kernel, weighed by its time.
 prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only, EfficiencyStats& stats) {
   using prof::Kernel;
@@ -276,7 +285,7 @@ Number numberOfKernel(std::string_view name) {
 DevicePeaks peaksOf(std::string_view deviceName, std::uint64_t memoryBandwidth) {
   DevicePeaks peaks;
   for (const KnownDevice& known : kDevices) {
-    if (!contains(deviceName, known.name)) continue;
+    if (!isNamed(deviceName, known.name)) continue;
     const double tera[kNumberCount] = {0,          known.f64,  known.f32, known.tf32 > 0 ? known.tf32 : known.f32,
                                        known.half, known.half, known.i8,  known.f8};
     for (std::size_t i = 0; i < kNumberCount; ++i) peaks.flops[i] = tera[i] * 1e12;

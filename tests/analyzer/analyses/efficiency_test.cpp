@@ -102,6 +102,18 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
       "void split_embedding_backward_codegen_rowwise_adagrad_kernel<float>(float*, fbgemm_gpu::FixedDivisor)"));
 }
 
+TEST(Peaks, AreOfADeviceOfThatWholeNumber) {
+  for (const char* name : {"NVIDIA A100-SXM4-40GB", "NVIDIA A100", "A100X", "NVIDIA PG199 A100-PCIE-40GB"})
+    EXPECT_EQ(peaksOf(name, 0).source, "A100") << name;
+  EXPECT_EQ(peaksOf("NVIDIA H100 80GB HBM3", 0).source, "H100");
+  EXPECT_EQ(peaksOf("Tesla T4", 0).source, "T4");
+  EXPECT_EQ(peaksOf("NVIDIA L40S", 0).source, "L40S");
+  for (const char* name : {"NVIDIA RTX A1000 Laptop GPU", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA T400 4GB", ""}) {
+    EXPECT_EQ(peaksOf(name, 0).source, "") << name;
+    EXPECT_EQ(peaksOf(name, 0).flops[static_cast<std::size_t>(Number::F16)], 0) << name;
+  }
+}
+
 TEST(Roofline, HoldsOperatorsAgainstTheDevicesPeaks) {
   DeviceAccount device;
   device.name = "NVIDIA A100-PG509-200";
