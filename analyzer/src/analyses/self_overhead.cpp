@@ -3,8 +3,8 @@
 #include "lacuna/analyzer/self_overhead.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <unordered_set>
@@ -20,6 +20,17 @@ using prof::TimeWindow;
 
 bool inside(TimeWindow window, TimeNs at) {
   return at >= window.startNs && at < window.endNs;
+}
+
+/// No event takes a millisecond: what says so is damaged.
+constexpr double kMostCostNs = 1e6;
+
+/// Whatever the locale, which a program with windows takes from its user; 0 for what is no number of nanoseconds.
+double costIn(std::string_view text) {
+  double ns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ns);
+  const bool isCost = error == std::errc() && end == text.data() + text.size() && ns > 0 && ns <= kMostCostNs;
+  return isCost ? ns : 0;
 }
 
 /// What belongs to no thread is everybody's.
@@ -92,7 +103,7 @@ EventCosts eventCosts(const Store& store) {
     const auto row = store.row<prof::Environment>(i);
     const std::string_view key = store.text(row.key);
     if (!key.starts_with("self.cost.")) continue;
-    const double ns = std::strtod(std::string(store.text(row.value)).c_str(), nullptr);
+    const double ns = costIn(store.text(row.value));
     // Of several recordings in one trace the dearest speaks for all: figures are bounds.
     if (key == "self.cost.range") costs.rangeNs = std::max(costs.rangeNs, ns);
     if (key == "self.cost.mark") costs.markNs = std::max(costs.markNs, ns);

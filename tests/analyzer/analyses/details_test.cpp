@@ -311,6 +311,16 @@ TEST(Ranks, AreSilentOnOneRank) {
   EXPECT_TRUE(rankStats({{0, 100, 0, "reduce"}}).rows.empty());
 }
 
+TEST(SelfOverhead, ACostIsANumberOfNanosecondsOrNothing) {
+  const auto costOf = [](const char* text) {
+    StoreBuilder builder;
+    builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern(text)});
+    return eventCosts(*builder.build()).rangeNs;
+  };
+  EXPECT_EQ(costOf("7.5"), 7.5);
+  for (const char* text : {"", "fast", "7,5", "-3", "inf", "nan", "1e300"}) EXPECT_EQ(costOf(text), 0) << text;
+}
+
 TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
   StoreBuilder builder;
   builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("50.0")});
