@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace lacuna::analyzer {
 namespace {
@@ -56,20 +57,34 @@ std::uint64_t countSyncs(const Analysis& analysis) {
   return count;
 }
 
-Comparison counted(std::string what, double before, double after) {
+using Figure = double (*)(const Analysis&);
+
+/// How far the figure of a further run of the baseline lies off, at most.
+double farthest(double before, std::span<const Analysis> noise, Figure figure) {
+  double most = 0;
+  for (const Analysis& run : noise) most = std::max(most, std::abs(figure(run) - before));
+  return most;
+}
+
+/// Counts are the same in every run, unless runs of the baseline show that they are not: batches of any length, say.
+Comparison counted(std::string what, const Analysis& before, const Analysis& after, std::span<const Analysis> noise,
+                   Figure figure) {
+  const double a = figure(before);
   // Work of a step that the recording cut off may be missing at the edges.
-  return {std::move(what), "", before, after, std::max(0.5, 0.005 * before), true};
+  const double threshold = std::max({0.5, 0.005 * a, farthest(a, noise, figure)});
+  return {std::move(what), "", a, figure(after), threshold, true};
 }
 
 Comparison timed(std::string what, const Analysis& before, const Analysis& after, std::span<const Analysis> noise,
-                 double a, double b, double (*figure)(const Analysis&)) {
+                 Figure figure) {
+  const double a = figure(before);
   double error = std::hypot(stepError(before), stepError(after));
   if (!noise.empty()) {
     std::vector<std::int64_t> runs{static_cast<std::int64_t>(a)};
     for (const Analysis& run : noise) runs.push_back(static_cast<std::int64_t>(figure(run)));
     error = std::hypot(error, spread(runs));
   }
-  return {std::move(what), "ns", a, b, std::max(kNoiseSigmas * error, kLeastNoise * a), false};
+  return {std::move(what), "ns", a, figure(after), std::max(kNoiseSigmas * error, kLeastNoise * a), false};
 }
 
 double stepTime(const Analysis& analysis) {
@@ -78,25 +93,32 @@ double stepTime(const Analysis& analysis) {
 double idleTime(const Analysis& analysis) {
   return static_cast<double>(analysis.meanStepLedger().idleNs());
 }
+double peakMemory(const Analysis& analysis) {
+  return static_cast<double>(analysis.memory.peakBytes);
+}
 
 }  // namespace
 
 std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& after, std::span<const Analysis> noise) {
   std::vector<Comparison> out;
-  out.push_back(
-      counted("kernels per step", perStep(before, countKernels(before)), perStep(after, countKernels(after))));
-  out.push_back(
-      counted("synchronisations per step", perStep(before, countSyncs(before)), perStep(after, countSyncs(after))));
-  out.push_back(
-      counted("copies per step", perStep(before, before.copies.stepCount), perStep(after, after.copies.stepCount)));
-  out.push_back(counted("memsets per step", perStep(before, before.copies.stepMemsets),
-                        perStep(after, after.copies.stepMemsets)));
-  if (before.memory.present && after.memory.present) {
-    const auto peak = static_cast<double>(before.memory.peakBytes);
-    out.push_back({"peak memory", "bytes", peak, static_cast<double>(after.memory.peakBytes), 0.01 * peak, true});
+  for (const auto& [what, figure] :
+       {std::pair<const char*, Figure>("kernels per step",
+                                       [](const Analysis& run) { return perStep(run, countKernels(run)); }),
+        std::pair<const char*, Figure>("synchronisations per step",
+                                       [](const Analysis& run) { return perStep(run, countSyncs(run)); }),
+        std::pair<const char*, Figure>("copies per step",
+                                       [](const Analysis& run) { return perStep(run, run.copies.stepCount); }),
+        std::pair<const char*, Figure>("memsets per step",
+                                       [](const Analysis& run) { return perStep(run, run.copies.stepMemsets); })}) {
+    out.push_back(counted(what, before, after, noise, figure));
   }
-  out.push_back(timed("step time", before, after, noise, stepTime(before), stepTime(after), stepTime));
-  Comparison idle = timed("idle time per step", before, after, noise, idleTime(before), idleTime(after), idleTime);
+  if (before.memory.present && after.memory.present) {
+    const double peak = peakMemory(before);
+    out.push_back({"peak memory", "bytes", peak, peakMemory(after),
+                   std::max(0.01 * peak, farthest(peak, noise, peakMemory)), true});
+  }
+  out.push_back(timed("step time", before, after, noise, stepTime));
+  Comparison idle = timed("idle time per step", before, after, noise, idleTime);
   // Idle time is what is left of the step, so it is no steadier than the step is.
   idle.threshold = std::max(idle.threshold, kLeastNoise * stepTime(before));
   out.push_back(std::move(idle));

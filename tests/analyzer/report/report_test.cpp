@@ -525,6 +525,19 @@ TEST(Compare, WorkOfAStepCountsWhereverTheDeviceDoesIt) {
   EXPECT_EQ(analysis.launches.stepLaunches, 4U * 41);
 }
 
+TEST(Compare, CountsMayDifferAsFarAsThoseOfTheBaselinesRunsDo) {
+  const auto kernels = [](int now, std::span<const Analysis> noise) {
+    const auto rows = compareRuns(analysed({.operators = 40}), analysed({.operators = now}), noise);
+    return rows.front().worse();
+  };
+  std::vector<Analysis> noise;
+  noise.push_back(analysed({.operators = 42}));
+  noise.push_back(analysed({.operators = 39}));
+  EXPECT_TRUE(kernels(42, {}));
+  EXPECT_FALSE(kernels(42, noise));
+  EXPECT_TRUE(kernels(43, noise));
+}
+
 TEST(Compare, OneRunOfNoiseWidensTheThreshold) {
   const RunPlan usual{.steps = 20, .syncEachStep = true};
   RunPlan slower = usual;
