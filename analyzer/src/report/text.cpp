@@ -108,8 +108,6 @@ class TextReport {
   [[nodiscard]] std::string bandCell(std::int64_t bandNs, std::int64_t ns) const {
     return bandWidth() == 0 ? "" : padded(humanBand(bandNs, ns), kBandWidth + 1);
   }
-  [[nodiscard]] std::int64_t perStep(std::int64_t ns) const { return ns / analysis_.stepCount(); }
-
   [[nodiscard]] std::int64_t inStep(Cause cause) const { return analysis_.meanStepLedger()[cause]; }
 
   const Analysis& analysis_;

@@ -54,6 +54,13 @@ std::pair<std::int64_t, std::int64_t> typicalWindow(const Completions& completio
   return best;
 }
 
+/// Whether preparing batches computes, and the host's cores are hardly enough for that and all else of a step.
+bool coresBind(const Scenario& scenario, std::int64_t stepNs) {
+  const std::uint32_t cores = scenario.base->hostCores;
+  if (!scenario.pipelined || cores == 0 || scenario.loader.cpuShare < 0.5) return false;
+  return computedPerStep(scenario) / cores > 0.7 * static_cast<double>(stepNs);
+}
+
 constexpr std::size_t kNamedKernels = 5;
 
 /// Of the costliest kernels, the costliest first.
@@ -79,14 +86,8 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 std::optional<Simulator> Simulator::create(const Analysis& analysis) {
   auto model = buildModel(analysis);
   if (model == nullptr) return std::nullopt;
+  model->baseNs = replay(scenarioOf(*model, {}, Bound::Likely));
   return Simulator(std::move(model));
-}
-
-bool Simulator::coresBind(std::span<const Change> changes) const {
-  const Scenario scenario = scenarioOf(*model_, changes, Bound::Likely);
-  if (!scenario.pipelined || model_->hostCores == 0 || scenario.loader.cpuShare < 0.5) return false;
-  const double computed = computedPerStep(scenario) / model_->hostCores;
-  return computed > 0.7 * static_cast<double>(replay(scenario));
 }
 
 prof::Status Simulator::check(const Change& change) const {
@@ -102,11 +103,12 @@ prof::Status Simulator::check(const Change& change) const {
 Prediction Simulator::play(std::span<const Change> changes) const {
   Prediction out;
   out.measuredNsPerStep = model_->measured.typicalNs();
-  out.baseNsPerStep = replay(scenarioOf(*model_, {}, Bound::Likely));
+  out.baseNsPerStep = model_->baseNs;
   const auto played = [&](Bound bound) { return replay(scenarioOf(*model_, changes, bound)); };
   const Scenario likely = scenarioOf(*model_, changes, Bound::Likely);
   out.touched = likely.touched;
-  out.predictedNsPerStep = out.touched ? replay(likely) : out.baseNsPerStep;
+  const std::int64_t playedNs = replay(likely);
+  out.predictedNsPerStep = out.touched ? playedNs : out.baseNsPerStep;
   // A quicker host takes idle time away, and no more.
   const bool onlyHost = !changes.empty() && std::all_of(changes.begin(), changes.end(), quickensHost);
   const std::int64_t leastNs = onlyHost ? std::min(model_->busyNs, out.baseNsPerStep) : 0;
@@ -134,7 +136,7 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   out.lowNsPerStep = bounded ? std::min(out.predictedNsPerStep, played(Bound::Low)) : out.predictedNsPerStep;
   out.highNsPerStep = bounded ? std::max(out.predictedNsPerStep, played(Bound::High)) : out.predictedNsPerStep;
   const auto step = static_cast<double>(std::max<std::int64_t>(1, out.predictedNsPerStep));
-  if (coresBind(changes)) {
+  if (coresBind(likely, playedNs)) {
     // Cores may be threads of one core, or lent out: two of them computed 1.1 times what one did on a machine we
     // measured.
     out.highNsPerStep = std::max(out.highNsPerStep, out.baseNsPerStep);

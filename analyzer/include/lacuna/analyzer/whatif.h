@@ -109,7 +109,6 @@ class Simulator {
 
  private:
   explicit Simulator(std::unique_ptr<Model> model);
-  [[nodiscard]] bool coresBind(std::span<const Change> changes) const;
   std::unique_ptr<Model> model_;
 };
 
