@@ -35,7 +35,10 @@ class BlockFollower {
       case MemoryAction::Allocate:
       case MemoryAction::ExternalAllocate:
         if (before) {
-          blocks_[{row.device, row.address}] = {row.bytes, row.timeNs, row.tensor, row.op, row.role};
+          // On a coarse clock an address is handed out again at the moment at which it was freed.
+          BlockThen& block = blocks_[{row.device, row.address}];
+          freed_ -= block.freed ? 1 : 0;
+          block = {row.bytes, row.timeNs, row.tensor, row.op, row.role};
         } else {
           release(row);  // handed out again: its free was not seen
         }

@@ -163,6 +163,20 @@ TEST_F(MemoryAtTest, ListsWhatIsAliveWithItsLifetime) {
   EXPECT_EQ(memoryAt(*store, 45)->bytes, 150u);
 }
 
+TEST_F(MemoryAtTest, AnAddressThatIsHandedOutAtOnceHidesNoLaterFree) {
+  row(1, MemoryAction::Allocate, 1, 100);
+  row(2, MemoryAction::Allocate, 2, 300);
+  row(10, MemoryAction::Free, 1, 100);
+  row(10, MemoryAction::Allocate, 1, 200);
+  row(20, MemoryAction::Free, 1, 200);
+  row(30, MemoryAction::Free, 2, 300);
+  const MemoryMoment at = *memoryAt(*trace_.build(), 10);
+  ASSERT_EQ(at.live.size(), 2u);
+  for (const LiveBlock& block : at.live) EXPECT_TRUE(block.freed) << block.tensor.bytes;
+  EXPECT_EQ(at.live[0].freedNs, 30);
+  EXPECT_EQ(at.live[1].freedNs, 20);
+}
+
 TEST_F(MemoryAtTest, IsThatOfOneDeviceWhereOneIsAskedFor) {
   for (std::uint32_t device : {1U, 2U}) {
     for (const auto action : {MemoryAction::Reserve, MemoryAction::Allocate})
