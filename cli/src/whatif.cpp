@@ -51,6 +51,21 @@ void printJson(const analyzer::Prediction& prediction, bool steps) {
       prediction.lowNsPerStep, prediction.highNsPerStep, prediction.confidence, notes);
 }
 
+/// Steps are replayed as far as there is time for; without any it is all of the trace or nothing.
+std::string nothingToReplay(std::string_view file, bool steps) {
+  if (steps) {
+    return fmt::format(
+        "{}: there is no device work that could be joined to its launches, so nothing can be replayed; record the "
+        "device and the calls (lacuna doctor says what is missing)",
+        file);
+  }
+  return fmt::format(
+      "{}: no steps were found, so all of it would be replayed, and either it is too long for that or no device work "
+      "could be joined to its launches; mark steps with an NVTX range named \"step\", and record the device and the "
+      "calls (lacuna doctor says what is missing)",
+      file);
+}
+
 int run(const Options& options) {
   std::vector<analyzer::Change> changes;
   for (const std::string& text : options.changes) {
@@ -63,12 +78,7 @@ int run(const Options& options) {
   const auto analysis = analyseShown(*store);
   if (!analysis) return printError(analysis.error().message);
   const auto simulator = analyzer::Simulator::create(*analysis);
-  if (!simulator) {
-    return printError(
-        fmt::format("{}: there is no device work that could be joined to its launches, so nothing can be "
-                    "replayed; record the device and the calls (lacuna doctor says what is missing)",
-                    options.file));
-  }
+  if (!simulator) return printError(nothingToReplay(options.file, !analysis->steps.all.empty()));
   for (const analyzer::Change& change : changes) {
     if (const auto fits = simulator->check(change); !fits) return printError(fits.error().message);
   }

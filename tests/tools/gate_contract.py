@@ -153,6 +153,12 @@ def check_without_steps(gate, base, folder):
     text = gate("diff", whole, whole).stdout
     check(text.startswith("run ") and " in all" in text and " a step" not in text and text.count(why) == 2, f"diff without steps: {text}")
     check("noise is not known" in text and "95 %" not in text, f"diff without steps knows no noise: {text}")
+    orphan = os.path.join(folder, "orphan.json")
+    with open(orphan, "w", encoding="utf-8") as out:
+        kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 10, "args": {"device": 0, "stream": 7}}
+        json.dump({"traceEvents": [kernel]}, out)
+    done = gate("whatif", orphan, "host*0.5")
+    check(done.returncode == 1 and why in done.stderr and "joined to its launches" in done.stderr, f"nothing to replay: {done.returncode} {done.stderr}")
     for before, after, kinds in ((whole, whole, ("run", "run")), (base, whole, ("step", "run")), (base, base, ("step", "step"))):
         diff = json.loads(gate("diff", before, after, "--json").stdout)
         check((diff["before_per"], diff["after_per"]) == kinds, f"what figures are of: {diff['before_per']}, {diff['after_per']}")
