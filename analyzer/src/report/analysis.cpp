@@ -47,11 +47,13 @@ class Collector {
   Collector(Analysis& analysis) : analysis_(analysis) {
     analysis.stepLedgers.resize(analysis.steps.all.size());
     analysis.bands.steps.resize(analysis.steps.all.size());
+    analysis.loaderWaitsBefore.resize(analysis.steps.all.size());
   }
 
   /// `bandNs`: how much of the segment may be recording.
   void add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
     addToSteps(segment, bandNs);
+    if (segment.cause == Cause::LoaderWait) addBetweenSteps(segment);
     const TimeNs from = std::max(segment.startNs, device.window.startNs);
     const TimeNs to = std::min(segment.endNs, device.window.endNs);
     if (from >= to) return;
@@ -106,6 +108,14 @@ class Collector {
       const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
       analysis_.stepLedgers[at].add(segment.cause, dur);
       analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));
+    }
+  }
+  void addBetweenSteps(const LedgerSegment& segment) {
+    const auto& steps = analysis_.steps.all;
+    std::size_t at = std::max<std::size_t>(1, countBy(steps, &Step::endNs, segment.startNs));
+    for (; at < steps.size() && steps[at - 1].endNs < segment.endNs; ++at) {
+      const TimeNs dur = std::min(steps[at].startNs, segment.endNs) - std::max(steps[at - 1].endNs, segment.startNs);
+      analysis_.loaderWaitsBefore[at] += std::max<TimeNs>(0, dur);
     }
   }
   void keepLongest(const DeviceSegment& segment) {
@@ -456,8 +466,10 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
   bandRanks(analysis);
   if (auto status = findPeakEdits(analysis); !status) return status;
   const Ledger step = analysis.meanStepLedger();
+  const Analysis::BetweenSteps between = analysis.betweenSteps();
   analysis.loaderVerdict =
-      loaderVerdict(analysis.loader, analysis.meanStepNs(), step[Cause::LoaderWait], step[Cause::ExposedCopy]);
+      loaderVerdict(analysis.loader, analysis.meanStepNs() + between.ns,
+                    step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
   return {};
 }
 
@@ -569,6 +581,18 @@ std::int64_t Analysis::stepBandNs(std::size_t step) const {
 std::int64_t Analysis::meanStepNs() const {
   const std::int64_t ns = meanStepLedger().totalNs();
   return ns > 0 ? ns : stepNs();
+}
+
+Analysis::BetweenSteps Analysis::betweenSteps() const {
+  std::vector<std::int64_t> gaps, waits;
+  for (std::size_t i = 1; i < std::min(steps.all.size(), loaderWaitsBefore.size()); ++i) {
+    const Step& before = steps.all[i - 1];
+    if (before.warmUp || !before.within(window) || !steps.all[i].within(window)) continue;
+    gaps.push_back(std::max<TimeNs>(0, steps.all[i].startNs - before.endNs));
+    waits.push_back(loaderWaitsBefore[i]);
+  }
+  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
+  return {medianOf(std::move(gaps)), medianOf(std::move(waits)) / parts};
 }
 
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options) {

@@ -82,8 +82,8 @@ void syncInStep(RuleContext& context) {
   const double perStep = context.timesAStep(syncs);
   // Without the wait other idle time would be hidden too; it has causes of its own. A single wait for a loss is usual,
   // so the host work behind it is not its fault either.
-  std::int64_t others =
-      context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) + context.costOf(Cause::LoaderWait);
+  std::int64_t others = context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) +
+                        context.costOf(Cause::LoaderWait) + analysis.betweenSteps().loaderWaitNs;
   if (perStep < 2) others += context.costOf(Cause::HostWork);
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
   // Several waits in every step stop the host from running ahead, whatever they cost today.

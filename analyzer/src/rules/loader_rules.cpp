@@ -12,13 +12,13 @@ namespace {
 /// Less than this share of the step spent waiting is no stall (the threshold other tools use).
 constexpr double kStall = 0.05;
 
-/// Workers that would prepare a batch as fast as the rest of a step consumes one.
-std::uint32_t workersNeeded(const RuleContext& context, std::int64_t waitPerStep) {
+/// Workers that would prepare a batch as fast as the rest of a step consumes one. Both times are with what markers
+/// leave out.
+std::uint32_t workersNeeded(const RuleContext& context, std::int64_t stepNs, std::int64_t waitPerStep) {
   const LoaderStats& loader = context.analysis.loader;
   // Nothing makes a step shorter than the device's work in it.
-  const Analysis& analysis = context.analysis;
   const std::int64_t stepWithout =
-      std::max({std::int64_t{1}, analysis.meanStepNs() - waitPerStep, analysis.meanStepLedger().busyNs()});
+      std::max({std::int64_t{1}, stepNs - waitPerStep, context.analysis.meanStepLedger().busyNs()});
   const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
   const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
   // A device that need not wait is quicker as well, and uses up more batches.
@@ -46,10 +46,14 @@ std::string slowStage(const LoaderStats& loader) {
 
 void loaderRules(RuleContext& context) {
   const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.costOf(Cause::LoaderWait);
-  if (context.shareOfStep(cost) < kStall) return;
+  // Many a program fetches its batch in front of the range that it marks as a step.
+  const Analysis::BetweenSteps between = analysis.betweenSteps();
+  const std::int64_t cost = context.costOf(Cause::LoaderWait) + between.loaderWaitNs;
+  const std::int64_t stepNs = std::max<std::int64_t>(1, analysis.meanStepNs() + between.ns);
+  const double share = static_cast<double>(cost) / static_cast<double>(stepNs);
+  if (share < kStall) return;
   const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.stepWaitNs));
-  const std::uint32_t workers = workersNeeded(context, wait);
+  const std::uint32_t workers = workersNeeded(context, stepNs, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;
   // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
@@ -57,8 +61,7 @@ void loaderRules(RuleContext& context) {
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;
-  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost),
-                              humanShare(context.shareOfStep(cost)));
+  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(share));
   finding.costNsPerStep = cost;
   finding.confidence = analysis.loader.busyNs > 0 ? 0.9 : 0.7;
   finding.count = analysis.loader.batches;

@@ -416,6 +416,22 @@ TEST(Findings, UnknownStaysSmall) {
   }
 }
 
+TEST(Findings, AWaitInFrontOfTheMarkedStepIsFound) {
+  RunPlan plan{.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false};
+  const Analysis analysis = analysed(plan);
+  EXPECT_EQ(analysis.meanStepLedger()[Cause::LoaderWait], 0);
+  const Finding* finding = find(analysis, "loader-wait");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 12e6, 0.05 * 12e6);
+  EXPECT_GT(finding->predictedGainNsPerStep, 10'000'000);
+  EXPECT_THAT(finding->title, testing::HasSubstr(" (7"));  // of 16 ms, not of the 4 ms that are marked
+  EXPECT_NE(analysis.loaderVerdict.bound, LoaderBound::None);
+  EXPECT_EQ(find(analysis, "sync-in-step"), nullptr);
+  // Markers without gaps have nothing between them.
+  plan.waitIsMarked = true;
+  EXPECT_EQ(analysed(plan).betweenSteps().loaderWaitNs, 0);
+}
+
 TEST(Findings, SlowStepsAreThoseOfTheStepsThatWereAskedFor) {
   const RunPlan plan{.steps = 40, .slowStepNs = 20'000'000};
   const Analysis whole = analysed(plan);

@@ -87,6 +87,8 @@ struct Analysis {
   TableScope scope;  ///< what the tables below are about: these devices, their processes, the steps in the window
   Ledger ledger;     ///< sum of the devices
   std::vector<Ledger> stepLedgers;   ///< all devices, by position in steps.all
+  /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
+  std::vector<std::int64_t> loaderWaitsBefore;
   std::vector<CauseDetail> details;  ///< idle causes, costliest first
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;
@@ -129,6 +131,13 @@ struct Analysis {
   [[nodiscard]] Ledger meanStepLedger() const;
   /// The sum of that: what shares "of a step" are of.
   [[nodiscard]] std::int64_t meanStepNs() const;
+  /// What markers leave out between steady steps, which a loader may take; medians, as an evaluation now and then is
+  /// none of it.
+  struct BetweenSteps {
+    std::int64_t ns = 0;
+    std::int64_t loaderWaitNs = 0;  ///< of one device
+  };
+  [[nodiscard]] BetweenSteps betweenSteps() const;
   /// What recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
