@@ -218,10 +218,15 @@ Lines loaderLines(const Analysis& analysis) {
   const LoaderStats& loader = analysis.loader;
   Lines out;
   if (!loader.present) return out;
-  const std::int64_t waitNs = loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
-  out.push_back(fmt::format(" {}; the training thread waited {} {}{}", humanCount(loader.batches, "batch", "batches"),
-                            humanTime(waitNs), perStep(analysis),
-                            bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
+  const std::string batches = humanCount(loader.batches, "batch", "batches");
+  if (2 * loader.stepWaitNs < loader.waitNs) {
+    out.push_back(fmt::format(" {}; the training thread waited {} in all, most of it outside of the marked steps",
+                              batches, humanTime(loader.waitNs / analysis.processCount())));
+  } else {
+    const std::int64_t waitNs = loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
+    out.push_back(fmt::format(" {}; the training thread waited {} {}{}", batches, humanTime(waitNs), perStep(analysis),
+                              bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
+  }
   if (loader.busyNs == 0) return out;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {

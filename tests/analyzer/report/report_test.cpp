@@ -384,6 +384,15 @@ TEST(Report, StepsCanBeChosen) {
   EXPECT_THAT(analyse(test::makeRun(kSlow), options).error().message, HasSubstr("0:12"));
 }
 
+TEST(Report, WaitsOutsideOfTheMarkedStepsAreToldInAll) {
+  const ReportOptions loader{{"loader"}, 120, false};
+  EXPECT_THAT(renderText(analysed(kSlow), loader), HasSubstr("12 batches; the training thread waited 20.00 ms a step"));
+  RunPlan outside = kSlow;
+  outside.waitIsMarked = false;
+  EXPECT_THAT(renderText(analysed(outside), loader),
+              HasSubstr("the training thread waited 240.00 ms in all, most of it outside of the marked steps"));
+}
+
 TEST(Report, TheLedgerSaysWhatItsSharesAndItsTimesAreOf) {
   const ReportOptions narrow{{"ledger"}, 80, false};
   const std::string run = renderText(analysed(kSlow), narrow);
