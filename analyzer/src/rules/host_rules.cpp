@@ -155,9 +155,9 @@ void blockingCalls(RuleContext& context) {
     finding.id = copies ? "blocking-copy" : "blocking-memset";
     finding.kind = FindingKind::Fault;
     finding.costNsPerStep = cost;
-    finding.count = row.count;
-    finding.title = fmt::format("{} {} {} hold the host {} a step", row.count, row.name,
-                                row.count == 1 ? "call" : "calls", humanTime(cost));
+    finding.count = row.stepCount;
+    finding.title = fmt::format("{:.1f} {} calls a step hold the host for {}", context.timesAStep(row.stepCount),
+                                row.name, humanTime(cost));
     finding.confidence = 0.9;
     finding.advice = copies ? "copy asynchronously from pinned memory, on a queue of its own"
                             : "use the asynchronous memset, or let the kernel that writes first overwrite";

@@ -416,6 +416,15 @@ TEST(Findings, UnknownStaysSmall) {
   }
 }
 
+TEST(Findings, BlockingCallsOfTheSetUpAreNotCounted) {
+  const Analysis analysis =
+      analysed({.blockingCopyNs = 600'000, .setupCallNs = 1'000'000, .setupCall = "cudaMemcpy"});
+  const Finding* finding = find(analysis, "blocking-copy");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->count, 12U);
+  EXPECT_THAT(finding->title, testing::StartsWith("1.0 cudaMemcpy calls a step hold the host for "));
+}
+
 TEST(Findings, AWaitInFrontOfTheMarkedStepIsFound) {
   RunPlan plan{.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false};
   const Analysis analysis = analysed(plan);
