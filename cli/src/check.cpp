@@ -61,8 +61,8 @@ std::vector<Comparison> explainingKernels(const analyzer::Analysis& before, cons
     if (rows.size() == kShown) break;
     if (!row.worse() && !row.better()) continue;
     // A name may hold anything; what is printed stays one line each, or it could be a workflow command.
-    row.what = oneLine(std::move(row.what));
-    if (row.what.size() > kNameLength) row.what = analyzer::validUtf8(analyzer::headOf(row.what, kNameLength)) + "…";
+    row.what = analyzer::oneLine(row.what);
+    if (row.what.size() > kNameLength) row.what = std::string(analyzer::headOf(row.what, kNameLength)) + "…";
     rows.push_back(std::move(row));
   }
   return rows;

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/run_diff.h"
+#include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "report_text.h"
 
@@ -35,7 +36,8 @@ std::string_view colourOf(DiffVerdict verdict) {
 }
 
 /// The last names of a path, which say most, in `width` columns.
-std::string shortPath(const std::string& path, std::size_t width) {
+std::string shortPath(const std::string& names, std::size_t width) {
+  const std::string path = analyzer::oneLine(names);
   if (path.size() <= width) return path;
   std::size_t from = path.size() - width + 1;
   while (from < path.size() && (static_cast<unsigned char>(path[from]) & 0xc0) == 0x80) ++from;
@@ -84,7 +86,7 @@ void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
         hasInterval(row) ? fmt::format("[{}, {}]  ", change(row.lowNs), change(row.highNs)) : std::string();
     fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  {}{}\n", colourOf(row.verdict),
                isOpen ? "?" : analyzer::diffVerdictName(row.verdict), s.reset, humanDuration(row.before.medianNs),
-               humanDuration(row.after.medianNs), change(row.changeNs), interval, shortPath(oneLine(row.path), width));
+               humanDuration(row.after.medianNs), change(row.changeNs), interval, shortPath(row.path, width));
   }
   if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
 }

@@ -61,7 +61,7 @@ void printWarning(std::string_view message) {
 
 void printWarnings(const analyzer::Store& store, std::string_view name) {
   for (const std::string& warning : store.warnings()) {
-    printWarning(oneLine(name.empty() ? warning : fmt::format("{}: {}", name, warning)));
+    printWarning(analyzer::oneLine(name.empty() ? warning : fmt::format("{}: {}", name, warning)));
   }
 }
 
@@ -88,12 +88,6 @@ std::string humanBytes(std::uint64_t bytes) {
 std::string humanDuration(std::int64_t ns) {
   static constexpr const char* kUnits[] = {"ns", "µs", "ms", "s"};
   return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
-}
-
-std::string oneLine(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
 }
 
 std::string jsonString(std::string_view text) {

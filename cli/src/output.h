@@ -47,8 +47,6 @@ std::string withCommas(std::uint64_t number);
 std::string humanBytes(std::uint64_t bytes);
 /// 1.234 s, 56.7 ms, …
 std::string humanDuration(std::int64_t ns);
-/// With a space for every control character: what stands in a trace may neither break a line nor steer the terminal.
-std::string oneLine(std::string text);
 /// With quotes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonString(std::string_view text);
 /// A list with an object for each.

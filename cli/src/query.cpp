@@ -78,7 +78,7 @@ class Printer {
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
-        texts.push_back(oneLine(value.text.size() > kWidest ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
+        texts.push_back(analyzer::oneLine(value.text.size() > kWidest ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
                                                             : std::string(value.text)));
         numeric_.resize(values.size(), true);
         if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "progress_line.h"
 #include "report_text.h"
@@ -62,14 +63,15 @@ int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), humanDuration(ns));
   for (const analyzer::CauseDetail& detail : analysis.details) {
     if (detail.cause != cause) continue;
-    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count, oneLine(detail.name));
+    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count,
+               analyzer::oneLine(detail.name));
   }
   const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
   if (!longest.empty()) fmt::print("longest:\n");
   for (const analyzer::DeviceSegment& segment : longest) {
     const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;
     fmt::print(" {:>11} at {:.6f} s  {}\n", humanDuration(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
-               oneLine(std::string(analysis.store->text(segment.name))));
+               analyzer::oneLine(analysis.store->text(segment.name)));
   }
   return kOk;
 }

@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
+#include "lacuna/analyzer/utf8.h"
 #include "report/kernel_name.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
@@ -155,7 +156,7 @@ void TextReport::wrapped(std::string_view text, int indent, int hanging) {
 void TextReport::header() {
   line(styled(shortened(describeRun(analysis_), width_), "2"));
   line();
-  wrapped(printable(verdict(analysis_)), 0, 0);
+  wrapped(oneLine(verdict(analysis_)), 0, 0);
   if (const std::string cost = overheadLine(analysis_); !cost.empty()) wrapped(cost, 0, 0);
 }
 
@@ -222,10 +223,11 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   // The number and the tag stand in front of the first line.
   width_ -= 11;
   const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
-  wrapped(printable(band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band)), 0, 11);
+  const std::string heading = oneLine(finding.title);
+  wrapped(band.empty() ? heading : fmt::format("{} ({})", heading, band), 0, 11);
   width_ += 11;
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
-  wrapped(printable("fix   " + fix), 11, 17);
+  wrapped("fix   " + oneLine(fix), 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
     std::string gain =
         fmt::format("gain  {} {} ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),

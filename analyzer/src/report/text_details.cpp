@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "lacuna/analyzer/utf8.h"
 #include "report/devices.h"
 #include "report/kernel_name.h"
 #include "rules/rule.h"
@@ -182,22 +183,14 @@ int columns(std::string_view text) {
   return count;
 }
 
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return out;
-}
-
-std::string shortened(std::string_view whole, int width) {
-  std::string text = printable(whole);
+std::string shortened(std::string_view name, int width) {
+  const std::string text = oneLine(name);
   if (columns(text) <= width) return text;
   std::string out;
   for (std::size_t i = 0; i < text.size() && width > 1;) {
     std::size_t next = i + 1;
     while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
-    out += text.substr(i, next - i);
+    out.append(text, i, next - i);
     i = next;
     --width;
   }

@@ -12,10 +12,8 @@ namespace lacuna::analyzer {
 
 /// Terminal columns of UTF-8 text, as all that is printed here is one column wide, and switching colours none.
 int columns(std::string_view text);
-/// With a space for each control character: a name in a trace may neither break a line nor steer the terminal.
-std::string printable(std::string_view text);
-/// At most `width` columns of that, with … where something is left out.
-std::string shortened(std::string_view text, int width);
+/// At most `width` columns on one line, with … where something is left out. Not of styled text.
+std::string shortened(std::string_view name, int width);
 std::string padded(std::string_view text, int width);
 /// Of a kernel or an operator: where it does not fit, without its scopes.
 std::string paddedName(std::string_view name, int width);

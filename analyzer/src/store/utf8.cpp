@@ -32,6 +32,20 @@ std::string validUtf8(std::string_view text) {
   return out;
 }
 
+std::string oneLine(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8SequenceLength(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    // U+0080 to U+009F are controls as well.
+    const bool isSecond = length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    const bool isControl = first < 0x20 || first == 0x7f || isSecond;
+    out += isControl ? std::string_view(" ") : length == 0 ? std::string_view("\uFFFD") : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 std::string_view headOf(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "lacuna/analyzer/utf8.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
 
@@ -73,7 +74,7 @@ std::vector<std::string> costliestKernels(const Simulator::Model& model) {
   for (const auto& [name, ns] : costs) order.emplace_back(-ns, name);
   std::sort(order.begin(), order.end());
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) out.emplace_back(order[i].second);
+  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) out.push_back(oneLine(order[i].second));
   return out;
 }
 

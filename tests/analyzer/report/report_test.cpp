@@ -357,6 +357,22 @@ TEST(Report, ThePageCutsNamesBetweenCharacters) {
   EXPECT_THAT(page, Not(HasSubstr("\uFFFD")));
 }
 
+TEST(Report, NamesBreakNoLineAndCommandNoTerminal) {
+  const Analysis analysis = analysed({.kernelName = "evil\x1b[2J\n\xc2\x9b" "7mname"});
+  std::vector<std::string> all;
+  for (const std::string_view section : reportSections()) all.emplace_back(section);
+  const std::string text = renderText(analysis, {all, 100, false});
+  EXPECT_THAT(text, HasSubstr(" evil [2J  7mname "));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\xc2\x9b")));
+}
+
+TEST(Text, OneLineHasNoControlCharacters) {
+  EXPECT_EQ(oneLine("a\tb\nc\x7f\xc2\x85"), "a b c  ");
+  EXPECT_EQ(oneLine("é\xff"), "é\uFFFD");
+  EXPECT_EQ(oneLine(""), "");
+}
+
 TEST(Text, TheHeadOfATextHasNoHalfCharacters) {
   EXPECT_EQ(headOf("plain", 5), "plain");
   EXPECT_EQ(headOf("plain", 3), "pla");

@@ -13,6 +13,8 @@ std::size_t utf8SequenceLength(std::string_view text);
 /// The text with U+FFFD in place of each byte that belongs to no valid sequence. Names in traces are what programs
 /// gave.
 std::string validUtf8(std::string_view text);
+/// The same with spaces in place of control characters: names may hold what breaks a line or what a terminal obeys.
+std::string oneLine(std::string_view text);
 /// The beginning of a text in at most so many bytes, without half a character at its end.
 std::string_view headOf(std::string_view text, std::size_t bytes);
 
