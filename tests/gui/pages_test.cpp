@@ -186,7 +186,19 @@ class PagesTest : public QObject {
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
     for (const auto& node : graph.nodes) self += node.selfNs;
     QCOMPARE(sum, self);
+    file.seek(0);
+    const auto stacks = file.readAll().count('\n');
+    QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("%1 stacks written to %2").arg(stacks).arg(path));
     QVERIFY(!window_->flame()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
+    const QString said = window_->statusBar()->currentMessage();
+    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/stacks.folded cannot be written: ")), qPrintable(said));
+  }
+
+  void stacksThatAreNotThereAreNotExported() {
+    const QString path = folder_.filePath(QStringLiteral("none.folded"));
+    QVERIFY(!window_->flame()->exportFolded(path));  // of a page that nobody has looked at
+    QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("There are no stacks to export"));
+    QVERIFY(!QFileInfo::exists(path));
   }
 
   void stepsThatAreOneBarAreCountedAndFoundTogether() {

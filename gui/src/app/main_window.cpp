@@ -191,6 +191,7 @@ void MainWindow::connectPages() {
   for (TablePage* page : pages_->findChildren<TablePage*>()) {
     connect(page, &TablePage::said, this, &MainWindow::tell);
   }
+  connect(flame_, &FlamePage::said, this, &MainWindow::tell);
   connect(runner_, &AnalysisRunner::stripsReady, steps_->stack(), &StepStack::setLedgers);
   connect(steps_, &StepsPage::stepActivated, this, [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];

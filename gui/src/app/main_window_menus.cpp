@@ -3,7 +3,6 @@
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
-#include <QFile>
 #include <QFileDialog>
 #include <QFontMetrics>
 #include <QLineEdit>
@@ -21,6 +20,7 @@
 #include "views/flame_page.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
+#include "views/parts.h"
 #include "views/sql_page.h"
 #include "views/steps_page.h"
 #include "views/table_page.h"
@@ -201,10 +201,8 @@ void MainWindow::saveData() {
   if (csv.isEmpty()) return tell(tr("There is no data on this page yet"));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
   if (path.isEmpty()) return;
-  QFile out(path);
-  const QByteArray bytes = csv.toUtf8();
-  const bool written = out.open(QIODevice::WriteOnly) && out.write(bytes) == bytes.size() && out.flush();
-  tell(written ? tr("%1 is written").arg(path) : tr("%1 cannot be written: %2").arg(path, out.errorString()));
+  const QString problem = writeFile(path, csv.toUtf8());
+  tell(problem.isEmpty() ? tr("%1 is written").arg(path) : problem);
 }
 
 void MainWindow::copyPicture() {

@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/flame_page.h"
 
-#include <QFile>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QTextStream>
 #include <QVBoxLayout>
 
 #include "models/table_model.h"
 #include "views/flame_view.h"
+#include "views/parts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -139,21 +138,30 @@ QString FlamePage::csv() const {
   return out;
 }
 
-bool FlamePage::exportFolded(const QString& path) const {
-  QFile file(path);
-  if (!graph_ || !file.open(QIODevice::WriteOnly)) return false;
-  QTextStream out(&file);
-  for (std::uint32_t n = 1; n < graph_->nodes.size(); ++n) {
-    if (graph_->nodes[n].selfNs > 0) out << stackOf(n) << ' ' << graph_->nodes[n].selfNs << '\n';
+bool FlamePage::exportFolded(const QString& path) {
+  if (!graph_ || graph_->nodes.size() < 2) {
+    Q_EMIT said(job_.busy() ? tr("The stacks are still being added up") : tr("There are no stacks to export"));
+    return false;
   }
-  out.flush();
-  return file.error() == QFileDevice::NoError;
+  QByteArray out;
+  int stacks = 0;
+  for (std::uint32_t n = 1; n < graph_->nodes.size(); ++n) {
+    const std::int64_t selfNs = graph_->nodes[n].selfNs;
+    if (selfNs <= 0) continue;
+    out += stackOf(n).toUtf8() + ' ' + QByteArray::number(static_cast<qlonglong>(selfNs)) + '\n';
+    ++stacks;
+  }
+  const QString problem = writeFile(path, out);
+  Q_EMIT said(!problem.isEmpty() ? problem
+              : stacks == 1      ? tr("1 stack written to %1").arg(path)
+                                 : tr("%1 stacks written to %2").arg(stacks).arg(path));
+  return problem.isEmpty();
 }
 
 void FlamePage::chooseExport() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Export stacks"), QStringLiteral("stacks.folded"),
                                                     tr("Folded stacks (*.folded)"));
-  if (!path.isEmpty() && !exportFolded(path)) details_->setText(tr("%1 cannot be written").arg(path));
+  if (!path.isEmpty()) (void)exportFolded(path);
 }
 
 }  // namespace lacuna::gui

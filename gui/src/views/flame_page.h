@@ -32,12 +32,15 @@ class FlamePage : public Page {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   /// Every stack with its count and times, as comma-separated values.
   [[nodiscard]] QString csv() const;
-  [[nodiscard]] bool exportFolded(const QString& path) const;
-  /// Asks where to, and writes the stacks as flame graph scripts take them.
+  /// Writes the stacks as flame graph scripts take them, and says what became of it; false where they are not written.
+  bool exportFolded(const QString& path);
+  /// Asks where to.
   void chooseExport();
 
  Q_SIGNALS:
   void nameActivated(const QString& name);
+  /// What became of an export.
+  void said(const QString& words);
   void ready();
 
  protected:

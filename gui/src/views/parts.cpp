@@ -2,12 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/parts.h"
 
+#include <QCoreApplication>
 #include <QFrame>
 #include <QLabel>
 #include <QPainter>
+#include <QSaveFile>
 #include <QVBoxLayout>
 
 namespace lacuna::gui {
+
+namespace {
+
+/// Translators find a text under the name of a class; functions have none.
+struct Files {
+  Q_DECLARE_TR_FUNCTIONS(Files)
+};
+
+}  // namespace
+
+QString writeFile(const QString& path, const QByteArray& bytes) {
+  QSaveFile file(path);
+  file.setDirectWriteFallback(true);  // for a folder in which nothing new can be made
+  const bool written = file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit();
+  return written ? QString() : Files::tr("%1 cannot be written: %2").arg(path, file.errorString());
+}
 
 QLabel* label(const QString& text, const char* role, QWidget* parent) {
   auto* out = new QLabel(text, parent);

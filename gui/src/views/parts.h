@@ -4,6 +4,7 @@
 
 #include <QString>
 
+class QByteArray;
 class QFrame;
 class QLabel;
 class QPainter;
@@ -21,5 +22,7 @@ void fillCard(QFrame* frame, const QString& heading, QWidget* content);
 /// Device pixels per pixel of what is painted on: a picture may be taken at another scale than the screen's.
 double scaleOf(const QPainter& painter);
 QFrame* card(const QString& heading, QWidget* content, QWidget* parent);
+/// Writes a whole file; what was there before stays until then. Answers nothing, or why it cannot be written.
+QString writeFile(const QString& path, const QByteArray& bytes);
 
 }  // namespace lacuna::gui

@@ -5,7 +5,6 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QFile>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -20,6 +19,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/parts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -261,10 +261,8 @@ void TablePage::chooseExport() {
 }
 
 void TablePage::exportTo(const QString& path) {
-  QFile file(path);
-  const QByteArray csv = model_->csv().toUtf8();
-  const bool written = file.open(QIODevice::WriteOnly) && file.write(csv) == csv.size() && file.flush();
-  Q_EMIT said(!written              ? tr("%1 cannot be written: %2").arg(path, file.errorString())
+  const QString problem = writeFile(path, model_->csv().toUtf8());
+  Q_EMIT said(!problem.isEmpty()    ? problem
               : model_->rows() == 1 ? tr("1 row written to %1").arg(path)
                                     : tr("%1 rows written to %2").arg(model_->rows()).arg(path));
 }
