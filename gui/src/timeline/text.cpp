@@ -16,6 +16,8 @@ using prof::TimeNs;
 
 namespace {
 
+constexpr std::initializer_list<const char*> kByteUnits{" B", " KiB", " MiB", " GiB", " TiB"};
+
 std::string scaled(double value, double base, std::initializer_list<const char*> units) {
   const double sign = value < 0 ? -1 : 1;
   value = std::abs(value);
@@ -40,7 +42,15 @@ std::string axisText(double ns) {
   return ns == 0 ? "0" : durationText(ns);
 }
 std::string bytesText(double bytes) {
-  return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
+  return scaled(bytes, 1024, kByteUnits);
+}
+std::string bytesAxisText(double bytes, double top) {
+  const auto* unit = kByteUnits.begin();
+  for (; top >= 1024 && unit + 1 != kByteUnits.end(); ++unit) {
+    top /= 1024;
+    bytes /= 1024;
+  }
+  return fmt::format("{:.4g}{}", bytes, *unit);
 }
 std::string countText(double count) {
   return scaled(count, 1000, {"", " k", " M", " G"});

@@ -20,6 +20,8 @@ std::string axisText(double ns);
 /// A moment since the trace's beginning, fine enough to tell neighbours `stepNs` apart.
 std::string momentText(prof::TimeNs sinceStart, prof::TimeNs stepNs);
 std::string bytesText(double bytes);
+/// The same at an axis that reaches up to `top`: all in one unit, nothing too.
+std::string bytesAxisText(double bytes, double top);
 std::string countText(double count);
 /// A counter's value in its unit ("bytes" are scaled, others are followed by the unit).
 std::string valueText(double value, std::string_view unit);

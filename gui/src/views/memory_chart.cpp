@@ -162,7 +162,8 @@ void MemoryChart::paintAxes(QPainter& painter) {
     const int y = area.bottom() + 1 - static_cast<int>(std::lround(bytes / top() * area.height()));
     painter.fillRect(area.x(), y, area.width(), 1, rgb(bytes == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, bytesWords(bytes));
+    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
+                     words(bytesAxisText(bytes, top())));
   }
   painter.setPen(rgb(t.dim));
   for (const Tick& tick : ticks(view_, area.width(), kTickSpacing)) {
