@@ -808,6 +808,29 @@ class WindowTest : public QObject {
     QCOMPARE(names(4).join(QLatin1Char(' ')), QStringLiteral("step time warm-up peak copies"));
   }
 
+  void figuresOfTheAllocatorSortBySize() {
+    analyzer::Analysis analysis;
+    analyzer::DeviceMemory& memory = analysis.memoryByDevice.emplace_back();
+    memory.peakBytes = 900;
+    memory.reservedPeakBytes = std::uint64_t{3} << 30;
+    memory.allocator = {.present = true,
+                        .requestedBytes = 96 << 20,
+                        .reservedBytes = std::uint64_t{2} << 30,
+                        .liveBytes = std::uint64_t{1} << 30,
+                        .largestFreeBytes = 512 << 20,
+                        .segments = 9,
+                        .freePieces = 40};
+    TableModel model;
+    model.setTable(allocatorTable(analysis));
+    QSignalSpy arranged(&model, &TableModel::arranged);
+    model.sort(1, Qt::AscendingOrder);
+    QVERIFY(arranged.wait());
+    QStringList shown;
+    for (int row = 0; row < model.rowCount(); ++row) shown << model.index(row, 1).data().toString();
+    QCOMPARE(shown.join(QLatin1Char(' ')),
+             QStringLiteral("900 B 96.0 MiB 512 MiB 1.00 GiB 1.00 GiB 2.00 GiB 3.00 GiB 9 40 50.0 %"));
+  }
+
   void theSessionComesBack() {
     open();
     QTest::keyClick(view(), Qt::Key_W);

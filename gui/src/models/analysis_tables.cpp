@@ -43,6 +43,20 @@ TableColumn asBars(TableColumn column) {
   return column;
 }
 
+/// What a text of a figure sorts by: its unit, then its size.
+using FigureKey = std::pair<int, double>;
+
+/// Texts of figures, aligned as numbers are, which sort by these keys and not by their letters.
+TableColumn sortedBy(TableColumn column, const std::vector<FigureKey>& keys) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  column.right = true;
+  column.numbers.resize(keys.size());
+  for (std::size_t place = 0; place < order.size(); ++place) column.numbers[order[place]] = static_cast<double>(place);
+  return column;
+}
+
 /// What recording may have added to a column's figures.
 template <class Rows, class Get>
 TableColumn withBands(TableColumn column, const Rows& rows, Get&& bandOf) {
@@ -153,13 +167,21 @@ TableData allocatorTable(const analyzer::Analysis& analysis) {
     const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
                                      [&](const auto& d) { return d.id == memory.device; });
     TableColumn column{device == analysis.devices.end() ? Tables::tr("device") : words(device->label), Kind::Text};
-    column.right = true;
-    column.texts = {bytesWords(memory.peakBytes),       bytesWords(memory.reservedPeakBytes),
-                    bytesWords(state.requestedBytes),   bytesWords(state.reservedBytes),
-                    bytesWords(state.liveBytes),        bytesWords(state.freeBytes()),
-                    bytesWords(state.largestFreeBytes), QString::number(state.freePieces),
-                    QString::number(state.segments),    percentWords(state.fragmentation())};
-    table.push_back(std::move(column));
+    std::vector<FigureKey> keys;
+    const auto add = [&](int unit, double size, const QString& text) {
+      keys.emplace_back(unit, size);
+      column.texts.push_back(text);
+    };
+    for (const std::uint64_t bytes : {memory.peakBytes, memory.reservedPeakBytes, state.requestedBytes,
+                                      state.reservedBytes, state.liveBytes, state.freeBytes(),
+                                      state.largestFreeBytes}) {
+      add(0, static_cast<double>(bytes), bytesWords(bytes));
+    }
+    for (const std::uint64_t count : {state.freePieces, state.segments}) {
+      add(1, static_cast<double>(count), QString::number(count));
+    }
+    add(2, state.fragmentation(), percentWords(state.fragmentation()));
+    table.push_back(sortedBy(std::move(column), keys));
   }
   return table.size() > 1 ? table : TableData();
 }
@@ -222,16 +244,9 @@ int unitRank(const analyzer::Comparison& row) {
 /// Figures of several units as texts, which sort by unit and size.
 template <class Size, class Show>
 TableColumn figures(const QString& title, const std::vector<analyzer::Comparison>& rows, Size&& sizeOf, Show&& show) {
-  TableColumn column = texts(title, rows, [&](const auto& r) { return show(r, sizeOf(r)); });
-  column.right = true;
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(unitRank(rows[a]), sizeOf(rows[a])) < std::pair(unitRank(rows[b]), sizeOf(rows[b]));
-  });
-  column.numbers.resize(rows.size());
-  for (std::size_t place = 0; place < order.size(); ++place) column.numbers[order[place]] = static_cast<double>(place);
-  return column;
+  std::vector<FigureKey> keys;
+  for (const auto& row : rows) keys.emplace_back(unitRank(row), sizeOf(row));
+  return sortedBy(texts(title, rows, [&](const auto& r) { return show(r, sizeOf(r)); }), keys);
 }
 
 /// Numbers that sort, shown with their sign.
