@@ -831,6 +831,29 @@ class WindowTest : public QObject {
              QStringLiteral("900 B 96.0 MiB 512 MiB 1.00 GiB 1.00 GiB 2.00 GiB 3.00 GiB 9 40 50.0 %"));
   }
 
+  void aCostThatIsNotKnownIsNoCost() {
+    TableModel model;
+    const auto edit = [](const char* origin, std::int64_t costNs) {
+      analyzer::PeakEdit out;
+      out.origin = origin;
+      out.bytes = 1;
+      out.costNsPerStep = costNs;
+      return out;
+    };
+    model.setTable(peakEditTable({edit("relu", -1), edit("conv2d", 5000), edit("linear", 0)}));
+    QCOMPARE(model.index(0, 3).data().toString(), QStringLiteral("not known"));
+    QVERIFY2(model.csv().contains(QStringLiteral("\nrelu,free earlier,1,,0,")), qPrintable(model.csv()));
+    QSignalSpy arranged(&model, &TableModel::arranged);
+    for (const auto& [order, shown] : {std::pair(Qt::AscendingOrder, "linear conv2d relu"),
+                                       std::pair(Qt::DescendingOrder, "conv2d linear relu")}) {
+      model.sort(3, order);
+      QVERIFY(arranged.wait());
+      QStringList names;
+      for (int row = 0; row < model.rowCount(); ++row) names << model.index(row, 0).data().toString();
+      QCOMPARE(names.join(QLatin1Char(' ')), QString::fromLatin1(shown));
+    }
+  }
+
   void theSessionComesBack() {
     open();
     QTest::keyClick(view(), Qt::Key_W);

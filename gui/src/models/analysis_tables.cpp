@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -127,8 +128,10 @@ TableData leakTable(const analyzer::MemoryStats& memory) {
 }
 
 TableData peakEditTable(const std::vector<analyzer::PeakEdit>& rows) {
-  TableColumn cost =
-      numbers(Tables::tr("Costs a step"), Kind::Duration, rows, [](const auto& r) { return r.costNsPerStep; });
+  static constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+  TableColumn cost = numbers(Tables::tr("Costs a step"), Kind::Duration, rows, [](const auto& r) {
+    return r.costNsPerStep < 0 ? kNotKnown : static_cast<double>(r.costNsPerStep);
+  });
   for (const auto& row : rows) {
     cost.texts.push_back(row.costNsPerStep == 0  ? Tables::tr("nothing")
                          : row.costNsPerStep < 0 ? Tables::tr("not known")

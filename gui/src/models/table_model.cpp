@@ -8,6 +8,7 @@
 #include <QPointer>
 #include <QThreadPool>
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "timeline/palette.h"
@@ -38,7 +39,10 @@ std::vector<std::uint32_t> sortedRows(const TableData& table, int column, Qt::So
       const int compared = by.texts[a].compare(by.texts[b], Qt::CaseInsensitive);
       return up ? compared < 0 : compared > 0;
     }
-    return up ? by.numbers[a] < by.numbers[b] : by.numbers[a] > by.numbers[b];
+    const double x = by.numbers[a];
+    const double y = by.numbers[b];
+    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);  // last, whichever way
+    return up ? x < y : x > y;
   });
   return rows;
 }
@@ -264,8 +268,9 @@ QString csvTitle(const TableColumn& column) {
   return column.title;
 }
 
-double csvFigure(const TableColumn& column, std::size_t row) {
-  return column.kind == TableColumn::Kind::Percent ? 100 * column.numbers[row] : column.numbers[row];
+QString csvFigure(const TableColumn& column, std::size_t row) {
+  const double figure = column.kind == TableColumn::Kind::Percent ? 100 * column.numbers[row] : column.numbers[row];
+  return std::isnan(figure) ? QString() : QString::number(figure, 'g', 15);
 }
 
 }  // namespace
@@ -281,7 +286,7 @@ QString TableModel::csv() const {
     for (int column = 0; column < columnCount(); ++column) {
       const TableColumn& of = (*table_)[static_cast<std::size_t>(column)];
       if (column > 0) out += QLatin1Char(',');
-      out += of.kind == TableColumn::Kind::Text ? csvCell(of.texts[row]) : QString::number(csvFigure(of, row), 'g', 15);
+      out += of.kind == TableColumn::Kind::Text ? csvCell(of.texts[row]) : csvFigure(of, row);
     }
     out += QLatin1Char('\n');
   }

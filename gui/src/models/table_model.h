@@ -15,7 +15,7 @@ struct TableColumn {
   QString title;
   Kind kind = Kind::Text;
   std::vector<QString> texts{};      ///< with numbers: what stands instead of one, where it is not empty
-  std::vector<double> numbers{};     ///< with texts: what they sort by, where there are any
+  std::vector<double> numbers{};     ///< no number is what is not known; with texts: what they sort by, if any
   std::vector<QString> notes{};      ///< per row, where there are any: said when the mouse rests on the cell
   bool right = false;                ///< a text to be aligned as numbers are
   bool bar = false;                  ///< these numbers are also drawn, as bars behind the first column
