@@ -1009,6 +1009,34 @@ class PagesTest : public QObject {
     QVERIFY(view()->rowOptions().collapsedGroups == options.collapsedGroups);
   }
 
+  void rowsOfOneNameComeBackEachForItself() {
+    const auto open = [&] {
+      window_->loader()->setOpener([](const auto&, const auto&) {
+        analyzer::StoreBuilder trace;
+        trace.append(prof::Process{.id = prof::ProcessId(1), .osPid = 9});
+        for (std::uint32_t n = 1; n <= 3; ++n) {
+          trace.append(
+              prof::Thread{.id = prof::ThreadId(n), .process = prof::ProcessId(1), .name = trace.intern("loader")});
+          trace.append(prof::Range{.startNs = 10 * n, .durNs = 500, .thread = prof::ThreadId(n)});
+        }
+        return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+      });
+      return gui::testing::openAnalysed(*window_, QStringLiteral("alike.lcn"));
+    };
+    QVERIFY(open());
+    QCOMPARE(window_->trace()->tracks->groups.at(0).tracks.size(), std::size_t{3});
+    RowOptions options = view()->rowOptions();
+    options.pinned = {{0, 1}};
+    options.collapsedTracks = {{0, 2}};
+    view()->setRowOptions(options);
+    window_->close();
+    window_ = std::make_unique<MainWindow>();
+    window_->show();
+    QVERIFY(open());
+    QVERIFY(view()->rowOptions().pinned == options.pinned);
+    QVERIFY(view()->rowOptions().collapsedTracks == options.collapsedTracks);
+  }
+
   void aFileThatIsDroppedOpens() {
     const QString path = saved(gui::testing::sampleTrace(3), "dropped.lcn");
     window_->loader()->setOpener(&analyzer::Store::open);

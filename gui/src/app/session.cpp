@@ -7,8 +7,11 @@
 #include <QFileInfo>
 #include <QSettings>
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "views/timeline_view.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -16,34 +19,41 @@ namespace {
 
 constexpr qsizetype kSessionsKept = 200;
 
-/// Which rows are collapsed or pinned, by their names: "group", "track" or "pin", and the labels.
+/// Which rows are collapsed or pinned: "group", "quiet", "track" or "pin", and the keys of the group and the track.
 QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
   QStringList out;
   const auto add = [&](const char* what, std::size_t g, const std::string& track) {
-    out << QString::fromLatin1(what) << QString::fromStdString(tracks.groups[g].label) << QString::fromStdString(track);
+    out << QString::fromLatin1(what) << words(keyOf(tracks.groups[g])) << words(track);
+  };
+  const auto addTracks = [&](const char* what, const std::set<TrackRef>& refs) {
+    for (const TrackRef& ref : refs) add(what, ref.group, keyOf(tracks.groups[ref.group].tracks[ref.track]));
   };
   for (const std::size_t g : options.collapsedGroups) add("group", g, {});
   for (const std::size_t g : options.quietShown) add("quiet", g, {});
-  for (const TrackRef& ref : options.collapsedTracks) {
-    add("track", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
-  }
-  for (const TrackRef& ref : options.pinned) add("pin", ref.group, tracks.groups[ref.group].tracks[ref.track].label);
+  addTracks("track", options.collapsedTracks);
+  addTracks("pin", options.pinned);
   return out;
 }
 
 RowOptions restoredRows(const analyzer::TrackSet& tracks, const QStringList& saved) {
+  std::map<QString, std::size_t> groups;
+  std::map<std::pair<std::size_t, QString>, TrackRef> byKey;
+  for (std::size_t g = 0; g < tracks.groups.size() && !saved.isEmpty(); ++g) {
+    groups.emplace(words(keyOf(tracks.groups[g])), g);
+    for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
+      byKey.emplace(std::pair(g, words(keyOf(tracks.groups[g].tracks[t]))), TrackRef{g, t});
+    }
+  }
   RowOptions out;
   for (qsizetype i = 0; i + 2 < saved.size(); i += 3) {
-    for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
-      if (QString::fromStdString(tracks.groups[g].label) != saved[i + 1]) continue;
-      if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(g);
-      if (saved[i] == QLatin1String("quiet")) out.quietShown.insert(g);
-      for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
-        if (QString::fromStdString(tracks.groups[g].tracks[t].label) != saved[i + 2]) continue;
-        if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert({g, t});
-        if (saved[i] == QLatin1String("pin")) out.pinned.insert({g, t});
-      }
-    }
+    const auto group = groups.find(saved[i + 1]);
+    if (group == groups.end()) continue;
+    if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(group->second);
+    if (saved[i] == QLatin1String("quiet")) out.quietShown.insert(group->second);
+    const auto track = byKey.find({group->second, saved[i + 2]});
+    if (track == byKey.end()) continue;
+    if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert(track->second);
+    if (saved[i] == QLatin1String("pin")) out.pinned.insert(track->second);
   }
   return out;
 }

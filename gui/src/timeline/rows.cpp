@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timeline/rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "lacuna/analyzer/text_match.h"
 
@@ -24,18 +28,31 @@ Row trackRow(const analyzer::Track& track, TrackRef ref, const RowOptions& optio
   return row;
 }
 
-bool isSame(const analyzer::TrackGroup& a, const analyzer::TrackGroup& b) {
-  return a.isDevice == b.isDevice && a.process == b.process && a.device == b.device;
+std::array<std::uint32_t, 3> identityOf(const analyzer::TrackGroup& group) {
+  return {group.isDevice ? 1U : 0U, group.process.value, group.device.value};
 }
 
-/// Threads have names in common, and get theirs late; memory by role has no more than a name.
-bool isSame(const analyzer::Track& a, const analyzer::Track& b) {
-  const bool named = a.kind != analyzer::TrackKind::Counter || a.label == b.label;
-  return named && a.kind == b.kind && a.process == b.process && a.thread == b.thread && a.queue == b.queue &&
-         a.device == b.device && a.counterTrack == b.counterTrack;
+/// Names are no part of it: threads have theirs in common, and get them late.
+std::array<std::uint32_t, 8> identityOf(const analyzer::Track& track) {
+  return {static_cast<std::uint32_t>(track.kind),
+          track.process.value,
+          track.thread.value,
+          track.queue.value,
+          track.device.value,
+          track.counterTrack.value,
+          track.isMemory ? 1U : 0U,
+          track.memoryRole};
 }
 
 }  // namespace
+
+std::string keyOf(const analyzer::TrackGroup& group) {
+  return fmt::format("{}", fmt::join(identityOf(group), "."));
+}
+
+std::string keyOf(const analyzer::Track& track) {
+  return fmt::format("{}", fmt::join(identityOf(track), "."));
+}
 
 bool isQuiet(const analyzer::Track& track) {
   return track.kind == analyzer::TrackKind::Counter && !track.isMemory && track.counter.lowest() == 0 &&
@@ -94,7 +111,7 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to) {
   const auto group = [&](std::size_t g) -> std::size_t {
     for (std::size_t n = 0; n < to.groups.size(); ++n) {
-      if (isSame(to.groups[n], from.groups[g])) return n;
+      if (identityOf(to.groups[n]) == identityOf(from.groups[g])) return n;
     }
     return to.groups.size();
   };
@@ -111,7 +128,7 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
       if (g == to.groups.size()) continue;
       const analyzer::Track& was = from.groups[ref.group].tracks[ref.track];
       for (std::size_t t = 0; t < to.groups[g].tracks.size(); ++t) {
-        if (isSame(to.groups[g].tracks[t], was)) kept.insert({g, t});
+        if (identityOf(to.groups[g].tracks[t]) == identityOf(was)) kept.insert({g, t});
       }
     }
   };

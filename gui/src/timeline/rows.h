@@ -62,6 +62,10 @@ inline constexpr int kQuietHeight = 24;
 bool isQuiet(const analyzer::Track& track);
 /// Where every track lies, from y = 0 down, in logical pixels.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
+/// What a group is of, or a track of it, whatever it is called and wherever it lies: the same while a recording goes
+/// on, and when its file is opened again.
+std::string keyOf(const analyzer::TrackGroup& group);
+std::string keyOf(const analyzer::Track& track);
 /// The same choices for another layout of the same trace: groups and tracks are found by what they are of, what is gone
 /// is dropped.
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to);
