@@ -18,10 +18,11 @@ class RowsTest : public ::testing::Test {
     std::string out;
     for (const Row& row : layOut(*tracks_, options_)) {
       const auto& group = tracks_->groups[row.ref.group];
-      out += row.kind == Row::Kind::PinHeader ? "(pinned)"
-             : row.kind == Row::Kind::Group   ? "[" + group.label + "]"
-             : row.kind == Row::Kind::Quiet   ? "(" + std::to_string(row.lanes) + " at zero)"
-                                              : group.tracks[row.ref.track].label;
+      out += row.kind == Row::Kind::PinHeader  ? "(pinned)"
+             : row.kind == Row::Kind::Group    ? "[" + group.label + "]"
+             : row.kind == Row::Kind::Quiet    ? "(" + std::to_string(row.lanes) + " at zero)"
+             : row.kind == Row::Kind::Counters ? "{counters of " + group.label + "}"
+                                               : group.tracks[row.ref.track].label;
       out += " ";
     }
     return out;
@@ -74,6 +75,37 @@ TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
   options_.filter = {};
   options_.pinned = {{0, 0}};
   EXPECT_EQ(show(), "(pinned) faults [host] cpu (2 at zero) ");
+}
+
+TEST_F(RowsTest, CountersOfAProcessComeBelowTheDevices) {
+  analyzer::TrackSet tracks;
+  const auto add = [&](std::size_t group, analyzer::TrackKind kind, const char* label, double value = 1) {
+    analyzer::Track& track = tracks.groups.at(group).tracks.emplace_back();
+    track.kind = kind;
+    track.label = label;
+    if (kind != analyzer::TrackKind::Counter) return;
+    track.counter.add(5, value);
+    track.counter.finish();
+  };
+  for (const char* label : {"python", "cpu:0"}) tracks.groups.emplace_back().label = label;
+  tracks.groups[1].isDevice = true;
+  add(0, analyzer::TrackKind::Ranges, "main");
+  add(0, analyzer::TrackKind::Counter, "executions waiting");
+  add(0, analyzer::TrackKind::Counter, "faults", 0);
+  add(1, analyzer::TrackKind::Work, "queue 1");
+  add(1, analyzer::TrackKind::Counter, "memory");
+  tracks_ = std::make_shared<const analyzer::TrackSet>(std::move(tracks));
+  EXPECT_EQ(show(), "[python] main [cpu:0] queue 1 memory {counters of python} executions waiting (1 at zero) ");
+  options_.foldedCounters = {0};
+  EXPECT_EQ(show(), "[python] main [cpu:0] queue 1 memory {counters of python} ");
+  const RowKey waiting{Row::Kind::Track, {0, 1}};
+  EXPECT_EQ(findRow(layOut(*tracks_, options_), waiting), nullptr);
+  EXPECT_TRUE(showing(*tracks_, options_, {&waiting, 1}).foldedCounters.empty());
+  options_.collapsedGroups = {0};
+  EXPECT_EQ(show(), "[python] [cpu:0] queue 1 memory ");
+  options_ = {};
+  options_.filter = "waiting";
+  EXPECT_EQ(show(), "[python] executions waiting ");
 }
 
 TEST_F(RowsTest, ChoicesStayWithTheirThreadsInAnotherLayout) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr qsizetype kSessionsKept = 200;
 
-/// Which rows are collapsed or pinned: "group", "quiet", "track" or "pin", and the keys of the group and the track.
+/// Which rows are folded or pinned: "group", "quiet", "counters", "track" or "pin", with the keys of group and track.
 QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
   QStringList out;
   const auto add = [&](const char* what, std::size_t g, const std::string& track) {
@@ -30,6 +30,7 @@ QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& option
   };
   for (const std::size_t g : options.collapsedGroups) add("group", g, {});
   for (const std::size_t g : options.quietShown) add("quiet", g, {});
+  for (const std::size_t g : options.foldedCounters) add("counters", g, {});
   addTracks("track", options.collapsedTracks);
   addTracks("pin", options.pinned);
   return out;
@@ -50,6 +51,7 @@ RowOptions restoredRows(const analyzer::TrackSet& tracks, const QStringList& sav
     if (group == groups.end()) continue;
     if (saved[i] == QLatin1String("group")) out.collapsedGroups.insert(group->second);
     if (saved[i] == QLatin1String("quiet")) out.quietShown.insert(group->second);
+    if (saved[i] == QLatin1String("counters")) out.foldedCounters.insert(group->second);
     const auto track = byKey.find({group->second, saved[i + 2]});
     if (track == byKey.end()) continue;
     if (saved[i] == QLatin1String("track")) out.collapsedTracks.insert(track->second);

@@ -59,53 +59,109 @@ bool isQuiet(const analyzer::Track& track) {
          track.counter.highest() == 0;
 }
 
-std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options) {
-  std::vector<Row> rows;
-  int y = 0;
-  const auto place = [&](Row row) {
-    row.y = y;
-    y += row.height;
-    rows.push_back(row);
-  };
-  if (!options.pinned.empty()) {
+namespace {
+
+class RowLayout {
+ public:
+  RowLayout(const analyzer::TrackSet& tracks, const RowOptions& options) : tracks_(tracks), options_(options) {
+    const auto isDevice = [](const analyzer::TrackGroup& group) { return group.isDevice; };
+    devices_ = std::any_of(tracks.groups.begin(), tracks.groups.end(), isDevice);
+  }
+
+  std::vector<Row> run() {
+    placePinned();
+    for (std::size_t g = 0; g < tracks_.groups.size(); ++g) placeGroup(g);
+    for (std::size_t g = 0; g < tracks_.groups.size(); ++g) placeCounters(g);
+    return std::move(rows_);
+  }
+
+ private:
+  void place(Row row) {
+    row.y = y_;
+    y_ += row.height;
+    rows_.push_back(row);
+  }
+
+  void placePinned() {
+    if (options_.pinned.empty()) return;
     place({.kind = Row::Kind::PinHeader, .ref = {}, .height = kGroupHeight});
-    for (const TrackRef& ref : options.pinned) {
-      if (ref.group >= tracks.groups.size() || ref.track >= tracks.groups[ref.group].tracks.size()) continue;
-      place(trackRow(tracks.groups[ref.group].tracks[ref.track], ref, options));
+    for (const TrackRef& ref : options_.pinned) {
+      if (ref.group >= tracks_.groups.size() || ref.track >= tracks_.groups[ref.group].tracks.size()) continue;
+      place(trackRow(tracks_.groups[ref.group].tracks[ref.track], ref, options_));
     }
   }
-  for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
-    const analyzer::TrackGroup& group = tracks.groups[g];
-    const bool whole = analyzer::containsAnyCase(group.label, options.filter);
-    const auto shown = [&](const analyzer::Track& t) {
-      return whole || analyzer::containsAnyCase(t.label, options.filter);
-    };
-    if (std::none_of(group.tracks.begin(), group.tracks.end(), shown)) continue;
-    const bool collapsed = options.collapsedGroups.contains(g);
-    place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
-    if (collapsed) continue;
-    if (options.ledgers.contains(g)) place({.kind = Row::Kind::Ledger, .ref = {g, 0}, .height = kLedgerHeight});
-    std::vector<std::size_t> quiet;
+
+  /// Those that the filter lets through: counters of a process where there are devices, or the others.
+  [[nodiscard]] std::vector<std::size_t> shown(std::size_t g, bool counters) const {
+    const analyzer::TrackGroup& group = tracks_.groups[g];
+    const bool whole = analyzer::containsAnyCase(group.label, options_.filter);
+    std::vector<std::size_t> out;
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
-      if (!shown(group.tracks[t])) continue;
-      if (options.filter.empty() && isQuiet(group.tracks[t])) {
+      const analyzer::Track& track = group.tracks[t];
+      const bool below = devices_ && !group.isDevice && track.kind == analyzer::TrackKind::Counter;
+      if (below == counters && (whole || analyzer::containsAnyCase(track.label, options_.filter))) out.push_back(t);
+    }
+    return out;
+  }
+
+  void placeGroup(std::size_t g) {
+    const std::vector<std::size_t> tracks = shown(g, false);
+    if (tracks.empty()) return;
+    const bool collapsed = options_.collapsedGroups.contains(g);
+    place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
+    if (collapsed) return;
+    if (options_.ledgers.contains(g)) place({.kind = Row::Kind::Ledger, .ref = {g, 0}, .height = kLedgerHeight});
+    placeTracks(g, tracks);
+  }
+
+  void placeCounters(std::size_t g) {
+    const std::vector<std::size_t> counters = shown(g, true);
+    if (counters.empty()) return;
+    const bool alone = shown(g, false).empty();  // nothing has named their process yet
+    const bool groupCollapsed = options_.collapsedGroups.contains(g);
+    if (groupCollapsed && !alone) return;
+    const bool folded = alone ? groupCollapsed : options_.foldedCounters.contains(g);
+    place({.kind = alone ? Row::Kind::Group : Row::Kind::Counters,
+           .ref = {g, 0},
+           .height = kGroupHeight,
+           .lanes = static_cast<int>(counters.size()),
+           .collapsed = folded});
+    if (!folded) placeTracks(g, counters);
+  }
+
+  /// Those that are always at zero behind one row for all of them.
+  void placeTracks(std::size_t g, const std::vector<std::size_t>& tracks) {
+    std::vector<std::size_t> quiet;
+    const auto placeTrack = [&](std::size_t t) { place(trackRow(tracks_.groups[g].tracks[t], {g, t}, options_)); };
+    for (const std::size_t t : tracks) {
+      if (options_.filter.empty() && isQuiet(tracks_.groups[g].tracks[t])) {
         quiet.push_back(t);
       } else {
-        place(trackRow(group.tracks[t], {g, t}, options));
+        placeTrack(t);
       }
     }
-    if (quiet.empty()) continue;
-    const bool folded = !options.quietShown.contains(g);
+    if (quiet.empty()) return;
+    const bool folded = !options_.quietShown.contains(g);
     place({.kind = Row::Kind::Quiet,
            .ref = {g, quiet.front()},
            .height = kQuietHeight,
            .lanes = static_cast<int>(quiet.size()),
            .collapsed = folded});
-    for (std::size_t i = 0; i < quiet.size() && !folded; ++i) {
-      place(trackRow(group.tracks[quiet[i]], {g, quiet[i]}, options));
-    }
+    if (folded) return;
+    for (const std::size_t t : quiet) placeTrack(t);
   }
-  return rows;
+
+  const analyzer::TrackSet& tracks_;
+  const RowOptions& options_;
+  bool devices_ = false;
+  std::vector<Row> rows_;
+  int y_ = 0;
+};
+
+}  // namespace
+
+std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options) {
+  return RowLayout(tracks, options).run();
 }
 
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to) {
@@ -134,6 +190,7 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
   };
   keepGroups(options.collapsedGroups, out.collapsedGroups);
   keepGroups(options.quietShown, out.quietShown);
+  keepGroups(options.foldedCounters, out.foldedCounters);
   keepTracks(options.collapsedTracks, out.collapsedTracks);
   keepTracks(options.pinned, out.pinned);
   return out;
@@ -186,7 +243,10 @@ std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evi
 RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::span<const RowKey> wanted) {
   for (const RowKey& key : wanted) {
     options.collapsedGroups.erase(key.ref.group);
-    if (key.kind == Row::Kind::Track) options.collapsedTracks.erase(key.ref);
+    if (key.kind != Row::Kind::Track) continue;
+    options.collapsedTracks.erase(key.ref);
+    const analyzer::Track& track = tracks.groups[key.ref.group].tracks[key.ref.track];
+    if (track.kind == analyzer::TrackKind::Counter) options.foldedCounters.erase(key.ref.group);
   }
   const std::vector<Row> rows = layOut(tracks, options);
   const bool hidden = std::any_of(wanted.begin(), wanted.end(), [&](const RowKey& key) { return !findRow(rows, key); });
@@ -196,9 +256,10 @@ RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::sp
 
 const Row* findRow(std::span<const Row> rows, const RowKey& key) {
   const Row* group = nullptr;
-  for (const Row& row : rows) {
+  const auto isGroup = [](const Row& row) { return row.kind == Row::Kind::Group; };
+  for (const Row& row : std::span(std::find_if(rows.begin(), rows.end(), isGroup), rows.end())) {
+    if (row.kind == key.kind && row.ref == key.ref) return &row;
     if (row.kind == Row::Kind::Group && row.ref.group == key.ref.group) group = &row;
-    if (group != nullptr && row.kind == key.kind && row.ref == key.ref) return &row;
   }
   return key.kind == Row::Kind::Track ? nullptr : group;
 }

@@ -25,25 +25,26 @@ struct TrackRef {
 /// What the user made of the tracks.
 struct RowOptions {
   std::set<std::size_t> collapsedGroups;
-  std::set<TrackRef> collapsedTracks;  ///< only the topmost lane shows
-  std::set<TrackRef> pinned;           ///< repeated above everything else
-  std::set<std::size_t> quietShown;    ///< groups whose counters that are always zero are shown as well
-  std::set<std::size_t> ledgers;       ///< groups whose ledger is there to be shown below their name
-  std::string filter;                  ///< part of a track's or group's label, any case
+  std::set<TrackRef> collapsedTracks;    ///< only the topmost lane shows
+  std::set<TrackRef> pinned;             ///< repeated above everything else
+  std::set<std::size_t> quietShown;      ///< groups whose counters that are always zero are shown as well
+  std::set<std::size_t> foldedCounters;  ///< processes whose counters, below the devices, are folded away
+  std::set<std::size_t> ledgers;         ///< groups whose ledger is there to be shown below their name
+  std::string filter;                    ///< part of a track's or group's label, any case
 };
 
 struct Row {
-  enum class Kind { PinHeader, Group, Ledger, Track, Quiet };
+  enum class Kind { PinHeader, Group, Ledger, Track, Quiet, Counters };
   Kind kind = Kind::Group;
   TrackRef ref;
   int y = 0;
   int height = 0;
-  int lanes = 0;  ///< of Quiet: how many counters it stands for
+  int lanes = 0;  ///< of Quiet and Counters: how many counters it stands for
   bool collapsed = false;
   bool pinned = false;
 };
 
-/// A row by what it shows, wherever it lies: a track, or a group's name or ledger.
+/// A row by what it shows, wherever it lies: a track, or a group's name, ledger or counters.
 struct RowKey {
   Row::Kind kind = Row::Kind::Track;
   TrackRef ref;
@@ -60,7 +61,8 @@ inline constexpr int kQuietHeight = 24;
 
 /// A counter that never was anything but zero. Those of a group share one row, unless they are asked for.
 bool isQuiet(const analyzer::Track& track);
-/// Where every track lies, from y = 0 down, in logical pixels.
+/// Where every track lies, from y = 0 down, in logical pixels. What threads and devices do comes before the counters of
+/// processes, which follow below the last device.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
 /// What a group is of, or a track of it, whatever it is called and wherever it lies: the same while a recording goes
 /// on, and when its file is opened again.

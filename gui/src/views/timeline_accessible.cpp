@@ -74,6 +74,8 @@ class RowAccessible : public QAccessibleInterface {
       const std::size_t tracks = group.tracks.size();
       return tracks == 1 ? TimelineView::tr("1 track") : TimelineView::tr("%1 tracks").arg(tracks);
     }
+    if (row().kind == Row::Kind::Counters)
+      return row().lanes == 1 ? TimelineView::tr("1 track") : TimelineView::tr("%1 tracks").arg(row().lanes);
     if (row().kind != Row::Kind::Track) return {};
     const analyzer::Track& track = group.tracks[row().ref.track];
     if (track.kind == analyzer::TrackKind::Counter) {

@@ -96,6 +96,8 @@ QString TimelineView::rowName(const Row& row) const {
       return tr("where time goes");
     case Row::Kind::Quiet:
       return quietWords(row.lanes);
+    case Row::Kind::Counters:
+      return tr("counters · %1").arg(words(group.label));
     case Row::Kind::Track:
       return words(group.tracks[row.ref.track].label);
   }
@@ -120,6 +122,8 @@ void TimelineView::toggle(const Row& row, bool pin) {
     turn(options.collapsedGroups, row.ref.group);
   } else if (row.kind == Row::Kind::Quiet && !pin) {
     turn(options.quietShown, row.ref.group);
+  } else if (row.kind == Row::Kind::Counters && !pin) {
+    turn(options.foldedCounters, row.ref.group);
   }
   setRowOptions(options);
 }

@@ -46,6 +46,11 @@ void paintUpright(QPainter& painter, const QRectF& line, const QColor& colour) {
   inShortPieces(line, [&](const QRectF& piece) { painter.fillRect(piece, colour); });
 }
 
+/// A name across the tracks that follow.
+bool isHeading(const Row& row) {
+  return row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader || row.kind == Row::Kind::Counters;
+}
+
 void paintTriangle(QPainter& painter, QPointF at, bool open, const QColor& fill) {
   QPainterPath path;
   if (open) {
@@ -222,7 +227,7 @@ void TimelineView::paintHeaders(QPainter& painter, const QRegion& stale) {
     if (rect.top() > height()) break;
     if (rect.top() < 0 && keepsShapes(painter)) continue;  // shapes are not clipped: its name would lie outside
     // The label of a group that is open may reach over the tracks.
-    const bool wide = row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader;
+    const bool wide = isHeading(row);
     const QRect reached(0, rect.y(), wide ? width() : headerWidth_, rect.height());
     if (!stale.intersects(reached)) continue;
     paintHeader(painter, row, rect);
@@ -239,7 +244,7 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   const Theme& t = theme(dark_);
   QFont font = painter.font();
   font.setPixelSize(12);
-  font.setBold(row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader);
+  font.setBold(isHeading(row));
   painter.setFont(font);
   painter.setPen(rgb(t.text));
   if (row.kind == Row::Kind::Ledger) {
@@ -255,12 +260,10 @@ void TimelineView::paintHeader(QPainter& painter, const Row& row, const QRect& r
   }
   if (row.kind != Row::Kind::Track) {
     painter.fillRect(rect, rgb(t.raised));
-    const QString label =
-        row.kind == Row::Kind::PinHeader ? tr("Pinned") : words(trace_->tracks->groups[row.ref.group].label);
     paintTriangle(painter, QPointF(14, rect.center().y() + 1), !row.collapsed, rgb(t.dim));
     const int room = row.collapsed ? headerWidth_ - 34 : width() - 40;
     painter.drawText(QRect(kGroupLabelLeft, rect.y(), room, rect.height()), Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(label, Qt::ElideRight, room));
+                     painter.fontMetrics().elidedText(rowName(row), Qt::ElideRight, room));
     return;
   }
   const analyzer::Track& track = trace_->track(row.ref);
@@ -338,10 +341,10 @@ bool TimelineView::hidesName(const QRectF& place) {
   if (labelPainter_.isWrittenOn(place.translated(-canvas.topLeft()), labels_, labelScale_)) return true;
   const QFontMetrics metrics(cardFont(true));
   return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-    if (row.kind != Row::Kind::Group || row.collapsed) return false;
+    if (!isHeading(row) || row.collapsed) return false;
     QRectF label(0, canvas.y() + row.y - scroll_->value(), width(), row.height);
     if (!label.intersects(place)) return false;
-    label.setWidth(kGroupLabelLeft + metrics.horizontalAdvance(words(trace_->tracks->groups[row.ref.group].label)));
+    label.setWidth(kGroupLabelLeft + metrics.horizontalAdvance(rowName(row)));
     return label.intersects(place);
   });
 }
