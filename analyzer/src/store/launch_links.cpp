@@ -38,9 +38,10 @@ class OwnerCache {
 
 class LaunchBuilder {
  public:
-  LaunchBuilder(const Store& store, const OwnerTree& owners) : store_(store), owners_(owners) {}
+  LaunchBuilder(const Store& store, const OwnerTree& owners, const Links::Wanted& wanted)
+      : store_(store), owners_(owners), wanted_(wanted) {}
 
-  LaunchLinks build() {
+  std::optional<LaunchLinks> build() {
     links_.kernels = store_.rows<prof::Kernel>();
     links_.copies = store_.rows<prof::Memcpy>();
     links_.memsets = store_.rows<prof::Memset>();
@@ -56,11 +57,18 @@ class LaunchBuilder {
     readWork<&prof::Kernel::queue, &prof::Kernel::correlation>(0);
     readWork<&prof::Memcpy::queue, &prof::Memcpy::correlation>(links_.kernels);
     readWork<&prof::Memset::queue, &prof::Memset::correlation>(links_.kernels + links_.copies);
+    if (!goesOn()) return std::nullopt;
     chain(work);
     return std::move(links_);
   }
 
  private:
+  /// Asked for each block that is read; once it is false it stays so.
+  bool goesOn() {
+    calledOff_ = calledOff_ || (wanted_ && !wanted_());
+    return !calledOff_;
+  }
+
   void readRanges() {
     using prof::Range;
     const RangeLaunches launches(store_);
@@ -72,6 +80,7 @@ class LaunchBuilder {
             maps_[processOf(threads[i])].set(correlations[i],
                                              static_cast<std::uint32_t>(first + i) | LaunchLinks::kIsRange);
           }
+          return goesOn();
         });
   }
 
@@ -84,6 +93,7 @@ class LaunchBuilder {
             if (correlations[i] == 0 || !threads[i]) continue;
             maps_[processOf(threads[i])].set(correlations[i], static_cast<std::uint32_t>(first + i));
           }
+          return goesOn();
         });
   }
 
@@ -97,6 +107,7 @@ class LaunchBuilder {
         if (map == maps_.end()) continue;
         links_.launch[firstNumber + first + i] = map->second.find(correlations[i]);
       }
+      return goesOn();
     });
   }
 
@@ -121,6 +132,8 @@ class LaunchBuilder {
 
   const Store& store_;
   const OwnerTree& owners_;
+  const Links::Wanted& wanted_;
+  bool calledOff_ = false;
   std::unordered_map<ProcessId, CorrelationMap> maps_;
   LaunchLinks links_;
 };
@@ -158,8 +171,8 @@ RangeLaunches::RangeLaunches(const Store& store) {
   countsOperators_ &= !isOwn;
 }
 
-LaunchLinks buildLaunchLinks(const Store& store, const OwnerTree& owners) {
-  return LaunchBuilder(store, owners).build();
+std::optional<LaunchLinks> buildLaunchLinks(const Store& store, const OwnerTree& owners, const Links::Wanted& wanted) {
+  return LaunchBuilder(store, owners, wanted).build();
 }
 
 }  // namespace lacuna::analyzer

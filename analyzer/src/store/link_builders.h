@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lacuna/analyzer/links.h"
@@ -23,13 +24,15 @@ struct LaunchLinks {
   [[nodiscard]] std::uint64_t number(const EventRef& work) const;
   [[nodiscard]] EventRef work(std::uint64_t number) const;
 };
-LaunchLinks buildLaunchLinks(const Store& store, const OwnerTree& owners);
+/// Nothing where it is no longer wanted.
+std::optional<LaunchLinks> buildLaunchLinks(const Store& store, const OwnerTree& owners, const Links::Wanted& wanted);
 
 struct NestingLinks {
   std::vector<std::uint32_t> parent;      ///< by row of range
   std::vector<std::uint32_t> aroundCall;  ///< by row of api_call
 };
-NestingLinks buildNestingLinks(const Store& store);
+/// Nothing where it is no longer wanted.
+std::optional<NestingLinks> buildNestingLinks(const Store& store, const Links::Wanted& wanted);
 
 /// By row of allocation.
 std::vector<std::uint32_t> buildAllocationLinks(const Store& store, const OwnerTree& owners);

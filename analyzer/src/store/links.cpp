@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 #include "lacuna/analyzer/store.h"
 #include "store/link_builders.h"
@@ -45,6 +48,37 @@ void insertOnce(std::vector<Id>& ids, Id id) {
 std::uint32_t at(const std::vector<std::uint32_t>& links, std::uint64_t row) {
   return row < links.size() ? links[row] : kNoLink;
 }
+
+/// What is computed when it is first asked for, once, unless that is called off. Safe for many threads.
+template <class Value>
+class ComputedOnce {
+ public:
+  /// compute() answers nothing where it was called off; so does this. Who comes while it is computed waits for it, as
+  /// long as that is wanted.
+  template <class Compute>
+  const Value* get(const Links::Wanted& wanted, Compute&& compute) {
+    constexpr std::chrono::milliseconds kLookAgain(5);
+    if (ready_) return &value_;
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (!wanted) lock.lock();
+    while (!lock.owns_lock() && !lock.try_lock()) {
+      if (!wanted()) return nullptr;
+      std::this_thread::sleep_for(kLookAgain);
+    }
+    if (ready_) return &value_;
+    std::optional<Value> made = compute();
+    if (!made) return nullptr;
+    value_ = *std::move(made);
+    ready_ = true;
+    return &value_;
+  }
+  [[nodiscard]] bool ready() const { return ready_; }
+
+ private:
+  std::mutex mutex_;  // held while it is computed
+  std::atomic<bool> ready_ = false;
+  Value value_;
+};
 
 }  // namespace
 
@@ -110,20 +144,22 @@ struct Links::Impl {
     std::call_once(ownersOnce, [&] { tree = OwnerTree::read(store); });
     return tree;
   }
-  const LaunchLinks& launches() {
-    std::call_once(launchesOnce, [&] {
-      launchLinks = buildLaunchLinks(store, owners());
-      count({&launchLinks.launch, &launchLinks.next, &launchLinks.firstOfCall, &launchLinks.firstOfRange});
-      launchesDone = true;
+  const LaunchLinks& launches() { return *launches({}); }
+  const NestingLinks& nesting() { return *nesting({}); }
+  /// Null where it is no longer wanted.
+  const LaunchLinks* launches(const Wanted& wanted) {
+    return launchLinks.get(wanted, [&] {
+      auto links = buildLaunchLinks(store, owners(), wanted);
+      if (links) count({&links->launch, &links->next, &links->firstOfCall, &links->firstOfRange});
+      return links;
     });
-    return launchLinks;
   }
-  const NestingLinks& nesting() {
-    std::call_once(nestingOnce, [&] {
-      nestingLinks = buildNestingLinks(store);
-      count({&nestingLinks.parent, &nestingLinks.aroundCall});
+  const NestingLinks* nesting(const Wanted& wanted) {
+    return nestingLinks.get(wanted, [&] {
+      auto links = buildNestingLinks(store, wanted);
+      if (links) count({&links->parent, &links->aroundCall});
+      return links;
     });
-    return nestingLinks;
   }
   const std::vector<std::uint32_t>& allocations() {
     std::call_once(allocationsOnce, [&] {
@@ -141,7 +177,8 @@ struct Links::Impl {
   }
 
   const Store& store;
-  std::atomic<bool> launchesDone = false;
+  ComputedOnce<LaunchLinks> launchLinks;
+  ComputedOnce<NestingLinks> nestingLinks;
   std::atomic<std::uint64_t> bytes = 0;
 
  private:
@@ -149,10 +186,8 @@ struct Links::Impl {
     for (const auto* links : kept) bytes += links->size() * sizeof(std::uint32_t);
   }
 
-  std::once_flag ownersOnce, launchesOnce, nestingOnce, allocationsOnce, flowsOnce;
+  std::once_flag ownersOnce, allocationsOnce, flowsOnce;
   OwnerTree tree;
-  LaunchLinks launchLinks;
-  NestingLinks nestingLinks;
   std::vector<std::uint32_t> allocationLinks;
   FlowLinks flowLinks;
 };
@@ -182,8 +217,12 @@ std::vector<EventRef> Links::launchedBy(const EventRef& launch, std::size_t limi
   return work;
 }
 
+bool Links::prepareLaunches(const Wanted& wanted) const {
+  return impl_->launches(wanted) != nullptr && impl_->nesting(wanted) != nullptr;
+}
+
 bool Links::launchesReady() const {
-  return impl_->launchesDone;
+  return impl_->launchLinks.ready() && impl_->nestingLinks.ready();
 }
 
 std::uint32_t Links::parentOf(std::uint64_t range) const {

@@ -40,15 +40,15 @@ class OpenRanges {
 
 class NestingBuilder {
  public:
-  explicit NestingBuilder(const Store& store) : store_(store) {}
+  NestingBuilder(const Store& store, const Links::Wanted& wanted) : store_(store), wanted_(wanted) {}
 
-  NestingLinks build() {
+  std::optional<NestingLinks> build() {
     using A = prof::ApiCall;
     using R = prof::Range;
-    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNoLink || store_.rows<A>() >= kNoLink) return {};
+    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNoLink || store_.rows<A>() >= kNoLink) return NestingLinks();
     links_.parent.assign(store_.rows<R>(), kNoLink);
     if (store_.rows<A>() == 0) {
-      takeRanges([](TimeNs) {});
+      if (!takeRanges([](TimeNs) {})) return std::nullopt;
       return std::move(links_);
     }
     links_.aroundCall.assign(store_.rows<A>(), kNoLink);
@@ -61,16 +61,17 @@ class NestingBuilder {
         links_.aroundCall[calls.row()] = found->second.around(start, start + calls.get<1>());
       }
     };
-    takeRanges(takeCalls);
+    if (!takeRanges(takeCalls)) return std::nullopt;
     takeCalls(INT64_MAX);
     return std::move(links_);
   }
 
  private:
-  /// Calls before(t) when all ranges that start before t are open.
+  /// Calls before(t) when all ranges that start before t are open. False where that is no longer wanted.
   template <class Before>
-  void takeRanges(Before&& before) {
+  bool takeRanges(Before&& before) {
     using R = prof::Range;
+    bool goesOn = true;
     (void)store_.scan<&R::startNs, &R::durNs, &R::thread, &R::queue, &R::kind>(
         {}, [&](std::uint64_t first, auto starts, auto lengths, auto threads, auto queues, auto kinds) {
           for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -80,18 +81,22 @@ class NestingBuilder {
             links_.parent[first + i] =
                 open.push(starts[i], starts[i] + lengths[i], static_cast<std::uint32_t>(first + i));
           }
+          goesOn = !wanted_ || wanted_();
+          return goesOn;
         });
+    return goesOn;
   }
 
   const Store& store_;
+  const Links::Wanted& wanted_;
   std::unordered_map<std::uint32_t, OpenRanges> threads_, queues_;
   NestingLinks links_;
 };
 
 }  // namespace
 
-NestingLinks buildNestingLinks(const Store& store) {
-  return NestingBuilder(store).build();
+std::optional<NestingLinks> buildNestingLinks(const Store& store, const Links::Wanted& wanted) {
+  return NestingBuilder(store, wanted).build();
 }
 
 }  // namespace lacuna::analyzer

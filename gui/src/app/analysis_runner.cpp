@@ -43,7 +43,7 @@ void AnalysisRunner::start(const TracePtr& trace) {
       Q_EMIT settled();
     });
     // Selecting an event asks for its launch; computed here, nobody waits for that after the first moments.
-    if (turn.wanted()) (void)trace->store->links().launchOf({analyzer::EventRef::Table::Kernel, 0});
+    (void)trace->store->links().prepareLaunches([&] { return turn.wanted(); });
   });
 }
 

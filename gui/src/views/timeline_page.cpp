@@ -164,12 +164,14 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
 void TimelinePage::setTrace(const TracePtr& trace) {
   filter_->clear();
   search_->clear();
+  callLinksOff();
   view_->setTrace(trace);
   areaTimer_.stop();
   showArea();
 }
 
 void TimelinePage::setGrown(const TracePtr& trace) {
+  callLinksOff();
   view_->setGrown(trace);
   if (view_->area()) areaTimer_.start();  // what was added may lie in it
 }
@@ -190,7 +192,7 @@ void TimelinePage::showSelection() {
   hint_->setVisible(!place.has_value() && !view_->area());
   argumentJob_.cancel();
   if (!place) {
-    linkJob_.cancel();
+    callLinksOff();
     return details_->clear();
   }
   const TracePtr& trace = view_->trace();

@@ -5,6 +5,7 @@
 #include <QTimer>
 
 #include "app/job.h"
+#include "app/long_job.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/track_queries.h"
 #include "views/page.h"
@@ -38,7 +39,7 @@ class TimelinePage : public Page {
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
   [[nodiscard]] bool busy() const {
-    return linkJob_.busy() || argumentJob_.busy() || searchJob_.busy() || findJob_.busy();
+    return launching_ || linkJob_.busy() || argumentJob_.busy() || searchJob_.busy() || findJob_.busy();
   }
 
   /// Shows stretches with a caption, and moves to the first.
@@ -77,6 +78,9 @@ class TimelinePage : public Page {
   void fitDetails();
   void showArea();
   void findLinks(const analyzer::EventRef& event);
+  /// Computes the links of the trace, once, and goes on with the event that is selected then.
+  void computeLinks();
+  void callLinksOff();
   void findArguments(const analyzer::EventRef& event);
   void showSums(const analyzer::AreaStats& stats);
   QWidget* makeSide(QWidget* parent);
@@ -98,6 +102,9 @@ class TimelinePage : public Page {
   QTableView* sumsTable_;
   prof::TimeWindow summed_;
   QTimer areaTimer_;
+  TracePtr launching_;                               ///< whose links are being computed
+  std::optional<analyzer::EventRef> wantedLinksOf_;  ///< as soon as they are
+  LongJob launchJob_{this};
   Job linkJob_;
   Job argumentJob_;
   using Matches = std::shared_ptr<const analyzer::NameMatches>;

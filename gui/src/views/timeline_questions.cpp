@@ -7,6 +7,8 @@
 #include <QPointer>
 #include <QTableView>
 #include <QThreadPool>
+#include <optional>
+#include <utility>
 
 #include "lacuna/analyzer/links.h"
 #include "models/analysis_tables.h"
@@ -32,8 +34,32 @@ analyzer::TrackEvent eventOf(const EventPlace& place) {
 
 }  // namespace
 
+void TimelinePage::callLinksOff() {
+  linkJob_.cancel();
+  launchJob_.cancel();
+  launching_ = nullptr;
+  wantedLinksOf_.reset();
+}
+
+void TimelinePage::computeLinks() {
+  if (launching_ == view_->trace()) return;
+  launching_ = view_->trace();
+  launchJob_.start([this, trace = launching_](const LongJob::Turn& turn) {
+    (void)trace->store->links().prepareLaunches([&] { return turn.wanted(); });
+    turn.post([this] {
+      launching_ = nullptr;
+      if (const auto event = std::exchange(wantedLinksOf_, std::nullopt)) findLinks(*event);
+    });
+  });
+}
+
 void TimelinePage::findLinks(const analyzer::EventRef& event) {
   using Table = analyzer::EventRef::Table;
+  if (!view_->trace()->store->links().launchesReady()) {
+    linkJob_.cancel();
+    wantedLinksOf_ = event;
+    return computeLinks();
+  }
   linkJob_.start(
       this,
       [trace = view_->trace(), event](const Job::Wanted& wanted) {

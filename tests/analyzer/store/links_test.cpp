@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <random>
+#include <semaphore>
+#include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "lacuna/analyzer/store_builder.h"
 #include "store/correlation_map.h"
@@ -74,6 +77,44 @@ TEST_F(LinksTest, WorkBelongsToTheCallWithItsCorrelationInItsProcess) {
   EXPECT_FALSE(links.launchOf({Table::Kernel, 2}));
   EXPECT_FALSE(links.launchOf({Table::Kernel, 99}));
   EXPECT_EQ(links.launchedBy({Table::ApiCall, 1}), (std::vector{EventRef{Table::Kernel, 1}}));
+}
+
+TEST_F(LinksTest, LaunchesThatWereCalledOffAreComputedWhenAskedForAgain) {
+  range(0, 100);
+  call(1, 10, 7);
+  kernel(20, 7);
+  const Links& links = build();
+  EXPECT_FALSE(links.prepareLaunches([] { return false; }));
+  EXPECT_FALSE(links.launchesReady());
+  EXPECT_EQ(links.bytes(), 0u);
+  EXPECT_TRUE(links.prepareLaunches([] { return true; }));
+  EXPECT_TRUE(links.launchesReady());
+  EXPECT_EQ(links.launchOf({Table::Kernel, 0}), (EventRef{Table::ApiCall, 0}));
+  EXPECT_EQ(links.operatorOf({Table::Kernel, 0}), 0u);
+}
+
+TEST_F(LinksTest, WhoNoLongerWantsLaunchesDoesNotWaitForThem) {
+  range(0, 100);
+  call(1, 10, 7);
+  kernel(20, 7);
+  const Links& links = build();
+  std::binary_semaphore begun(0), goOn(0);
+  bool computed = false;
+  std::thread other([&] {
+    computed = links.prepareLaunches([&, first = true]() mutable {
+      if (std::exchange(first, false)) {
+        begun.release();
+        goOn.acquire();
+      }
+      return true;
+    });
+  });
+  begun.acquire();
+  EXPECT_FALSE(links.prepareLaunches([] { return false; }));
+  goOn.release();
+  other.join();
+  EXPECT_TRUE(computed);
+  EXPECT_TRUE(links.launchesReady());
 }
 
 TEST_F(LinksTest, ACallIsALaunchBeforeARangeAndTheInnermostRangeBeforeAnother) {

@@ -82,7 +82,12 @@ class Links {
   /// The device work that a call or range is the launch of: kernels, then copies, then memsets, each in time order; at
   /// most `limit`. Linear in the answer.
   [[nodiscard]] std::vector<EventRef> launchedBy(const EventRef& launch, std::size_t limit = SIZE_MAX) const;
-  /// True once launchOf() and launchedBy() answer at once.
+  /// Asked now and then by what takes long; answering false calls it off. May be empty.
+  using Wanted = std::function<bool()>;
+  /// Computes what launchOf(), launchedBy(), operatorOf() and workUnder() go by, or waits until another thread has.
+  /// False where it was called off: what this thread had begun is dropped, and begun anew when somebody asks next.
+  [[nodiscard]] bool prepareLaunches(const Wanted& wanted) const;
+  /// True once there is nothing to compute for those.
   [[nodiscard]] bool launchesReady() const;
 
   /// The innermost range around another one, or kNone: on the same thread, beginning no later and ending no earlier.
