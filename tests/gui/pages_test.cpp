@@ -1009,6 +1009,21 @@ class PagesTest : public QObject {
     QVERIFY(view()->rowOptions().collapsedGroups == options.collapsedGroups);
   }
 
+  void ofBookmarksThatLieCloseTheNearestIsMeant() {
+    show("timeline");
+    constexpr prof::TimeNs kAt = 1'015'000'000;
+    const auto pixel = static_cast<prof::TimeNs>(view()->viewport().nsPerPixel(view()->canvasWidth()));
+    const prof::TimeNs beside = kAt + 3 * pixel;
+    view()->setBookmarks({{kAt, QStringLiteral("first")}, {beside, QStringLiteral("second")}});
+    window_->timeline()->setNote(beside, QStringLiteral("changed"));
+    QCOMPARE(view()->bookmarks().at(0).note, QStringLiteral("first"));
+    QCOMPARE(view()->bookmarks().at(1).note, QStringLiteral("changed"));
+    view()->setCursorMark(beside);
+    window_->timeline()->toggleBookmark();
+    QCOMPARE(view()->bookmarks().size(), std::size_t{1});
+    QCOMPARE(view()->bookmarks()[0].timeNs, kAt);
+  }
+
   void rowsOfOneNameComeBackEachForItself() {
     const auto open = [&] {
       window_->loader()->setOpener([](const auto&, const auto&) {

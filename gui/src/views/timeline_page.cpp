@@ -11,6 +11,8 @@
 #include <QSplitter>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <cstdlib>
 
 #include "models/details_model.h"
 #include "views/finding_panel.h"
@@ -215,7 +217,10 @@ void TimelinePage::fitDetails() {
 
 std::vector<Bookmark>::iterator TimelinePage::near(std::vector<Bookmark>& marks, prof::TimeNs at) const {
   const auto reach = static_cast<prof::TimeNs>(kBookmarkReach * view_->viewport().nsPerPixel(view_->canvasWidth()));
-  return std::find_if(marks.begin(), marks.end(), [&](const Bookmark& b) { return std::abs(b.timeNs - at) <= reach; });
+  const auto distance = [at](const Bookmark& mark) { return std::abs(mark.timeNs - at); };
+  const auto nearest = std::min_element(
+      marks.begin(), marks.end(), [&](const Bookmark& a, const Bookmark& b) { return distance(a) < distance(b); });
+  return nearest != marks.end() && distance(*nearest) <= reach ? nearest : marks.end();
 }
 
 void TimelinePage::toggleBookmark() {
