@@ -880,6 +880,9 @@ class PagesTest : public QObject {
     }
     QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png")));
     QVERIFY(!QImage(folder_.filePath(QStringLiteral("page.png"))).isNull());
+    const QString plain = folder_.filePath(QStringLiteral("page"));
+    QVERIFY(window_->savePictureTo(plain));
+    QVERIFY(!QImage(plain, "PNG").isNull());
   }
 
   void theTimelineIsSavedAsShapes() {

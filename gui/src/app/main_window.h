@@ -52,7 +52,7 @@ class MainWindow : public QMainWindow {
   void restoreLook();
   /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
   void setRemembering(bool on) { remembering_ = on; }
-  /// The current page as .png or .svg.
+  /// The current page as .png or .svg, or as what else Qt writes; a name that does not say gets a PNG.
   bool savePictureTo(const QString& path);
   /// The figures of the current page as comma-separated values; empty where it has none.
   [[nodiscard]] QString pageCsv() const;

@@ -4,6 +4,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QFontMetrics>
 #include <QLineEdit>
 #include <QMenuBar>
@@ -159,7 +160,9 @@ void MainWindow::fillRecent() {
 
 bool MainWindow::savePictureTo(const QString& path) {
   QWidget* page = pages_->currentWidget();
-  if (!path.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) return page->grab().save(path);
+  const QString ending = QFileInfo(path).suffix();
+  if (ending.compare(QLatin1String("svg"), Qt::CaseInsensitive) != 0)
+    return page->grab().save(path, ending.isEmpty() ? "PNG" : nullptr);
   QSvgGenerator svg;
   svg.setFileName(path);
   svg.setSize(page->size());
