@@ -1012,6 +1012,28 @@ class PagesTest : public QObject {
     QVERIFY(view()->rowOptions().collapsedGroups == options.collapsedGroups);
   }
 
+  void dataThatIsCutSaysSo() {
+    show("timeline");
+    const QString path = folder_.filePath(QStringLiteral("events.csv"));
+    const auto save = [&](const QString& to) {
+      bool cut = false;
+      const QString csv = window_->pageCsv(&cut);
+      window_->writeData(to, csv, cut);
+    };
+    save(path);
+    QCOMPARE(window_->statusBar()->currentMessage(), path + QStringLiteral(" is written"));
+    window_->timeline()->setMostCsvRows(7);
+    save(path);
+    const QString said = window_->statusBar()->currentMessage();
+    QVERIFY2(said.contains(QStringLiteral("the first 7 events")), qPrintable(said));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QCOMPARE(static_cast<int>(file.readAll().count('\n')), 8);
+    save(QStringLiteral("/nowhere/events.csv"));
+    const QString failed = window_->statusBar()->currentMessage();
+    QVERIFY2(failed.startsWith(QStringLiteral("/nowhere/events.csv cannot be written: ")), qPrintable(failed));
+  }
+
   void ofBookmarksThatLieCloseTheNearestIsMeant() {
     show("timeline");
     constexpr prof::TimeNs kAt = 1'015'000'000;

@@ -54,8 +54,11 @@ class MainWindow : public QMainWindow {
   void setRemembering(bool on) { remembering_ = on; }
   /// The current page as .png or .svg, or as what else Qt writes; a name that does not say gets a PNG.
   bool savePictureTo(const QString& path);
-  /// The figures of the current page as comma-separated values; empty where it has none.
-  [[nodiscard]] QString pageCsv() const;
+  /// The figures of the current page as comma-separated values; empty where it has none. `cut` tells whether there are
+  /// more of them than that.
+  [[nodiscard]] QString pageCsv(bool* cut = nullptr) const;
+  /// Writes such figures, and says so in the status bar.
+  void writeData(const QString& path, const QString& csv, bool cut);
 
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
   [[nodiscard]] Loader* loader() const { return loader_; }

@@ -185,10 +185,10 @@ void MainWindow::savePicture() {
   tell(savePictureTo(path) ? tr("%1 is written").arg(path) : tr("%1 cannot be written").arg(path));
 }
 
-QString MainWindow::pageCsv() const {
+QString MainWindow::pageCsv(bool* cut) const {
   const QWidget* page = pages_->currentWidget();
   if (page == overview_ || page == steps_) return overview_->csv();
-  if (page == timeline_) return timeline_->csv();
+  if (page == timeline_) return timeline_->csv(cut);
   if (page == memory_) return memory_->csv();
   if (page == flame_) return flame_->csv();
   if (page == compare_) return compare_->csv();
@@ -200,12 +200,19 @@ QString MainWindow::pageCsv() const {
 
 void MainWindow::saveData() {
   if (page() == QLatin1String("sql")) return sql_->chooseExport();
-  const QString csv = trace_ ? pageCsv() : QString();
+  bool cut = false;
+  const QString csv = trace_ ? pageCsv(&cut) : QString();
   if (csv.isEmpty()) return tell(tr("There is no data on this page yet"));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
-  if (path.isEmpty()) return;
+  if (!path.isEmpty()) writeData(path, csv, cut);
+}
+
+void MainWindow::writeData(const QString& path, const QString& csv, bool cut) {
   const QString problem = writeFile(path, csv.toUtf8());
-  tell(problem.isEmpty() ? tr("%1 is written").arg(path) : problem);
+  if (!problem.isEmpty()) return tell(problem);
+  const QString most = QString::number(timeline_->mostCsvRows());
+  tell(cut ? tr("%1 has the first %2 events alone: select a shorter stretch").arg(path, most)
+           : tr("%1 is written").arg(path));
 }
 
 void MainWindow::copyPicture() {

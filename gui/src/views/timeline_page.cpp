@@ -259,7 +259,7 @@ void TimelinePage::askForNote() {
   if (wanted && (there || !note.isEmpty())) setNote(there ? same->timeNs : at, note);
 }
 
-QString TimelinePage::csv() const {
+QString TimelinePage::csv(bool* cut) const {
   const TracePtr& trace = view_->trace();
   if (!trace) return {};
   const Viewport& shown = view_->viewport();
@@ -276,7 +276,10 @@ QString TimelinePage::csv() const {
     for (int n = 0; n < row.lanes; ++n) {
       const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(n)];
       for (std::size_t i = lane.lowerBound(window.startNs); i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
-        if (++rows > kMostCsvRows) return out;
+        if (++rows > mostCsvRows_) {
+          if (cut != nullptr) *cut = true;
+          return out;
+        }
         out += QStringLiteral("%1,%2,%3,%4,%5\n")
                    .arg(where, QString::number(n), csvCell(trace->name(lane.name(i))), QString::number(lane.startNs(i)),
                         QString::number(lane.durNs(i)));

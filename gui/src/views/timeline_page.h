@@ -57,9 +57,12 @@ class TimelinePage : public Page {
   /// Asks for the note of the bookmark nearest to the cursor, making one where there is none near.
   void askForNote();
   void setNote(prof::TimeNs timeNs, const QString& note);
-  /// The events of the selected stretch, or of what is shown, in the lanes that are shown; the first kMostCsvRows.
-  [[nodiscard]] QString csv() const;
-  static constexpr int kMostCsvRows = 200'000;
+  /// The events of the selected stretch, or of what is shown, in the lanes that are shown; at most mostCsvRows(), and
+  /// `cut` tells whether there are more.
+  [[nodiscard]] QString csv(bool* cut = nullptr) const;
+  [[nodiscard]] int mostCsvRows() const { return mostCsvRows_; }
+  /// A smaller limit, to see what happens at it.
+  void setMostCsvRows(int rows) { mostCsvRows_ = rows; }
   [[nodiscard]] QByteArray saveLayout() const;
   void restoreLayout(const QByteArray& layout);
 
@@ -101,6 +104,7 @@ class TimelinePage : public Page {
   TableModel* sums_;
   QTableView* sumsTable_;
   prof::TimeWindow summed_;
+  int mostCsvRows_ = 200'000;
   QTimer areaTimer_;
   TracePtr launching_;                               ///< whose links are being computed
   std::optional<analyzer::EventRef> wantedLinksOf_;  ///< as soon as they are
