@@ -10,6 +10,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMenu>
 #include <QPlainTextEdit>
 #include <QRegularExpression>
@@ -141,6 +142,21 @@ class AccessTest : public QObject {
     QVERIFY(gui::testing::openSample(*window_));
   }
   void cleanup() { window_.reset(); }
+
+  void aCommandThatIsClickedRunsOnce() {
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    QTest::keyClicks(palette->findChild<QLineEdit*>(), QStringLiteral("longest first"));
+    auto* list = palette->findChild<QListWidget*>();
+    QListWidgetItem* item = list->currentItem();
+    QVERIFY(item != nullptr);
+    const bool before = window_->steps()->longestFirst()->isChecked();
+    // Where one click activates, both are told.
+    Q_EMIT list->itemActivated(item);
+    Q_EMIT list->itemClicked(item);
+    QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
+  }
 
   void screenReadersWalkTheTracks() {
     show("timeline");

@@ -148,6 +148,7 @@ void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
   }
   list->setCurrentRow(0);
   const auto run = [dialog, list] {
+    if (!dialog->isVisible()) return;  // where one click activates, both signals come
     QListWidgetItem* item = list->currentItem();
     auto* action = item ? qobject_cast<QAction*>(item->data(Qt::UserRole).value<QObject*>()) : nullptr;
     dialog->close();
