@@ -163,6 +163,28 @@ class PagesTest : public QObject {
     QVERIFY(isSeen(0));
   }
 
+  void threadsOfOneNameStaySelectedInTheFlameGraph() {
+    analyzer::StoreBuilder alike;
+    for (std::uint32_t n = 1; n <= 3; ++n) {
+      alike.append(prof::Thread{.id = prof::ThreadId(n), .name = alike.intern("loader")});
+      alike.append(prof::Range{.durNs = 50'000, .thread = prof::ThreadId(n), .name = alike.intern("fetch")});
+    }
+    const auto store = alike.build();
+    const auto graph = std::make_shared<const analyzer::FlameGraph>(*analyzer::flameGraph(*store));
+    const TracePtr trace = makeTrace(QStringLiteral("alike.lcn"), store, *analyzer::buildTracks(*store), 0);
+    FlameView flame;
+    flame.setGraph(trace, graph);
+    const auto& threads = graph->nodes[0].children;
+    QCOMPARE(threads.size(), std::size_t{3});
+    for (const std::uint32_t thread : threads) {
+      flame.select(thread);
+      flame.focusOn(thread);
+      flame.setGraph(trace, graph);  // as when more of it has come
+      QCOMPARE(flame.selected(), std::optional(thread));
+      QCOMPARE(flame.focused(), thread);
+    }
+  }
+
   void flameOfAStretchCountsItAlone() {
     const auto whole = analyzer::flameGraph(*window_->trace()->store)->nodes[0].totalNs;
     view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});

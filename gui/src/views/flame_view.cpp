@@ -85,20 +85,25 @@ void FlameView::setGraph(const TracePtr& trace, std::shared_ptr<const analyzer::
   Q_EMIT selectionChanged();
 }
 
+QString FlameView::keyOf(std::uint32_t node) const {
+  const prof::ThreadId thread = graph_->nodes[node].thread;
+  return thread ? QString::number(thread.value) : nameOf(node);
+}
+
 QStringList FlameView::stackOf(std::uint32_t node) const {
-  QStringList names;
-  if (!graph_) return names;
-  for (std::uint32_t at = node; at != 0; at = graph_->nodes[at].parent) names.prepend(nameOf(at));
-  return names;
+  QStringList keys;
+  if (!graph_) return keys;
+  for (std::uint32_t at = node; at != 0; at = graph_->nodes[at].parent) keys.prepend(keyOf(at));
+  return keys;
 }
 
 std::optional<std::uint32_t> FlameView::nodeOf(const QStringList& stack) const {
   std::uint32_t at = 0;
-  for (const QString& name : stack) {
+  for (const QString& key : stack) {
     if (!graph_) return std::nullopt;
     const auto& children = graph_->nodes[at].children;
     const auto next =
-        std::find_if(children.begin(), children.end(), [&](std::uint32_t n) { return nameOf(n) == name; });
+        std::find_if(children.begin(), children.end(), [&](std::uint32_t n) { return keyOf(n) == key; });
     if (next == children.end()) return std::nullopt;
     at = *next;
   }

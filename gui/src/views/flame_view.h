@@ -56,7 +56,9 @@ class FlameView : public QAbstractScrollArea {
   };
   /// What finds the ranges of a node by their names; empty where they have none.
   [[nodiscard]] QString searchOf(std::uint32_t node) const;
-  /// The names from the outermost frame to the node.
+  /// What tells a node from those beside it, also in a graph that has grown: threads have names in common.
+  [[nodiscard]] QString keyOf(std::uint32_t node) const;
+  /// The keys from the outermost frame to the node.
   [[nodiscard]] QStringList stackOf(std::uint32_t node) const;
   [[nodiscard]] std::optional<std::uint32_t> nodeOf(const QStringList& stack) const;
   void layOut();
