@@ -1215,6 +1215,24 @@ class PagesTest : public QObject {
     QVERIFY(fresh->steps()->stack()->grab().toImage() == followed);
   }
 
+  void theLastAnalysisStaysWhereTheNextOneFails() {
+    const QString path = folder_.filePath(QStringLiteral("failing.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(6);
+    follow(path);
+    const auto before = window_->findings().analysis;
+    window_->runner()->setAnalyse(
+        [](auto, const auto&) -> prof::Result<analyzer::Analysis> { return prof::Error{"a block is damaged"}; });
+    QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
+    grow(recording, 1);
+    QVERIFY(analysed.count() > 0 || analysed.wait(60'000));
+    QCOMPARE(window_->findings().analysis, before);
+    QVERIFY(window_->statusBar()->currentMessage().contains(QStringLiteral("a block is damaged")));
+    Q_EMIT window_->steps()->stepActivated(2);  // the pages still show steps
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void theLastGrowthIsAnalysedToo() {
     const QString path = folder_.filePath(QStringLiteral("killed.lcn"));
     gui::testing::Recording recording(path.toStdString());
