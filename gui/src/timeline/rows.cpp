@@ -281,7 +281,7 @@ int scrollTo(std::span<const Row> rows, std::span<const RowKey> wanted, int scro
   return std::max(0, top - std::max(0, height - (bottom - top)) / 3);
 }
 
-std::size_t rowAt(const std::vector<Row>& rows, int y) {
+std::size_t rowAt(std::span<const Row> rows, int y) {
   const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](int v, const Row& row) { return v < row.y; });
   if (after == rows.begin() || y >= (after - 1)->y + (after - 1)->height) return rows.size();
   return static_cast<std::size_t>(after - rows.begin()) - 1;

@@ -84,6 +84,6 @@ const Row* findRow(std::span<const Row> rows, const RowKey& key);
 /// `scrolled`, if they can already.
 int scrollTo(std::span<const Row> rows, std::span<const RowKey> wanted, int scrolled, int height);
 /// The row at y, or the size of `rows` when there is none.
-std::size_t rowAt(const std::vector<Row>& rows, int y);
+std::size_t rowAt(std::span<const Row> rows, int y);
 
 }  // namespace lacuna::gui

@@ -193,10 +193,9 @@ void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameSty
 
 Hit hitTest(const Scene& scene, double x, int y, int width) {
   Hit hit;
-  const std::vector<Row> rows(scene.rows.begin(), scene.rows.end());
-  hit.row = rowAt(rows, y);
-  if (hit.row >= rows.size() || rows[hit.row].kind != Row::Kind::Track) return hit;
-  const Row& row = rows[hit.row];
+  hit.row = rowAt(scene.rows, y);
+  if (hit.row >= scene.rows.size() || scene.rows[hit.row].kind != Row::Kind::Track) return hit;
+  const Row& row = scene.rows[hit.row];
   hit.onTrack = true;
   hit.track = row.ref;
   const analyzer::Track& track = scene.tracks->groups[row.ref.group].tracks[row.ref.track];
