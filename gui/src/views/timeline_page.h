@@ -117,7 +117,7 @@ class TimelinePage : public Page {
   std::optional<bool> wantedNext_;
   Job searchJob_;
   Job findJob_;
-  int areaGeneration_ = 0;
+  Job areaJob_;
 };
 
 }  // namespace lacuna::gui

@@ -1,12 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <QCoreApplication>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPointer>
 #include <QTableView>
-#include <QThreadPool>
 #include <optional>
 #include <utility>
 
@@ -163,19 +160,18 @@ void TimelinePage::showArea() {
   areaTitle_->setVisible(area.has_value());
   sumsTable_->setVisible(area.has_value());
   hint_->setVisible(!view_->selection() && !area);
-  const int generation = ++areaGeneration_;
+  areaJob_.cancel();
   if (!area) sums_->setTable({});
   if (!area || !view_->trace()) return;
   // Of a trace that grows the sums stay until the new ones are there.
   const bool same = sums_->rows() > 0 && summed_.startNs == area->startNs && summed_.endNs == area->endNs;
   if (!same) areaTitle_->setText(tr("Summing up…"));
-  QThreadPool::globalInstance()->start(
-      [self = QPointer<TimelinePage>(this), trace = view_->trace(), window = *area, generation] {
-        analyzer::AreaStats stats = analyzer::areaStats(*trace->tracks, window);
-        QMetaObject::invokeMethod(qApp, [self, generation, stats = std::move(stats)] {
-          if (self && self->areaGeneration_ == generation) self->showSums(stats);
-        });
-      });
+  areaJob_.start(
+      this,
+      [trace = view_->trace(), window = *area](const Job::Wanted& wanted) {
+        return analyzer::areaStats(*trace->tracks, window, [&](double) { return wanted(); });
+      },
+      [this](const analyzer::AreaStats& stats) { showSums(stats); });
 }
 
 void TimelinePage::showSums(const analyzer::AreaStats& stats) {
