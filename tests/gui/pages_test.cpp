@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 #include <QAbstractItemModelTester>
+#include <QAction>
 #include <QApplication>
 #include <QBuffer>
 #include <QCheckBox>
@@ -972,6 +973,21 @@ class PagesTest : public QObject {
     QCOMPARE(lines.size(), 2);
     QCOMPARE(lines[0].split(QLatin1Char('\t')).first(), table->model()->index(0, 0).data().toString());
     QCOMPARE(lines[0].split(QLatin1Char('\t')).size(), table->model()->columnCount());
+  }
+
+  void cellsOfCopiedRowsStayCells() {
+    TableModel model;
+    TableColumn names{QStringLiteral("Name")};
+    TableColumn roles{QStringLiteral("Role")};
+    names.texts = {QStringLiteral("two\nlines\tand a tab")};
+    roles.texts = {QStringLiteral("input")};
+    model.setTable({names, roles});
+    std::unique_ptr<QTableView> table(makeTable(&model, QStringLiteral("Rows"), nullptr));
+    table->selectRow(0);
+    for (QAction* action : table->actions()) {
+      if (action->shortcut() == QKeySequence(QKeySequence::Copy)) action->trigger();
+    }
+    QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("two lines and a tab\tinput"));
   }
 
   void whereATableIsExportedToIsSaid() {

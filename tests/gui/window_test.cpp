@@ -940,6 +940,13 @@ class WindowTest : public QObject {
     QCOMPARE(model.csv(), QStringLiteral("Total (ns),Change in %,Calls\n1500,-25,3\n"));
   }
 
+  void cellsOfExportedRowsStayCells() {
+    QCOMPARE(csvCell(QStringLiteral("plain")), QStringLiteral("plain"));
+    QCOMPARE(csvCell(QStringLiteral("a,b")), QStringLiteral("\"a,b\""));
+    QCOMPARE(csvCell(QStringLiteral("say \"a\"")), QStringLiteral("\"say \"\"a\"\"\""));
+    QCOMPARE(csvCell(QStringLiteral("a\rb")), QStringLiteral("\"a\rb\""));
+  }
+
   void aFilterTakenAwaySortsNothing() {
     TableModel model;
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);

@@ -17,7 +17,7 @@ using analyzer::QueryValue;
 namespace {
 
 void appendCsv(std::string_view text, QByteArray& out) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) {
     out.append(text.data(), static_cast<qsizetype>(text.size()));
     return;
   }

@@ -66,8 +66,8 @@ void letGo(std::shared_ptr<const void> what) {
 }  // namespace
 
 QString csvCell(QString text) {
-  if (!text.contains(QLatin1Char(',')) && !text.contains(QLatin1Char('"')) && !text.contains(QLatin1Char('\n')))
-    return text;
+  const auto special = [](QChar c) { return QStringView(u",\"\n\r").contains(c); };
+  if (std::none_of(text.cbegin(), text.cend(), special)) return text;
   return QLatin1Char('"') + text.replace(QLatin1Char('"'), QLatin1String("\"\"")) + QLatin1Char('"');
 }
 

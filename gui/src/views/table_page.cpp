@@ -53,6 +53,14 @@ class ShareDelegate : public QStyledItemDelegate {
   static constexpr int kBarAlpha = 44;
 };
 
+/// A cell that breaks neither its row nor its line.
+QString onOneLine(QString cell) {
+  for (QChar& c : cell) {
+    if (c == QLatin1Char('\t') || c == QLatin1Char('\n') || c == QLatin1Char('\r')) c = QLatin1Char(' ');
+  }
+  return cell;
+}
+
 /// The selected rows, a tab between columns, as spreadsheets take them.
 QString selectedText(const QTableView& table) {
   QStringList lines;
@@ -61,7 +69,7 @@ QString selectedText(const QTableView& table) {
   for (const QModelIndex& row : rows) {
     QStringList cells;
     for (int column = 0; column < table.model()->columnCount(); ++column) {
-      cells << row.siblingAtColumn(column).data().toString();
+      cells << onOneLine(row.siblingAtColumn(column).data().toString());
     }
     lines << cells.join(QLatin1Char('\t'));
   }
