@@ -53,6 +53,15 @@ TEST_F(RowsTest, PinnedTracksAreRepeatedOnTop) {
   EXPECT_EQ(show(), "(pinned) queue 7 [python train.py 4242] [cuda:0 · Test Device] ");
 }
 
+TEST_F(RowsTest, PinnedTracksAreFoldedAtTheirHeading) {
+  options_.pinned = {{1, 0}};
+  options_.pinnedFolded = true;
+  options_.collapsedGroups = {0, 1};
+  EXPECT_EQ(show(), "(pinned) [python train.py 4242] [cuda:0 · Test Device] ");
+  EXPECT_TRUE(layOut(*tracks_, options_)[0].collapsed);
+  EXPECT_TRUE(movedTo(*tracks_, options_, *tracks_).pinnedFolded);
+}
+
 TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
   analyzer::TrackSet tracks;
   analyzer::TrackGroup& group = tracks.groups.emplace_back();

@@ -397,6 +397,19 @@ class WindowTest : public QObject {
     QVERIFY(!view()->rowOptions().collapsedTracks.contains(track));
   }
 
+  void aClickOnTheHeadingOfPinnedTracksKeepsThem() {
+    open();
+    RowOptions options = view()->rowOptions();
+    options.pinned = {firstKernel().track};
+    view()->setRowOptions(options);
+    const std::size_t shown = view()->rows().size();
+    for (const bool folded : {true, false}) {
+      QTest::mouseClick(view(), Qt::LeftButton, {}, view()->rowRect(0).center() - QPoint(view()->width() / 2 - 60, 0));
+      QVERIFY(view()->rowOptions().pinned == options.pinned);
+      QCOMPARE(view()->rows().size(), folded ? shown - 1 : shown);
+    }
+  }
+
   void recentTracesAreInTheMenu() {
     open();
     QStringList all;

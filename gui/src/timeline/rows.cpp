@@ -84,7 +84,8 @@ class RowLayout {
 
   void placePinned() {
     if (options_.pinned.empty()) return;
-    place({.kind = Row::Kind::PinHeader, .ref = {}, .height = kGroupHeight});
+    place({.kind = Row::Kind::PinHeader, .ref = {}, .height = kGroupHeight, .collapsed = options_.pinnedFolded});
+    if (options_.pinnedFolded) return;
     for (const TrackRef& ref : options_.pinned) {
       if (ref.group >= tracks_.groups.size() || ref.track >= tracks_.groups[ref.group].tracks.size()) continue;
       place(trackRow(tracks_.groups[ref.group].tracks[ref.track], ref, options_));
@@ -173,6 +174,7 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
   };
   RowOptions out;
   out.filter = options.filter;
+  out.pinnedFolded = options.pinnedFolded;
   const auto keepGroups = [&](const std::set<std::size_t>& old, std::set<std::size_t>& kept) {
     for (const std::size_t g : old) {
       if (group(g) < to.groups.size()) kept.insert(group(g));

@@ -27,6 +27,7 @@ struct RowOptions {
   std::set<std::size_t> collapsedGroups;
   std::set<TrackRef> collapsedTracks;    ///< only the topmost lane shows
   std::set<TrackRef> pinned;             ///< repeated above everything else
+  bool pinnedFolded = false;             ///< only their heading shows
   std::set<std::size_t> quietShown;      ///< groups whose counters that are always zero are shown as well
   std::set<std::size_t> foldedCounters;  ///< processes whose counters, below the devices, are folded away
   std::set<std::size_t> ledgers;         ///< groups whose ledger is there to be shown below their name

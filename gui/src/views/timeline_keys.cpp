@@ -115,9 +115,10 @@ void TimelineView::toggle(const Row& row, bool pin) {
     if (!set.erase(value)) set.insert(value);
   };
   if (row.kind == Row::Kind::PinHeader) {
-    options.pinned.clear();
+    options.pinnedFolded = !options.pinnedFolded;
   } else if (row.kind == Row::Kind::Track) {
     turn(pin ? options.pinned : options.collapsedTracks, row.ref);
+    if (pin) options.pinnedFolded = false;  // or it would seem to go nowhere
   } else if (row.kind == Row::Kind::Group && !pin) {
     turn(options.collapsedGroups, row.ref.group);
   } else if (row.kind == Row::Kind::Quiet && !pin) {
