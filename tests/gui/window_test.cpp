@@ -375,6 +375,21 @@ class WindowTest : public QObject {
     QVERIFY(!view()->accessibleDescription().isEmpty());
   }
 
+  void aRangeAroundWhatIsShownIsShownWhole() {
+    open();
+    const auto& groups = window_->trace()->tracks->groups;
+    const auto nested = std::find_if(groups[0].tracks.begin(), groups[0].tracks.end(),
+                                     [](const analyzer::Track& track) { return track.lanes.size() > 1; });
+    QVERIFY(nested != groups[0].tracks.end());
+    const EventPlace step{{0, static_cast<std::size_t>(nested - groups[0].tracks.begin())}, 0, 1};
+    const analyzer::Lane& lane = nested->lanes[0];
+    view()->setViewport(view()->viewport().showing({lane.startNs(1) + 1000, lane.startNs(1) + 20'000}));
+    view()->reveal(step);
+    const Viewport& shown = view()->viewport();
+    QVERIFY(shown.startNs() <= lane.startNs(1) && shown.endNs() >= lane.endNs(1));
+    QVERIFY(shown.spanNs() < 2 * lane.durNs(1));
+  }
+
   void everythingOnTheTimelineIsReachedByKeys() {
     open();
     QTest::keyClick(view(), Qt::Key_Down, Qt::ShiftModifier);

@@ -18,6 +18,9 @@ namespace {
 
 /// Small moves closer together than this are one move for back().
 constexpr qint64 kNewMoveAfterMs = 800;
+constexpr double kFewPixels = 8;    // too few to see an event
+constexpr double kAroundShort = 8;  // of its length, to be shown on both sides of one that was too short
+constexpr double kAroundLong = 0.1;
 
 }  // namespace
 
@@ -229,8 +232,8 @@ void TimelineView::reveal(const EventPlace& place) {
   const prof::TimeWindow window = windowOf(place);
   const double pixels = static_cast<double>(window.endNs - window.startNs) / view_.nsPerPixel(canvasWidth());
   const bool inside = window.startNs >= view_.startNs() && window.endNs <= view_.endNs();
-  if (pixels < 8 || pixels > canvasWidth()) {
-    setViewport(view_.showing(window, 8), Move::Jump);
+  if (pixels < kFewPixels || pixels > canvasWidth()) {
+    setViewport(view_.showing(window, pixels < kFewPixels ? kAroundShort : kAroundLong), Move::Jump);
   } else if (!inside) {
     setViewport(view_.movedTo((window.startNs + window.endNs - view_.spanNs()) / 2), Move::Jump);
   }
