@@ -62,6 +62,16 @@ TEST_F(RowsTest, PinnedTracksAreFoldedAtTheirHeading) {
   EXPECT_TRUE(movedTo(*tracks_, options_, *tracks_).pinnedFolded);
 }
 
+TEST_F(RowsTest, OnlyTracksOfSeveralLanesAreCollapsed) {
+  options_.collapsedTracks = {{0, 0}, {1, 0}, {1, 1}};
+  const std::vector<Row> rows = layOut(*tracks_, options_);
+  const auto row = [&](TrackRef ref) { return *findRow(rows, RowKey{Row::Kind::Track, ref}); };
+  EXPECT_TRUE(row({0, 0}).collapsed);
+  EXPECT_EQ(row({0, 0}).lanes, 1);
+  EXPECT_FALSE(row({1, 0}).collapsed);
+  EXPECT_FALSE(row({1, 1}).collapsed);
+}
+
 TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
   analyzer::TrackSet tracks;
   analyzer::TrackGroup& group = tracks.groups.emplace_back();

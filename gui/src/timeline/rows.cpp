@@ -17,13 +17,13 @@ namespace {
 Row trackRow(const analyzer::Track& track, TrackRef ref, const RowOptions& options) {
   Row row{.kind = Row::Kind::Track, .ref = ref};
   row.pinned = options.pinned.contains(ref);
-  row.collapsed = options.collapsedTracks.contains(ref);
+  row.collapsed = track.lanes.size() > 1 && options.collapsedTracks.contains(ref);
   if (track.kind == analyzer::TrackKind::Counter) {
     row.height = kCounterHeight;
     return row;
   }
   row.lanes = static_cast<int>(track.lanes.size());
-  if (row.collapsed) row.lanes = std::min(row.lanes, 1);
+  if (row.collapsed) row.lanes = 1;
   row.height = row.lanes * kLanePitch + kTrackPadding;
   return row;
 }

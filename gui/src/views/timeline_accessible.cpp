@@ -56,7 +56,7 @@ class RowAccessible : public QAccessibleInterface {
     state.focusable = true;
     state.focused = view_->hasFocus() && view_->currentRow() == row_;
     state.selected = holdsSelection();
-    state.expandable = row().kind != Row::Kind::Ledger;
+    state.expandable = folds();
     state.expanded = !row().collapsed;
     state.collapsed = row().collapsed;
     state.offscreen = !view_->rect().intersects(view_->rowRect(row_));
@@ -65,6 +65,10 @@ class RowAccessible : public QAccessibleInterface {
 
  private:
   [[nodiscard]] const Row& row() const { return view_->rows()[row_]; }
+  [[nodiscard]] bool folds() const {
+    if (row().kind != Row::Kind::Track) return row().kind != Row::Kind::Ledger;
+    return view_->trace()->track(row().ref).lanes.size() > 1;
+  }
   [[nodiscard]] bool holdsSelection() const {
     return row().kind == Row::Kind::Track && view_->selection() && view_->selection()->track == row().ref;
   }
