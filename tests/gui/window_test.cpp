@@ -375,6 +375,26 @@ class WindowTest : public QObject {
     QVERIFY(!view()->accessibleDescription().isEmpty());
   }
 
+  void namesThatLookLikeTagsAreShownAsTheyAre() {
+    window_->loader()->setOpener([](const auto&, const auto&) {
+      analyzer::StoreBuilder trace;
+      trace.append(prof::Thread{.id = prof::ThreadId(1)});
+      trace.append(prof::Range{.durNs = 50'000, .thread = prof::ThreadId(1), .name = trace.intern("scan<b>run")});
+      return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+    });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("tags.lcn"));
+    QVERIFY(shown.wait());
+    view()->select(EventPlace{{0, 0}, 0, 0});
+    const QList<QLabel*> texts = window_->timeline()->findChildren<QLabel*>();
+    const auto title = std::find_if(texts.begin(), texts.end(), [](const QLabel* text) {
+      return text->text() == QLatin1String("scan<b>run");
+    });
+    QVERIFY(title != texts.end());
+    QCOMPARE((*title)->textFormat(), Qt::PlainText);
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void aRangeAroundWhatIsShownIsShownWhole() {
     open();
     const auto& groups = window_->trace()->tracks->groups;

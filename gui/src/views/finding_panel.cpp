@@ -42,6 +42,7 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
   title_ = selectableLabel({}, "heading", this);
   advice_ = selectableLabel({}, "dim", this);
   gain_ = selectableLabel({}, "gain", this);
+  gain_->setTextFormat(Qt::RichText);
   down->addLayout(top);
   for (QWidget* part : {title_, advice_, gain_}) down->addWidget(part);
   auto* across = new QHBoxLayout;

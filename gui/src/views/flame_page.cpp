@@ -43,6 +43,7 @@ FlamePage::FlamePage(QWidget* parent) : Page(parent) {
   view_ = new FlameView(this);
   details_ = new QLabel(this);
   details_->setObjectName(QStringLiteral("dim"));
+  details_->setTextFormat(Qt::PlainText);
   details_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   setSubject(view_);
   down->addLayout(across);

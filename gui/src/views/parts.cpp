@@ -30,6 +30,7 @@ QString writeFile(const QString& path, const QByteArray& bytes) {
 QLabel* label(const QString& text, const char* role, QWidget* parent) {
   auto* out = new QLabel(text, parent);
   out->setObjectName(QLatin1String(role));
+  out->setTextFormat(Qt::PlainText);
   out->setWordWrap(true);
   return out;
 }

@@ -13,7 +13,8 @@ class QWidget;
 /// Small parts that pages are put together from.
 namespace lacuna::gui {
 
-/// A text that wraps, in the style sheet's role: "title", "heading", "dim", …
+/// A text that wraps, in the style sheet's role: "title", "heading", "dim", … Plain, as names of kernels may look like
+/// tags.
 QLabel* label(const QString& text, const char* role, QWidget* parent);
 /// The same, to be selected and copied with the mouse.
 QLabel* selectableLabel(const QString& text, const char* role, QWidget* parent);

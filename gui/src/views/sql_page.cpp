@@ -195,6 +195,7 @@ QWidget* SqlPage::makeMain() {
   for (const Example& example : kExamples) examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
   status_ = new QLabel(hint(), main);
   status_->setObjectName(QStringLiteral("dim"));
+  status_->setTextFormat(Qt::PlainText);
   status_->setWordWrap(true);
   status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   for (QWidget* part : std::initializer_list<QWidget*>{runButton_, cancelButton_, examples}) bar->addWidget(part);

@@ -53,6 +53,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
   column->addSpacing(18);
   column->addWidget(label(tr("No trace yet?"), "heading", this));
   auto* how = label(tr("Put <code>lacuna run --</code> in front of your training command:"), "dim", this);
+  how->setTextFormat(Qt::RichText);
   column->addWidget(how);
   auto* command = new QLabel(QStringLiteral("lacuna run -- python train.py"), this);
   command->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

@@ -51,6 +51,7 @@ StepsPage::StepsPage(QWidget* parent) : Page(parent) {
   setSubject(stack_);
   details_ = new QLabel(this);
   details_->setObjectName(QStringLiteral("dim"));
+  details_->setTextFormat(Qt::PlainText);
   details_->setWordWrap(true);
   down->addLayout(across);
   down->addWidget(stack_, 1);

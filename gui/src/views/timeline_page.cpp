@@ -140,6 +140,7 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   table_->horizontalHeader()->hide();
   table_->horizontalHeader()->setStretchLastSection(true);
   areaTitle_ = label({}, "dim", side);
+  areaTitle_->setTextFormat(Qt::RichText);
   sums_ = new TableModel(this);
   sumsTable_ = makeTable(sums_, tr("Sums of the selected stretch"), side);
   for (QWidget* part : std::initializer_list<QWidget*>{search_, found_, filter_, title_, hint_})
