@@ -375,6 +375,18 @@ class WindowTest : public QObject {
     QVERIFY(!view()->accessibleDescription().isEmpty());
   }
 
+  void whereThereIsNoTrackTheTimelineSaysWhy() {
+    open();
+    QVERIFY(view()->emptyWords().isEmpty());
+    window_->timeline()->filter()->setText(QStringLiteral("nothing like it"));
+    QVERIFY2(view()->emptyWords().contains(QStringLiteral("nothing like it")), qPrintable(view()->emptyWords()));
+    const QImage with = view()->grab().toImage();
+    window_->timeline()->filter()->setText(QStringLiteral("no such thing"));
+    QVERIFY(view()->grab().toImage() != with);
+    window_->timeline()->filter()->clear();
+    QVERIFY(view()->emptyWords().isEmpty());
+  }
+
   void namesThatLookLikeTagsAreShownAsTheyAre() {
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;

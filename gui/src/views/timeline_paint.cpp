@@ -389,6 +389,10 @@ void TimelineView::paintOverlays(QPainter& painter) {
   if (!trace_) return;
   const Theme& t = theme(dark_);
   const QRect canvas = canvasRect();
+  if (const QString empty = emptyWords(); !empty.isEmpty()) {
+    painter.setPen(rgb(t.dim));
+    painter.drawText(canvas, Qt::AlignCenter, empty);
+  }
   for (std::size_t i = 0; i < std::min(highlights_.size(), kMostBands); ++i) {
     paintBand(painter, highlights_[i], t.warn, highlightCaption_);
   }

@@ -308,6 +308,12 @@ Hit TimelineView::hitAt(QPointF pos) const {
                  canvas.width());
 }
 
+QString TimelineView::emptyWords() const {
+  if (!trace_ || !rows_.empty()) return {};
+  return options_.filter.empty() ? tr("This trace has no events.")
+                                 : tr("No track has \"%1\" in its name.").arg(words(options_.filter));
+}
+
 QString TimelineView::quietWords(int counters) {
   return counters == 1 ? tr("1 counter at zero") : tr("%1 counters at zero").arg(counters);
 }

@@ -125,6 +125,8 @@ class TimelineView : public QWidget {
   [[nodiscard]] QRect rowRect(std::size_t row) const;
   [[nodiscard]] int headerWidth() const { return headerWidth_; }
   [[nodiscard]] QString describe(const EventPlace& place) const;
+  /// What stands in place of tracks where there are none.
+  [[nodiscard]] QString emptyWords() const;
   /// "3 counters at zero": what the row of those is called.
   static QString quietWords(int counters);
 
