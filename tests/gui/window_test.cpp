@@ -375,6 +375,17 @@ class WindowTest : public QObject {
     QVERIFY(!view()->accessibleDescription().isEmpty());
   }
 
+  void momentsAreAsFineAsThePicture() {
+    open();
+    const prof::TimeNs from = window_->trace()->tracks->span.startNs + 12'345'678;
+    const prof::TimeWindow area{from, from + 200};
+    view()->setArea(area);
+    QVERIFY2(view()->said().contains(QStringLiteral("12.346 ms")), qPrintable(view()->said()));
+    view()->setViewport(view()->viewport().showing({from - 500, from + 1500}));
+    view()->setArea(area);
+    QVERIFY2(view()->said().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->said()));
+  }
+
   void whereThereIsNoTrackTheTimelineSaysWhy() {
     open();
     QVERIFY(view()->emptyWords().isEmpty());

@@ -6,7 +6,6 @@
 #include <QScrollBar>
 #include <algorithm>
 
-#include "timeline/text.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
 #include "views/words.h"
@@ -188,7 +187,7 @@ void TimelineView::jumpToBookmark(int step) {
   say(tr("bookmark %1 of %2, at %3: %4")
           .arg(to + 1)
           .arg(count)
-          .arg(words(momentText(mark.timeNs - view_.trace().startNs, 1000)), mark.note));
+          .arg(momentWords(mark.timeNs), mark.note));
   Q_EMIT momentPicked(mark.timeNs);
 }
 

@@ -443,9 +443,8 @@ QStringList TimelineView::hoverLines() const {
   if (hit_.lane < 0) return {};
   if (hit_.event != Lane::kNone) {
     const Lane& lane = track.lanes[static_cast<std::size_t>(hit_.lane)];
-    const auto since = lane.startNs(hit_.event) - view_.trace().startNs;
     return {trace_->name(lane.name(hit_.event)),
-            tr("%1, from %2").arg(durationWords(lane.durNs(hit_.event)), words(momentText(since, 1000))), where};
+            tr("%1, from %2").arg(durationWords(lane.durNs(hit_.event)), momentWords(lane.startNs(hit_.event))), where};
   }
   if (!hit_.cell.occupied()) return {};
   return {tr("about %1 events").arg(words(countText(std::round(hit_.cell.count)))),

@@ -4,6 +4,7 @@
 
 #include <QScrollBar>
 #include <QStyle>
+#include <algorithm>
 
 #include "timeline/text.h"
 #include "views/timeline_accessible.h"
@@ -168,8 +169,7 @@ void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
   area_ = area;
   if (area) {
     say(tr("%1 selected, from %2")
-            .arg(durationWords(area->endNs - area->startNs),
-                 words(momentText(area->startNs - view_.trace().startNs, 1000))));
+            .arg(durationWords(area->endNs - area->startNs), momentWords(area->startNs)));
   }
   update();
   Q_EMIT areaChanged();
@@ -306,6 +306,11 @@ Hit TimelineView::hitAt(QPointF pos) const {
   if (!trace_ || !canvas.contains(pos.toPoint())) return {};
   return hitTest(scene(1), pos.x() - canvas.x(), static_cast<int>(pos.y()) - canvas.y() + scroll_->value(),
                  canvas.width());
+}
+
+QString TimelineView::momentWords(prof::TimeNs timeNs) const {
+  const auto pixelNs = static_cast<prof::TimeNs>(view_.nsPerPixel(canvasWidth()));
+  return words(momentText(timeNs - view_.trace().startNs, std::clamp<prof::TimeNs>(pixelNs, 1, 1000)));
 }
 
 QString TimelineView::emptyWords() const {

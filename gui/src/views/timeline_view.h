@@ -179,6 +179,8 @@ class TimelineView : public QWidget {
   void selectNested(int step);
   /// From the selected event to what lies at its time in the lane above or below, in other tracks too.
   void selectAcross(int step);
+  /// A moment as fine as the picture shows it, at least to the microsecond.
+  [[nodiscard]] QString momentWords(prof::TimeNs timeNs) const;
   /// The event in the middle of what is shown, for those who have selected none.
   void selectSomething();
   /// How far down among the rows a lane lies; nothing where its row is not shown.
