@@ -11,6 +11,7 @@
 #include <QMenuBar>
 #include <QPaintEvent>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSlider>
@@ -623,6 +624,23 @@ class WindowTest : public QObject {
     QVERIFY(view()->ledgers() != nullptr);
     small.setLedgers(view()->ledgers());
     QVERIFY(isSeen());
+  }
+
+  void slowScrollingAddsUp() {
+    openAnalysed();
+    TimelineView small;
+    small.setTrace(window_->trace());
+    small.resize(900, 160);
+    small.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&small));
+    auto* bar = small.findChild<QScrollBar*>();
+    QVERIFY(bar != nullptr && bar->maximum() > 30);
+    for (int n = 0; n < 60; ++n) {
+      QWheelEvent event({600, 100}, small.mapToGlobal(QPointF(600, 100)), {}, {0, -1}, Qt::NoButton, Qt::NoModifier,
+                        Qt::NoScrollPhase, false);
+      QApplication::sendEvent(&small, &event);
+    }
+    QCOMPARE(bar->value(), 3 * kLanePitch / 2);
   }
 
   void searchGoesToTheNextEvent() {

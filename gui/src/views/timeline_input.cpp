@@ -19,6 +19,8 @@ namespace {
 
 constexpr double kWheelPan = 0.12;   // for each notch of 120
 constexpr double kWheelZoom = 0.85;  // for each notch of 120
+constexpr int kWheelScroll = 3 * kLanePitch;
+constexpr int kNotch = 120;  // a touchpad tells of less at a time
 constexpr int kDragFromPx = 4;
 
 }  // namespace
@@ -32,7 +34,10 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     const int along = delta.x() != 0 ? delta.x() : delta.y();
     setViewport(view_.panned(-along / 120.0 * kWheelPan));
   } else if (scroll_->isVisibleTo(this)) {
-    scroll_->setValue(scroll_->value() - delta.y() * 3 * kLanePitch / 120);
+    wheelRest_ += delta.y() * kWheelScroll;
+    const int pixels = wheelRest_ / kNotch;
+    wheelRest_ -= pixels * kNotch;
+    scroll_->setValue(scroll_->value() - pixels);
   } else {
     setViewport(view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share));
   }

@@ -267,6 +267,7 @@ class TimelineView : public QWidget {
   QPointF pressed_;
   Viewport pressedView_;
   int pressedScroll_ = 0;
+  int wheelRest_ = 0;  ///< of a pixel, in parts of a notch, that the wheel has turned further
   QElapsedTimer sinceMove_;
 };
 
