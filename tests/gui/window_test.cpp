@@ -736,6 +736,25 @@ class WindowTest : public QObject {
     QVERIFY(view()->markedRows().empty());
   }
 
+  void placesOfAFindingStayWithTheirRowsWhileATraceGrows() {
+    const auto layout = [](std::initializer_list<std::uint32_t> threads) {
+      analyzer::TrackSet tracks;
+      analyzer::TrackGroup& group = tracks.groups.emplace_back();
+      for (const std::uint32_t thread : threads) group.tracks.emplace_back().thread = prof::ThreadId(thread);
+      return tracks;
+    };
+    std::vector<RowKey> wanted;
+    FindingPanel panel;
+    connect(&panel, &FindingPanel::placeWanted, &panel, [&](const FindingPlace& place) { wanted = place.rows; });
+    FindingPlace place;
+    place.rows = {{Row::Kind::Track, {0, 1}}};
+    panel.setFinding(analyzer::Finding(), {place, place}, true);
+    QVERIFY(wanted == place.rows);
+    panel.moveTo(layout({1, 2}), layout({1, 3, 4, 2}));
+    panel.step(1);
+    QVERIFY(wanted == std::vector<RowKey>({{Row::Kind::Track, {0, 3}}}));
+  }
+
   void aMomentIsShownWithItsStep() {
     openAnalysed();
     const analyzer::Analysis& analysis = *window_->findings().analysis;

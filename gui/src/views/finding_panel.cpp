@@ -107,6 +107,16 @@ void FindingPanel::step(int by) {
   showPlace();
 }
 
+void FindingPanel::moveTo(const analyzer::TrackSet& from, const analyzer::TrackSet& to) {
+  for (FindingPlace& place : places_) {
+    std::vector<RowKey> rows;
+    for (const RowKey& key : place.rows) {
+      if (const auto now = movedTo(from, key, to)) rows.push_back(*now);
+    }
+    place.rows = std::move(rows);
+  }
+}
+
 void FindingPanel::showPlace() {
   if (places_.empty()) return;
   where_->setText(tr("%1 of %2").arg(place_ + 1).arg(places_.size()));

@@ -33,6 +33,8 @@ class FindingPanel : public QFrame {
   void clear();
   /// The next place, or the one before; after the last comes the first.
   void step(int by);
+  /// The same places in another layout of the trace, which has grown.
+  void moveTo(const analyzer::TrackSet& from, const analyzer::TrackSet& to);
   [[nodiscard]] std::size_t place() const { return place_; }
   [[nodiscard]] QPushButton* playButton() const { return play_; }
 

@@ -175,6 +175,7 @@ void TimelinePage::setTrace(const TracePtr& trace) {
 
 void TimelinePage::setGrown(const TracePtr& trace) {
   callLinksOff();
+  finding_->moveTo(*view_->trace()->tracks, *trace->tracks);
   view_->setGrown(trace);
   if (view_->area()) areaTimer_.start();  // what was added may lie in it
 }
