@@ -699,6 +699,38 @@ class PagesTest : public QObject {
     QTRY_VERIFY(!window_->busy());
   }
 
+  void keysPassAllocationsOfOneMomentTogether() {
+    analyzer::StoreBuilder trace;
+    trace.append(prof::Process{.id = prof::ProcessId(1)});
+    trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
+    trace.append(prof::Range{.durNs = 90'000, .thread = prof::ThreadId(1), .name = trace.intern("step")});
+    std::uint64_t address = 0;
+    for (const prof::TimeNs at : {10'000, 20'000, 20'000, 20'000, 30'000}) {
+      trace.append(prof::Allocation{.timeNs = at,
+                                    .thread = prof::ThreadId(1),
+                                    .action = prof::MemoryAction::Allocate,
+                                    .address = ++address,
+                                    .bytes = 1 << 20});
+    }
+    const auto store = trace.build();
+    MemoryChart chart;
+    chart.setTrace(makeTrace(QStringLiteral("many.lcn"), store, *analyzer::buildTracks(*store), 0));
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    chart.setCursorMark(35'000);
+    QVERIFY2(chart.accessibleDescription().startsWith(QStringLiteral("5.00 MiB at ")),
+             qPrintable(chart.accessibleDescription()));
+    for (const prof::TimeNs at : {30'000, 20'000, 10'000, 10'000}) {
+      QTest::keyClick(&chart, Qt::Key_Left);
+      QCOMPARE(chart.cursorMark(), std::optional<prof::TimeNs>(at));
+    }
+    QTest::keyClick(&chart, Qt::Key_Right);
+    QCOMPARE(chart.cursorMark(), std::optional<prof::TimeNs>(20'000));
+    QVERIFY(chart.accessibleDescription().startsWith(QStringLiteral("4.00 MiB at ")));
+    QTest::keyClick(&chart, Qt::Key_Right);
+    QCOMPARE(chart.cursorMark(), std::optional<prof::TimeNs>(30'000));
+  }
+
   void theMemoryCursorIsTheTimelines() {
     show("memory");
     MemoryPage* memory = window_->memory();

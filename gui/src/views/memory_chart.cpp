@@ -8,6 +8,7 @@
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "views/words.h"
 
@@ -88,8 +89,15 @@ void MemoryChart::setDark(bool dark) {
   update();
 }
 
+QString MemoryChart::describe(prof::TimeNs timeNs) const {
+  const QString when = words(momentText(timeNs - view_.trace().startNs, 1000));
+  const std::size_t sample = total_ ? total_->at(timeNs) : SIZE_MAX;
+  return sample == SIZE_MAX ? when : tr("%1 at %2").arg(bytesWords(total_->value(sample)), when);
+}
+
 void MemoryChart::setCursorMark(std::optional<prof::TimeNs> timeNs) {
   cursor_ = timeNs;
+  setAccessibleDescription(timeNs ? describe(*timeNs) : QString());
   if (timeNs && (*timeNs < view_.startNs() || *timeNs >= view_.endNs()))
     view_ = view_.movedTo(*timeNs - view_.spanNs() / 2);
   update();
@@ -293,7 +301,8 @@ void MemoryChart::keyPressEvent(QKeyEvent* event) {
       return;
     }
     case Qt::Key_Left:
-      if (sample != SIZE_MAX && sample > 0) pick(total_->timeNs(sample - 1));
+      // Several may be of one moment.
+      if (const std::size_t before = total_->at(at - 1); before != SIZE_MAX) pick(total_->timeNs(before));
       return;
     case Qt::Key_Home:
       view_ = view_.fitted();

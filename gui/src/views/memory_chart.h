@@ -69,6 +69,8 @@ class MemoryChart : public QWidget {
   [[nodiscard]] double xOf(prof::TimeNs timeNs) const;
   [[nodiscard]] double top() const;
   [[nodiscard]] prof::TimeNs timeAt(double x) const;
+  /// When it is and how much there is then.
+  [[nodiscard]] QString describe(prof::TimeNs timeNs) const;
   void pick(prof::TimeNs timeNs);
   void zoomAtCursor(double factor);
   void paintBands(QPainter& painter);
