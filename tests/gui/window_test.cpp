@@ -348,6 +348,21 @@ class WindowTest : public QObject {
     QVERIFY(!view()->area().has_value());
   }
 
+  void aStretchThatIsDraggedEndsWithTheTrace() {
+    open();
+    view()->fit();
+    const int left = view()->headerWidth() + 5;
+    const int right = view()->headerWidth() + view()->canvasWidth() - 2;
+    QTest::mousePress(view(), Qt::LeftButton, {}, {left, 10});
+    QTest::mouseMove(view(), {500, 12});
+    QTest::mouseMove(view(), {right, 12});
+    QTest::mouseRelease(view(), Qt::LeftButton, {}, {right, 12});
+    const prof::TimeWindow span = window_->trace()->tracks->span;
+    QVERIFY(view()->area().has_value());
+    QCOMPARE(view()->area()->startNs, span.startNs);
+    QCOMPARE(view()->area()->endNs, span.endNs);
+  }
+
   void hoveringFindsTheEventAndClickingShowsIt() {
     open();
     const QRectF rect = view()->eventRect(firstKernel());

@@ -3,7 +3,9 @@
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <QWheelEvent>
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 
 #include "views/timeline_metrics.h"
@@ -77,9 +79,12 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     scroll_->setValue(pressedScroll_ - static_cast<int>(pos.y() - pressed_.y()));
     setViewport(pressedView_.panned((pressed_.x() - pos.x()) / canvas.width()));
   } else if (drag_ == Drag::Area) {
-    const TimeNs a = view_.timeAt(pressed_.x() - canvas.x(), canvas.width());
-    const TimeNs b = view_.timeAt(pos.x() - canvas.x(), canvas.width());
-    setArea(prof::TimeWindow{std::min(a, b), std::max(a, b)});
+    // Beside the trace nothing was idle.
+    const auto within = [&](double x) {
+      return std::clamp(view_.timeAt(x - canvas.x(), canvas.width()), view_.trace().startNs, view_.trace().endNs);
+    };
+    const auto [from, to] = std::minmax({within(pressed_.x()), within(pos.x())});
+    setArea(from == to ? std::nullopt : std::optional(prof::TimeWindow{from, to}));
   } else if (drag_ == Drag::HeaderWidth) {
     headerWidth_ = std::clamp(static_cast<int>(pos.x()), 100, std::max(101, width() / 2));
     invalidate();
