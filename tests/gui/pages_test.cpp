@@ -669,6 +669,10 @@ class PagesTest : public QObject {
     QTest::keyClick(stack, Qt::Key_Down);
     QTest::keyClick(stack, Qt::Key_Down);
     QCOMPARE(*stack->selected(), std::size_t{1});
+    QTest::keyClick(stack, Qt::Key_End);
+    QCOMPARE(*stack->selected(), std::size_t{5});
+    QTest::keyClick(stack, Qt::Key_Home);
+    QCOMPARE(*stack->selected(), std::size_t{0});
     stack->setOrder(StepStack::Order::LongestFirst);
     const auto& steps = window_->findings().analysis->steps.all;
     for (std::size_t row = 1; row < steps.size(); ++row) {

@@ -81,7 +81,7 @@ Keys otherKeys() {
           {Dialogs::tr("Ctrl+C  in a table"), Dialogs::tr("copy the selected rows")},
           {Dialogs::tr("Enter  in a table"), Dialogs::tr("show on the timeline")},
           {Dialogs::tr("Alt+↑  Alt+↓  in a table"), Dialogs::tr("sort by the column, up or down")},
-          {Dialogs::tr("Arrows  Enter  on steps"), Dialogs::tr("choose a step, show it on the timeline")},
+          {Dialogs::tr("Arrows  Home  End  Enter  on steps"), Dialogs::tr("choose a step, show it on the timeline")},
           {Dialogs::tr("←  →  Enter  on the memory curve"), Dialogs::tr("previous, next allocation, show it")},
           {Dialogs::tr("W  S  Home  on the memory curve"), Dialogs::tr("closer, farther, all of it")},
           {Dialogs::tr("↑ ↓ ← →  on the flame graph"), Dialogs::tr("walk the stacks")},

@@ -266,6 +266,7 @@ void StepStack::keyPressEvent(QKeyEvent* event) {
                                                  static_cast<std::ptrdiff_t>(order_.size()) - 1);
     return select(order_[static_cast<std::size_t>(next)]);
   }
+  if (key == Qt::Key_Home || key == Qt::Key_End) return select(key == Qt::Key_Home ? order_.front() : order_.back());
   if ((key == Qt::Key_Return || key == Qt::Key_Enter) && selected_) {
     Q_EMIT stepActivated(*selected_);
     return;
