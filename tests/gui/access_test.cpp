@@ -158,6 +158,19 @@ class AccessTest : public QObject {
     QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
   }
 
+  void aCommandThatIsGoneIsNotRun() {
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    auto* input = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(input, QStringLiteral("run.lcn"));
+    QVERIFY(palette->findChild<QListWidget*>()->currentItem() != nullptr);
+    // The list of recent traces is made anew, as when one that was being opened is there.
+    for (QMenu* menu : window_->findChildren<QMenu*>()) Q_EMIT menu->aboutToShow();
+    QTest::keyClick(input, Qt::Key_Return);
+    QCOMPARE(window_->state(), QStringLiteral("trace"));
+  }
+
   void screenReadersWalkTheTracks() {
     show("timeline");
     QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());

@@ -12,6 +12,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QPointer>
 #include <QVBoxLayout>
 #include <utility>
 #include <vector>
@@ -138,19 +139,19 @@ void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
   list->setAccessibleName(Dialogs::tr("Commands"));
   down->addWidget(input);
   down->addWidget(list);
+  QList<QPointer<QAction>> commands;  // by row; recent traces may go while the palette is open
   for (QAction* action : actions) {
     if (action->isSeparator() || action->menu() || !action->isEnabled()) continue;
     QString words = action->text().remove(QLatin1Char('&')).replace(QLatin1Char('\t'), QStringLiteral("   "));
     if (!action->shortcut().isEmpty())
       words += QStringLiteral("   ") + action->shortcut().toString(QKeySequence::NativeText);
-    auto* item = new QListWidgetItem(words, list);
-    item->setData(Qt::UserRole, QVariant::fromValue<QObject*>(action));
+    list->addItem(words);
+    commands << action;
   }
   list->setCurrentRow(0);
-  const auto run = [dialog, list] {
+  const auto run = [dialog, list, commands] {
     if (!dialog->isVisible()) return;  // where one click activates, both signals come
-    QListWidgetItem* item = list->currentItem();
-    auto* action = item ? qobject_cast<QAction*>(item->data(Qt::UserRole).value<QObject*>()) : nullptr;
+    const QPointer<QAction> action = commands.value(list->currentRow());  // none for row -1
     dialog->close();
     if (action) action->trigger();
   };
