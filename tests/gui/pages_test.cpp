@@ -26,6 +26,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QThreadPool>
+#include <QTreeWidget>
 #include <cerrno>
 #include <csignal>
 #include <random>
@@ -1265,6 +1266,25 @@ class PagesTest : public QObject {
     fresh->steps()->stack()->select(2);
     QVERIFY(gui::testing::showSettled(*fresh, "steps"));
     QVERIFY(fresh->steps()->stack()->grab().toImage() == followed);
+  }
+
+  void tablesThatAreLookedIntoStayOpenWhileAFileGrows() {
+    const QString path = folder_.filePath(QStringLiteral("tables.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(2);
+    follow(path);
+    auto* tables = window_->sql()->findChild<QTreeWidget*>();
+    const QList<QTreeWidgetItem*> kernels = tables->findItems(QStringLiteral("kernel"), Qt::MatchExactly);
+    QCOMPARE(kernels.size(), 1);
+    QCOMPARE(kernels[0]->text(1), QStringLiteral("16"));
+    kernels[0]->setExpanded(true);
+    tables->setCurrentItem(kernels[0]->child(1));
+    grow(recording, 1);
+    QVERIFY(tables->findItems(QStringLiteral("kernel"), Qt::MatchExactly) == kernels);
+    QCOMPARE(kernels[0]->text(1), QStringLiteral("24"));
+    QVERIFY(kernels[0]->isExpanded());
+    QVERIFY(tables->currentItem() == kernels[0]->child(1));
+    QTRY_VERIFY(!window_->busy());
   }
 
   void theLastAnalysisStaysWhereTheNextOneFails() {

@@ -259,6 +259,7 @@ void SqlPage::setTrace(const TracePtr& trace) {
   notice_->clear();
   editor_->setExtraSelections({});
   if (!runner_->busy()) say(hint());
+  tables_->clear();
   fillTables();
 }
 
@@ -278,19 +279,25 @@ void SqlPage::setDark(bool dark) {
 }
 
 void SqlPage::fillTables() {
-  tables_->clear();
   if (!trace_) return;
   const auto all = prof::allTables();
+  int place = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::uint64_t rows = trace_->store->rows(i);
     if (rows == 0) continue;
-    auto* table = new QTreeWidgetItem(tables_, {words(all[i].name), words(countText(static_cast<double>(rows)))});
-    table->setTextAlignment(1, Qt::AlignRight | Qt::AlignVCenter);
-    table->setToolTip(1, tr("%1 rows").arg(rows));
-    for (std::size_t c = 0; c < all[i].columnCount; ++c) {
-      auto* column = new QTreeWidgetItem(table, {words(all[i].columns[c].name)});
-      column->setToolTip(0, words(all[i].columns[c].doc));
+    QTreeWidgetItem* table = tables_->topLevelItem(place);
+    if (table == nullptr || table->text(0) != words(all[i].name)) {
+      table = new QTreeWidgetItem(QStringList{words(all[i].name)});
+      table->setTextAlignment(1, Qt::AlignRight | Qt::AlignVCenter);
+      for (std::size_t c = 0; c < all[i].columnCount; ++c) {
+        auto* column = new QTreeWidgetItem(table, {words(all[i].columns[c].name)});
+        column->setToolTip(0, words(all[i].columns[c].doc));
+      }
+      tables_->insertTopLevelItem(place, table);
     }
+    table->setText(1, words(countText(static_cast<double>(rows))));
+    table->setToolTip(1, tr("%1 rows").arg(rows));
+    ++place;
   }
   tables_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   tables_->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);

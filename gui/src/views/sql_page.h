@@ -51,6 +51,7 @@ class SqlPage : public Page {
  private:
   QWidget* makeSide();
   QWidget* makeMain();
+  /// Those that have rows, or more rows than before; what is looked into stays open.
   void fillTables();
   void say(const QString& words, bool error = false);
   /// What there is to say before the first statement.
