@@ -13,6 +13,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "models/analysis_tables.h"
 #include "views/charts.h"
@@ -184,7 +185,7 @@ void MemoryPage::setTrace(const TracePtr& trace) {
   job_.cancel();
   editJob_.cancel();
   for (TablePage* page : {edits_, leaks_, allocator_}) page->setTable({});
-  showMoment();
+  showMoment({});
   fillAdvice();
 }
 
@@ -301,23 +302,30 @@ void MemoryPage::setCursorMark(prof::TimeNs timeNs) {
 }
 
 void MemoryPage::lookAt(prof::TimeNs timeNs) {
-  using MomentPtr = std::shared_ptr<const analyzer::MemoryMoment>;
   if (!trace_ || trace_->store->rows<prof::Allocation>() == 0) return;
+  struct Look {
+    std::shared_ptr<const analyzer::MemoryMoment> moment;
+    TableData live;  // of millions of blocks: not to be made while the window waits
+  };
   job_.start(
       this,
-      [trace = trace_, timeNs, only = device()](const Job::Wanted& wanted) -> MomentPtr {
+      [trace = trace_, timeNs, only = device()](const Job::Wanted& wanted) {
+        Look look;
         auto moment = analyzer::memoryAt(
             *trace->store, timeNs, [&](double) { return wanted(); }, only);
-        return moment ? std::make_shared<const analyzer::MemoryMoment>(*std::move(moment)) : nullptr;
+        if (!moment) return look;
+        look.moment = std::make_shared<const analyzer::MemoryMoment>(*std::move(moment));
+        look.live = momentTable(*trace, *look.moment);
+        return look;
       },
-      [this](const MomentPtr& moment) {
-        moment_ = moment;
-        showMoment();
+      [this](Look look) {
+        moment_ = std::move(look.moment);
+        showMoment(std::move(look.live));
         Q_EMIT momentShown();
       });
 }
 
-void MemoryPage::showMoment() {
+void MemoryPage::showMoment(TableData live) {
   map_->setMoment(moment_);
   roles_->setMoment(moment_, dark_);
   if (!moment_) {
@@ -339,7 +347,7 @@ void MemoryPage::showMoment() {
                                    static_cast<double>(moment_->reservedBytes)));
   }
   momentFacts_->setText(facts.join(tr(" · ")));
-  live_->renewTable(momentTable(*trace_, *moment_));
+  live_->renewTable(std::move(live));
   showEdit();
 }
 

@@ -8,6 +8,7 @@
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/memory_at.h"
+#include "models/table_model.h"
 #include "views/page.h"
 
 class QComboBox;
@@ -78,7 +79,8 @@ class MemoryPage : public Page {
   [[nodiscard]] std::optional<prof::DeviceId> device() const;
   [[nodiscard]] QString nameOf(prof::DeviceId device) const;
   void lookAt(prof::TimeNs timeNs);
-  void showMoment();
+  /// `live`: the table of what is alive then.
+  void showMoment(TableData live);
   void showFacts();
   void fillAdvice();
   void fillEdits();
