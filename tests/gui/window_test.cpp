@@ -682,6 +682,18 @@ class WindowTest : public QObject {
     QVERIFY(view()->selection() == firstKernel());
   }
 
+  void linksThatWereCalledOffAreFoundAgain() {
+    open();
+    for (int n = 0; n < 5; ++n) {
+      view()->select(firstKernel());
+      view()->select(std::nullopt);
+      QVERIFY(!window_->timeline()->busy());
+    }
+    view()->select(firstKernel());
+    QTRY_COMPARE(view()->links().size(), std::size_t{2});
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void aFindingLeadsToItsEvidence() {
     openAnalysed();
     const auto& analysis = *window_->findings().analysis;
