@@ -505,9 +505,30 @@ prof::ProcessId PerfettoImport::processOf(std::uint64_t uuid, int depth) {
   if (found == tracks_.end() || depth > kMaxDepth) return places_.process(0, 0);
   const Track& track = found->second;
   if (!track.isProcess && !track.isThread) return processOf(track.parent, depth + 1);
-  const prof::ProcessId id = places_.process(track.pid, track.pid);
-  if (track.isProcess && track.name) builder_.columns<prof::Process>().name[id.value - 1] = track.name;
-  return id;
+  return places_.process(track.pid, track.pid);
+}
+
+/// Processes are named by their descriptions wherever those are, and what these leave open by the recorder's lists.
+void PerfettoImport::namePlaces() {
+  auto& processes = builder_.columns<prof::Process>();
+  for (const auto& [uuid, track] : tracks_) {
+    const prof::ProcessId id = track.isProcess ? places_.findProcess(track.pid) : prof::ProcessId();
+    if (!id) continue;
+    if (track.name) processes.name[id.value - 1] = track.name;
+    if (track.commandLine) processes.commandLine[id.value - 1] = track.commandLine;
+  }
+  for (std::size_t i = 0; i < processes.id.size(); ++i) {
+    const auto listed = processTexts_.find(processes.osPid[i]);
+    if (listed == processTexts_.end()) continue;
+    if (!processes.name[i]) processes.name[i] = listed->second.name;
+    if (!processes.commandLine[i]) processes.commandLine[i] = listed->second.commandLine;
+  }
+  auto& threads = builder_.columns<prof::Thread>();
+  for (std::size_t i = 0; i < threads.id.size(); ++i) {
+    if (threads.name[i] || !threads.process[i]) continue;
+    const auto listed = threadNames_.find({processes.osPid[threads.process[i].value - 1], threads.osTid[i]});
+    if (listed != threadNames_.end()) threads.name[i] = listed->second;
+  }
 }
 
 /// A thread's track is the thread; any other track becomes a thread without a number that has the track's name.
@@ -665,6 +686,7 @@ void PerfettoImport::finish() {
   for (const Placed& place : marks_) builder_.columns<prof::Mark>().thread[place.row] = threadOf(place.track);
   placeFlows();
   placeCounters();
+  namePlaces();
   if (toMonotonicNs_ != 0) {
     const auto shift = [&](std::vector<prof::TimeNs>& times) {
       for (prof::TimeNs& time : times) {

@@ -59,6 +59,11 @@ bool unpackZstd(std::string_view bytes, std::string& out) {
   return true;
 }
 
+void appendWord(std::string& commandLine, std::string_view word) {
+  if (!commandLine.empty()) commandLine += ' ';
+  commandLine += word;
+}
+
 /// Clocks that each sequence has for itself.
 bool isLocalClock(std::uint64_t clock) {
   return clock >= 64 && clock < 128;
@@ -129,6 +134,11 @@ bool PerfettoImport::packet(std::string_view bytes, int depth) {
         if (!sequence.hasDefaultTrack) sequence.defaultTrack = number | std::uint64_t{1} << 63;
         break;
       case p::kProcessDescriptor:
+        whole &= processDescriptor(field.bytes, tracks_[number | std::uint64_t{3} << 62]);
+        break;
+      case p::kProcessTree:
+        whole &= processTree(field.bytes);
+        break;
       case p::kInterned:
       case p::kDefaults:
       case p::kClockSnapshot:
@@ -303,21 +313,62 @@ bool PerfettoImport::trackDescriptor(std::string_view bytes) {
     if (field.number == t::kParent) track.parent = field.value;
     if (field.wire != Wire::Bytes) continue;
     if (field.number == t::kName || field.number == t::kStaticName) track.name = builder_.intern(field.bytes);
-    if (field.number == t::kProcess) whole &= processDescriptor(field.bytes, uuid);
+    if (field.number == t::kProcess) whole &= processDescriptor(field.bytes, track);
     if (field.number == t::kThread) whole &= threadDescriptor(field.bytes, uuid, nullptr);
     if (field.number == t::kCounter) whole &= counterDescriptor(field.bytes, track);
   }
   return whole;
 }
 
-bool PerfettoImport::processDescriptor(std::string_view bytes, std::uint64_t uuid) {
-  Track& track = tracks_[uuid];
+bool PerfettoImport::processDescriptor(std::string_view bytes, Track& track) {
   track.isProcess = true;
+  std::string commandLine;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
     if (field.number == 1) track.pid = static_cast<std::uint32_t>(field.value);
+    if (field.number == 2 && field.wire == Wire::Bytes) appendWord(commandLine, field.bytes);
     if (field.number == 6 && field.wire == Wire::Bytes) track.name = builder_.intern(field.bytes);
   }
+  if (!commandLine.empty()) track.commandLine = builder_.intern(commandLine);
+  return !reader.malformed();
+}
+
+/// Processes and threads that the recorder saw in the system; only of those that have tracks.
+bool PerfettoImport::processTree(std::string_view bytes) {
+  bool whole = true;
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    if (field.wire != Wire::Bytes) continue;
+    if (field.number == 1) whole &= listedProcess(field.bytes);
+    if (field.number == 2) whole &= listedThread(field.bytes);
+  }
+  return whole && !reader.malformed();
+}
+
+bool PerfettoImport::listedProcess(std::string_view bytes) {
+  std::uint32_t pid = 0;
+  std::string program, commandLine;
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    if (field.number == 1) pid = static_cast<std::uint32_t>(field.value);
+    if (field.number != 3 || field.wire != Wire::Bytes) continue;
+    if (commandLine.empty()) program = field.bytes;
+    appendWord(commandLine, field.bytes);
+  }
+  if (!commandLine.empty()) processTexts_[pid] = {builder_.intern(program), builder_.intern(commandLine)};
+  return !reader.malformed();
+}
+
+bool PerfettoImport::listedThread(std::string_view bytes) {
+  std::uint32_t pid = 0, tid = 0;
+  prof::StringId name;
+  proto::Reader reader(bytes);
+  for (Field field; reader.next(field);) {
+    if (field.number == 1) tid = static_cast<std::uint32_t>(field.value);
+    if (field.number == 2 && field.wire == Wire::Bytes) name = builder_.intern(field.bytes);
+    if (field.number == 3) pid = static_cast<std::uint32_t>(field.value);
+  }
+  if (name) threadNames_[{pid, tid}] = name;
   return !reader.malformed();
 }
 

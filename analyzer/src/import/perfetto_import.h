@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "import/arg_joining.h"
@@ -47,12 +48,15 @@ class PerfettoImport {
   };
   struct Track {
     std::uint64_t parent = 0;
-    prof::StringId name, unit;
+    prof::StringId name, unit, commandLine;
     bool isProcess = false, isThread = false, isCounter = false, isIncremental = false;
     std::uint32_t pid = 0, tid = 0;
     std::int64_t multiplier = 1;
     // Made when something lies there.
     prof::ThreadId thread;
+  };
+  struct ProcessText {
+    prof::StringId name, commandLine;
   };
   /// What joins the events of an asynchronous range, or of a flow, in the older form: Chrome's phases.
   struct LegacyId {
@@ -106,7 +110,10 @@ class PerfettoImport {
   bool clockSnapshot(std::string_view bytes, Sequence& sequence);
   bool trackDescriptor(std::string_view bytes);
   bool threadDescriptor(std::string_view bytes, std::uint64_t uuid, Sequence* sequence);
-  bool processDescriptor(std::string_view bytes, std::uint64_t uuid);
+  bool processDescriptor(std::string_view bytes, Track& track);
+  bool processTree(std::string_view bytes);
+  bool listedProcess(std::string_view bytes);
+  bool listedThread(std::string_view bytes);
   bool counterDescriptor(std::string_view bytes, Track& track);
   bool trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs);
   bool readEvent(std::string_view bytes, Sequence& sequence, Event& event);
@@ -129,6 +136,7 @@ class PerfettoImport {
 
   prof::ProcessId processOf(std::uint64_t uuid, int depth = 0);
   prof::ThreadId threadOf(std::uint64_t uuid, int depth = 0);
+  void namePlaces();
   void pairEdges();
   void sortArgs();
   void placeFlows();
@@ -148,6 +156,9 @@ class PerfettoImport {
   std::optional<prof::Clock> clock_;
   std::int64_t toMonotonicNs_ = 0;
   std::map<std::uint64_t, Track> tracks_;
+  // What the recorder's lists say of processes, by pid, and of threads, by pid and tid.
+  std::map<std::uint32_t, ProcessText> processTexts_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, prof::StringId> threadNames_;
   std::vector<Edge> edges_;
   std::map<LegacyId, std::uint32_t> asyncs_;
   std::vector<ArgJoin> joins_;

@@ -94,6 +94,52 @@ TEST(PerfettoImport, SlicesNestOnTheirThreads) {
   EXPECT_EQ(store->row<Process>(thread.process.value - 1).osPid, 10U);
 }
 
+TEST(PerfettoImport, ProcessesAreNamedWhereEventsLieOnTheirThreadsOnly) {
+  const Message process = Message().set(1, 10).set(2, "python").set(2, "train.py").set(6, "trainer");
+  const Message track = Message().set(60, Message().set(1, 4).set(3, process));
+  const auto store = open(traceOf({track, threadTrack(5, 10, 11, "main"), at(1, slice(5, "a")), at(2, end(5))}));
+  ASSERT_EQ(store->rows<Process>(), 1U);
+  EXPECT_EQ(store->text(store->row<Process>(0).name), "trainer");
+  EXPECT_EQ(store->text(store->row<Process>(0).commandLine), "python train.py");
+}
+
+TEST(PerfettoImport, DescriptionsOfTheOlderFormNameProcessesAndThreads) {
+  const auto store =
+      open(traceOf({Message().set(10, 1).set(43, Message().set(1, 10).set(6, "Renderer")),
+                    Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(5, "Compositor")),
+                    at(1, Message().set(9, kBegin).set(23, "a")), at(2, Message().set(9, kEnd))}));
+  ASSERT_EQ(store->rows<Range>(), 1U);
+  ASSERT_EQ(store->rows<Process>(), 1U);
+  EXPECT_EQ(store->row<Process>(0).osPid, 10U);
+  EXPECT_EQ(store->text(store->row<Process>(0).name), "Renderer");
+  EXPECT_EQ(store->row<Thread>(0).osTid, 11U);
+  EXPECT_EQ(store->text(store->row<Thread>(0).name), "Compositor");
+  EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(PerfettoImport, TheListOfProcessesNamesWhatTheTracksLeaveOpen) {
+  const auto process = [](std::uint64_t pid, std::string_view program) {
+    return Message().set(1, pid).set(3, program).set(3, "--fast");
+  };
+  const auto thread = [](std::uint64_t tid, std::uint64_t pid, std::string_view name) {
+    return Message().set(1, tid).set(2, name).set(3, pid);
+  };
+  const Message tree = Message()
+                           .set(1, process(10, "/bin/train"))
+                           .set(1, process(20, "/bin/other"))
+                           .set(2, thread(11, 10, "loader"))
+                           .set(2, thread(12, 10, "listed"));
+  const auto store = open(traceOf({Message().set(2, tree), threadTrack(5, 10, 11, ""), threadTrack(6, 10, 12, "own"),
+                                   at(1, slice(5, "a")), at(2, end(5)), at(3, slice(6, "b")), at(4, end(6))}));
+  ASSERT_EQ(store->rows<Process>(), 1U) << "only those in which something happens";
+  EXPECT_EQ(store->text(store->row<Process>(0).name), "/bin/train");
+  EXPECT_EQ(store->text(store->row<Process>(0).commandLine), "/bin/train --fast");
+  ASSERT_EQ(store->rows<Thread>(), 2U);
+  EXPECT_EQ(store->text(store->row<Thread>(0).name), "loader");
+  EXPECT_EQ(store->text(store->row<Thread>(1).name), "own");
+  EXPECT_TRUE(store->warnings().empty());
+}
+
 TEST(PerfettoImport, InternedTextsBelongToTheirSequenceUntilItIsCleared) {
   const auto interned = [](std::string_view name) {
     return Message().set(1, Message().set(1, 1).set(2, "cat")).set(2, Message().set(1, 7).set(2, name));
