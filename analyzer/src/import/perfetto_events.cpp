@@ -112,6 +112,11 @@ bool PerfettoImport::legacyEvent(std::string_view bytes, Sequence& sequence, Eve
   return !reader.malformed();
 }
 
+/// The older form counts microseconds of CLOCK_MONOTONIC, whatever clock its packets have.
+prof::TimeNs PerfettoImport::monotonicUs(std::uint64_t us, Sequence& sequence) {
+  return traceTime(us * 1000, perfetto::kMonotonic, sequence);
+}
+
 bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event& event) {
   namespace e = perfetto::event;
   const auto addCategory = [&](std::string_view text) {
@@ -187,10 +192,10 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
         break;
       case e::kDeltaUs:
         sequence.legacyUs = static_cast<std::int64_t>(static_cast<std::uint64_t>(sequence.legacyUs) + field.value);
-        event.timeNs = static_cast<std::int64_t>(static_cast<std::uint64_t>(sequence.legacyUs) * 1000);
+        event.timeNs = monotonicUs(static_cast<std::uint64_t>(sequence.legacyUs), sequence);
         break;
       case e::kAbsoluteUs:
-        event.timeNs = static_cast<std::int64_t>(field.value * 1000);
+        event.timeNs = monotonicUs(field.value, sequence);
         break;
       case e::kLegacy:
         if (field.wire == Wire::Bytes) whole &= legacyEvent(field.bytes, sequence, event);

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "import/byte_source.h"
 #include "import/importers.h"
@@ -36,6 +37,9 @@ bool eachNumber(const Field& field, Take&& take) {
 
 std::int64_t plus(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t minus(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 }
 std::int64_t times(std::int64_t a, std::uint64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * b);
@@ -97,9 +101,14 @@ bool PerfettoImport::packet(std::string_view bytes, int depth) {
   cleared |= (flags & perfetto::kFlagCleared) != 0;
   // The service marks each sequence's first packet as if something had been lost before it.
   if (dropped && !isNew && !cleared) sequence.valid = false;
+  const bool needsState = (flags & perfetto::kFlagNeedsState) != 0;
+  if (needsState && isNew && dropped) sequence.valid = false;
   if (cleared) {
+    // Clocks are no part of the state that packets build up.
+    auto clocks = std::move(sequence.clocks);
     sequence = Sequence();
-  } else if ((flags & perfetto::kFlagNeedsState) != 0 && (!sequence.valid || (isNew && dropped))) {
+    sequence.clocks = std::move(clocks);
+  } else if (needsState && !sequence.valid) {
     ++skipped_;
     return true;
   }
@@ -267,11 +276,11 @@ bool PerfettoImport::clockSnapshot(std::string_view bytes, Sequence& sequence) {
     state.multiplier = reading.multiplier;
     state.incremental = reading.incremental;
     state.last = static_cast<std::int64_t>(reading.timestamp);
-    state.offsetNs = reference == nullptr ? 0 : plus(reference->ns(), -reading.ns());
+    state.offsetNs = reference == nullptr ? 0 : minus(reference->ns(), reading.ns());
   }
   if (!hasClocks_ && reference != nullptr) {
     hasClocks_ = true;
-    if (monotonic != nullptr) toMonotonicNs_ = plus(monotonic->ns(), -reference->ns());
+    if (monotonic != nullptr) toMonotonicNs_ = minus(monotonic->ns(), reference->ns());
     const Reading* realtime = find(perfetto::kRealtime);
     if (realtime != nullptr) {
       clock_ = prof::Clock{plus(reference->ns(), toMonotonicNs_), realtime->ns(), 0, {}};

@@ -133,6 +133,7 @@ class PerfettoImport {
                       std::string* key = nullptr);
   [[nodiscard]] bool explains(std::uint64_t clock, const Sequence& sequence) const;
   prof::TimeNs traceTime(std::uint64_t timestamp, std::uint64_t clock, Sequence& sequence);
+  prof::TimeNs monotonicUs(std::uint64_t us, Sequence& sequence);
 
   prof::ProcessId processOf(std::uint64_t uuid, int depth = 0);
   prof::ThreadId threadOf(std::uint64_t uuid, int depth = 0);

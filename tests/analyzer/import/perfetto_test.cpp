@@ -227,6 +227,47 @@ TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
   EXPECT_EQ(store->row<Clock>(0).realtimeNs - store->row<Clock>(0).timeNs, 1700000000000000000 - 4000);
 }
 
+TEST(PerfettoImport, AClockOfASequenceOutlivesItsState) {
+  const Message snapshot = Message()
+                               .set(1, Message().set(1, 6).set(2, 5000))
+                               .set(1, Message().set(1, 64).set(2, 2).set(4, 1000));
+  const auto local = [](std::uint64_t flags, std::uint64_t ts, const Message& event) {
+    return Message().set(8, ts).set(58, 64).set(10, 1).set(13, flags).set(11, event);
+  };
+  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), Message().set(10, 1).set(13, 1).set(6, snapshot),
+                                   local(2, 3, slice(5, "a")), local(1, 4, end(5))}));
+  EXPECT_EQ(store->row<Range>(0).startNs, 6000);
+  EXPECT_EQ(store->row<Range>(0).durNs, 1000);
+  EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(PerfettoImport, TimesOfTheOlderFormAreMonotonic) {
+  const Message snapshot =
+      Message().set(1, Message().set(1, 6).set(2, 50'000)).set(1, Message().set(1, 3).set(2, 20'000));
+  const auto store = open(traceOf({Message().set(10, 1).set(6, snapshot),
+                                   Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(6, 30)),
+                                   Message().set(10, 1).set(11, Message().set(1, 4).set(9, kBegin).set(23, "a")),
+                                   Message().set(10, 1).set(11, Message().set(1, 2).set(9, kEnd)),
+                                   Message().set(10, 1).set(11, Message().set(16, 70).set(9, kInstant).set(23, "b")),
+                                   at(90'000, Message().set(9, kInstant).set(23, "c"))}));
+  EXPECT_EQ(store->row<Range>(0).startNs, 34'000);
+  EXPECT_EQ(store->row<Range>(0).durNs, 2000);
+  EXPECT_EQ(store->row<Mark>(0).timeNs, 60'000) << "of BOOTTIME, on the monotonic clock";
+  EXPECT_EQ(store->row<Mark>(1).timeNs, 70'000);
+}
+
+TEST(PerfettoImport, ASequenceWhoseStateWasLostBeforeItsFirstPacketIsLeftOutUntilItStartsAnew) {
+  const auto packet = [](std::uint64_t ts, std::uint64_t flags) {
+    return at(ts, Message().set(9, kInstant).set(11, 5).set(10, 7)).set(13, flags);
+  };
+  const Message names = Message().set(2, Message().set(1, 7).set(2, "known"));
+  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), packet(1, 2).set(42, 1), packet(2, 2),
+                                   packet(3, 1).set(12, names), packet(4, 2)}));
+  ASSERT_EQ(store->rows<Mark>(), 2U);
+  EXPECT_EQ(store->text(store->row<Mark>(0).name), "known");
+  EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("2 packets were left out")));
+}
+
 TEST(PerfettoImport, EveryPacketWithATimeMovesItsIncrementalClockOn) {
   const Message snapshot =
       Message().set(1, Message().set(1, 6).set(2, 1'000'000)).set(1, Message().set(1, 64).set(2, 1'000'000).set(3, 1));
