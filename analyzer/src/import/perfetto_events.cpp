@@ -101,6 +101,18 @@ bool PerfettoImport::legacyEvent(std::string_view bytes, Sequence& sequence, Eve
         event.id.scope = LegacyId::Scope::Global;
         event.id.number = field.value;
         break;
+      case l::kBindId:
+        event.bindId = field.value;
+        break;
+      case l::kFlowDirection:
+        event.isBound = field.value != 0;
+        break;
+      case l::kPidOverride:
+        event.pid = static_cast<std::uint32_t>(field.value);
+        break;
+      case l::kTidOverride:
+        event.tid = static_cast<std::uint32_t>(field.value);
+        break;
       case l::kIdScope:
         if (field.wire == Wire::Bytes) event.id.namespaceOf = builder_.intern(field.bytes);
         break;
@@ -207,12 +219,27 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
   return whole && !reader.malformed();
 }
 
+/// The track of the thread on whose behalf another one wrote an event.
+std::uint64_t PerfettoImport::trackOfOther(const Event& event) {
+  const auto writer = tracks_.find(event.track);
+  const std::uint32_t pid = event.pid.value_or(writer == tracks_.end() ? 0 : writer->second.pid);
+  const std::uint32_t tid = event.tid.value_or(writer == tracks_.end() ? 0 : writer->second.tid);
+  // Process numbers have 22 bits at most, so that the two highest bits are free to tell these tracks from others.
+  const std::uint64_t uuid = std::uint64_t{1} << 62 | std::uint64_t{pid & 0x3fffffffU} << 32 | tid;
+  Track& track = tracks_[uuid];
+  track.isThread = true;
+  track.pid = pid;
+  track.tid = tid;
+  return uuid;
+}
+
 bool PerfettoImport::trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs) {
   if (hasOwnRows_) return true;  // the rows themselves are in the file
   Event event;
   event.timeNs = timeNs;
   event.track = sequence.defaultTrack;
   const bool whole = readEvent(bytes, sequence, event);
+  if (event.pid || event.tid) event.track = trackOfOther(event);
   addEvent(event, sequence);
   return whole;
 }
@@ -237,6 +264,7 @@ void PerfettoImport::addValue(std::uint64_t track, const Event& event, double va
 void PerfettoImport::addFlows(const Event& event) {
   for (const std::uint64_t id : event.flows) flows_.push_back({id, event.track, event.timeNs, false});
   for (const std::uint64_t id : event.endFlows) flows_.push_back({id, event.track, event.timeNs, true});
+  if (event.isBound) flows_.push_back({event.bindId, event.track, event.timeNs, false});
   if (isFlow(event.phase)) {
     flows_.push_back({event.id.number, event.track, event.timeNs, event.phase == 'f', event.name, event.category});
   }
@@ -513,10 +541,12 @@ prof::ProcessId PerfettoImport::processOf(std::uint64_t uuid, int depth) {
   return places_.process(track.pid, track.pid);
 }
 
-/// Processes are named by their descriptions wherever those are, and what these leave open by the recorder's lists.
+/// Processes and threads are named by their descriptions wherever those are, what these leave open by the recorder's
+/// lists.
 void PerfettoImport::namePlaces() {
   auto& processes = builder_.columns<prof::Process>();
   for (const auto& [uuid, track] : tracks_) {
+    if (track.isThread && track.name) threadNames_[{track.pid, track.tid}] = track.name;
     const prof::ProcessId id = track.isProcess ? places_.findProcess(track.pid) : prof::ProcessId();
     if (!id) continue;
     if (track.name) processes.name[id.value - 1] = track.name;
@@ -531,8 +561,8 @@ void PerfettoImport::namePlaces() {
   auto& threads = builder_.columns<prof::Thread>();
   for (std::size_t i = 0; i < threads.id.size(); ++i) {
     if (threads.name[i] || !threads.process[i]) continue;
-    const auto listed = threadNames_.find({processes.osPid[threads.process[i].value - 1], threads.osTid[i]});
-    if (listed != threadNames_.end()) threads.name[i] = listed->second;
+    const auto known = threadNames_.find({processes.osPid[threads.process[i].value - 1], threads.osTid[i]});
+    if (known != threadNames_.end()) threads.name[i] = known->second;
   }
 }
 

@@ -78,6 +78,9 @@ class PerfettoImport {
     std::int64_t durationUs = -1;
     char phase = 0;  ///< of the older form
     LegacyId id;
+    std::uint64_t bindId = 0;
+    bool isBound = false;                   ///< a point of the flow bindId, too
+    std::optional<std::uint32_t> pid, tid;  ///< whose event it is, where its writer's track does not say
     std::vector<std::uint64_t> flows, endFlows, extraTracks, extraDoubleTracks;
     std::vector<std::int64_t> extraValues;
     std::vector<double> extraReals;
@@ -118,6 +121,7 @@ class PerfettoImport {
   bool trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs);
   bool readEvent(std::string_view bytes, Sequence& sequence, Event& event);
   bool legacyEvent(std::string_view bytes, Sequence& sequence, Event& event);
+  std::uint64_t trackOfOther(const Event& event);
   bool unpack(std::string_view bytes, bool isZstd, int depth);
   bool ownData(std::string_view bytes);
   void addEvent(const Event& event, Sequence& sequence);
@@ -157,7 +161,7 @@ class PerfettoImport {
   std::optional<prof::Clock> clock_;
   std::int64_t toMonotonicNs_ = 0;
   std::map<std::uint64_t, Track> tracks_;
-  // What the recorder's lists say of processes, by pid, and of threads, by pid and tid.
+  // What the recorder's lists say of processes, by pid, and of threads, by pid and tid (at the end their tracks, too).
   std::map<std::uint32_t, ProcessText> processTexts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, prof::StringId> threadNames_;
   std::vector<Edge> edges_;

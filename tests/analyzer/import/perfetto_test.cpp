@@ -364,6 +364,37 @@ TEST(PerfettoImport, LegacyFlowsAreFlows) {
   EXPECT_TRUE(store->warnings().empty());
 }
 
+TEST(PerfettoImport, LegacyEventsLieOnTheThreadThatTheyAreWrittenFor) {
+  const auto other = [](std::uint64_t type, const Message& event) {
+    return Message().set(9, type).set(11, 5).set(23, "a").set(6, event);
+  };
+  const Message both = Message().set(18, 20).set(19, 21);
+  const auto store = open(traceOf({threadTrack(5, 10, 11, "writer"), threadTrack(6, 20, 21, "worker"),
+                                   at(1, other(kBegin, both)), at(3, other(kEnd, both)),
+                                   at(4, other(kInstant, Message().set(19, 12)))}));
+  const auto threadOf = [&](ThreadId id) { return store->row<Thread>(id.value - 1); };
+  const auto range = store->row<Range>(0);
+  EXPECT_EQ(range.durNs, 2);
+  EXPECT_EQ(store->text(threadOf(range.thread).name), "worker");
+  const auto mark = threadOf(store->row<Mark>(0).thread);
+  EXPECT_EQ(mark.osTid, 12U);
+  EXPECT_EQ(store->row<Process>(mark.process.value - 1).osPid, 10U);
+}
+
+TEST(PerfettoImport, LegacyEventsAreBoundIntoFlows) {
+  const auto bound = [](std::uint64_t ts, std::uint64_t direction) {
+    return at(ts, Message().set(9, kInstant).set(11, 5).set(6, Message().set(8, 77).set(13, direction)));
+  };
+  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), bound(10, 2), bound(20, 3), bound(30, 1),
+                                   at(40, Message().set(9, kInstant).set(11, 5).set(6, Message().set(8, 77)))}));
+  ASSERT_EQ(store->rows<Flow>(), 3U);
+  const FlowPhase phases[] = {FlowPhase::Begin, FlowPhase::Step, FlowPhase::End};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(store->row<Flow>(i).phase, phases[i]) << i;
+    EXPECT_EQ(store->row<Flow>(i).id, 77U) << i;
+  }
+}
+
 TEST(PerfettoImport, AnnotationsOfAnEndJoinThoseOfItsBegin) {
   const auto note = [](std::string_view key, std::uint64_t value) { return Message().set(10, key).set(4, value); };
   const auto store =
