@@ -338,7 +338,9 @@ prof::ArgSetId PerfettoImport::addArgs(const Event& event, const Sequence& seque
   if (event.annotations.empty()) return {};
   const prof::ArgSetId set(sets_ + 1);
   std::string shape;
-  for (const std::string_view annotation : event.annotations) addArg(annotation, sequence, set, shape);
+  for (const std::string_view annotation : event.annotations) {
+    if (!addArg(annotation, sequence, set, shape)) ++unreadValues_;
+  }
   if (shape.empty()) return {};
   ++sets_;
   builder_.append(prof::ArgSet{set, builder_.intern(shape)});
@@ -373,8 +375,14 @@ bool PerfettoImport::addArg(std::string_view annotation, const Sequence& sequenc
         arg.value = field.value != 0 ? 1 : 0;
         break;
       case 3:
-      case 4:
       case 7:
+        // Arguments have no unsigned numbers; as JSON a large one is not taken for a negative one.
+        if (field.signedValue() < 0) {
+          text(std::to_string(field.value), prof::ArgType::Json);
+          break;
+        }
+        [[fallthrough]];
+      case 4:
         arg.type = prof::ArgType::I64;
         arg.value = field.value;
         break;
@@ -746,7 +754,7 @@ void PerfettoImport::finish() {
         "{} packets have a clock that no snapshot explains; their times are taken as they are", unknownClocks_));
   }
   if (unreadValues_ > 0) {
-    builder_.addWarning(fmt::format("{} annotations have values that lacuna does not read", unreadValues_));
+    builder_.addWarning(fmt::format("{} annotations have names or values that lacuna does not read", unreadValues_));
   }
   std::string phases;
   for (const auto& [phase, count] : unreadPhases_) {

@@ -209,6 +209,29 @@ TEST(PerfettoImport, AnnotationsBecomeArguments) {
   EXPECT_EQ(args.text(set, "all"), R"({"k": [3, "x"]})");
 }
 
+TEST(PerfettoImport, LargeUnsignedAnnotationsAreNotNegative) {
+  const std::uint64_t large = std::uint64_t{1} << 63;
+  const auto store = open(traceOf({at(1, slice(5, "op")
+                                             .set(4, Message().set(10, "hash").set(3, large))
+                                             .set(4, Message().set(10, "pointer").set(7, large + 1))
+                                             .set(4, Message().set(10, "signed").set(4, large))),
+                                   at(2, end(5)), threadTrack(5, 1, 1, "t")}));
+  const Args args(*store);
+  const auto set = store->row<Range>(0).args;
+  EXPECT_EQ(args.text(set, "hash"), "9223372036854775808");
+  EXPECT_EQ(args.text(set, "pointer"), "9223372036854775809");
+  EXPECT_EQ(args.integer(set, "signed"), INT64_MIN);
+}
+
+TEST(PerfettoImport, AnnotationsThatCannotBeReadAreCounted) {
+  const auto store = open(traceOf({at(1, slice(5, "op")
+                                             .set(4, Message().set(1, 99).set(4, 7))
+                                             .set(4, Message().set(10, "kept").set(4, 8))),
+                                   at(2, end(5)), threadTrack(5, 1, 1, "t")}));
+  EXPECT_EQ(Args(*store).integer(store->row<Range>(0).args, "kept"), 8);
+  EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("1 annotations have names or values")));
+}
+
 TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
   const auto clock = [](std::uint64_t id, std::uint64_t ts) { return Message().set(1, id).set(2, ts); };
   const Message snapshot = Message()
@@ -450,7 +473,7 @@ TEST(PerfettoImport, DictionariesAndListsInAnnotationsAreJson) {
   EXPECT_EQ(args.text(set, "l"), "[1, true]");
   EXPECT_EQ(args.text(set, "n"), R"({"x": [["y"]]})");
   EXPECT_THAT(store->warnings(),
-              testing::ElementsAre(HasSubstr("1 annotations have values that lacuna does not read")));
+              testing::ElementsAre(HasSubstr("1 annotations have names or values that lacuna does not read")));
 }
 
 TEST(PerfettoImport, CompressedPacketsAndFilesAreUnpacked) {
