@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "export/exporters.h"
 #include "store/json_text.h"
@@ -21,18 +24,23 @@ struct OpenRange {
   TimeNs endNs;
 };
 
-std::string frameName(const Store& store, prof::StringId name) {
-  std::string text(store.text(name));
-  // Both separate things in folded stacks.
+/// Without what separates things in folded stacks.
+std::string frameText(std::string_view from) {
+  std::string text(from);
   std::ranges::replace(text, ';', ':');
   std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+std::string frameName(const Store& store, prof::StringId name) {
+  std::string text = frameText(store.text(name));
   return text.empty() ? "(no name)" : text;
 }
 
 /// Walks the ranges of every thread as begins and ends that nest: visit(thread, row, timeNs, isBegin). Without those in
-/// which the recorder speaks of itself.
+/// which the recorder speaks of itself. Answers how many others lie in no stack.
 template <class Visit>
-void walkStacks(const Store& store, Visit&& visit) {
+std::uint64_t walkStacks(const Store& store, Visit&& visit) {
   const auto starts = store.column<&prof::Range::startNs>();
   const auto lengths = store.column<&prof::Range::durNs>();
   const auto threads = store.column<&prof::Range::thread>();
@@ -40,6 +48,7 @@ void walkStacks(const Store& store, Visit&& visit) {
   const auto categories = store.column<&prof::Range::category>();
   const auto names = store.column<&prof::Range::name>();
   const RecordingSpans recording(store);
+  std::uint64_t left = 0;
   std::unordered_map<prof::ThreadId, std::vector<OpenRange>> open;
   const auto close = [&](prof::ThreadId thread, std::vector<OpenRange>& stack, TimeNs untilNs) {
     while (!stack.empty() && stack.back().endNs <= untilNs) {
@@ -48,8 +57,11 @@ void walkStacks(const Store& store, Visit&& visit) {
     }
   };
   for (std::uint64_t row = 0; row < starts.size(); ++row) {
-    if (!threads[row] || kinds[row] != prof::RangeKind::PushPop) continue;
     if (recording.has(categories[row], names[row])) continue;
+    if (!threads[row] || kinds[row] != prof::RangeKind::PushPop) {
+      ++left;
+      continue;
+    }
     auto& stack = open[threads[row]];
     close(threads[row], stack, starts[row]);
     const TimeNs endNs = starts[row] + lengths[row];
@@ -57,37 +69,100 @@ void walkStacks(const Store& store, Visit&& visit) {
     visit(threads[row], row, starts[row], true);
   }
   for (auto& [thread, stack] : open) close(thread, stack, INT64_MAX);
+  return left;
 }
 
-std::map<prof::ThreadId, std::string> threadNames(const Store& store) {
-  std::map<prof::ThreadId, std::string> names;
+/// Says what is no stack of ranges.
+void tellOfTheRest(const Store& store, std::string_view format, std::uint64_t leftRanges,
+                   const ExportOptions& options) {
+  if (!options.warn) return;
+  std::string lost;
+  const auto count = [&](std::uint64_t rows, std::string_view what) {
+    if (rows > 0) lost += fmt::format("{}{} {}", lost.empty() ? "" : ", ", rows, what);
+  };
+  count(leftRanges, "ranges that no thread pushed");
+  prof::forEachTable([&]<class Row>() {
+    constexpr bool kHasTimes = requires(Row row) { row.startNs; } || requires(Row row) { row.timeNs; };
+    if constexpr (kHasTimes && (Row::kTable > prof::Range::kTable)) {
+      count(store.rows<Row>(), fmt::format("rows of {}", Row::kName));
+    }
+  });
+  if (!lost.empty()) options.warn(fmt::format("{} hold pushed ranges alone: there is no place for {}", format, lost));
+}
+
+/// `name`, or what comes behind it where others have that.
+std::string untaken(const std::string& name, std::set<std::string>& taken) {
+  std::string label = name;
+  for (int copy = 2; !taken.insert(label).second; ++copy) label = fmt::format("{} #{}", name, copy);
+  return label;
+}
+
+std::map<prof::ProcessId, std::string> processLabels(const Store& store, const std::set<prof::ProcessId>& shown) {
+  std::map<prof::ProcessId, std::string> labels;
+  std::set<std::string> taken;
+  for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
+    const auto row = store.row<prof::Process>(i);
+    if (!shown.contains(row.id)) continue;
+    std::string label = row.name ? frameText(store.text(row.name)) : "process";
+    label += fmt::format(" {}", row.osPid);
+    if (row.rank >= 0) label += fmt::format(", rank {}", row.rank);
+    labels[row.id] = untaken(label, taken);
+  }
+  return labels;
+}
+
+/// What stands for a thread, which no other one has.
+struct ThreadLabel {
+  std::string process;  ///< empty where all are of one
+  std::string thread;
+};
+
+std::map<prof::ThreadId, ThreadLabel> threadLabels(const Store& store, const std::set<prof::ThreadId>& shown) {
+  std::vector<prof::Thread> threads;
+  std::set<prof::ProcessId> owners;
+  std::map<std::pair<prof::ProcessId, prof::StringId>, int> namesakes;
   for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
     const auto row = store.row<prof::Thread>(i);
-    const std::string_view given = store.text(row.name);
-    names[row.id] = given.empty() ? fmt::format("thread {}", row.osTid) : std::string(given);
-    std::ranges::replace(names[row.id], ';', ':');
+    if (!shown.contains(row.id)) continue;
+    threads.push_back(row);
+    owners.insert(row.process);
+    ++namesakes[{row.process, row.name}];
   }
-  return names;
+  std::map<prof::ProcessId, std::string> processes;
+  if (owners.size() > 1) processes = processLabels(store, owners);
+  std::map<prof::ThreadId, ThreadLabel> labels;
+  std::map<std::string, std::set<std::string>> taken;
+  for (const prof::Thread& row : threads) {
+    ThreadLabel& label = labels[row.id];
+    if (const auto process = processes.find(row.process); process != processes.end()) label.process = process->second;
+    std::string name = row.name ? frameText(store.text(row.name)) : fmt::format("thread {}", row.osTid);
+    if (row.name && namesakes[{row.process, row.name}] > 1) name += fmt::format(" ({})", row.osTid);
+    label.thread = untaken(name, taken[label.process]);
+  }
+  for (const prof::ThreadId id : shown) {
+    if (labels[id].thread.empty()) labels[id].thread = fmt::format("thread #{}", id.value);
+  }
+  return labels;
 }
 
 }  // namespace
 
-prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOptions&) {
+prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOptions& options) {
   const auto names = store.column<&prof::Range::name>();
-  const auto threadName = threadNames(store);
   struct Stack {
     std::vector<std::string> frames;
     TimeNs sinceNs = 0;
   };
   std::unordered_map<prof::ThreadId, Stack> stacks;
-  std::map<std::string, TimeNs> selfNs;
-  walkStacks(store, [&](prof::ThreadId thread, std::uint64_t row, TimeNs timeNs, bool isBegin) {
+  std::map<std::pair<prof::ThreadId, std::string>, TimeNs> selfNs;
+  std::set<prof::ThreadId> shown;
+  const auto visit = [&](prof::ThreadId thread, std::uint64_t row, TimeNs timeNs, bool isBegin) {
     Stack& stack = stacks[thread];
     if (!stack.frames.empty() && timeNs > stack.sinceNs) {
-      const auto name = threadName.find(thread);
-      std::string line = name == threadName.end() ? "thread" : name->second;
-      for (const std::string& frame : stack.frames) line += ';' + frame;
-      selfNs[line] += timeNs - stack.sinceNs;
+      std::string frames;
+      for (const std::string& frame : stack.frames) frames += ';' + frame;
+      selfNs[{thread, frames}] += timeNs - stack.sinceNs;
+      shown.insert(thread);
     }
     stack.sinceNs = timeNs;
     if (isBegin) {
@@ -95,12 +170,22 @@ prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOption
     } else {
       stack.frames.pop_back();
     }
-  });
-  for (const auto& [line, ns] : selfNs) sink.write(fmt::format("{} {}\n", line, ns));
+  };
+  const std::uint64_t left = walkStacks(store, visit);
+  auto labels = threadLabels(store, shown);
+  std::vector<std::string> lines;
+  for (const auto& [stack, ns] : selfNs) {
+    const ThreadLabel& label = labels[stack.first];
+    const std::string_view between = label.process.empty() ? "" : ";";
+    lines.push_back(fmt::format("{}{}{}{} {}\n", label.process, between, label.thread, stack.second, ns));
+  }
+  std::ranges::sort(lines);
+  for (const std::string& line : lines) sink.write(line);
+  tellOfTheRest(store, "folded stacks", left, options);
   return {};
 }
 
-prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOptions&) {
+prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOptions& options) {
   const auto names = store.column<&prof::Range::name>();
   const TimeNs originNs = store.span().startNs;
   std::unordered_map<prof::StringId, std::size_t> frames;
@@ -110,29 +195,32 @@ prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOp
     TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
   };
   std::map<prof::ThreadId, Profile> profiles;
-  walkStacks(store, [&](prof::ThreadId thread, std::uint64_t row, TimeNs timeNs, bool isBegin) {
+  std::set<prof::ThreadId> shown;
+  const auto visit = [&](prof::ThreadId thread, std::uint64_t row, TimeNs timeNs, bool isBegin) {
     const auto [frame, isNew] = frames.try_emplace(names[row], frames.size());
     if (isNew) {
       frameList += frameList.empty() ? "{\"name\": " : ",\n{\"name\": ";
       json::appendQuoted(frameList, store.text(names[row]));
       frameList += '}';
     }
+    shown.insert(thread);
     Profile& profile = profiles[thread];
     profile.firstNs = std::min(profile.firstNs, timeNs);
     profile.lastNs = std::max(profile.lastNs, timeNs);
     profile.events += profile.events.empty() ? "" : ",\n";
     profile.events += fmt::format("{{\"type\": \"{}\", \"frame\": {}, \"at\": {}}}", isBegin ? 'O' : 'C', frame->second,
                                   timeNs - originNs);
-  });
+  };
+  const std::uint64_t left = walkStacks(store, visit);
   sink.write("{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\", \"exporter\": \"lacuna\",\n");
   sink.write("\"shared\": {\"frames\": [" + frameList + "]},\n\"profiles\": [");
-  const auto threadName = threadNames(store);
+  auto labels = threadLabels(store, shown);
   bool first = true;
   for (const auto& [thread, profile] : profiles) {
     std::string head = first ? "\n" : ",\n";
     head += "{\"type\": \"evented\", \"unit\": \"nanoseconds\", \"name\": ";
-    const auto name = threadName.find(thread);
-    json::appendQuoted(head, name == threadName.end() ? "thread" : name->second);
+    const ThreadLabel& label = labels[thread];
+    json::appendQuoted(head, label.process.empty() ? label.thread : label.process + ": " + label.thread);
     head += fmt::format(", \"startValue\": {}, \"endValue\": {}, \"events\": [\n", profile.firstNs - originNs,
                         profile.lastNs - originNs);
     sink.write(head);
@@ -141,6 +229,7 @@ prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOp
     first = false;
   }
   sink.write("\n]}\n");
+  tellOfTheRest(store, "speedscope's profiles", left, options);
   return {};
 }
 

@@ -328,6 +328,52 @@ TEST(Export, StacksHoldNothingOfWhatKinetoSaysOfItself) {
   EXPECT_THAT(contentOf(speedscope.path()), testing::Not(HasSubstr("PyTorch Profiler")));
 }
 
+/// Threads with a range each: two of one name in one process, and one of that name in another process of that name.
+std::shared_ptr<const Store> namesakes() {
+  StoreBuilder builder;
+  const auto python = builder.intern("python"), worker = builder.intern("worker"), work = builder.intern("work");
+  for (std::uint32_t p = 1; p <= 2; ++p)
+    builder.append(prof::Process{.id = prof::ProcessId(p), .osPid = 7, .name = python, .rank = -1});
+  const std::uint32_t owners[] = {1, 1, 2, 2};
+  for (std::uint32_t t = 1; t <= 4; ++t) {
+    const auto name = t < 4 ? worker : prof::StringId();
+    builder.append(prof::Thread{
+        .id = prof::ThreadId(t), .process = prof::ProcessId(owners[t - 1]), .osTid = 10 + t, .name = name});
+    builder.append(prof::Range{.durNs = t, .thread = prof::ThreadId(t), .name = work});
+  }
+  return builder.build();
+}
+
+TEST(Export, StacksOfThreadsOfOneNameAreKeptApart) {
+  const test::TempFile folded(".folded");
+  ASSERT_TRUE(exportTrace(*namesakes(), folded.path(), Format::Folded).ok());
+  EXPECT_EQ(contentOf(folded.path()),
+            "python 7 #2;thread 14;work 4\npython 7 #2;worker;work 3\n"
+            "python 7;worker (11);work 1\npython 7;worker (12);work 2\n");
+  const test::TempFile speedscope(".speedscope.json");
+  ASSERT_TRUE(exportTrace(*namesakes(), speedscope.path(), Format::Speedscope).ok());
+  for (const char* name : {"\"python 7: worker (11)\"", "\"python 7: worker (12)\"", "\"python 7 #2: worker\""})
+    EXPECT_THAT(contentOf(speedscope.path()), HasSubstr(name));
+}
+
+TEST(Export, WhatIsNoStackIsSaid) {
+  StoreBuilder builder;
+  builder.append(prof::Range{.durNs = 5, .thread = prof::ThreadId(1), .kind = prof::RangeKind::StartEnd});
+  for (int i = 0; i < 3; ++i) builder.append(prof::Mark{.timeNs = i});
+  const auto store = builder.build();
+  for (const char* ending : {".folded", ".speedscope.json"}) {
+    std::vector<std::string> said;
+    ExportOptions options;
+    options.warn = [&](const std::string& text) { said.push_back(text); };
+    const test::TempFile file(ending);
+    ASSERT_TRUE(exportTrace(*store, file.path(), *formatOf(file.path()), options));
+    EXPECT_THAT(said, testing::ElementsAre(HasSubstr("no place for 1 ranges that no thread pushed, 3 rows of mark")));
+    said.clear();
+    ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), *formatOf(file.path()), options));
+    EXPECT_THAT(said, testing::IsEmpty());
+  }
+}
+
 TEST(Export, SpeedscopeOpensAndClosesInOrder) {
   const test::TempFile file(".speedscope.json");
   ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), Format::Speedscope).ok());
