@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <cerrno>
 #include <cstring>
@@ -103,6 +104,11 @@ class GzipSource final : public Decompressor {
       }
       return 0;
     }
+    if (betweenMembers_) {
+      // Some writers fill their last block with zeros.
+      while (at_ < have_ && input_[at_] == 0) ++at_;
+      if (at_ == have_) return 0;
+    }
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + at_);
     stream_.avail_in = static_cast<uInt>(have_ - at_);
     stream_.next_out = reinterpret_cast<Bytef*>(to);
@@ -136,7 +142,8 @@ class ZstdSource final : public Decompressor {
     const std::size_t rc = ZSTD_decompressStream(context_.get(), &out, &in);
     at_ = in.pos;
     if (ZSTD_isError(rc) != 0) {
-      stop("is damaged");
+      const bool isWide = ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge;
+      stop(isWide ? "needs a window of more than 128 MiB (zstd --long; unpack it first)" : "is damaged");
     } else if (ended_ && out.pos == 0) {
       if (wanted_ == 0) {
         done_ = true;

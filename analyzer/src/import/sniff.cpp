@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <string>
 #include <string_view>
 
 #include "import/byte_source.h"
@@ -33,6 +36,9 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   if (!source) return source.error();
   char buffer[512];
   std::string_view head(buffer, (*source)->read(buffer, sizeof buffer));
+  if (const std::string& problem = (*source)->problem(); head.empty() && !problem.empty()) {
+    return prof::Error{fmt::format("{}: {}", path.string(), problem)};
+  }
   if (head.empty()) return SourceKind::Empty;
   if (head.substr(0, 16) == std::string_view("SQLite format 3\0", 16)) return SourceKind::Sqlite;
   if (looksLikeLcn(head)) return SourceKind::Lcn;

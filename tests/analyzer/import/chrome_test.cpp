@@ -404,6 +404,16 @@ TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
   std::string zst(ZSTD_compressBound(text.size()), '\0');
   zst.resize(ZSTD_compress(zst.data(), zst.size(), text.data(), text.size(), 3));
   EXPECT_EQ(import(zst)->rows<Range>(), 2000U);
+  EXPECT_TRUE(import(gz + std::string(512, '\0'))->warnings().empty()) << "padding is no damage";
+}
+
+TEST(ChromeImport, CompressedDataWithoutAByteOfTextSaysWhy) {
+  using namespace std::string_view_literals;
+  EXPECT_NE(errorOf("\x1f\x8b\x08\0\0\0\0\0\0\x03"sv).find("the compressed data ends early, after 0 bytes"),
+            std::string::npos);
+  // A frame that says that it looks back 256 MiB.
+  EXPECT_NE(errorOf("\x28\xb5\x2f\xfd\x00\x90\x11\0\0{}"sv).find("window of more than 128 MiB"), std::string::npos);
+  EXPECT_NE(errorOf("").find("is empty"), std::string::npos);
 }
 
 TEST(ChromeImport, BeginsFindTheirEndsAndCountersTheirTracks) {
