@@ -208,6 +208,29 @@ TEST_F(TraceFiles, InfoNamesWhatATraceOfAnotherToolLacks) {
   const simdjson::dom::array warnings = json()["warnings"];
   EXPECT_EQ(warnings.size(), 1u);
   EXPECT_EQ(lacuna("info --verify cut.json"), 1);
+  std::ofstream(folder_ / "cut.json.gz") << std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);
+  EXPECT_EQ(lacuna("info cut.json.gz"), 1);
+  EXPECT_THAT(said(), HasSubstr("the compressed data ends early, after 0 bytes of text"));
+}
+
+TEST_F(TraceFiles, ACompressedDatabaseNeedsATemporaryFolderThatIsThere) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
+  ASSERT_EQ(lacuna("convert -q run.lcn run.sqlite && gzip -1 run.sqlite"), 0) << said();
+  EXPECT_EQ(shell("info run.sqlite.gz >out.txt 2>err.txt", "TMPDIR=/nowhere "), 1);
+  EXPECT_THAT(said(), testing::AllOf(HasSubstr("run.sqlite.gz: "), HasSubstr("TMPDIR")));
+}
+
+TEST_F(TraceFiles, ADatabaseReplacesFilesAlone) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
+  std::ofstream(folder_ / "old.sqlite") << "what was there";
+  fs::create_symlink("old.sqlite", folder_ / "link.sqlite");
+  ASSERT_EQ(lacuna("convert -q run.lcn link.sqlite"), 0) << said();
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.sqlite"));
+  EXPECT_TRUE(read("old.sqlite").starts_with("SQLite format 3"));
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(lacuna("convert -q --to nsys run.lcn pipe"), 1);
+  EXPECT_THAT(said(), HasSubstr("pipe: is no file, which a database must be written to"));
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
 }
 
 TEST_F(TraceFiles, InfoNamesABlockOfDropsThatCannotBeRead) {

@@ -481,8 +481,12 @@ class NsysExport {
 }  // namespace
 
 prof::Status exportNsys(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
+  std::error_code failed;
+  const auto kind = std::filesystem::status(path, failed).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
+    return Error{fmt::format("{}: is no file, which a database must be written to", path.string())};
+  // Emptied and not removed, as its name may be a link.
+  if (kind == std::filesystem::file_type::regular) std::filesystem::resize_file(path, 0, failed);
   sqlite3* opened = nullptr;
   const int code = sqlite3_open(path.c_str(), &opened);
   const std::unique_ptr<sqlite3, CloseDatabase> db(opened);

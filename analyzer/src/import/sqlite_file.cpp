@@ -56,11 +56,14 @@ class NamelessFile {
  public:
   static prof::Result<NamelessFile> create() {
     NamelessFile file;
+    std::error_code missing;
+    file.folder_ = std::filesystem::temp_directory_path(missing);
+    if (missing) return prof::Error{"needs a folder for what it unpacks to; set TMPDIR to one that is there"};
     file.file_ = ::open(file.folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (file.file_ >= 0) return file;
     std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();  // not every file system has O_TMPFILE
     file.file_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (file.file_ < 0) return prof::Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
+    if (file.file_ < 0) return prof::Error{fmt::format("{} cannot be created: {}", name, std::strerror(errno))};
     ::unlink(name.c_str());
     return file;
   }
@@ -89,7 +92,7 @@ class NamelessFile {
  private:
   NamelessFile() = default;
 
-  std::filesystem::path folder_ = std::filesystem::temp_directory_path();
+  std::filesystem::path folder_;
   int file_ = -1;
   std::size_t bytes_ = 0;
 };
@@ -98,7 +101,7 @@ prof::Result<NamelessFile> unpack(const std::filesystem::path& path) {
   auto source = ByteSource::open(path);
   if (!source) return source.error();
   auto file = NamelessFile::create();
-  if (!file) return file.error();
+  if (!file) return prof::Error{fmt::format("{}: {}", path.string(), file.error().message)};
   const std::string folder = file->folder().string();
   std::vector<char> buffer(1 << 20);
   while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
