@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
@@ -52,6 +53,15 @@ std::string_view defaultShape(ArgTable table) {
 }
 
 constexpr std::array<std::string_view, 4> kDeviceNames = {"device", "cpu", "cuda", "rocm"};
+
+/// -1 where it says none.
+std::int32_t rankIn(std::string_view distributedInfo) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element value;
+  std::int64_t rank = -1;
+  if (parser.parse(simdjson::padded_string(distributedInfo)).get(value) != simdjson::SUCCESS) return -1;
+  return value["rank"].get(rank) == simdjson::SUCCESS ? static_cast<std::int32_t>(rank) : -1;
+}
 
 class ChromeExport {
  public:
@@ -224,6 +234,32 @@ class ChromeExport {
     if (!metadata.empty()) sink_.write(metadata);
     first_ = metadata.empty();
     if (!isKineto_) describeOwnTrace();
+    describeRanks();
+  }
+
+  /// Ranks that a reader does not know from what the head says.
+  void describeRanks() {
+    const std::int32_t headRank = rankIn(environment("chrome.distributedInfo"));
+    for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
+      const auto row = store_.row<prof::Process>(i);
+      const std::string& pid = pids_[row.id];
+      const auto number = json::integerOf(pid);
+      const bool isNumber = number && *number >= 0 && *number <= std::int64_t{UINT32_MAX};
+      if (row.rank == (isNumber ? headRank : -1)) continue;
+      out_ = fmt::format(
+          "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": 0, \"ts\": 0, \"args\": {{\"rank\": {}}}}}",
+          kRankEvent, pid, row.rank);
+      give();
+    }
+  }
+
+  /// The time of day at moment 0 of the trace.
+  void describeClock() {
+    if (store_.rows<prof::Clock>() == 0 || environment_.contains("chrome.baseTimeNanoseconds")) return;
+    const auto clock = store_.row<prof::Clock>(0);
+    std::int64_t baseNs = 0;
+    if (__builtin_sub_overflow(clock.realtimeNs, clock.timeNs, &baseNs) || baseNs == 0) return;
+    tail_ += fmt::format(",\n\"baseTimeNanoseconds\": {}", baseNs);
   }
 
   /// A metadata event as its file wrote it, but for the pid of a process that has another one here.
@@ -270,6 +306,7 @@ class ChromeExport {
     tail_ += fmt::format(",\n\"{}\": {{\"externalId\": \"correlation\", \"environment\": {{{}}}}}", kOwnChromeMember,
                          ownEnvironment());
     tail_ += ",\n\"displayTimeUnit\": \"ms\"";
+    describeClock();
   }
 
   /// What the recording says of its machine and program; what a file said of itself is said elsewhere.

@@ -11,6 +11,7 @@
 #include <future>
 
 #include "import/flow_folding.h"
+#include "store/own_columns.h"
 #include "store/range_launches.h"
 #include "store/table_sort.h"
 
@@ -497,9 +498,27 @@ prof::ProcessId ChromeAssembly::nameFromMetadata(std::string_view event) {
   return id;
 }
 
+/// Whether it is an event of ours that says a rank, which is no more than the column that it becomes.
+bool ChromeAssembly::rankFromMetadata(std::string_view event) {
+  if (event.find(kRankEvent) == std::string_view::npos) return false;
+  simdjson::dom::parser parser;
+  simdjson::dom::element value, pid;
+  std::string_view what;
+  std::int64_t rank = -1;
+  if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) return false;
+  if (value["name"].get(what) != simdjson::SUCCESS || what != kRankEvent) return false;
+  if (value["pid"].get(pid) != simdjson::SUCCESS || value["args"]["rank"].get(rank) != simdjson::SUCCESS) return false;
+  if (rank < -1 || rank > INT32_MAX) return false;
+  const auto process = processes_.find(simdjson::minify(pid));
+  if (process != processes_.end())
+    builder_.columns<prof::Process>().rank[process->second.value - 1] = static_cast<std::int32_t>(rank);
+  return true;
+}
+
 void ChromeAssembly::readMetadata() {
   const prof::StringId key = metadata_.empty() ? prof::StringId() : builder_.intern("chrome.metadata");
   for (const std::string& event : metadata_) {
+    if (rankFromMetadata(event)) continue;
     builder_.append(prof::Environment{nameFromMetadata(event), key, builder_.intern(event)});
   }
   auto& calls = builder_.columns<prof::ApiCall>();

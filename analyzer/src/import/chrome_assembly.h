@@ -59,6 +59,7 @@ class ChromeAssembly {
   void makeQueue(std::uint32_t location);
   void readMetadata();
   prof::ProcessId nameFromMetadata(std::string_view event);
+  bool rankFromMetadata(std::string_view event);
   void placeRows();
   void closeOpenRanges();
   void nest();

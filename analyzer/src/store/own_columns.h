@@ -16,6 +16,10 @@ inline constexpr std::string_view kOwnArgument = "lacuna";
 /// for a tensor's.
 inline constexpr std::string_view kReservedMemory = "[reserved memory]";
 
+/// The metadata event that says which rank a process is, where the file's own distributedInfo does not: that speaks of
+/// one rank.
+inline constexpr std::string_view kRankEvent = "lacuna_rank";
+
 /// Those columns of a table.
 template <class Row>
 constexpr std::string_view ownColumns() {

@@ -673,6 +673,32 @@ TEST(Export, ARecordingComesBackFromChromeJsonWithAllItsColumns) {
   }
 }
 
+TEST(Export, RanksAndTheTimeOfDayComeBackFromChromeJson) {
+  StoreBuilder builder;
+  for (std::uint32_t p = 1; p <= 3; ++p) {
+    const std::int32_t rank = p < 3 ? static_cast<std::int32_t>(p) : -1;
+    builder.append(prof::Process{.id = prof::ProcessId(p), .osPid = 6 + p, .exitCode = -1, .rank = rank});
+    builder.append(prof::Thread{.id = prof::ThreadId(p), .process = prof::ProcessId(p), .osTid = p});
+    builder.append(prof::Range{.startNs = 50, .durNs = 5, .thread = prof::ThreadId(p), .name = builder.intern("a")});
+  }
+  builder.append(prof::Clock{.timeNs = 40, .realtimeNs = 1'700'000'000'000'000'040});
+  const test::TempFile first(".json");
+  const test::TempFile second(".json");
+  ASSERT_TRUE(exportTrace(*builder.build(), first.path(), Format::Chrome).ok());
+  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
+  for (const auto& path : {first.path(), second.path()}) {
+    const auto back = open(path);
+    std::vector<std::string> ranks;
+    for (std::uint64_t i = 0; i < back->rows<prof::Process>(); ++i) {
+      const auto process = back->row<prof::Process>(i);
+      ranks.push_back(fmt::format("{} is {}", process.osPid, process.rank));
+    }
+    EXPECT_THAT(ranks, testing::UnorderedElementsAre("7 is 1", "8 is 2", "9 is -1"));
+    const auto clock = back->row<prof::Clock>(0);
+    EXPECT_EQ(clock.realtimeNs - clock.timeNs, 1'700'000'000'000'000'000);
+  }
+}
+
 TEST(Export, WhatChromeJsonCannotHoldIsSaid) {
   std::string said;
   ExportOptions options;

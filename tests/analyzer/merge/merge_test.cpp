@@ -197,6 +197,7 @@ TEST(Merge, RanksThatShareAPidAndFlowNumbersStayApart) {
     const auto row = back->row<Process>(i);
     processes.push_back(fmt::format("{} {}", row.osPid, back->text(row.name)));
     nameOf[row.id] = back->text(row.name);
+    EXPECT_EQ(fmt::format("rank {}", row.rank), back->text(row.name));
   }
   EXPECT_THAT(processes, testing::UnorderedElementsAre("1 rank 0", "1 rank 1"));
   std::map<ThreadId, ProcessId> owner;
