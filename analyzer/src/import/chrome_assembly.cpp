@@ -11,6 +11,7 @@
 #include <future>
 
 #include "import/flow_folding.h"
+#include "import/trace_places.h"
 #include "store/own_columns.h"
 #include "store/range_launches.h"
 #include "store/table_sort.h"
@@ -162,7 +163,6 @@ prof::TrackId ChromeAssembly::trackFor(std::uint32_t location, prof::StringId na
   return at->second;
 }
 
-/// Begins wait on a stack of their thread, or under their id, for their ends.
 void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase) {
   auto& ranges = builder_.columns<prof::Range>();
   for (const LooseEvent& event : rows.loose) {
@@ -175,8 +175,12 @@ void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, 
     }
     const bool isAsync = event.phase == 'b' || event.phase == 'e';
     const prof::StringId category = mapping.strings[event.category.value];
-    const std::string key = isAsync ? fmt::format("{}/{}", category.value, mapping.strings[event.id.value].value) : "";
-    Open& open = open_[{isAsync ? 0 : location, key}];
+    const prof::ArgSetId args(event.args == 0 ? 0 : event.args + setBase);
+    Edge edge;
+    edge.timeNs = event.timeNs;
+    edge.location = location;
+    edge.isAsync = isAsync;
+    edge.key = isAsync ? std::uint64_t{category.value} << 32 | mapping.strings[event.id.value].value : location;
     if (event.phase == 'B' || event.phase == 'b') {
       prof::Range range;
       range.startNs = event.timeNs;
@@ -186,44 +190,45 @@ void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, 
       range.category = category;
       range.kind = isAsync ? prof::RangeKind::StartEnd : prof::RangeKind::PushPop;
       range.flags = prof::kUnfinished;
-      if (event.args != 0) range.args.value = event.args + setBase;
-      open.rows.push_back(ranges.startNs.size());
+      range.args = args;
+      edge.row = ranges.startNs.size();
       ranges.push(range);
-      continue;
+    } else {
+      edge.args = args;
     }
-    const prof::ArgSetId args(event.args == 0 ? 0 : event.args + setBase);
-    if (open.rows.empty()) {
+    edges_.push_back(edge);
+  }
+}
+
+/// In the order of time, in which files need not be: their writers' threads may hand over events by the piece.
+void ChromeAssembly::pairEdges() {
+  std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
+  std::map<std::pair<bool, std::uint64_t>, std::vector<std::size_t>> open;
+  for (const Edge& edge : edges_) {
+    auto& rows = open[{edge.isAsync, edge.key}];
+    if (edge.row != Edge::kEnd) {
+      rows.push_back(edge.row);
+    } else if (rows.empty()) {
       ++unmatchedEnds_;
-      if (args) joins_.push_back({args, {}});
-      continue;
+      if (edge.args) joins_.push_back({edge.args, {}});
+    } else {
+      endRange(rows.back(), edge);
+      rows.pop_back();
     }
-    endRange(open.rows.back(), event, location, args);
-    open.rows.pop_back();
   }
+  edges_ = std::vector<Edge>();
 }
 
-void ChromeAssembly::endRange(std::size_t row, const LooseEvent& end, std::uint32_t location, prof::ArgSetId args) {
+void ChromeAssembly::endRange(std::size_t row, const Edge& end) {
   auto& ranges = builder_.columns<prof::Range>();
-  ranges.durNs[row] = std::max<prof::TimeNs>(end.timeNs - ranges.startNs[row], 0);
+  ranges.durNs[row] = end.timeNs - ranges.startNs[row];
   ranges.flags[row] = 0;
-  if (ranges.thread[row].value != location) ranges.endThread[row].value = location;
-  if (!args) return;
+  if (ranges.thread[row].value != end.location) ranges.endThread[row].value = end.location;
+  if (!end.args) return;
   if (ranges.args[row]) {
-    joins_.push_back({args, ranges.args[row]});
+    joins_.push_back({end.args, ranges.args[row]});
   } else {
-    ranges.args[row] = args;
-  }
-}
-
-void ChromeAssembly::closeOpenRanges() {
-  auto& ranges = builder_.columns<prof::Range>();
-  prof::TimeNs last = INT64_MIN;
-  for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
-    last = std::max(last, ranges.startNs[i] + std::max<prof::TimeNs>(ranges.durNs[i], 0));
-  }
-  for (prof::TimeNs call : builder_.columns<prof::ApiCall>().startNs) last = std::max(last, call);
-  for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
-    if (ranges.durNs[i] < 0) ranges.durNs[i] = last - ranges.startNs[i];
+    ranges.args[row] = end.args;
   }
 }
 
@@ -609,8 +614,10 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   // Arguments are a table that nothing else here touches.
   auto flattened = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] { flattenArgs(); });
   addEnvironment("source.format", "kineto");
+  pairEdges();
   warnOfUnread();
-  closeOpenRanges();
+  const auto isOpen = [](prof::TimeNs lengthNs) { return lengthNs < 0; };
+  if (std::ranges::any_of(builder_.columns<prof::Range>().durNs, isOpen)) closeUnfinished(builder_);
   makePlaces();
   placeRows();
   readMetadata();

@@ -31,8 +31,15 @@ class ChromeAssembly {
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
  private:
-  struct Open {
-    std::vector<std::size_t> rows;
+  /// A begin or an end that waits for its counterpart.
+  struct Edge {
+    prof::TimeNs timeNs = 0;
+    std::uint64_t key = 0;  ///< what counterparts share: their place, or category and id of an asynchronous range
+    std::size_t row = kEnd;
+    std::uint32_t location = 0;
+    bool isAsync = false;
+    prof::ArgSetId args;  ///< of an end
+    static constexpr std::size_t kEnd = SIZE_MAX;
   };
   struct DeviceInfo {
     std::string name;
@@ -44,7 +51,8 @@ class ChromeAssembly {
   void learn(const ChromeRows& rows, Mapping& mapping);
   void mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share);
   void mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase);
-  void endRange(std::size_t row, const LooseEvent& end, std::uint32_t location, prof::ArgSetId args);
+  void pairEdges();
+  void endRange(std::size_t row, const Edge& end);
   void countUnread(const ChromeRows& rows);
   void warnOfUnread();
   std::uint32_t locationFor(const ChromeLocation& location);
@@ -61,7 +69,6 @@ class ChromeAssembly {
   prof::ProcessId nameFromMetadata(std::string_view event);
   bool rankFromMetadata(std::string_view event);
   void placeRows();
-  void closeOpenRanges();
   void nest();
   void flattenArgs();
   void addEnvironment(std::string_view key, std::string_view value);
@@ -81,7 +88,7 @@ class ChromeAssembly {
   std::map<char, std::uint64_t> unreadPhases_;
   std::vector<ArgJoin> joins_;
   std::int64_t baseNs_ = 0;
-  std::map<std::pair<std::uint32_t, std::string>, Open> open_;
+  std::vector<Edge> edges_;
   std::map<std::tuple<std::uint32_t, prof::StringId, prof::StringId>, prof::TrackId> tracks_;
 
   // The rows of each place, once makePlaces() has run.

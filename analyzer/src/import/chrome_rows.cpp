@@ -550,6 +550,9 @@ void ChromeRows::addCounter(const RawEvent& event) {
   sample.timeNs = startNs_;
   sample.location = locate(event, Use::Host);
   sample.name = textId(event.name);
+  // Counters of one name that have ids are several.
+  if (!event.id.empty())
+    sample.name = strings.intern(fmt::format("{}[{}]", strings.text(sample.name), textOf(event.id, scratch_)));
   for (const auto& member : event.args) {
     const auto value = numberOf(member.value);
     if (!value) {

@@ -416,6 +416,41 @@ TEST(ChromeImport, CompressedDataWithoutAByteOfTextSaysWhy) {
   EXPECT_NE(errorOf("").find("is empty"), std::string::npos);
 }
 
+TEST(ChromeImport, BeginsFindTheirEndsInTheOrderOfTime) {
+  // A thread hands its events over before the one that began the range does.
+  const auto store = import(R"([
+    {"ph":"e","cat":"x","id":"0x1","name":"async","pid":1,"tid":3,"ts":12},
+    {"ph":"b","cat":"x","id":"0x1","name":"async","pid":1,"tid":2,"ts":3},
+    {"ph":"B","name":"second","pid":1,"tid":2,"ts":30}, {"ph":"E","pid":1,"tid":2,"ts":35},
+    {"ph":"B","name":"first","pid":1,"tid":2,"ts":20}, {"ph":"E","pid":1,"tid":2,"ts":28}])");
+  ASSERT_EQ(store->rows<Range>(), 3U);
+  const TimeNs lengths[] = {9000, 8000, 5000};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(store->row<Range>(i).durNs, lengths[i]) << i;
+    EXPECT_EQ(store->row<Range>(i).flags, 0) << i;
+  }
+  EXPECT_EQ(store->row<Thread>(store->row<Range>(0).endThread.value - 1).osTid, 3U);
+  EXPECT_TRUE(store->warnings().empty());
+}
+
+TEST(ChromeImport, ARangeWithoutAnEndRunsToTheLastMomentOfAnything) {
+  const auto store = import(R"([
+    {"ph":"B","name":"open","pid":1,"tid":2,"ts":10},
+    {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":15,"dur":85}])");
+  EXPECT_EQ(store->row<Range>(0).durNs, 90'000);
+  EXPECT_EQ(store->row<Range>(0).flags, kUnfinished);
+}
+
+TEST(ChromeImport, CountersOfOneNameAreToldApartByTheirIds) {
+  const auto store = import(R"([
+    {"ph":"C","name":"queue","id":"a","pid":1,"tid":2,"ts":1,"args":{"n": 1}},
+    {"ph":"C","name":"queue","id":"b","pid":1,"tid":2,"ts":2,"args":{"n": 100}},
+    {"ph":"C","name":"queue","id":"a","pid":1,"tid":2,"ts":3,"args":{"n": 2}}])");
+  ASSERT_EQ(store->rows<CounterTrack>(), 2U);
+  EXPECT_EQ(store->text(store->row<CounterTrack>(0).name), "queue[a]");
+  EXPECT_EQ(store->text(store->row<CounterTrack>(1).name), "queue[b]");
+}
+
 TEST(ChromeImport, BeginsFindTheirEndsAndCountersTheirTracks) {
   const auto store = import(R"([
     {"ph":"B","name":"outer","pid":1,"tid":2,"ts":1}, {"ph":"B","name":"inner","pid":1,"tid":2,"ts":2},
