@@ -102,6 +102,21 @@ bool isCovered(std::size_t column) {
   return covered<Row>().find(fmt::format(" {} ", Row::columns()[column].name)) != std::string_view::npos;
 }
 
+/// Numbers of the schema's 24 bits.
+class FreeNumbers {
+ public:
+  /// `wanted` where it fits and is free, else the least that is.
+  std::uint64_t take(std::uint32_t wanted) {
+    if (wanted != 0 && wanted <= 0xffffff && taken_.insert(wanted).second) return wanted;
+    while (!taken_.insert(next_).second) ++next_;
+    return next_;
+  }
+
+ private:
+  std::set<std::uint32_t> taken_;
+  std::uint32_t next_ = 1;  ///< all below are taken
+};
+
 class NsysExport {
  public:
   NsysExport(const Store& store, sqlite3* db, const ExportOptions& options)
@@ -140,23 +155,15 @@ class NsysExport {
 
   /// Processes and threads get numbers of the schema: the system's where they fit its 24 bits and are free.
   void numberPlaces() {
-    const auto pick = [](std::set<std::uint32_t>& taken, std::uint32_t wanted) {
-      std::uint32_t number = wanted & 0xffffff;
-      if (number == 0 || number != wanted || taken.contains(number)) {
-        for (number = 1; taken.contains(number);) ++number;
-      }
-      taken.insert(number);
-      return std::uint64_t{number};
-    };
-    std::set<std::uint32_t> pids;
+    FreeNumbers pids;
     for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
       const auto row = store_.row<Process>(i);
-      processes_[row.id] = pick(pids, row.osPid) << 24;
+      processes_[row.id] = pids.take(row.osPid) << 24;
     }
-    std::map<ProcessId, std::set<std::uint32_t>> tids;
+    std::map<ProcessId, FreeNumbers> tids;
     for (std::uint64_t i = 0; i < store_.rows<Thread>(); ++i) {
       const auto row = store_.row<Thread>(i);
-      threads_[row.id] = processes_[row.process] | pick(tids[row.process], row.osTid);
+      threads_[row.id] = processes_[row.process] | tids[row.process].take(row.osTid);
     }
     std::set<std::int64_t> numbers;
     const auto number = [&](const Device& row, bool isCuda) {

@@ -37,6 +37,15 @@ void appendCsv(std::string_view text, std::string& out) {
   out += '"';
 }
 
+/// What there is instead.
+std::string emptyTable(const Store& store, std::string_view name) {
+  std::string others;
+  for (std::size_t i = 0; i < prof::allTables().size(); ++i) {
+    if (store.rows(i) > 0) others += fmt::format("{}{}", others.empty() ? "" : ", ", prof::allTables()[i].name);
+  }
+  return fmt::format("table {} has no rows; tables with rows: {}", name, others.empty() ? "none" : others);
+}
+
 /// Calls line(row's columns) for every row of the table that the options name.
 template <class Line>
 prof::Status eachRow(const Store& store, ByteSink& sink, const ExportOptions& options, Line&& line) {
@@ -46,6 +55,7 @@ prof::Status eachRow(const Store& store, ByteSink& sink, const ExportOptions& op
   std::vector<std::size_t> columns(spec.columnCount);
   std::iota(columns.begin(), columns.end(), 0U);
   const std::uint64_t total = store.rows(*table);
+  if (total == 0 && options.warn) options.warn(emptyTable(store, options.table));
   bool cancelled = false;
   const auto status = store.scanTable(*table, columns, {}, [&](const RowBlock& block) {
     std::string out;

@@ -402,6 +402,35 @@ TEST(Export, TablesBecomeCsvAndJson) {
   EXPECT_FALSE(std::filesystem::exists(none.path()));
 }
 
+TEST(Export, AnEmptyTableIsSaid) {
+  const test::TempFile csv(".csv");
+  std::vector<std::string> said;
+  ExportOptions options;
+  options.warn = [&](const std::string& text) { said.push_back(text); };
+  ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
+  EXPECT_THAT(said, testing::ElementsAre("table kernel has no rows; tables with rows: thread, range"));
+  options.table = "range";
+  ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
+  EXPECT_EQ(said.size(), 1U);
+}
+
+/// The test's time limit is far above what is needed when no number is looked for from the first one on.
+TEST(Export, ManyThreadsWithoutNumbersGetNumbersOfTheirOwn) {
+  constexpr std::uint32_t kThreads = 100'000;
+  StoreBuilder builder;
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
+  for (std::uint32_t i = 1; i <= kThreads; ++i) {
+    const std::uint32_t osTid = i == kThreads ? 5 : 0;
+    builder.append(prof::Thread{.id = prof::ThreadId(i), .process = prof::ProcessId(1), .osTid = osTid});
+  }
+  builder.append(prof::Range{.durNs = 5, .thread = prof::ThreadId(kThreads), .name = builder.intern("a")});
+  const test::TempFile file(".sqlite");
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Nsys).ok());
+  const auto back = open(file.path());
+  ASSERT_EQ(back->rows<prof::Thread>(), kThreads);
+  EXPECT_EQ(back->row<prof::Range>(0).thread.value, kThreads);
+}
+
 TEST(Export, ArgumentsAreWrittenAsWhatTheySay) {
   StoreBuilder builder;
   const auto add = [&](prof::ArgType type, std::uint64_t value) {
