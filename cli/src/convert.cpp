@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <system_error>
 
@@ -96,8 +95,7 @@ int run(const Options& options) {
   const UnfinishedFile unfinished(options.out);
   const auto status = written(**store, options, *format, how);
   if (!status) return printError(status.error().message);
-  std::error_code ignored;
-  fmt::print("{}: {}\n", options.out, humanBytes(std::filesystem::file_size(options.out, ignored)));
+  printWritten(options.out);
   return kOk;
 }
 

@@ -77,8 +77,7 @@ int run(Options options) {
   const UnfinishedFile unfinished(out);
   const auto status = exportTrace(*merged->store, out, *format, how);
   if (!status) return printError(status.error().message);
-  std::error_code ignored;
-  fmt::print("{}: {}\n", out, humanBytes(std::filesystem::file_size(out, ignored)));
+  printWritten(out);
   return kOk;
 }
 

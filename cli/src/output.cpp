@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include "commands.h"
 #include "lacuna/analyzer/store.h"
@@ -88,6 +89,12 @@ std::string humanBytes(std::uint64_t bytes) {
 std::string humanDuration(std::int64_t ns) {
   static constexpr const char* kUnits[] = {"ns", "µs", "ms", "s"};
   return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
+}
+
+void printWritten(const std::string& path) {
+  std::error_code none;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, none);
+  fmt::print("{}{}\n", path, none ? "" : ": " + humanBytes(bytes));
 }
 
 std::string jsonString(std::string_view text) {

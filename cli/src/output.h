@@ -47,6 +47,8 @@ std::string withCommas(std::uint64_t number);
 std::string humanBytes(std::uint64_t bytes);
 /// 1.234 s, 56.7 ms, …
 std::string humanDuration(std::int64_t ns);
+/// What a command has written, with its size; a device or a pipe has none.
+void printWritten(const std::string& path);
 /// With quotes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonString(std::string_view text);
 /// A list with an object for each.

@@ -220,6 +220,13 @@ TEST_F(TraceFiles, ACompressedDatabaseNeedsATemporaryFolderThatIsThere) {
   EXPECT_THAT(said(), testing::AllOf(HasSubstr("run.sqlite.gz: "), HasSubstr("TMPDIR")));
 }
 
+TEST_F(TraceFiles, ATraceCanBeWrittenToADevice) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
+  EXPECT_EQ(lacuna("convert -q --to lcn run.lcn /dev/null"), 0) << said();
+  EXPECT_EQ(printed(), "/dev/null\n");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
 TEST_F(TraceFiles, ADatabaseReplacesFilesAlone) {
   ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
   std::ofstream(folder_ / "old.sqlite") << "what was there";

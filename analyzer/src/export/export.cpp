@@ -147,7 +147,8 @@ prof::Status writeTrace(const Store& store, const std::filesystem::path& path, F
     discard(path);
     return damage;
   }
-  return format == Format::Lcn ? addTracks(path) : status;
+  std::error_code ignored;
+  return format == Format::Lcn && std::filesystem::is_regular_file(path, ignored) ? addTracks(path) : status;
 }
 
 }  // namespace

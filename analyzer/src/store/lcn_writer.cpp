@@ -156,10 +156,9 @@ prof::Status writeLcn(const Store& store, const std::filesystem::path& path, con
   if (!writer) return writer.status();
   prof::Status status = LcnCopy(store, *writer, options).run();
   if (status) status = writer->finish();
-  if (!status) {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  }
+  std::error_code ignored;
+  // Not a device or a pipe.
+  if (!status && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
   return status;
 }
 
