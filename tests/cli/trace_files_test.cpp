@@ -220,6 +220,14 @@ TEST_F(TraceFiles, ACompressedDatabaseNeedsATemporaryFolderThatIsThere) {
   EXPECT_THAT(said(), testing::AllOf(HasSubstr("run.sqlite.gz: "), HasSubstr("TMPDIR")));
 }
 
+TEST_F(TraceFiles, ACompressedTraceOfOursIsToBeUnpacked) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 100 && gzip -1 run.lcn"), 0);
+  for (const char* words : {"info run.lcn.gz", "report run.lcn.gz", "convert run.lcn.gz run.json"}) {
+    EXPECT_EQ(lacuna(words), 1) << words;
+    EXPECT_THAT(said(), HasSubstr("run.lcn.gz: is a .lcn that was compressed, which it is inside; unpack it first"));
+  }
+}
+
 TEST_F(TraceFiles, ATraceCanBeWrittenToADevice) {
   ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
   EXPECT_EQ(lacuna("convert -q --to lcn run.lcn /dev/null"), 0) << said();

@@ -62,6 +62,7 @@ class Decompressor : public ByteSource {
     return filled;
   }
   [[nodiscard]] double progress() const override { return file_->progress(); }
+  [[nodiscard]] bool isCompressed() const override { return true; }
 
  protected:
   virtual std::size_t step(char* to, std::size_t capacity) = 0;

@@ -23,6 +23,7 @@ class ByteSource {
   virtual std::size_t read(char* to, std::size_t capacity) = 0;
   /// The share of the file that has been read, 0 … 1.
   [[nodiscard]] virtual double progress() const = 0;
+  [[nodiscard]] virtual bool isCompressed() const { return false; }
   /// What ended the reading before the end of the data; empty when nothing did.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 

@@ -41,7 +41,11 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
   }
   if (head.empty()) return SourceKind::Empty;
   if (head.substr(0, 16) == std::string_view("SQLite format 3\0", 16)) return SourceKind::Sqlite;
-  if (looksLikeLcn(head)) return SourceKind::Lcn;
+  if (looksLikeLcn(head)) {
+    if (!(*source)->isCompressed()) return SourceKind::Lcn;
+    return prof::Error{
+        fmt::format("{}: is a .lcn that was compressed, which it is inside; unpack it first", path.string())};
+  }
   // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
   if (head[0] == '\x0a' && !looksLikeJson(head)) return SourceKind::Perfetto;
