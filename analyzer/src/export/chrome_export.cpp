@@ -161,6 +161,17 @@ class ChromeExport {
     pids_[process.id] = name;
   }
 
+  /// A place as the tid of its pid. Tracks of other tools have no numbers, the system gives those of threads that are
+  /// gone to others, and processes that share a device number their streams alike: the second thread that is 7 is
+  /// "7#2".
+  std::string tidFor(std::string_view kind, const std::string& pid, const std::string& given) {
+    const std::string place = fmt::format("{}\n{}\n", kind, pid);
+    std::string name = given;
+    int& copies = tidCopies_[place + given];
+    while (!tidsTaken_.insert(place + name).second) name = fmt::format("\"{}#{}\"", unquoted(given), ++copies + 1);
+    return name;
+  }
+
   /// How far the flows of the merged trace's input are moved that has a row of this number.
   std::uint64_t flowShift(std::string_view what, std::uint32_t id) const {
     const auto stride = json::integerOf(environment("merge.flow_stride"));
@@ -191,7 +202,7 @@ class ChromeExport {
       const auto pid = pids_.find(row.process);
       Place& place = threads_[row.id];
       place.pid = pid == pids_.end() ? "0" : pid->second;
-      place.tid = token("tid", row.id.value, row.osTid);
+      place.tid = tidFor("thread", place.pid, token("tid", row.id.value, row.osTid));
       place.flowShift = flowShift("threads", row.id.value);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
@@ -202,9 +213,13 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
-      queues_[row.id] = {deviceToken(device), token("stream", row.id.value, row.nativeId),
-                         device.index,        device.multiprocessors,
-                         row.nativeId,        flowShift("queues", row.id.value)};
+      Place& place = queues_[row.id];
+      place.pid = deviceToken(device);
+      place.tid = tidFor("queue", place.pid, token("stream", row.id.value, row.nativeId));
+      place.device = device.index;
+      place.multiprocessors = device.multiprocessors;
+      place.stream = row.nativeId;
+      place.flowShift = flowShift("queues", row.id.value);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
       const auto row = store_.row<prof::CounterTrack>(i);
@@ -702,7 +717,8 @@ class ChromeExport {
   std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
 
   std::unordered_map<prof::ProcessId, std::string> pids_;
-  std::set<std::string> pidsTaken_;
+  std::set<std::string> pidsTaken_, tidsTaken_;
+  std::map<std::string, int> tidCopies_;
   std::set<prof::ProcessId> renamed_;
   bool isKineto_ = false;
   /// Whether ranges may have been pairs of events; those of ours say in an argument what they are.

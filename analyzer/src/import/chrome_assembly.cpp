@@ -289,6 +289,12 @@ std::optional<std::uint32_t> smallNumber(const std::string& token) {
   return static_cast<std::uint32_t>(*number);
 }
 
+/// Our exports call the second process that is 7 "7#2", and threads and streams likewise.
+std::optional<std::uint32_t> sharedNumber(std::string_view text) {
+  const std::size_t copy = text.find('#');
+  return copy == std::string_view::npos ? std::nullopt : smallNumber(std::string(text.substr(0, copy)));
+}
+
 }  // namespace
 
 /// A pid or tid that is no small number is kept as it was written, under the number of its row.
@@ -307,10 +313,7 @@ prof::ProcessId ChromeAssembly::processFor(const std::string& pid) {
     const std::string_view text = json::textOf(pid, scratch);
     process.rank = -1;
     addEnvironment(fmt::format("chrome.pid.{}", process.id.value), pid);
-    // Our exports call the second process that is 7 "7#2".
-    const std::size_t copy = text.find('#');
-    const auto shared = copy == std::string_view::npos ? std::nullopt : smallNumber(std::string(text.substr(0, copy)));
-    if (shared) {
+    if (const auto shared = sharedNumber(text)) {
       process.osPid = *shared;
     } else {
       process.name = builder_.intern(text);
@@ -388,7 +391,12 @@ void ChromeAssembly::makeThread(std::uint32_t location) {
     addEnvironment(fmt::format("chrome.tid.{}", thread.id.value), place.tid);
   } else {
     std::string scratch;
-    thread.name = builder_.intern(json::textOf(place.tid, scratch));
+    const std::string_view text = json::textOf(place.tid, scratch);
+    if (const auto shared = sharedNumber(text)) {
+      thread.osTid = *shared;
+    } else {
+      thread.name = builder_.intern(text);
+    }
     addEnvironment(fmt::format("chrome.tid.{}", thread.id.value), place.tid);
   }
   builder_.append(thread);
@@ -404,6 +412,8 @@ void ChromeAssembly::makeQueue(std::uint32_t location) {
   if (number && *number >= 0) {
     queue.nativeId = static_cast<std::uint64_t>(*number);
   } else {
+    std::string scratch;
+    queue.nativeId = sharedNumber(json::textOf(place.tid, scratch)).value_or(0);
     addEnvironment(fmt::format("chrome.stream.{}", queue.id.value), place.tid);
   }
   queue.process = builder_.columns<prof::Device>().process[queue.device.value - 1];

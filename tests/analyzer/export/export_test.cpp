@@ -702,6 +702,39 @@ TEST(Export, ARecordingComesBackFromChromeJsonWithAllItsColumns) {
   }
 }
 
+TEST(Export, PlacesOfOneNumberStayApartInChromeJson) {
+  StoreBuilder builder;
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7, .rank = -1});
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    const auto name = builder.intern(fmt::format("track {}", i));
+    builder.append(prof::Thread{.id = prof::ThreadId(i), .process = prof::ProcessId(1), .osTid = 5, .name = name});
+    builder.append(prof::Range{.startNs = i, .durNs = 10, .thread = prof::ThreadId(i), .name = name});
+    const prof::Queue queue{
+        .id = prof::QueueId(i), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = 9};
+    builder.append(queue);
+    builder.append(prof::Kernel{
+        .startNs = i, .durNs = 10, .queue = queue.id, .device = queue.device, .name = builder.intern("k")});
+  }
+  const test::TempFile first(".json");
+  const test::TempFile second(".json");
+  ASSERT_TRUE(exportTrace(*builder.build(), first.path(), Format::Chrome).ok());
+  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
+  for (const auto& path : {first.path(), second.path()}) {
+    const auto back = open(path);
+    ASSERT_EQ(back->rows<prof::Thread>(), 3U);
+    ASSERT_EQ(back->rows<prof::Queue>(), 3U);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      const auto range = back->row<prof::Range>(i);
+      const auto thread = back->row<prof::Thread>(range.thread.value - 1);
+      EXPECT_EQ(range.depth, 0);
+      EXPECT_EQ(thread.osTid, 5U);
+      EXPECT_EQ(back->text(thread.name), back->text(range.name));
+      EXPECT_EQ(back->row<prof::Queue>(i).nativeId, 9U);
+    }
+  }
+}
+
 TEST(Export, RanksAndTheTimeOfDayComeBackFromChromeJson) {
   StoreBuilder builder;
   for (std::uint32_t p = 1; p <= 3; ++p) {
