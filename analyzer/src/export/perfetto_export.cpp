@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "lacuna/analyzer/args.h"
+#include "store/arg_rules.h"
+#include "store/json_text.h"
 #include "store/perfetto_schema.h"
 
 namespace lacuna::analyzer {
@@ -25,7 +29,7 @@ constexpr std::uint64_t kProcessTracks = std::uint64_t{1} << 40, kThreadTracks =
 class PerfettoExport {
  public:
   PerfettoExport(const Store& store, ByteSink& sink, const ExportOptions& options)
-      : store_(store), sink_(sink), meter_(store, options.progress) {}
+      : store_(store), sink_(sink), meter_(store, options.progress), args_(store) {}
 
   prof::Status run() {
     writeTexts();
@@ -207,6 +211,36 @@ class PerfettoExport {
         if (value != T{}) annotate(event, spec.name, static_cast<std::uint64_t>(value));
       }
     });
+    if constexpr (requires { row.args; }) annotateArgs(event, row.args);
+  }
+  /// The arguments that no column holds.
+  void annotateArgs(std::string& event, ArgSetId set) {
+    if (!set) return;
+    std::string_view shape = store_.text(args_.shape(set));
+    while (!shape.empty()) {
+      const std::size_t end = std::min(shape.find('\n'), shape.size());
+      if (shape[0] == kShapeStored) annotateArg(event, set, shape.substr(1, end - 1));
+      shape.remove_prefix(std::min(end + 1, shape.size()));
+    }
+  }
+  void annotateArg(std::string& event, ArgSetId set, std::string_view key) {
+    std::string scratch;
+    const std::string quoted = '"' + std::string(key) + '"';
+    const std::string_view name = json::textOf(quoted, scratch);
+    const auto value = args_.find(set, name);
+    if (!value || value->type == ArgType::Null) return;
+    std::string annotation;
+    proto::putBytes(annotation, 10, name);
+    const bool isText = value->type == ArgType::Text || value->type == ArgType::Json;
+    if (isText && value->bits < store_.stringCount()) {
+      const std::string_view text = store_.text(StringId(static_cast<std::uint32_t>(value->bits)));
+      proto::putBytes(annotation, value->type == ArgType::Text ? 6 : 9, text);
+    } else if (value->type == ArgType::F64) {
+      proto::putFixed(annotation, 5, value->bits);
+    } else if (!isText) {
+      proto::putNumber(annotation, value->type == ArgType::Bool ? 2 : 4, value->bits);
+    }
+    proto::putBytes(event, e::kAnnotation, annotation);
   }
 
   /// Slices of one track must nest. Pushed ranges do; what else a thread has lies on tracks under the thread's, one for
@@ -291,6 +325,7 @@ class PerfettoExport {
   const Store& store_;
   ByteSink& sink_;
   ExportMeter meter_;
+  Args args_;
   std::unordered_map<ProcessId, std::uint32_t> pids_;
   std::unordered_set<std::uint64_t> asides_;
   std::string out_;

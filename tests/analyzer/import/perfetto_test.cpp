@@ -552,6 +552,37 @@ std::string withoutOurs(std::string_view trace) {
   return out;
 }
 
+TEST(PerfettoExport, OtherReadersSeeTheArguments) {
+  StoreBuilder builder;
+  builder.append(Thread{.id = ThreadId(1), .osTid = 7});
+  builder.append(ArgSet{ArgSetId(1), builder.intern("+size\n=External id\n+a \\\"b\\\"\n+list\n+real\n+off")});
+  const auto add = [&](std::string_view key, ArgType type, std::uint64_t bits) {
+    builder.append(Arg{ArgSetId(1), ArgScope::Argument, builder.intern(key), type, bits});
+  };
+  add("size", ArgType::I64, static_cast<std::uint64_t>(-42));
+  add("a \"b\"", ArgType::Text, builder.intern("text").value);
+  add("list", ArgType::Json, builder.intern("[1, 2]").value);
+  add("real", ArgType::F64, std::bit_cast<std::uint64_t>(0.5));
+  add("off", ArgType::Bool, 0);
+  builder.append(
+      Range{.startNs = 5, .durNs = 3, .thread = ThreadId(1), .name = builder.intern("op"), .args = ArgSetId(1)});
+  const test::TempFile file(".pftrace");
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Perfetto).ok());
+  std::ostringstream bytes;
+  bytes << std::ifstream(file.path(), std::ios::binary).rdbuf();
+  const auto again = open(withoutOurs(bytes.str()));
+  const Args args(*again);
+  const auto set = again->row<Range>(0).args;
+  EXPECT_EQ(args.integer(set, "size"), -42);
+  EXPECT_EQ(args.text(set, "a \"b\""), "text");
+  EXPECT_EQ(args.text(set, "list"), "[1, 2]");
+  ASSERT_TRUE(args.find(set, "real"));
+  EXPECT_EQ(std::bit_cast<double>(args.find(set, "real")->bits), 0.5);
+  ASSERT_TRUE(args.find(set, "off"));
+  EXPECT_EQ(args.find(set, "off")->type, ArgType::Bool);
+  EXPECT_TRUE(again->warnings().empty());
+}
+
 TEST(PerfettoExport, OtherReadersSeeTheSlicesCountersAndThreads) {
   const auto store = test::randomStore(3);
   const test::TempFile file(".pftrace");
