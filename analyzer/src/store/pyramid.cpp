@@ -500,15 +500,16 @@ void Lane::write(ByteOutput& out) const {
 
 bool Lane::read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunks::Load load) {
   const auto events = in.take<std::uint64_t>();
-  shift_ = static_cast<int>(in.take<std::uint32_t>());
+  const auto shift = in.take<std::uint32_t>();
   const auto levels = in.take<std::uint32_t>();
   const auto chunks = in.take<std::uint32_t>();
   const auto buckets = in.take<std::uint32_t>();
-  const std::uint64_t needed = (events + EventChunks::kChunk - 1) / EventChunks::kChunk;
-  if (!in.ok() || events == 0 || chunks != needed || chunks != chunkBytes.size() || shift_ > 62 || levels > 64 ||
+  const std::uint64_t needed = events / EventChunks::kChunk + (events % EventChunks::kChunk != 0 ? 1 : 0);
+  if (!in.ok() || events == 0 || chunks != needed || chunks != chunkBytes.size() || shift > 62 || levels > 64 ||
       levels == 0) {
     return false;
   }
+  shift_ = static_cast<int>(shift);
   std::vector<TimeNs> starts;
   for (std::uint32_t i = 0; i < chunks && in.ok(); ++i) starts.push_back(in.take<TimeNs>());
   if (!in.takeAll(first_, buckets) || !in.takeAll(sixteenths_, buckets)) return false;

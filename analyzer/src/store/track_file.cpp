@@ -233,7 +233,7 @@ class TrackReader {
                 std::vector<prof::DerivedSection> sections, Track& track) {
     ByteInput peek = in;
     const auto events = peek.take<std::uint64_t>();
-    const std::uint64_t chunks = (events + EventChunks::kChunk - 1) / EventChunks::kChunk;
+    const std::uint64_t chunks = events / EventChunks::kChunk + (events % EventChunks::kChunk != 0 ? 1 : 0);
     sections.erase(sections.begin());
     while (sections.size() < chunks) {
       if (++block == reader_->derivedBlocks().end()) return false;

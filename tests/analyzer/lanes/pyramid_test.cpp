@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
+#include <vector>
+
+#include "store/byte_stream.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -253,6 +257,33 @@ TEST(CounterLane, ExtremesAreExactAtEveryZoom) {
       }
     }
   }
+}
+
+/// The head of a lane as a file has it, of so many events in so many chunks, with one bucket.
+ByteOutput laneHead(std::uint64_t events, std::uint32_t shift, std::uint32_t chunks) {
+  ByteOutput out;
+  out.put(events);
+  for (const std::uint32_t value : {shift, 1U, chunks, 1U}) out.put(value);
+  for (std::uint32_t i = 0; i < chunks; ++i) out.put(TimeNs{5});
+  out.put(std::uint32_t{0});
+  out.put(std::uint64_t{0});
+  for (const std::uint32_t value : {1U, 7U}) out.put(value);
+  for (int i = 0; i < 3; ++i) out.put(std::uint8_t{1});
+  return out;
+}
+
+TEST(LaneFile, AHeadThatMakesNoSenseIsRefused) {
+  const auto isRead = [](std::uint64_t events, std::uint32_t shift, std::uint32_t chunks) {
+    const ByteOutput head = laneHead(events, shift, chunks);
+    ByteInput in(head.bytes());
+    Lane lane;
+    return lane.read(in, std::vector<std::uint32_t>(chunks, 64),
+                     [](std::size_t, std::span<std::byte>) { return false; });
+  };
+  EXPECT_TRUE(isRead(1, 3, 1));
+  EXPECT_FALSE(isRead(UINT64_MAX, 3, 0)) << "more events than can be counted in chunks";
+  EXPECT_FALSE(isRead(1, UINT32_MAX, 1)) << "a bucket of less than no time";
+  EXPECT_FALSE(isRead(0, 3, 0));
 }
 
 }  // namespace
