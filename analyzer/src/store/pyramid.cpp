@@ -300,7 +300,7 @@ void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, doub
     best = std::max(best, longest);
   }
   if (shares == 0) return;
-  while (level.busy[where] == 0) ++where;  // instants only, behind buckets of nothing
+  while (where + 1 < to && level.busy[where] == 0) ++where;  // instants only, behind buckets of nothing
   sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
   const double length = kLengths[best];
   if (length <= sum.longestNs) return;

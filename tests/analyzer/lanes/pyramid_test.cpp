@@ -272,6 +272,25 @@ ByteOutput laneHead(std::uint64_t events, std::uint32_t shift, std::uint32_t chu
   return out;
 }
 
+TEST(LaneFile, BucketsThatContradictThemselvesAreDrawnFromThoseThereAre) {
+  ByteOutput head;
+  head.put(std::uint64_t{1});
+  for (const std::uint32_t value : {0U, 1U, 1U, 3U}) head.put(value);
+  head.put(TimeNs{5});
+  for (int i = 0; i < 3; ++i) head.put(std::uint32_t{0});
+  for (int i = 0; i < 3; ++i) head.put(std::uint64_t{0});
+  for (const std::uint32_t value : {3U, 7U, 8U, 9U}) head.put(value);
+  // The last bucket has the longest event, and nothing in it.
+  for (const int value : {1, 5, 0, 1, 0, 9, 1, 1, 1}) head.put(static_cast<std::uint8_t>(value));
+  ByteInput in(head.bytes());
+  Lane lane;
+  ASSERT_TRUE(lane.read(in, {64}, [](std::size_t, std::span<std::byte>) { return false; }));
+  std::vector<Cell> cells(2);
+  lane.query({5, 1e6, 2}, cells);
+  EXPECT_EQ(cells[0].name, StringId(9));
+  EXPECT_FALSE(cells[1].occupied());
+}
+
 TEST(LaneFile, AHeadThatMakesNoSenseIsRefused) {
   const auto isRead = [](std::uint64_t events, std::uint32_t shift, std::uint32_t chunks) {
     const ByteOutput head = laneHead(events, shift, chunks);
