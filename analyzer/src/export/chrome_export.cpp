@@ -108,6 +108,7 @@ class ChromeExport {
     count.operator()<prof::ThreadSpan>();
     count.operator()<prof::LogLine>();
     count.operator()<prof::Drop>();
+    count.operator()<prof::StackFrame>();
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }
