@@ -200,20 +200,45 @@ void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, 
   }
 }
 
-/// In the order of time, in which files need not be: their writers' threads may hand over events by the piece.
-void ChromeAssembly::pairEdges() {
-  std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
+/// The range that each end ends, kEnd where there is none, in the order of the edges; `isSound` becomes false where an
+/// end comes before its begin, or alone.
+std::vector<std::size_t> ChromeAssembly::matchEdges(bool& isSound) {
+  const auto& starts = builder_.columns<prof::Range>().startNs;
   std::map<std::pair<bool, std::uint64_t>, std::vector<std::size_t>> open;
-  for (const Edge& edge : edges_) {
+  std::vector<std::size_t> ended(edges_.size(), Edge::kEnd);
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    const Edge& edge = edges_[i];
     auto& rows = open[{edge.isAsync, edge.key}];
     if (edge.row != Edge::kEnd) {
       rows.push_back(edge.row);
     } else if (rows.empty()) {
+      isSound = false;
+    } else {
+      ended[i] = rows.back();
+      rows.pop_back();
+      isSound = isSound && starts[ended[i]] <= edge.timeNs;
+    }
+  }
+  return ended;
+}
+
+/// As the file has them, or in the order of time where that makes no sense: writers' threads may hand over their events
+/// by the piece.
+void ChromeAssembly::pairEdges() {
+  bool isSound = true;
+  auto ended = matchEdges(isSound);
+  if (!isSound) {
+    std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
+    ended = matchEdges(isSound);
+  }
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    const Edge& edge = edges_[i];
+    if (edge.row != Edge::kEnd) continue;
+    if (ended[i] != Edge::kEnd) {
+      endRange(ended[i], edge);
+    } else {
       ++unmatchedEnds_;
       if (edge.args) joins_.push_back({edge.args, {}});
-    } else {
-      endRange(rows.back(), edge);
-      rows.pop_back();
     }
   }
   edges_ = std::vector<Edge>();

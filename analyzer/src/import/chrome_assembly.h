@@ -51,6 +51,7 @@ class ChromeAssembly {
   void learn(const ChromeRows& rows, Mapping& mapping);
   void mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share);
   void mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase);
+  std::vector<std::size_t> matchEdges(bool& isSound);
   void pairEdges();
   void endRange(std::size_t row, const Edge& end);
   void countUnread(const ChromeRows& rows);

@@ -433,6 +433,18 @@ TEST(ChromeImport, BeginsFindTheirEndsInTheOrderOfTime) {
   EXPECT_TRUE(store->warnings().empty());
 }
 
+TEST(ChromeImport, PairsThatAreWrittenTogetherBelongTogether) {
+  // As of two processes that count their ids alike.
+  const auto store = import(R"([
+    {"ph":"b","cat":"x","id":"0x1","name":"one","pid":1,"tid":1,"ts":1},
+    {"ph":"e","cat":"x","id":"0x1","name":"one","pid":1,"tid":1,"ts":10},
+    {"ph":"b","cat":"x","id":"0x1","name":"two","pid":2,"tid":2,"ts":3},
+    {"ph":"e","cat":"x","id":"0x1","name":"two","pid":2,"tid":2,"ts":14}])");
+  ASSERT_EQ(store->rows<Range>(), 2U);
+  EXPECT_EQ(store->row<Range>(0).durNs, 9000);
+  EXPECT_EQ(store->row<Range>(1).durNs, 11'000);
+}
+
 TEST(ChromeImport, ARangeWithoutAnEndRunsToTheLastMomentOfAnything) {
   const auto store = import(R"([
     {"ph":"B","name":"open","pid":1,"tid":2,"ts":10},
