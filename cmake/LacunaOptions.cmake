@@ -35,6 +35,7 @@ lacuna_room(BENCH "benchmarks (need Google Benchmark)")
 option(LACUNA_BUILD_TESTS "unit and end-to-end tests (need GoogleTest)" ON)
 option(LACUNA_BUILD_FUZZERS "libFuzzer targets (needs clang)" OFF)
 option(LACUNA_WERROR "treat warnings as errors" OFF)
+option(LACUNA_UNITE "compile several files at once: builds faster, but a missing #include may go unseen" OFF)
 option(LACUNA_PRECOMPILE "precompile headers: builds faster, but a missing #include goes unseen" OFF)
 set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
 
@@ -80,11 +81,17 @@ if(LACUNA_BUILD_FUZZERS)
   target_compile_options(lacuna_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# lacuna_unite(TARGET): compiles its files eight at a time where precompiled headers are used too, in the presets that only
-# testers build; names in the anonymous namespaces of neighbours must differ. A third less work for a large room.
+# lacuna_unite(TARGET [AT_ONCE n]): compiles its files eight at a time; names in the anonymous namespaces of neighbours must
+# differ. A third to a half less work: neighbours read the same headers and use the same templates.
 function(lacuna_unite target)
-  if(LACUNA_PRECOMPILE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  cmake_parse_arguments(arg "" "AT_ONCE" "" ${ARGN})
+  if(NOT arg_AT_ONCE)
+    set(arg_AT_ONCE 8)
+  endif()
+  if(LACUNA_UNITE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_AT_ONCE})
+    # For the compiler such a file is a header, in which a class must not hold what only one file knows.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 

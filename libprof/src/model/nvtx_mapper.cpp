@@ -7,7 +7,7 @@ namespace lacuna::prof {
 namespace {
 
 using Kind = NvtxPlan::Kind;
-using Names = std::span<const std::string_view>;
+using FieldNames = std::span<const std::string_view>;
 
 // The numbers and names of the runtime's schema; tests/libprof/model/nvtx_mapper_test.cpp ties them to its header.
 enum ExecutionKind : std::uint64_t { kCompute, kCopy, kFill, kCommunication, kUpkeep };
@@ -50,7 +50,7 @@ constexpr std::string_view kNames[] = {"name", "value"};
 struct KnownSchema {
   std::string_view name;
   Kind kind;
-  Names fields;
+  FieldNames fields;
 };
 constexpr KnownSchema kSchemas[] = {
     {"lacuna.rt.operator", Kind::Operator, operators::kNames},
@@ -125,14 +125,14 @@ void mapKnob(const Values& values, NvtxRowSink& sink) {
 
 }  // namespace
 
-Names NvtxPlan::wanted(Kind kind) {
+FieldNames NvtxPlan::wanted(Kind kind) {
   for (const auto& schema : kSchemas) {
     if (schema.kind == kind) return schema.fields;
   }
   return {};
 }
 
-NvtxPlan::NvtxPlan(std::string_view domain, std::string_view schema, Names fields) {
+NvtxPlan::NvtxPlan(std::string_view domain, std::string_view schema, FieldNames fields) {
   positions_.fill(-1);
   if (domain != kDomain) return;
   for (const auto& known : kSchemas) {

@@ -35,8 +35,8 @@ Recorder& recorder() {
 }
 
 /// Turns the sink off again, however the recorded body ended.
-struct Running {
-  ~Running() {
+struct RunningRecorder {
+  ~RunningRecorder() {
     instrument::gSinks.fetch_and(~instrument::kRecorderSink);
     const std::lock_guard lock(recorder().mutex);
     recorder().running = false;
@@ -161,7 +161,7 @@ OperatorList recordOperators(const std::function<void()>& body, Device device) {
     own.list = {};
   }
   {
-    const Running running;
+    const RunningRecorder running;
     resetPeakMemory(device);
     // The allocator calls the recorder with its own lock held, so it is never asked with the recorder's.
     const std::size_t held = memoryStats(device).active;

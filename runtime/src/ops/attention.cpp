@@ -90,7 +90,7 @@ Tensor addedBy(const Tensor& mask, DType type) {
 }
 
 /// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
-void recordedBackward(Node& n, const Tensor& gradOut, Tensor* out) {
+void recordedAttentionBackward(Node& n, const Tensor& gradOut, Tensor* out) {
   const Tensor given = n.unpack(0);
   const DType type = wideType(given.dtype());
   const Tensor g = gradOut.to(type);
@@ -110,7 +110,7 @@ void recordedBackward(Node& n, const Tensor& gradOut, Tensor* out) {
 }
 
 void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
-  if (recording()) return recordedBackward(n, g[0], out);
+  if (recording()) return recordedAttentionBackward(n, g[0], out);
   static const OpInfo kInfo{"attention_grad"};
   const Op op(kInfo, {&g[0]});
   const Tensor inputs[] = {n.unpack(0), n.unpack(1), n.unpack(2)};

@@ -33,7 +33,7 @@ Shape channelShape(const Tensor& x) {
 }
 
 /// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
-void recordedBackward(Node& n, const Tensor& gradY, Tensor* out) {
+void recordedBatchNormBackward(Node& n, const Tensor& gradY, Tensor* out) {
   const Tensor given = n.unpack(0);
   const Tensor x = given.to(wideType(given.dtype()));
   const Tensor g = gradY.to(x.dtype());
@@ -61,7 +61,7 @@ void recordedBackward(Node& n, const Tensor& gradY, Tensor* out) {
 }
 
 void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {
-  if (recording()) return recordedBackward(n, g[0], out);
+  if (recording()) return recordedBatchNormBackward(n, g[0], out);
   static const OpInfo kInfo{"batch_norm_grad"};
   const Op op(kInfo, {&g[0]});
   const Tensor x = ordered(n.unpack(0));

@@ -26,7 +26,7 @@ Tensor overRows(const Tensor& values, const NormRows& rows, DType type) {
 }
 
 /// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
-void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
+void recordedRowNormBackward(Node& n, const Tensor& g, Tensor* out) {
   const NormRows rows = rowsOf(n);
   const Tensor given = n.unpack(0);
   const Tensor x = given.to(wideType(given.dtype()));
@@ -44,7 +44,7 @@ void recordedBackward(Node& n, const Tensor& g, Tensor* out) {
 }
 
 void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {
-  if (recording()) return recordedBackward(n, g[0], out);
+  if (recording()) return recordedRowNormBackward(n, g[0], out);
   static const OpInfo kInfo{"row_norm_grad"};
   const Op op(kInfo, {&g[0]});
   const NormRows rows = rowsOf(n);

@@ -65,7 +65,7 @@ void meanBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 // Elements that reach the extreme share its gradient; NaN is the extreme where there is one. How many there are may be
 // too much for 16 bits.
-void extremeBackward(Node& n, const Tensor* g, Tensor* out) {
+void reducedExtremeBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor x = n.unpack(0).detach();
   const DType type = g[0].dtype();
   const Tensor hit = logicalOr(equal(x, n.unpack(1).detach().view(n.shapes[1])), notEqual(x, x));
@@ -102,11 +102,11 @@ Tensor mean(const Tensor& x, std::vector<int> dims, bool keepDims) {
   return run(kInfo, kernel::Reduce::Mean, x, dims, keepDims, false);
 }
 Tensor max(const Tensor& x, std::vector<int> dims, bool keepDims) {
-  static const OpInfo kInfo{"max", extremeBackward};
+  static const OpInfo kInfo{"max", reducedExtremeBackward};
   return run(kInfo, kernel::Reduce::Max, x, dims, keepDims, true);
 }
 Tensor min(const Tensor& x, std::vector<int> dims, bool keepDims) {
-  static const OpInfo kInfo{"min", extremeBackward};
+  static const OpInfo kInfo{"min", reducedExtremeBackward};
   return run(kInfo, kernel::Reduce::Min, x, dims, keepDims, true);
 }
 Tensor var(const Tensor& x, std::vector<int> dims, bool keepDims, bool unbiased) {

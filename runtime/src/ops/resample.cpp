@@ -45,9 +45,9 @@ std::vector<Tap> tapsOf(std::int64_t from, std::int64_t to, Interpolation mode, 
 
 // Interpolation is linear: its gradient spreads by the same taps, and the gradient of that interpolates again.
 void interpolateBackward(Node& n, const Tensor* g, Tensor* out);
-void spreadBackward(Node& n, const Tensor* g, Tensor* out);
+void spreadPictureBackward(Node& n, const Tensor* g, Tensor* out);
 const OpInfo kInterpolate{"interpolate", interpolateBackward};
-const OpInfo kInterpolateGrad{"interpolate_grad", spreadBackward};
+const OpInfo kInterpolateGrad{"interpolate_grad", spreadPictureBackward};
 
 Tensor runTaps(const OpInfo& info, const Tensor& x, const Shape& shape, const std::shared_ptr<const Taps>& taps) {
   Op op(info, {&x});
@@ -71,7 +71,7 @@ void interpolateBackward(Node& n, const Tensor* g, Tensor* out) {
   const auto taps = std::static_pointer_cast<const Taps>(n.extra);
   out[0] = runTaps(kInterpolateGrad, g[0].to(wideType(type)), n.shapes[0], taps).to(type);
 }
-void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
+void spreadPictureBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = runTaps(kInterpolate, g[0], n.shapes[0], std::static_pointer_cast<const Taps>(n.extra));
 }
 

@@ -23,7 +23,7 @@ struct Told {
   std::vector<double> shares;
   prof::Result<Analysis> analysis;
 };
-Told analysed(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
+Told analysedTelling(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
   std::vector<double> shares;
   AnalysisOptions options;
   options.progress = [&](double share) {
@@ -35,7 +35,7 @@ Told analysed(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MA
 }
 
 TEST(AnalysisProgress, GoesFromNothingToAllAndNeverBack) {
-  const Told told = analysed(run());
+  const Told told = analysedTelling(run());
   ASSERT_TRUE(told.analysis);
   EXPECT_TRUE(std::is_sorted(told.shares.begin(), told.shares.end()));
   EXPECT_EQ(told.shares.front(), 0);
@@ -44,20 +44,20 @@ TEST(AnalysisProgress, GoesFromNothingToAllAndNeverBack) {
 
 TEST(AnalysisProgress, AtEveryQuestionTheAnalysisCanBeCalledOff) {
   const auto store = run();
-  const std::size_t questions = analysed(store).shares.size();
+  const std::size_t questions = analysedTelling(store).shares.size();
   ASSERT_GT(questions, 50U);
   for (std::size_t n = 1; n <= questions; n += n < 20 ? 1 : 7) {
-    const Told told = analysed(store, n);
+    const Told told = analysedTelling(store, n);
     ASSERT_FALSE(told.analysis) << n;
     EXPECT_EQ(told.analysis.error().message, "cancelled");
     EXPECT_EQ(told.shares.size(), n) << "asked again";
   }
-  EXPECT_FALSE(analysed(store, questions).analysis);
+  EXPECT_FALSE(analysedTelling(store, questions).analysis);
 }
 
 TEST(AnalysisProgress, ChangesNothingInTheAnswer) {
   const auto store = run();
-  const Told told = analysed(store);
+  const Told told = analysedTelling(store);
   ASSERT_TRUE(told.analysis);
   EXPECT_EQ(told.analysis->store, store);
   EXPECT_FALSE(told.analysis->options.progress);
@@ -65,7 +65,7 @@ TEST(AnalysisProgress, ChangesNothingInTheAnswer) {
 }
 
 TEST(AnalysisProgress, AFaultOfTheTraceIsToldAsSuch) {
-  const Told told = analysed(StoreBuilder().build());
+  const Told told = analysedTelling(StoreBuilder().build());
   ASSERT_FALSE(told.analysis);
   EXPECT_NE(told.analysis.error().message, "cancelled");
 }
@@ -78,7 +78,7 @@ std::shared_ptr<const Store> manyRanges(prof::TimeNs count) {
 }
 
 TEST(AnalysisProgress, LongTablesAreAskedAboutAgainAndAgain) {
-  EXPECT_GT(analysed(manyRanges(300'000)).shares.size(), analysed(manyRanges(10)).shares.size() + 10);
+  EXPECT_GT(analysedTelling(manyRanges(300'000)).shares.size(), analysedTelling(manyRanges(10)).shares.size() + 10);
 }
 
 TEST(WatchedStore, AScanTellsHowFarItIsAndCanBeStopped) {

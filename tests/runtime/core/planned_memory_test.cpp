@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 
 /// Iterations on meta, where only sizes matter, and on the CPU, where values must survive.
 class PlannedMemory : public testing::TestWithParam<Device> {
@@ -91,7 +91,7 @@ TEST_P(PlannedMemory, TwoOtherIterationsInARowAreRecordedAnew) {
   for (int i = 0; i < 3; ++i) expectValue(i, iteration(4, i));
   for (int i = 0; i < 5; ++i) expectValue(i, iteration(3, i));
   expectCounts(2, 4, 2);  // left, left, recorded, followed, followed
-  EXPECT_EQ(stats().bytes, 6 * kMiB);
+  EXPECT_EQ(stats().bytes, 6 * kMebibyte);
 }
 
 TEST_P(PlannedMemory, LeavingInTheMiddleKeepsWhatThePlanGaveOut) {
@@ -166,7 +166,7 @@ TEST_P(PlannedMemory, WhatOutlivesTheIterationHasNoPlace) {
   step(3);
   expectCounts(1, 2, 0);
   EXPECT_EQ(stats().outliving, 1U);
-  EXPECT_EQ(stats().bytes, 2 * kMiB);
+  EXPECT_EQ(stats().bytes, 2 * kMebibyte);
   if (device() == kCpu) {
     EXPECT_EQ(mean(last).item(), 4);
   }
@@ -193,7 +193,7 @@ TEST_P(PlannedMemory, OtherThreadsAllocateBesideThePlanAndMayFreeFromIt) {
     }
   }
   expectCounts(1, 11, 0);
-  EXPECT_EQ(stats().bytes, 4 * kMiB);
+  EXPECT_EQ(stats().bytes, 4 * kMebibyte);
 }
 
 TEST_P(PlannedMemory, IterationsThatNeverRepeatGiveUpUntilAskedAgain) {
@@ -219,12 +219,12 @@ TEST_P(PlannedMemory, TurnedOffItGivesItsArenaBackOnceNothingIsHeldInIt) {
   const std::size_t held = memoryStats(device()).reserved;
   kept = Tensor();
   releaseCachedMemory(device());
-  EXPECT_LE(memoryStats(device()).reserved + 8 * kMiB, held);
+  EXPECT_LE(memoryStats(device()).reserved + 8 * kMebibyte, held);
 }
 
 TEST_P(PlannedMemory, AnAllocatorShortOfMemoryTakesTheArena) {
   for (int i = 0; i < 2; ++i) expectValue(i, iteration(8, i));
-  setMemoryLimit(memoryStats(device()).reserved + 4 * kMiB, device());
+  setMemoryLimit(memoryStats(device()).reserved + 4 * kMebibyte, device());
   { const Tensor large = megabytes(18, 1); }
   expectValue(3, iteration(8, 3));
   setMemoryLimit(0, device());

@@ -10,21 +10,14 @@
 #include <set>
 
 #include "lacuna/runtime/data.h"
+#include "support/message_of.h"
 
 namespace lacuna::rt {
 namespace {
 
+using test::messageOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string messageOf(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(nothing was thrown)";
-}
 
 WorkerContext anyContext() {
   return WorkerContext(0, -1, 0, 1, nullptr);

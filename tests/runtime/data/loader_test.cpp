@@ -20,11 +20,13 @@
 #include <thread>
 
 #include "lacuna/runtime/data.h"
+#include "support/message_of.h"
 
 namespace lacuna::rt {
 namespace {
 
 using std::chrono::milliseconds;
+using test::messageOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -97,15 +99,6 @@ std::vector<std::int64_t> drain(DataLoader& loader) {
     for (const std::int64_t value : batch[0].toVector<std::int64_t>()) all.push_back(value);
   }
   return all;
-}
-
-std::string messageOf(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(nothing was thrown)";
 }
 
 class Loader : public testing::TestWithParam<Mode> {

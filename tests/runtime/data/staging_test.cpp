@@ -30,18 +30,18 @@ std::shared_ptr<Dataset> rows(std::size_t size) {
   });
 }
 
-enum class Mode { Serial, Threads, Processes };
+enum class StagedLoader { Serial, Threads, Processes };
 
-class Staging : public testing::TestWithParam<Mode> {
+class Staging : public testing::TestWithParam<StagedLoader> {
  protected:
   static LoaderOptions options() {
     LoaderOptions options;
     options.pin = true;
-    options.workers = GetParam() == Mode::Serial ? 0 : 2;
-    options.kind = GetParam() == Mode::Processes ? WorkerKind::Process : WorkerKind::Thread;
+    options.workers = GetParam() == StagedLoader::Serial ? 0 : 2;
+    options.kind = GetParam() == StagedLoader::Processes ? WorkerKind::Process : WorkerKind::Thread;
     return options;
   }
-  static std::size_t slots() { return GetParam() == Mode::Serial ? 2 : 6; }
+  static std::size_t slots() { return GetParam() == StagedLoader::Serial ? 2 : 6; }
 };
 
 /// Nothing that is enqueued runs until it is let go.
@@ -145,8 +145,8 @@ TEST_P(Staging, EndsWhileTheQueueStillReadsItsBuffers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Modes, Staging, testing::Values(Mode::Serial, Mode::Threads, Mode::Processes), [](const auto& info) {
-      return std::string(info.param == Mode::Serial ? "Serial" : info.param == Mode::Threads ? "Threads" : "Processes");
+    Modes, Staging, testing::Values(StagedLoader::Serial, StagedLoader::Threads, StagedLoader::Processes), [](const auto& info) {
+      return std::string(info.param == StagedLoader::Serial ? "Serial" : info.param == StagedLoader::Threads ? "Threads" : "Processes");
     });
 
 TEST(StagingOfAWholeBatch, IsHandedOverWithoutACopy) {

@@ -61,7 +61,7 @@ TEST_P(Convolution, InBFloat16IsCloseToThePlainLoops) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(farthest(got[i], want[i]), 1e-2) << "result " << i;
 }
 
-const ConvCase kCases[] = {
+const ConvCase kConvCases[] = {
     {"plain", {2, 3, 8, 9}, {16, 3, 3, 3}, {.padding = 1}},
     {"strided", {2, 16, 9, 8}, {32, 16, 3, 3}, {.stride = 2, .padding = 1}},
     {"one_by_one", {3, 32, 4, 4}, {16, 32, 1, 1}, {.stride = 2}},
@@ -71,7 +71,7 @@ const ConvCase kCases[] = {
     {"depthwise", {2, 16, 6, 6}, {16, 1, 3, 3}, {.padding = 1, .groups = 16}},
     {"whole_picture", {2, 3, 4, 4}, {5, 3, 4, 4}, {}},
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, Convolution, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Shapes, Convolution, testing::ValuesIn(kConvCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Conv2d, GivesChannelsLastMemoryThatReadsLikeAnyOther) {

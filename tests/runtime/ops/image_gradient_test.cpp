@@ -12,7 +12,7 @@ TEST_P(ImageGradient, EqualsTheFiniteDifference) {
   EXPECT_EQ(checkCase(GetParam()), "");
 }
 
-const GradientCase kCases[] = {
+const GradientCase kImageCases[] = {
     {"conv", {{2, 2, 4, 3}, {3, 2, 3, 2}, {3}}, [](const Inputs& in) { return conv2d(in[0], in[1], in[2]); }},
     {"conv_strided",
      {{1, 2, 5, 4}, {2, 2, 2, 3}},
@@ -153,7 +153,7 @@ const GradientCase kCases[] = {
      [](const Inputs& in) { return square(conv2d(in[0], in[1]) + in[0]) * in[2]; }},
 };
 
-INSTANTIATE_TEST_SUITE_P(Operators, ImageGradient, testing::ValuesIn(kCases), caseName);
+INSTANTIATE_TEST_SUITE_P(Operators, ImageGradient, testing::ValuesIn(kImageCases), caseName);
 
 }  // namespace
 }  // namespace lacuna::rt

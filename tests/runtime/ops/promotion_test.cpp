@@ -75,7 +75,7 @@ Tensor right(DType type) {
 }
 
 /// As text, so that the type is compared too.
-std::string shown(DType type, std::vector<double> values) {
+std::string shownThree(DType type, std::vector<double> values) {
   return fromVector(values, {3}).to(type).toString();
 }
 
@@ -83,26 +83,26 @@ TEST(Promotion, FollowsItsTableForEveryPair) {
   eachPair([](DType a, DType b, DType wanted) {
     EXPECT_EQ(promote(a, b), wanted);
     const Tensor truth = fromVector<bool>({true, false, true}, {3});
-    EXPECT_EQ(where(truth, left(a), right(b)).toString(), shown(wanted, {1, 1, 1}));
-    EXPECT_EQ(logicalAnd(left(a), right(b)).toString(), shown(DType::Bool, {1, 0, 0}));
-    EXPECT_EQ(greater(left(a), right(b)).toString(), shown(DType::Bool, {0, 0, 1}));
-    EXPECT_EQ(equal(left(a), right(b)).toString(), shown(DType::Bool, {1, 0, 0}));
+    EXPECT_EQ(where(truth, left(a), right(b)).toString(), shownThree(wanted, {1, 1, 1}));
+    EXPECT_EQ(logicalAnd(left(a), right(b)).toString(), shownThree(DType::Bool, {1, 0, 0}));
+    EXPECT_EQ(greater(left(a), right(b)).toString(), shownThree(DType::Bool, {0, 0, 1}));
+    EXPECT_EQ(equal(left(a), right(b)).toString(), shownThree(DType::Bool, {1, 0, 0}));
   });
 }
 
 TEST(Promotion, GivesArithmeticThatTypeAndItsValues) {
   eachPair([](DType a, DType b, DType wanted) {
-    EXPECT_EQ(div(left(a), right(b)).toString(), shown(isInteger(wanted) ? DType::F32 : wanted, {1, 0, INFINITY}));
+    EXPECT_EQ(div(left(a), right(b)).toString(), shownThree(isInteger(wanted) ? DType::F32 : wanted, {1, 0, INFINITY}));
     if (wanted == DType::Bool) {
       EXPECT_THROW((void)add(left(a), right(b)), Error);
       return;
     }
-    EXPECT_EQ(add(left(a), right(b)).toString(), shown(wanted, {2, 1, 1}));
-    EXPECT_EQ(sub(left(a), right(b)).toString(), shown(wanted, {0, wanted == DType::U8 ? 255.0 : -1.0, 1}));
-    EXPECT_EQ(mul(left(a), right(b)).toString(), shown(wanted, {1, 0, 0}));
-    EXPECT_EQ(pow(left(a), right(b)).toString(), shown(wanted, {1, 0, 1}));
-    EXPECT_EQ(maximum(left(a), right(b)).toString(), shown(wanted, {1, 1, 1}));
-    EXPECT_EQ(minimum(left(a), right(b)).toString(), shown(wanted, {1, 0, 0}));
+    EXPECT_EQ(add(left(a), right(b)).toString(), shownThree(wanted, {2, 1, 1}));
+    EXPECT_EQ(sub(left(a), right(b)).toString(), shownThree(wanted, {0, wanted == DType::U8 ? 255.0 : -1.0, 1}));
+    EXPECT_EQ(mul(left(a), right(b)).toString(), shownThree(wanted, {1, 0, 0}));
+    EXPECT_EQ(pow(left(a), right(b)).toString(), shownThree(wanted, {1, 0, 1}));
+    EXPECT_EQ(maximum(left(a), right(b)).toString(), shownThree(wanted, {1, 1, 1}));
+    EXPECT_EQ(minimum(left(a), right(b)).toString(), shownThree(wanted, {1, 0, 0}));
   });
 }
 
@@ -115,8 +115,8 @@ TEST(Promotion, InPlaceKeepsTheTypeOrThrows) {
       EXPECT_THROW(x.mul_(right(b)), Error);
       return;
     }
-    EXPECT_EQ(x.add_(right(b)).toString(), shown(a, {2, 1, 1}));
-    EXPECT_EQ(x.mul_(right(b)).toString(), shown(a, {2, 1, 0}));
+    EXPECT_EQ(x.add_(right(b)).toString(), shownThree(a, {2, 1, 1}));
+    EXPECT_EQ(x.mul_(right(b)).toString(), shownThree(a, {2, 1, 0}));
   });
 }
 
@@ -125,11 +125,11 @@ TEST(Promotion, OfATypeAndANumberFollowsItsTable) {
   eachCell(kWithANumber, [&](const std::string& row, DType type, DType wanted) {
     SCOPED_TRACE(row + " with " + name(type));
     const double number = std::stod(row);
-    EXPECT_EQ((left(type) + number).toString(), shown(wanted, {1 + number, number, 1 + number}));
-    EXPECT_EQ((left(type) * number).toString(), shown(wanted, {number, 0, number}));
-    EXPECT_EQ(pow(left(type), number).toString(), shown(wanted, {1, 0, 1}));
+    EXPECT_EQ((left(type) + number).toString(), shownThree(wanted, {1 + number, number, 1 + number}));
+    EXPECT_EQ((left(type) * number).toString(), shownThree(wanted, {number, 0, number}));
+    EXPECT_EQ(pow(left(type), number).toString(), shownThree(wanted, {1, 0, 1}));
     EXPECT_EQ((left(type) / number).toString(),
-              shown(isFloating(type) ? type : DType::F32, {1 / number, 0, 1 / number}));
+              shownThree(isFloating(type) ? type : DType::F32, {1 / number, 0, 1 / number}));
     ++cells;
   });
   EXPECT_EQ(cells, 2 * kDTypeCount);

@@ -23,7 +23,7 @@ Tensor someMask() {
   return fromVector<double>({0, -1, 0.5, 0, -2, 1}, {2, 3});
 }
 
-const GradientCase kCases[] = {
+const GradientCase kSequenceCases[] = {
     {"attention",
      {{2, 2, 3, 2}, {2, 2, 4, 2}, {2, 2, 4, 3}},
      [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
@@ -59,7 +59,7 @@ const GradientCase kCases[] = {
      }},
 };
 
-INSTANTIATE_TEST_SUITE_P(Operators, SequenceGradient, testing::ValuesIn(kCases), caseName);
+INSTANTIATE_TEST_SUITE_P(Operators, SequenceGradient, testing::ValuesIn(kSequenceCases), caseName);
 
 /// The same by building the matrix of scores.
 Tensor plainAttention(const Tensor& q, const Tensor& k, const Tensor& v) {

@@ -11,12 +11,12 @@
 namespace lacuna::rt::optim {
 namespace {
 
-Tensor parameter(double value) {
+Tensor scheduled(double value) {
   return full({2}, value, {DType::F64}).setRequiresGrad();
 }
 
 TEST(Schedule, FollowsItsCurveOnTopOfTheOptimizersRate) {
-  Sgd sgd({parameter(1)}, {.rate = 0.5});
+  Sgd sgd({scheduled(1)}, {.rate = 0.5});
   Schedule schedule(sgd, stepDecay(2, 0.1));
   for (const double expected : {0.5, 0.5, 0.05, 0.05, 0.005}) {
     EXPECT_NEAR(sgd.rate(), expected, 1e-12);
@@ -51,7 +51,7 @@ TEST(Schedule, OneCycleRisesToOneAndFallsFarBelowItsStart) {
 }
 
 TEST(ReduceOnPlateau, ReducesAfterItsPatienceAndCoolsDown) {
-  Sgd sgd({parameter(1)}, {.rate = 1});
+  Sgd sgd({scheduled(1)}, {.rate = 1});
   ReduceOnPlateau plateau(sgd, {.factor = 0.5, .patience = 1, .cooldown = 2, .smallestRate = 0.3});
   plateau.step(1.0);
   plateau.step(1.0);
@@ -67,7 +67,7 @@ TEST(ReduceOnPlateau, ReducesAfterItsPatienceAndCoolsDown) {
 }
 
 TEST(ReduceOnPlateau, LeavesARateThatIsBelowTheSmallest) {
-  Sgd sgd({parameter(1)}, {.rate = 1e-6});
+  Sgd sgd({scheduled(1)}, {.rate = 1e-6});
   ReduceOnPlateau plateau(sgd, {.patience = 0, .smallestRate = 1e-5});
   plateau.step(1);
   plateau.step(1);
@@ -75,14 +75,14 @@ TEST(ReduceOnPlateau, LeavesARateThatIsBelowTheSmallest) {
 }
 
 TEST(ClipGradValue, BoundsEveryElement) {
-  const Tensor p = parameter(0);
+  const Tensor p = scheduled(0);
   p.setGrad(fromVector<double>({-3, 0.5}, {2}));
   clipGradValue({p}, 1);
   EXPECT_EQ(p.grad().toVector<double>(), (std::vector<double>{-1, 0.5}));
 }
 
 TEST(Schedule, RefusesWhatMakesNoSense) {
-  Sgd sgd({parameter(1)}, {});
+  Sgd sgd({scheduled(1)}, {});
   EXPECT_THROW((void)stepDecay(0), Error);
   EXPECT_THROW((void)oneCycle(10, 1.5), Error);
   EXPECT_THROW(Schedule(sgd, nullptr), Error);

@@ -24,7 +24,7 @@ struct Operand {
   std::size_t offset = 0;  ///< in the workspace
 };
 
-struct Plan {
+struct ConvPlan {
   dnnl::primitive primitive;
   Operand x, y, weight;
   memory bias, scratch;         ///< scratch: what the primitive itself works in, behind the copies
@@ -119,7 +119,7 @@ std::size_t workspaceBytes(const Geometry& g, const Choice& choice) {
          choice.primitive.scratchpad_desc().get_size();
 }
 
-Operand operandOf(Plan& plan, const memory::desc& own, const memory::desc& wanted, bool isOutput,
+Operand operandOf(ConvPlan& plan, const memory::desc& own, const memory::desc& wanted, bool isOutput,
                   const dnnl::engine& engine) {
   Operand operand;
   operand.own = memory(own, engine, nullptr);
@@ -132,9 +132,9 @@ Operand operandOf(Plan& plan, const memory::desc& own, const memory::desc& wante
   return operand;
 }
 
-Plan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
+ConvPlan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
   const Choice choice = choose(pass, g, bias, engine);
-  Plan plan;
+  ConvPlan plan;
   plan.primitive = dnnl::primitive(choice.primitive);
   plan.x = operandOf(plan, g.ownX, choice.x, pass == Pass::Data, engine);
   plan.y = operandOf(plan, g.ownY, choice.y, pass == Pass::Forward, engine);
@@ -171,7 +171,7 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   if (x.dtype == DType::F16) throw Error("f16 convolutions are not supported on the CPU; use bf16 or f32");
   threadCount();
   Library& held = cpu::library();
-  thread_local std::unordered_map<std::string, Plan> plans;
+  thread_local std::unordered_map<std::string, ConvPlan> plans;
   const bool hasBias = bias.data != nullptr;
   const cpu::PlanKey key = keyOf(pass, x, y, weight, hasBias, arguments).put(threadCount());
   auto found = plans.find(key.bytes());
@@ -179,7 +179,7 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
     const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
     found = plans.emplace(key.bytes(), makePlan(pass, geometry, hasBias, held.engine)).first;
   }
-  Plan& plan = found->second;
+  ConvPlan& plan = found->second;
   auto* memory = static_cast<std::byte*>(held.memoryFor(workspace, plan.workspaceBytes));
   bind(plan.x, x.data, memory);
   bind(plan.y, y.data, memory);

@@ -13,14 +13,14 @@ namespace lacuna::rt {
 
 namespace {
 
-struct Plan {
+struct MatmulPlan {
   dnnl::matmul primitive;
   dnnl::memory a, b, out, scratch;  ///< scratch: what the primitive works in
   std::unordered_map<int, dnnl::memory> arguments;
   std::size_t scratchBytes = 0;
 };
 
-using Plans = std::unordered_map<std::string, Plan>;
+using Plans = std::unordered_map<std::string, MatmulPlan>;
 
 // Executions of one queue run one after the other; synchronous mode runs them on several threads, each with its own.
 Plans& planCache() {
@@ -72,10 +72,10 @@ dnnl::matmul::primitive_desc choose(const View& out, const View& a, const View& 
   return {description, attributes, cpu::library().engine};
 }
 
-Plan makePlan(const View& out, const View& a, const View& b, bool accumulate) {
+MatmulPlan makePlan(const View& out, const View& a, const View& b, bool accumulate) {
   const dnnl::matmul::primitive_desc primitive = choose(out, a, b, accumulate);
   const dnnl::engine& engine = cpu::library().engine;
-  Plan plan{dnnl::matmul(primitive),
+  MatmulPlan plan{dnnl::matmul(primitive),
             {descriptorOf(a, b), engine, nullptr},
             {descriptorOf(b, a), engine, nullptr},
             {descriptorOf(out), engine, nullptr},
@@ -96,7 +96,7 @@ void throughLibrary(const View& out, const View& a, const View& b, bool accumula
   const cpu::PlanKey key = keyOf(out, a, b, accumulate).put(threadCount());
   auto found = plans.find(key.bytes());
   if (found == plans.end()) found = plans.emplace(key.bytes(), makePlan(out, a, b, accumulate)).first;
-  Plan& plan = found->second;
+  MatmulPlan& plan = found->second;
   plan.a.set_data_handle(a.data);
   plan.b.set_data_handle(b.data);
   plan.out.set_data_handle(out.data);
