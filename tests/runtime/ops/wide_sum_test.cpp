@@ -14,7 +14,7 @@
 namespace lacuna::rt {
 namespace {
 
-constexpr DType kHalves[] = {DType::BF16, DType::F16};
+constexpr DType kHalfTypes[] = {DType::BF16, DType::F16};
 
 /// The largest gradient of the sum of function(x).
 double largestGradient(const std::function<Tensor(const Tensor&)>& function, const Tensor& x, bool recorded) {
@@ -25,7 +25,7 @@ double largestGradient(const std::function<Tensor(const Tensor&)>& function, con
 
 TEST(WideSums, OfAnEntryThatIsLookedUpOften) {
   const Tensor index = zeros({4096}, {DType::I64});
-  for (const DType type : kHalves) {
+  for (const DType type : kHalfTypes) {
     for (const bool recorded : {false, true}) {
       const Tensor row = zeros({1}, {type}).setRequiresGrad();
       const Tensor table = zeros({1, 2}, {type}).setRequiresGrad();
@@ -39,7 +39,7 @@ TEST(WideSums, OfAnEntryThatIsLookedUpOften) {
 }
 
 TEST(WideSums, OfElementsThatShareTheGradientOfAnExtreme) {
-  for (const DType type : kHalves) {
+  for (const DType type : kHalfTypes) {
     const Tensor x = zeros({70'000}, {type}).setRequiresGrad();
     for (const bool recorded : {false, true}) {
       const Tensor share = grad({max(x)}, {x}, {}, {.createGraph = recorded})[0];
@@ -75,7 +75,7 @@ Tensor usedOften(const Tensor& leaf, bool computed, int uses) {
 }
 
 TEST(WideSums, OfATensorThatIsUsedOften) {
-  for (const DType type : kHalves) {
+  for (const DType type : kHalfTypes) {
     const int uses = type == DType::BF16 ? 512 : 4096;
     for (const bool computed : {false, true}) {
       const Tensor x = ones({1}, {type}).setRequiresGrad();
