@@ -78,8 +78,9 @@ class Printer {
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
-        texts.push_back(analyzer::oneLine(value.text.size() > kWidest ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
-                                                            : std::string(value.text)));
+        texts.push_back(analyzer::oneLine(value.text.size() > kWidest
+                                              ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
+                                              : std::string(value.text)));
         numeric_.resize(values.size(), true);
         if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;
       }

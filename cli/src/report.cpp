@@ -63,8 +63,7 @@ int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), humanDuration(ns));
   for (const analyzer::CauseDetail& detail : analysis.details) {
     if (detail.cause != cause) continue;
-    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count,
-               analyzer::oneLine(detail.name));
+    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count, analyzer::oneLine(detail.name));
   }
   const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
   if (!longest.empty()) fmt::print("longest:\n");

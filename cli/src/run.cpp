@@ -100,8 +100,8 @@ void printSummary(const collector::RunReport& report) {
     return;
   }
   const auto& stats = report.stats;
-  fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} · {} dropped\n",
-             report.output.string(), withCommas(stats.rows), stats.processes, stats.processes == 1 ? "" : "es",
+  fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} · {} dropped\n", report.output.string(),
+             withCommas(stats.rows), stats.processes, stats.processes == 1 ? "" : "es",
              static_cast<double>(report.wallNs) / 1e9, humanBytes(stats.fileBytes), withCommas(stats.dropped));
   if (!report.sampler.empty()) fmt::print(stderr, "lacuna: {} CPU samples from {}\n", report.samples, report.sampler);
   if (report.exitSignal != 0) {
@@ -227,9 +227,7 @@ void addRun(CLI::App& app, int& code) {
              "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
       .typeName("DIR")
       .notEmpty();
-  run.option("--delay", typed->delay, "Begin to record only after this time")
-      .typeName("TIME")
-      .notEmpty();
+  run.option("--delay", typed->delay, "Begin to record only after this time").typeName("TIME").notEmpty();
   run.option("--duration", typed->duration, "Record no longer than this; the program runs on")
       .typeName("TIME")
       .notEmpty();

@@ -194,7 +194,8 @@ TEST_F(OutputTest, ARunWhoseFolderWasDeletedLeavesTheNextOneThereAlone) {
   const std::string run = program("lacuna") + " run -q -o out.lcn -- sh -c '";
   shell(run + until("go") + "exit 0' 2>first.txt & first=$!; " + until("out.lcn") +
         "until rm -r out.lcn.recording; do :; done; " + run + ">go; " + until("over") + "exec " +
-        program("ending_program") + " exit' 2>stderr.txt & second=$!; wait $first; echo $? >codes.txt; >over; "
+        program("ending_program") +
+        " exit' 2>stderr.txt & second=$!; wait $first; echo $? >codes.txt; >over; "
         "wait $second; echo $? >>codes.txt");
   EXPECT_EQ(textOf("codes.txt"), "1\n3\n") << textOf("first.txt") << said();
   EXPECT_THAT(textOf("first.txt"), HasSubstr("out.lcn.recording is gone: it was deleted or moved"));
@@ -204,9 +205,10 @@ TEST_F(OutputTest, ARunWhoseFolderWasDeletedLeavesTheNextOneThereAlone) {
 
 TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreGoneAndNotSaidToBeKept) {
   const auto takenAway = [&](const std::string& then) {
-    return WEXITSTATUS(lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'readlink out.lcn.recording/shm "
-                              ">segments.txt; until rm -r out.lcn.recording; do :; done; " +
-                              then + "exit 0'"));
+    return WEXITSTATUS(
+        lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'readlink out.lcn.recording/shm "
+               ">segments.txt; until rm -r out.lcn.recording; do :; done; " +
+               then + "exit 0'"));
   };
   EXPECT_EQ(takenAway("kill -USR2 $PPID; "), 1);
   EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));

@@ -426,9 +426,8 @@ class WindowTest : public QObject {
     QVERIFY(shown.wait());
     view()->select(EventPlace{{0, 0}, 0, 0});
     const QList<QLabel*> texts = window_->timeline()->findChildren<QLabel*>();
-    const auto title = std::find_if(texts.begin(), texts.end(), [](const QLabel* text) {
-      return text->text() == QLatin1String("scan<b>run");
-    });
+    const auto title = std::find_if(texts.begin(), texts.end(),
+                                    [](const QLabel* text) { return text->text() == QLatin1String("scan<b>run"); });
     QVERIFY(title != texts.end());
     QCOMPARE((*title)->textFormat(), Qt::PlainText);
     QTRY_VERIFY(!window_->busy());
@@ -979,8 +978,8 @@ class WindowTest : public QObject {
     QCOMPARE(model.index(0, 3).data().toString(), QStringLiteral("not known"));
     QVERIFY2(model.csv().contains(QStringLiteral("\nrelu,free earlier,1,,0,")), qPrintable(model.csv()));
     QSignalSpy arranged(&model, &TableModel::arranged);
-    for (const auto& [order, shown] : {std::pair(Qt::AscendingOrder, "linear conv2d relu"),
-                                       std::pair(Qt::DescendingOrder, "conv2d linear relu")}) {
+    for (const auto& [order, shown] :
+         {std::pair(Qt::AscendingOrder, "linear conv2d relu"), std::pair(Qt::DescendingOrder, "conv2d linear relu")}) {
       model.sort(3, order);
       QVERIFY(arranged.wait());
       QStringList names;

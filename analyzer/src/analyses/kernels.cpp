@@ -43,11 +43,11 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Sel
 }  // namespace
 
 bool usesTensorCores(std::string_view name) {
-  return containsAny(lowered(name),
-                     {"tensorop",   "s884",          "h884",       "s1688",      "h1688",         "s16816",
-                      "h16816",     "i8816",         "hmma",       "imma",       "wgmma",         "tf32",
-                      "_bf16_bf16", "bf16bf16_bf16", "f16f16_f16", "tensor16x8", "warpgroupsize", "nvjet",
-                      "flash_fwd",  "flash_bwd",     "fmha",       "mfma",       "_mi16",         "_mi32"});
+  return containsAny(
+      lowered(name),
+      {"tensorop",      "s884",  "h884",      "s1688",     "h1688",      "s16816",        "h16816",     "i8816",
+       "hmma",          "imma",  "wgmma",     "tf32",      "_bf16_bf16", "bf16bf16_bf16", "f16f16_f16", "tensor16x8",
+       "warpgroupsize", "nvjet", "flash_fwd", "flash_bwd", "fmha",       "mfma",          "_mi16",      "_mi32"});
 }
 
 bool isMatrixWork(std::string_view name) {

@@ -82,7 +82,12 @@ void tellOfTheRest(const Store& store, std::string_view format, std::uint64_t le
   };
   count(leftRanges, "ranges that no thread pushed");
   prof::forEachTable([&]<class Row>() {
-    constexpr bool kHasTimes = requires(Row row) { row.startNs; } || requires(Row row) { row.timeNs; };
+    constexpr bool kHasTimes = requires(Row row) {
+      row.startNs;
+    }
+    || requires(Row row) {
+      row.timeNs;
+    };
     if constexpr (kHasTimes && (Row::kTable > prof::Range::kTable)) {
       count(store.rows<Row>(), fmt::format("rows of {}", Row::kName));
     }

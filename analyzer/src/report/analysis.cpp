@@ -467,9 +467,8 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
   if (auto status = findPeakEdits(analysis); !status) return status;
   const Ledger step = analysis.meanStepLedger();
   const Analysis::BetweenSteps between = analysis.betweenSteps();
-  analysis.loaderVerdict =
-      loaderVerdict(analysis.loader, analysis.meanStepNs() + between.ns,
-                    step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
+  analysis.loaderVerdict = loaderVerdict(analysis.loader, analysis.meanStepNs() + between.ns,
+                                         step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
   return {};
 }
 

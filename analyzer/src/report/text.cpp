@@ -229,10 +229,9 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped("fix   " + oneLine(fix), 11, 17);
   if (finding.predictedGainNsPerStep > 0) {
-    std::string gain =
-        fmt::format("gain  {} {} ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
-                    analysis_.steps.all.empty() ? "in all" : "a step", humanShare(finding.gainShare()),
-                    100 * finding.confidence);
+    std::string gain = fmt::format("gain  {} {} ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
+                                   analysis_.steps.all.empty() ? "in all" : "a step", humanShare(finding.gainShare()),
+                                   100 * finding.confidence);
     if (finding.gainHighNsPerStep > finding.gainLowNsPerStep) {
       gain +=
           fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));

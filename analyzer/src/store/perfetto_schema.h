@@ -33,8 +33,7 @@ inline constexpr std::uint32_t kDeltaUs = 1, kCategoryIid = 3, kAnnotation = 4, 
 }
 namespace legacy {
 inline constexpr std::uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kIdScope = 7, kBindId = 8,
-                               kLocalId = 10, kGlobalId = 11, kFlowDirection = 13, kPidOverride = 18,
-                               kTidOverride = 19;
+                               kLocalId = 10, kGlobalId = 11, kFlowDirection = 13, kPidOverride = 18, kTidOverride = 19;
 }
 enum class EventType : std::uint64_t { Unspecified, Begin, End, Instant, Counter };
 

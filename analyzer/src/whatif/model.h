@@ -86,7 +86,7 @@ struct Simulator::Model {
   std::int64_t tailNs = 0;  ///< host work behind the last item
   SteadyProgram steady;
   Completions measured;
-  std::int64_t baseNs = 0;  ///< the typical step of the replay without a change
+  std::int64_t baseNs = 0;         ///< the typical step of the replay without a change
   std::vector<std::string> names;  ///< by node, for patterns
   LoaderModel loader;
   std::uint32_t hostCores = 0;

@@ -32,8 +32,7 @@ PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeN
 
 }  // namespace
 
-Scan::Scan(std::uint32_t root, bool samples)
-    : root_(root), begunNs_(nowNs()), lookedNs_(begunNs_), samples_(samples) {
+Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), lookedNs_(begunNs_), samples_(samples) {
   readClocks();
 }
 

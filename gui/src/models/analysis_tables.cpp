@@ -175,9 +175,9 @@ TableData allocatorTable(const analyzer::Analysis& analysis) {
       keys.emplace_back(unit, size);
       column.texts.push_back(text);
     };
-    for (const std::uint64_t bytes : {memory.peakBytes, memory.reservedPeakBytes, state.requestedBytes,
-                                      state.reservedBytes, state.liveBytes, state.freeBytes(),
-                                      state.largestFreeBytes}) {
+    for (const std::uint64_t bytes :
+         {memory.peakBytes, memory.reservedPeakBytes, state.requestedBytes, state.reservedBytes, state.liveBytes,
+          state.freeBytes(), state.largestFreeBytes}) {
       add(0, static_cast<double>(bytes), bytesWords(bytes));
     }
     for (const std::uint64_t count : {state.freePieces, state.segments}) {

@@ -102,8 +102,7 @@ std::optional<std::uint32_t> FlameView::nodeOf(const QStringList& stack) const {
   for (const QString& key : stack) {
     if (!graph_) return std::nullopt;
     const auto& children = graph_->nodes[at].children;
-    const auto next =
-        std::find_if(children.begin(), children.end(), [&](std::uint32_t n) { return keyOf(n) == key; });
+    const auto next = std::find_if(children.begin(), children.end(), [&](std::uint32_t n) { return keyOf(n) == key; });
     if (next == children.end()) return std::nullopt;
     at = *next;
   }

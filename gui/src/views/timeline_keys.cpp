@@ -184,10 +184,7 @@ void TimelineView::jumpToBookmark(int step) {
     setViewport(view_.movedTo(mark.timeNs - view_.spanNs() / 2), Move::Jump);
   setCursorMark(mark.timeNs);
   byKeys_ = true;
-  say(tr("bookmark %1 of %2, at %3: %4")
-          .arg(to + 1)
-          .arg(count)
-          .arg(momentWords(mark.timeNs), mark.note));
+  say(tr("bookmark %1 of %2, at %3: %4").arg(to + 1).arg(count).arg(momentWords(mark.timeNs), mark.note));
   Q_EMIT momentPicked(mark.timeNs);
 }
 

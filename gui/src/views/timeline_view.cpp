@@ -168,8 +168,7 @@ void TimelineView::invalidate() {
 void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
   area_ = area;
   if (area) {
-    say(tr("%1 selected, from %2")
-            .arg(durationWords(area->endNs - area->startNs), momentWords(area->startNs)));
+    say(tr("%1 selected, from %2").arg(durationWords(area->endNs - area->startNs), momentWords(area->startNs)));
   }
   update();
   Q_EMIT areaChanged();

@@ -769,9 +769,9 @@ TEST(Export, WhatChromeJsonCannotHoldIsSaid) {
   ASSERT_TRUE(exportTrace(*ownRecording(), file.path(), Format::Chrome, options));
   EXPECT_EQ(said, "");
   ASSERT_TRUE(exportTrace(*test::randomStore(1), file.path(), Format::Chrome, options));
-  EXPECT_THAT(
-      said, HasSubstr("no place for 60 rows of cpu_sample, 60 rows of thread_state, 60 rows of log, 60 rows of drop, "
-                      "4 rows of stack_frame"));
+  EXPECT_THAT(said,
+              HasSubstr("no place for 60 rows of cpu_sample, 60 rows of thread_state, 60 rows of log, 60 rows of drop, "
+                        "4 rows of stack_frame"));
 }
 
 TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {

@@ -104,10 +104,9 @@ TEST(PerfettoImport, ProcessesAreNamedWhereEventsLieOnTheirThreadsOnly) {
 }
 
 TEST(PerfettoImport, DescriptionsOfTheOlderFormNameProcessesAndThreads) {
-  const auto store =
-      open(traceOf({Message().set(10, 1).set(43, Message().set(1, 10).set(6, "Renderer")),
-                    Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(5, "Compositor")),
-                    at(1, Message().set(9, kBegin).set(23, "a")), at(2, Message().set(9, kEnd))}));
+  const auto store = open(traceOf({Message().set(10, 1).set(43, Message().set(1, 10).set(6, "Renderer")),
+                                   Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(5, "Compositor")),
+                                   at(1, Message().set(9, kBegin).set(23, "a")), at(2, Message().set(9, kEnd))}));
   ASSERT_EQ(store->rows<Range>(), 1U);
   ASSERT_EQ(store->rows<Process>(), 1U);
   EXPECT_EQ(store->row<Process>(0).osPid, 10U);
@@ -224,10 +223,9 @@ TEST(PerfettoImport, LargeUnsignedAnnotationsAreNotNegative) {
 }
 
 TEST(PerfettoImport, AnnotationsThatCannotBeReadAreCounted) {
-  const auto store = open(traceOf({at(1, slice(5, "op")
-                                             .set(4, Message().set(1, 99).set(4, 7))
-                                             .set(4, Message().set(10, "kept").set(4, 8))),
-                                   at(2, end(5)), threadTrack(5, 1, 1, "t")}));
+  const auto store = open(
+      traceOf({at(1, slice(5, "op").set(4, Message().set(1, 99).set(4, 7)).set(4, Message().set(10, "kept").set(4, 8))),
+               at(2, end(5)), threadTrack(5, 1, 1, "t")}));
   EXPECT_EQ(Args(*store).integer(store->row<Range>(0).args, "kept"), 8);
   EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("1 annotations have names or values")));
 }
@@ -251,9 +249,8 @@ TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
 }
 
 TEST(PerfettoImport, AClockOfASequenceOutlivesItsState) {
-  const Message snapshot = Message()
-                               .set(1, Message().set(1, 6).set(2, 5000))
-                               .set(1, Message().set(1, 64).set(2, 2).set(4, 1000));
+  const Message snapshot =
+      Message().set(1, Message().set(1, 6).set(2, 5000)).set(1, Message().set(1, 64).set(2, 2).set(4, 1000));
   const auto local = [](std::uint64_t flags, std::uint64_t ts, const Message& event) {
     return Message().set(8, ts).set(58, 64).set(10, 1).set(13, flags).set(11, event);
   };
@@ -284,8 +281,8 @@ TEST(PerfettoImport, ASequenceWhoseStateWasLostBeforeItsFirstPacketIsLeftOutUnti
     return at(ts, Message().set(9, kInstant).set(11, 5).set(10, 7)).set(13, flags);
   };
   const Message names = Message().set(2, Message().set(1, 7).set(2, "known"));
-  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), packet(1, 2).set(42, 1), packet(2, 2),
-                                   packet(3, 1).set(12, names), packet(4, 2)}));
+  const auto store = open(traceOf(
+      {threadTrack(5, 1, 1, "t"), packet(1, 2).set(42, 1), packet(2, 2), packet(3, 1).set(12, names), packet(4, 2)}));
   ASSERT_EQ(store->rows<Mark>(), 2U);
   EXPECT_EQ(store->text(store->row<Mark>(0).name), "known");
   EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("2 packets were left out")));
@@ -392,9 +389,9 @@ TEST(PerfettoImport, LegacyEventsLieOnTheThreadThatTheyAreWrittenFor) {
     return Message().set(9, type).set(11, 5).set(23, "a").set(6, event);
   };
   const Message both = Message().set(18, 20).set(19, 21);
-  const auto store = open(traceOf({threadTrack(5, 10, 11, "writer"), threadTrack(6, 20, 21, "worker"),
-                                   at(1, other(kBegin, both)), at(3, other(kEnd, both)),
-                                   at(4, other(kInstant, Message().set(19, 12)))}));
+  const auto store =
+      open(traceOf({threadTrack(5, 10, 11, "writer"), threadTrack(6, 20, 21, "worker"), at(1, other(kBegin, both)),
+                    at(3, other(kEnd, both)), at(4, other(kInstant, Message().set(19, 12)))}));
   const auto threadOf = [&](ThreadId id) { return store->row<Thread>(id.value - 1); };
   const auto range = store->row<Range>(0);
   EXPECT_EQ(range.durNs, 2);

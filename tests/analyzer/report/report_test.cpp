@@ -358,7 +358,8 @@ TEST(Report, ThePageCutsNamesBetweenCharacters) {
 }
 
 TEST(Report, NamesBreakNoLineAndCommandNoTerminal) {
-  const Analysis analysis = analysed({.kernelName = "evil\x1b[2J\n\xc2\x9b" "7mname"});
+  const Analysis analysis = analysed({.kernelName = "evil\x1b[2J\n\xc2\x9b"
+                                                    "7mname"});
   std::vector<std::string> all;
   for (const std::string_view section : reportSections()) all.emplace_back(section);
   const std::string text = renderText(analysis, {all, 100, false});

@@ -417,8 +417,7 @@ TEST(Findings, UnknownStaysSmall) {
 }
 
 TEST(Findings, BlockingCallsOfTheSetUpAreNotCounted) {
-  const Analysis analysis =
-      analysed({.blockingCopyNs = 600'000, .setupCallNs = 1'000'000, .setupCall = "cudaMemcpy"});
+  const Analysis analysis = analysed({.blockingCopyNs = 600'000, .setupCallNs = 1'000'000, .setupCall = "cudaMemcpy"});
   const Finding* finding = find(analysis, "blocking-copy");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->count, 12U);
@@ -453,12 +452,8 @@ TEST(Findings, SlowStepsAreThoseOfTheStepsThatWereAskedFor) {
 }
 
 TEST(Findings, AGainInPercentIsOfTheReplayedStep) {
-  const Analysis analysis = analysed({.steps = 30,
-                                      .operators = 200,
-                                      .kernelNs = 3'000,
-                                      .batchNs = 3'000'000,
-                                      .workers = 0,
-                                      .waitIsMarked = false});
+  const Analysis analysis = analysed(
+      {.steps = 30, .operators = 200, .kernelNs = 3'000, .batchNs = 3'000'000, .workers = 0, .waitIsMarked = false});
   const auto found = std::find_if(analysis.findings.begin(), analysis.findings.end(),
                                   [](const Finding& finding) { return finding.id == "launch-bound"; });
   ASSERT_NE(found, analysis.findings.end());

@@ -404,7 +404,11 @@ TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
          out.copy_(in[1]);
          return out;
        }},
-      {"concat", {{2, 1}, {2, 3}}, [](const Inputs& in) { return concat({in[0], in[1]}, 1); }},
+      {"concat",
+       {{2, 1}, {2, 3}},
+       [](const Inputs& in) {
+         return concat({in[0], in[1]}, 1);
+       }},
       {"scatter", {{4, 3}, {4, 1}}, [&](const Inputs& in) { return scatter(in[0], 1, picks, in[1]); }},
       {"scatter_add", {{4, 3}, {4, 1}}, [&](const Inputs& in) { return scatterAdd(in[0], 1, picks, in[1]); }},
       {"matmul", {{2, 3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
@@ -417,9 +421,7 @@ TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
        {{3, 2, 2}, {2}, {2}},
        [](const Inputs& in) { return batchNorm(in[0], in[1], in[2], {}, {}, true); }},
       {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
-      {"attention",
-       {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
-       [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
+      {"attention", {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
   };
   for (const OfSeveralInputs& test : cases) {
     const Inputs inputs = test.inputs();
@@ -444,9 +446,7 @@ TEST(Autograd, EachGradientAloneMakesFewerTensorsThanAllOfThem) {
       {"where", {{6}, {6}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
       {"matmul", {{3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
       {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
-      {"attention",
-       {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
-       [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
+      {"attention", {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
   };
   for (const OfSeveralInputs& test : cases) {
     const Inputs inputs = test.inputs();

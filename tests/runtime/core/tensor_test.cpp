@@ -282,16 +282,14 @@ TEST(Tensor, ReductionsOfAnyDimensions) {
 TEST(Tensor, WithoutDimensionsHasNoneToIndex) {
   const Tensor x = scalar(3);
   const Tensor first = scalar(0, {DType::I64});
-  const std::function<void()> uses[] = {[&] { (void)gather(x, 0, first); }, [&] { (void)scatter(x, 0, first, x); },
+  const std::function<void()> uses[] = {[&] { (void)gather(x, 0, first); },
+                                        [&] { (void)scatter(x, 0, first, x); },
                                         [&] { (void)scatterAdd(x, 0, first, x); },
-                                        [&] { (void)indexSelect(x, 0, first.view({1})); }, [&] { (void)argmax(x, 0); },
+                                        [&] { (void)indexSelect(x, 0, first.view({1})); },
+                                        [&] { (void)argmax(x, 0); },
                                         [&] { (void)split(x, 1, 0); }};
   for (const auto& use : uses) EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("a tensor without dimensions")));
-  EXPECT_THAT(
-      [&] {
-        (void)concat({x, x}, 0);
-      },
-      ThrowsMessage<Error>(HasSubstr("concat: tensors without dimensions")));
+  EXPECT_THAT([&] { (void)concat({x, x}, 0); }, ThrowsMessage<Error>(HasSubstr("concat: tensors without dimensions")));
 }
 
 TEST(Tensor, PicksAndPlaces) {

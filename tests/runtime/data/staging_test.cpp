@@ -144,10 +144,13 @@ TEST_P(Staging, EndsWhileTheQueueStillReadsItsBuffers) {
   for (std::size_t i = 0; i < means.size(); ++i) EXPECT_EQ(means[i].item(), static_cast<double>(i));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, Staging, testing::Values(StagedLoader::Serial, StagedLoader::Threads, StagedLoader::Processes), [](const auto& info) {
-      return std::string(info.param == StagedLoader::Serial ? "Serial" : info.param == StagedLoader::Threads ? "Threads" : "Processes");
-    });
+INSTANTIATE_TEST_SUITE_P(Modes, Staging,
+                         testing::Values(StagedLoader::Serial, StagedLoader::Threads, StagedLoader::Processes),
+                         [](const auto& info) {
+                           return std::string(info.param == StagedLoader::Serial    ? "Serial"
+                                              : info.param == StagedLoader::Threads ? "Threads"
+                                                                                    : "Processes");
+                         });
 
 TEST(StagingOfAWholeBatch, IsHandedOverWithoutACopy) {
   LoaderOptions options;

@@ -73,8 +73,11 @@ TEST(CrossEntropy, OfPicturesIsThatOfTheirPixels) {
 
 TEST(CrossEntropy, RefusesWhatIsNoShareToSmoothBy) {
   for (const double smoothing : {std::nan(""), -0.1, 1.5}) {
-    EXPECT_THAT([&] { (void)crossEntropy(zeros({1, 2}), zeros({1}, {DType::I64}), Reduction::Mean, smoothing); },
-                testing::ThrowsMessage<Error>(testing::HasSubstr("must lie in [0, 1]")))
+    EXPECT_THAT(
+        [&] {
+          (void)crossEntropy(zeros({1, 2}), zeros({1}, {DType::I64}), Reduction::Mean, smoothing);
+        },
+        testing::ThrowsMessage<Error>(testing::HasSubstr("must lie in [0, 1]")))
         << smoothing;
   }
 }

@@ -211,8 +211,8 @@ TEST(Attention, NamesAMaskThatDoesNotFit) {
   const Tensor q = ones({2, 3, 4});
   for (const Shape& shape : {Shape{3, 4}, Shape{2, 2, 3, 3}, Shape{0, 3}}) {
     EXPECT_THAT([&] { (void)attention(q, q, q, zeros(shape)); },
-                testing::ThrowsMessage<Error>(HasSubstr("attention: the mask " + shape.toString() +
-                                                        " does not stretch to the scores [2,3,3]")));
+                testing::ThrowsMessage<Error>(
+                    HasSubstr("attention: the mask " + shape.toString() + " does not stretch to the scores [2,3,3]")));
   }
 }
 

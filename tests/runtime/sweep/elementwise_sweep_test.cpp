@@ -411,8 +411,8 @@ TEST(Gradients, ThatAreInfiniteReachOnlyWhatWasTaken) {
   const Tensor x = fromVector<double>({-1, 2}, {2}).setRequiresGrad();
   const Tensor other = zeros({2}, {DType::F64});
   const std::function<Tensor()> uses[] = {[&] { return maximum(x, other); },
-                                          [&] { return neg(minimum(neg(x), other)); },
-                                          [&] { return clamp(x, 0, 5); }, [&] { return relu(x); }};
+                                          [&] { return neg(minimum(neg(x), other)); }, [&] { return clamp(x, 0, 5); },
+                                          [&] { return relu(x); }};
   for (const auto& use : uses) {
     for (const bool recorded : {false, true}) {
       const Tensor slope = grad({use()}, {x}, {full({2}, INFINITY, {DType::F64})}, {.createGraph = recorded})[0];

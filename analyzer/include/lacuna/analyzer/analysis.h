@@ -86,7 +86,7 @@ struct Analysis {
   std::vector<DeviceAccount> devices;
   TableScope scope;  ///< what the tables below are about: these devices, their processes, the steps in the window
   Ledger ledger;     ///< sum of the devices
-  std::vector<Ledger> stepLedgers;   ///< all devices, by position in steps.all
+  std::vector<Ledger> stepLedgers;  ///< all devices, by position in steps.all
   /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
   std::vector<std::int64_t> loaderWaitsBefore;
   std::vector<CauseDetail> details;  ///< idle causes, costliest first

@@ -76,11 +76,11 @@ MatmulPlan makePlan(const View& out, const View& a, const View& b, bool accumula
   const dnnl::matmul::primitive_desc primitive = choose(out, a, b, accumulate);
   const dnnl::engine& engine = cpu::library().engine;
   MatmulPlan plan{dnnl::matmul(primitive),
-            {descriptorOf(a, b), engine, nullptr},
-            {descriptorOf(b, a), engine, nullptr},
-            {descriptorOf(out), engine, nullptr},
-            {},
-            {}};
+                  {descriptorOf(a, b), engine, nullptr},
+                  {descriptorOf(b, a), engine, nullptr},
+                  {descriptorOf(out), engine, nullptr},
+                  {},
+                  {}};
   plan.arguments = {{DNNL_ARG_SRC, plan.a}, {DNNL_ARG_WEIGHTS, plan.b}, {DNNL_ARG_DST, plan.out}};
   const dnnl::memory::desc scratch = cpu::scratchOf(plan.primitive);
   plan.scratchBytes = scratch.get_size();

@@ -63,8 +63,8 @@ Reach reachOf(std::int64_t out, std::int64_t size, std::int64_t taps, std::size_
   return {first, at, std::max<std::int64_t>(0, std::min(byFilter, size - at))};
 }
 
-/// Rows of the filtered picture: the taps of a column first, for a whole line of x, and those of the row from that. So a
-/// pixel takes twice as many products as the filter has taps, not their square.
+/// Rows of the filtered picture: the taps of a column first, for a whole line of x, and those of the row from that. So
+/// a pixel takes twice as many products as the filter has taps, not their square.
 template <class T>
 class RowFilter {
  public:
