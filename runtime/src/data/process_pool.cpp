@@ -134,8 +134,9 @@ class ProcessPool : public WorkerPool {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     while (outcomes_.empty()) {  // a signal ends a wait early, and so does a worker that takes more of its tasks
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      if (timeout.count() > 0 && left.count() <= 0) return std::nullopt;
-      receiveSome(timeout.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count(), INT_MAX)) : -1);
+      // Where this process was stopped meanwhile the time is over, but what it waits for may be there.
+      receiveSome(timeout.count() > 0 ? static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX)) : -1);
+      if (timeout.count() > 0 && left.count() <= 0 && outcomes_.empty()) return std::nullopt;
     }
     LoaderOutcome outcome = std::move(outcomes_.front());
     outcomes_.pop_front();
