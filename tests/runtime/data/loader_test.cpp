@@ -52,7 +52,7 @@ std::size_t threadsNow() {
 
 /// A thread that was joined is listed for a moment longer.
 bool onlyThreadsLeft(std::size_t count) {
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (threadsNow() != count && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
   return threadsNow() == count;
 }
@@ -367,12 +367,25 @@ TEST_P(Loader, RefusesASamplerThatAsksForMoreThanThereIs) {
 INSTANTIATE_TEST_SUITE_P(Modes, Loader, testing::ValuesIn(kModes),
                          [](const auto& info) { return std::string(info.param.name); });
 
-LoaderOptions hurried(WorkerKind kind) {
+LoaderOptions hurried(WorkerKind kind, milliseconds timeout) {
   LoaderOptions options;
   options.workers = 2;
   options.kind = kind;
-  options.timeout = milliseconds(100);
+  options.timeout = timeout;
   return options;
+}
+
+/// What `attempt` says of a loader that waits so long is that batch 3 is missing. One that is given less time than this
+/// machine takes over the batches before it is right to give up at one of those; the next is given more.
+template <class Attempt>
+void expectBatch3Missing(Attempt&& attempt) {
+  std::string message;
+  for (const milliseconds timeout : {milliseconds(100), milliseconds(3000), milliseconds(30'000)}) {
+    message = attempt(timeout);
+    const std::string wanted = "no batch for " + std::to_string(timeout.count()) + " ms while waiting for batch 3";
+    if (message.find(wanted) != std::string::npos) return;
+  }
+  ADD_FAILURE() << message;
 }
 
 void hangPolitely(std::size_t i, WorkerContext& context) {
@@ -382,21 +395,23 @@ void hangPolitely(std::size_t i, WorkerContext& context) {
 TEST(LoaderTimeout, AHungWorkerThreadIsAnErrorAndIsStopped) {
   startQueue();
   const std::size_t before = threadsNow();
-  {
-    DataLoader loader(numbers(8, hangPolitely), hurried(WorkerKind::Thread));
-    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("no batch for 100 ms while waiting for batch 3"));
-  }
+  expectBatch3Missing([](milliseconds timeout) {
+    DataLoader loader(numbers(8, hangPolitely), hurried(WorkerKind::Thread, timeout));
+    return messageOf([&] { drain(loader); });
+  });
   EXPECT_TRUE(onlyThreadsLeft(before));
 }
 
 TEST(LoaderTimeout, AHungWorkerProcessIsAnErrorAndIsKilled) {
-  DataLoader loader(numbers(8,
-                            [](std::size_t i, WorkerContext&) {
-                              while (i == 3) std::this_thread::sleep_for(milliseconds(1));
-                            }),
-                    hurried(WorkerKind::Process));
-  EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("waiting for batch 3"));
-  EXPECT_FALSE(hasChildren());
+  const auto hanging = numbers(8, [](std::size_t i, WorkerContext&) {
+    while (i == 3) std::this_thread::sleep_for(milliseconds(1));
+  });
+  expectBatch3Missing([&](milliseconds timeout) {
+    DataLoader loader(hanging, hurried(WorkerKind::Process, timeout));
+    std::string said = messageOf([&] { drain(loader); });
+    EXPECT_FALSE(hasChildren()) << said;
+    return said;
+  });
 }
 
 TEST(LoaderProcesses, ADeadWorkerIsAnErrorThatSaysHowItDied) {
@@ -682,14 +697,19 @@ TEST(LoaderWorkers, AreNoMoreThanWereAskedFor) {
 
 TEST(LoaderTimeout, IsFollowedByAnEpochWithNewWorkers) {
   for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
-    const SharedCounter hung;
-    const auto once = numbers(8, [&count = *hung](std::size_t i, WorkerContext& context) {
-      if (i != 3 || count++ > 0) return;
-      while (!context.stopping()) std::this_thread::sleep_for(milliseconds(1));
+    expectBatch3Missing([kind](milliseconds timeout) {
+      const SharedCounter hung;
+      const auto once = numbers(8, [&count = *hung](std::size_t i, WorkerContext& context) {
+        if (i != 3 || count++ > 0) return;
+        while (!context.stopping()) std::this_thread::sleep_for(milliseconds(1));
+      });
+      DataLoader loader(once, oneAtATimeEach(2, kind, timeout));
+      const std::string said = messageOf([&] { drain(loader); });
+      // Where the machine is held up in this epoch the next loader is given more time, too.
+      std::size_t delivered = 0;
+      (void)messageOf([&] { delivered = drain(loader).size(); });
+      return delivered == 8 ? said : std::string("the epoch after it was not whole");
     });
-    DataLoader loader(once, oneAtATimeEach(2, kind, milliseconds(2000)));
-    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("waiting for batch 3"));
-    EXPECT_EQ(drain(loader).size(), 8u);
   }
 }
 
