@@ -70,14 +70,16 @@ class CrashTest : public RecordingTest {
     ASSERT_OK((*drainer).flush());
   }
 
-  /// Records numbered marks and ranges for ever: number n is a mark whose payload is n, then a range push and pop.
+  /// Records numbered marks and ranges and never comes back: number n is a mark whose payload is n, in a range. Where
+  /// nobody drains or kills it in time it stops before the pool is full; that takes longer than any life here.
   void recordForEver(int index) {
+    constexpr std::uint64_t kMost = 40'000;
     progress_->tid[index] = static_cast<std::uint32_t>(gettid());
     LacunaEvent event{};
     event.name = lacunaName("numbered");
     event.payloadType = LacunaPayloadU64;
     const LacunaName range = lacunaName("range");
-    for (std::uint64_t n = 1;; ++n) {
+    for (std::uint64_t n = 1; n <= kMost; ++n) {
       event.payload = n;
       event.correlation = ~n;
       lacunaRangePush(range);
@@ -87,6 +89,7 @@ class CrashTest : public RecordingTest {
       // Full speed outruns any drainer on two cores, and then drops; this is about what was recorded.
       if (n % 64 == 0) usleep(100);
     }
+    for (;;) pause();
   }
   void recordOnAllThreads() {
     lacunaAttach(recordingDir().c_str());
@@ -114,7 +117,7 @@ class CrashTest : public RecordingTest {
   /// A random moment of its life; in one round of four that may be before it records at all.
   void letItLive(unsigned microseconds) {
     const bool wait = random_() % 4 != 0;
-    for (int i = 0; wait && progress_->returned[0] == 0 && i < 20'000; ++i) usleep(100);
+    for (int i = 0; wait && progress_->returned[0] == 0 && i < 400'000; ++i) usleep(100);
     usleep(random_() % microseconds);
   }
   static void killAndWait(pid_t child) {
