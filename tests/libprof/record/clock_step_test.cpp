@@ -31,8 +31,9 @@ namespace {
 using ClockStepTest = RecordingTest;
 using std::chrono::milliseconds;
 
-/// Marks for a while, then for a while after the wall clock was moved by `stepNs`.
-void recordAcross(std::int64_t stepNs) {
+/// Marks for a while, then for a while after the wall clock was moved by `stepNs`. Each time the clocks have been read
+/// by then, which happens every 100 ms at most.
+void recordAcross(Session& session, std::int64_t stepNs) {
   const auto markFor = [](milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
@@ -41,8 +42,10 @@ void recordAcross(std::int64_t stepNs) {
     }
   };
   markFor(milliseconds(150));
+  EXPECT_TRUE(session.flush().ok());
   gRealtimeOffsetNs += stepNs;
   markFor(milliseconds(250));
+  EXPECT_TRUE(session.flush().ok());
 }
 
 std::size_t stepsReported(Trace& file) {
@@ -58,7 +61,7 @@ TEST_F(ClockStepTest, TimesOfEventsDoNotMoveAndTheStepIsNoted) {
     const TimeNs before = std::chrono::steady_clock::now().time_since_epoch().count();
     auto session = Session::start(trace());
     ASSERT_OK(session);
-    recordAcross(step);
+    recordAcross(*session, step);
     ASSERT_OK((*session).stop());
     const TimeNs after = std::chrono::steady_clock::now().time_since_epoch().count();
 
@@ -82,7 +85,7 @@ TEST_F(ClockStepTest, TimesOfEventsDoNotMoveAndTheStepIsNoted) {
 TEST_F(ClockStepTest, AClockThatIsLeftAloneIsNotSaidToHaveMoved) {
   auto session = Session::start(trace());
   ASSERT_OK(session);
-  recordAcross(0);
+  recordAcross(*session, 0);
   ASSERT_OK((*session).stop());
   Trace file(trace());
   EXPECT_EQ(stepsReported(file), 0u);
