@@ -69,8 +69,11 @@ TEST_F(PoolTest, MoreThreadsThanThereAreEntriesComeAndGo) {
   static_assert(kThreads > recording::kMaxThreads);
   for (std::uint64_t n = 0; n < kThreads; ++n) {
     std::thread([n] { markNumbers(n, n + 1); }).join();
-    // Still far quicker than the trace is written through.
-    if (n % 100 == 0) usleep(20'000);
+    // Still far quicker than the trace is written through, but not than its drainer gets to run.
+    if (n % 100 == 0) {
+      usleep(20'000);
+      while (session->stats().records + 300 < n) usleep(1000);
+    }
   }
   ASSERT_OK(session->stop());
   EXPECT_EQ(session->stats().dropped, 0u);
