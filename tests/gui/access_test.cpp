@@ -138,7 +138,7 @@ class AccessTest : public QObject {
   void init() {
     gui::testing::failOnWarnings();
     window_ = gui::testing::makeWindow();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get(), kPatienceMs));
     QVERIFY(gui::testing::openSample(*window_));
   }
   void cleanup() { window_.reset(); }

@@ -84,7 +84,7 @@ class PagesTest : public QObject {
     QSignalSpy settled(window_->sql(), &SqlPage::settled);
     window_->sql()->editor()->setPlainText(sql);
     window_->sql()->run();
-    QVERIFY(settled.wait());
+    QVERIFY(settled.wait(kPatienceMs));
   }
   /// Opens a file that is being written, and waits until it is watched.
   void follow(const QString& path) {
@@ -96,7 +96,7 @@ class PagesTest : public QObject {
     recording.steps(steps);
     QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
     window_->live()->look();
-    QVERIFY(grew.count() > 0 || grew.wait());
+    QVERIFY(grew.count() > 0 || grew.wait(kPatienceMs));
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
     return model.index(row, column).data().toString();
@@ -106,7 +106,7 @@ class PagesTest : public QObject {
   void init() {
     gui::testing::failOnWarnings();
     window_ = gui::testing::makeWindow();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get(), kPatienceMs));
     QVERIFY(gui::testing::openSample(*window_));
   }
   void cleanup() { window_.reset(); }
@@ -144,7 +144,7 @@ class PagesTest : public QObject {
                    std::make_shared<const analyzer::FlameGraph>(*analyzer::flameGraph(*window_->trace()->store)));
     small.resize(600, 70);
     small.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&small));
+    QVERIFY(QTest::qWaitForWindowExposed(&small, kPatienceMs));
     const auto isSeen = [&](std::uint32_t node) {
       const QRectF bar = small.barOf(node);
       return !bar.isNull() && bar.top() >= 0 && bar.bottom() <= small.viewport()->height();
@@ -304,7 +304,7 @@ class PagesTest : public QObject {
     QTest::qWait(20);
     QVERIFY(window_->sql()->runner()->busy());
     window_->sql()->runner()->cancel();
-    QVERIFY(settled.wait());
+    QVERIFY(settled.wait(kPatienceMs));
     QVERIFY(window_->sql()->status().startsWith(QStringLiteral("Cancelled")));
   }
 
@@ -405,7 +405,7 @@ class PagesTest : public QObject {
     QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("shown.csv"));
     window_->sql()->exportTo(path);
-    QVERIFY(done.wait());
+    QVERIFY(done.wait(kPatienceMs));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("n,t\n10,ab\n1,\"a,b\"\n"));
@@ -425,7 +425,7 @@ class PagesTest : public QObject {
     QVERIFY(window_->sql()->notice().contains(QStringLiteral("lacuna query --csv run.lcn")));
     QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
     window_->sql()->runner()->exportCsv(window_->trace(), sql, folder_.filePath(QStringLiteral("all.csv")));
-    QVERIFY(done.wait());
+    QVERIFY(done.wait(kPatienceMs));
     QCOMPARE(done[0][0].toULongLong(), 20ULL);
   }
 
@@ -540,13 +540,13 @@ class PagesTest : public QObject {
     QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("answer.csv"));
     window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"), path);
-    QVERIFY(done.wait());
+    QVERIFY(done.wait(kPatienceMs));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("odd,n\n\"a,\"\"b\",1\n"));
     QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
     window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 1"), QStringLiteral("/nowhere/x.csv"));
-    QVERIFY(failed.wait());
+    QVERIFY(failed.wait(kPatienceMs));
   }
 
   void aSecondTraceIsComparedWithTheFirst() {
@@ -554,7 +554,7 @@ class PagesTest : public QObject {
     QVERIFY(!second.isEmpty());
     QSignalSpy compared(window_->compare(), &ComparePage::compared);
     window_->compare()->openSecond(second);
-    QVERIFY(compared.wait());
+    QVERIFY(compared.wait(kPatienceMs));
     QCOMPARE(window_->compare()->before().get(), window_->findings().analysis.get());
     const auto rows = analyzer::compareKernels(*window_->compare()->before(), *window_->compare()->after());
     const TableModel& kernels = *window_->compare()->table(3)->model();
@@ -568,7 +568,7 @@ class PagesTest : public QObject {
     const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
     QSignalSpy compared(window_->compare(), &ComparePage::compared);
     window_->compare()->openSecond(second);
-    QVERIFY(compared.wait());
+    QVERIFY(compared.wait(kPatienceMs));
     show("compare");
     const auto activate = [&](int n) {
       QTableView* table = window_->compare()->table(n)->table();
@@ -589,7 +589,7 @@ class PagesTest : public QObject {
     QVERIFY(!second.isEmpty());
     QSignalSpy compared(window_->compare(), &ComparePage::compared);
     window_->compare()->openSecond(second);
-    QVERIFY(compared.wait());
+    QVERIFY(compared.wait(kPatienceMs));
     QVERIFY2(window_->compare()->minimumSizeHint().width() < 1000,
              qPrintable(QString::number(window_->compare()->minimumSizeHint().width())));
     const auto labels = window_->compare()->findChildren<QLabel*>();
@@ -606,7 +606,7 @@ class PagesTest : public QObject {
     QVERIFY(bar->isVisible());
     // Searching, sorting and following are not kept from the threads that they share.
     QTRY_COMPARE(QThreadPool::globalInstance()->activeThreadCount(), 0);
-    QVERIFY(compared.count() > 0 || compared.wait());
+    QVERIFY(compared.count() > 0 || compared.wait(kPatienceMs));
     QVERIFY(!bar->isVisible());
     QVERIFY(moved.count() > 5);
     QCOMPARE(moved.last()[0].toInt(), 1000);
@@ -622,7 +622,7 @@ class PagesTest : public QObject {
     QTest::mouseClick(cancel, Qt::LeftButton);
     QVERIFY(!cancel->isVisible());
     window_->compare()->openSecond(second);
-    QVERIFY(compared.wait());
+    QVERIFY(compared.wait(kPatienceMs));
     const auto kept = window_->compare()->after();
     window_->compare()->openSecond(second);  // another one
     QVERIFY(cancel->isVisible());
@@ -648,7 +648,7 @@ class PagesTest : public QObject {
     QVERIFY(whole());
     QSignalSpy failed(window_->compare(), &ComparePage::failed);
     window_->compare()->openSecond(folder_.filePath(QStringLiteral("missing ").repeated(40)));
-    QVERIFY(failed.wait());
+    QVERIFY(failed.wait(kPatienceMs));
     QTRY_VERIFY(whole());
   }
 
@@ -659,7 +659,7 @@ class PagesTest : public QObject {
     file.close();
     QSignalSpy failed(window_->compare(), &ComparePage::failed);
     window_->compare()->openSecond(file.fileName());
-    QVERIFY(failed.wait());
+    QVERIFY(failed.wait(kPatienceMs));
     QVERIFY(window_->compare()->problem().size() > 20);
   }
 
@@ -721,7 +721,7 @@ class PagesTest : public QObject {
     MemoryChart chart;
     chart.setTrace(makeTrace(QStringLiteral("many.lcn"), store, *analyzer::buildTracks(*store), 0));
     chart.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    QVERIFY(QTest::qWaitForWindowExposed(&chart, kPatienceMs));
     chart.setCursorMark(35'000);
     QVERIFY2(chart.accessibleDescription().startsWith(QStringLiteral("5.00 MiB at ")),
              qPrintable(chart.accessibleDescription()));
@@ -745,7 +745,7 @@ class PagesTest : public QObject {
     QCOMPARE(memory->live()->model()->rowCount(), static_cast<int>(stats.live.size()));
     QSignalSpy shown(memory, &MemoryPage::momentShown);
     QTest::mouseClick(memory->chart(), Qt::LeftButton, {}, QPoint(300, 80));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QVERIFY(view()->cursorMark() == memory->chart()->cursorMark());
     show("timeline");
     QTest::mouseClick(view(), Qt::LeftButton, {}, QPoint(600, view()->height() - 8));
@@ -914,7 +914,7 @@ class PagesTest : public QObject {
       view()->reveal({{0, t}, 0, 1});  // a step: eight launches below it
       break;
     }
-    QVERIFY(ready.count() > 0 || ready.wait());
+    QVERIFY(ready.count() > 0 || ready.wait(kPatienceMs));
     QCOMPARE(view()->links().size(), std::size_t{8});
   }
 
@@ -1163,7 +1163,7 @@ class PagesTest : public QObject {
     QVERIFY(enter.isAccepted());
     QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(window_.get(), &drop);
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QCOMPARE(window_->trace()->path, path);
   }
 
@@ -1200,7 +1200,7 @@ class PagesTest : public QObject {
       }
       QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
       window_->live()->look();
-      QVERIFY(grew.wait());
+      QVERIFY(grew.wait(kPatienceMs));
       QVERIFY(view()->selection().has_value());
       const auto place = *view()->selection();
       QCOMPARE(place.lane, s < 8 ? 0 : 1);
@@ -1297,7 +1297,7 @@ class PagesTest : public QObject {
         [](auto, const auto&) -> prof::Result<analyzer::Analysis> { return prof::Error{"a block is damaged"}; });
     QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
     grow(recording, 1);
-    QVERIFY(analysed.count() > 0 || analysed.wait(60'000));
+    QVERIFY(analysed.count() > 0 || analysed.wait(kPatienceMs));
     QCOMPARE(window_->findings().analysis, before);
     QVERIFY(window_->statusBar()->currentMessage().contains(QStringLiteral("a block is damaged")));
     Q_EMIT window_->steps()->stepActivated(2);  // the pages still show steps
@@ -1352,7 +1352,7 @@ class PagesTest : public QObject {
     show("timeline");
     QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
     view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
-    QVERIFY(ready.wait());
+    QVERIFY(ready.wait(kPatienceMs));
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;
       trace.append(prof::Thread{.id = prof::ThreadId(1)});
@@ -1421,7 +1421,7 @@ class PagesTest : public QObject {
         QStringLiteral(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n"),
         folder_.filePath(QStringLiteral("large.csv")));
-    const bool arrived = failed.wait();
+    const bool arrived = failed.wait(kPatienceMs);
     ::setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, handler);
     QVERIFY(arrived);
@@ -1432,7 +1432,7 @@ class PagesTest : public QObject {
   void whyTheSecondTraceIsMissingStaysToBeRead() {
     QSignalSpy failed(window_->compare(), &ComparePage::failed);
     window_->compare()->openSecond(folder_.filePath(QStringLiteral("missing.lcn")));
-    QVERIFY(failed.wait());
+    QVERIFY(failed.wait(kPatienceMs));
     const QString why = window_->compare()->problem();
     window_->compare()->setAnalysis(window_->findings().analysis);
     QCOMPARE(window_->compare()->problem(), why);
@@ -1476,7 +1476,7 @@ class PagesTest : public QObject {
     view()->setViewport(view()->viewport().zoomed(0.9, 1));
     add(1'000'000);
     window_->live()->look();
-    QVERIFY(grew.wait());
+    QVERIFY(grew.wait(kPatienceMs));
     QVERIFY(window_->live()->live());
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{2});
     QVERIFY(view()->viewport().endNs() >= 1'000'000);
@@ -1484,7 +1484,7 @@ class PagesTest : public QObject {
     QVERIFY(writer->finish().ok());
     QSignalSpy ended(window_->live(), &LiveFollower::ended);
     window_->live()->look();
-    QVERIFY(ended.wait());
+    QVERIFY(ended.wait(kPatienceMs));
     QVERIFY(!window_->live()->live() && !window_->live()->watching());
     QTRY_VERIFY(!window_->busy());
   }

@@ -7,6 +7,14 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+namespace lacuna::gui {
+
+/// How long a test waits for what has to come. The five seconds that Qt gives it may pass on a busy machine before a
+/// thread gets to run.
+inline constexpr int kPatienceMs = 60'000;
+
+}  // namespace lacuna::gui
+
 namespace lacuna::gui::testing {
 
 inline QtMessageHandler testsHandler = nullptr;
@@ -37,3 +45,10 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace lacuna::gui::testing
+
+#undef QTRY_VERIFY
+#define QTRY_VERIFY(expr) QTRY_VERIFY_WITH_TIMEOUT(expr, lacuna::gui::kPatienceMs)
+#undef QTRY_VERIFY2
+#define QTRY_VERIFY2(expr, message) QTRY_VERIFY2_WITH_TIMEOUT(expr, message, lacuna::gui::kPatienceMs)
+#undef QTRY_COMPARE
+#define QTRY_COMPARE(expr, expected) QTRY_COMPARE_WITH_TIMEOUT(expr, expected, lacuna::gui::kPatienceMs)

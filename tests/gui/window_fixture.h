@@ -28,7 +28,7 @@ inline std::unique_ptr<MainWindow> makeWindow() {
 inline bool showSettled(MainWindow& window, const char* page) {
   if (!window.showPage(QString::fromLatin1(page))) return false;
   QTest::qWait(20);  // layouts settle
-  return QTest::qWaitFor([&] { return !window.busy(); });
+  return QTest::qWaitFor([&] { return !window.busy(); }, kPatienceMs);
 }
 
 /// Opens a file and waits until nothing is being worked out; false when it could not be opened.
@@ -36,7 +36,7 @@ inline bool openAnalysed(MainWindow& window, const QString& path) {
   QSignalSpy analysed(&window, &MainWindow::analysisShown);
   QSignalSpy failed(&window, &MainWindow::traceFailed);
   window.openFile(path);
-  return QTest::qWaitFor([&] { return failed.count() > 0 || (analysed.count() > 0 && !window.busy()); }, 20'000) &&
+  return QTest::qWaitFor([&] { return failed.count() > 0 || (analysed.count() > 0 && !window.busy()); }, kPatienceMs) &&
          failed.count() == 0;
 }
 

@@ -73,14 +73,14 @@ class WindowTest : public QObject {
     window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("run.lcn"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     window_->showPage(QStringLiteral("timeline"));
     QTest::qWait(30);  // layouts settle
   }
   void openAnalysed() {
     QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
     open();
-    QVERIFY(analysed.count() > 0 || analysed.wait());
+    QVERIFY(analysed.count() > 0 || analysed.wait(kPatienceMs));
     QVERIFY(window_->findings().analysis != nullptr);
     QTRY_VERIFY(!window_->busy());
   }
@@ -106,7 +106,7 @@ class WindowTest : public QObject {
     window_->setDark(true);
     window_->resize(1280, 800);
     window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get(), kPatienceMs));
   }
   void cleanup() { window_.reset(); }
 
@@ -127,7 +127,7 @@ class WindowTest : public QObject {
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("run.lcn"));
     QCOMPARE(window_->state(), QStringLiteral("loading"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QVERIFY(progress.count() >= 10);
     double last = -1;
     for (const auto& step : progress) {
@@ -148,7 +148,7 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("endless.lcn"));
     QTest::qWait(20);
     window_->loader()->cancel();
-    QVERIFY(cancelled.wait());
+    QVERIFY(cancelled.wait(kPatienceMs));
     QCOMPARE(window_->state(), QStringLiteral("welcome"));
   }
 
@@ -163,9 +163,9 @@ class WindowTest : public QObject {
         });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("endless.lcn"));
-    QTest::qWait(10);
+    QTRY_COMPARE(calls->load(), 1);
     window_->openFile(QStringLiteral("second.lcn"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QVERIFY(window_->trace()->path.endsWith(QStringLiteral("second.lcn")));
   }
 
@@ -188,7 +188,7 @@ class WindowTest : public QObject {
     QCOMPARE(window_->state(), QStringLiteral("welcome"));
     window_->openFile(QStringLiteral("third.lcn"));
     goOn->release();
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QCOMPARE(shown.count(), 1);
     QVERIFY(window_->trace()->path.endsWith(QStringLiteral("third.lcn")));
   }
@@ -206,10 +206,10 @@ class WindowTest : public QObject {
     window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace(9)); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("second.lcn"));
-    QVERIFY(shown.wait());  // while the first one is still being analysed
+    QVERIFY(shown.wait(kPatienceMs));  // while the first one is still being analysed
     QCOMPARE(analysed.count(), 0);
     goOn->release();
-    QVERIFY(analysed.wait());
+    QVERIFY(analysed.wait(kPatienceMs));
     QTRY_VERIFY(!window_->busy());
     QCOMPARE(analysed.count(), 1);
     QCOMPARE(window_->findings().analysis->steps.all.size(), std::size_t{9});
@@ -248,7 +248,7 @@ class WindowTest : public QObject {
     file.close();
     QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
     window_->openFile(file.fileName());
-    QVERIFY(failed.wait());
+    QVERIFY(failed.wait(kPatienceMs));
     QCOMPARE(window_->state(), QStringLiteral("error"));
     QVERIFY(window_->errorPage()->message().size() > 20);
   }
@@ -260,7 +260,7 @@ class WindowTest : public QObject {
     });
     QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
     window_->openFile(QStringLiteral("other.lcn"));
-    QVERIFY(failed.wait());
+    QVERIFY(failed.wait(kPatienceMs));
     QPushButton* back = nullptr;
     for (QPushButton* button : window_->errorPage()->findChildren<QPushButton*>()) {
       if (button->text().contains(QStringLiteral("run.lcn"))) back = button;
@@ -423,7 +423,7 @@ class WindowTest : public QObject {
     });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("tags.lcn"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     view()->select(EventPlace{{0, 0}, 0, 0});
     const QList<QLabel*> texts = window_->timeline()->findChildren<QLabel*>();
     const auto title = std::find_if(texts.begin(), texts.end(),
@@ -588,7 +588,7 @@ class WindowTest : public QObject {
     });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("kineto.json"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     view()->select(EventPlace{{0, 0}, 0, 0});
     QTRY_VERIFY(!window_->timeline()->busy());
     const DetailsModel* details = window_->timeline()->details();
@@ -607,7 +607,7 @@ class WindowTest : public QObject {
     QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
     const prof::TimeWindow step{1'010'000'000, 1'020'000'000};
     view()->setArea(step);
-    QVERIFY(ready.wait());
+    QVERIFY(ready.wait(kPatienceMs));
     const auto stats = analyzer::areaStats(*window_->trace()->tracks, step);
     const TableModel* sums = window_->timeline()->sums();
     QCOMPARE(sums->rowCount(), static_cast<int>(stats.names.size()));
@@ -620,7 +620,7 @@ class WindowTest : public QObject {
     small.setTrace(window_->trace());
     small.resize(900, 160);
     small.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&small));
+    QVERIFY(QTest::qWaitForWindowExposed(&small, kPatienceMs));
     EventPlace last;
     for (const Row& row : small.rows()) {
       if (row.kind == Row::Kind::Track && row.lanes > 0) last = {row.ref, row.lanes - 1, 0};
@@ -646,7 +646,7 @@ class WindowTest : public QObject {
     small.setTrace(window_->trace());
     small.resize(900, 160);
     small.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&small));
+    QVERIFY(QTest::qWaitForWindowExposed(&small, kPatienceMs));
     auto* bar = small.findChild<QScrollBar*>();
     QVERIFY(bar != nullptr && bar->maximum() > 30);
     for (int n = 0; n < 60; ++n) {
@@ -933,7 +933,7 @@ class WindowTest : public QObject {
     const auto names = [&](int column) {
       model.sort(column, Qt::AscendingOrder);
       QStringList shown;
-      if (!arranged.wait()) return shown;
+      if (!arranged.wait(kPatienceMs)) return shown;
       for (int row = 0; row < model.rowCount(); ++row) shown << model.index(row, 0).data().toString();
       return shown;
     };
@@ -958,7 +958,7 @@ class WindowTest : public QObject {
     model.setTable(allocatorTable(analysis));
     QSignalSpy arranged(&model, &TableModel::arranged);
     model.sort(1, Qt::AscendingOrder);
-    QVERIFY(arranged.wait());
+    QVERIFY(arranged.wait(kPatienceMs));
     QStringList shown;
     for (int row = 0; row < model.rowCount(); ++row) shown << model.index(row, 1).data().toString();
     QCOMPARE(shown.join(QLatin1Char(' ')),
@@ -981,7 +981,7 @@ class WindowTest : public QObject {
     for (const auto& [order, shown] :
          {std::pair(Qt::AscendingOrder, "linear conv2d relu"), std::pair(Qt::DescendingOrder, "conv2d linear relu")}) {
       model.sort(3, order);
-      QVERIFY(arranged.wait());
+      QVERIFY(arranged.wait(kPatienceMs));
       QStringList names;
       for (int row = 0; row < model.rowCount(); ++row) names << model.index(row, 0).data().toString();
       QCOMPARE(names.join(QLatin1Char(' ')), QString::fromLatin1(shown));
@@ -999,7 +999,7 @@ class WindowTest : public QObject {
     window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("run.lcn"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QVERIFY(view()->viewport() == before);
     QCOMPARE(view()->bookmarks().size(), std::size_t{1});
   }
@@ -1021,7 +1021,7 @@ class WindowTest : public QObject {
     });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("run.lcn"));
-    QVERIFY(shown.wait());
+    QVERIFY(shown.wait(kPatienceMs));
     QVERIFY(view()->viewport() == view()->viewport().fitted());
     QVERIFY(view()->bookmarks().empty());
     QCOMPARE(window_->page(), QStringLiteral("overview"));
@@ -1054,10 +1054,10 @@ class WindowTest : public QObject {
     model.setTable({names, sizes});
     QSignalSpy arranged(&model, &TableModel::arranged);
     model.sort(1, Qt::AscendingOrder);
-    QVERIFY(arranged.wait());
+    QVERIFY(arranged.wait(kPatienceMs));
     for (int i = 0; i < 1000; ++i) QCOMPARE(model.table()[1].numbers[model.sourceRow(i)], double(i));
     model.setFilter(QStringLiteral("ROW 99"));
-    QVERIFY(arranged.wait());
+    QVERIFY(arranged.wait(kPatienceMs));
     QCOMPARE(model.rowCount(), 11);
     QVERIFY(model.csv().startsWith(QStringLiteral("Name,Size (bytes)\nrow 99,99\n")));
   }
@@ -1094,9 +1094,9 @@ class WindowTest : public QObject {
     model.setTable({names, sizes});
     QSignalSpy arranged(&model, &TableModel::arranged);
     model.sort(1, Qt::DescendingOrder);
-    QVERIFY(arranged.wait());
+    QVERIFY(arranged.wait(kPatienceMs));
     model.setFilter(QStringLiteral("odd"));
-    QVERIFY(arranged.wait());
+    QVERIFY(arranged.wait(kPatienceMs));
     QCOMPARE(model.rowCount(), 50);
     QCOMPARE(model.sourceRow(1), std::size_t{97});
     arranged.clear();
@@ -1136,7 +1136,7 @@ class WindowTest : public QObject {
     QVERIFY(!model.canFetchMore({}));
     QSignalSpy arranged(&model, &TableModel::arranged);
     model.sort(0, Qt::DescendingOrder);
-    QVERIFY(arranged.wait(20'000));
+    QVERIFY(arranged.wait(kPatienceMs));
     QCOMPARE(model.rowCount(), static_cast<int>(TableModel::kStretch));
     QCOMPARE(model.sourceRow(0), all - 1);
     QCOMPARE(*model.viewRow(0), static_cast<int>(all) - 1);
