@@ -32,9 +32,13 @@ class ControlTest : public RunTest {
            "; ";
   }
   static std::string until(const std::string& condition) {
-    return "for i in $(seq 300); do " + condition + " && break; sleep 0.1; done; ";
+    return "for i in $(seq 500); do " + condition + " && break; sleep 0.1; done; ";
   }
   static std::string trigger(const std::string& what) { return program("lacuna") + " trigger $run " + what + "; "; }
+  /// The word of the control page that says whether to record.
+  static std::string switchIs(int on) {
+    return "[ $(od -An -tu4 -j8 -N4 out.lcn.recording/control) -eq " + std::to_string(on) + " ]";
+  }
 
   static std::int64_t monotonicNs() {
     timespec now{};
@@ -84,7 +88,9 @@ TEST_F(ControlTest, WhyNothingWasRecordedIsTold) {
 
 TEST_F(ControlTest, DelayLeavesTheBeginningOut) {
   const std::int64_t before = monotonicNs();
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --delay 200ms -- " + steps(100))), 0);
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=50; " + inBackground("-o out.lcn --delay 200ms -- " + steps(100)) +
+                              atStep(50, until(switchIs(1))) + "wait $run")),
+            0);
   const Reader reader = trace();
   const auto ranges = *reader.table<prof::Range>();
   ASSERT_FALSE(ranges.name.empty());
@@ -97,12 +103,13 @@ TEST_F(ControlTest, DelayLeavesTheBeginningOut) {
 }
 
 TEST_F(ControlTest, DurationLeavesTheEndOutAndTheProgramRunsOn) {
-  // Held until the time is over, by far.
-  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=10,20; " + inBackground("-o out.lcn --duration 1s -- " + steps(30)) +
-                              atStep(10, "sleep 2; ") + atStep(20, "") + "wait $run")),
+  // Held until the time is over.
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=1,10,20; " + inBackground("-o out.lcn --duration 2s -- " + steps(30)) +
+                              atStep(1, switchIs(1) + " && touch early; ") + atStep(10, until(switchIs(0))) +
+                              atStep(20, "") + "wait $run")),
             0);
   const Reader reader = trace();
-  EXPECT_TRUE(has(reader, "work 0"));
+  EXPECT_TRUE(has(reader, "work 0") || !exists("early")) << "a machine that is held up may begin it too late";
   EXPECT_FALSE(has(reader, "work 11"));
   EXPECT_FALSE(has(reader, "work 29"));
   EXPECT_TRUE(exists("at-20"));
@@ -170,8 +177,11 @@ TEST_F(ControlTest, NoWaitLeavesBackgroundProcessesBehind) {
 
 TEST_F(ControlTest, StatusLineTellsAndGoesAway) {
   if (shell("script --version >version.txt 2>&1") != 0) GTEST_SKIP() << "no script(1) for a terminal";
-  ASSERT_EQ(WEXITSTATUS(shell("TERM=xterm script -qec '" + program("lacuna") + " run --no-report -o out.lcn -- " +
-                              steps(100) + "' terminal.txt >stdout.txt")),
+  // Held until it is there.
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=99; (" + until("[ -e at-99 ]") + until("grep -q dropped stdout.txt") +
+                              "touch go-99) & TERM=xterm script -qec '" + program("lacuna") +
+                              " run --no-report -o out.lcn -- " + steps(100) +
+                              "' terminal.txt >stdout.txt; code=$?; wait; exit $code")),
             0);
   const std::string terminal = textOf("terminal.txt");
   EXPECT_THAT(terminal, HasSubstr("lacuna: recording "));
@@ -247,7 +257,7 @@ TEST_P(SlowStepTest, DumpsWhatLedToIt) {
       " query --csv $dump \"select name from range where name = 'work 40'\" 2>/dev/null; done | grep -q work";
   ASSERT_EQ(WEXITSTATUS(shell("export HOLD=41 PUSH=" + std::string(GetParam().push) + "; " +
                               inBackground("-o out.lcn --ring 16M --dump-on slow-step " + option + " -- " +
-                                           program("step_program") + " '" + name + "' 50 5 40 300") +
+                                           program("step_program") + " '" + name + "' 50 5 40 1500") +
                               atStep(41, until(dumped)) + "wait $run")),
             0);
   bool found = false;
