@@ -118,7 +118,7 @@ static int counter(void) {
   return 0;
 }
 
-static atomic_int over;
+static atomic_int over, fetched;
 static void* fetch(void* unused) {
   (void)unused;
   for (int i = 0; !over; ++i) {
@@ -129,6 +129,7 @@ static void* fetch(void* unused) {
     rest(15);
     nvtxRangePop();
     fprintf(spans, "%s %lld %lld\n", name, start, now());
+    ++fetched;
     rest(1);
   }
   return NULL;
@@ -141,7 +142,10 @@ static int captures(void) {
   pthread_create(&thread, NULL, fetch, NULL);
   for (int i = 0; i < 10; ++i) {
     nvtxRangePushA("CAP");
+    const int before = fetched;
     rest(25);
+    /* The other thread may be held up; in the first window it has its turn. */
+    while (i == 0 && fetched < before + 3) rest(1);
     nvtxRangePop();
     rest(25);
   }
@@ -195,7 +199,7 @@ static int killCapture(void) {
     kill(getpid(), SIGKILL);
   }
   waitpid(child, NULL, 0);
-  for (int i = 0; i < 1000 && recording() != 0; ++i) rest(10);
+  for (int i = 0; i < 6000 && recording() != 0; ++i) rest(10);
   for (int i = 0; i < 5; ++i) one("outside");
   nvtxRangePushA("CAP");
   one("inside");

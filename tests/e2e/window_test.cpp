@@ -137,8 +137,10 @@ TEST_F(WindowTest, AFlightRecorderKeepsAProcessThatNumbersItselfOtherwise) {
   if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
   // Beside it others come and go until the ring forgets the first that ended.
   EXPECT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M --dump-on crash -- sh -c '" + unshare + " " +
-                               program("window_program") + " work done & " + program("ending_program") +
-                               " children; sleep 0.5; touch done; wait $!; exit 1'")),
+                               program("window_program") + " work done & " + untilThere("spans.txt", "$!") +
+                               program("ending_program") + " children; for i in $(seq 300); do " +
+                               "[ $(ls $LACUNA_RECORDING $LACUNA_RECORDING/shm/ | wc -l) -lt 50 ] && break; " +
+                               "sleep 0.1; done; touch done; wait $!; exit 1'")),
             1);
   const std::string lines = textOf("spans.txt");
   const auto counts = rangesOf(trace("out.dump-1.lcn"));
