@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "linger.h"
+
 static volatile sig_atomic_t came[128];
 static void onSignal(int number) {
   ++came[number];
@@ -78,6 +80,7 @@ int main(int argc, char** argv) {
   signalSpin(100);
   pthread_join(early, NULL);
   pthread_join(late, NULL);
+  linger();
   for (int number = 1; number <= SIGRTMAX; ++number) {
     if (came[number] != 0) return printf("a stray signal %d\n", number), 1;
   }

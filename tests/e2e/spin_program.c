@@ -2,13 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* Computes and knows no annotations: spin_program MS, in its first thread, in another named "spinner", and in a forked
- * child. */
+ * child, each of which lingers at its end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "linger.h"
 
 static _Thread_local volatile unsigned long spun;
 
@@ -33,6 +35,7 @@ __attribute__((noinline)) void spinCaller(double ms) {
 static void* spinner(void* ms) {
   pthread_setname_np(pthread_self(), "spinner");
   spinCaller(*(double*)ms);
+  linger();
   return NULL;
 }
 
@@ -41,11 +44,13 @@ int main(int argc, char** argv) {
   pthread_t thread;
   pthread_create(&thread, NULL, spinner, &ms);
   spinCaller(ms);
+  linger();
   pthread_join(thread, NULL);
   usleep(50000);
   const pid_t child = fork();
   if (child == 0) {
     spinCaller(ms);
+    linger();
     _exit(0);
   }
   waitpid(child, NULL, 0);
