@@ -97,10 +97,13 @@ class RunTest : public testing::Test {
   /// A number may have been given to a new process of somebody else's meanwhile; ours knows the recording.
   bool goneOrAnother(std::uint32_t pid) {
     const std::string at = "/proc/" + std::to_string(pid);
-    if (!fs::exists(at)) return true;
-    std::ifstream file(at + "/environ", std::ios::binary);
-    const std::string variables{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return !variables.empty() && variables.find(folder_.string()) == std::string::npos;
+    for (int i = 0; i < 3000 && fs::exists(at); ++i) {
+      std::ifstream file(at + "/environ", std::ios::binary);
+      const std::string variables{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+      if (!variables.empty()) return variables.find(folder_.string()) == std::string::npos;
+      usleep(10'000);  // it is just ending, or beginning
+    }
+    return !fs::exists(at);
   }
 
   fs::path temporary_ = fs::temp_directory_path() / ("lacuna-run-test-tmp-" + std::to_string(getpid()));

@@ -269,7 +269,7 @@ TEST_F(RunTest, RegionsOfCudaArraysAreMarks) {
 }
 
 TEST_F(RunTest, AnArrayMayBeTheFirstEventOfTheDefaultDomain) {
-  ASSERT_EQ(WEXITSTATUS(record("timeout 20 " + program("extension_program") + " array")), 0);
+  ASSERT_EQ(WEXITSTATUS(record("timeout 100 " + program("extension_program") + " array")), 0);
   const std::vector<std::pair<std::string, std::uint64_t>> expected{{"resize offset=8,0,0 extent=16,1,1", 0x2000}};
   EXPECT_EQ(marksOf(trace(), "memory array"), expected);
 }
