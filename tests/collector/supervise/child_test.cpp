@@ -23,7 +23,7 @@ SpawnRequest shell(const std::string& script) {
 }
 
 Exit waitFor(pid_t pid) {
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 12'000; ++i) {
     const auto reaped = reap(pid);
     if (const auto found = reaped.ended.find(pid); found != reaped.ended.end()) return found->second;
     poll(nullptr, 0, 5);
@@ -87,7 +87,7 @@ TEST(Child, OrphansAreReaped) {
   const auto pid = spawn(shell("(sleep 0.05; exit 3) & exit 0"));
   ASSERT_TRUE(pid);
   int orphanCode = -1;
-  for (int i = 0; i < 2000 && orphanCode < 0; ++i) {
+  for (int i = 0; i < 12'000 && orphanCode < 0; ++i) {
     for (const auto& [ended, exit] : reap(*pid).ended) {
       if (ended != *pid) orphanCode = exit.code;
     }
