@@ -3,6 +3,7 @@
 #include "supervise/environment.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -55,7 +56,8 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
 }
 
 TEST(ChildEnvironment, TheTorchHookStandsInFrontOfTheUsersPythonPath) {
-  const auto folder = std::filesystem::temp_directory_path() / "lacuna-torch-hook-test";
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");
   for (const char* file : {"python/sitecustomize.py", "python/lacuna_torch.py"}) std::ofstream(folder / file) << "";
   auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
