@@ -55,6 +55,8 @@ class RunTest : public testing::Test {
   static std::string untilGone(const std::string& process) {
     return "for i in $(seq 600); do kill -0 " + process + " 2>/dev/null || break; sleep 0.05; done; ";
   }
+  /// Before a command: programs of the test's wait at their end until they have been looked at.
+  static std::string lingering() { return "export LINGER=out.lcn.recording/checkpoint; "; }
   int record(const std::string& words) { return lacuna("-o out.lcn -- " + words); }
 
   prof::Reader trace(const std::string& name = "out.lcn") {

@@ -74,8 +74,6 @@ class WatchTest : public RunTest {
            "[ -e out.lcn.recording ] || break; done; done; ";
   }
   static double sampledMs(const Reader& reader) { return sampledMs(reader, {}); }
-  /// Before a command: programs of the test's wait at their end until they have been looked at.
-  static std::string lingering() { return "export LINGER=out.lcn.recording/checkpoint; "; }
 };
 
 TEST_F(WatchTest, ProcessesWithoutAnnotationsAreThereWithTheirParents) {

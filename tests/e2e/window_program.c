@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "linger.h"
+
 static void rest(int ms) {
   usleep(1000 * (useconds_t)ms);
 }
@@ -238,13 +240,15 @@ static int manyNames(void) {
   return 0;
 }
 
-/* Long enough for a drainer to have looked after it several times; with a file, until that is there. */
+/* Long enough for a drainer to have looked after it several times, lingering included; with a file, until that is
+ * there. */
 static int work(const char* file) {
   for (int i = 0; file != NULL ? access(file, F_OK) != 0 && i < 12000 : i < 100; ++i) {
     push("work");
     rest(5);
     pop();
   }
+  if (file == NULL) linger();
   return 0;
 }
 

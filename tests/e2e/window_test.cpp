@@ -118,7 +118,10 @@ std::string inNamespace() {
 TEST_F(WindowTest, AProcessThatNumbersItselfOtherwiseIsRecordedToItsEnd) {
   const std::string unshare = inNamespace();
   if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
-  ASSERT_EQ(WEXITSTATUS(record(unshare + " " + program("window_program") + " work")), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run -q -o out.lcn -- " + unshare + " " +
+                              program("window_program") + " work 2>stderr.txt")),
+            0)
+      << said();
   const Reader reader = trace();
   EXPECT_EQ(rangesOf(reader), (std::map<std::string, int>{{"work", 100}}));
   std::uint32_t recorded = 0;
