@@ -143,14 +143,17 @@ TEST_F(NvtxCoreTest, NamesOfResourcesAndCudaObjectsAreInTheEnvironment) {
 }
 
 TEST_F(RunTest, NotesWhatItsOwnEventsCost) {
-  ASSERT_EQ(shell("mkdir tmp; TMPDIR=$PWD/tmp " + program("lacuna") + " run -q -o out.lcn -- true"), 0);
-  EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
-  const Reader reader = trace();
-  const auto rows = *reader.table<prof::Environment>();
   std::map<std::string, double> costs;
-  for (std::size_t i = 0; i < rows.key.size(); ++i) {
-    const std::string key(reader.text(rows.key[i]));
-    if (key.starts_with("self.cost.")) costs[key] = std::stod(std::string(reader.text(rows.value[i])));
+  // It gives up measuring after five seconds, for which a machine may be held up.
+  for (int i = 0; i < 5 && costs.empty(); ++i) {
+    ASSERT_EQ(shell("mkdir -p tmp; TMPDIR=$PWD/tmp " + program("lacuna") + " run -q -o out.lcn -- true"), 0);
+    EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
+    const Reader reader = trace();
+    const auto rows = *reader.table<prof::Environment>();
+    for (std::size_t row = 0; row < rows.key.size(); ++row) {
+      const std::string key(reader.text(rows.key[row]));
+      if (key.starts_with("self.cost.")) costs[key] = std::stod(std::string(reader.text(rows.value[row])));
+    }
   }
   for (const char* kind : {"self.cost.range", "self.cost.mark"}) {
     EXPECT_GT(costs[kind], 1) << kind;
