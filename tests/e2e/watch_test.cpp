@@ -128,8 +128,7 @@ class SleepingTest : public WatchTest {
                     " -- sleep 1000 2>stderr.txt & echo run=$! >pids; . ./pids; "
                     "until pid=$(echo $(cat /proc/$run/task/$run/children)); "
                     "[ \"$(cut -d' ' -f2,3 /proc/$pid/stat 2>/dev/null)\" = '(sleep) S' ] || ! kill -0 $run; do "
-                    "sleep 0.02; done; echo pid=$pid >>pids; " +
-                    untilSaved() + "kill -0 $run"),
+                    "sleep 0.02; done; echo pid=$pid >>pids; " + untilSaved() + "kill -0 $run"),
               0)
         << said();
   }
@@ -361,7 +360,8 @@ TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
   std::ofstream(folder_ / "program.sh") << program("spin_program") << " 30\n"
                                         << program("ending_program") << " wait & echo $! >pid.txt; wait\n";
   shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
-        untilSaved() + "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " + untilGone("$pid"));
+        untilThere("pid.txt", "$run") + untilSaved() + "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " +
+        untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
   const auto families = familiesOf(trace());

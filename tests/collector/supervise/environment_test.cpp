@@ -56,8 +56,7 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
 }
 
 TEST(ChildEnvironment, TheTorchHookStandsInFrontOfTheUsersPythonPath) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
+  const auto folder = std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");
   for (const char* file : {"python/sitecustomize.py", "python/lacuna_torch.py"}) std::ofstream(folder / file) << "";
   auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
