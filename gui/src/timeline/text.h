@@ -29,6 +29,8 @@ std::string percentText(double share);
 
 /// A kernel's or function's name without template arguments, parameters and namespaces: what fits on a label.
 std::string shortName(std::string_view name);
+/// So few characters of a name that was cut tell nothing.
+inline constexpr int kFewestCharacters = 4;
 
 /// What steps go by: the numbers at the ends of their names ("ProfilerStep#1009") where those rise from step to step,
 /// else their places.

@@ -24,7 +24,6 @@ namespace {
 constexpr int kLowestPitch = 23;
 constexpr int kHighestPitch = 40;
 constexpr double kNarrowest = 0.8;
-constexpr int kFewestCharacters = 4;
 
 /// What tells processes apart: their ranks, else their numbers.
 std::unordered_map<prof::ProcessId, QString> processNames(const Trace& trace) {

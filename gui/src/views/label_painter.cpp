@@ -15,7 +15,6 @@ constexpr int kStepPx = 7;  // labels are cut to multiples of this, so that zoom
 constexpr int kMargin = 4;
 constexpr int kWidestSteps = 120;
 constexpr std::size_t kKept = 20'000;
-constexpr int kFewestCharacters = 4;
 }  // namespace
 
 LabelPainter::LabelPainter() {

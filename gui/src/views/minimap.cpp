@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kHeight = 34;
 constexpr int kMargin = 6;
-constexpr double kWheelZoom = 0.85;
 
 /// The busiest track of device work, or of anything.
 const analyzer::Track* busiest(const analyzer::TrackSet& tracks) {

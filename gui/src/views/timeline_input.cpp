@@ -19,8 +19,7 @@ using prof::TimeNs;
 
 namespace {
 
-constexpr double kWheelPan = 0.12;   // for each notch of 120
-constexpr double kWheelZoom = 0.85;  // for each notch of 120
+constexpr double kWheelPan = 0.12;  // for each notch of 120
 constexpr int kWheelScroll = 3 * kLanePitch;
 constexpr int kNotch = 120;  // a touchpad tells of less at a time
 constexpr int kDragFromPx = 4;

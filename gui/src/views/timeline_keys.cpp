@@ -18,7 +18,6 @@ using prof::TimeNs;
 namespace {
 
 constexpr double kKeyPan = 0.12;
-constexpr double kKeyZoom = 0.7;
 constexpr double kKeyStretch = 0.02;  // of what is shown; closer by, it is finer
 
 /// The keys at the places of W, A, S and D, whatever letters the keyboard layout puts there.
