@@ -89,7 +89,7 @@ QLabel#notice { color: @text; background: @raised; border: 1px solid @line; bord
 QLabel#figure { font-size: 20px; font-weight: bold; }
 )";
 
-QString named(Colour c) {
+QString hexOf(Colour c) {
   return QColor::fromRgb(c).name();
 }
 
@@ -116,18 +116,18 @@ void applyStyle(QApplication& app, bool dark) {
   set(QPalette::Mid, t.line);
   app.setPalette(palette);
   QString sheet = QString::fromLatin1(kSheet);
-  const std::pair<const char*, QString> values[] = {{"@window", named(t.window)},
-                                                    {"@panel", named(t.panel)},
-                                                    {"@raised", named(t.raised)},
-                                                    {"@line", named(t.line)},
-                                                    {"@grid", named(t.grid)},
-                                                    {"@text", named(t.text)},
-                                                    {"@dim", named(t.dim)},
-                                                    {"@accent", named(t.accent)},
-                                                    {"@bad", named(t.bad)},
-                                                    {"@warn", named(t.warn)},
-                                                    {"@onAccent", named(inkOn(t.accent))},
-                                                    {"@select", named(mix(t.panel, t.accent, 0.28))}};
+  const std::pair<const char*, QString> values[] = {{"@window", hexOf(t.window)},
+                                                    {"@panel", hexOf(t.panel)},
+                                                    {"@raised", hexOf(t.raised)},
+                                                    {"@line", hexOf(t.line)},
+                                                    {"@grid", hexOf(t.grid)},
+                                                    {"@text", hexOf(t.text)},
+                                                    {"@dim", hexOf(t.dim)},
+                                                    {"@accent", hexOf(t.accent)},
+                                                    {"@bad", hexOf(t.bad)},
+                                                    {"@warn", hexOf(t.warn)},
+                                                    {"@onAccent", hexOf(inkOn(t.accent))},
+                                                    {"@select", hexOf(mix(t.panel, t.accent, 0.28))}};
   for (const auto& [key, value] : values) sheet.replace(QLatin1String(key), value);
   app.setStyleSheet(sheet);
 }

@@ -10,7 +10,7 @@ namespace lacuna::gui {
 
 namespace {
 
-using Kind = SqlChunk::Kind;
+using CellKind = SqlChunk::Kind;
 
 unsigned char lower(char c) {
   return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -18,16 +18,16 @@ unsigned char lower(char c) {
 
 /// What a cell is sorted by. A long double holds every number that SQL has.
 struct Key {
-  Kind kind = Kind::Null;
+  CellKind kind = CellKind::Null;
   long double number = 0;
   std::string_view text;
 
   explicit Key(const SqlRows::Cell& cell) : kind(cell.kind), text(cell.text) {
-    if (kind == Kind::Number) std::from_chars(text.data(), text.data() + text.size(), number);
+    if (kind == CellKind::Number) std::from_chars(text.data(), text.data() + text.size(), number);
   }
   friend bool operator<(const Key& a, const Key& b) {
     if (a.kind != b.kind) return a.kind < b.kind;
-    if (a.kind == Kind::Number) return a.number < b.number;
+    if (a.kind == CellKind::Number) return a.number < b.number;
     return std::lexicographical_compare(a.text.begin(), a.text.end(), b.text.begin(), b.text.end(),
                                         [](char x, char y) { return lower(x) < lower(y); });
   }
@@ -66,7 +66,7 @@ std::vector<std::uint32_t> kept(const SqlRows& rows, const QString& text) {
   for (std::size_t row = 0; row < rows.all; ++row) {
     for (int column = 0; column < rows.columns.size(); ++column) {
       const SqlRows::Cell cell = rows.given(row, column);
-      if (cell.kind == Kind::Null || !filter.keeps(cell.text)) continue;
+      if (cell.kind == CellKind::Null || !filter.keeps(cell.text)) continue;
       out.push_back(static_cast<std::uint32_t>(row));
       break;
     }
@@ -169,8 +169,8 @@ QVariant SqlModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::TextAlignmentRole && role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   const SqlRows::Cell cell = rows_.cell(static_cast<std::size_t>(index.row()), index.column());
   if (role == Qt::TextAlignmentRole)
-    return cell.kind == Kind::Number ? QVariant(int(Qt::AlignRight | Qt::AlignVCenter)) : QVariant();
-  if (cell.kind == Kind::Null) return role == Qt::DisplayRole ? tr("null") : QVariant();
+    return cell.kind == CellKind::Number ? QVariant(int(Qt::AlignRight | Qt::AlignVCenter)) : QVariant();
+  if (cell.kind == CellKind::Null) return role == Qt::DisplayRole ? tr("null") : QVariant();
   return QString::fromUtf8(cell.text.data(), static_cast<qsizetype>(cell.text.size()));
 }
 
@@ -178,7 +178,7 @@ QVariant SqlModel::headerData(int section, Qt::Orientation orientation, int role
   if (orientation != Qt::Horizontal || section >= columnCount()) return {};
   if (role == Qt::DisplayRole) return rows_.columns[section];
   if (role == Qt::TextAlignmentRole) {
-    const bool number = rows_.all > 0 && rows_.given(0, section).kind == Kind::Number;
+    const bool number = rows_.all > 0 && rows_.given(0, section).kind == CellKind::Number;
     return int((number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
   return {};

@@ -48,8 +48,8 @@ std::vector<std::uint32_t> sortedRows(const TableData& table, int column, Qt::So
 }
 
 /// The rows that pass the filter, in the order of `sorted`, or as given without one.
-std::vector<std::uint32_t> kept(const TableData& table, const std::vector<std::uint32_t>* sorted,
-                                const QString& filter) {
+std::vector<std::uint32_t> filteredRows(const TableData& table, const std::vector<std::uint32_t>* sorted,
+                                        const QString& filter) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t n = 0; n < rowsOf(table); ++n) {
     const std::uint32_t row = sorted != nullptr ? (*sorted)[n] : n;
@@ -125,7 +125,7 @@ TableModel::Arranged TableModel::arrangedBy(const TableData& table, Sorting by, 
   if (by.column >= 0 && !sorted)
     sorted = std::make_shared<const std::vector<std::uint32_t>>(sortedRows(table, by.column, by.order));
   if (filter.isEmpty()) return {sorted, sorted};
-  return {sorted, std::make_shared<const std::vector<std::uint32_t>>(kept(table, sorted.get(), filter))};
+  return {sorted, std::make_shared<const std::vector<std::uint32_t>>(filteredRows(table, sorted.get(), filter))};
 }
 
 void TableModel::take(Sorting by, Arranged& arranged) {

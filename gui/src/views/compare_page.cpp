@@ -36,7 +36,7 @@ struct Opened {
 };
 
 /// Reading takes the first part of the bar, analysing the rest.
-constexpr double kReadShare = 0.4;
+constexpr double kOpeningShare = 0.4;
 
 using Told = std::function<bool(double share, const QString& stage)>;
 
@@ -44,11 +44,11 @@ Opened openAnalysed(const QString& path, const Told& progress) {
   const QString reading = ComparePage::tr("Reading events");
   const QString analysing = ComparePage::tr("Analysing");
   analyzer::OpenOptions open;
-  open.progress = [&](double share) { return progress(share * kReadShare, reading); };
+  open.progress = [&](double share) { return progress(share * kOpeningShare, reading); };
   auto store = analyzer::Store::open(path.toStdString(), open);
   if (!store) return {nullptr, words(store.error().message)};
   analyzer::AnalysisOptions options;
-  options.progress = [&](double share) { return progress(kReadShare + share * (1 - kReadShare), analysing); };
+  options.progress = [&](double share) { return progress(kOpeningShare + share * (1 - kOpeningShare), analysing); };
   auto analysis = analyzer::analyse(*store, options);
   if (!analysis) return {nullptr, words(analysis.error().message)};
   return {std::make_shared<const analyzer::Analysis>(*std::move(analysis)), {}};

@@ -23,7 +23,7 @@ namespace {
 /// Few levels get higher bars, many lower ones.
 constexpr int kLowestPitch = 23;
 constexpr int kHighestPitch = 40;
-constexpr double kNarrowest = 0.8;
+constexpr double kNarrowestBar = 0.8;
 
 /// What tells processes apart: their ranks, else their numbers.
 std::unordered_map<prof::ProcessId, QString> processNames(const Trace& trace) {
@@ -212,7 +212,7 @@ void FlameView::place(std::uint32_t node, double left, double width, int level) 
   const double perNs = at.totalNs > 0 ? width / static_cast<double>(at.totalNs) : 0;
   for (const std::uint32_t child : at.children) {
     const double wide = static_cast<double>(graph_->nodes[child].totalNs) * perNs;
-    if (wide < kNarrowest) break;  // children come greatest first
+    if (wide < kNarrowestBar) break;  // children come greatest first
     place(child, left, wide, level + 1);
     left += wide;
   }

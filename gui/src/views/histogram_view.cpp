@@ -15,8 +15,8 @@ namespace lacuna::gui {
 namespace {
 constexpr int kLowest = 168;
 constexpr int kHighest = 420;
-constexpr int kTop = 44;
-constexpr int kBottom = 22;
+constexpr int kBarsTop = 44;
+constexpr int kBarsBottom = 22;
 constexpr int kLabels = 6;
 }  // namespace
 
@@ -56,7 +56,7 @@ void HistogramView::setDark(bool dark) {
 }
 
 QRect HistogramView::plot() const {
-  return {0, kTop, width(), height() - kTop - kBottom};
+  return {0, kBarsTop, width(), height() - kBarsTop - kBarsBottom};
 }
 
 void HistogramView::paintEvent(QPaintEvent*) {

@@ -12,7 +12,7 @@ namespace lacuna::gui {
 
 namespace {
 constexpr int kStepPx = 7;  // labels are cut to multiples of this, so that zooming reuses them
-constexpr int kMargin = 4;
+constexpr int kLabelMargin = 4;
 constexpr int kWidestSteps = 120;
 constexpr std::size_t kKept = 20'000;
 }  // namespace
@@ -45,7 +45,7 @@ const QStaticText* LabelPainter::textFor(prof::StringId name, int steps) {
 }
 
 const QStaticText* LabelPainter::textOn(const Label& label, double scale) {
-  const int steps = std::min(kWidestSteps, static_cast<int>(label.width / scale - 2 * kMargin) / kStepPx);
+  const int steps = std::min(kWidestSteps, static_cast<int>(label.width / scale - 2 * kLabelMargin) / kStepPx);
   const QStaticText* text = steps < 2 ? nullptr : textFor(label.name, steps);
   return text != nullptr && !text->text().isEmpty() ? text : nullptr;
 }
@@ -57,7 +57,7 @@ bool LabelPainter::isWrittenOn(const QRectF& place, const std::vector<Label>& la
     if (!event.intersects(place)) return false;
     const QStaticText* text = textOn(label, scale);
     return text != nullptr &&
-           QRectF(event.x() + kMargin, event.y(), text->size().width(), event.height()).intersects(place);
+           QRectF(event.x() + kLabelMargin, event.y(), text->size().width(), event.height()).intersects(place);
   });
 }
 
@@ -70,7 +70,7 @@ void LabelPainter::paint(QPainter& painter, const std::vector<Label>& labels, do
     if (text == nullptr) continue;
     if (ink != label.ink) painter.setPen(QColor::fromRgb(ink = label.ink));
     const double y = (label.y + label.height / 2.0) / scale - lineHeight_ / 2;
-    painter.drawStaticText(QPointF(label.x / scale + kMargin, y), *text);
+    painter.drawStaticText(QPointF(label.x / scale + kLabelMargin, y), *text);
   }
 }
 

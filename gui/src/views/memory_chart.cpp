@@ -16,11 +16,11 @@ namespace lacuna::gui {
 
 namespace {
 
-constexpr int kLeft = 74;
-constexpr int kTop = 26;
-constexpr int kBottom = 26;
+constexpr int kCurveLeft = 74;
+constexpr int kCurveTop = 26;
+constexpr int kCurveBottom = 26;
 constexpr double kRoom = 1.06;  // above the peak
-constexpr int kTickSpacing = 120;
+constexpr int kCurveTickSpacing = 120;
 const char* const kTotal = "memory";
 const char* const kRolePrefix = "memory · ";
 
@@ -107,7 +107,8 @@ void MemoryChart::setForeseen(std::optional<Foreseen> foreseen) {
 }
 
 QRect MemoryChart::plot() const {
-  return {kLeft, kTop, std::max(1, width() - kLeft - 8), std::max(1, height() - kTop - kBottom)};
+  return {kCurveLeft, kCurveTop, std::max(1, width() - kCurveLeft - 8),
+          std::max(1, height() - kCurveTop - kCurveBottom)};
 }
 
 double MemoryChart::xOf(prof::TimeNs timeNs) const {
@@ -120,7 +121,7 @@ double MemoryChart::top() const {
 }
 
 prof::TimeNs MemoryChart::timeAt(double x) const {
-  return view_.timeAt(std::clamp(x - kLeft, 0.0, plot().width() - 1.0), plot().width());
+  return view_.timeAt(std::clamp(x - kCurveLeft, 0.0, plot().width() - 1.0), plot().width());
 }
 
 void MemoryChart::paintBands(QPainter& painter) {
@@ -168,11 +169,11 @@ void MemoryChart::paintAxes(QPainter& painter) {
     const int y = area.bottom() + 1 - static_cast<int>(std::lround(bytes / top() * area.height()));
     painter.fillRect(area.x(), y, area.width(), 1, rgb(bytes == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
+    painter.drawText(QRect(0, y - 9, kCurveLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
                      words(bytesAxisText(bytes, top())));
   }
   painter.setPen(rgb(t.dim));
-  for (const Tick& tick : ticks(view_, area.width(), kTickSpacing)) {
+  for (const Tick& tick : ticks(view_, area.width(), kCurveTickSpacing)) {
     const double x = area.x() + tick.x;
     painter.fillRect(QRectF(x, area.bottom() + 2, 1, 5), rgb(t.line));
     const QString label = words(tick.label);
@@ -241,7 +242,7 @@ void MemoryChart::paintEvent(QPaintEvent*) {
   painter.setFont(font);
   paintAxes(painter);
   painter.save();
-  painter.setClipRect(plot().adjusted(0, -kTop, 0, kBottom));
+  painter.setClipRect(plot().adjusted(0, -kCurveTop, 0, kCurveBottom));
   paintBands(painter);
   if (foreseen_) paintForeseen(painter);
   paintMarks(painter);
@@ -274,7 +275,7 @@ void MemoryChart::leaveEvent(QEvent*) {
 }
 
 void MemoryChart::wheelEvent(QWheelEvent* event) {
-  const double share = std::clamp((event->position().x() - kLeft) / plot().width(), 0.0, 1.0);
+  const double share = std::clamp((event->position().x() - kCurveLeft) / plot().width(), 0.0, 1.0);
   const QPoint delta = event->angleDelta();
   view_ = event->modifiers() & Qt::ShiftModifier ? view_.panned(-(delta.x() + delta.y()) / 1000.0)
                                                  : view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share);

@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t kMostLifetimes = 64;
 constexpr int kWhyColumn = 6;
 
-QString keyOf(const analyzer::PeakEdit& edit) {
+QString editKeyOf(const analyzer::PeakEdit& edit) {
   return words(edit.origin) + QLatin1Char('\n') + words(edit.why);
 }
 
@@ -377,7 +377,7 @@ void MemoryPage::fillEdits() {
   filling_ = true;
   edits_->renewTable(peakEditTable(peakEdits_), kWhyColumn);
   for (std::size_t row = 0; row < peakEdits_.size(); ++row) {
-    if (keyOf(peakEdits_[row]) == held) edits_->showSourceRow(row);
+    if (editKeyOf(peakEdits_[row]) == held) edits_->showSourceRow(row);
   }
   filling_ = false;
   showEdit();
@@ -408,7 +408,7 @@ void MemoryPage::showEdit() {
     map_->setMarked({});
     return chart_->setForeseen({});
   }
-  editKey_ = keyOf(*edit);
+  editKey_ = editKeyOf(*edit);
   std::vector<bool> marked;
   for (const analyzer::LiveBlock& block : moment_->live) marked.push_back(edit->concerns(block.tensor));
   map_->setMarked(std::move(marked));

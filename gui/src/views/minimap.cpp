@@ -14,8 +14,8 @@ namespace lacuna::gui {
 
 namespace {
 
-constexpr int kHeight = 34;
-constexpr int kMargin = 6;
+constexpr int kMinimapHeight = 34;
+constexpr int kMinimapMargin = 6;
 
 /// The busiest track of device work, or of anything.
 const analyzer::Track* busiest(const analyzer::TrackSet& tracks) {
@@ -35,7 +35,7 @@ const analyzer::Track* busiest(const analyzer::TrackSet& tracks) {
 }  // namespace
 
 Minimap::Minimap(TimelineView* view, QWidget* parent) : QWidget(parent), view_(view) {
-  setFixedHeight(kHeight);
+  setFixedHeight(kMinimapHeight);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("The whole trace"));
   setToolTip(tr("The whole trace: click to go there, wheel to zoom, double-click to see everything"));
@@ -48,7 +48,7 @@ void Minimap::refresh() {
 }
 
 QRect Minimap::canvas() const {
-  return {view_->headerWidth(), kMargin, std::max(1, view_->canvasWidth()), height() - 2 * kMargin};
+  return {view_->headerWidth(), kMinimapMargin, std::max(1, view_->canvasWidth()), height() - 2 * kMinimapMargin};
 }
 
 Viewport Minimap::whole() const {

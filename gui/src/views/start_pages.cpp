@@ -17,7 +17,7 @@ namespace lacuna::gui {
 
 namespace {
 
-constexpr int kColumnWidth = 600;
+constexpr int kCentredWidth = 600;
 constexpr int kRecentRow = 29;
 constexpr int kMostRecentHeight = 240;
 
@@ -26,7 +26,7 @@ QVBoxLayout* centredColumn(QWidget* page) {
   page->setObjectName(QStringLiteral("page"));
   auto* across = new QHBoxLayout(page);
   auto* holder = new QWidget(page);
-  holder->setFixedWidth(kColumnWidth);
+  holder->setFixedWidth(kCentredWidth);
   auto* column = new QVBoxLayout(holder);
   column->setSpacing(10);
   column->addStretch(2);

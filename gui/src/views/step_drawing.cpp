@@ -15,12 +15,12 @@ using analyzer::DrawnStep;
 namespace {
 
 constexpr int kPitch = 18;  // from lane to lane, and at most where there is room
-constexpr int kHighestPitch = 34;
+constexpr int kRoomyPitch = 34;
 constexpr int kGap = 2;
 constexpr int kBetween = 12;
-constexpr int kNames = 84;
+constexpr int kCaptions = 84;
 constexpr int kLanesLeft = 168;
-constexpr int kRight = 12;
+constexpr int kLanesRight = 12;
 constexpr int kInterval = 20;
 /// More queues would push the page apart; their work is in the last one's lane.
 constexpr std::size_t kMostQueues = 4;
@@ -99,12 +99,12 @@ int StepDrawing::heightWith(int pitch) const {
 
 int StepDrawing::pitch() const {
   int pitch = kPitch;
-  while (pitch < kHighestPitch && heightWith(pitch + 1) <= height()) ++pitch;
+  while (pitch < kRoomyPitch && heightWith(pitch + 1) <= height()) ++pitch;
   return pitch;
 }
 
 double StepDrawing::xOf(std::int64_t ns) const {
-  return kLanesLeft + static_cast<double>(ns) / static_cast<double>(scaleNs_) * (width() - kLanesLeft - kRight);
+  return kLanesLeft + static_cast<double>(ns) / static_cast<double>(scaleNs_) * (width() - kLanesLeft - kLanesRight);
 }
 
 void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, const DrawnStep& step,
@@ -113,14 +113,14 @@ void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, co
   const int pitch = this->pitch();
   const int high = pitch - kGap;
   painter.setPen(rgb(t.dim));
-  painter.drawText(QRect(0, top, kNames, high), Qt::AlignVCenter, name);
+  painter.drawText(QRect(0, top, kCaptions, high), Qt::AlignVCenter, name);
   painter.setPen(rgb(t.text));
-  painter.drawText(QRect(0, top + pitch, kNames, high), Qt::AlignVCenter, durationWords(durNs));
+  painter.drawText(QRect(0, top + pitch, kCaptions, high), Qt::AlignVCenter, durationWords(durNs));
   const std::size_t lanes = lanesOf(step);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     const int y = top + static_cast<int>(lane) * pitch;
     painter.setPen(rgb(t.dim));
-    const QRect room(kNames, y, kLanesLeft - kNames - 8, high);
+    const QRect room(kCaptions, y, kLanesLeft - kCaptions - 8, high);
     painter.drawText(room, Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(laneName(step, lane), Qt::ElideMiddle, room.width()));
     painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, high), rgb(t.raised));

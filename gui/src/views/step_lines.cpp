@@ -12,9 +12,9 @@
 namespace lacuna::gui {
 
 namespace {
-constexpr int kLeft = 64;
-constexpr int kTop = 26;
-constexpr int kBottom = 24;
+constexpr int kLinesLeft = 64;
+constexpr int kLinesTop = 26;
+constexpr int kLinesBottom = 24;
 }  // namespace
 
 StepLines::StepLines(QWidget* parent) : QWidget(parent) {
@@ -33,7 +33,7 @@ void StepLines::setRuns(std::shared_ptr<const analyzer::Analysis> before,
 }
 
 QRect StepLines::plot() const {
-  return {kLeft, kTop, width() - kLeft - 6, height() - kTop - kBottom};
+  return {kLinesLeft, kLinesTop, width() - kLinesLeft - 6, height() - kLinesTop - kLinesBottom};
 }
 
 std::pair<QString, QString> StepLines::ends() const {
@@ -77,7 +77,8 @@ void StepLines::paintEvent(QPaintEvent*) {
     const int y = area.bottom() - i * area.height() / 2;
     painter.fillRect(area.x(), y, area.width(), 1, rgb(i == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
-    painter.drawText(QRect(0, y - 9, kLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, words(axisText(top * i / 2)));
+    painter.drawText(QRect(0, y - 9, kLinesLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
+                     words(axisText(top * i / 2)));
   }
   const auto [first, last] = ends();
   painter.drawText(QRect(area.x(), area.bottom() + 5, area.width(), 16), Qt::AlignLeft, first);

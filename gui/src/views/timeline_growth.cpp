@@ -8,7 +8,7 @@ namespace lacuna::gui {
 namespace {
 
 /// The same event in the same trace with more in it: a range around it may have moved it a lane down.
-std::optional<EventPlace> movedTo(const Trace& from, const EventPlace& place, const Trace& to) {
+std::optional<EventPlace> movedPlace(const Trace& from, const EventPlace& place, const Trace& to) {
   const analyzer::Track& was = from.track(place.track);
   const analyzer::Lane& lane = was.lanes[static_cast<std::size_t>(place.lane)];
   const prof::TimeNs start = lane.startNs(place.event);
@@ -38,21 +38,21 @@ void TimelineView::setGrown(const TracePtr& trace) {
   const prof::TimeWindow span = trace->tracks->span;
   labelPainter_.setTrace(trace);
   const auto selected = std::exchange(selected_, std::nullopt);
-  if (selected) selected_ = movedTo(*old, *selected, *trace);
+  if (selected) selected_ = movedPlace(*old, *selected, *trace);
   hovered_.reset();
   hit_ = {};
-  if (measuredFrom_) measuredFrom_ = movedTo(*old, *measuredFrom_, *trace);
+  if (measuredFrom_) measuredFrom_ = movedPlace(*old, *measuredFrom_, *trace);
   links_.clear();
-  if (row_) row_ = gui::movedTo(*old->tracks, *row_, *trace->tracks);
+  if (row_) row_ = movedTo(*old->tracks, *row_, *trace->tracks);
   std::vector<RowKey> marked;
   for (const RowKey& key : marked_) {
-    if (const auto now = gui::movedTo(*old->tracks, key, *trace->tracks)) marked.push_back(*now);
+    if (const auto now = movedTo(*old->tracks, key, *trace->tracks)) marked.push_back(*now);
   }
   marked_ = std::move(marked);
   history_ = history_.within(span);
   pressedView_ = pressedView_.within(span);
   view_ = view_.grown(span);
-  setRowOptions(gui::movedTo(*old->tracks, options_, *trace->tracks));
+  setRowOptions(movedTo(*old->tracks, options_, *trace->tracks));
   Q_EMIT looksChanged();
   Q_EMIT viewportChanged();
   if (selected) Q_EMIT selectionChanged();

@@ -21,7 +21,7 @@ using analyzer::TrackKind;
 namespace {
 
 constexpr int kCardPadding = 10;
-constexpr int kTickSpacing = 110;
+constexpr int kRulerTickSpacing = 110;
 constexpr int kGroupLabelLeft = 26;
 constexpr int kCaptionHeight = 20;
 constexpr int kCaptionStep = 6;
@@ -182,7 +182,7 @@ void TimelineView::paintRuler(QPainter& painter) {
                    tr("%1 shown").arg(durationWords(view_.spanNs())));
   painter.setClipRect(canvas.x(), 0, canvas.width(), kRulerHeight);
   const std::vector<NoteTag> notes = noteTags(painter.fontMetrics());
-  for (const Tick& tick : ticks(view_, canvas.width(), kTickSpacing)) {
+  for (const Tick& tick : ticks(view_, canvas.width(), kRulerTickSpacing)) {
     const double x = canvas.x() + tick.x;
     painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), rgb(t.line));
     const QString label = words(tick.label);
