@@ -128,7 +128,8 @@ class SleepingTest : public WatchTest {
                     " -- sleep 1000 2>stderr.txt & echo run=$! >pids; . ./pids; "
                     "until pid=$(echo $(cat /proc/$run/task/$run/children)); "
                     "[ \"$(cut -d' ' -f2,3 /proc/$pid/stat 2>/dev/null)\" = '(sleep) S' ] || ! kill -0 $run; do "
-                    "sleep 0.02; done; echo pid=$pid >>pids; " + untilSaved() + "kill -0 $run"),
+                    "sleep 0.02; done; echo pid=$pid >>pids; " +
+                    untilSaved() + "kill -0 $run"),
               0)
         << said();
   }
@@ -270,10 +271,9 @@ TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
 }
 
 TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
-  const int status =
-      shell(lingering() + "exec " + program("lacuna") +
-            " run --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" + program("spin_program") +
-            " 200; exit 4' 2>stderr.txt");
+  const int status = shell(lingering() + "exec " + program("lacuna") +
+                           " run --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
+                           program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4);
   EXPECT_THAT(said(), HasSubstr("looked at every 10 ms in /proc"));
   const Reader reader = trace();
@@ -333,10 +333,10 @@ TEST_F(WatchTest, TimersGiveAtLeastThePlaceInProgramsOfOthers) {
 TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
   // With one signal left the timers move there; with none they stop.
   for (const char* spare : {"29", "2", "0"}) {
-    EXPECT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") +
-                                " run -q -o out.lcn --trace samples --sampler timer -- " + program("signal_program") +
-                                " " + spare + " 2>stderr.txt")),
-              0)
+    EXPECT_EQ(
+        WEXITSTATUS(shell(lingering() + program("lacuna") + " run -q -o out.lcn --trace samples --sampler timer -- " +
+                          program("signal_program") + " " + spare + " 2>stderr.txt")),
+        0)
         << spare << ": " << said();
     EXPECT_GT(sampledMs(trace()), 100) << spare << ": looking at /proc tells of the rest";
   }
