@@ -31,6 +31,13 @@ inline void failOnWarnings() {
   QTest::failOnWarning(QRegularExpression(QStringLiteral(".")));
 }
 
+/// Waits until layouts have settled and events have come to where they go: also on a machine that takes longer over the
+/// first of them than the whole wait.
+inline void settle(int ms = 20) {
+  QTest::qWait(ms);
+  for (int pass = 0; pass < 20; ++pass) QCoreApplication::processEvents();
+}
+
 /// Runs a QTest class without a display, with settings of its own.
 template <class Test>
 int run(int argc, char** argv) {

@@ -75,7 +75,7 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("run.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
     window_->showPage(QStringLiteral("timeline"));
-    QTest::qWait(30);  // layouts settle
+    gui::testing::settle(30);
   }
   void openAnalysed() {
     QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
@@ -284,7 +284,7 @@ class WindowTest : public QObject {
 
   void picturesAreAsSharpAsTheirScale() {
     openAnalysed();
-    QTest::qWait(20);  // layouts settle
+    gui::testing::settle(20);
     QImage large(window_->size() * 2, QImage::Format_RGB32);
     large.setDevicePixelRatio(2);
     window_->render(&large);
@@ -368,8 +368,8 @@ class WindowTest : public QObject {
     const QRectF rect = view()->eventRect(firstKernel());
     QVERIFY(!rect.isNull());
     QTest::mouseMove(view(), rect.center().toPoint());
-    QTest::qWait(1);
-    QVERIFY(view()->hovered() == firstKernel());
+    gui::testing::settle(1);
+    QTRY_VERIFY(view()->hovered() == firstKernel());
     QTest::mouseClick(view(), Qt::LeftButton, {}, rect.center().toPoint());
     QVERIFY(view()->selection() == firstKernel());
     const DetailsModel* details = window_->timeline()->details();
@@ -496,7 +496,7 @@ class WindowTest : public QObject {
     openAnalysed();
     for (const QString& page : window_->pageNames()) {
       window_->showPage(page);
-      QTest::qWait(1);
+      gui::testing::settle(1);
       QTRY_VERIFY(!window_->busy());
       const QStringList lines = window_->pageCsv().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
       if (page == QLatin1String("sql") || page == QLatin1String("compare")) {  // nothing asked, nothing compared
@@ -536,7 +536,7 @@ class WindowTest : public QObject {
   void hoveringPaintsLittleAndLeavesNothingBehind() {
     openAnalysed();
     view()->repaint();
-    QTest::qWait(20);  // layouts settle
+    gui::testing::settle(20);
     PaintedArea painted;
     view()->installEventFilter(&painted);
     const QPoint kernel = view()->eventRect(firstKernel()).center().toPoint();
@@ -701,7 +701,7 @@ class WindowTest : public QObject {
     QVERIFY(n < analysis.findings.size());
     const analyzer::Finding& finding = analysis.findings[n];
     window_->showPage(QStringLiteral("overview"));
-    QTest::qWait(20);
+    gui::testing::settle(20);
     QFrame* card = nullptr;
     for (QFrame* frame : window_->overview()->findChildren<QFrame*>()) {
       if (frame->property("finding").isValid() && frame->property("finding").toULongLong() == n) card = frame;
@@ -727,7 +727,7 @@ class WindowTest : public QObject {
   void aFindingScrollsToItsRows() {
     openAnalysed();
     view()->setFixedHeight(180);  // too low for all rows
-    QTest::qWait(20);
+    gui::testing::settle(20);
     const auto& groups = window_->trace()->tracks->groups;
     const auto device =
         static_cast<std::size_t>(std::ranges::find(groups, true, &analyzer::TrackGroup::isDevice) - groups.begin());
@@ -1148,7 +1148,7 @@ class WindowTest : public QObject {
       window_->setDark(dark);
       for (const QString& page : window_->pageNames()) {
         QVERIFY(window_->showPage(page));
-        QTest::qWait(1);
+        gui::testing::settle(1);
         const QImage picture = window_->grab().toImage();
         if (qEnvironmentVariableIsSet("LACUNA_PICTURES"))
           picture.save(qEnvironmentVariable("LACUNA_PICTURES") + QLatin1Char('/') + page +
