@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "command.h"
 #include "commands.h"
@@ -26,21 +28,6 @@ struct Options {
 #ifdef LACUNA_CLI_COLLECTOR
 namespace fs = std::filesystem;
 
-/// As an export does it: what is there under that name stays until the new trace is whole.
-prof::Result<collector::CaptureReport> decodedWhole(const fs::path& capture, const fs::path& out) {
-  const fs::path part = analyzer::unfinishedName(out);
-  const UnfinishedFile unfinished(out);
-  auto report = collector::convertCapture(capture, part);
-  std::error_code failed;
-  if (part == out) return report;
-  if (report) fs::rename(part, out, failed);
-  if (report && !failed) return report;
-  std::error_code ignored;
-  fs::remove(part, ignored);
-  if (!report) return report;
-  return prof::Error{fmt::format("{}: the new trace cannot take this name: {}", out.string(), failed.message())};
-}
-
 int decodeCapture(const Options& options, analyzer::Format format) {
   if (format != analyzer::Format::Lcn) {
     return printMisuse(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", options.out));
@@ -49,11 +36,18 @@ int decodeCapture(const Options& options, analyzer::Format format) {
   if (fs::is_regular_file(options.out, ignored) && collector::isRawCapture(options.out)) {
     return printError(fmt::format("{}: is a raw capture; name another file to write", options.out));
   }
-  const auto report = decodedWhole(options.in, options.out);
-  if (!report) return printError(report.error().message);
-  for (const std::string& note : report->notes) printWarning(note);
-  fmt::print("{}: {} records of {} process{} became {} rows\n", options.out, report->records, report->files,
-             report->files == 1 ? "" : "es", report->rows);
+  collector::CaptureReport report;
+  const UnfinishedFile unfinished(options.out);
+  const auto status = analyzer::writeWhole(options.out, [&](const fs::path& part) -> prof::Status {
+    auto decoded = collector::convertCapture(options.in, part);
+    if (!decoded) return decoded.error();
+    report = std::move(*decoded);
+    return {};
+  });
+  if (!status) return printError(status.error().message);
+  for (const std::string& note : report.notes) printWarning(note);
+  fmt::print("{}: {} records of {} process{} became {} rows\n", options.out, report.records, report.files,
+             report.files == 1 ? "" : "es", report.rows);
   return kOk;
 }
 #endif

@@ -77,6 +77,13 @@ class WindowTest : public QObject {
     window_->showPage(QStringLiteral("timeline"));
     gui::testing::settle(30);
   }
+  /// A view of the same trace that is too low for all rows.
+  void showLow(TimelineView& view) {
+    view.setTrace(window_->trace());
+    view.resize(900, 160);
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view, kPatienceMs));
+  }
   void openAnalysed() {
     QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
     open();
@@ -617,10 +624,7 @@ class WindowTest : public QObject {
   void aLaneIsScrolledToWithinTheStretchThatIsShown() {
     openAnalysed();
     TimelineView small;
-    small.setTrace(window_->trace());
-    small.resize(900, 160);
-    small.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&small, kPatienceMs));
+    showLow(small);
     EventPlace last;
     for (const Row& row : small.rows()) {
       if (row.kind == Row::Kind::Track && row.lanes > 0) last = {row.ref, row.lanes - 1, 0};
@@ -643,10 +647,7 @@ class WindowTest : public QObject {
   void slowScrollingAddsUp() {
     openAnalysed();
     TimelineView small;
-    small.setTrace(window_->trace());
-    small.resize(900, 160);
-    small.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&small, kPatienceMs));
+    showLow(small);
     auto* bar = small.findChild<QScrollBar*>();
     QVERIFY(bar != nullptr && bar->maximum() > 30);
     for (int n = 0; n < 60; ++n) {

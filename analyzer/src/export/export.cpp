@@ -162,20 +162,27 @@ std::filesystem::path unfinishedName(const std::filesystem::path& path) {
   return folder / fmt::format("{}{}-{}", kUnfinished, ::getpid(), path.filename().string());
 }
 
+prof::Status writeWhole(const std::filesystem::path& path,
+                        const std::function<prof::Status(const std::filesystem::path&)>& write) {
+  const std::filesystem::path unfinished = unfinishedName(path);
+  if (unfinished == path) return write(path);
+  removeLeftovers(path);
+  std::error_code failed;
+  const prof::Status status = write(unfinished);
+  if (status) std::filesystem::rename(unfinished, path, failed);
+  if (status && !failed) return status;
+  discard(unfinished);
+  if (!status) return status;
+  return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), failed.message())};
+}
+
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options) {
-  std::error_code failed;
-  if (std::filesystem::equivalent(store.path(), path, failed)) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(store.path(), path, ignored)) {
     return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
   }
-  const std::filesystem::path unfinished = unfinishedName(path);
-  if (unfinished != path) removeLeftovers(path);
-  if (prof::Status status = writeTrace(store, unfinished, format, options); !status || unfinished == path)
-    return status;
-  std::filesystem::rename(unfinished, path, failed);
-  if (!failed) return {};
-  discard(unfinished);
-  return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), failed.message())};
+  return writeWhole(path, [&](const auto& unfinished) { return writeTrace(store, unfinished, format, options); });
 }
 
 }  // namespace lacuna::analyzer

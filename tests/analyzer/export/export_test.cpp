@@ -11,8 +11,11 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory>
 #include <random>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/store_builder.h"
@@ -36,6 +39,20 @@ std::shared_ptr<const Store> open(const std::filesystem::path& path) {
   auto store = Store::open(path);
   EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
   return store.ok() ? *store : nullptr;
+}
+
+/// The store as Chrome JSON gives it back, and that once more.
+std::vector<std::shared_ptr<const Store>> throughChromeJsonTwice(const Store& store) {
+  std::vector<std::shared_ptr<const Store>> back;
+  for (const Store* from = &store; back.size() < 2; from = back.back().get()) {
+    const test::TempFile file(".json");
+    const prof::Status status = exportTrace(*from, file.path(), Format::Chrome);
+    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+    auto opened = status.ok() ? open(file.path()) : nullptr;
+    if (!opened) break;
+    back.push_back(std::move(opened));
+  }
+  return back;
 }
 
 /// A trace in Kineto's format with everything that makes conversion hard, of random content.
@@ -488,12 +505,7 @@ std::shared_ptr<const Store> twoKindsOfDevices() {
 }
 
 TEST(Export, ACpuDeviceComesBackFromChromeJsonAsItself) {
-  const test::TempFile first(".json");
-  const test::TempFile second(".json");
-  ASSERT_TRUE(exportTrace(*twoKindsOfDevices(), first.path(), Format::Chrome).ok());
-  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
-  for (const auto& path : {first.path(), second.path()}) {
-    const auto store = open(path);
+  for (const auto& store : throughChromeJsonTwice(*twoKindsOfDevices())) {
     ASSERT_EQ(store->rows<prof::Device>(), 2U);
     for (std::uint64_t i = 0; i < 2; ++i) {
       const auto kernel = store->row<prof::Kernel>(i);
@@ -684,12 +696,7 @@ std::shared_ptr<const Store> ownRecording() {
 
 TEST(Export, ARecordingComesBackFromChromeJsonWithAllItsColumns) {
   const auto store = ownRecording();
-  const test::TempFile first(".json");
-  const test::TempFile second(".json");
-  ASSERT_TRUE(exportTrace(*store, first.path(), Format::Chrome).ok());
-  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
-  for (const auto& path : {first.path(), second.path()}) {
-    const auto back = open(path);
+  for (const auto& back : throughChromeJsonTwice(*store)) {
     EXPECT_EQ(test::difference<prof::Allocation>(*store, *back, " args "), "");
     EXPECT_EQ(test::difference<prof::Range>(*store, *back, " args depth "), "");
     EXPECT_EQ(test::difference<prof::Mark>(*store, *back, " args "), "");
@@ -716,12 +723,7 @@ TEST(Export, PlacesOfOneNumberStayApartInChromeJson) {
     builder.append(prof::Kernel{
         .startNs = i, .durNs = 10, .queue = queue.id, .device = queue.device, .name = builder.intern("k")});
   }
-  const test::TempFile first(".json");
-  const test::TempFile second(".json");
-  ASSERT_TRUE(exportTrace(*builder.build(), first.path(), Format::Chrome).ok());
-  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
-  for (const auto& path : {first.path(), second.path()}) {
-    const auto back = open(path);
+  for (const auto& back : throughChromeJsonTwice(*builder.build())) {
     ASSERT_EQ(back->rows<prof::Thread>(), 3U);
     ASSERT_EQ(back->rows<prof::Queue>(), 3U);
     for (std::uint64_t i = 0; i < 3; ++i) {
@@ -744,12 +746,7 @@ TEST(Export, RanksAndTheTimeOfDayComeBackFromChromeJson) {
     builder.append(prof::Range{.startNs = 50, .durNs = 5, .thread = prof::ThreadId(p), .name = builder.intern("a")});
   }
   builder.append(prof::Clock{.timeNs = 40, .realtimeNs = 1'700'000'000'000'000'040});
-  const test::TempFile first(".json");
-  const test::TempFile second(".json");
-  ASSERT_TRUE(exportTrace(*builder.build(), first.path(), Format::Chrome).ok());
-  ASSERT_TRUE(exportTrace(*open(first.path()), second.path(), Format::Chrome).ok());
-  for (const auto& path : {first.path(), second.path()}) {
-    const auto back = open(path);
+  for (const auto& back : throughChromeJsonTwice(*builder.build())) {
     std::vector<std::string> ranks;
     for (std::uint64_t i = 0; i < back->rows<prof::Process>(); ++i) {
       const auto process = back->row<prof::Process>(i);

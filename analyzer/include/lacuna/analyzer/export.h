@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,8 +42,12 @@ std::string_view formatNames();
 /// (a device, a pipe), and where nothing can be made beside it.
 std::filesystem::path unfinishedName(const std::filesystem::path& path);
 
-/// Writes a trace to a file. One that is there already stays as it is until the new one is whole, and when that fails;
-/// it fails where the trace turns out to be damaged. What a process that was killed left of the same file is removed.
+/// Has `write` make a file under the unfinishedName(), which takes its name when it is whole: one that is there already
+/// stays as it is until then, and when that fails. What a process that was killed left of the same file is removed.
+prof::Status writeWhole(const std::filesystem::path& path,
+                        const std::function<prof::Status(const std::filesystem::path&)>& write);
+
+/// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 
