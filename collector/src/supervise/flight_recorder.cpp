@@ -24,6 +24,7 @@ constexpr std::int64_t kTrimEvery = 200'000'000;
 
 FlightRecorder::FlightRecorder(fs::path recording, fs::path output, const RunOptions& options)
     : recording_(std::move(recording)),
+      key_(prof::recordingKey(recording_)),
       output_(std::move(output)),
       options_(options),
       steps_(options.slowDeviations),
@@ -103,6 +104,7 @@ fs::path FlightRecorder::nextName() {
 void FlightRecorder::write(const std::string& reason) {
   prof::SnapshotOptions how;
   how.reason = reason;
+  how.key = key_;
   {
     const std::lock_guard guard(mutex_);
     how.exitCodes = exitCodes_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -45,6 +46,7 @@ class FlightRecorder {
   void watchSteps(Control& control);
 
   const std::filesystem::path recording_;
+  const std::uint64_t key_;
   const std::filesystem::path output_;
   const RunOptions& options_;
   StepWatch steps_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -182,6 +183,7 @@ class Supervisor {
 
   prof::Status openRecording() {
     segments_ = prof::segmentFolder(recording_);
+    key_ = prof::recordingKey(recording_);
     auto control = ControlFile::create(recording_ / "control");
     if (!control) {
       abandon();
@@ -423,10 +425,7 @@ class Supervisor {
   }
 
   /// And not another run's of the same name, which began when somebody had deleted ours.
-  bool recordingIsThere() const {
-    std::error_code error;
-    return fs::exists(recording_, error) && prof::segmentFolder(recording_) == segments_;
-  }
+  bool recordingIsThere() const { return prof::recordingKey(recording_) == key_; }
 
   /// Leaves nothing behind, and everything else as it is.
   void abandon() {
@@ -434,7 +433,7 @@ class Supervisor {
     drainer_.reset();
     flight_.reset();
     control_.reset();
-    if (made_) (void)prof::removeRecording(recording_, segments_);
+    if (made_) (void)prof::removeRecording(recording_, segments_, key_);
     made_ = false;
   }
 
@@ -443,7 +442,8 @@ class Supervisor {
   LiveLine live_;
   RunReport report_;
   fs::path recording_;
-  fs::path segments_;  ///< the folder that they are in
+  fs::path segments_;      ///< the folder that they are in
+  std::uint64_t key_ = 0;  ///< of the recording
   fs::path rawCapture_;
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<CaptureWatch> captures_;  ///< with --capture-range only

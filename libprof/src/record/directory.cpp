@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -105,6 +106,14 @@ class Claim {
   fs::path shared_;
 };
 
+std::uint64_t newKey() {
+  std::uint64_t key = 0;
+  if (getrandom(&key, sizeof key, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof key)) {
+    key = (static_cast<std::uint64_t>(clockNs(CLOCK_REALTIME)) << 16) ^ static_cast<std::uint64_t>(getpid());
+  }
+  return key | 1;  // never 0
+}
+
 bool isSharedDirectory(const fs::path& target) {
   return target.string().starts_with("/dev/shm/lacuna-");
 }
@@ -161,10 +170,12 @@ Result<Settings> readSettings(const fs::path& directory) {
   return settings;
 }
 
-bool isGone(const fs::path& directory, const fs::path& segments) {
+bool isGone(const fs::path& directory, std::uint64_t key) {
   std::error_code error;
   const bool there = fs::exists(directory / kSettingsFile, error);
-  return !error && (!there || (isSharedDirectory(segments) && segmentFolder(directory) != segments));
+  if (error || !there) return !error;
+  const std::uint64_t now = recordingKey(directory);
+  return key != 0 && now != 0 && now != key;
 }
 
 fs::path checkpointPath(const fs::path& directory) {
@@ -224,7 +235,13 @@ Status createRecording(const fs::path& directory, const RecordingOptions& option
   settings.flightRecorder = options.flightRecorder ? 1 : 0;
   settings.poolBytes = pool;
   settings.maxPoolBytes = options.maxPoolBytes;
+  settings.key = newKey();
   return claim.settle(settings);
+}
+
+std::uint64_t recordingKey(const fs::path& directory) {
+  const Result<Settings> settings = readSettings(directory);
+  return settings.ok() ? (*settings).key : 0;
 }
 
 fs::path segmentFolder(const fs::path& directory) {
@@ -247,8 +264,8 @@ Status removeRecording(const fs::path& directory) {
   return {};
 }
 
-Status removeRecording(const fs::path& directory, const fs::path& segments) {
-  if (!isGone(directory, segments)) return removeRecording(directory);
+Status removeRecording(const fs::path& directory, const fs::path& segments, std::uint64_t key) {
+  if (!isGone(directory, key)) return removeRecording(directory);
   std::error_code error;
   if (isSharedDirectory(segments)) fs::remove_all(segments, error);
   return Error{

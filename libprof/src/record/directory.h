@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -39,9 +40,9 @@ class RecordingFolder {
 };
 
 Result<Settings> readSettings(const std::filesystem::path& directory);
-/// Somebody has deleted or moved the recording whose segmentFolder() this was, and perhaps made another one in its
-/// place: it is not found here any more. Without shared memory the one is not told from the other.
-bool isGone(const std::filesystem::path& directory, const std::filesystem::path& segments);
+/// Somebody has deleted or moved the recording whose recordingKey() this was, and perhaps made another one in its
+/// place: it is not found here any more. Without a key (0) any recording will do.
+bool isGone(const std::filesystem::path& directory, std::uint64_t key);
 
 std::filesystem::path checkpointPath(const std::filesystem::path& directory);
 /// Where the drainer writes its trace, for recover() to find.

@@ -40,6 +40,7 @@ std::string thisBoot() {
 DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
     : place_(std::move(place)),
       segments_(segmentFolder(place_.directory)),
+      key_(recordingKey(place_.directory)),
       folder_(place_.directory),
       options_(options),
       book_(std::move(writer)),
@@ -49,7 +50,7 @@ void DrainCore::lookForRecorders() {
   lastLook_ = Steady::now();
   folder_.noteListing();
   // Whoever makes another recording in this one's place has a drainer of his own.
-  if (place_.live && isGone(place_.directory, segments_)) return;
+  if (place_.live && isGone(place_.directory, key_)) return;
   const RecordingFiles files = listRecording(place_.directory);
   for (const fs::path& path : files.recorders) openRecorder(path);
   noteFailures(files.failures);
@@ -213,7 +214,7 @@ Status DrainCore::checkpoint() {
     saver.put(state.bytes());
   }
   // Without the directory nobody could take the state up, and the segments are wanted.
-  const bool gone = isGone(place_.directory, segments_);
+  const bool gone = isGone(place_.directory, key_);
   const Status status = gone ? Status() : replaceFile(checkpointPath(place_.directory), saver.bytes());
   if (!status.ok()) {
     // The segments stay taken until it can be saved, so events may be dropped meanwhile.
@@ -262,8 +263,8 @@ Status DrainCore::finish() {
   Status finished = book_.writer().finish();
   if (!place_.live) return finished;
   // What did not come into the trace is in the segments yet, for recover().
-  if (!finished.ok() && !isGone(place_.directory, segments_)) return finished;
-  Status removed = removeRecording(place_.directory, segments_);
+  if (!finished.ok() && !isGone(place_.directory, key_)) return finished;
+  Status removed = removeRecording(place_.directory, segments_, key_);
   return finished.ok() ? removed : finished;
 }
 

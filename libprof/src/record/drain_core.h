@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -59,6 +60,7 @@ class DrainCore {
 
   Place place_;
   std::filesystem::path segments_;  ///< the folder that they were in at first
+  std::uint64_t key_;
   RecordingFolder folder_;
   DrainOptions options_;
   TraceBook book_;

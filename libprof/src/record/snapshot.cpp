@@ -260,6 +260,9 @@ std::uint64_t bytesOf(const View& view) {
 Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options) {
   const Result<Settings> settings = readSettings(directory);
   if (!settings.ok()) return settings.status().error();
+  if (options.key != 0 && isGone(directory, options.key)) {
+    return Error{fmt::format("{}: was deleted or moved, and another recording is in its place", directory.string())};
+  }
   const fs::path copy = directory / "snapshot";
   std::error_code error;
   if (auto status = copyRecording(directory, copy); !status.ok()) {
@@ -293,6 +296,7 @@ void FlightTrimmer::findDead() {
 }
 
 std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
+  if (isGone(directory_, key_)) return 0;
   findDead();
   std::uint64_t held = 0;
   std::size_t kept = dead_.size();

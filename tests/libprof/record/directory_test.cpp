@@ -154,27 +154,66 @@ TEST_F(DrainerTest, AStateThatCannotBeSavedIsNotTriedWithEveryPass) {
   EXPECT_LT(failed, kPasses);
 }
 
-TEST_F(DrainerTest, OneWhoseFolderWasDeletedLeavesTheNextRecordingThereAlone) {
-  ASSERT_OK(createRecording(recordingDir()));
+/// With shared memory, and where there is none.
+class DeletedFolderTest : public RecordingTest, public testing::WithParamInterface<bool> {
+ protected:
+  void makeRecording() {
+    RecordingOptions options;
+    options.sharedMemory = GetParam();
+    ASSERT_OK(createRecording(recordingDir(), options));
+  }
+  /// Somebody deletes the recording, and another one is made in its place.
+  void replaceRecording() {
+    fs::remove_all(recordingDir());
+    makeRecording();
+  }
+  void markInTheNext() {
+    EXPECT_EQ(inChild([&] {
+                lacunaAttach(recordingDir().c_str());
+                lacunaMark(lacunaName("of the next"));
+              }),
+              0);
+  }
+};
+
+TEST_P(DeletedFolderTest, ADrainerLeavesTheNextRecordingThereAlone) {
+  makeRecording();
   const fs::path segments = segmentFolder(recordingDir());
-  if (segments == recordingDir()) GTEST_SKIP() << "/dev/shm has no room";
+  if (GetParam() && segments == recordingDir()) GTEST_SKIP() << "/dev/shm has no room";
   auto drainer = Drainer::create(recordingDir(), trace());
   ASSERT_OK(drainer);
-  fs::remove_all(recordingDir());
-  ASSERT_OK(createRecording(recordingDir()));
-  EXPECT_EQ(inChild([&] {
-              lacunaAttach(recordingDir().c_str());
-              lacunaMark(lacunaName("of the next"));
-            }),
-            0);
+  replaceRecording();
+  markInTheNext();
   ASSERT_OK(drainer->flush());
   EXPECT_FALSE(fs::exists(checkpointPath(recordingDir())));
   EXPECT_FALSE(drainer->finish().ok());
-  EXPECT_FALSE(fs::exists(segments));
+  if (GetParam()) {
+    EXPECT_FALSE(fs::exists(segments));
+  }
   EXPECT_TRUE(Trace(trace()).rows<Mark>().empty());
   ASSERT_OK(recover(recordingDir(), home_ / "next.lcn"));
   EXPECT_EQ(Trace(home_ / "next.lcn").rows<Mark>().size(), 1u);
 }
+
+TEST_P(DeletedFolderTest, AFlightRecorderLeavesTheNextRecordingThereAlone) {
+  makeRecording();
+  const fs::path segments = segmentFolder(recordingDir());
+  FlightTrimmer trimmer(recordingDir());
+  SnapshotOptions options;
+  options.key = recordingKey(recordingDir());
+  ASSERT_NE(options.key, 0u);
+  replaceRecording();
+  markInTheNext();
+  markInTheNext();
+  EXPECT_FALSE(snapshot(recordingDir(), trace(), options).ok());
+  EXPECT_FALSE(fs::exists(trace()));
+  EXPECT_EQ(trimmer.trim(0), 0u);
+  EXPECT_FALSE(removeRecording(recordingDir(), segments, options.key).ok());
+  ASSERT_OK(recover(recordingDir(), home_ / "next.lcn"));
+  EXPECT_EQ(Trace(home_ / "next.lcn").rows<Mark>().size(), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(SharedMemory, DeletedFolderTest, testing::Bool());
 
 using FailureNoteTest = RecordingTest;
 

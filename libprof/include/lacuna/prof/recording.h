@@ -43,10 +43,14 @@ struct RecordingOptions {
 Status createRecording(const std::filesystem::path& directory, const RecordingOptions& options = {});
 /// Deletes a recording, shared memory included. Processes that still record lose what they record from here on.
 Status removeRecording(const std::filesystem::path& directory);
-/// The same for whoever has asked for its segmentFolder() in time: that goes also where somebody has deleted or moved
-/// the directory meanwhile, which is an error.
-Status removeRecording(const std::filesystem::path& directory, const std::filesystem::path& segments);
+/// The same for whoever has asked for its segmentFolder() and its recordingKey() in time: the segments go also where
+/// somebody has deleted or moved the directory meanwhile, which is an error, and a recording that was made in its place
+/// is left alone.
+Status removeRecording(const std::filesystem::path& directory, const std::filesystem::path& segments,
+                       std::uint64_t key);
 
+/// What tells a recording from every other that is made in the same directory; 0 where none can be read.
+std::uint64_t recordingKey(const std::filesystem::path& directory);
 /// Where what is in flight is kept: shared memory, or the directory itself. Files that others put there go with it.
 std::filesystem::path segmentFolder(const std::filesystem::path& directory);
 
@@ -147,6 +151,7 @@ struct SnapshotOptions {
   std::string reason;
   std::map<std::uint32_t, int> exitCodes;  ///< by process id, as in Drainer::setExitCode
   std::uint64_t forgotten = 0;             ///< events that a FlightTrimmer took away
+  std::uint64_t key = 0;                   ///< with the recordingKey() another recording in its place is refused
 };
 /// Writes what a flight recorder holds at this moment into a finished trace of its own, while everybody goes on
 /// recording. Needs as much room in the recording's directory as the recorders hold, until it returns. What is
@@ -157,7 +162,9 @@ Result<DrainStats> snapshot(const std::filesystem::path& directory, const std::f
 /// Keeps a flight recorder's memory bounded although processes come and go.
 class FlightTrimmer {
  public:
-  explicit FlightTrimmer(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  /// For the recording that is in `directory` now, and no other that is made there later.
+  explicit FlightTrimmer(std::filesystem::path directory)
+      : directory_(std::move(directory)), key_(recordingKey(directory_)) {}
   /// Deletes what processes left that were found to have ended until the rest holds at most `bytes` of events; the last
   /// one stays in any case. Those found first go first, and of those found together the one whose last event is oldest.
   /// Returns the events that are gone.
@@ -167,6 +174,7 @@ class FlightTrimmer {
   void findDead();
 
   std::filesystem::path directory_;
+  std::uint64_t key_;
   std::vector<std::filesystem::path> dead_;
 };
 
