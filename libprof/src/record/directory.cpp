@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -155,7 +156,11 @@ bool RecordingFolder::mayHaveChanged() const {
 Result<Settings> readSettings(const fs::path& directory) {
   Settings settings;
   std::ifstream file(directory / kSettingsFile, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(&settings), sizeof settings) || settings.magic != kMagic) {
+  const bool whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&settings), sizeof settings));
+  // Those of another version may be shorter.
+  const bool known = file.gcount() >= static_cast<std::streamsize>(offsetof(Settings, flightRecorder)) &&
+                     settings.magic == kMagic;
+  if (!known || (!whole && settings.version == kVersion)) {
     return Error{
         fmt::format("{}: not a recording (it has no valid file '{}'); give the directory that a recording "
                     "was made in, usually TRACE.recording",

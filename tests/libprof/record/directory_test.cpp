@@ -106,6 +106,19 @@ TEST_F(CreateRecordingTest, AnEmptyFolderWillDo) {
   ASSERT_OK(createRecording(recordingDir()));
 }
 
+TEST_F(CreateRecordingTest, OneOfAnOlderVersionIsToldAsThatAlsoWhereItsSettingsAreShorter) {
+  RecordingOptions options;
+  options.sharedMemory = false;
+  ASSERT_OK(createRecording(recordingDir(), options));
+  const fs::path file = recordingDir() / kSettingsFile;
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(8).put('\x05');
+  fs::resize_file(file, 32);
+  const auto settings = readSettings(recordingDir());
+  ASSERT_FALSE(settings.ok());
+  EXPECT_NE(settings.error().message.find("a recording of version 5"), std::string::npos) << settings.error().message;
+  fs::remove_all(recordingDir());
+}
+
 using DrainerTest = RecordingTest;
 
 TEST_F(DrainerTest, OneThatCannotBeginLeavesTheTraceThatIsThere) {
