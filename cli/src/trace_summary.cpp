@@ -150,7 +150,7 @@ std::uint64_t TraceSummary::rows() const {
 prof::Result<TraceSummary> summarise(const std::string& file, bool verify) {
   const auto kind = analyzer::sniff(file);
   std::error_code ignored;
-  if (!kind && std::filesystem::is_regular_file(file, ignored)) return kind.error();
+  if (!kind && std::filesystem::exists(file, ignored)) return kind.error();
   // What is wrong with a file that is not there, the reader says best.
   if (!kind || *kind == analyzer::SourceKind::Lcn) return summariseLcn(file, verify);
   return summariseImported(file, *kind);

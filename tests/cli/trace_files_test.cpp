@@ -419,6 +419,29 @@ TEST_F(TraceFiles, AnotherKindOfFileIsRefused) {
   EXPECT_THAT(said(), HasSubstr("nothing.lcn: is empty"));
 }
 
+TEST_F(TraceFiles, WhatIsNoFileIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  fs::create_directory(folder_ / "folder");
+  for (const auto& [name, what] :
+       {std::pair("pipe", "pipe: is a pipe, not a file; write what comes out of it to a file and name that"),
+        std::pair("/dev/zero", "/dev/zero: is a device, not a file; name a trace file"),
+        std::pair("folder", "folder: is a folder; name a trace file")}) {
+    for (const auto& [words, rest] : {std::pair("info ", ""), std::pair("report ", ""),
+                                      std::pair("query ", " 'SELECT 1'"), std::pair("convert ", " out.json")}) {
+      EXPECT_EQ(lacuna(std::string(words) + name + rest), 1) << words << name;
+      EXPECT_THAT(said(), HasSubstr(what)) << words << name;
+    }
+  }
+  EXPECT_EQ(lacuna("merge pipe pipe out.lcn"), 1);
+  EXPECT_THAT(said(), HasSubstr("pipe: is a pipe"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.json") || fs::exists(folder_ / "out.lcn"));
+  // A file that the shell opened is one.
+  generate();
+  EXPECT_EQ(shell("info /dev/stdin >out.txt 2>err.txt <run.lcn"), 0) << said();
+  EXPECT_EQ(shell("info /dev/stdin >out.txt 2>err.txt", "cat run.lcn | "), 1);
+  EXPECT_THAT(said(), HasSubstr("/dev/stdin: is a pipe"));
+}
+
 TEST_F(TraceFiles, AnUnwritablePlaceIsAnError) {
   EXPECT_EQ(lacuna("generate /proc/run.lcn --events 10"), 1);
   EXPECT_THAT(said(), HasSubstr("cannot create /proc/run.lcn"));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -161,16 +162,30 @@ class ZstdSource final : public Decompressor {
   std::size_t wanted_ = 0;
 };
 
+/// Traces are read twice and more (what they are, what they hold), which only a file can be.
+prof::Status refuseOtherThanFiles(const std::filesystem::path& path, mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  if (S_ISDIR(mode)) return prof::Error{fmt::format("{}: is a folder; name a trace file", path.string())};
+  if (S_ISFIFO(mode)) {
+    return prof::Error{
+        fmt::format("{}: is a pipe, not a file; write what comes out of it to a file and name that", path.string())};
+  }
+  return prof::Error{
+      fmt::format("{}: is a {}, not a file; name a trace file", path.string(), S_ISSOCK(mode) ? "socket" : "device")};
+}
+
 }  // namespace
 
 prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno))};
+  const auto cannotOpen = [&] {
+    return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno))};
+  };
+  // Before it is opened: to open a pipe waits for a writer, and to open a device may do something.
   struct stat info {};
-  if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
-    ::close(fd);
-    return prof::Error{fmt::format("{}: is a folder; name a trace file", path.string())};
-  }
+  if (::stat(path.c_str(), &info) != 0) return cannotOpen();
+  if (const auto status = refuseOtherThanFiles(path, info.st_mode); !status) return status.error();
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return cannotOpen();
   unsigned char magic[4] = {};
   const ssize_t got = ::pread(fd, magic, sizeof magic, 0);
   auto file = std::make_unique<FileSource>(fd, static_cast<std::uint64_t>(info.st_size));

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <system_error>
 
 #include "lacuna/collector/capture.h"
 
@@ -12,6 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool hasMagic(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;  // to open a pipe waits for a writer
   std::array<char, 8> start{};
   std::ifstream file(path, std::ios::binary);
   return file.read(start.data(), start.size()) && std::memcmp(start.data(), "LCNCUPT1", start.size()) == 0;
