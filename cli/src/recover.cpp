@@ -9,9 +9,9 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/track_file.h"
 #include "lacuna/collector/recover.h"
 #include "output.h"
+#include "timeline_blocks.h"
 
 namespace lacuna::cli {
 namespace {
@@ -89,7 +89,7 @@ int run(const Options& options) {
                        ? say(collector::recover(options.from, out, options.keep), options, out)
                        : say(prof::recoverFile(options.from, out), options, out);
   // Of use to the timeline, and no part of what was to be recovered.
-  if (code == kOk) (void)analyzer::addTracks(out);
+  if (code == kOk) (void)addTimeline(out);
   return code;
 }
 

@@ -12,10 +12,9 @@
 
 #include "command.h"
 #include "commands.h"
-#include "held_interrupts.h"
-#include "lacuna/analyzer/track_file.h"
 #include "output.h"
 #include "report_text.h"
+#include "timeline_blocks.h"
 
 namespace lacuna::cli {
 namespace {
@@ -161,15 +160,8 @@ void conclude(const Typed& typed, const collector::RunReport& report) {
   if (!report.failure.empty()) printError(report.failure);
   if (typed.run.summary) alone([&] { printSummary(report); });
   if (report.output.empty() || !report.failure.empty()) return;
-  bool interrupted = false;
-  {
-    // The timeline of a large trace then opens at once; without it it is merely laid out when it is opened. It goes
-    // into the trace, which must not be left without its end.
-    const HeldInterrupts interrupts;
-    alone([&] { (void)analyzer::addTracks(report.output, [&](double) { return !interrupts.came(); }); });
-    interrupted = interrupts.came();
-  }
-  if (typed.run.summary && !typed.noReport && !interrupted) alone([&] { printReport(report); });
+  const bool goesOn = addTimeline(report.output);
+  if (typed.run.summary && !typed.noReport && goesOn) alone([&] { printReport(report); });
 }
 
 int runCommand(Typed& typed, std::vector<std::string> left) {

@@ -4,6 +4,14 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "lacuna/prof/reader.h"
+#include "lacuna/prof/writer.h"
+#include "timeline_blocks.h"
 
 namespace lacuna::cli {
 namespace {
@@ -30,6 +38,32 @@ TEST(HeldInterrupts, WhatIsIgnoredIsNone) {
     EXPECT_FALSE(held.came());
   }
   signal(SIGHUP, SIG_DFL);
+}
+
+/// The same of what is laid out in a trace: the interrupt comes while the thread has it blocked, as one does meanwhile.
+TEST(AddTimeline, AnInterruptIsToldAndTheTraceIsWhole) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("lacuna-timeline-test-" + std::to_string(getpid()) + ".lcn");
+  auto writer = prof::Writer::create(file);
+  ASSERT_TRUE(writer.ok());
+  writer->append(prof::Mark{.timeNs = 1});
+  ASSERT_TRUE(writer->finish().ok());
+  EXPECT_TRUE(addTimeline(file));
+  sigset_t interrupt;
+  sigset_t before;
+  sigset_t pending;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &interrupt, &before), 0);
+  raise(SIGINT);
+  EXPECT_FALSE(addTimeline(file));
+  ASSERT_EQ(sigpending(&pending), 0);
+  EXPECT_EQ(sigismember(&pending, SIGINT), 0);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const auto reader = prof::Reader::open(file);
+  ASSERT_TRUE(reader.ok());
+  EXPECT_TRUE(reader->complete());
+  std::filesystem::remove(file);
 }
 
 }  // namespace
