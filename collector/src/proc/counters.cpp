@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <unordered_set>
 
 #include "core/clock.h"
 #include "proc/proc_file.h"
@@ -90,6 +91,19 @@ void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Threa
 void Counters::look(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
   for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, access);
   for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, access);
+  forgetTheEnded(tree);
+}
+
+/// The trace gives no number twice, so nothing comes of who has ended.
+void Counters::forgetTheEnded(const sampler::ProcessTree& tree) {
+  std::unordered_set<std::uint32_t> processes, threads;
+  for (const auto& [pid, process] : tree.processes()) processes.insert(process.id.value);
+  for (const auto& [tid, thread] : tree.threads()) threads.insert(thread.id.value);
+  std::erase_if(tracks_, [&](const auto& entry) {
+    const auto& [what, number] = entry.first;
+    const bool ofThread = what == What::ThreadCpu || what == What::ThreadWait;
+    return !(ofThread ? threads : processes).contains(number);
+  });
 }
 
 void Counters::restart() {

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 
 #include "lacuna/prof/recording.h"
 #include "sampler/process_tree.h"
@@ -19,6 +20,8 @@ class Counters {
   void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
   /// What comes between the last look and the next one belongs to no rate: nothing was to be recorded.
   void restart();
+  /// How many tracks there are of those who were living at the last look.
+  [[nodiscard]] std::size_t size() const { return tracks_.size(); }
 
  private:
   enum class What : std::uint8_t { Cpu, Resident, MinorFaults, MajorFaults, DiskReads, ThreadCpu, ThreadWait };
@@ -33,12 +36,13 @@ class Counters {
   void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
   void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
   Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);
+  void forgetTheEnded(const sampler::ProcessTree& tree);
   static void put(Track& track, prof::TimeNs timeNs, double value, prof::Drainer::Access& access);
   /// A running total as what it gained in a second, times `scale`.
   static void putRate(Track& track, prof::TimeNs timeNs, std::uint64_t total, double scale,
                       prof::Drainer::Access& access);
 
-  std::map<Key, Track> tracks_;
+  std::map<Key, Track> tracks_;  ///< of the living
 };
 
 }  // namespace lacuna::collector::proc

@@ -46,6 +46,16 @@ class CountersTest : public testing::Test {
     record.timeNs = nowNs();
     tree_.take(record, access_);
   }
+  void ends(std::uint32_t tid) {
+    sampler::PerfRecord record;
+    record.kind = sampler::PerfRecord::Kind::Exit;
+    record.pid = static_cast<std::uint32_t>(getpid());
+    record.tid = tid;
+    record.timeNs = nowNs();
+    tree_.take(record, access_);
+  }
+  void look() { counters_.look(tree_, access_); }
+  [[nodiscard]] std::size_t trackCount() const { return counters_.size(); }
   /// Reads the total on both sides of two looks, between which there is `work`.
   void around(const std::function<double()>& total, const std::function<void()>& work) {
     outer_[0] = read(total);
@@ -270,6 +280,31 @@ TEST_F(CountersTest, WaitingForACoreIsToldOfEachThread) {
   // Nanoseconds a second as percent.
   EXPECT_GE(sum, least() * 1e-7 * 0.999);
   EXPECT_LE(sum, most() * 1e-7 * 1.001);
+}
+
+TEST_F(CountersTest, ThreadsThatHaveEndedTakeNoMemory) {
+  Schedule schedule;
+  const auto self = static_cast<std::uint32_t>(getpid());
+  if (!readSchedule(self, self, schedule)) GTEST_SKIP() << "the kernel does not account for it";
+  look();
+  const std::size_t before = trackCount();
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<std::uint32_t> tid{0};
+    std::atomic<bool> stopping{false};
+    std::thread thread([&] {
+      tid = static_cast<std::uint32_t>(gettid());
+      while (!stopping) usleep(1000);
+    });
+    while (tid == 0) usleep(1000);
+    introduce(tid);
+    look();
+    EXPECT_EQ(trackCount(), before + 2);
+    ends(tid);
+    stopping = true;
+    thread.join();
+  }
+  look();
+  EXPECT_EQ(trackCount(), before);
 }
 
 }  // namespace
