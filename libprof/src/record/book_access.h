@@ -32,7 +32,7 @@ class BookAccess final : public Drainer::Access {
     return book_.beginThread(process, osTid, startNs);
   }
   void nameThread(ThreadId thread, std::string_view name) override;
-  void endThread(ThreadId thread, TimeNs endNs) override { book_.threadInfo(thread).exitNs = endNs; }
+  void endThread(ThreadId thread, TimeNs endNs) override;
   void drop(TimeNs timeNs, std::uint64_t count, std::string_view reason) override {
     book_.drop(timeNs, {}, {}, count, reason);
   }

@@ -198,6 +198,7 @@ bool DrainCore::checkpointIsDue() const {
 
 Status DrainCore::checkpoint() {
   batches_.flush();
+  book_.settleThreads(tick_.monotonicNs);
   const Status flushed = book_.writer().flush();
   if (!flushed.ok()) return flushed;
   Saver saver;

@@ -266,7 +266,8 @@ void ProcessReader::close(TimeNs endNs) {
   started_.clear();
   for (const auto& [number, ended] : ended_) {
     OpenRange unseen;
-    unseen.startNs = book_.threadInfo(ended.thread).startNs;
+    const ThreadInfo* thread = book_.findThread(ended.thread);
+    unseen.startNs = thread != nullptr ? thread->startNs : book_.processInfo(process_).startNs;
     unseen.flags = kNoStart;
     emit(unseen, ended.thread, ended.timeNs, 0, RangeKind::StartEnd, {});
   }

@@ -14,6 +14,15 @@ namespace {
 constexpr TimeNs kSlackNs = 100'000;
 /// What a thread does at its very end, when its recorder has seen it go, may make the recorder meet it anew.
 constexpr TimeNs kLastWordsNs = 1'000'000;
+/// A thread is settled when it was over in so many rounds: longer than any recorder, CUPTI or whoever looks from
+/// outside takes to tell what they know of it.
+constexpr TimeNs kRoundNs = 2'000'000'000;
+constexpr std::uint32_t kRoundsOver = 15;
+
+/// Whether everybody who knew the thread as living has told of its end.
+bool isOver(const ThreadInfo& info) {
+  return info.recorders == 0 && (info.exitNs != 0 || (!info.seen && info.leftNs != 0));
+}
 
 /// Whether a thread that began to record at `startNs` may be the one that is known by its number: that is given to
 /// another only when who has it is gone.
@@ -104,10 +113,57 @@ ProcessId TraceBook::execProcess(ProcessId process, TimeNs timeNs) {
 }
 
 ThreadId TraceBook::addThread(ProcessId process, std::uint32_t osTid) {
-  threads_.push_back({.process = process, .osTid = osTid, .name = {}});
-  const ThreadId id{static_cast<std::uint32_t>(threads_.size())};
+  const ThreadId id{++lastThread_};
+  ThreadInfo& info = threads_[id.value];
+  info.process = process;
+  info.osTid = osTid;
   threadByTid_[{process.value, osTid}] = id;
   return id;
+}
+
+ThreadInfo* TraceBook::findThread(ThreadId id) {
+  const auto known = threads_.find(id.value);
+  return known != threads_.end() ? &known->second : nullptr;
+}
+
+void TraceBook::alsoCall(ThreadId id, std::uint32_t ownTid) {
+  ThreadInfo& info = threadInfo(id);
+  info.ownTid = ownTid;
+  const auto [at, fresh] = threadByTid_.try_emplace({info.process.value, ownTid}, id);
+  // A number that is given again is the next one's; what is another thread's number here stays.
+  if (!fresh && threadInfo(at->second).ownTid == ownTid) at->second = id;
+}
+
+void TraceBook::settleThreads(TimeNs nowNs) {
+  if (nowNs - lastRoundNs_ < kRoundNs) return;
+  lastRoundNs_ = nowNs;
+  for (auto at = threads_.begin(); at != threads_.end();) {
+    ThreadInfo& info = at->second;
+    if (!isOver(info)) info.roundsOver = 0;
+    if (!isOver(info) || ++info.roundsOver < kRoundsOver) {
+      ++at;
+      continue;
+    }
+    writeThread(at->first, info);
+    // Whoever has the number from here on is another thread.
+    forgetNumber(info.process, info.osTid, at->first);
+    if (info.ownTid != 0) forgetNumber(info.process, info.ownTid, at->first);
+    at = threads_.erase(at);
+  }
+}
+
+void TraceBook::forgetNumber(ProcessId process, std::uint32_t tid, std::uint32_t id) {
+  const auto known = threadByTid_.find({process.value, tid});
+  if (known != threadByTid_.end() && known->second.value == id) threadByTid_.erase(known);
+}
+
+void TraceBook::writeThread(std::uint32_t id, const ThreadInfo& info) {
+  append(Thread{.id = ThreadId{id},
+                .process = info.process,
+                .osTid = info.osTid,
+                .startNs = info.startNs,
+                .endNs = std::max({info.startNs, info.endNs, info.exitNs}),
+                .name = writer_.intern(info.name)});
 }
 
 ThreadId TraceBook::enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
@@ -175,15 +231,7 @@ void TraceBook::writeEverybody(TimeNs endNs) {
                    .exitCode = code != exitCodes_.end() ? code->second : info.exitCode,
                    .rank = info.rank});
   }
-  id = 0;
-  for (const ThreadInfo& info : threads_) {
-    append(Thread{.id = ThreadId{++id},
-                  .process = info.process,
-                  .osTid = info.osTid,
-                  .startNs = info.startNs,
-                  .endNs = std::max({info.startNs, info.endNs, info.exitNs}),
-                  .name = writer_.intern(info.name)});
-  }
+  for (const auto& [number, info] : threads_) writeThread(number, info);
 }
 
 void TraceBook::save(Saver& saver) const {
@@ -203,7 +251,10 @@ void TraceBook::save(Saver& saver) const {
     saver.put(info.seen);
     saver.put(info.recorded);
   });
-  saver.putAll(threads_, [&](const ThreadInfo& info) {
+  saver.put(lastThread_);
+  saver.putAll(threads_, [&](const auto& entry) {
+    const ThreadInfo& info = entry.second;
+    saver.put(entry.first);
     saver.put(info.process);
     saver.put(info.osTid);
     saver.put(info.recorders);
@@ -244,7 +295,9 @@ void TraceBook::load(Loader& loader) {
     const ProcessId id = addProcess(info);
     if (info.recorded) processByKey_[info.key] = id;
   });
+  lastThread_ = loader.get<std::uint32_t>();
   loader.getAll([&] {
+    const ThreadId id{loader.get<std::uint32_t>()};
     ThreadInfo info;
     info.process = loader.get<ProcessId>();
     info.osTid = loader.get<std::uint32_t>();
@@ -255,8 +308,8 @@ void TraceBook::load(Loader& loader) {
     info.named = loader.get<bool>();
     info.seen = loader.get<bool>();
     info.exitNs = loader.get<TimeNs>();
-    threads_.push_back(info);
-    threadByTid_[{info.process.value, info.osTid}] = ThreadId{static_cast<std::uint32_t>(threads_.size())};
+    threads_[id.value] = info;
+    threadByTid_[{info.process.value, info.osTid}] = id;
   });
   loader.getAll([&] {
     const std::string uuid = loader.getText();
@@ -276,9 +329,13 @@ void BookAccess::nameProcess(ProcessId process, std::string_view name, std::stri
   if (!commandLine.empty()) info.commandLine = commandLine;
 }
 
+void BookAccess::endThread(ThreadId thread, TimeNs endNs) {
+  if (ThreadInfo* info = book_.findThread(thread)) info->exitNs = endNs;
+}
+
 void BookAccess::nameThread(ThreadId thread, std::string_view name) {
-  ThreadInfo& info = book_.threadInfo(thread);
-  if (!info.named) info.name = name;
+  ThreadInfo* info = book_.findThread(thread);
+  if (info != nullptr && !info->named) info->name = name;
 }
 
 }  // namespace lacuna::prof::recording

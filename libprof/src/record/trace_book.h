@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -47,7 +48,9 @@ struct ProcessInfo {
 struct ThreadInfo {
   ProcessId process;
   std::uint32_t osTid = 0;
-  std::uint32_t recorders = 0;  ///< that know the thread as living
+  std::uint32_t recorders = 0;   ///< that know the thread as living
+  std::uint32_t roundsOver = 0;  ///< see settleThreads(); not kept in a checkpoint
+  std::uint32_t ownTid = 0;      ///< its process's other number for it; not kept in a checkpoint
   TimeNs startNs = 0;
   TimeNs endNs = 0;
   std::string name;
@@ -81,12 +84,19 @@ class TraceBook {
   /// Its recorder saw it end.
   void endThread(ThreadId id, TimeNs endNs) { threadInfo(id).leftNs = std::max(threadInfo(id).leftNs, endNs); }
   /// Its process has another number for it, too.
-  void alsoCall(ThreadId id, std::uint32_t ownTid) {
-    threadByTid_.try_emplace({threadInfo(id).process.value, ownTid}, id);
-  }
+  void alsoCall(ThreadId id, std::uint32_t ownTid);
   /// The latest thread of that number.
   ThreadId threadOf(ProcessId process, std::uint32_t osTid);
-  ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value - 1]; }
+  /// Of one that is not settled.
+  ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value]; }
+  /// Null for one that is settled.
+  ThreadInfo* findThread(ThreadId id);
+  /// Writes the rows of threads that ended so long ago that nobody speaks of them any more, and forgets them: there may
+  /// be any number of them. To be called now and then; counts as a round when the last was long enough ago, so that a
+  /// drainer that was held up is not taken for one to which nothing was told.
+  void settleThreads(TimeNs nowNs);
+  /// How many threads are not settled.
+  [[nodiscard]] std::size_t threadCount() const { return threads_.size(); }
 
   /// What Drainer::Access tells.
   ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs);
@@ -105,7 +115,7 @@ class TraceBook {
   }
   void drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason);
   void log(TimeNs timeNs, LogLevel level, std::string_view text);
-  /// The Process and Thread rows, once, at the end.
+  /// The Process rows and those of the threads that are left, once, at the end.
   void writeEverybody(TimeNs endNs);
 
   void save(Saver& saver) const;
@@ -114,6 +124,8 @@ class TraceBook {
  private:
   ProcessId addProcess(const ProcessInfo& info);
   ThreadId addThread(ProcessId process, std::uint32_t osTid);
+  void writeThread(std::uint32_t id, const ThreadInfo& info);
+  void forgetNumber(ProcessId process, std::uint32_t tid, std::uint32_t id);
 
   Writer writer_;
   DrainStats stats_;
@@ -122,7 +134,9 @@ class TraceBook {
   std::unordered_map<std::uint32_t, ProcessId> processByPid_;
   std::unordered_multimap<std::uint32_t, ProcessId> processesByPid_;
   std::unordered_map<std::uint32_t, std::int32_t> exitCodes_;
-  std::vector<ThreadInfo> threads_;
+  std::map<std::uint32_t, ThreadInfo> threads_;  ///< by id, those that are not settled
+  std::uint32_t lastThread_ = 0;                 ///< the last id given
+  TimeNs lastRoundNs_ = 0;
   std::map<std::pair<std::uint32_t, std::uint32_t>, ThreadId> threadByTid_;
   std::map<std::string, DeviceId> devices_;
   std::array<std::uint32_t, static_cast<std::size_t>(Numbered::Count)> numbers_{};

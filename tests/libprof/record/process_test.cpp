@@ -9,12 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "libprof/record/recorded.h"
+#include "record/saver.h"
 #include "record/trace_book.h"
 
 namespace lacuna::prof {
@@ -153,6 +158,111 @@ TEST_F(ThreadNumbers, WhatAThreadRecordsAtItsVeryEndIsItsOwn) {
   const ThreadId first = enters(kSecond);
   leaves(first, 2 * kSecond);
   EXPECT_EQ(enters(2 * kSecond + 50'000), first);
+}
+
+TEST_F(ThreadNumbers, WhatAProcessCallsAThreadIsTheNextOnesWhenItIsGivenAgain) {
+  const ThreadId first = book_->enterThread(process_, 100, kSecond);
+  book_->alsoCall(first, 3);
+  EXPECT_EQ(book_->threadOf(process_, 3), first);
+  leaves(first, 2 * kSecond);
+  const ThreadId second = book_->enterThread(process_, 101, 3 * kSecond);
+  book_->alsoCall(second, 3);
+  EXPECT_EQ(book_->threadOf(process_, 3), second);
+  // The number here of another thread beats it.
+  const ThreadId third = book_->enterThread(process_, 102, 3 * kSecond);
+  book_->alsoCall(third, 101);
+  EXPECT_EQ(book_->threadOf(process_, 101), second);
+}
+
+/// Threads that begin and end one after the other, each a second long.
+class ManyThreads : public ThreadNumbers {
+ protected:
+  static constexpr std::uint32_t kThreads = 5000;
+
+  /// Each has the number that `numberOf` gives it. Answers the most that the book has held at a time.
+  template <class NumberOf>
+  std::size_t comeAndGo(NumberOf&& numberOf) {
+    std::size_t most = 0;
+    for (std::uint32_t i = 1; i <= kThreads; ++i) {
+      const ThreadId id = book_->enterThread(process_, numberOf(i), startOf(i));
+      book_->threadInfo(id).startNs = startOf(i);
+      book_->threadInfo(id).endNs = startOf(i) + kSecond / 2;
+      ids_.push_back(id);
+      leaves(id, startOf(i) + kSecond / 2);
+      EXPECT_EQ(book_->threadOf(process_, numberOf(i)), id) << "what is said of it a little later";
+      book_->settleThreads(startOf(i) + kSecond / 2);
+      most = std::max(most, book_->threadCount());
+    }
+    return most;
+  }
+  static TimeNs startOf(std::uint32_t i) { return i * kSecond; }
+  /// The rows, by id.
+  std::map<std::uint32_t, Thread> written() {
+    book_->writeEverybody(kThreads * kSecond);
+    EXPECT_TRUE(book_->writer().finish().ok());
+    std::map<std::uint32_t, Thread> rows;
+    for (const Thread& row : Trace(trace()).rows<Thread>()) {
+      EXPECT_TRUE(rows.emplace(row.id.value, row).second) << row.id.value << " is there twice";
+    }
+    return rows;
+  }
+
+  std::vector<ThreadId> ids_;
+};
+
+TEST_F(ManyThreads, ThatHaveEndedTakeNoMemoryAndAreAllWritten) {
+  EXPECT_LT(comeAndGo([](std::uint32_t i) { return 100 + i; }), 100u);
+  const auto rows = written();
+  ASSERT_EQ(rows.size(), kThreads);
+  for (std::uint32_t i = 1; i <= kThreads; ++i) {
+    const Thread& row = rows.at(ids_[i - 1].value);
+    EXPECT_EQ(row.osTid, 100 + i);
+    EXPECT_EQ(row.process, process_);
+    EXPECT_EQ(row.startNs, startOf(i));
+    EXPECT_EQ(row.endNs, startOf(i) + kSecond / 2);
+  }
+}
+
+TEST_F(ManyThreads, OfOneNumberAreAsManyThreads) {
+  EXPECT_LT(comeAndGo([](std::uint32_t) { return 100; }), 100u);
+  EXPECT_EQ(written().size(), kThreads);
+}
+
+TEST_F(ManyThreads, ThoseThatLiveOrWhoseEndIsYetToBeToldStay) {
+  const ThreadId living = book_->enterThread(process_, 1, kSecond);
+  const ThreadId seen = book_->beginThread(process_, 2, kSecond);
+  EXPECT_EQ(book_->enterThread(process_, 2, kSecond + 10), seen);
+  leaves(seen, 2 * kSecond);  // it is yet to be seen from outside that it ended
+  comeAndGo([](std::uint32_t i) { return 100 + i; });
+  EXPECT_EQ(book_->threadOf(process_, 1), living);
+  EXPECT_EQ(book_->threadOf(process_, 2), seen);
+  book_->threadInfo(seen).exitNs = 2 * kSecond;
+  for (int round = 1; round < 20; ++round) book_->settleThreads(startOf(kThreads) + 2 * round * kSecond);
+  EXPECT_NE(book_->threadOf(process_, 2), seen);
+  EXPECT_EQ(book_->threadOf(process_, 1), living);
+}
+
+TEST_F(ManyThreads, ADrainerThatWasHeldUpForgetsNobodyAtOnce) {
+  const ThreadId id = enters(kSecond);
+  leaves(id, 2 * kSecond);
+  book_->settleThreads(3 * kSecond);
+  book_->settleThreads(1000 * kSecond);
+  EXPECT_EQ(book_->threadOf(process_, 5), id);
+}
+
+TEST_F(ManyThreads, ASavedStateGoesOnBehindThoseThatAreWritten) {
+  comeAndGo([](std::uint32_t i) { return 100 + i; });
+  recording::Saver saver;
+  book_->save(saver);
+  auto writer = Writer::create(home_ / "again.lcn");
+  ASSERT_OK(writer);
+  recording::TraceBook again(std::move(*writer));
+  recording::Loader loader(saver.bytes());
+  again.load(loader);
+  EXPECT_TRUE(loader.ok());
+  EXPECT_EQ(again.threadCount(), book_->threadCount());
+  EXPECT_EQ(again.threadOf(process_, 100 + kThreads), ids_.back());
+  EXPECT_EQ(again.enterThread(process_, 7, kThreads * kSecond).value, ids_.back().value + 1);
 }
 
 }  // namespace
