@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <cwchar>
 #include <iterator>
@@ -74,6 +75,17 @@ std::uint32_t colourOf(const nvtxEventAttributes_t& attributes) {
   return attributes.colorType == NVTX_COLOR_ARGB ? attributes.color : 0;
 }
 
+/// Of several loaders whose stage it is, and of which of their workers.
+LacunaName loaderText(const prof::NvtxNote& note) {
+  char text[48];
+  if (note.worker < 0) {
+    std::snprintf(text, sizeof text, "loader=%u", note.loader);
+  } else {
+    std::snprintf(text, sizeof text, "loader=%u worker=%d", note.loader, note.worker);
+  }
+  return lacunaName(text);
+}
+
 void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Resolved& out) {
   readPayloads(domain, payloads, count, out.payloads);
   auto& event = out.event;
@@ -91,6 +103,7 @@ void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_
   event.payload = note.payload;
   event.payloadType = LacunaPayloadU64;
   if (note.text) event.text = note.text.value;
+  if (note.ofLoader) event.text = loaderText(note);
 }
 
 void resolve(Domain& domain, const Described& from, Resolved& out) {

@@ -29,8 +29,8 @@ enum { kIndex };
 constexpr std::string_view kNames[] = {"index"};
 }  // namespace steps
 namespace loaders {
-enum { kBatch };
-constexpr std::string_view kNames[] = {"batch"};
+enum { kBatch, kLoader, kWorker };
+constexpr std::string_view kNames[] = {"batch", "loader", "worker"};
 }  // namespace loaders
 namespace syncs {
 constexpr std::string_view kNames[] = {"sequence", "queue", "kind"};
@@ -241,8 +241,14 @@ NvtxNote noteOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
       return {values[NvtxPlan::kSequence], values[NvtxPlan::kCorrelation], {}};
     case Kind::Step:
       return {values[steps::kIndex], 0, {}};
-    case Kind::Loader:
-      return {values[loaders::kBatch], 0, {}};
+    case Kind::Loader: {
+      NvtxNote note;
+      note.payload = values[loaders::kBatch];
+      note.ofLoader = true;
+      note.loader = values.u32(loaders::kLoader);
+      note.worker = static_cast<std::int32_t>(values.u32(loaders::kWorker));
+      return note;
+    }
     case Kind::Sync:
       return {values[NvtxPlan::kWaitSequence], 0, {}};
     default:

@@ -237,6 +237,8 @@ class TorchRun(unittest.TestCase):
         rows = self.query("select distinct t.name from range r join thread t on t.id = r.thread where r.name = 'fetch' order by 1")
         self.assertEqual(rows, [("DataLoader worker 0",), ("DataLoader worker 1",)])
         self.assertEqual(self.query("select payload from range where name = 'fetch' order by payload"), [(0,), (1,), (2,)])
+        whose = self.query("select distinct text from range where category = 'loader' order by 1")
+        self.assertEqual(whose, [("loader=0",), ("loader=0 worker=0",), ("loader=0 worker=1",)])
 
     def test_forked_workers_are_in_the_trace(self):
         self.check_workers("fork")

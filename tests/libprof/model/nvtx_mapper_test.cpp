@@ -237,6 +237,22 @@ TEST(NvtxMapper, RangesAreAnnotatedWithWhatTheirPayloadSays) {
   EXPECT_EQ(note.text, StringId(5));
 }
 
+TEST(NvtxMapper, AStageOfALoaderSaysWhoseItIs) {
+  LacunaRtLoader stage{};
+  stage.batch = 7;
+  stage.loader = 2;
+  for (const std::int32_t worker : {3, -1}) {
+    stage.worker = worker;
+    const Payload payload = payloadOf(stage);
+    const NvtxNote note = noteOf(payload.plan(), payload.values);
+    EXPECT_EQ(note.payload, 7u);
+    EXPECT_TRUE(note.ofLoader);
+    EXPECT_EQ(note.loader, 2u);
+    EXPECT_EQ(note.worker, worker);
+  }
+  EXPECT_FALSE(noteOf(payloadOf(LacunaRtStep{}).plan(), {}).ofLoader);
+}
+
 TEST(NvtxMapper, AnotherDomainsSchemasAreNotTheRuntimes) {
   const Payload payload = payloadOf(LacunaRtMemory{});
   EXPECT_EQ(NvtxPlan("other", payload.schema, payload.names).kind(), NvtxPlan::Kind::None);

@@ -152,7 +152,10 @@ bool nvtxMarkIsRedundant(const NvtxPlan& plan);
 struct NvtxNote {
   std::uint64_t payload = 0;  ///< step index, batch number, sequence number
   std::uint64_t correlation = 0;
-  StringId text;  ///< shapes of an operator
+  StringId text;             ///< shapes of an operator
+  bool ofLoader = false;     ///< a stage of a data loader:
+  std::uint32_t loader = 0;  ///< its number in the process
+  std::int32_t worker = 0;   ///< the loader's worker, below 0 for the consumer
 };
 /// The note of a range; empty for Kind::None.
 NvtxNote noteOf(const NvtxPlan& plan, std::span<const std::uint64_t> values);
