@@ -14,6 +14,7 @@
 #endif
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -168,12 +169,15 @@ unsigned char* mapAligned(int fd, std::size_t bytes) {
   return aligned;
 }
 
-bool readSettings(const char* directory, Settings& settings) {
+/// 0, or a negative errno: -EPROTONOSUPPORT for a recording of another version, whose settings may have another size.
+int readSettings(const char* directory, Settings& settings) {
   char path[1024];
   if (std::snprintf(path, sizeof path, "%s/%s", directory, kSettingsFile) >= static_cast<int>(sizeof path))
-    return false;
-  if (readSmallFile(path, reinterpret_cast<char*>(&settings), sizeof settings) != sizeof settings) return false;
-  return settings.magic == kMagic && settings.version == kVersion;
+    return -ENOENT;
+  const std::size_t got = readSmallFile(path, reinterpret_cast<char*>(&settings), sizeof settings);
+  if (got < offsetof(Settings, flightRecorder) || settings.magic != kMagic) return -ENOENT;
+  if (settings.version != kVersion) return -EPROTONOSUPPORT;
+  return got == sizeof settings ? 0 : -ENOENT;
 }
 
 /// Shared memory that another program wants too is not filled to the brim.
@@ -233,16 +237,22 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
   return error;
 }
 
+const char* remedyFor(int error) {
+  if (error == -EFBIG) return "; raise ulimit -f";
+  if (error == -EPROTONOSUPPORT) return "; its recorder is of another version of Lacuna, so build it with this one";
+  return "";
+}
+
 void reportFailure(const char* directory, int error) {
   char path[1024];
-  char text[128];
+  char text[192];
   if (fileSizeLimit() < sizeof text) return;
   const unsigned pid = static_cast<unsigned>(getpid());
   if (std::snprintf(path, sizeof path, "%s/%u.failed", directory, pid) >= static_cast<int>(sizeof path)) return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return;
   const int length = std::snprintf(text, sizeof text, "process %u could not record: %s%s\n", pid,
-                                   strerrordesc_np(-error), error == -EFBIG ? "; raise ulimit -f" : "");
+                                   strerrordesc_np(-error), remedyFor(error));
   if (write(fd, text, static_cast<std::size_t>(length)) < 0) unlink(path);
   close(fd);
 }
@@ -296,7 +306,11 @@ bool backFile(const Mapping& mapping, std::size_t offset, std::size_t bytes) {
 
 int buildMapping(const char* directory, Mapping& out) {
   Settings settings;
-  if (!readSettings(directory, settings)) return -ENOENT;
+  if (const int error = readSettings(directory, settings); error != 0) {
+    // Where there is no recording, there is nobody to tell.
+    if (error == -EPROTONOSUPPORT) reportFailure(directory, error);
+    return error;
+  }
   settings.maxPoolBytes = roundUp(settings.maxPoolBytes < kMinPool ? kMinPool : settings.maxPoolBytes, kSegmentBytes);
   if (settings.maxPoolBytes > kMaxSegments * kSegmentBytes) settings.maxPoolBytes = kMaxSegments * kSegmentBytes;
   settings.poolBytes = roundUp(settings.poolBytes < kMinPool ? kMinPool : settings.poolBytes, kSegmentBytes);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <map>
 #include <random>
@@ -463,6 +464,25 @@ TEST_F(PoolTest, JoiningNothingIsAnError) {
   EXPECT_EQ(lacunaIsRecording(), 0);
   EXPECT_FALSE(Drainer::create(home_, trace()).ok());
   EXPECT_FALSE(recover(home_, trace()).ok());
+}
+
+TEST_F(PoolTest, ARecordingOfAnotherVersionIsToldThatAProcessCannotJoin) {
+  RecordingOptions options;
+  options.sharedMemory = false;
+  ASSERT_OK(createRecording(recordingDir(), options));
+  const auto setVersion = [&](char version) {
+    std::fstream(recordingDir() / recording::kSettingsFile, std::ios::in | std::ios::out | std::ios::binary)
+        .seekp(8)
+        .put(version);
+  };
+  setVersion(99);
+  EXPECT_EQ(lacunaAttach(recordingDir().c_str()), -EPROTONOSUPPORT);
+  EXPECT_EQ(lacunaIsRecording(), 0);
+  std::ifstream note(recordingDir() / (std::to_string(getpid()) + ".failed"));
+  std::string text;
+  std::getline(note, text);
+  EXPECT_NE(text.find("of another version of Lacuna"), std::string::npos) << text;
+  setVersion(static_cast<char>(recording::kVersion));
 }
 
 TEST_F(PoolTest, SecondDrainerIsRefused) {
