@@ -12,6 +12,7 @@
 #include "lacuna/collector/recover.h"
 #include "output.h"
 #include "timeline_blocks.h"
+#include "unfinished_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -82,12 +83,26 @@ int say(const prof::Result<Recovered>& recovered, const Options& options, const 
   return kOk;
 }
 
+/// What it is recovered into, beside what a link leads to, until it is whole; `out` where that is what is read, which is
+/// refused.
+fs::path unfinishedName(const Options& options, const std::string& out) {
+  std::error_code error;
+  const fs::path real = fs::is_symlink(out, error) ? fs::canonical(out, error) : fs::path(out);
+  const fs::path name = real.string() + ".recovering";
+  return fs::equivalent(options.from, name, error) ? fs::path(out) : name;
+}
+
+int recover(const Options& options, const std::string& out) {
+  const UnfinishedFile unfinished(out, unfinishedName(options, out));
+  std::error_code ignored;
+  return fs::is_directory(options.from, ignored)
+             ? say(collector::recover(options.from, out, options.keep), options, out)
+             : say(prof::recoverFile(options.from, out), options, out);
+}
+
 int run(const Options& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
-  std::error_code ignored;
-  const int code = fs::is_directory(options.from, ignored)
-                       ? say(collector::recover(options.from, out, options.keep), options, out)
-                       : say(prof::recoverFile(options.from, out), options, out);
+  const int code = recover(options, out);
   // Of use to the timeline, and no part of what was to be recovered.
   if (code == kOk) (void)addTimeline(out);
   return code;

@@ -23,8 +23,11 @@ void removeAndEnd(int number) {
 
 }  // namespace
 
-UnfinishedFile::UnfinishedFile(const std::filesystem::path& file) {
-  const std::string name = analyzer::unfinishedName(file).string();
+UnfinishedFile::UnfinishedFile(const std::filesystem::path& file)
+    : UnfinishedFile(file, analyzer::unfinishedName(file)) {}
+
+UnfinishedFile::UnfinishedFile(const std::filesystem::path& file, const std::filesystem::path& unfinishedName) {
+  const std::string name = unfinishedName.string();
   if (name == file.string() || name.size() >= unfinished.size()) return;
   std::copy(name.c_str(), name.c_str() + name.size() + 1, unfinished.begin());
   for (std::size_t i = 0; i < kSignals.size(); ++i) {

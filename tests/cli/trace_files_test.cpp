@@ -589,6 +589,18 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   EXPECT_FALSE(unfinished()) << *unfinished();
 }
 
+TEST_F(TraceFiles, ARecoverThatIsInterruptedLeavesNothing) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 300000"), 0);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = interrupted({"recover", "run.lcn", "-o", "out.lcn"}, number,
+                                   [&](pid_t) { return fs::exists(folder_ / "out.lcn.recovering"); });
+    if (WIFEXITED(status) || fs::exists(folder_ / "out.lcn")) GTEST_SKIP() << "was over before the signal came";
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), number);
+    EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recovering"));
+  }
+}
+
 TEST_F(TraceFiles, AReadThatIsKilledLeavesNothingOfWhatItUnpacked) {
   ASSERT_EQ(lacuna("generate run.lcn --events 200000"), 0);
   ASSERT_EQ(lacuna("convert -q run.lcn run.sqlite && gzip -1 run.sqlite"), 0) << said();
