@@ -83,8 +83,8 @@ int say(const prof::Result<Recovered>& recovered, const Options& options, const 
   return kOk;
 }
 
-/// What it is recovered into, beside what a link leads to, until it is whole; `out` where that is what is read, which is
-/// refused.
+/// What it is recovered into, beside what a link leads to, until it is whole; `out` where that is what is read, which
+/// is refused.
 fs::path unfinishedName(const Options& options, const std::string& out) {
   std::error_code error;
   const fs::path real = fs::is_symlink(out, error) ? fs::canonical(out, error) : fs::path(out);

@@ -9,8 +9,8 @@
 
 namespace lacuna::cli {
 
-/// While it lives, SIGHUP, SIGINT and SIGTERM remove what has been written of a file so far, and then end the program as
-/// ever; where they are ignored (nohup) they stay so. One at a time.
+/// While it lives, SIGHUP, SIGINT and SIGTERM remove what has been written of a file so far, and then end the program
+/// as ever; where they are ignored (nohup) they stay so. One at a time.
 class UnfinishedFile {
  public:
   /// What analyzer::exportTrace() writes to `file`.

@@ -37,8 +37,9 @@ extern "C" {
  * this process records already. Returns 0, or a negative errno: -ENOENT (no such recording, or none named), -ENOSPC (no
  * room for the segments anywhere), -EPERM (the program runs with other rights than its caller's, as one that is
  * set-uid, set-gid or has file capabilities: it joins where it says, never where its environment does),
- * -EPROTONOSUPPORT (the recording is one of another version of Lacuna), -EACCES and the like. A process that has LACUNA_RECORDING set joins by itself when the library is loaded. A forked child joins the
- * recording of its parent with its first event. */
+ * -EPROTONOSUPPORT (the recording is one of another version of Lacuna), -EACCES and the like. A process that has
+ * LACUNA_RECORDING set joins by itself when the library is loaded. A forked child joins the recording of its parent
+ * with its first event. */
 LACUNA_PROF_API int lacunaAttach(const char* directory);
 /* Stops recording in this process. Events whose calls returned before stay in the recording. */
 LACUNA_PROF_API void lacunaDetach(void);
