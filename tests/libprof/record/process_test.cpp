@@ -224,7 +224,7 @@ TEST_F(ManyThreads, ThatHaveEndedTakeNoMemoryAndAreAllWritten) {
 }
 
 TEST_F(ManyThreads, OfOneNumberAreAsManyThreads) {
-  EXPECT_LT(comeAndGo([](std::uint32_t) { return 100; }), 100u);
+  EXPECT_LT(comeAndGo([](std::uint32_t) { return std::uint32_t{100}; }), 100u);
   EXPECT_EQ(written().size(), kThreads);
 }
 
