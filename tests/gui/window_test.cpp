@@ -671,6 +671,50 @@ class WindowTest : public QObject {
     QTRY_COMPARE(view()->selection()->event, first);
   }
 
+  void aSearchIsCalledOffByTheNextOne() {
+    open();
+    TimelinePage* timeline = window_->timeline();
+    auto begun = std::make_shared<std::atomic<int>>(0);
+    auto calledOff = std::make_shared<std::atomic<int>>(0);
+    timeline->setCountMatches([begun, calledOff](const auto& tracks, const auto& names, const auto& progress) {
+      if (++*begun == 3) return analyzer::countMatches(tracks, names, progress);
+      while (progress(0.5)) QThread::msleep(1);
+      ++*calledOff;
+      return std::uint64_t{1};
+    });
+    QSignalSpy searched(timeline, &TimelinePage::searched);
+    timeline->search()->setFocus();
+    timeline->search()->setText(QStringLiteral("gemm"));
+    QTRY_COMPARE(timeline->searchResult(), QStringLiteral("Searching… 50 %"));
+    QVERIFY(timeline->busy());
+    timeline->search()->setText(QStringLiteral("gemm_"));
+    QTRY_COMPARE(begun->load(), 2);
+    QCOMPARE(calledOff->load(), 1);
+    QTest::keyClick(timeline->search(), Qt::Key_Escape);
+    QVERIFY(timeline->searchResult().isEmpty());
+    QVERIFY(!timeline->busy());
+    QTRY_COMPARE(calledOff->load(), 2);
+    timeline->search()->setText(QStringLiteral("relu_kernel"));
+    QTRY_VERIFY(timeline->searchResult().startsWith(QStringLiteral("12 events")));
+    QCOMPARE(searched.count(), 1);
+  }
+
+  void closingCallsTheSearchOff() {
+    open();
+    auto begun = std::make_shared<std::atomic<bool>>(false);
+    auto calledOff = std::make_shared<std::atomic<bool>>(false);
+    window_->timeline()->setCountMatches([begun, calledOff](const auto&, const auto&, const auto& progress) {
+      for (*begun = true; progress(0.5);) QThread::msleep(1);
+      *calledOff = true;
+      return std::uint64_t{1};
+    });
+    window_->timeline()->search()->setText(QStringLiteral("gemm"));
+    QTRY_VERIFY(begun->load());
+    window_->close();
+    window_.reset();
+    QVERIFY(calledOff->load());
+  }
+
   void aKernelLeadsToItsLaunchAndBack() {
     open();
     view()->reveal(firstKernel());

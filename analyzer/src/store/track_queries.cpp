@@ -130,11 +130,33 @@ struct WalkPlace {
   friend auto operator<=>(const WalkPlace&, const WalkPlace&) = default;
 };
 
-std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from) {
+/// Events, or names, that a search looks at between two questions whether it is still wanted.
+constexpr std::size_t kSearchBlock = std::size_t{1} << 16;
+
+/// Asks whether a search is still wanted, once a block.
+class SearchTurn {
+ public:
+  explicit SearchTurn(const SearchWanted& wanted) : wanted_(wanted) {}
+  /// To be called for each event or name; false from where the search was called off on.
+  bool goesOn() {
+    if (on_ && wanted_ && ++seen_ % kSearchBlock == 0) on_ = wanted_();
+    return on_;
+  }
+  [[nodiscard]] bool calledOff() const { return !on_; }
+
+ private:
+  const SearchWanted& wanted_;
+  std::size_t seen_ = 0;
+  bool on_ = true;
+};
+
+std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from,
+                                     SearchTurn turn) {
   std::optional<TrackEvent> best;
   TimeNs bestStart = INT64_MAX;
   forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
     for (std::size_t i = lane.lowerBound(from.start); i < lane.size() && lane.startNs(i) < bestStart; ++i) {
+      if (!turn.goesOn()) return;
       place.event = i;
       if (WalkPlace{lane.startNs(i), place} <= from || !matches(names, lane.name(i))) continue;
       best = place;
@@ -142,10 +164,11 @@ std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& 
       return;
     }
   });
-  return best;
+  return turn.calledOff() ? std::nullopt : best;
 }
 
-std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from) {
+std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from,
+                                      SearchTurn turn) {
   std::optional<TrackEvent> best;
   TimeNs bestStart = INT64_MIN;
   forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
@@ -153,6 +176,7 @@ std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches&
     while (i < lane.size() && lane.startNs(i) <= from.start) ++i;
     // Lanes come in their order: of what begins together, the later one is nearer.
     for (; i > 0 && lane.startNs(i - 1) >= bestStart; --i) {
+      if (!turn.goesOn()) return;
       place.event = i - 1;
       if (WalkPlace{lane.startNs(i - 1), place} >= from || !matches(names, lane.name(i - 1))) continue;
       best = place;
@@ -160,7 +184,7 @@ std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches&
       return;
     }
   });
-  return best;
+  return turn.calledOff() ? std::nullopt : best;
 }
 
 struct RowPlace {
@@ -218,11 +242,12 @@ AreaStats areaStats(const TrackSet& tracks, TimeWindow window, const Progress& p
   return stats;
 }
 
-NameMatches matchNames(const Store& store, std::string_view part) {
+NameMatches matchNames(const Store& store, std::string_view part, const SearchWanted& wanted) {
   NameMatches names{std::vector<bool>(store.stringCount()), std::vector<bool>(kUnnamedMemset - kUnnamedCopy + 1)};
   if (part.empty()) return names;
+  SearchTurn turn(wanted);
   const auto match = [&](std::vector<bool>& flags, std::uint32_t first) {
-    for (std::uint32_t n = 0; n < flags.size(); ++n)
+    for (std::uint32_t n = 0; n < flags.size() && turn.goesOn(); ++n)
       flags[n] = containsAnyCase(TrackSet::name(store, StringId(first + n)), part);
   };
   match(names.texts, 0);
@@ -230,21 +255,33 @@ NameMatches matchNames(const Store& store, std::string_view part) {
   return names;
 }
 
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, TimeNs from, bool forward) {
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, TimeNs from, bool forward,
+                                    const SearchWanted& wanted) {
   const TrackEvent last{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
-  return forward ? matchAfter(tracks, names, {from, last}) : matchBefore(tracks, names, {from, {}});
+  const SearchTurn turn(wanted);
+  return forward ? matchAfter(tracks, names, {from, last}, turn) : matchBefore(tracks, names, {from, {}}, turn);
 }
 
 std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
-                                    bool forward) {
+                                    bool forward, const SearchWanted& wanted) {
   const TimeNs start = tracks.groups[from.group].tracks[from.track].lanes[from.lane].startNs(from.event);
-  return forward ? matchAfter(tracks, names, {start, from}) : matchBefore(tracks, names, {start, from});
+  const SearchTurn turn(wanted);
+  return forward ? matchAfter(tracks, names, {start, from}, turn) : matchBefore(tracks, names, {start, from}, turn);
 }
 
-std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names) {
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names, const Progress& progress) {
+  std::uint64_t events = 0;
+  forEachLane(tracks, [&](TrackEvent, const Lane& lane) { events += lane.size(); });
   std::uint64_t count = 0;
+  std::uint64_t done = 0;
+  bool goesOn = true;
   forEachLane(tracks, [&](TrackEvent, const Lane& lane) {
-    for (std::size_t i = 0; i < lane.size(); ++i) count += matches(names, lane.name(i));
+    for (std::size_t first = 0; goesOn && first < lane.size(); first += kSearchBlock) {
+      const std::size_t end = std::min(lane.size(), first + kSearchBlock);
+      for (std::size_t i = first; i < end; ++i) count += matches(names, lane.name(i));
+      done += end - first;
+      goesOn = !progress || progress(static_cast<double>(done) / static_cast<double>(events));
+    }
   });
   return count;
 }

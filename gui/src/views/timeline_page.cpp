@@ -167,6 +167,7 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
 void TimelinePage::setTrace(const TracePtr& trace) {
   filter_->clear();
   search_->clear();
+  callSearchOff();
   callLinksOff();
   view_->setTrace(trace);
   areaTimer_.stop();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QTimer>
+#include <functional>
 
 #include "app/job.h"
 #include "app/long_job.h"
@@ -38,8 +39,12 @@ class TimelinePage : public Page {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
+  using CountMatches = std::function<std::uint64_t(const analyzer::TrackSet&, const analyzer::NameMatches&,
+                                                   const analyzer::Progress&)>;
+  /// What counts the events found: analyzer::countMatches unless told otherwise.
+  void setCountMatches(CountMatches count) { countMatches_ = std::move(count); }
   [[nodiscard]] bool busy() const {
-    return launching_ || linkJob_.busy() || argumentJob_.busy() || searchJob_.busy() || findJob_.busy();
+    return launching_ || linkJob_.busy() || argumentJob_.busy() || searching_ || findJob_.busy();
   }
 
   /// Shows stretches with a caption, and moves to the first.
@@ -50,6 +55,7 @@ class TimelinePage : public Page {
   [[nodiscard]] FindingPanel* finding() const { return finding_; }
   /// Looks for the next event whose name contains the searched text, off the GUI's thread, and selects it.
   void findNext(bool forward);
+  /// Finds out what matches, on a thread of its own, and says how far that is; calls the search before off.
   void searchFor(const QString& text);
   /// From a launch to its work, or back.
   void followLink();
@@ -84,6 +90,13 @@ class TimelinePage : public Page {
   /// Computes the links of the trace, once, and goes on with the event that is selected then.
   void computeLinks();
   void callLinksOff();
+  using Matches = std::shared_ptr<const analyzer::NameMatches>;
+  void callSearchOff();
+  void showFound(const Matches& names, std::uint64_t events);
+  /// What stands below the search.
+  void setFound(const QString& what);
+  /// To the next event of those that are known to match.
+  void goToMatch(bool forward);
   void findArguments(const analyzer::EventRef& event);
   void showSums(const analyzer::AreaStats& stats);
   QWidget* makeSide(QWidget* parent);
@@ -111,11 +124,12 @@ class TimelinePage : public Page {
   LongJob launchJob_{this};
   Job linkJob_;
   Job argumentJob_;
-  using Matches = std::shared_ptr<const analyzer::NameMatches>;
   Matches matches_;
   std::weak_ptr<const Trace> searched_;  ///< what they were looked for in
   std::optional<bool> wantedNext_;
-  Job searchJob_;
+  CountMatches countMatches_ = &analyzer::countMatches;
+  bool searching_ = false;
+  LongJob searchJob_{this};
   Job findJob_;
   Job areaJob_;
 };

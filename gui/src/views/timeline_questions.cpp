@@ -12,6 +12,7 @@
 #include "models/details_model.h"
 #include "timeline/text.h"
 #include "views/timeline_page.h"
+#include "views/words.h"
 
 // What the page asks of the trace, off the GUI's thread: links, names that match, sums of a stretch.
 
@@ -102,36 +103,48 @@ void TimelinePage::followLink() {
   if (!view_->links().empty()) view_->reveal(EventPlace(view_->links().front()));
 }
 
-void TimelinePage::searchFor(const QString& text) {
-  found_->setVisible(!text.isEmpty());
-  matches_ = nullptr;
-  wantedNext_.reset();
+void TimelinePage::callSearchOff() {
   searchJob_.cancel();
   findJob_.cancel();
-  if (text.isEmpty() || !view_->trace()) return;
-  found_->setText(tr("Searching…"));
+  searching_ = false;
+  matches_ = nullptr;
+  wantedNext_.reset();
+}
+
+void TimelinePage::setFound(const QString& what) {
+  found_->setText(what);
+  found_->setVisible(!what.isEmpty());
+}
+
+void TimelinePage::searchFor(const QString& text) {
+  callSearchOff();
+  if (text.isEmpty() || !view_->trace()) return setFound({});
+  setFound(tr("Searching…"));
   searched_ = view_->trace();
-  using Found = std::pair<Matches, std::uint64_t>;
-  searchJob_.start(
-      this,
-      [trace = view_->trace(), part = text.toStdString()](const Job::Wanted&) -> Found {
-        auto names = std::make_shared<const analyzer::NameMatches>(analyzer::matchNames(*trace->store, part));
-        return {names, analyzer::countMatches(*trace->tracks, *names)};
-      },
-      [this](const Found& found) {
-        const auto& [names, count] = found;
-        if (count > 0) matches_ = names;
-        found_->setText(count == 0   ? tr("No event has such a name")
-                        : count == 1 ? tr("1 event, Enter to go there")
-                                     : tr("%1 events, Enter for the next")
-                                           .arg(QString::fromStdString(countText(static_cast<double>(count)))));
-        if (wantedNext_) findNext(*wantedNext_);
-        Q_EMIT searched();
-      });
+  searching_ = true;
+  searchJob_.start([this, trace = view_->trace(), part = text.toStdString(),
+                    count = countMatches_](const LongJob::Turn& turn) {
+    const auto names = std::make_shared<const analyzer::NameMatches>(
+        analyzer::matchNames(*trace->store, part, [&] { return turn.wanted(); }));
+    if (!turn.wanted()) return;
+    const auto tell = [this](double share) { setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100))); };
+    const std::uint64_t events = count(*trace->tracks, *names, turn.progress(tell));
+    turn.post([this, names, events] { showFound(names, events); });
+  });
+}
+
+void TimelinePage::showFound(const Matches& names, std::uint64_t events) {
+  searching_ = false;
+  if (events > 0) matches_ = names;
+  setFound(events == 0   ? tr("No event has such a name")
+           : events == 1 ? tr("1 event, Enter to go there")
+                         : tr("%1 events, Enter for the next").arg(words(countText(static_cast<double>(events)))));
+  if (const auto forward = std::exchange(wantedNext_, std::nullopt)) goToMatch(*forward);
+  Q_EMIT searched();
 }
 
 void TimelinePage::findNext(bool forward) {
-  if (searchJob_.busy()) {
+  if (searching_) {
     wantedNext_ = forward;  // as soon as it is known what matches
     return;
   }
@@ -140,14 +153,17 @@ void TimelinePage::findNext(bool forward) {
     wantedNext_ = forward;
     return;
   }
-  wantedNext_.reset();
+  goToMatch(forward);
+}
+
+void TimelinePage::goToMatch(bool forward) {
   if (!matches_) return;
   const prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
   findJob_.start(
       this,
-      [trace = view_->trace(), names = matches_, from, selected = view_->selection(), forward](const Job::Wanted&) {
-        if (!selected) return analyzer::nextMatch(*trace->tracks, *names, from, forward);
-        return analyzer::nextMatch(*trace->tracks, *names, eventOf(*selected), forward);
+      [trace = view_->trace(), names = matches_, from, selected = view_->selection(), forward](const Job::Wanted& w) {
+        if (!selected) return analyzer::nextMatch(*trace->tracks, *names, from, forward, w);
+        return analyzer::nextMatch(*trace->tracks, *names, eventOf(*selected), forward, w);
       },
       [this, trace = view_->trace(), forward](const std::optional<analyzer::TrackEvent>& hit) {
         if (trace != view_->trace()) return findNext(forward);  // it has grown since, and has other places

@@ -137,6 +137,35 @@ TEST_F(TrackQueriesTest, SearchComesToAllThatBeginTogether) {
   EXPECT_EQ(nextMatch(*tracks_, names, 60, false), walked.back());
 }
 
+TEST_F(TrackQueriesTest, ASearchThatIsCalledOffStopsOnItsWay) {
+  constexpr prof::TimeNs kKernels = 200'000;
+  for (prof::TimeNs n = 0; n < kKernels; ++n) {
+    kernel(1, 2 * n, 2 * n + 1, n == 0 ? "first" : n == kKernels - 1 ? "last" : "gemm");
+  }
+  build();
+  std::vector<double> told;
+  const std::uint64_t some = countMatches(*tracks_, matchNames(*store_, "gemm"), [&](double share) {
+    told.push_back(share);
+    return told.size() < 2;
+  });
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_LT(told[0], told[1]);
+  EXPECT_LT(told[1], 1);
+  EXPECT_GT(some, 0u);
+  EXPECT_LT(some, static_cast<std::uint64_t>(kKernels) - 2);
+
+  int asked = 0;
+  const auto stop = [&asked] { return ++asked < 2; };
+  EXPECT_FALSE(nextMatch(*tracks_, matchNames(*store_, "last"), -1, true, stop));
+  EXPECT_EQ(asked, 2);
+  asked = 0;
+  EXPECT_FALSE(nextMatch(*tracks_, matchNames(*store_, "first"), 2 * kKernels, false, stop));
+  EXPECT_EQ(asked, 2);
+  const auto goOn = [] { return true; };
+  EXPECT_TRUE(nextMatch(*tracks_, matchNames(*store_, "last"), -1, true, goOn));
+  EXPECT_TRUE(nextMatch(*tracks_, matchNames(*store_, "first"), 2 * kKernels, false, goOn));
+}
+
 TEST_F(TrackQueriesTest, ACallLeadsToItsWorkAndBack) {
   call(0, 5, 7);
   call(6, 8, 8);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,16 +52,19 @@ struct NameMatches {
   std::vector<bool> texts;    ///< one flag for each string id
   std::vector<bool> unnamed;  ///< of copies and memsets that the trace leaves nameless (see TrackSet::name)
 };
+/// Asked now and then by a search; answering false calls it off, and its answer means nothing then. May be empty.
+using SearchWanted = std::function<bool()>;
 /// The names that contain `part`, in any ASCII case; none where it is empty.
-NameMatches matchNames(const Store& store, std::string_view part);
+NameMatches matchNames(const Store& store, std::string_view part, const SearchWanted& wanted = {});
 /// The nearest matching event that begins after (or, going back, before) a moment.
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, prof::TimeNs from, bool forward);
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, prof::TimeNs from, bool forward,
+                                    const SearchWanted& wanted = {});
 /// The one after (or before) another event. What begins together follows in the order of tracks, lanes and events, so
 /// that a walk from one to the next comes to all of them.
 std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
-                                    bool forward);
-/// How many events match.
-std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names);
+                                    bool forward, const SearchWanted& wanted = {});
+/// How many events match; stops early, with what it has, when progress answers false.
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names, const Progress& progress = {});
 
 /// The call or range that started a piece of device work, or the work that a call or range started, at most `limit`:
 /// see Links, whose launches this computes if nobody did yet.
