@@ -19,6 +19,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextDocument>
 #include <QWheelEvent>
 #include <semaphore>
 #include <set>
@@ -31,6 +32,7 @@
 #include "lacuna/analyzer/store_builder.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
+#include "models/sql_model.h"
 #include "models/table_model.h"
 #include "views/finding_card.h"
 #include "views/finding_panel.h"
@@ -429,7 +431,7 @@ class WindowTest : public QObject {
       return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
     });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
-    window_->openFile(QStringLiteral("tags.lcn"));
+    window_->openFile(QStringLiteral("tags<i>.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
     view()->select(EventPlace{{0, 0}, 0, 0});
     const QList<QLabel*> texts = window_->timeline()->findChildren<QLabel*>();
@@ -437,7 +439,38 @@ class WindowTest : public QObject {
                                     [](const QLabel* text) { return text->text() == QLatin1String("scan<b>run"); });
     QVERIFY(title != texts.end());
     QCOMPARE((*title)->textFormat(), Qt::PlainText);
+    int named = 0;
+    for (const QLabel* text : window_->findChildren<QLabel*>()) {
+      if (!text->text().contains(QLatin1String("tags<i>.lcn"))) continue;
+      QCOMPARE(text->textFormat(), Qt::PlainText);
+      ++named;
+    }
+    QVERIFY(named > 0);
     QTRY_VERIFY(!window_->busy());
+  }
+
+  void tooltipsShowNamesThatLookLikeTagsAsTheyAre() {
+    const QString name = QStringLiteral("scan<b>run");
+    TableModel table;
+    TableColumn column{QStringLiteral("Kernel"), TableColumn::Kind::Text};
+    column.texts = {name};
+    table.setTable({column});
+    DetailsModel details;
+    details.append({{QStringLiteral("name"), name}});
+    SqlModel answer;
+    answer.begin({QStringLiteral("name")});
+    auto rows = std::make_shared<SqlChunk>();
+    rows->columns = 1;
+    rows->add(name.toStdString(), SqlChunk::Kind::Text);
+    answer.append(rows);
+    for (const QModelIndex& cell : {table.index(0, 0), details.index(0, 1), answer.index(0, 0)}) {
+      QVERIFY(cell.isValid());
+      QTextDocument shown;
+      shown.setHtml(cell.data(Qt::ToolTipRole).toString());
+      QCOMPARE(shown.toPlainText(), name);
+      QCOMPARE(cell.data().toString(), name);
+    }
+    QCOMPARE(tipWords(QStringLiteral("a < b")), QStringLiteral("a < b"));
   }
 
   void aRangeAroundWhatIsShownIsShownWhole() {

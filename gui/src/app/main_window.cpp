@@ -39,6 +39,7 @@
 #include "views/steps_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -86,6 +87,7 @@ MainWindow::MainWindow(QWidget* parent)
   });
 
   summary_ = new QLabel(this);
+  summary_->setTextFormat(Qt::PlainText);  // names of files, too, may look like tags
   warnings_ = new QLabel(this);
   statusBar()->addWidget(summary_, 1);
   liveLabel_ = new QLabel(this);
@@ -367,7 +369,7 @@ void MainWindow::showSummary() {
   warnings_->setText(warnings.isEmpty()     ? QString()
                      : warnings.size() == 1 ? tr("1 warning about the file")
                                             : tr("%1 warnings about the file").arg(warnings.size()));
-  warnings_->setToolTip(warnings.join(QLatin1Char('\n')));
+  warnings_->setToolTip(tipWords(warnings.join(QLatin1Char('\n'))));
   liveLabel_->setVisible(live_->live());
   liveLabel_->setText(tr("● live"));
 }

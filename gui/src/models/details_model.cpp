@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "timeline/text.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -209,7 +210,7 @@ QVariant DetailsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
   const auto& [key, value] = rows_[static_cast<std::size_t>(index.row())];
   if (role == Qt::DisplayRole) return index.column() == 0 ? key : value;
-  if (role == Qt::ToolTipRole && index.column() == 1) return value;
+  if (role == Qt::ToolTipRole && index.column() == 1) return tipWords(value);
   return {};
 }
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <numeric>
 
+#include "views/words.h"
+
 namespace lacuna::gui {
 
 namespace {
@@ -171,7 +173,7 @@ QVariant SqlModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::TextAlignmentRole)
     return cell.kind == CellKind::Number ? QVariant(int(Qt::AlignRight | Qt::AlignVCenter)) : QVariant();
   if (cell.kind == CellKind::Null) return role == Qt::DisplayRole ? tr("null") : QVariant();
-  return QString::fromUtf8(cell.text.data(), static_cast<qsizetype>(cell.text.size()));
+  return role == Qt::ToolTipRole ? tipWords(words(cell.text)) : words(cell.text);
 }
 
 QVariant SqlModel::headerData(int section, Qt::Orientation orientation, int role) const {

@@ -13,6 +13,7 @@
 
 #include "timeline/palette.h"
 #include "timeline/text.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -218,11 +219,13 @@ QString TableModel::shown(std::size_t row, int column) const {
 QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
   const bool text = (*table_)[static_cast<std::size_t>(index.column())].kind == TableColumn::Kind::Text;
-  if (role == Qt::DisplayRole || (role == Qt::ToolTipRole && text))
-    return shown(sourceRow(index.row()), index.column());
+  if (role == Qt::DisplayRole) return shown(sourceRow(index.row()), index.column());
+  if (role == Qt::ToolTipRole && text) return tipWords(shown(sourceRow(index.row()), index.column()));
   if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole) {
     const auto& notes = (*table_)[static_cast<std::size_t>(index.column())].notes;
-    return notes.empty() || notes[sourceRow(index.row())].isEmpty() ? QVariant() : notes[sourceRow(index.row())];
+    if (notes.empty() || notes[sourceRow(index.row())].isEmpty()) return {};
+    const QString& note = notes[sourceRow(index.row())];
+    return role == Qt::ToolTipRole ? tipWords(note) : note;
   }
   if (role == kShareRole && index.column() == 0 && longestBar_ > 0) {
     const auto& numbers = (*table_)[static_cast<std::size_t>(barColumn_)].numbers;

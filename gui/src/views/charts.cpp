@@ -317,7 +317,8 @@ void StepChart::goTo(std::size_t step) {
   setAccessibleDescription(about);
   const QRect area = plot();
   const double share = (static_cast<double>(step) + 0.5) / static_cast<double>(analysis_->steps.all.size());
-  QToolTip::showText(mapToGlobal(QPoint(area.x() + static_cast<int>(share * area.width()), area.top())), about, this);
+  const QPoint at(area.x() + static_cast<int>(share * area.width()), area.top());
+  QToolTip::showText(mapToGlobal(at), tipWords(about), this);
   update();
 }
 
@@ -336,7 +337,7 @@ bool StepChart::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   auto* help = static_cast<QHelpEvent*>(event);
   if (const int at = stepAt(help->pos().x()); at >= 0) {
-    QToolTip::showText(help->globalPos(), describe(static_cast<std::size_t>(at)), this);
+    QToolTip::showText(help->globalPos(), tipWords(describe(static_cast<std::size_t>(at))), this);
   }
   return true;
 }

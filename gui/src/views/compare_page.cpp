@@ -223,7 +223,7 @@ void ComparePage::refresh() {
   for (int side = 0; side < 2; ++side) {
     const QString file = fileOf(*sides[side]);
     const QString shown = names_[side]->fontMetrics().elidedText(file, Qt::ElideMiddle, kWidestFile);
-    names_[side]->setToolTip(shown == file ? QString() : file);
+    names_[side]->setToolTip(shown == file ? QString() : tipWords(file));
     names_[side]->setText(
         (sides[side]->steps.all.empty() ? tr("<b>%1</b> · %2 · %3 in all") : tr("<b>%1</b> · %2 · %3 a step"))
             .arg(roles[side], shown.toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));

@@ -78,7 +78,7 @@ void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<Find
   gain_->setText((perStep ? tr("<b>−%1</b> a step, predicted, %2 sure") : tr("<b>−%1</b> in all, predicted, %2 sure"))
                      .arg(durationWords(finding.predictedGainNsPerStep), percentWords(finding.confidence)));
   play_->setVisible(!finding.knob.empty());
-  play_->setToolTip(words(finding.knob));
+  play_->setToolTip(tipWords(words(finding.knob)));
   const bool many = places_.size() > 1;
   for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) part->setVisible(many);
   setDark(dark_);

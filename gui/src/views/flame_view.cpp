@@ -300,7 +300,7 @@ bool FlameView::viewportEvent(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     auto* help = static_cast<QHelpEvent*>(event);
     const auto node = barAt(help->pos());
-    if (node) QToolTip::showText(help->globalPos(), describe(*node), this);
+    if (node) QToolTip::showText(help->globalPos(), tipWords(describe(*node)), this);
     return true;
   }
   if (event->type() == QEvent::Leave) {

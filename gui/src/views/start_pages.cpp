@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "views/parts.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -81,7 +82,7 @@ void WelcomePage::setRecent(const QStringList& paths) {
     auto* item =
         new QListWidgetItem(QFileInfo(path).fileName() + QStringLiteral("   ") + QFileInfo(path).path(), recent_);
     item->setData(Qt::UserRole, path);
-    item->setToolTip(path);
+    item->setToolTip(tipWords(path));
   }
   recent_->setFixedHeight(std::min<int>(kMostRecentHeight, kRecentRow * static_cast<int>(paths.size()) + 4));
   recentTitle_->setVisible(!paths.isEmpty());

@@ -278,7 +278,8 @@ void StepStack::keyPressEvent(QKeyEvent* event) {
 bool StepStack::viewportEvent(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     auto* help = static_cast<QHelpEvent*>(event);
-    if (const auto row = rowAt(help->pos().y())) QToolTip::showText(help->globalPos(), describe(order_[*row]), this);
+    if (const auto row = rowAt(help->pos().y()))
+      QToolTip::showText(help->globalPos(), tipWords(describe(order_[*row])), this);
     return true;
   }
   return QAbstractScrollArea::viewportEvent(event);

@@ -227,7 +227,7 @@ void TreemapView::mousePressEvent(QMouseEvent* event) {
 bool TreemapView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   auto* help = static_cast<QHelpEvent*>(event);
-  if (const MapTile* tile = at(help->pos())) QToolTip::showText(help->globalPos(), describe(*tile), this);
+  if (const MapTile* tile = at(help->pos())) QToolTip::showText(help->globalPos(), tipWords(describe(*tile)), this);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <QBrush>
 #include <QColor>
 #include <QString>
+#include <QTextDocument>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,10 @@ QString bytesWords(Number bytes) {
 }
 inline QString percentWords(double share) {
   return words(percentText(share));
+}
+/// What a tooltip is to show as it is: of a text with a tag in it, as names of kernels may have, Qt makes rich text.
+inline QString tipWords(const QString& text) {
+  return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text, Qt::WhiteSpaceNormal) : text;
 }
 /// "±0.3 %", or nothing.
 inline QString bandWords(std::int64_t bandNs, std::int64_t ns) {
