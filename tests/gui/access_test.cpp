@@ -171,6 +171,17 @@ class AccessTest : public QObject {
     QCOMPARE(window_->state(), QStringLiteral("trace"));
   }
 
+  void theNameOfAFileKeepsItsAmpersandInThePalette() {
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("a&b.lcn")));
+    QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
+    QWidget* palette = QApplication::activePopupWidget();
+    QVERIFY(palette != nullptr);
+    const auto* list = palette->findChild<QListWidget*>();
+    QCOMPARE(list->findItems(QStringLiteral("a&b.lcn"), Qt::MatchContains).size(), 1);
+    QVERIFY(!list->findItems(QStringLiteral("Open…"), Qt::MatchStartsWith).isEmpty());
+    palette->close();
+  }
+
   void screenReadersWalkTheTracks() {
     show("timeline");
     QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());

@@ -532,6 +532,29 @@ class WindowTest : public QObject {
     QVERIFY(all.filter(QStringLiteral("run.lcn")).size() == 1);
   }
 
+  void namesOfFilesKeepTheirAmpersands() {
+    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("a&b.lcn"));
+    QVERIFY(shown.wait(kPatienceMs));
+    // Two of them are one that is seen, in menus and on buttons.
+    QStringList entries;
+    for (const QMenu* menu : window_->menuBar()->findChildren<QMenu*>()) {
+      for (const QAction* action : menu->actions()) entries << action->text();
+    }
+    QCOMPARE(entries.filter(QStringLiteral("a&&b.lcn")).size(), 1);
+    window_->loader()->setOpener([](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+      return prof::Error{"broken"};
+    });
+    QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
+    window_->openFile(QStringLiteral("broken.lcn"));
+    QVERIFY(failed.wait(kPatienceMs));
+    const auto buttons = window_->errorPage()->findChildren<QPushButton*>();
+    QVERIFY(std::any_of(buttons.begin(), buttons.end(),
+                        [](const QPushButton* b) { return b->text().contains(QLatin1String("a&&b.lcn")); }));
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void everyPageGivesItsData() {
     openAnalysed();
     for (const QString& page : window_->pageNames()) {

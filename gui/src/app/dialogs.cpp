@@ -47,6 +47,16 @@ class ListKeys : public QObject {
   QListWidget* list_;
 };
 
+/// A menu's text without the & that stands before its key; two of them are one letter.
+QString withoutMnemonic(const QString& text) {
+  QString out;
+  for (qsizetype n = 0; n < text.size(); ++n) {
+    if (text[n] == QLatin1Char('&') && ++n == text.size()) break;
+    out += text[n];
+  }
+  return out;
+}
+
 using Keys = std::vector<std::pair<QString, QString>>;
 
 Keys timelineKeys() {
@@ -142,10 +152,10 @@ void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
   QList<QPointer<QAction>> commands;  // by row; recent traces may go while the palette is open
   for (QAction* action : actions) {
     if (action->isSeparator() || action->menu() || !action->isEnabled()) continue;
-    QString words = action->text().remove(QLatin1Char('&')).replace(QLatin1Char('\t'), QStringLiteral("   "));
+    QString text = withoutMnemonic(action->text()).replace(QLatin1Char('\t'), QStringLiteral("   "));
     if (!action->shortcut().isEmpty())
-      words += QStringLiteral("   ") + action->shortcut().toString(QKeySequence::NativeText);
-    list->addItem(words);
+      text += QStringLiteral("   ") + action->shortcut().toString(QKeySequence::NativeText);
+    list->addItem(text);
     commands << action;
   }
   list->setCurrentRow(0);

@@ -26,6 +26,7 @@
 #include "views/steps_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
+#include "views/words.h"
 
 /// The window's menus and commands, and what they save and copy.
 namespace lacuna::gui {
@@ -152,7 +153,7 @@ void MainWindow::makeHelpMenu() {
 void MainWindow::fillRecent() {
   recentMenu_->clear();
   for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
-    recentMenu_->addAction(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480), this,
+    recentMenu_->addAction(buttonWords(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480)), this,
                            [this, path] { openFile(path); });
   }
   recentMenu_->setEnabled(!recentMenu_->isEmpty());

@@ -147,7 +147,7 @@ ErrorPage::ErrorPage(QWidget* parent) : QWidget(parent) {
 
 void ErrorPage::show(const QString& path, const QString& message, const QString& open) {
   path_ = path;
-  back_->setText(tr("Back to %1").arg(QFileInfo(open).fileName()));
+  back_->setText(tr("Back to %1").arg(buttonWords(QFileInfo(open).fileName())));
   back_->setShortcut(QKeySequence(Qt::Key_Escape));  // a text takes it away
   back_->setVisible(!open.isEmpty());
   file_->setText(path);

@@ -34,6 +34,10 @@ inline QString percentWords(double share) {
 inline QString tipWords(const QString& text) {
   return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text, Qt::WhiteSpaceNormal) : text;
 }
+/// What a button or an entry of a menu is to show as it is: there, an & is no letter, it underlines the next one.
+inline QString buttonWords(QString text) {
+  return text.replace(QLatin1Char('&'), QLatin1String("&&"));
+}
 /// "±0.3 %", or nothing.
 inline QString bandWords(std::int64_t bandNs, std::int64_t ns) {
   return words(analyzer::humanBand(bandNs, ns));
