@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QApplication>
@@ -27,6 +30,7 @@
 #include <QTemporaryDir>
 #include <QThreadPool>
 #include <QTreeWidget>
+#include <QXmlStreamReader>
 #include <cerrno>
 #include <csignal>
 #include <random>
@@ -53,6 +57,7 @@
 #include "views/memory_page.h"
 #include "views/minimap.h"
 #include "views/overview_page.h"
+#include "views/parts.h"
 #include "views/shapes.h"
 #include "views/sql_page.h"
 #include "views/start_pages.h"
@@ -938,11 +943,73 @@ class PagesTest : public QObject {
       QVERIFY(window_->savePictureTo(path));
       QVERIFY(QFileInfo(path).size() > 2000);
     }
-    QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png")));
+    QString why;
+    QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png"), &why));
+    QVERIFY2(why.startsWith(QStringLiteral("/nowhere/page.png cannot be written: ")), qPrintable(why));
+    const QString page = folder_.filePath(QStringLiteral("page.png"));
+    QVERIFY(!window_->savePictureTo(folder_.filePath(QStringLiteral("page.nopicture")), &why));
+    QVERIFY2(why.contains(QStringLiteral(".png")), qPrintable(why));
+    QVERIFY(!QFile::exists(folder_.filePath(QStringLiteral("page.nopicture"))));
+    QVERIFY(window_->savePictureTo(page, &why) && why.isEmpty());
     QVERIFY(!QImage(folder_.filePath(QStringLiteral("page.png"))).isNull());
     const QString plain = folder_.filePath(QStringLiteral("page"));
     QVERIFY(window_->savePictureTo(plain));
     QVERIFY(!QImage(plain, "PNG").isNull());
+  }
+
+  void aPictureOfShapesHasItsTitleWhateverTheFileIsCalled() {
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("a<b>&c.lcn")));
+    const QString path = folder_.filePath(QStringLiteral("titled.svg"));
+    QVERIFY(window_->savePictureTo(path));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QXmlStreamReader xml(&file);
+    QString title;
+    while (!xml.atEnd()) {
+      if (xml.readNext() == QXmlStreamReader::StartElement && xml.name() == QLatin1String("title"))
+        title = xml.readElementText();
+    }
+    QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+    QCOMPARE(title, window_->windowTitle());
+    QVERIFY(title.contains(QStringLiteral("a<b>&c.lcn")));
+  }
+
+  void whatIsWrittenIntoAPipeLeavesItThere() {
+    const QByteArray pipe = QFile::encodeName(folder_.filePath(QStringLiteral("pipe")));
+    QCOMPARE(::mkfifo(pipe.constData(), 0600), 0);
+    const int end = ::open(pipe.constData(), O_RDWR | O_NONBLOCK);
+    QVERIFY(end >= 0);
+    const auto written = [&] {
+      QByteArray out(4096, '\0');
+      const auto count = ::read(end, out.data(), static_cast<std::size_t>(out.size()));
+      return out.left(std::max<qsizetype>(0, count));
+    };
+    QCOMPARE(writeFile(QFile::decodeName(pipe), "a,b\n"), QString());
+    QCOMPARE(written(), QByteArray("a,b\n"));
+    QueryRunner runner;
+    QSignalSpy exported(&runner, &QueryRunner::exported);
+    runner.exportCsv(window_->trace(), QStringLiteral("SELECT 1 AS one"), QFile::decodeName(pipe));
+    QTRY_COMPARE(exported.count(), 1);
+    QCOMPARE(written(), QByteArray("one\n1\n"));
+    struct ::stat there {};
+    QCOMPARE(::stat(pipe.constData(), &there), 0);
+    QVERIFY(S_ISFIFO(there.st_mode));
+    ::close(end);
+  }
+
+  void anExportGoesWhereALinkLeads() {
+    const QString target = folder_.filePath(QStringLiteral("target.csv"));
+    const QString link = folder_.filePath(QStringLiteral("link.csv"));
+    QCOMPARE(writeFile(target, "old"), QString());
+    QVERIFY(QFile::link(target, link));
+    QueryRunner runner;
+    QSignalSpy exported(&runner, &QueryRunner::exported);
+    runner.exportCsv(window_->trace(), QStringLiteral("SELECT 1 AS one"), link);
+    QTRY_COMPARE(exported.count(), 1);
+    QVERIFY(QFileInfo(link).isSymLink());
+    QFile file(target);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QCOMPARE(file.readAll(), QByteArray("one\n1\n"));
   }
 
   void theTimelineIsSavedAsShapes() {

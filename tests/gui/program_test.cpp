@@ -116,6 +116,10 @@ class ProgramTest : public QObject {
     refused({QStringLiteral("--scale"), QStringLiteral("nan")}, "--scale");
     refused({QStringLiteral("--size"), QStringLiteral("99999x300")}, "--size");
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), QString()}), 2);
+    QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("nowhere/out.png")}), 1);
+    QVERIFY2(said_.contains(QStringLiteral("out.png cannot be written: ")), qPrintable(said_));
+    QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("out.nopicture")}), 1);
+    QVERIFY2(said_.contains(QStringLiteral("ends in .png")), qPrintable(said_));
   }
 
   void whatIsThereIsShown() {

@@ -53,7 +53,8 @@ class MainWindow : public QMainWindow {
   /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
   void setRemembering(bool on) { remembering_ = on; }
   /// The current page as .png or .svg, or as what else Qt writes; a name that does not say gets a PNG.
-  bool savePictureTo(const QString& path);
+  /// `problem` tells why it could not be written.
+  bool savePictureTo(const QString& path, QString* problem = nullptr);
   /// The figures of the current page as comma-separated values; empty where it has none. `cut` tells whether there are
   /// more of them than that.
   [[nodiscard]] QString pageCsv(bool* cut = nullptr) const;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
+#include <QBuffer>
 #include <QCheckBox>
 #include <QClipboard>
 #include <QFileDialog>
@@ -33,6 +34,24 @@ namespace lacuna::gui {
 
 namespace {
 constexpr int kMessageMs = 5000;
+
+/// A page as an SVG with a title.
+QByteArray shapesOf(QWidget& page, const QString& title) {
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  QSvgGenerator svg;
+  svg.setOutputDevice(&buffer);
+  svg.setSize(page.size());
+  svg.setResolution(page.logicalDpiX());  // letters as large as beside them
+  svg.setViewBox(page.rect());
+  QPainter painter(&svg);
+  page.render(&painter);
+  painter.end();
+  // The generator would write it as it is, and a name of a file may have an & or a < in it.
+  const qsizetype begun = bytes.indexOf('>', bytes.indexOf("<svg")) + 1;
+  return bytes.insert(begun, "\n<title>" + title.toHtmlEscaped().toUtf8() + "</title>");
+}
+
 }  // namespace
 
 void MainWindow::makeMenus() {
@@ -159,21 +178,13 @@ void MainWindow::fillRecent() {
   recentMenu_->setEnabled(!recentMenu_->isEmpty());
 }
 
-bool MainWindow::savePictureTo(const QString& path) {
+bool MainWindow::savePictureTo(const QString& path, QString* problem) {
   QWidget* page = pages_->currentWidget();
-  const QString ending = QFileInfo(path).suffix();
-  if (ending.compare(QLatin1String("svg"), Qt::CaseInsensitive) != 0)
-    return page->grab().save(path, ending.isEmpty() ? "PNG" : nullptr);
-  QSvgGenerator svg;
-  svg.setFileName(path);
-  svg.setSize(page->size());
-  svg.setResolution(page->logicalDpiX());  // letters as large as beside them
-  svg.setViewBox(page->rect());
-  svg.setTitle(windowTitle());
-  QPainter painter;
-  if (!painter.begin(&svg)) return false;
-  page->render(&painter);
-  return painter.end();
+  const bool shapes = QFileInfo(path).suffix().compare(QLatin1String("svg"), Qt::CaseInsensitive) == 0;
+  const QString why =
+      shapes ? writeFile(path, shapesOf(*page, windowTitle())) : writePicture(path, page->grab().toImage());
+  if (problem != nullptr) *problem = why;
+  return why.isEmpty();
 }
 
 void MainWindow::tell(const QString& what) {
@@ -183,7 +194,8 @@ void MainWindow::tell(const QString& what) {
 void MainWindow::savePicture() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
   if (path.isEmpty()) return;
-  tell(savePictureTo(path) ? tr("%1 is written").arg(path) : tr("%1 cannot be written").arg(path));
+  QString problem;
+  tell(savePictureTo(path, &problem) ? tr("%1 is written").arg(path) : problem);
 }
 
 QString MainWindow::pageCsv(bool* cut) const {

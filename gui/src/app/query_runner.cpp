@@ -4,11 +4,13 @@
 
 #include <QElapsedTimer>
 #include <QFile>
+#include <QFileInfo>
 #include <QRegularExpression>
 #include <QTimer>
 #include <chrono>
 
 #include "lacuna/analyzer/query.h"
+#include "views/parts.h"
 
 namespace lacuna::gui {
 
@@ -36,18 +38,27 @@ int positionIn(const QString& message) {
   return match.hasMatch() ? match.captured(1).toInt() - 1 : -1;
 }
 
+QString behindLinks(const QString& path) {
+  const QFileInfo there(path);
+  return there.isSymLink() && there.exists() ? there.canonicalFilePath() : path;
+}
+
 constexpr int kAgainMs = 20;
 
 }  // namespace
 
-/// Comma-separated values, first the names of the columns. What was in the file before stays until all is written.
+/// Comma-separated values, first the names of the columns. What was in the file before stays until all is written, and
+/// a link goes on leading there.
 class CsvFile {
  public:
-  explicit CsvFile(const QString& path) : path_(path), file_(path + QStringLiteral(".unfinished")) {
+  explicit CsvFile(const QString& path)
+      : path_(path),
+        replaced_(isPipeOrDevice(path) ? QString() : behindLinks(path)),
+        file_(replaced_.isEmpty() ? path : replaced_ + QStringLiteral(".unfinished")) {
     good_ = file_.open(QIODevice::WriteOnly);
   }
   ~CsvFile() {
-    if (file_.isOpen() || !good_) file_.remove();
+    if (!replaced_.isEmpty() && (file_.isOpen() || !good_)) file_.remove();
   }
   CsvFile(const CsvFile&) = delete;
   CsvFile& operator=(const CsvFile&) = delete;
@@ -69,9 +80,9 @@ class CsvFile {
     good_ = good_ && file_.flush();
     file_.close();  // only then a write that failed says why
     good_ = good_ && file_.error() == QFileDevice::NoError;
-    if (good_) {
-      QFile::remove(path_);
-      good_ = file_.rename(path_);
+    if (good_ && !replaced_.isEmpty()) {
+      QFile::remove(replaced_);
+      good_ = file_.rename(replaced_);
     }
     return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path_, file_.errorString());
   }
@@ -80,6 +91,7 @@ class CsvFile {
 
  private:
   QString path_;
+  QString replaced_;  ///< the file in whose place the written one goes; none for a pipe or a device
   QFile file_;
   QByteArray line_;
   int cells_ = 0;

@@ -15,6 +15,7 @@
 #include "views/compare_page.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
+#include "views/parts.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
 #include "views/words.h"
@@ -141,10 +142,9 @@ int savePicture(MainWindow& window, const StartRequest& request) {
   }
   picture.setDevicePixelRatio(request.scale);
   window.render(&picture);
-  if (picture.save(request.screenshot)) return 0;
-  QTextStream(stderr) << "lacuna-gui: cannot write " << request.screenshot
-                      << "; is its folder there, and does the name end in .png?\n";
-  return 1;
+  const QString problem = writePicture(request.screenshot, picture);
+  complain(problem);
+  return problem.isEmpty() ? 0 : 1;
 }
 
 /// Calls back once the event loop has had time for layouts, and what is worked out in the background is there.

@@ -2,8 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/parts.h"
 
+#include <QBuffer>
 #include <QCoreApplication>
+#include <QFile>
+#include <QFileInfo>
 #include <QFrame>
+#include <QImage>
+#include <QImageWriter>
 #include <QLabel>
 #include <QPainter>
 #include <QSaveFile>
@@ -18,13 +23,38 @@ struct Files {
   Q_DECLARE_TR_FUNCTIONS(Files)
 };
 
+QString notWritten(const QString& path, const QString& why) {
+  return Files::tr("%1 cannot be written: %2").arg(path, why);
+}
+
 }  // namespace
 
+bool isPipeOrDevice(const QString& path) {
+  const QFileInfo there(path);
+  return there.exists() && !there.isFile() && !there.isDir();
+}
+
 QString writeFile(const QString& path, const QByteArray& bytes) {
+  if (isPipeOrDevice(path)) {
+    QFile into(path);
+    const bool written = into.open(QIODevice::WriteOnly) && into.write(bytes) == bytes.size() && into.flush();
+    return written ? QString() : notWritten(path, into.errorString());
+  }
   QSaveFile file(path);
   file.setDirectWriteFallback(true);  // for a folder in which nothing new can be made
   const bool written = file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit();
-  return written ? QString() : Files::tr("%1 cannot be written: %2").arg(path, file.errorString());
+  return written ? QString() : notWritten(path, file.errorString());
+}
+
+QString writePicture(const QString& path, const QImage& picture) {
+  const QByteArray ending = QFileInfo(path).suffix().toLower().toLatin1();
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  buffer.open(QIODevice::WriteOnly);
+  QImageWriter writer(&buffer, ending.isEmpty() ? QByteArray("png") : ending);
+  if (!writer.canWrite())
+    return notWritten(path, Files::tr("pictures are of no such kind; a name that ends in .png makes one"));
+  return writer.write(picture) ? writeFile(path, bytes) : notWritten(path, writer.errorString());
 }
 
 QLabel* label(const QString& text, const char* role, QWidget* parent) {

@@ -6,6 +6,7 @@
 
 class QByteArray;
 class QFrame;
+class QImage;
 class QLabel;
 class QPainter;
 class QWidget;
@@ -23,7 +24,11 @@ void fillCard(QFrame* frame, const QString& heading, QWidget* content);
 /// Device pixels per pixel of what is painted on: a picture may be taken at another scale than the screen's.
 double scaleOf(const QPainter& painter);
 QFrame* card(const QString& heading, QWidget* content, QWidget* parent);
+/// True of a pipe or a device: there is nothing to be replaced, what is written goes into it.
+bool isPipeOrDevice(const QString& path);
 /// Writes a whole file; what was there before stays until then. Answers nothing, or why it cannot be written.
 QString writeFile(const QString& path, const QByteArray& bytes);
+/// The same for a picture, of the kind that the file's name ends with, or a PNG.
+QString writePicture(const QString& path, const QImage& picture);
 
 }  // namespace lacuna::gui
