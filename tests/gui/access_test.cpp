@@ -24,6 +24,7 @@
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/summary.h"
 #include "views/charts.h"
+#include "views/finding_card.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
@@ -397,6 +398,43 @@ class AccessTest : public QObject {
     QTRY_COMPARE(window_->page(), QStringLiteral("timeline"));
     QCOMPARE(view()->highlights().size(), std::size_t{1});
     QCOMPARE(view()->highlights()[0].startNs, second.startNs);
+  }
+
+  void tabGoesFromTheStepsToTheFindings() {
+    show("overview");
+    auto* chart = window_->overview()->findChild<StepChart*>();
+    QVERIFY(chart != nullptr);
+    chart->setFocus(Qt::TabFocusReason);
+    QTest::keyClick(chart, Qt::Key_Tab);
+    const QWidget* at = QApplication::focusWidget();
+    while (at != nullptr && qobject_cast<const FindingCard*>(at) == nullptr) at = at->parentWidget();
+    QVERIFY(at != nullptr);
+    QCOMPARE(at->property("finding").toInt(), 0);
+  }
+
+  void keysStayAtAFindingThatIsDrawnAnew() {
+    show("overview");
+    const auto cards = window_->overview()->findChildren<FindingCard*>();
+    const auto card =
+        std::find_if(cards.begin(), cards.end(), [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
+    QVERIFY(card != cards.end());
+    (*card)->setFocus();
+    const QVariant finding = (*card)->property("finding");
+    window_->setDark(false);
+    QTRY_VERIFY(qobject_cast<FindingCard*>(QApplication::focusWidget()) != nullptr);
+    QCOMPARE(QApplication::focusWidget()->property("finding"), finding);
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void keysGoToThePageThatIsShownWhenATraceIsOpened() {
+    show("timeline");
+    show("overview");
+    window_->setRemembering(false);  // the next one begins with the overview, too
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("other.lcn")));
+    QCOMPARE(window_->page(), QStringLiteral("overview"));
+    const QWidget* focus = QApplication::focusWidget();
+    QVERIFY(focus != nullptr && focus->isVisible());
+    QVERIFY(window_->overview()->isAncestorOf(focus));
   }
 
   void tabLeavesATable() {

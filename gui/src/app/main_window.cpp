@@ -342,11 +342,11 @@ void MainWindow::showTrace(const TracePtr& trace) {
   runner_->start(trace);
   timeline_->setTrace(trace);
   states_->setCurrentIndex(3);
-  timeline_->view()->setFocus();
   showSummary();
   remember(trace->path);
   fillRecent();
   showPage(remembering_ ? restoreTraceSession(*trace_, *timeline_->view()) : QStringLiteral("overview"));
+  static_cast<Page*>(pages_->currentWidget())->subject()->setFocus();  // also where it was shown before
   live_->watch(trace->path, trace->fileBytes);
   Q_EMIT traceShown();
 }

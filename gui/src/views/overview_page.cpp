@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/overview_page.h"
 
+#include <QAbstractButton>
+#include <QApplication>
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -13,6 +15,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <optional>
 
 #include "lacuna/analyzer/summary.h"
 #include "models/analysis_tables.h"
@@ -44,6 +47,14 @@ constexpr QMargins kMargins(24, 22, 24, 24);
 constexpr int kSpacing = 14;
 constexpr int kListSpacing = 10;
 constexpr int kBelowRun = 4;
+
+/// Where Tab goes on a finding: to itself, if it leads somewhere, and to its buttons.
+QWidgetList tabStopsOf(FindingCard& card) {
+  QWidgetList stops;
+  if (card.focusPolicy() != Qt::NoFocus) stops << &card;
+  for (QAbstractButton* button : card.findChildren<QAbstractButton*>()) stops << button;
+  return stops;
+}
 
 }  // namespace
 
@@ -293,13 +304,18 @@ void OverviewPage::setDark(bool dark) {
 }
 
 void OverviewPage::fillFindings() {
-  while (QLayoutItem* item = list_->takeAt(0)) {
-    delete item->widget();
+  const QWidget* focus = QApplication::focusWidget();
+  std::optional<std::size_t> held;  // the finding that keys are at stays so when it is made anew
+  for (std::size_t n = 0; QLayoutItem* item = list_->takeAt(0); ++n) {
+    const QWidget* was = item->widget();
+    if (focus != nullptr && (was == focus || was->isAncestorOf(focus))) held = n;
+    delete was;
     delete item;
   }
   if (!findings_.analysis) return;
   const std::size_t count = std::min(kMostFindings, findings_.analysis->findings.size());
   if (count == 0) list_->addWidget(label(tr("No rule found anything to improve."), "dim", this));
+  QWidget* before = steps_;  // in the order of Tab: what is made last would come last in the window
   for (std::size_t n = 0; n < count; ++n) {
     auto* found = new FindingCard(findings_.analysis->findings[n], findings_.simulator != nullptr,
                                   !findings_.analysis->steps.all.empty(), dark_, this);
@@ -307,6 +323,12 @@ void OverviewPage::fillFindings() {
     connect(found, &FindingCard::placesWanted, this, [this, n] { activateFinding(n); });
     connect(found, &FindingCard::playWanted, this, &OverviewPage::playChange);
     list_->addWidget(found);
+    const QWidgetList stops = tabStopsOf(*found);
+    for (QWidget* stop : stops) {
+      setTabOrder(before, stop);
+      before = stop;
+    }
+    if (held && std::min(*held, count - 1) == n && !stops.isEmpty()) stops.front()->setFocus();
   }
 }
 
