@@ -17,10 +17,12 @@
 #include <QSet>
 #include <QTabBar>
 #include <QTableView>
+#include <QTemporaryDir>
 #include <QTextDocumentFragment>
 #include <QTimer>
 #include <QTranslator>
 
+#include "gui/recording.h"
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/summary.h"
 #include "views/charts.h"
@@ -372,7 +374,9 @@ class AccessTest : public QObject {
       QVERIFY2(all.contains(QString::fromUtf8(key)), key);
     help->close();
     view()->setBookmarks({{1'040'000'000, {}}});
+    show("overview");
     command("next bookmark");
+    QTRY_COMPARE(window_->page(), QStringLiteral("timeline"));  // where it can be seen
     QTRY_COMPARE(view()->cursorMark(), std::optional<prof::TimeNs>(1'040'000'000));
     command("row below");
     QTRY_COMPARE(view()->currentRow(), std::optional<std::size_t>(0));
@@ -459,6 +463,26 @@ class AccessTest : public QObject {
     QTRY_COMPARE(window_->page(), QStringLiteral("steps"));
     QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
     window_->steps()->longestFirst()->setChecked(before);
+  }
+
+  void warningsAreReadByKeys() {
+    const auto dialog = [this] { return window_->findChild<QDialog*>(); };
+    command("warnings about");  // there are none, and no such command
+    QTRY_VERIFY(dialog() == nullptr);
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("unfinished.lcn"));
+    gui::testing::Recording recording(path.toStdString());
+    recording.steps(3);
+    window_->loader()->setOpener(&analyzer::Store::open);
+    QVERIFY(gui::testing::openAnalysed(*window_, path));
+    QVERIFY(!window_->trace()->store->warnings().empty());
+    command("warnings about");
+    QTRY_VERIFY(dialog() != nullptr && dialog()->findChild<QPlainTextEdit*>() != nullptr);
+    const auto* reader = dialog()->findChild<QPlainTextEdit*>();
+    for (const std::string& warning : window_->trace()->store->warnings())
+      QVERIFY(reader->toPlainText().contains(QString::fromStdString(warning)));
+    dialog()->close();
+    QTRY_VERIFY(!window_->busy());
   }
 
   void theKeysFitASmallScreen() {

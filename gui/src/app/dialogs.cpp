@@ -12,6 +12,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QPlainTextEdit>
 #include <QPointer>
 #include <QVBoxLayout>
 #include <utility>
@@ -134,6 +135,21 @@ void showKeyHelp(QWidget* parent) {
   across->addWidget(keyTable(Dialogs::tr("On the timeline"), timelineKeys(), dialog), 0, Qt::AlignTop);
   across->addWidget(keyTable(Dialogs::tr("Everywhere, and on other pages"), otherKeys(), dialog), 0, Qt::AlignTop);
   dialog->show();
+}
+
+void showText(QWidget* parent, const QString& title, const QString& text) {
+  auto* dialog = new QDialog(parent);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(title);
+  auto* down = new QVBoxLayout(dialog);
+  auto* reader = new QPlainTextEdit(text, dialog);
+  reader->setReadOnly(true);
+  reader->setTabChangesFocus(true);
+  reader->setAccessibleName(title);
+  down->addWidget(reader);
+  dialog->resize(640, 280);
+  dialog->show();
+  reader->setFocus();
 }
 
 void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {

@@ -370,6 +370,7 @@ void MainWindow::showSummary() {
                      : warnings.size() == 1 ? tr("1 warning about the file")
                                             : tr("%1 warnings about the file").arg(warnings.size()));
   warnings_->setToolTip(tipWords(warnings.join(QLatin1Char('\n'))));
+  warningsAction_->setEnabled(!warnings.isEmpty());
   liveLabel_->setVisible(live_->live());
   liveLabel_->setText(tr("● live"));
 }

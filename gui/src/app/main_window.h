@@ -9,6 +9,7 @@
 #include "app/analysis_runner.h"
 #include "app/trace.h"
 
+class QAction;
 class QCheckBox;
 class QLabel;
 class QMenu;
@@ -110,6 +111,8 @@ class MainWindow : public QMainWindow {
   void showGrown(const TracePtr& trace);
   void showFailure(const QString& path, const QString& message);
   void showSummary();
+  /// What the status bar counts, to be read.
+  void showWarnings();
   void analyse();
   void remember(const QString& path);
   void showFindings(const Findings& findings);
@@ -142,6 +145,7 @@ class MainWindow : public QMainWindow {
   QList<QAction*> pageCommands_;
   QLabel* summary_;
   QLabel* warnings_;
+  QAction* warningsAction_ = nullptr;
   QLabel* liveLabel_;
   bool remembering_ = true;
   bool analyseAgain_ = false;

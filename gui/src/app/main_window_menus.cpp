@@ -88,6 +88,14 @@ void MainWindow::makeViewMenu() {
   view->addSeparator();
   view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
                   [this] { setDark(!dark_); });
+  warningsAction_ = view->addAction(tr("&Warnings about the file…"), this, &MainWindow::showWarnings);
+  warningsAction_->setEnabled(false);
+}
+
+void MainWindow::showWarnings() {
+  QStringList warnings;
+  for (const std::string& warning : trace_->store->warnings()) warnings << words(warning);
+  showText(this, tr("Warnings about the file"), warnings.join(QLatin1Char('\n')));
 }
 
 /// Keys that the timeline takes itself, with or without Ctrl, stand behind a tab: a menu shows them and claims none.
@@ -99,17 +107,23 @@ void MainWindow::makeGoMenu() {
     timeline_->search()->setFocus();
     timeline_->search()->selectAll();
   });
-  go->addAction(tr("&Whole trace\tHome"), timeline, &TimelineView::fit);
-  go->addAction(tr("&End of the trace\tEnd"), timeline, &TimelineView::toEnd);
-  go->addAction(tr("&Zoom to the selection\tF"), timeline, &TimelineView::zoomToSelection);
-  go->addAction(tr("&Back\tAlt+←"), timeline, &TimelineView::back);
-  go->addAction(tr("F&orward\tAlt+→"), timeline, &TimelineView::forward);
-  go->addAction(tr("Between &launch and kernel\tL"), timeline_, &TimelinePage::followLink);
-  go->addAction(tr("Show or fold counters at &zero"), timeline, &TimelineView::toggleQuiet);
-  go->addAction(tr("Set or clear a book&mark\tB"), timeline_, &TimelinePage::toggleBookmark);
-  go->addAction(tr("Write a &note on a bookmark…\tN"), timeline_, &TimelinePage::askForNote);
-  go->addAction(tr("Ne&xt bookmark\tJ"), timeline, [timeline] { timeline->jumpToBookmark(1); });
-  go->addAction(tr("Pre&vious bookmark\tShift+J"), timeline, [timeline] { timeline->jumpToBookmark(-1); });
+  const auto add = [this, go](const QString& text, auto&& act) {
+    go->addAction(text, this, [this, act] {
+      showPage(QStringLiteral("timeline"));  // where it can be seen
+      act();
+    });
+  };
+  add(tr("&Whole trace\tHome"), [timeline] { timeline->fit(); });
+  add(tr("&End of the trace\tEnd"), [timeline] { timeline->toEnd(); });
+  add(tr("&Zoom to the selection\tF"), [timeline] { timeline->zoomToSelection(); });
+  add(tr("&Back\tAlt+←"), [timeline] { timeline->back(); });
+  add(tr("F&orward\tAlt+→"), [timeline] { timeline->forward(); });
+  add(tr("Between &launch and kernel\tL"), [this] { timeline_->followLink(); });
+  add(tr("Show or fold counters at &zero"), [timeline] { timeline->toggleQuiet(); });
+  add(tr("Set or clear a book&mark\tB"), [this] { timeline_->toggleBookmark(); });
+  add(tr("Write a &note on a bookmark…\tN"), [this] { timeline_->askForNote(); });
+  add(tr("Ne&xt bookmark\tJ"), [timeline] { timeline->jumpToBookmark(1); });
+  add(tr("Pre&vious bookmark\tShift+J"), [timeline] { timeline->jumpToBookmark(-1); });
   go->addSeparator();
   go->addAction(tr("To the memory &peak"), this, [this] {
     if (!findings_.analysis || !findings_.analysis->memory.present) return;
