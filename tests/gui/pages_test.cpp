@@ -1115,6 +1115,8 @@ class PagesTest : public QObject {
     QTRY_COMPARE(times->histogram().events, rows[1].count);
     QCOMPARE(times->histogram().totalNs, rows[1].totalNs);
     QCOMPARE(times->histogram().longestNs, rows[1].maxNs);
+    const QString longest = QString::fromStdString(durationText(static_cast<double>(rows[1].maxNs)));
+    QVERIFY2(times->accessibleDescription().contains(longest), qPrintable(times->accessibleDescription()));
   }
 
   void memoryDataIsThatOfTheListInFront() {

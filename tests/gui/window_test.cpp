@@ -36,6 +36,7 @@
 #include "models/table_model.h"
 #include "views/finding_card.h"
 #include "views/finding_panel.h"
+#include "views/minimap.h"
 #include "views/overview_page.h"
 #include "views/start_pages.h"
 #include "views/step_drawing.h"
@@ -584,6 +585,18 @@ class WindowTest : public QObject {
     QCOMPARE(static_cast<std::uint64_t>(window_->pageCsv().count(QLatin1Char('\n'))), events + 1);
   }
 
+  void aBookmarkIsOnTheStripOfTheWholeTraceAtOnce() {
+    openAnalysed();
+    window_->showPage(QStringLiteral("timeline"));
+    gui::testing::settle(30);
+    PaintedArea painted;
+    auto* strip = window_->findChild<Minimap*>();
+    QVERIFY(strip != nullptr);
+    strip->installEventFilter(&painted);
+    view()->setBookmarks({{1'010'000'000, QStringLiteral("here")}});
+    QTRY_VERIFY(painted.paints > 0);
+  }
+
   void hoveringDoesNotRedrawTheTracks() {
     openAnalysed();
     view()->repaint();
@@ -718,6 +731,7 @@ class WindowTest : public QObject {
     open();
     QTest::keyClicks(window_->timeline()->search(), QStringLiteral("relu_kernel"));
     QTRY_VERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("12 events")));
+    QCOMPARE(window_->timeline()->search()->accessibleDescription(), window_->timeline()->searchResult());
     QTest::keyClick(window_->timeline()->search(), Qt::Key_Return);
     QTRY_VERIFY(view()->selection().has_value());
     const auto first = view()->selection()->event;

@@ -32,7 +32,10 @@ void HistogramView::setTrace(const TracePtr& trace) {
 }
 
 void HistogramView::setName(const QString& name) {
-  if (name != name_) histogram_ = {};
+  if (name != name_) {
+    histogram_ = {};
+    setAccessibleDescription({});
+  }
   name_ = name;
   update();
   if (!trace_ || name.isEmpty()) return job_.cancel();
@@ -44,7 +47,7 @@ void HistogramView::setName(const QString& name) {
       },
       [this](const analyzer::DurationHistogram& histogram) {
         histogram_ = histogram;
-        setAccessibleDescription(tr("median %1").arg(durationWords(histogram.medianNs)));
+        setAccessibleDescription(histogram.events > 0 ? tr("%1: %2").arg(name_, facts()) : QString());
         update();
         Q_EMIT ready();
       });
@@ -53,6 +56,14 @@ void HistogramView::setName(const QString& name) {
 void HistogramView::setDark(bool dark) {
   dark_ = dark;
   update();
+}
+
+QString HistogramView::facts() const {
+  return tr("%1 · %2 · shortest %3 · median %4 (the line) · 95 % within %5 · longest %6")
+      .arg(kind_ == analyzer::TrackKind::Work ? tr("device time") : tr("host time"),
+           histogram_.events == 1 ? tr("1 event") : tr("%1 events").arg(histogram_.events),
+           durationWords(histogram_.shortestNs), durationWords(histogram_.medianNs), durationWords(histogram_.p95Ns),
+           durationWords(histogram_.longestNs));
 }
 
 QRect HistogramView::plot() const {
@@ -70,12 +81,7 @@ void HistogramView::paintEvent(QPaintEvent*) {
     painter.drawText(rect(), Qt::AlignCenter, tr("Select a row to see how long its events take."));
     return;
   }
-  painter.drawText(QRect(0, 22, width(), 18), Qt::AlignVCenter,
-                   tr("%1 · %2 events · shortest %3 · median %4 (the line) · 95 % within %5 · longest %6")
-                       .arg(kind_ == analyzer::TrackKind::Work ? tr("device time") : tr("host time"))
-                       .arg(histogram_.events)
-                       .arg(durationWords(histogram_.shortestNs), durationWords(histogram_.medianNs),
-                            durationWords(histogram_.p95Ns), durationWords(histogram_.longestNs)));
+  painter.drawText(QRect(0, 22, width(), 18), Qt::AlignVCenter, facts());
   painter.setPen(rgb(t.text));
   painter.drawText(QRect(0, 2, width(), 18), Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(name_, Qt::ElideRight, width()));

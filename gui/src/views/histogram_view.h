@@ -32,6 +32,8 @@ class HistogramView : public QWidget {
 
  private:
   [[nodiscard]] QRect plot() const;
+  /// What is written above the bars.
+  [[nodiscard]] QString facts() const;
 
   analyzer::TrackKind kind_;
   TracePtr trace_;

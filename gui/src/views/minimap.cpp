@@ -40,6 +40,7 @@ Minimap::Minimap(TimelineView* view, QWidget* parent) : QWidget(parent), view_(v
   setAccessibleName(tr("The whole trace"));
   setToolTip(tr("The whole trace: click to go there, wheel to zoom, double-click to see everything"));
   connect(view, &TimelineView::viewportChanged, this, qOverload<>(&QWidget::update));
+  connect(view, &TimelineView::bookmarksChanged, this, qOverload<>(&QWidget::update));
 }
 
 void Minimap::refresh() {

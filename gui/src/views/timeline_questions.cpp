@@ -114,6 +114,7 @@ void TimelinePage::callSearchOff() {
 void TimelinePage::setFound(const QString& what) {
   found_->setText(what);
   found_->setVisible(!what.isEmpty());
+  if (!searching_) search_->setAccessibleDescription(what);  // not each percent on the way
 }
 
 void TimelinePage::searchFor(const QString& text) {

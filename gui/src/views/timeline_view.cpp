@@ -202,6 +202,7 @@ void TimelineView::setCursorMark(std::optional<prof::TimeNs> timeNs) {
 void TimelineView::setBookmarks(std::vector<Bookmark> bookmarks) {
   bookmarks_ = std::move(bookmarks);
   update();
+  Q_EMIT bookmarksChanged();
 }
 
 void TimelineView::select(std::optional<EventPlace> place) {

@@ -135,6 +135,7 @@ class TimelineView : public QWidget {
   void selectionChanged();
   void areaChanged();
   void highlightsChanged();
+  void bookmarksChanged();
   void cursorMoved(prof::TimeNs timeNs);
   /// A click put the cursor here.
   void momentPicked(lacuna::prof::TimeNs timeNs);
