@@ -21,6 +21,7 @@
 #include <QTest>
 #include <QTextDocument>
 #include <QWheelEvent>
+#include <cmath>
 #include <semaphore>
 #include <set>
 
@@ -324,6 +325,33 @@ class WindowTest : public QObject {
     QCOMPARE(view()->viewport().spanNs(), whole.spanNs());
     QTest::keyClick(view(), Qt::Key_Left, Qt::AltModifier);
     QVERIFY(view()->viewport() == closer || view()->viewport().spanNs() <= whole.spanNs());
+  }
+
+  void keysComeCloserToWhatIsSelected() {
+    open();
+    const EventPlace kernel = firstKernel();
+    view()->reveal(kernel);
+    view()->fit();
+    QEvent leave(QEvent::Leave);
+    QApplication::sendEvent(view(), &leave);
+    const prof::TimeNs at =
+        window_->trace()->track(kernel.track).lanes[static_cast<std::size_t>(kernel.lane)].startNs(kernel.event);
+    const double before = view()->viewport().pixelAt(at, 1000);
+    for (int n = 0; n < 8; ++n) QTest::keyClick(view(), Qt::Key_W);
+    QVERIFY(std::abs(view()->viewport().pixelAt(at, 1000) - before) < 1);
+  }
+
+  void aDragEndsWithTheTraceThatItBeganOn() {
+    open();
+    view()->setViewport(view()->viewport().zoomed(0.1, 0.5));
+    const QPoint middle(view()->headerWidth() + view()->canvasWidth() / 2, 200);
+    QTest::mousePress(view(), Qt::MiddleButton, {}, middle);
+    window_->timeline()->setTrace(window_->trace());
+    const auto whole = view()->viewport();
+    QTest::mouseMove(view(), middle + QPoint(60, 0));
+    QVERIFY(view()->viewport() == whole);
+    QTest::mouseRelease(view(), Qt::MiddleButton, {}, middle);
+    QTRY_VERIFY(!window_->busy());
   }
 
   void theWheelZoomsAtTheCursor() {

@@ -196,7 +196,7 @@ bool TimelineView::navigate(const QKeyEvent& event) {
     case Qt::Key_Minus: {
       const int key = placeOfKey(event);
       const bool closer = key != Qt::Key_S && key != Qt::Key_Minus;
-      const double share = mouse_ ? std::clamp((mouse_->x() - headerWidth_) / canvasWidth(), 0.0, 1.0) : 0.5;
+      const double share = std::clamp(view_.pixelAt(momentOfInterest(), 1), 0.0, 1.0);
       setViewport(view_.zoomed(closer ? kKeyZoom : 1 / kKeyZoom, share));
       return true;
     }

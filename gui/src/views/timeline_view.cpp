@@ -53,6 +53,7 @@ void TimelineView::setTrace(const TracePtr& trace) {
   ledgers_ = nullptr;
   history_ = {};
   hit_ = {};
+  drag_ = Drag::None;  // it would go on in the stretch of the trace before
   view_ = trace ? Viewport(trace->tracks->span) : Viewport();
   relayOut();
   scroll_->setValue(0);
