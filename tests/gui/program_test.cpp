@@ -114,8 +114,14 @@ class ProgramTest : public QObject {
     refused({QStringLiteral("--play"), QStringLiteral("kernel:nothing*0.5")}, "no kernel of the steps");
     refused({QStringLiteral("--size"), QStringLiteral("400x300")}, "the window is at least");
     refused({QStringLiteral("--scale"), QStringLiteral("nan")}, "--scale");
+    refused({QStringLiteral("--range"), QString()}, "--range needs a value");
+    refused({QStringLiteral("--page"), QString()}, "--page needs a value");
+    refused({QStringLiteral("--theme"), QString()}, "--theme needs a value");
     refused({QStringLiteral("--size"), QStringLiteral("99999x300")}, "--size");
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), QString()}), 2);
+    const QStringList noTrace{QStringLiteral("--screenshot"), at("out.png")};
+    QCOMPARE(run(noTrace + QStringList{QStringLiteral("--page"), QStringLiteral("memory")}), 2);
+    QVERIFY2(said_.contains(QStringLiteral("--page needs a trace")), qPrintable(said_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("nowhere/out.png")}), 1);
     QVERIFY2(said_.contains(QStringLiteral("out.png cannot be written: ")), qPrintable(said_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("out.nopicture")}), 1);

@@ -171,6 +171,14 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   request.screenshot = value("screenshot");
   if (parser.isSet(QStringLiteral("screenshot")) && request.screenshot.isEmpty())
     problem = QStringLiteral("--screenshot needs the name of a file to write");
+  // A script whose variable is empty asks for something, too.
+  for (const char* name : {"page", "range", "size", "theme", "select", "finding", "tab", "play"}) {
+    if (!parser.isSet(QString::fromLatin1(name))) continue;
+    if (value(name).isEmpty()) problem = QStringLiteral("--%1 needs a value").arg(QString::fromLatin1(name));
+    const bool ofWindow = !qstrcmp(name, "size") || !qstrcmp(name, "theme");
+    if (!ofWindow && !request.screenshot.isEmpty() && request.file.isEmpty())
+      problem = QStringLiteral("--%1 needs a trace to take a picture of").arg(QString::fromLatin1(name));
+  }
   request.page = value("page");
   request.select = value("select");
   request.play = value("play");
