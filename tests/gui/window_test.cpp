@@ -35,6 +35,7 @@
 #include "models/details_model.h"
 #include "models/sql_model.h"
 #include "models/table_model.h"
+#include "views/charts.h"
 #include "views/finding_card.h"
 #include "views/finding_panel.h"
 #include "views/minimap.h"
@@ -833,6 +834,24 @@ class WindowTest : public QObject {
     }
     view()->select(firstKernel());
     QTRY_COMPARE(view()->links().size(), std::size_t{2});
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void otherButtonsOfTheMouseLeaveTheOverviewInFront() {
+    openAnalysed();
+    window_->showPage(QStringLiteral("overview"));
+    gui::testing::settle(30);
+    const auto cards = window_->overview()->findChildren<FindingCard*>();
+    const auto card =
+        std::find_if(cards.begin(), cards.end(), [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
+    QVERIFY(card != cards.end());
+    auto* chart = window_->overview()->findChild<StepChart*>();
+    QVERIFY(chart != nullptr);
+    QTest::mouseClick(*card, Qt::RightButton, {}, QPoint(5, 5));
+    QTest::mouseClick(chart, Qt::MiddleButton, {}, chart->rect().center());
+    QCOMPARE(window_->page(), QStringLiteral("overview"));
+    QTest::mouseClick(*card, Qt::LeftButton, {}, QPoint(5, 5));
+    QCOMPARE(window_->page(), QStringLiteral("timeline"));
     QTRY_VERIFY(!window_->busy());
   }
 

@@ -281,7 +281,7 @@ void StepChart::leaveEvent(QEvent*) {
 }
 
 void StepChart::mouseReleaseEvent(QMouseEvent* event) {
-  const int step = stepAt(event->position().x());
+  const int step = event->button() == Qt::LeftButton ? stepAt(event->position().x()) : -1;
   if (step >= 0 && clicked) clicked(static_cast<std::size_t>(step));
 }
 

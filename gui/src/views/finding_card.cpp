@@ -93,7 +93,8 @@ QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding, bool per
 }
 
 void FindingCard::mouseReleaseEvent(QMouseEvent* event) {
-  if (!hasPlaces_ || !rect().contains(event->position().toPoint())) return QFrame::mouseReleaseEvent(event);
+  const bool click = event->button() == Qt::LeftButton && rect().contains(event->position().toPoint());
+  if (!hasPlaces_ || !click) return QFrame::mouseReleaseEvent(event);
   Q_EMIT placesWanted();
 }
 
