@@ -67,6 +67,7 @@ void attention(const View& out, const View& sums, const View& query, const View&
 struct AttentionGradients {
   View query, key, value;  ///< any of them may be empty
 };
+/// `out` and `value` may be empty where only the gradient of the value is asked for.
 void attentionGrad(const AttentionGradients& gradients, const View& gradOut, const View& out, const View& sums,
                    const View& query, const View& key, const View& value, const View& mask,
                    const AttentionArguments& arguments);

@@ -89,6 +89,21 @@ Tensor addedBy(const Tensor& mask, DType type) {
   return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
+// What is kept: query, key and sums; value and output where the gradient of the query or the key, which alone depends on
+// them, is needed; and the mask, if there is one.
+constexpr std::size_t kSums = 2;
+constexpr std::size_t kValue = 3;
+constexpr std::size_t kOutput = 4;
+
+bool keepsValue(const Node& n) {
+  return n.needs(0) || n.needs(1);
+}
+
+Tensor keptMask(Node& n) {
+  const std::size_t slot = keepsValue(n) ? kOutput + 1 : kValue;
+  return n.saved.size() > slot ? n.unpack(slot) : Tensor();
+}
+
 /// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
 void recordedAttentionBackward(Node& n, const Tensor& gradOut, Tensor* out) {
   const Tensor given = n.unpack(0);
@@ -96,42 +111,54 @@ void recordedAttentionBackward(Node& n, const Tensor& gradOut, Tensor* out) {
   const Tensor g = gradOut.to(type);
   const Tensor q = given.to(type);
   const Tensor k = n.unpack(1).to(type);
-  const Tensor v = n.unpack(2).to(type);
   const double scale = n.doubles[0];
+  const Tensor mask = keptMask(n);
   Tensor scores = matmul(q, k.t()) * scale;
-  if (n.saved.size() > 5) scores = add(scores, n.unpack(5).to(type));
+  if (mask.defined()) scores = add(scores, mask.to(type));
   if (n.ints[0] != 0) scores = hideLater(scores);
   const Tensor p = probabilitiesOf(scores);
-  const Tensor slope = matmul(g, v.t());
+  if (n.wanted(2)) out[2] = matmul(p.t(), g).to(given.dtype());
+  if (!n.wanted(0) && !n.wanted(1)) return;
+  const Tensor slope = matmul(g, n.unpack(kValue).to(type).t());
   const Tensor inner = mul(p, slope - sum(mul(slope, p), {-1}, true)) * scale;
   if (n.wanted(0)) out[0] = matmul(inner, k).to(given.dtype());
   if (n.wanted(1)) out[1] = matmul(inner.t(), q).to(given.dtype());
-  if (n.wanted(2)) out[2] = matmul(p.t(), g).to(given.dtype());
+}
+
+/// The scores are always made again; the rest is for the gradients that are asked for.
+Work gradientWork(const Node& n, const Tensor& gradOut, const Tensor& key) {
+  std::uint64_t written = 0;
+  for (std::size_t i = 0; i < 3; ++i) written += n.wanted(i) ? 1U : 0U;
+  const bool ofScores = n.wanted(0) || n.wanted(1);
+  const auto product = static_cast<std::uint64_t>(gradOut.numel()) * static_cast<std::uint64_t>(key.size(-2)) * 2;
+  return {gradOut.sizeBytes() * ((ofScores ? 5U : 3U) + written), product * ((ofScores ? 2U : 1U) + written)};
 }
 
 void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
   if (recording()) return recordedAttentionBackward(n, g[0], out);
   static const OpInfo kInfo{"attention_grad"};
   const Op op(kInfo, {&g[0]});
-  const Tensor inputs[] = {n.unpack(0), n.unpack(1), n.unpack(2)};
-  const Tensor result = n.unpack(3);
-  const Tensor sums = n.unpack(4);
-  const Tensor mask = n.saved.size() > 5 ? n.unpack(5) : Tensor();
-  const Shape lead = leadOf(inputs[0]);
-  View gradients[3];
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (!n.wanted(i)) continue;
-    out[i] = emptyLikeHeads(inputs[i].shape(), inputs[i]);
-    gradients[i] = fourDimensions(out[i], lead);
-  }
+  const Tensor query = n.unpack(0);
+  const Tensor key = n.unpack(1);
+  const Tensor sums = n.unpack(kSums);
+  const Tensor value = keepsValue(n) ? n.unpack(kValue) : Tensor();
+  const Tensor result = keepsValue(n) ? n.unpack(kOutput) : Tensor();
+  const Tensor mask = keptMask(n);
+  const Shape lead = leadOf(query);
+  Shape valueShape = key.shape();
+  valueShape[valueShape.rank() - 1] = g[0].size(-1);
+  if (n.wanted(0)) out[0] = emptyLikeHeads(query.shape(), query);
+  if (n.wanted(1)) out[1] = emptyLikeHeads(key.shape(), key);
+  if (n.wanted(2)) out[2] = emptyLikeHeads(valueShape, value.defined() ? value : key);
+  const auto viewOrNothing = [&lead](const Tensor& x) { return x.defined() ? fourDimensions(x, lead) : View{}; };
   const AttentionArguments arguments{n.doubles[0], n.ints[0] != 0};
-  const auto products = static_cast<std::uint64_t>(result.numel()) * static_cast<std::uint64_t>(inputs[1].size(-2));
-  op.launch(result.device(), {result.sizeBytes() * 8, products * 10},
-            [grads = kernel::AttentionGradients{gradients[0], gradients[1], gradients[2]},
-             gradOut = fourDimensions(g[0], lead), held = fourDimensions(result, lead), s = viewOf(sums),
-             q = fourDimensions(inputs[0], lead), k = fourDimensions(inputs[1], lead),
-             v = fourDimensions(inputs[2], lead), m = maskView(mask, inputs[0], inputs[1]),
-             arguments] { kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments); });
+  op.launch(
+      g[0].device(), gradientWork(n, g[0], key),
+      [grads = kernel::AttentionGradients{viewOrNothing(out[0]), viewOrNothing(out[1]), viewOrNothing(out[2])},
+       gradOut = fourDimensions(g[0], lead), held = viewOrNothing(result), s = viewOf(sums),
+       q = fourDimensions(query, lead), k = fourDimensions(key, lead), v = viewOrNothing(value),
+       m = maskView(mask, query, key),
+       arguments] { kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments); });
 }
 
 void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {
@@ -195,9 +222,11 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     node->ints[0] = causal ? 1 : 0;
     node->save(query);
     node->save(key);
-    node->save(value);
-    node->saveOutput(out);
     node->save(sums);
+    if (keepsValue(*node)) {
+      node->save(value);
+      node->saveOutput(out);
+    }
     if (added.defined()) node->save(added);
   }
   return out;

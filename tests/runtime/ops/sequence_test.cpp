@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -146,6 +147,54 @@ TEST(Attention, HasTheSameGradientInBFloat16WhenItIsRecorded) {
   for (const Tensor& gradient : recorded) EXPECT_EQ(gradient.dtype(), DType::BF16);
   const double unit = max(abs(plain[2])).item() / 128;  // at least the last digit of any
   EXPECT_LT(max(abs(recorded[2].detach() - plain[2])).item(), 1.1 * unit);
+}
+
+/// The gradients of some inputs of one attention; the other inputs need none, or are not asked for.
+std::vector<std::vector<float>> someGradients(const std::vector<std::size_t>& asked, bool othersNeed, bool recorded) {
+  manualSeed(9);
+  std::vector<Tensor> inputs;
+  for (const Shape& shape : {Shape{1, 2, 70, 3}, Shape{1, 2, 5, 3}, Shape{1, 2, 5, 4}}) inputs.push_back(randn(shape));
+  const Tensor slope = randn({1, 2, 70, 4});
+  std::vector<Tensor> wanted;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool isAsked = std::find(asked.begin(), asked.end(), i) != asked.end();
+    if (isAsked || othersNeed) inputs[i].setRequiresGrad();
+    if (isAsked) wanted.push_back(inputs[i]);
+  }
+  const Tensor y = attention(inputs[0], inputs[1], inputs[2], full({5}, 0.5), true);
+  std::vector<std::vector<float>> gradients;
+  for (const Tensor& gradient : grad({y}, wanted, {slope}, {.createGraph = recorded}))
+    gradients.push_back(gradient.toVector<float>());
+  return gradients;
+}
+
+TEST(Attention, GivesAnySelectionOfItsGradients) {
+  for (const bool recorded : {false, true}) {
+    const auto all = someGradients({0, 1, 2}, true, recorded);
+    for (const std::vector<std::size_t>& asked :
+         std::vector<std::vector<std::size_t>>{{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}}) {
+      for (const bool othersNeed : {false, true}) {
+        const auto some = someGradients(asked, othersNeed, recorded);
+        for (std::size_t i = 0; i < asked.size(); ++i)
+          EXPECT_THAT(some[i], testing::Pointwise(testing::FloatNear(1e-5F), all[asked[i]]))
+              << "input " << asked[i] << " of " << asked.size() << ", recorded " << recorded;
+      }
+    }
+  }
+}
+
+TEST(Attention, KeepsTheValueOnlyForTheGradientsOfQueryAndKey) {
+  Tensor value = fromVector<float>({3, 4}, {2, 1}).setRequiresGrad() * 1.0;
+  const Tensor y = attention(zeros({1, 2}), zeros({2, 2}), value);
+  value.mul_(2.0);
+  const Tensor out = sum(value) + sum(y);
+  EXPECT_EQ(out.item(), 17.5);
+  EXPECT_NO_THROW(out.backward());
+  const Tensor query = zeros({1, 2}).setRequiresGrad();
+  value = ones({2, 1});
+  const Tensor other = attention(query, zeros({2, 2}), value);
+  value.mul_(2.0);
+  EXPECT_THAT([&] { other.backward(); }, testing::ThrowsMessage<Error>(HasSubstr("changed in place")));
 }
 
 TEST(Attention, ScoresOfAnyMagnitudeHaveProbabilitiesThatSumToOne) {

@@ -148,6 +148,23 @@ void forwardHead(const Head<T>& head, const View& out, const View& sums, const V
   }
 }
 
+/// The gradients of some rows of scores, before the scale: p · (g vᵀ - what the row's g and output have in common).
+template <class W>
+void slopesOf(std::vector<W>& slopes, const std::vector<W>& probabilities, const std::vector<W>& gradOut,
+              const std::vector<W>& out, const std::vector<W>& value, std::int64_t rows, std::int64_t keys,
+              std::int64_t width) {
+  slopes.resize(probabilities.size());
+  product(false, true, rows, keys, width, W(1), gradOut.data(), value.data(), false, slopes.data());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    W along = 0;
+    for (std::int64_t i = r * width; i < (r + 1) * width; ++i)
+      along += gradOut[static_cast<std::size_t>(i)] * out[static_cast<std::size_t>(i)];
+    W* slope = slopes.data() + r * keys;
+    const W* p = probabilities.data() + r * keys;
+    for (std::int64_t i = 0; i < keys; ++i) slope[i] = p[i] * (slope[i] - along);
+  }
+}
+
 template <class T>
 void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradients, const View& gradOut,
                   const View& out, const View& sums, const View& query, const View& key, const View& value,
@@ -156,12 +173,16 @@ void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradien
   const std::int64_t queries = query.shape[2];
   const std::int64_t keys = key.shape[2];
   const std::int64_t features = query.shape[3];
-  const std::int64_t width = value.shape[3];
+  const std::int64_t width = gradOut.shape[3];
+  const bool ofQuery = gradients.query.data != nullptr;
+  const bool ofKey = gradients.key.data != nullptr;
+  const bool ofValue = gradients.value.data != nullptr;
+  const W scale = static_cast<W>(a.scale);
   thread_local std::vector<W> q, k, v, g, o, scores, slopes, gradQ, gradK, gradV;
   head.load(k, key, 0, keys);
-  head.load(v, value, 0, keys);
-  gradK.assign(k.size(), W(0));
-  gradV.assign(v.size(), W(0));
+  if (ofQuery || ofKey) head.load(v, value, 0, keys);
+  if (ofKey) gradK.assign(k.size(), W(0));
+  if (ofValue) gradV.assign(static_cast<std::size_t>(keys * width), W(0));
   const W* sum = static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
@@ -169,31 +190,24 @@ void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradien
     const std::int64_t seen = a.causal ? std::min(keys, end) : keys;
     head.load(q, query, begin, end);
     head.load(g, gradOut, begin, end);
-    head.load(o, out, begin, end);
     scoresOf<T>(scores, head, q, k, mask, begin, end, seen, features, a);
     for (std::int64_t r = 0; r < rows; ++r) {
       const W* found = sum + (begin + r) * 2;
       softmaxAgain(scores.data() + r * seen, seen, Normaliser<W>{found[0], found[1]});
     }
-    product(true, false, seen, width, rows, W(1), scores.data(), g.data(), true, gradV.data());
-    slopes.resize(scores.size());
-    product(false, true, rows, seen, width, W(1), g.data(), v.data(), false, slopes.data());
-    for (std::int64_t r = 0; r < rows; ++r) {
-      W along = 0;
-      for (std::int64_t i = 0; i < width; ++i)
-        along += g[static_cast<std::size_t>(r * width + i)] * o[static_cast<std::size_t>(r * width + i)];
-      W* slope = slopes.data() + r * seen;
-      const W* p = scores.data() + r * seen;
-      for (std::int64_t i = 0; i < seen; ++i) slope[i] = p[i] * (slope[i] - along);
+    if (ofValue) product(true, false, seen, width, rows, W(1), scores.data(), g.data(), true, gradV.data());
+    if (!ofQuery && !ofKey) continue;
+    head.load(o, out, begin, end);
+    slopesOf<W>(slopes, scores, g, o, v, rows, seen, width);
+    if (ofQuery) {
+      gradQ.resize(q.size());
+      product(false, false, rows, features, seen, scale, slopes.data(), k.data(), false, gradQ.data());
+      head.store(gradients.query, gradQ, begin, end);
     }
-    const W scale = static_cast<W>(a.scale);
-    gradQ.resize(q.size());
-    product(false, false, rows, features, seen, scale, slopes.data(), k.data(), false, gradQ.data());
-    if (gradients.query.data != nullptr) head.store(gradients.query, gradQ, begin, end);
-    product(true, false, seen, features, rows, scale, slopes.data(), q.data(), true, gradK.data());
+    if (ofKey) product(true, false, seen, features, rows, scale, slopes.data(), q.data(), true, gradK.data());
   }
-  if (gradients.key.data != nullptr) head.store(gradients.key, gradK, 0, keys);
-  if (gradients.value.data != nullptr) head.store(gradients.value, gradV, 0, keys);
+  if (ofKey) head.store(gradients.key, gradK, 0, keys);
+  if (ofValue) head.store(gradients.value, gradV, 0, keys);
 }
 
 template <class T, class F>
