@@ -109,11 +109,17 @@ void randint(const View& out, RandomState state, std::int64_t low, std::int64_t 
 /// Over the last dimension of contiguous views.
 void softmax(const View& out, const View& x, bool logarithm);
 void softmaxGrad(const View& gradX, const View& gradOut, const View& out, bool logarithm);
-/// x [n, c], target i64 [n]; loss [1] is the mean, or sum, over targets other than ignore.
-void crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target, double smoothing,
-                  std::int64_t ignore, bool mean);
+struct CrossEntropyArguments {
+  double smoothing;
+  std::int64_t ignore;
+  bool mean;
+};
+/// x [n, c], target i64 [n]; loss [1] is the mean, or sum, over targets other than ignore. The classes' weights [c],
+/// f64 for f64 and f32 for all others, may be empty.
+void crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target,
+                  const View& weight, const CrossEntropyArguments& arguments);
 void crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities, const View& target,
-                      double smoothing, std::int64_t ignore, bool mean);
+                      const View& weight, const CrossEntropyArguments& arguments);
 void indexSelect(const View& out, const View& x, const View& index, int dim);
 void indexAdd(const View& out, const View& index, const View& values, int dim);
 void gather(const View& out, const View& x, const View& index, int dim);

@@ -82,7 +82,7 @@ Tensor differentiableLogs(const Node& n, const Tensor& held) {
   return logs;
 }
 
-/// (probabilities - wanted) · share of the row, from operators that have gradients themselves.
+/// (probabilities · all that is wanted - wanted) · share of the row, from operators that have gradients themselves.
 Tensor differentiableGrad(Node& n, const Tensor& gradient) {
   const Tensor held = differentiableLogs(n, n.unpack(0));
   const Tensor logs = held.to(wideType(held.dtype()));
@@ -91,14 +91,26 @@ Tensor differentiableGrad(Node& n, const Tensor& gradient) {
   const std::int64_t classes = logs.size(1);
   const Options like{logs.dtype(), logs.device()};
   const Tensor counts = notEqual(target, full({}, static_cast<double>(n.ints[0]), {DType::I64, logs.device()}));
-  Tensor share = counts.to(DType::F64);
-  if (n.ints[1] != 0) share = div(share, maximum(sum(share), ones({}, {DType::F64, logs.device()})));
-  const Tensor label = where(counts, target, zeros({}, {DType::I64, logs.device()})).view({rows, 1});
+  const Tensor label = where(counts, target, zeros({}, {DType::I64, logs.device()}));
   const double floor = n.doubles[0] / static_cast<double>(classes);
-  const Tensor wanted =
-      scatter(full({rows, classes}, floor, like), 1, label, full({rows, 1}, floor + 1 - n.doubles[0], like));
+  Tensor wanted = scatter(full({rows, classes}, floor, like), 1, label.view({rows, 1}),
+                          full({rows, 1}, floor + 1 - n.doubles[0], like));
+  Tensor likely = exp(logs);
+  Tensor total = counts.to(DType::F64);
+  if (n.saved.size() > 2) {
+    const Tensor weight = n.unpack(2);
+    wanted = mul(wanted, weight);
+    likely = mul(likely, sum(wanted, {1}, true));
+    total = mul(total, indexSelect(weight, 0, label).to(DType::F64));
+  }
+  Tensor share = counts.to(DType::F64);
+  if (n.ints[1] != 0) {
+    total = sum(total);
+    const Tensor nothing = zeros({}, {DType::F64, logs.device()});
+    share = where(equal(total, nothing), nothing, div(share, total));
+  }
   const Tensor scale = mul(share.to(logs.dtype()).view({rows, 1}), gradient.to(logs.dtype()));
-  return mul(sub(exp(logs), wanted), scale).to(held.dtype());
+  return mul(sub(likely, wanted), scale).to(held.dtype());
 }
 
 void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -108,21 +120,33 @@ void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
   }
   const Tensor held = n.unpack(0);
   const Tensor target = n.unpack(1);
+  const Tensor weight = n.saved.size() > 2 ? n.unpack(2) : Tensor();
   Op op(kCrossEntropyGrad, {&held});
   out[0] = emptyLike(held);
+  const kernel::CrossEntropyArguments arguments{n.doubles[0], n.ints[0], n.ints[1] != 0};
   op.launch(held.device(), {held.sizeBytes() * 2},
             [to = viewOf(out[0]), from = viewOf(g[0]), logs = viewOf(held), labels = viewOf(target),
-             smoothing = n.doubles[0], ignore = n.ints[0],
-             mean = n.ints[1] != 0] { kernel::crossEntropyGrad(to, from, logs, labels, smoothing, ignore, mean); });
+             w = viewOrNone(weight), arguments] { kernel::crossEntropyGrad(to, from, logs, labels, w, arguments); });
 }
 
-void checkClasses(const Tensor& scores, const Tensor& target) {
+/// What losses of classes check.
+void checkClasses(const char* op, const Tensor& scores, const Tensor& target, const Tensor& weight) {
   Shape wanted = scores.shape();
   if (wanted.rank() >= 2) wanted.erase(1);
   if (scores.rank() < 2 || target.shape() != wanted) {
-    fail("cross_entropy", "scores " + scores.shape().toString() + " and targets " + target.shape().toString() +
-                              "; expected [n,classes,…] and [n,…]");
+    fail(op, "scores " + scores.shape().toString() + " and targets " + target.shape().toString() +
+                 "; expected [n,classes,…] and [n,…]");
   }
+  if (target.dtype() != DType::I64) fail(op, std::string("targets must be i64, not ") + name(target.dtype()));
+  if (!isFloating(scores.dtype())) fail(op, std::string("scores must be floating, not ") + name(scores.dtype()));
+  sameDevice(op, {&scores, &target, &weight});
+  if (!weight.defined()) return;
+  const Shape classes{scores.size(1)};
+  if (weight.shape() != classes || !isFloating(weight.dtype())) {
+    fail(op, std::string("weights ") + name(weight.dtype()) + " " + weight.shape().toString() + " for scores " +
+                 scores.shape().toString() + "; expected a floating one for each class, " + classes.toString());
+  }
+  if (weight.requiresGrad() && recording()) fail(op, "the weights of classes have no gradient; detach them");
 }
 
 /// [n, classes, …] as [rows, classes]; of channels-last pictures that is their memory as it is.
@@ -145,6 +169,15 @@ void sameShapes(const char* op, const Tensor& x, const Tensor& target) {
   }
 }
 
+void checkPositiveWeight(const Tensor& x, const Tensor& weight) {
+  const char* op = "bce_with_logits";
+  sameDevice(op, {&x, &weight});
+  if (broadcast(op, x.shape(), weight.shape()) != x.shape() || !isFloating(weight.dtype())) {
+    fail(op, std::string("positive weights ") + name(weight.dtype()) + " " + weight.shape().toString() +
+                 " for predictions " + x.shape().toString() + "; expected floating ones that stretch to them");
+  }
+}
+
 }  // namespace
 
 Tensor softmax(const Tensor& x, int dim) {
@@ -157,34 +190,51 @@ Tensor logSoftmax(const Tensor& x, int dim) {
 }
 
 Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,
-                    std::int64_t ignore) {
+                    std::int64_t ignore, const Tensor& weight) {
   static const OpInfo kInfo{"cross_entropy", crossEntropyBackward};
-  checkClasses(scores, target);
+  checkClasses("cross_entropy", scores, target, weight);
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
     fail("cross_entropy", "the label smoothing " + std::to_string(labelSmoothing) + " must lie in [0, 1]");
   if (scores.rank() > 2)
-    return crossEntropy(classesLast(scores), target.reshape({target.numel()}), reduction, labelSmoothing, ignore);
-  if (target.dtype() != DType::I64)
-    fail("cross_entropy", std::string("targets must be i64, not ") + name(target.dtype()));
-  if (!isFloating(scores.dtype()))
-    fail("cross_entropy", std::string("scores must be floating, not ") + name(scores.dtype()));
-  sameDevice("cross_entropy", {&scores, &target});
+    return crossEntropy(classesLast(scores), target.reshape({target.numel()}), reduction, labelSmoothing, ignore,
+                        weight);
   const Tensor x = scores.contiguous();
   const Tensor labels = target.contiguous();
+  const Tensor weights = weight.defined() ? weight.detach().to(wideType(x.dtype())).contiguous() : Tensor();
   Op op(kInfo, {&x, &labels});
-  const bool average = reduction == Reduction::Mean;
+  const kernel::CrossEntropyArguments arguments{labelSmoothing, ignore, reduction == Reduction::Mean};
   Tensor logs = emptyLike(x);
   Tensor loss = empty({}, {x.dtype(), x.device()});
   op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 4},
-            [to = viewOf(loss), held = viewOf(logs), from = viewOf(x), wanted = viewOf(labels), labelSmoothing, ignore,
-             average] { kernel::crossEntropy(to, held, from, wanted, labelSmoothing, ignore, average); });
+            [to = viewOf(loss), held = viewOf(logs), from = viewOf(x), wanted = viewOf(labels), w = viewOrNone(weights),
+             arguments] { kernel::crossEntropy(to, held, from, wanted, w, arguments); });
   if (Node* node = op.record({&x, &labels}, {&loss})) {
     node->save(logs);
     node->save(labels);
+    if (weights.defined()) node->save(weights);
     node->doubles[0] = labelSmoothing;
-    node->ints = {ignore, average ? 1 : 0};
+    node->ints = {ignore, arguments.mean ? 1 : 0};
   }
   return loss;
+}
+
+Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target, Reduction reduction, std::int64_t ignore,
+               const Tensor& weight) {
+  static const OpInfo kInfo{"nll_loss"};
+  const CompositeOp op(kInfo, {&logProbabilities, &target});
+  checkClasses("nll_loss", logProbabilities, target, weight);
+  const Tensor logs = logProbabilities.rank() > 2 ? classesLast(logProbabilities) : logProbabilities;
+  const Tensor labels = target.reshape({target.numel()});
+  const Options index{DType::I64, logs.device()};
+  const Options wide{wideType(logs.dtype()), logs.device()};
+  const Tensor counts = notEqual(labels, full({}, static_cast<double>(ignore), index));
+  const Tensor label = where(counts, labels, zeros({}, index));
+  Tensor shares = counts.to(wide.dtype);
+  if (weight.defined()) shares = mul(shares, indexSelect(weight.detach().to(wide.dtype), 0, label));
+  const Tensor picked = gather(logs, 1, label.unsqueeze(1)).squeeze(1).to(wide.dtype);
+  Tensor loss = neg(sum(mul(where(counts, picked, zeros({}, wide)), shares)));
+  if (reduction == Reduction::Mean) loss = div(loss, sum(shares));
+  return loss.to(logs.dtype());
 }
 
 Tensor mseLoss(const Tensor& x, const Tensor& target, Reduction reduction) {
@@ -197,13 +247,19 @@ Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   return reduced(abs(sub(x, target)), reduction);
 }
 
-Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction) {
+Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction, const Tensor& positiveWeight) {
   sameShapes("bce_with_logits", x, target);
   // log(1 + e^-|x|) + ((x ≥ 0) - t) · x: no large numbers that cancel, on either side. Where x is 0 the two kinks have
   // the same sign, and the gradient is right there too.
   const Tensor positive = greaterEqual(x, zeros({}, {x.dtype(), x.device()})).to(x.dtype());
   const Tensor small = softplus(mul(x, add(mul(positive, -2), 1)));
-  return reduced(add(small, mul(x, sub(positive, target))), reduction);
+  if (!positiveWeight.defined()) return reduced(add(small, mul(x, sub(positive, target))), reduction);
+  checkPositiveWeight(x, positiveWeight);
+  // The same with weights of the two answers; each is exact where the target is 0 or 1.
+  const Tensor yes = mul(target, positiveWeight.to(x.dtype()));
+  const Tensor no = add(neg(target), 1);
+  const Tensor slope = sub(mul(positive, no), mul(add(neg(positive), 1), yes));
+  return reduced(add(mul(add(no, yes), small), mul(x, slope)), reduction);
 }
 
 }  // namespace lacuna::rt

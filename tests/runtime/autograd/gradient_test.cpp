@@ -43,6 +43,9 @@ TEST_P(Gradient, EqualsTheFiniteDifference) {
 Tensor labels() {
   return fromVector<std::int64_t>({2, -100, 0, 1}, {4});
 }
+Tensor classWeights() {
+  return fromVector<double>({0.5, 2, 0.25}, {3});
+}
 Tensor picks() {
   return fromVector<std::int64_t>({1, 0, 1, 2}, {4});
 }
@@ -116,6 +119,22 @@ const Case kCases[] = {
     {"cross_entropy_of_scores_computed",
      {{4, 2}, {3, 2}, {3}},
      [](const Inputs& in) { return square(crossEntropy(linear(in[0], in[1], in[2]), labels())); }},
+    {"cross_entropy_weighted",
+     {{4, 3}},
+     [](const Inputs& in) { return crossEntropy(in[0], labels(), Reduction::Mean, 0.2, -100, classWeights()); }},
+    {"cross_entropy_weighted_sum",
+     {{4, 3}},
+     [](const Inputs& in) { return crossEntropy(in[0], labels(), Reduction::Sum, 0, -100, classWeights()); }},
+    {"nll_loss",
+     {{1, 3, 2, 2}},
+     [](const Inputs& in) {
+       return square(nllLoss(in[0], labels().view({1, 2, 2}), Reduction::Mean, -100, classWeights()));
+     }},
+    {"bce_weighted",
+     {{2, 3}, {3}},
+     [](const Inputs& in) {
+       return bceWithLogits(in[0], full({2, 3}, 0.3, {DType::F64}), Reduction::Mean, in[1]);
+     }},
     {"mse", {{4}, {4}}, [](const Inputs& in) { return mseLoss(in[0], in[1]); }},
     {"l1", {{4}, {4}}, [](const Inputs& in) { return l1Loss(in[0], in[1], Reduction::Sum); }},
     {"bce", {{4}}, [](const Inputs& in) { return bceWithLogits(in[0], full({4}, 0.3, {DType::F64})); }},

@@ -120,13 +120,21 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor softmax(const Tensor& x, int dim);
 [[nodiscard]] Tensor logSoftmax(const Tensor& x, int dim);
 enum class Reduction : std::uint8_t { Mean, Sum };
-/// Scores [n, classes, …] against class numbers i64 [n, …]; targets equal to `ignore` do not count.
+/// Scores [n, classes, …] against class numbers i64 [n, …]; targets equal to `ignore` do not count. With a `weight` for
+/// each class, [classes], what a target adds counts by that of its class, and the mean divides by the sum of the
+/// weights of the targets that count. Label smoothing shares out 1/classes to every class, by the weight of each.
 [[nodiscard]] Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction = Reduction::Mean,
-                                  double labelSmoothing = 0, std::int64_t ignore = -100);
+                                  double labelSmoothing = 0, std::int64_t ignore = -100, const Tensor& weight = {});
+/// crossEntropy of what is logarithms of probabilities already (logSoftmax).
+[[nodiscard]] Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target,
+                             Reduction reduction = Reduction::Mean, std::int64_t ignore = -100,
+                             const Tensor& weight = {});
 [[nodiscard]] Tensor mseLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 [[nodiscard]] Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
-/// Scores against targets in [0, 1], stable for large scores.
-[[nodiscard]] Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
+/// Scores against targets in [0, 1], stable for large scores. `positiveWeight`, which stretches to the scores,
+/// multiplies what the target 1 adds: more than 1 finds more of what is rare. The mean is over all elements.
+[[nodiscard]] Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean,
+                                   const Tensor& positiveWeight = {});
 
 // Picking and placing. Index tensors are i64; an index out of range surfaces at the next wait for the queue.
 [[nodiscard]] Tensor embedding(const Tensor& weight, const Tensor& index);

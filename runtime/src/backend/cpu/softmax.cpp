@@ -51,9 +51,18 @@ void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
   }
 }
 
-std::int64_t counted(const View& target, std::int64_t ignore) {
+/// What a mean divides by: the number of targets that count, or the sum of the weights of their classes.
+template <class W>
+double totalOf(const View& target, const W* weights, std::int64_t classes, std::int64_t ignore) {
   const auto* labels = static_cast<const std::int64_t*>(target.data);
-  return target.shape.numel() - std::count(labels, labels + target.shape.numel(), ignore);
+  const std::int64_t rows = target.shape.numel();
+  if (weights == nullptr) return static_cast<double>(rows - std::count(labels, labels + rows, ignore));
+  double total = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    // What is no class was an error of the forward.
+    if (labels[r] != ignore && labels[r] >= 0 && labels[r] < classes) total += static_cast<double>(weights[labels[r]]);
+  }
+  return total;
 }
 
 void checkLabels(const std::int64_t* labels, std::int64_t rows, std::int64_t classes, std::int64_t ignore) {
@@ -65,8 +74,11 @@ void checkLabels(const std::int64_t* labels, std::int64_t rows, std::int64_t cla
 }
 
 template <class T>
-double lossOfRow(const T* logs, std::int64_t classes, std::int64_t label, double smoothing) {
-  const auto at = [logs](std::int64_t c) { return static_cast<double>(static_cast<WideT<T>>(logs[c])); };
+double lossOfRow(const T* logs, const WideT<T>* weights, std::int64_t classes, std::int64_t label, double smoothing) {
+  const auto at = [logs, weights](std::int64_t c) {
+    const auto value = static_cast<double>(static_cast<WideT<T>>(logs[c]));
+    return weights == nullptr ? value : value * static_cast<double>(weights[c]);
+  };
   double loss = -(1 - smoothing) * at(label);
   for (std::int64_t c = 0; smoothing != 0 && c < classes; ++c) loss -= smoothing / static_cast<double>(classes) * at(c);
   return loss;
@@ -110,48 +122,56 @@ void kernel::softmaxGrad(const View& gradX, const View& gradOut, const View& out
 }
 
 void kernel::crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target,
-                          double smoothing, std::int64_t ignore, bool mean) {
+                          const View& weight, const CrossEntropyArguments& arguments) {
   softmax(logProbabilities, x, true);
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   const std::int64_t rows = x.shape[0];
   const std::int64_t classes = x.shape[1];
-  checkLabels(labels, rows, classes, ignore);
+  checkLabels(labels, rows, classes, arguments.ignore);
   cpu::dispatchFloating(x.dtype, [&](auto tag) {
     using T = decltype(tag);
     using W = WideT<T>;
+    const auto* weights = static_cast<const W*>(weight.data);
     std::vector<double> losses(static_cast<std::size_t>(rows));
     parallelFor(rows, rowsOf(x).grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        if (labels[r] == ignore) continue;
+        if (labels[r] == arguments.ignore) continue;
         const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
-        losses[static_cast<std::size_t>(r)] = lossOfRow(logs, classes, labels[r], smoothing);
+        losses[static_cast<std::size_t>(r)] = lossOfRow(logs, weights, classes, labels[r], arguments.smoothing);
       }
     });
     double sum = 0;
     for (const double each : losses) sum += each;
-    *static_cast<T*>(loss.data) = T(static_cast<W>(mean ? sum / static_cast<double>(counted(target, ignore)) : sum));
+    if (arguments.mean) sum /= totalOf(target, weights, classes, arguments.ignore);
+    *static_cast<T*>(loss.data) = T(static_cast<W>(sum));
   });
 }
 
 void kernel::crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities, const View& target,
-                              double smoothing, std::int64_t ignore, bool mean) {
+                              const View& weight, const CrossEntropyArguments& arguments) {
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   const std::int64_t classes = gradX.shape[1];
-  const double share = mean ? 1.0 / static_cast<double>(counted(target, ignore)) : 1.0;
   cpu::dispatchFloating(gradX.dtype, [&](auto tag) {
     using T = decltype(tag);
     using W = WideT<T>;
+    const auto* weights = static_cast<const W*>(weight.data);
+    const double total = arguments.mean ? totalOf(target, weights, classes, arguments.ignore) : 1.0;
+    const double share = total == 0 ? 0 : 1 / total;
     const W scale = static_cast<W>(*static_cast<const T*>(gradLoss.data)) * static_cast<W>(share);
-    const W floor = static_cast<W>(smoothing / static_cast<double>(classes));
+    const W floor = static_cast<W>(arguments.smoothing / static_cast<double>(classes));
     parallelFor(gradX.shape[0], rowsOf(gradX).grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         T* to = static_cast<T*>(gradX.data) + r * classes;
         const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
-        const bool skip = labels[r] == ignore;
-        for (std::int64_t c = 0; c < classes; ++c) {
-          const W wanted = floor + (c == labels[r] ? static_cast<W>(1 - smoothing) : W(0));
-          to[c] = T(skip ? W(0) : (std::exp(static_cast<W>(logs[c])) - wanted) * scale);
-        }
+        const bool skip = labels[r] == arguments.ignore;
+        const auto wanted = [&](std::int64_t c) {
+          const W plain = floor + (c == labels[r] ? static_cast<W>(1 - arguments.smoothing) : W(0));
+          return weights == nullptr ? plain : plain * weights[c];
+        };
+        W all = weights == nullptr ? W(1) : W(0);
+        for (std::int64_t c = 0; weights != nullptr && c < classes; ++c) all += wanted(c);
+        for (std::int64_t c = 0; c < classes; ++c)
+          to[c] = T(skip ? W(0) : (std::exp(static_cast<W>(logs[c])) * all - wanted(c)) * scale);
       }
     });
   });
