@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <exception>
 #include <map>
 
 #include "alloc/staging_ring.h"
@@ -20,7 +21,11 @@ struct DataLoader::Epoch {
   std::uint64_t firstTicket = 0;         ///< outcomes of earlier epochs have smaller ones
   std::uint64_t nextTicket = 0;          ///< to deliver, when the order is kept
   std::size_t outstanding = 0;           ///< batches submitted and not delivered
-  std::map<std::uint64_t, Batch> early;  ///< finished before their turn
+  struct Finished {
+    Batch batch;
+    std::exception_ptr error;  ///< why there is none
+  };
+  std::map<std::uint64_t, Finished> early;  ///< finished before their turn
 
   /// Of an epoch, where a pass over the dataset has `ofAPass`.
   static std::size_t examplesOf(const LoaderOptions& options, std::size_t ofAPass) {
@@ -39,6 +44,11 @@ struct DataLoader::Epoch {
   }
 
   [[nodiscard]] bool exhausted() const { return submitted == examples; }
+
+  void finish(std::uint64_t ticket, Batch batch) { early.emplace(ticket, Finished{std::move(batch), {}}); }
+  void failed(std::uint64_t ticket, std::exception_ptr error) {
+    early.emplace(ticket, Finished{{}, std::move(error)});
+  }
 
   /// Nothing more comes from it.
   void end() {
@@ -162,7 +172,7 @@ void DataLoader::submitAhead() {
   try {
     while (epoch_->outstanding < aheadLimit() && !epoch_->exhausted()) {
       ++epoch_->outstanding;
-      pool_->submit(epoch_->cut(ticket_++, options_, dataset_->size()));
+      if (std::optional<LoaderTask> task = cutOrFail(ticket_++)) pool_->submit(std::move(*task));
     }
   } catch (...) {
     abandon();
@@ -170,16 +180,34 @@ void DataLoader::submitAhead() {
   }
 }
 
+std::optional<LoaderTask> DataLoader::cutOrFail(std::uint64_t ticket) {
+  try {
+    return epoch_->cut(ticket, options_, dataset_->size());
+  } catch (...) {  // of the sampler
+    epoch_->failed(ticket, std::current_exception());
+    epoch_->examples = epoch_->submitted;
+    return std::nullopt;
+  }
+}
+
 std::optional<Batch> DataLoader::next() {
   if (!epoch_) fail("DataLoader", "next() without start()");
   PhaseScope phase(Phase::Load);
-  if (options_.workers > 0) return nextFromWorkers();
+  return options_.workers > 0 ? nextFromWorkers() : nextFromHere();
+}
+
+std::optional<Batch> DataLoader::nextFromHere() {
   if (epoch_->exhausted()) return std::nullopt;
   const LoaderScope scope(LoaderStage::Wait, number_, -1, ticket_);
-  const LoaderTask task = epoch_->cut(ticket_++, options_, dataset_->size());
-  LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_}, task, -1, {});
-  if (!outcome.error.empty()) throw Error(outcome.error);
-  return std::move(outcome.batch);
+  try {
+    const LoaderTask task = epoch_->cut(ticket_++, options_, dataset_->size());
+    LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_}, task, -1, {});
+    if (!outcome.error.empty()) throw Error(outcome.error);
+    return std::move(outcome.batch);
+  } catch (...) {
+    epoch_->end();
+    throw;
+  }
 }
 
 std::optional<Batch> DataLoader::nextFromWorkers() {
@@ -189,12 +217,17 @@ std::optional<Batch> DataLoader::nextFromWorkers() {
   while (true) {
     const auto found = options_.keepOrder ? epoch.early.find(epoch.nextTicket) : epoch.early.begin();
     if (found != epoch.early.end()) {
-      Batch batch = std::move(found->second);
+      Epoch::Finished finished = std::move(found->second);
       epoch.early.erase(found);
       ++epoch.nextTicket;
       --epoch.outstanding;
+      if (finished.error) {
+        pool_->forget();
+        epoch.end();
+        std::rethrow_exception(finished.error);
+      }
       submitAhead();
-      return batch;
+      return std::move(finished.batch);
     }
     receive();
   }
@@ -216,12 +249,11 @@ void DataLoader::receive() {
                            std::to_string(batch) + "; a worker hangs, or the time-out is too short for this dataset");
   }
   if (outcome->ticket < epoch_->firstTicket) return;  // of an epoch that was left early
-  if (!outcome->error.empty()) {
-    pool_->forget();
-    epoch_->end();
-    throw Error(outcome->error);
+  if (outcome->error.empty()) {
+    epoch_->finish(outcome->ticket, std::move(outcome->batch));
+  } else {
+    epoch_->failed(outcome->ticket, std::make_exception_ptr(Error(outcome->error)));
   }
-  epoch_->early.emplace(outcome->ticket, std::move(outcome->batch));
 }
 
 void DataLoader::abandon() {

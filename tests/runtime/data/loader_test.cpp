@@ -190,6 +190,26 @@ TEST_P(Loader, RaisesAWorkersErrorWithTheExampleNamed) {
   EXPECT_THAT(message, HasSubstr("example 9"));
 }
 
+std::vector<std::int64_t> nextOf(DataLoader& loader) {
+  return loader.next().value()[0].toVector<std::int64_t>();
+}
+
+TEST_P(Loader, RaisesAnErrorInItsTurnAndEndsTheEpochThere) {
+  DataLoader loader(numbers(10,
+                            [](std::size_t i, WorkerContext&) {
+                              if (i == 5) throw std::runtime_error("the picture is broken");
+                            }),
+                    options(2));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    loader.start();
+    EXPECT_THAT(nextOf(loader), ElementsAre(0, 1));
+    EXPECT_THAT(nextOf(loader), ElementsAre(2, 3));
+    EXPECT_THAT(messageOf([&] { (void)loader.next(); }), HasSubstr("example 5: the picture is broken"));
+    EXPECT_FALSE(loader.next().has_value());
+    EXPECT_FALSE(loader.next().has_value());
+  }
+}
+
 TEST_P(Loader, WorksAgainAfterAnError) {
   std::atomic<bool> broken = true;
   DataLoader loader(numbers(8,
@@ -361,7 +381,11 @@ TEST_P(Loader, RefusesASamplerThatAsksForMoreThanThereIs) {
   EXPECT_EQ(drain(loader).size(), 4u) << "the next epoch is as good as the first";
   chosen.examples = 8;
   DataLoader longer(numbers(4), chosen);
-  EXPECT_THAT(messageOf([&] { drain(longer); }), HasSubstr("in pass 1"));
+  longer.start();
+  EXPECT_THAT(nextOf(longer), ElementsAre(0, 1));
+  EXPECT_THAT(nextOf(longer), ElementsAre(2, 3));
+  EXPECT_THAT(messageOf([&] { (void)longer.next(); }), HasSubstr("in pass 1"));
+  EXPECT_FALSE(longer.next().has_value());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Loader, testing::ValuesIn(kModes),

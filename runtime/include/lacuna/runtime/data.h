@@ -214,6 +214,7 @@ struct StagingStats {
 
 class StagingRing;
 class WorkerPool;
+struct LoaderTask;
 
 /// Makes batches ahead of the training loop.
 ///
@@ -234,7 +235,10 @@ class DataLoader {
   [[nodiscard]] std::size_t size() const;
   /// Starts the next epoch (ends the one that runs).
   void start();
-  /// The next batch of the epoch, none at its end. Throws Error where a worker failed, died or was too slow.
+  /// The next batch of the epoch, none at its end. What a dataset or a sampler throws is thrown where its batch would
+  /// have come, after the batches before it (with workers and without keepOrder, as soon as it is known), and Error too
+  /// where a worker died or was too slow. However many workers there are, the epoch is over with that: there are no
+  /// more batches until start().
   [[nodiscard]] std::optional<Batch> next();
   /// All zero without LoaderOptions::pin.
   [[nodiscard]] StagingStats stagingStats() const;
@@ -269,6 +273,9 @@ class DataLoader {
   struct Epoch;
   [[nodiscard]] std::size_t aheadLimit() const;
   void submitAhead();
+  /// The task of the next batch; none where that failed, which is kept for the batch's turn.
+  std::optional<LoaderTask> cutOrFail(std::uint64_t ticket);
+  std::optional<Batch> nextFromHere();
   std::optional<Batch> nextFromWorkers();
   void receive();
   void abandon();
