@@ -44,11 +44,13 @@ void batchNormApply(const View& y, const View& x, const View& mean, const View& 
 void batchNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
                    const View& mean, const View& rstd, const View& weight, const ChannelLayout& layout, bool training);
 
-/// Rows of `width`; `groups` rows in turn share out the channels, each with `inner` elements of a row.
+/// Rows of `width`; `groups` rows in turn share out the channels, each with `inner` elements of a row. Row-major, or
+/// channels last: then the `inner` pixels of a picture follow one another, each with the channels of all groups.
 struct NormRows {
   std::int64_t rows, width, inner, groups;
+  bool channelsLast = false;
 };
-/// Row-major. Statistics [rows] as for batch normalisation.
+/// Statistics [rows] as for batch normalisation.
 void layerNorm(const View& y, const View& mean, const View& rstd, const View& x, const View& weight, const View& bias,
                const NormRows& rows, double epsilon);
 /// gradX may be empty, gradWeight and gradBias both too.

@@ -8,7 +8,7 @@
 #include "ops/shared.h"
 
 /// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and differ in what a
-/// row is and in how weights are laid over it.
+/// row is and in how weights are laid over it. Pictures whose channels lie last stay so.
 namespace lacuna::rt {
 
 namespace {
@@ -16,7 +16,17 @@ namespace {
 using kernel::NormRows;
 
 NormRows rowsOf(const Node& n) {
-  return {n.ints[0], n.ints[1], n.ints[2], n.ints[3]};
+  return {n.ints[0], n.ints[1], n.ints[2], n.ints[3], n.ints[7] != 0};
+}
+
+/// x in the memory order of the rows.
+Tensor inOrderOfRows(const Tensor& x, const NormRows& rows) {
+  return rows.channelsLast ? asChannelsLast(x.detach()) : x.detach().contiguous();
+}
+
+Tensor emptyForRows(const Tensor& x, const NormRows& rows) {
+  const Options options{x.dtype(), x.device()};
+  return rows.channelsLast ? emptyChannelsLast(x.shape(), options) : empty(x.shape(), options);
 }
 
 /// [channels] or [width], laid over x seen as [rows, channels of a group, inner].
@@ -48,12 +58,12 @@ void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {
   static const OpInfo kInfo{"row_norm_grad"};
   const Op op(kInfo, {&g[0]});
   const NormRows rows = rowsOf(n);
-  const Tensor x = n.unpack(0).contiguous();
+  const Tensor x = inOrderOfRows(n.unpack(0), rows);
   const Tensor weight = n.ints[5] != 0 ? n.unpack(3) : Tensor();
   const DType type = wideType(x.dtype());
-  const Tensor gradY = g[0].contiguous();
+  const Tensor gradY = inOrderOfRows(g[0], rows);
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
-  const Tensor gradX = n.wanted(0) ? empty(x.shape(), {x.dtype(), x.device()}) : Tensor();
+  const Tensor gradX = n.wanted(0) ? emptyForRows(x, rows) : Tensor();
   Tensor gradWeight;
   Tensor gradBias;
   if (n.wanted(1) || n.wanted(2)) {
@@ -86,12 +96,12 @@ Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const 
   checkAffine(op, x, weight, affine, "weight");
   checkAffine(op, x, bias, affine, "bias");
   const DType type = wideType(x.dtype());
-  const Tensor in = x.detach().contiguous();
+  const Tensor in = inOrderOfRows(x, rows);
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
   const Tensor shift = bias.defined() ? bias.detach().to(type).contiguous() : Tensor();
   const Tensor mean = empty({rows.rows}, {type, x.device()});
   const Tensor rstd = empty({rows.rows}, {type, x.device()});
-  Tensor out = empty(x.shape(), {x.dtype(), x.device()});
+  Tensor out = emptyForRows(x, rows);
   op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 8},
             [y = viewOf(out), m = viewOf(mean), r = viewOf(rstd), from = viewOf(in), w = viewOrNone(scale),
              b = viewOrNone(shift), rows, epsilon] { kernel::layerNorm(y, m, r, from, w, b, rows, epsilon); });
@@ -102,7 +112,8 @@ Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const 
                   rows.groups,
                   static_cast<std::int64_t>(weight.defined() ? weight.dtype() : type),
                   weight.defined() ? 1 : 0,
-                  static_cast<std::int64_t>(bias.defined() ? bias.dtype() : type)};
+                  static_cast<std::int64_t>(bias.defined() ? bias.dtype() : type),
+                  rows.channelsLast ? 1 : 0};
     node->doubles[0] = epsilon;
     node->shapes = {affine};
     node->save(x);
@@ -123,7 +134,8 @@ Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const T
   const std::int64_t inner = planes == 0 ? 1 : std::max<std::int64_t>(1, x.numel() / planes);
   // Pictures without pixels are no rows; their channels have weights all the same.
   const std::int64_t images = x.numel() == 0 ? 0 : x.size(0);
-  const NormRows rows{images * groups, x.size(1) / groups * inner, inner, groups};
+  const bool channelsLast = isChannelsLast(x) && !x.isContiguous();
+  const NormRows rows{images * groups, x.size(1) / groups * inner, inner, groups, channelsLast};
   return rowNorm(info, x, weight, bias, {x.size(1)}, rows, epsilon);
 }
 

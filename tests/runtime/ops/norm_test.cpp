@@ -166,6 +166,54 @@ TEST(GroupNorm, OfOneGroupPerChannelIsInstanceNorm) {
   EXPECT_NEAR(mean(square(instanceNorm(x, {}, {}))).item(), 1, 1e-3);
 }
 
+Tensor withChannelsLast(const Tensor& x) {
+  return x.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2});
+}
+
+/// The result of a group normalisation and the gradients of picture, weight and bias.
+std::vector<Tensor> normAndGradients(const Tensor& picture, const Tensor& slope, std::int64_t groups) {
+  manualSeed(6);
+  const auto ofChannels = [&] { return randn({picture.size(1)}, {DType::F64}).to(picture.dtype()); };
+  const Tensor x = picture.detach().setRequiresGrad();
+  const Tensor weight = ofChannels().setRequiresGrad();
+  const Tensor bias = ofChannels().setRequiresGrad();
+  const Tensor y = groupNorm(x, groups, weight, bias);
+  std::vector<Tensor> all = grad({y}, {x, weight, bias}, {slope});
+  all.push_back(y.detach());
+  return all;
+}
+
+TEST(GroupNorm, OfPicturesWithChannelsLastIsTheSameAndKeepsThemLast) {
+  manualSeed(7);
+  for (const DType type : {DType::F32, DType::F64, DType::BF16}) {
+    const Tensor rows = (randn({3, 20, 9, 11}, {DType::F64}) + 10.0).to(type);
+    const Tensor slope = randn({3, 20, 9, 11}, {DType::F64}).to(type);
+    for (const std::int64_t groups : {1, 5, 20}) {
+      const auto wanted = normAndGradients(rows, slope, groups);
+      const auto got = normAndGradients(withChannelsLast(rows), slope, groups);
+      const double bound = type == DType::F64 ? 1e-10 : type == DType::F32 ? 1e-4 : 2e-2;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const double largest = max(abs(wanted[i])).item();
+        EXPECT_LT(max(abs(got[i] - wanted[i])).item(), bound * largest) << groups << " groups, " << name(type) << i;
+      }
+      EXPECT_EQ(got[0].strides(), (Shape{9 * 11 * 20, 1, 11 * 20, 20}));
+      EXPECT_EQ(got[3].strides(), (Shape{9 * 11 * 20, 1, 11 * 20, 20}));
+      EXPECT_TRUE(wanted[0].isContiguous() && wanted[3].isContiguous());
+    }
+  }
+}
+
+TEST(GroupNorm, OfOneSelectedGradientOfPicturesWithChannelsLastIsThatOfAll) {
+  const Tensor x = withChannelsLast(arange(24).to(DType::F32).view({1, 3, 2, 4})).setRequiresGrad();
+  const Tensor weight = ones({3}).setRequiresGrad();
+  const auto gradients = [&](const std::vector<Tensor>& of) {
+    return grad({sum(square(groupNorm(x, 3, weight, {})))}, of);
+  };
+  const std::vector<Tensor> both = gradients({x, weight});
+  EXPECT_EQ(gradients({x})[0].toVector<float>(), both[0].toVector<float>());
+  EXPECT_EQ(gradients({weight})[0].toVector<float>(), both[1].toVector<float>());
+}
+
 TEST(LayerNorm, RefusesToNormaliseOverNothing) {
   EXPECT_THAT([] { (void)layerNorm(ones({3}), {}, {}, {}); },
               testing::ThrowsMessage<Error>(HasSubstr("layer_norm: no dimensions are given")));

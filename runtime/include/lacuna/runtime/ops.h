@@ -160,8 +160,11 @@ enum class Reduction : std::uint8_t { Mean, Sum };
 /// move towards the batch's by `momentum` (the variance unbiased); otherwise they are used.
 [[nodiscard]] Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
                                const Tensor& runningVar, bool training, double momentum = 0.1, double epsilon = 1e-5);
+/// x [n, channels, …], normalised over each of `groups` groups of channels of each example; weight and bias [channels]
+/// may be undefined. Of pictures whose channels lie last in memory so does the result, and the gradient.
 [[nodiscard]] Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
                                double epsilon = 1e-5);
+/// groupNorm with a group for each channel.
 [[nodiscard]] Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon = 1e-5);
 
 }  // namespace lacuna::rt

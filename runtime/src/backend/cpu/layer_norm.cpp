@@ -6,8 +6,8 @@
 #include "backend/cpu/loops.h"
 #include "backend/nn_kernels.h"
 
-/// Rows are normalised one by one. Sums over rows are cut into pieces of a fixed size and added up in their order, so
-/// that they are the same for every number of threads.
+/// Rows are normalised one by one; of pictures with their channels last, some groups of channels at a time. Sums are
+/// cut into pieces of a fixed size and added up in their order, so that they are the same for every number of threads.
 namespace lacuna::rt {
 
 using cpu::WideT;
@@ -175,12 +175,171 @@ void gradAffine(const View& gradWeight, const View& gradBias, const View& gradY,
   }
 }
 
+constexpr std::int64_t kChannelsAtOnce = 16;  ///< a line of memory, in f32
+constexpr std::int64_t kPiecePixels = 64;
+
+/// Some groups of one picture that has its channels last.
+struct PictureGroups {
+  std::int64_t start;         ///< their first element in memory
+  std::int64_t channels;      ///< of the picture: from one pixel to the next
+  std::int64_t first, count;  ///< channels of these groups
+  std::int64_t each;          ///< channels of a group
+  std::int64_t row;           ///< number of the first group's statistics
+
+  [[nodiscard]] std::int64_t rowOf(std::int64_t channel) const { return row + channel / each; }
+};
+
+/// Calls body(PictureGroups) on pieces that fill lines of memory where groups are narrow.
+template <class Body>
+void forPictureGroups(const NormRows& at, const Body& body) {
+  const std::int64_t each = at.width / at.inner;
+  const std::int64_t together = std::max<std::int64_t>(1, kChannelsAtOnce / std::max<std::int64_t>(1, each));
+  const std::int64_t pieces = (at.groups + together - 1) / together;
+  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, at.width * together));
+  const std::int64_t channels = at.groups * each;
+  parallelFor(at.rows / at.groups * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t image = i / pieces;
+      const std::int64_t group = i % pieces * together;
+      const std::int64_t count = std::min(together, at.groups - group) * each;
+      body(PictureGroups{image * at.inner * channels + group * each, channels, group * each, count, each,
+                         image * at.groups + group});
+    }
+  });
+}
+
+/// For each channel the sum of term(pixel, channel).
+template <class W, class F>
+std::vector<double> overPixels(std::int64_t pixels, std::int64_t channels, const F& term) {
+  std::vector<double> sums(static_cast<std::size_t>(channels));
+  std::vector<W> piece(sums.size());
+  W* own = piece.data();
+  for (std::int64_t begin = 0; begin < pixels; begin += kPiecePixels) {
+    std::fill(piece.begin(), piece.end(), W(0));
+    for (std::int64_t p = begin; p < std::min(pixels, begin + kPiecePixels); ++p) {
+      for (std::int64_t c = 0; c < channels; ++c) own[c] += term(p, c);
+    }
+    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += static_cast<double>(piece[c]);
+  }
+  return sums;
+}
+
+/// Of the values of channels, each channel's group's mean over `width` elements.
+template <class W>
+std::vector<W> meansOfGroups(const std::vector<double>& sums, std::int64_t each, std::int64_t width) {
+  std::vector<W> means(sums.size());
+  const auto step = static_cast<std::size_t>(each);
+  for (std::size_t first = 0; first < sums.size(); first += step) {
+    double sum = 0;
+    for (std::size_t c = first; c < first + step; ++c) sum += sums[c];
+    for (std::size_t c = first; c < first + step; ++c) means[c] = static_cast<W>(sum / static_cast<double>(width));
+  }
+  return means;
+}
+
+template <class T>
+void forwardPictures(const View& y, const View& mean, const View& rstd, const View& x, const View& weight,
+                     const View& bias, const NormRows& at, double epsilon) {
+  using W = WideT<T>;
+  forPictureGroups(at, [&](const PictureGroups& some) {
+    const T* from = static_cast<const T*>(x.data) + some.start;
+    const auto value = [&](std::int64_t p, std::int64_t c) { return static_cast<W>(from[p * some.channels + c]); };
+    const std::vector<W> means = meansOfGroups<W>(overPixels<W>(at.inner, some.count, value), some.each, at.width);
+    const W* middle = means.data();
+    const auto square = [&](std::int64_t p, std::int64_t c) {
+      const W d = value(p, c) - middle[c];
+      return d * d;
+    };
+    const std::vector<W> squares = meansOfGroups<W>(overPixels<W>(at.inner, some.count, square), some.each, at.width);
+    std::vector<W> scales(squares.size());
+    std::vector<W> shifts(squares.size());
+    W* scale = scales.data();
+    W* shift = shifts.data();
+    for (std::int64_t c = 0; c < some.count; ++c) {
+      const W inverse = W(1) / std::sqrt(squares[static_cast<std::size_t>(c)] + static_cast<W>(epsilon));
+      static_cast<W*>(mean.data)[some.rowOf(c)] = middle[c];
+      static_cast<W*>(rstd.data)[some.rowOf(c)] = inverse;
+      scale[c] = weight.data != nullptr ? valuesOf<W>(weight)[some.first + c] * inverse : inverse;
+      shift[c] = bias.data != nullptr ? valuesOf<W>(bias)[some.first + c] : W(0);
+    }
+    T* to = static_cast<T*>(y.data) + some.start;
+    for (std::int64_t p = 0; p < at.inner; ++p) {
+      for (std::int64_t c = 0; c < some.count; ++c)
+        to[p * some.channels + c] = T((value(p, c) - middle[c]) * scale[c] + shift[c]);
+    }
+  });
+}
+
+/// The sum over pictures of each channel's share.
+template <class W>
+void addPictures(const View& to, const std::vector<double>& shares, std::size_t channels, std::size_t offset) {
+  for (std::size_t c = 0; c < channels; ++c) {
+    double sum = 0;
+    for (std::size_t i = offset + c; i < shares.size(); i += 2 * channels) sum += shares[i];
+    static_cast<W*>(to.data)[c] = static_cast<W>(sum);
+  }
+}
+
+template <class T>
+void gradPictures(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
+                  const View& mean, const View& rstd, const View& weight, const NormRows& at) {
+  using W = WideT<T>;
+  const std::int64_t channels = at.groups * (at.width / at.inner);
+  std::vector<double> shares(static_cast<std::size_t>(at.rows / at.groups * 2 * channels));  // of weights, of biases
+  forPictureGroups(at, [&](const PictureGroups& some) {
+    const T* from = static_cast<const T*>(x.data) + some.start;
+    const T* slope = static_cast<const T*>(gradY.data) + some.start;
+    std::vector<W> factors(static_cast<std::size_t>(some.count) * 3);
+    W* middle = factors.data();
+    W* inverse = middle + some.count;
+    W* scale = inverse + some.count;
+    for (std::int64_t c = 0; c < some.count; ++c) {
+      middle[c] = valuesOf<W>(mean)[some.rowOf(c)];
+      inverse[c] = valuesOf<W>(rstd)[some.rowOf(c)];
+      scale[c] = weight.data != nullptr ? valuesOf<W>(weight)[some.first + c] : W(1);
+    }
+    const auto centred = [&](std::int64_t p, std::int64_t c) {
+      return static_cast<W>(from[p * some.channels + c]) - middle[c];
+    };
+    const auto given = [&](std::int64_t p, std::int64_t c) { return static_cast<W>(slope[p * some.channels + c]); };
+    std::vector<double> sums = overPixels<W>(at.inner, some.count, given);
+    std::vector<double> products = overPixels<W>(
+        at.inner, some.count, [&](std::int64_t p, std::int64_t c) { return given(p, c) * centred(p, c); });
+    double* own = shares.data() + some.row / at.groups * 2 * channels + some.first;
+    for (std::int64_t c = 0; c < some.count; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      own[c] = products[i] * static_cast<double>(inverse[c]);
+      own[channels + c] = sums[i];
+      sums[i] *= static_cast<double>(scale[c]);
+      products[i] *= static_cast<double>(scale[c]);
+    }
+    if (gradX.data == nullptr) return;
+    const std::vector<W> sumMeans = meansOfGroups<W>(sums, some.each, at.width);
+    const std::vector<W> productMeans = meansOfGroups<W>(products, some.each, at.width);
+    const W* along = sumMeans.data();
+    const W* across = productMeans.data();
+    T* to = static_cast<T*>(gradX.data) + some.start;
+    for (std::int64_t p = 0; p < at.inner; ++p) {
+      for (std::int64_t c = 0; c < some.count; ++c) {
+        const W turn = centred(p, c) * across[c] * inverse[c] * inverse[c];
+        to[p * some.channels + c] = T(inverse[c] * (given(p, c) * scale[c] - along[c] - turn));
+      }
+    }
+  });
+  if (gradWeight.data == nullptr) return;
+  addPictures<W>(gradWeight, shares, static_cast<std::size_t>(channels), 0);
+  addPictures<W>(gradBias, shares, static_cast<std::size_t>(channels), static_cast<std::size_t>(channels));
+}
+
 }  // namespace
 
 void kernel::layerNorm(const View& y, const View& mean, const View& rstd, const View& x, const View& weight,
                        const View& bias, const NormRows& rows, double epsilon) {
-  cpu::dispatchFloating(x.dtype,
-                        [&](auto tag) { forward<decltype(tag)>(y, mean, rstd, x, weight, bias, rows, epsilon); });
+  cpu::dispatchFloating(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    if (rows.channelsLast) return forwardPictures<T>(y, mean, rstd, x, weight, bias, rows, epsilon);
+    forward<T>(y, mean, rstd, x, weight, bias, rows, epsilon);
+  });
 }
 
 void kernel::layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY,
@@ -188,6 +347,7 @@ void kernel::layerNormGrad(const View& gradX, const View& gradWeight, const View
                            const NormRows& rows) {
   cpu::dispatchFloating(x.dtype, [&](auto tag) {
     using T = decltype(tag);
+    if (rows.channelsLast) return gradPictures<T>(gradX, gradWeight, gradBias, gradY, x, mean, rstd, weight, rows);
     // The affine gradients first: gradX may lie where gradY does.
     if (gradWeight.data != nullptr) gradAffine<T>(gradWeight, gradBias, gradY, x, mean, rstd, rows);
     if (gradX.data != nullptr) gradInput<T>(gradX, gradY, x, mean, rstd, weight, rows);
