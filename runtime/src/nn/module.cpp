@@ -13,14 +13,21 @@
 
 namespace lacuna::rt::nn {
 
-Tensor Module::operator()(const Tensor& x) {
+const void* Module::rangeName() {
   if (instrument::sinks() == 0 && !AnomalyMode::enabled()) [[likely]]
-    return forward(x);
+    return nullptr;
   const void* name = pathName_.load(std::memory_order_acquire);
   if (name == nullptr) {
     name = internName(path_.empty() ? kind() : path_);
     pathName_.store(name, std::memory_order_release);
   }
+  return name;
+}
+
+Tensor Module::operator()(const Tensor& x) {
+  const void* name = rangeName();
+  if (name == nullptr) [[likely]]
+    return forward(x);
   const instrument::ModuleRange range(*static_cast<const Name*>(name));
   return forward(x);
 }

@@ -53,6 +53,18 @@ const GradientCase kSequenceCases[] = {
        const RecurrentResult r = lstm(in[0], {in[1], in[2], in[3], in[4]}, in[5], in[6]);
        return sum(r.output) + sum(square(r.cell));
      }},
+    {"lstm_reverse",
+     {{2, 3, 2}, {8, 2}, {8, 2}},
+     [](const Inputs& in) {
+       const RecurrentResult r = lstm(in[0], {in[1], in[2], {}, {}}, {}, {}, true);
+       return sum(square(r.output)) + sum(r.hidden);
+     }},
+    {"gru_both_directions",
+     {{1, 3, 2}, {6, 2}, {6, 2}},
+     [](const Inputs& in) {
+       const RecurrentWeights w{in[1], in[2], {}, {}};
+       return square(concat({gru(in[0], w).output, gru(in[0], w, {}, true).output}, 2));
+     }},
     {"gru",
      {{2, 3, 2}, {6, 2}, {6, 2}, {6}, {6}, {2, 2}},
      [](const Inputs& in) {
@@ -312,6 +324,76 @@ TEST(Recurrent, ModulesStackLayersAndNameTheirParameters) {
   nn::Gru onMeta(3, 5, 1, {DType::F32, kMeta});
   EXPECT_EQ(onMeta(empty({2, 4, 3}, {DType::F32, kMeta})).shape(), (Shape{2, 4, 5}));
   EXPECT_THAT([&] { (void)net(randn({2, 4, 2})); }, testing::ThrowsMessage<Error>(HasSubstr("lstm: input [2,4,2]")));
+}
+
+/// The steps of a sequence the other way round.
+Tensor flipped(const Tensor& x) {
+  std::vector<Tensor> steps = unbind(x, 1);
+  std::reverse(steps.begin(), steps.end());
+  return stack(steps, 1);
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.shape(), b.shape());
+  return max(abs(a - b)).item();
+}
+
+TEST(Recurrent, OfBothDirectionsEqualsRunsOverTheSequenceAndItsFlip) {
+  manualSeed(5);
+  nn::Lstm net(3, 4, {.layers = 2, .bidirectional = true}, {DType::F64});
+  const Tensor x = randn({2, 5, 3}, {DType::F64});
+  const Tensor h = randn({4, 2, 4}, {DType::F64});
+  const Tensor c = randn({4, 2, 4}, {DType::F64});
+  const RecurrentResult got = net.run(x, h, c);
+  Tensor value = x;
+  std::vector<Tensor> hiddens;
+  std::vector<Tensor> cells;
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    const auto at = static_cast<std::int64_t>(2 * layer);
+    const RecurrentResult there = lstm(value, net.weights()[2 * layer], h.select(0, at), c.select(0, at));
+    const RecurrentResult back =
+        lstm(flipped(value), net.weights()[2 * layer + 1], h.select(0, at + 1), c.select(0, at + 1));
+    value = concat({there.output, flipped(back.output)}, 2);
+    for (const RecurrentResult* one : {&there, &back}) {
+      hiddens.push_back(one->hidden);
+      cells.push_back(one->cell);
+    }
+  }
+  EXPECT_LT(distance(got.output, value), 1e-12);
+  EXPECT_LT(distance(got.hidden, stack(hiddens, 0)), 1e-12);
+  EXPECT_LT(distance(got.cell, stack(cells, 0)), 1e-12);
+  EXPECT_LT(distance(net(x), net.run(x).output), 1e-12);
+}
+
+TEST(Recurrent, OfAGruInBothDirectionsEqualsRunsOverTheSequenceAndItsFlip) {
+  manualSeed(6);
+  nn::Gru net(3, 4, {.layers = 1, .bidirectional = true}, {DType::F64});
+  const Tensor x = randn({2, 5, 3}, {DType::F64});
+  const RecurrentResult there = gru(x, net.weights()[0]);
+  const RecurrentResult back = gru(flipped(x), net.weights()[1]);
+  const RecurrentResult got = net.run(x);
+  EXPECT_LT(distance(got.output, concat({there.output, flipped(back.output)}, 2)), 1e-12);
+  EXPECT_LT(distance(got.hidden, stack({there.hidden, back.hidden}, 0)), 1e-12);
+  EXPECT_FALSE(got.cell.defined());
+}
+
+TEST(Recurrent, NamesTheParametersOfBothDirectionsInTheirOrder) {
+  nn::Lstm net(3, 4, {.layers = 2, .bidirectional = true});
+  std::vector<std::string> names;
+  for (const nn::Module::Named& named : net.namedState()) names.push_back(named.name);
+  EXPECT_THAT(names, testing::ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
+                                          "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse",
+                                          "bias_hh_l0_reverse", "weight_ih_l1", "weight_hh_l1", "bias_ih_l1",
+                                          "bias_hh_l1", "weight_ih_l1_reverse", "weight_hh_l1_reverse",
+                                          "bias_ih_l1_reverse", "bias_hh_l1_reverse"));
+  EXPECT_EQ(net.weights()[2].input.shape(), (Shape{16, 8}));
+  EXPECT_EQ(net(zeros({1, 0, 3})).shape(), (Shape{1, 0, 8}));
+}
+
+TEST(Recurrent, RefusesStatesThatDoNotFit) {
+  nn::Gru net(3, 4, {.layers = 1, .bidirectional = true});
+  EXPECT_THAT([&] { (void)net.run(zeros({2, 5, 3}), zeros({1, 2, 4})); },
+              testing::ThrowsMessage<Error>(HasSubstr("Gru: hidden states [1,2,4] for input [2,5,3]")));
 }
 
 TEST(MultiheadAttention, KeepsTheShapeAndCountsItsParameters) {

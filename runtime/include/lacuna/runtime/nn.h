@@ -45,6 +45,8 @@ class Module {
 
  protected:
   virtual Tensor forward(const Tensor& x) = 0;
+  /// The interned name of the module's range, for functions beside forward that open one; null while nobody listens.
+  const void* rangeName();
   // A name tells one tensor, or one submodule, of this module; a second one throws.
   Tensor& addParameter(const char* name, Tensor value);
   Tensor& addBuffer(const char* name, Tensor value);
