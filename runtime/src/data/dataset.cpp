@@ -171,11 +171,15 @@ Example RecordFileDataset::get(std::size_t index, WorkerContext& /*context*/) co
 Batch stackExamples(std::vector<Example> examples) {
   Batch batch;
   if (examples.empty()) return batch;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].size() == examples.front().size()) continue;
+    fail("collate", "example " + std::to_string(i) + " has " + std::to_string(examples[i].size()) +
+                        " fields, the first one " + std::to_string(examples.front().size()));
+  }
   for (std::size_t field = 0; field < examples.front().size(); ++field) {
     const Tensor& first = examples.front()[field];
     batch.push_back(emptyHost(batchShape(first.shape(), examples.size()), first.dtype()));
     for (std::size_t i = 0; i < examples.size(); ++i) {
-      if (examples[i].size() != examples.front().size()) fail("collate", "examples have different numbers of fields");
       const Tensor& one = examples[i][field];
       if (!(one.shape() == first.shape()) || one.dtype() != first.dtype()) {
         fail("collate", "field " + std::to_string(field) + " is " + name(first.dtype()) + first.shape().toString() +

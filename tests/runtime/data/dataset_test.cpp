@@ -67,6 +67,15 @@ TEST(StackExamples, NamesTheExampleThatDoesNotFit) {
   EXPECT_THAT(message, HasSubstr("f32[3] in example 1"));
 }
 
+TEST(StackExamples, NamesTheExampleThatHasMoreOrFewerFields) {
+  const Example none;
+  const Example one{emptyHost({2}, DType::F32)};
+  for (const bool fewer : {false, true}) {
+    const std::vector<Example> examples{fewer ? one : none, fewer ? one : none, fewer ? none : one};
+    EXPECT_THAT(messageOf([&] { (void)stackExamples(examples); }), HasSubstr("collate: example 2 has ")) << fewer;
+  }
+}
+
 class RecordFile : public testing::Test {
  protected:
   void SetUp() override { path_ = testing::TempDir() + "records_" + std::to_string(::getpid()); }
