@@ -357,7 +357,7 @@ void Rank::runStep(int step) {
     host_ += plan_.slowStepNs;
   }
   if (plan_.mallocNs > 0) {
-    call(host_, host_ + plan_.mallocNs, "cudaMalloc", ++correlation_);
+    call(host_, host_ + plan_.mallocNs, plan_.driverCall, ++correlation_);
     host_ += plan_.mallocNs;
   }
   if (plan_.hostPauseNs > 0) {

@@ -70,6 +70,7 @@ struct RunPlan {
   const char* setupCall = "cudaDeviceGetStreamPriorityRange";  ///< what it is called
   bool pauseIsNamed = true;   ///< with `hostPauseNs`: a range says what it is, else only the step's marker covers it
   bool waitIsMarked = true;   ///< the step's marker covers the wait for its batch
+  const char* driverCall = "cudaMalloc";  ///< with `mallocNs`: what the call is called
   bool tripsAreOfOne = true;  ///< with `roundTrips`: the second converts what the first made, else another tensor
 };
 

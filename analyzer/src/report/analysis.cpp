@@ -41,10 +41,34 @@ prof::Error cancelled() {
   return prof::Error{"cancelled"};
 }
 
+/// The steps that a mean step is of: the steady ones within the window, or those of the warm-up where it holds no
+/// others. None: it is all of the run.
+std::vector<bool> stepsOfMean(const Analysis& analysis) {
+  const auto& steps = analysis.steps.all;
+  std::vector<bool> counted(steps.size());
+  const auto count = [&](bool warmUp) {
+    bool any = false;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].warmUp != warmUp || !steps[i].within(analysis.window)) continue;
+      counted[i] = any = true;
+    }
+    return any;
+  };
+  if (!count(false)) count(true);
+  return counted;
+}
+
+/// What sums over so many steps and all devices are divided by.
+std::int64_t partsOfMean(const Analysis& analysis, std::int64_t steps) {
+  return std::max<std::int64_t>(1, steps) *
+         static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
+}
+
 /// Collects a device's segments into the run, the steps, the details and the evidence.
 class Collector {
  public:
-  Collector(Analysis& analysis) : analysis_(analysis) {
+  Collector(Analysis& analysis) : analysis_(analysis), counted_(stepsOfMean(analysis)) {
+    countedSteps_ = std::count(counted_.begin(), counted_.end(), true);
     analysis.stepLedgers.resize(analysis.steps.all.size());
     analysis.bands.steps.resize(analysis.steps.all.size());
     analysis.loaderWaitsBefore.resize(analysis.steps.all.size());
@@ -58,6 +82,7 @@ class Collector {
     const TimeNs to = std::min(segment.endNs, device.window.endNs);
     if (from >= to) return;
     device.ledger.add(segment.cause, to - from);
+    if (countedSteps_ == 0) addCall(segment, to - from);
     device.bands.add(segment.cause, share(bandNs, to - from, segment));
     if (segment.cause == Cause::Compute) return;
     DeviceSegment inside{segment, device.id};
@@ -73,6 +98,11 @@ class Collector {
 
   void finish() {
     addDetails();
+    const std::int64_t parts = partsOfMean(analysis_, countedSteps_);
+    for (const auto& [key, sum] : calls_) {
+      analysis_.stepCalls.push_back(
+          {key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
+    }
     std::sort(analysis_.details.begin(), analysis_.details.end(),
               [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
     for (const DeviceAccount& device : analysis_.devices) {
@@ -108,7 +138,14 @@ class Collector {
       const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
       analysis_.stepLedgers[at].add(segment.cause, dur);
       analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));
+      if (counted_[at]) addCall(segment, dur);
     }
+  }
+  void addCall(const LedgerSegment& segment, std::int64_t durNs) {
+    if (segment.cause != Cause::DriverCall && segment.cause != Cause::Synchronisation) return;
+    auto& call = calls_[{segment.cause, segment.name}];
+    call.first += durNs;
+    ++call.second;
   }
   void addBetweenSteps(const LedgerSegment& segment) {
     const auto& steps = analysis_.steps.all;
@@ -129,6 +166,9 @@ class Collector {
 
   Analysis& analysis_;
   std::map<std::pair<Cause, StringId>, std::pair<std::int64_t, std::uint64_t>> details_;
+  std::vector<bool> counted_;  ///< by position in steps.all
+  std::int64_t countedSteps_ = 0;
+  std::map<std::pair<Cause, StringId>, std::pair<std::int64_t, std::uint64_t>> calls_;
 };
 
 template <class Row>
@@ -488,24 +528,16 @@ void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
   }
 }
 
-/// The mean of the steady steps within the window, for one device; of those of the warm-up where it holds no others;
-/// without any, all of the run.
+/// The mean of those steps for one device; without any, all of the run.
 Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const Ledger& run) {
+  const std::vector<bool> counted = stepsOfMean(analysis);
   Ledger mean;
-  std::int64_t count = 0;
-  const auto add = [&](bool warmUp) {
-    for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
-      const Step& step = analysis.steps.all[i];
-      if (step.warmUp != warmUp || !step.within(analysis.window)) continue;
-      mean += steps[i];
-      ++count;
-    }
-  };
-  add(false);
-  if (count == 0) add(true);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    if (counted[i]) mean += steps[i];
+  }
+  const std::int64_t count = std::count(counted.begin(), counted.end(), true);
   if (count == 0) mean = run;
-  const auto parts =
-      std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
+  const std::int64_t parts = partsOfMean(analysis, count);
   for (std::int64_t& ns : mean.ns) ns /= parts;
   return mean;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 
 #include "rules/rule.h"
 
@@ -19,26 +20,29 @@ std::uint64_t syncCalls(const Analysis& analysis) {
   return count;
 }
 
-/// In the steps: what takes longest may belong to the set-up.
-const CallRow* costliest(const Analysis& analysis, Activity activity) {
+/// In the steps, as what takes longest may belong to the set-up, and of those that no other finding tells of.
+const CallRow* costliest(const RuleContext& context, Activity activity) {
   const CallRow* most = nullptr;
-  for (const CallRow& row : analysis.calls) {
-    if (row.activity == activity && (most == nullptr || row.stepNs > most->stepNs)) most = &row;
+  for (const CallRow& row : context.analysis.calls) {
+    if (row.activity != activity || context.isClaimed(row.name)) continue;
+    if (most == nullptr || row.stepNs > most->stepNs) most = &row;
   }
   return most;
 }
 
-/// What the device waited for longest of a cause; null where it waited for nothing that has a name.
-const CauseDetail* longestWait(const Analysis& analysis, Cause cause) {
+/// What the device waited for longest of a cause, and no other finding tells of; null where that has no name.
+const CauseDetail* longestWait(const RuleContext& context, Cause cause) {
   const CauseDetail* most = nullptr;
-  for (const CauseDetail& detail : analysis.details) {
-    if (detail.cause == cause && !detail.name.empty() && (most == nullptr || detail.ns > most->ns)) most = &detail;
+  for (const CauseDetail& detail : context.analysis.details) {
+    if (detail.cause != cause || detail.name.empty() || context.isClaimed(detail.name)) continue;
+    if (most == nullptr || detail.ns > most->ns) most = &detail;
   }
   return most;
 }
 
-/// A synchronisation behind nearly every launch: blocking launches, or a debug mode.
-bool debugMode(RuleContext& context) {
+/// A synchronisation behind nearly every launch: blocking launches, or a debug mode. `blockedNs` of a step belong to
+/// calls that are told of already.
+bool debugMode(RuleContext& context, std::int64_t blockedNs) {
   const Analysis& analysis = context.analysis;
   const std::string_view mode = context.knob("debug").value_or("off");
   const bool announced = mode == "on" || mode == "1" || mode == "true";
@@ -54,7 +58,8 @@ bool debugMode(RuleContext& context) {
   Finding finding;
   finding.id = "debug-mode";
   finding.kind = FindingKind::Fault;
-  finding.costNsPerStep = std::max<std::int64_t>(context.costOf(Cause::Synchronisation), gain ? gain->gainNs() : 0);
+  finding.costNsPerStep =
+      std::max(context.unclaimedCostOf(Cause::Synchronisation), gain ? gain->gainNs() - blockedNs : 0);
   finding.title = announced ? "a debug mode is switched on"
                   : checksAll
                       ? fmt::format("{:.0f} times a step the host waits for a check whether numbers are finite", checks)
@@ -71,31 +76,36 @@ bool debugMode(RuleContext& context) {
   return true;
 }
 
-void syncInStep(RuleContext& context) {
+void syncInStep(RuleContext& context, std::int64_t blockedNs) {
   const Analysis& analysis = context.analysis;
-  const CallRow* call = costliest(analysis, Activity::Sync);
+  const CallRow* call = costliest(context, Activity::Sync);
   if (call == nullptr) return;
+  std::uint64_t calls = 0;
+  std::int64_t waited = 0;
+  for (const CallRow& row : analysis.calls) {
+    if (row.activity != Activity::Sync || context.isClaimed(row.name)) continue;
+    calls += row.stepCount;
+    waited += row.stepNs;
+  }
   const auto gain = context.play("sync=off");
-  const std::int64_t idle = context.costOf(Cause::Synchronisation);
+  const std::int64_t idle = context.unclaimedCostOf(Cause::Synchronisation);
   // Those in front of memory that goes back to the system are the allocator's.
-  const std::uint64_t syncs = syncCalls(analysis) - std::min(syncCalls(analysis), analysis.patterns.releaseSyncs);
+  const std::uint64_t syncs = calls - std::min(calls, analysis.patterns.releaseSyncs);
   const double perStep = context.timesAStep(syncs);
   // Without the wait other idle time would be hidden too; it has causes of its own. A single wait for a loss is usual,
   // so the host work behind it is not its fault either.
   std::int64_t others = context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) +
-                        context.costOf(Cause::LoaderWait) + analysis.betweenSteps().loaderWaitNs;
+                        context.costOf(Cause::LoaderWait) + analysis.betweenSteps().loaderWaitNs + blockedNs;
   if (perStep < 2) others += context.costOf(Cause::HostWork);
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
   // Several waits in every step stop the host from running ahead, whatever they cost today.
-  std::int64_t waited = 0;
-  for (const CallRow& row : analysis.calls) waited += row.activity == Activity::Sync ? row.stepNs : 0;
   const bool several = perStep >= 2.5 && context.shareOfStep(context.perStep(waited)) >= 0.1;
   if (!several && (context.shareOfStep(cost) < 0.05 || perStep < 0.9)) return;
   Finding finding;
   finding.id = "sync-in-step";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.count = syncCalls(analysis);
+  finding.count = calls;
   finding.title = cost > 0 ? fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of it)", perStep,
                                          humanShare(context.shareOfStep(cost)))
                            : fmt::format("the host waits for the device {:.1f} times a step, {} of it", perStep,
@@ -104,7 +114,8 @@ void syncInStep(RuleContext& context) {
   finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device",
                                call->name, call->caller.empty() ? "" : " in " + call->caller);
   finding.evidence = context.evidenceOf(Cause::Synchronisation);
-  context.add(std::move(finding), "sync=off");
+  // The replay does without all that waits: where some of it is told of already, the gain is not this one's.
+  context.add(std::move(finding), blockedNs > 0 ? std::string_view() : "sync=off");
 }
 
 void launchBound(RuleContext& context) {
@@ -140,9 +151,10 @@ void launchBound(RuleContext& context) {
   context.add(std::move(finding), fuseWins ? "fuse=on" : "static_graph=on");
 }
 
-/// Copies and memsets that hold the caller until they are done.
-void blockingCalls(RuleContext& context) {
+/// Copies and memsets that hold the caller until they are done: what they take of a step's time.
+std::int64_t blockingCalls(RuleContext& context) {
   const Analysis& analysis = context.analysis;
+  std::int64_t sum = 0;
   for (const CallRow& row : analysis.calls) {
     const bool copies = row.name.find("emcpy") != std::string::npos;
     const bool sets = row.name.find("emset") != std::string::npos;
@@ -163,7 +175,10 @@ void blockingCalls(RuleContext& context) {
                             : "use the asynchronous memset, or let the kernel that writes first overwrite";
     finding.evidence = context.evidenceOf(Cause::Synchronisation);
     context.add(std::move(finding));
+    context.claim(row.name);
+    sum += cost;
   }
+  return sum;
 }
 
 /// Launch calls that take long by themselves: a tracing tool, a virtual machine, a driver that is held up.
@@ -189,10 +204,9 @@ bool slowLaunches(RuleContext& context) {
 }
 
 void driverCalls(RuleContext& context) {
-  const Analysis& analysis = context.analysis;
-  const std::int64_t cost = context.costOf(Cause::DriverCall);
-  if (context.shareOfStep(cost) < 0.05 || costliest(analysis, Activity::Driver) == nullptr) return;
-  const CauseDetail* call = longestWait(analysis, Cause::DriverCall);
+  const std::int64_t cost = context.unclaimedCostOf(Cause::DriverCall);
+  if (context.shareOfStep(cost) < 0.05 || costliest(context, Activity::Driver) == nullptr) return;
+  const CauseDetail* call = longestWait(context, Cause::DriverCall);
   Finding finding;
   finding.id = "driver-calls";
   finding.kind = FindingKind::Fault;
@@ -203,7 +217,9 @@ void driverCalls(RuleContext& context) {
   finding.advice = fmt::format("{}keep memory in the caching allocator, create handles and events before the loop",
                                call == nullptr ? "" : call->name + " takes the most: ");
   finding.evidence = context.evidenceOf(Cause::DriverCall);
-  context.add(std::move(finding), "allocator=cached");
+  // As with synchronisations: the replay does without the calls that are told of already, too.
+  const bool isAll = cost == context.costOf(Cause::DriverCall);
+  context.add(std::move(finding), isAll ? "allocator=cached" : std::string_view());
 }
 
 void offCpu(RuleContext& context) {
@@ -253,13 +269,12 @@ void displaced(RuleContext& context) {
 }
 
 void unnamedHostWork(RuleContext& context) {
-  const Analysis& analysis = context.analysis;
   const std::int64_t cost = context.costOf(Cause::HostWork);
   const bool explained = std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& f) {
     return f.id == "launch-bound" || f.id == "debug-mode" || f.id == "slow-launches";
   });
   if (explained || context.shareOfStep(cost) < 0.15) return;
-  const CauseDetail* where = longestWait(analysis, Cause::HostWork);
+  const CauseDetail* where = longestWait(context, Cause::HostWork);
   Finding finding;
   finding.id = "host-work";
   finding.kind = FindingKind::Fault;
@@ -307,12 +322,12 @@ void slowSteps(RuleContext& context) {
 }  // namespace
 
 void hostRules(RuleContext& context) {
+  const std::int64_t blockedNs = blockingCalls(context);
   // A debug mode is why the host cannot keep up, and why it waits.
-  if (!debugMode(context)) {
-    syncInStep(context);
+  if (!debugMode(context, blockedNs)) {
+    syncInStep(context, blockedNs);
     if (!slowLaunches(context)) launchBound(context);
   }
-  blockingCalls(context);
   driverCalls(context);
   offCpu(context);
   displaced(context);

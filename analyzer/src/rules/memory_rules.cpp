@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lacuna/analyzer/text_match.h"
 #include "rules/rule.h"
 
 namespace lacuna::analyzer {
@@ -120,6 +121,15 @@ bool spike(RuleContext& context, const OneMemory& one) {
   return true;
 }
 
+/// A call that takes a device's memory from the system or gives it back: cudaMalloc, cudaFree, cuMemMap, hipFree, …, or
+/// an allocator's own range. Not what pins memory of the host, nor what the driver's own pools do in queue order.
+bool goesToSystem(std::string_view call) {
+  const auto has = [&](std::string_view part) { return containsAnyCase(call, part); };
+  if (has("host") || has("async")) return false;
+  return has("alloc") || has("dafree") || has("hipfree") || has("memfree") || has("memmap") || has("memunmap") ||
+         has("memcreate") || has("memrelease") || has("memaddress") || has("memsetaccess") || has("empty_cache");
+}
+
 void churn(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const std::size_t steady = analysis.steps.steadyWithin(analysis.window).size();
@@ -137,7 +147,11 @@ void churn(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
   finding.title = fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up", perStep);
-  finding.costNsPerStep = context.costOf(Cause::DriverCall);
+  for (const CauseDetail& call : analysis.stepCalls) {
+    if (call.cause != Cause::DriverCall || !goesToSystem(call.name)) continue;
+    finding.costNsPerStep += call.ns;
+    context.claim(call.name);
+  }
   finding.confidence = 0.7;
   finding.count = calls;
   finding.advice =

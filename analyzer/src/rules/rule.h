@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +40,12 @@ class RuleContext {
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
   /// What a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
+  /// From now on calls of that name belong to a finding that tells more than that they are driver calls or
+  /// synchronisations.
+  void claim(std::string_view call) { claimed_.emplace(call); }
+  [[nodiscard]] bool isClaimed(std::string_view call) const { return claimed_.contains(call); }
+  /// costOf() without what is claimed of it.
+  [[nodiscard]] std::int64_t unclaimedCostOf(Cause cause) const;
   /// All devices are CPUs.
   [[nodiscard]] bool onlyHost() const;
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
@@ -53,6 +61,7 @@ class RuleContext {
 
  private:
   const Simulator* simulator_;
+  std::set<std::string, std::less<>> claimed_;
 };
 
 /// The device whose memory was used to the greatest share; its own peak, never that of several.

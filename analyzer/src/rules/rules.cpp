@@ -61,6 +61,14 @@ std::int64_t RuleContext::costOf(Cause cause) const {
   return analysis.meanStepLedger()[cause];
 }
 
+std::int64_t RuleContext::unclaimedCostOf(Cause cause) const {
+  std::int64_t cost = costOf(cause);
+  for (const CauseDetail& call : analysis.stepCalls) {
+    if (call.cause == cause && isClaimed(call.name)) cost -= call.ns;
+  }
+  return std::max<std::int64_t>(0, cost);
+}
+
 bool RuleContext::onlyHost() const {
   return std::all_of(analysis.devices.begin(), analysis.devices.end(),
                      [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
@@ -157,7 +165,8 @@ std::vector<Evidence> RuleContext::evidenceOf(Cause cause) const {
 
 std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator) {
   RuleContext context(analysis, simulator);
-  for (const auto rule : {loaderRules, hostRules, deviceRules, memoryRules, communicationRules}) rule(context);
+  // The allocator's calls are claimed before others are priced.
+  for (const auto rule : {loaderRules, memoryRules, hostRules, deviceRules, communicationRules}) rule(context);
   const auto weight = [](const Finding& f) { return std::max(f.costNsPerStep, f.predictedGainNsPerStep); };
   std::stable_sort(context.findings.begin(), context.findings.end(), [&](const Finding& a, const Finding& b) {
     if (a.kind != b.kind) return a.kind == FindingKind::Fault;

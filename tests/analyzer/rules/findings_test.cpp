@@ -424,6 +424,39 @@ TEST(Findings, BlockingCallsOfTheSetUpAreNotCounted) {
   EXPECT_THAT(finding->title, testing::StartsWith("1.0 cudaMemcpy calls a step hold the host for "));
 }
 
+TEST(Findings, WhatTheAllocatorTakesFromTheSystemIsPricedOnce) {
+  const Analysis churning = analysed({.mallocNs = 3'000'000, .allocationChurn = true});
+  const Finding* churn = find(churning, "allocation-churn");
+  ASSERT_NE(churn, nullptr);
+  EXPECT_NEAR(static_cast<double>(churn->costNsPerStep), 3e6, 0.05 * 3e6);
+  EXPECT_EQ(find(churning, "driver-calls"), nullptr);
+  // Other calls of the driver are not the allocator's.
+  const Analysis both = analysed({.mallocNs = 3'000'000, .allocationChurn = true, .driverCall = "cudaEventCreate"});
+  ASSERT_NE(find(both, "allocation-churn"), nullptr);
+  EXPECT_EQ(find(both, "allocation-churn")->costNsPerStep, 0);
+  ASSERT_NE(find(both, "driver-calls"), nullptr);
+  EXPECT_EQ(find(both, "driver-calls")->costNsPerStep, both.meanStepLedger()[Cause::DriverCall]);
+  EXPECT_THAT(find(both, "driver-calls")->advice, testing::StartsWith("cudaEventCreate takes the most"));
+}
+
+TEST(Findings, WaitsOfABlockingMemsetArePricedOnce) {
+  RunPlan plan{.operators = 10, .kernelNs = 20'000, .blockingMemsetNs = 3'000'000};
+  const Analysis alone = analysed(plan);
+  EXPECT_NE(find(alone, "blocking-memset"), nullptr);
+  EXPECT_GT(alone.meanStepLedger()[Cause::Synchronisation], 2'000'000);
+  EXPECT_EQ(find(alone, "sync-in-step"), nullptr);
+  plan.stuckSyncNs = 2'000'000;
+  const Analysis both = analysed(plan);
+  const Finding* memset = find(both, "blocking-memset");
+  const Finding* sync = find(both, "sync-in-step");
+  ASSERT_NE(memset, nullptr);
+  ASSERT_NE(sync, nullptr);
+  EXPECT_THAT(sync->advice, testing::StartsWith("avoid cudaStreamSynchronize"));
+  EXPECT_GT(sync->costNsPerStep, 1'500'000);
+  EXPECT_LT(static_cast<double>(sync->costNsPerStep + memset->costNsPerStep),
+            1.2 * static_cast<double>(both.meanStepLedger()[Cause::Synchronisation]));
+}
+
 TEST(Findings, AWaitInFrontOfTheMarkedStepIsFound) {
   RunPlan plan{.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false};
   const Analysis analysis = analysed(plan);

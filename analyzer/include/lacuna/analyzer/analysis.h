@@ -90,6 +90,8 @@ struct Analysis {
   /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
   std::vector<std::int64_t> loaderWaitsBefore;
   std::vector<CauseDetail> details;  ///< idle causes, costliest first
+  /// Of meanStepLedger(), what driver calls and synchronisations of each name are; their counts are of all its steps.
+  std::vector<CauseDetail> stepCalls;
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;
   std::vector<KernelRow> kernels;
