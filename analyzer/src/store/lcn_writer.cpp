@@ -7,12 +7,44 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <unordered_map>
+#include <vector>
 
 #include "lacuna/prof/writer.h"
 #include "store/backend.h"
 
 namespace lacuna::analyzer {
 namespace {
+
+/// New numbers of argument sets, in the order in which they are added, in memory that follows how many there are.
+class ArgSetNumbers {
+ public:
+  /// Of a table of so many sets, whose greatest id is `greatest`; none above it is known.
+  ArgSetNumbers(std::uint64_t sets, std::uint32_t greatest) : greatest_(greatest) {
+    // So many entries of an array take about as much as one of a map.
+    constexpr std::uint64_t kEntriesPerSet = 16;
+    if (greatest / kEntriesPerSet <= sets) dense_.assign(std::size_t{greatest} + 1, 0);
+  }
+
+  void add(std::uint32_t id) {
+    if (id == 0 || id > greatest_) return;
+    std::uint32_t& number = dense_.empty() ? sparse_[id] : dense_[id];
+    if (number == 0) number = ++count_;
+  }
+  /// 0 for what was not added.
+  [[nodiscard]] std::uint32_t of(std::uint32_t id) const {
+    if (!dense_.empty()) return id < dense_.size() ? dense_[id] : 0;
+    const auto found = sparse_.find(id);
+    return found == sparse_.end() ? 0 : found->second;
+  }
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+
+ private:
+  std::uint32_t greatest_;
+  std::uint32_t count_ = 0;
+  std::vector<std::uint32_t> dense_;
+  std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
+};
 
 /// Copies a store's tables into a writer, column by column.
 class LcnCopy {
@@ -39,19 +71,14 @@ class LcnCopy {
     return strings_[id];
   }
 
-  std::uint32_t argSet(std::uint32_t id) const { return id < argSets_.size() ? argSets_[id] : 0; }
-
   /// Numbers the argument sets in the order in which the tables' rows refer to them.
   void numberArgSets() {
     if (store_.rows<prof::ArgSet>() == 0) return;
     const auto ids = store_.column<&prof::ArgSet::id>();
-    argSets_.assign(std::ranges::max(ids).value + 1, 0);
-    std::uint32_t next = 1;
+    argSets_ = ArgSetNumbers(ids.size(), std::ranges::max(ids).value);
     prof::forEachTable([&]<class Row>() {
       if constexpr (requires(Row row) { row.args; }) {
-        for (const prof::ArgSetId id : store_.column<&Row::args>()) {
-          if (id && id.value < argSets_.size()) argSets_[id.value] = next++;
-        }
+        for (const prof::ArgSetId id : store_.column<&Row::args>()) argSets_.add(id.value);
       }
     });
   }
@@ -60,7 +87,7 @@ class LcnCopy {
     if (spec.refers != prof::Refers::String && spec.refers != prof::Refers::ArgSet) return;
     auto* ids = reinterpret_cast<std::uint32_t*>(values);
     for (std::uint64_t i = 0; i < rows; ++i) {
-      ids[i] = spec.refers == prof::Refers::String ? mapped(ids[i]) : argSet(ids[i]);
+      ids[i] = spec.refers == prof::Refers::String ? mapped(ids[i]) : argSets_.of(ids[i]);
     }
   }
 
@@ -97,12 +124,11 @@ class LcnCopy {
     const auto ids = store_.column<&prof::ArgSet::id>();
     const auto shapes = store_.column<&prof::ArgSet::shape>();
     prof::ArgSet::Columns sorted;
-    const std::size_t most = argSets_.empty() ? 0 : std::ranges::max(argSets_);
-    sorted.id.resize(most);
-    sorted.shape.resize(most);
-    for (std::uint32_t i = 0; i < most; ++i) sorted.id[i].value = i + 1;
+    sorted.id.resize(argSets_.count());
+    sorted.shape.resize(argSets_.count());
+    for (std::uint32_t i = 0; i < argSets_.count(); ++i) sorted.id[i].value = i + 1;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::uint32_t id = argSet(ids[i].value);
+      const std::uint32_t id = argSets_.of(ids[i].value);
       if (id == 0) continue;  // an argument set of no event
       sorted.shape[id - 1].value = mapped(shapes[i].value);
     }
@@ -122,7 +148,7 @@ class LcnCopy {
       std::size_t to = from;
       order.clear();
       for (; to < sets.size() && sameName(from, to); ++to) {
-        if (const std::uint32_t set = argSet(sets[to].value); set != 0) order.emplace_back(set, to);
+        if (const std::uint32_t set = argSets_.of(sets[to].value); set != 0) order.emplace_back(set, to);
       }
       std::ranges::stable_sort(order, {}, &std::pair<std::uint32_t, std::size_t>::first);
       prof::Arg::Columns run;
@@ -141,7 +167,7 @@ class LcnCopy {
   prof::Writer& writer_;
   const LcnWriteOptions& options_;
   std::vector<std::uint32_t> strings_;
-  std::vector<std::uint32_t> argSets_;
+  ArgSetNumbers argSets_{0, 0};
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
 };

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
 
+#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/merge.h"
 #include "lacuna/analyzer/query.h"
@@ -147,6 +149,28 @@ TEST(LcnStore, AStoreWrittenAndOpenedAgainHasTheSameRows) {
     ASSERT_EQ(again->text(again->row<Range>(i).name), store->text(store->row<Range>(i).name));
     ASSERT_EQ(valueOf(*again, i), valueOf(*store, i));
   }
+}
+
+TEST(LcnStore, ArgumentsOfAnyNumberAreWritten) {
+  StoreBuilder builder;
+  const prof::StringId key = builder.intern("k");
+  std::uint64_t value = 0;
+  for (const std::uint32_t id : {7U, UINT32_MAX}) {
+    const prof::ArgSetId set(id);
+    builder.append(Range{.startNs = static_cast<TimeNs>(++value), .args = set});
+    builder.append(prof::ArgSet{set, builder.intern("+k")});
+    builder.append(prof::Arg{set, prof::ArgScope::Argument, key, prof::ArgType::I64, value});
+  }
+  // A set that several events share is one.
+  builder.append(Range{.startNs = 3, .args = prof::ArgSetId(7)});
+  const test::TempFile file(".lcn");
+  ASSERT_TRUE(writeLcn(*builder.build(), file.path()).ok());
+  const auto store = *Store::open(file.path());
+  const Args args(*store);
+  ASSERT_EQ(store->rows<prof::ArgSet>(), 2U);
+  ASSERT_EQ(store->rows<Range>(), 3U);
+  for (const std::uint64_t row : {0U, 1U, 2U})
+    EXPECT_EQ(args.integer(store->row<Range>(row).args, "k"), row == 1 ? 2 : 1) << row;
 }
 
 TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
