@@ -37,6 +37,10 @@ class BitWriter {
   unsigned used_ = 0;
 };
 
+/// No trace is longer, in years 36, nor further away from time zero, 146; sums of these are numbers still.
+constexpr unsigned kMostDurBits = 60;
+constexpr unsigned kMostStartBits = 61;
+
 std::uint8_t widthFor(std::uint64_t value) {
   return static_cast<std::uint8_t>(std::bit_width(value));
 }
@@ -145,7 +149,8 @@ bool EventChunks::plausible(std::size_t chunk, std::span<const std::byte> bytes)
     std::memcpy(&group, bytes.data() + g * sizeof(Group), sizeof group);
     const std::size_t count = std::min(kGroup, events - g * kGroup);
     const std::size_t width = std::size_t{group.startBits} + group.durBits + group.nameBits;
-    if (group.startBits > 64 || group.durBits > 64 || group.nameBits > 32) return false;
+    if (group.startBits > kMostStartBits || group.durBits > kMostDurBits || group.nameBits > 32) return false;
+    if (!isNearZero(group.start) || group.least > std::uint64_t{1} << kMostDurBits) return false;
     const std::size_t words = (width * count + 63) / 64 + 1;
     const std::size_t end = g * sizeof(Group) + (std::size_t{group.word} + words) * sizeof(std::uint64_t);
     if (end > bytes.size()) return false;

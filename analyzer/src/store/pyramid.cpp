@@ -512,6 +512,7 @@ bool Lane::read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunk
   shift_ = static_cast<int>(shift);
   std::vector<TimeNs> starts;
   for (std::uint32_t i = 0; i < chunks && in.ok(); ++i) starts.push_back(in.take<TimeNs>());
+  if (!std::ranges::is_sorted(starts) || !std::ranges::all_of(starts, EventChunks::isNearZero)) return false;
   if (!in.takeAll(first_, buckets) || !in.takeAll(sixteenths_, buckets)) return false;
   if (!std::ranges::is_sorted(first_.view()) || (buckets > 0 && first_.back() > events)) return false;
   for (std::uint32_t i = 0; i < levels; ++i) {

@@ -219,12 +219,14 @@ class TrackReader {
     auto sections = reader_->derivedSections(*block, kProduct);
     if (!sections || sections->empty() || !load(sections->front())) return false;
     ByteInput in(head_.view());
-    if (entry.kind == kMemory) return assembly_.memory(entry.id, entry.role).counter.read(in);
+    // Each is there once.
+    const auto readCounter = [&](CounterLane& counter) { return counter.size() == 0 && counter.read(in); };
+    if (entry.kind == kMemory) return readCounter(assembly_.memory(entry.id, entry.role).counter);
     const auto kind = static_cast<TrackKind>(entry.kind);
     // Ids are dense; a senseless one must not become memory.
     if (entry.id > kMostId) return false;
     Track& track = assembly_.track(kind, entry.id);
-    if (kind == TrackKind::Counter) return track.counter.read(in);
+    if (kind == TrackKind::Counter) return readCounter(track.counter);
     if (entry.lane != track.lanes.size()) return false;
     return readLane(in, block, *std::move(sections), track);
   }

@@ -260,11 +260,11 @@ TEST(CounterLane, ExtremesAreExactAtEveryZoom) {
 }
 
 /// The head of a lane as a file has it, of so many events in so many chunks, with one bucket.
-ByteOutput laneHead(std::uint64_t events, std::uint32_t shift, std::uint32_t chunks) {
+ByteOutput laneHead(std::uint64_t events, std::uint32_t shift, std::uint32_t chunks, TimeNs startNs = 5) {
   ByteOutput out;
   out.put(events);
   for (const std::uint32_t value : {shift, 1U, chunks, 1U}) out.put(value);
-  for (std::uint32_t i = 0; i < chunks; ++i) out.put(TimeNs{5});
+  for (std::uint32_t i = 0; i < chunks; ++i) out.put(startNs);
   out.put(std::uint32_t{0});
   out.put(std::uint64_t{0});
   for (const std::uint32_t value : {1U, 7U}) out.put(value);
@@ -303,6 +303,18 @@ TEST(LaneFile, AHeadThatMakesNoSenseIsRefused) {
   EXPECT_FALSE(isRead(UINT64_MAX, 3, 0)) << "more events than can be counted in chunks";
   EXPECT_FALSE(isRead(1, UINT32_MAX, 1)) << "a bucket of less than no time";
   EXPECT_FALSE(isRead(0, 3, 0));
+}
+
+TEST(LaneFile, ATimeThatNoDifferenceCanBeTakenOfIsRefused) {
+  const auto isRead = [](TimeNs startNs) {
+    const ByteOutput head = laneHead(1, 3, 1, startNs);
+    ByteInput in(head.bytes());
+    Lane lane;
+    return lane.read(in, {64}, [](std::size_t, std::span<std::byte>) { return false; });
+  };
+  EXPECT_TRUE(isRead(-1'000'000));
+  EXPECT_FALSE(isRead(INT64_MIN));
+  EXPECT_FALSE(isRead(INT64_MAX));
 }
 
 }  // namespace

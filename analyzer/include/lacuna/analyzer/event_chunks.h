@@ -26,6 +26,12 @@ class EventChunks {
   static constexpr std::size_t kGroup = 64;
   static constexpr std::size_t kChunk = 16384;
 
+  /// Whether a time that a file gives is one that sums and differences can be taken of.
+  [[nodiscard]] static constexpr bool isNearZero(prof::TimeNs time) {
+    constexpr prof::TimeNs kMost = prof::TimeNs{1} << 62;
+    return time >= -kMost && time <= kMost;
+  }
+
   /// Fills the bytes of a chunk; false when they cannot be had.
   using Load = std::function<bool(std::size_t chunk, std::span<std::byte> out)>;
 
