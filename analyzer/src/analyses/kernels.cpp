@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <unordered_map>
 
@@ -13,6 +14,22 @@ namespace lacuna::analyzer {
 namespace {
 
 using prof::Kernel;
+
+/// cuDNN's own convolutions: ampere_scudnn_128x64_relu_…, volta_fp16_s884cudnn_…, volta_fp32_icudnn_int8x4_….
+bool isConvolutionOfCudnn(std::string_view lowerName) {
+  constexpr std::string_view kLibrary = "cudnn_";
+  for (std::size_t at = lowerName.find(kLibrary); at != std::string_view::npos; at = lowerName.find(kLibrary, at + 1)) {
+    if (at > 0 && std::isalnum(static_cast<unsigned char>(lowerName[at - 1])) != 0) return true;
+  }
+  return false;
+}
+
+/// Pointwise work and reductions that are called after all that was fused, and what was in front of it:
+/// triton_poi_fused_convolution_relu_3 adds the bias alone. Matrix work of TorchInductor is called triton_tem_….
+bool isFusedByInductor(std::string_view lowerName) {
+  return lowerName.starts_with("triton_poi_") || lowerName.starts_with("triton_red_") ||
+         lowerName.starts_with("triton_per_");
+}
 
 /// The executions of CPU devices among the kernels are recorded by those that run them, and take that much longer.
 prof::Status addRecording(const Store& store, prof::TimeWindow window, const Selection& only,
@@ -56,13 +73,12 @@ bool isMatrixWork(std::string_view name) {
   constexpr std::string_view kLibrary = "fbgemm";
   for (std::size_t at = text.find(kLibrary); at != std::string::npos; at = text.find(kLibrary, at))
     text.erase(at, kLibrary.size());
-  // The last are cuDNN's own convolutions: ampere_scudnn_128x64_relu_…, volta_fp16_s884cudnn_…
-  return containsAny(
-             text, {"gemm",      "gemv",       "conv2d",   "convolution", "convolve", "cudnn::cnn", "implicit_convolve",
-                    "winograd",  "matmul",     "linear",   "addmm",       "wgrad",    "dgrad",      "cutlass",
-                    "attention", "xmma",       "bmm",      "nvjet",       "cijk_",    "scudnn_",    "hcudnn_",
-                    "884cudnn_", "1688cudnn_", "816cudnn_"}) &&
-         !containsAny(text, {"optimizer", "linearize", "upsample"});
+  if (isFusedByInductor(text)) return false;
+  const bool isNamed =
+      containsAny(text, {"gemm",     "gemv",    "conv2d",    "convolution", "convolve", "cudnn::cnn", "winograd",
+                         "matmul",   "linear",  "addmm",     "wgrad",       "dgrad",    "cutlass",    "attention",
+                         "xmma",     "bmm",     "nvjet",     "cijk_"});
+  return (isNamed || isConvolutionOfCudnn(text)) && !containsAny(text, {"optimizer", "linearize", "upsample"});
 }
 
 bool checksNumbers(std::string_view name) {

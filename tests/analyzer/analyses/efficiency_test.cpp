@@ -92,6 +92,17 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
   // What a convolution ends with is no work of its own.
   EXPECT_TRUE(isMatrixWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
   EXPECT_FALSE(isPointwiseWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
+  for (const char* name :
+       {"volta_fp32_icudnn_int8x4_128x128_relu_medium_nn_v1", "maxwell_scudnn_winograd_128x128_ldg1_ldg4_relu_tile_nt",
+        "cudnn_infer_ampere_scudnn_128x32_relu_nn_v1"}) {
+    EXPECT_TRUE(isMatrixWork(name)) << name;
+    EXPECT_FALSE(isPointwiseWork(name)) << name;
+  }
+  // Nor is a compiler's pointwise kernel a convolution where it only adds the bias of one.
+  EXPECT_FALSE(isMatrixWork("triton_poi_fused_convolution_relu_3"));
+  EXPECT_TRUE(isPointwiseWork("triton_poi_fused_convolution_relu_3"));
+  EXPECT_FALSE(isMatrixWork("triton_red_fused_native_layer_norm_addmm_1"));
+  EXPECT_TRUE(isMatrixWork("triton_tem_fused_addmm_relu_2"));
   EXPECT_TRUE(isMatrixWork("void fbgemm_gpu::f8f8bf16_rowwise_gemm_kernel<128>"));
   for (const char* name : {"void fbgemm_gpu::split_embedding_codegen_forward_unweighted_kernel<float>",
                            "void fbgemm_gpu::linearize_index_kernel<long>", "upsample_bilinear2d_out_frame"}) {
