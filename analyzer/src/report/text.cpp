@@ -7,6 +7,9 @@
 #include <climits>
 #include <cmath>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
@@ -306,9 +309,13 @@ void TextReport::kernelsSection(int rows) {
     line(styled(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", padded("name", nameWidth), "count", "total", bandTitle(),
                             "share", "mean"),
                 "2"));
-  for (std::size_t i = 0; i < analysis_.kernels.size() && static_cast<int>(i) < rows; ++i) {
+  const std::size_t shown = std::min(analysis_.kernels.size(), static_cast<std::size_t>(std::max(0, rows)));
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < shown; ++i) names.push_back(analysis_.kernels[i].name);
+  const std::vector<std::string> cells = paddedNames(names, nameWidth);
+  for (std::size_t i = 0; i < shown; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", paddedName(row.name, nameWidth), row.count,
+    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", cells[i], row.count,
                      humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs),
                      humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
                      humanTime(row.meanNs())));

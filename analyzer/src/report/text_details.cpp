@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <climits>
+#include <cstddef>
+#include <map>
 
 #include "lacuna/analyzer/utf8.h"
 #include "report/devices.h"
@@ -29,6 +32,17 @@ std::string inBrackets(std::string_view band) {
 }
 std::string bandInBrackets(std::int64_t bandNs, std::int64_t ns) {
   return inBrackets(humanBand(bandNs, ns));
+}
+
+std::size_t commonPrefix(std::string_view a, std::string_view b) {
+  const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<std::size_t>(differ - a.begin());
+}
+
+/// Letters, digits and the bytes of what is no ASCII.
+bool isPartOfWord(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || std::isalnum(byte) != 0;
 }
 
 /// "12.3 TFLOP/s", "456 GB/s"
@@ -205,6 +219,28 @@ std::string padded(std::string_view text, int width) {
 
 std::string paddedName(std::string_view name, int width) {
   return columns(name) <= width ? padded(name, width) : padded(withoutScopes(name), width);
+}
+
+std::vector<std::string> paddedNames(const std::vector<std::string_view>& names, int width) {
+  std::vector<std::string> texts, out;
+  std::map<std::string, std::vector<std::size_t>> alike;  // those that do not fit, by how they begin
+  for (const std::string_view name : names) {
+    texts.push_back(columns(name) <= width ? oneLine(name) : oneLine(withoutScopes(name)));
+    out.push_back(padded(texts.back(), width));
+    if (columns(texts.back()) > width) alike[shortened(texts.back(), width * 3 / 4)].push_back(texts.size() - 1);
+  }
+  for (const auto& [begin, members] : alike) {
+    std::string_view common = texts[members.front()];
+    for (const std::size_t at : members) common = common.substr(0, commonPrefix(common, texts[at]));
+    // The word in which they differ is shown whole.
+    while (!common.empty() && isPartOfWord(common.back())) common.remove_suffix(1);
+    if (members.size() < 2 || columns(common) <= width / 3) continue;
+    for (const std::size_t at : members) {
+      const std::string rest = texts[at].substr(common.size());
+      if (!rest.empty()) out[at] = padded(shortened(texts[at], width / 3) + rest, width);
+    }
+  }
+  return out;
 }
 
 Lines loaderLines(const Analysis& analysis) {

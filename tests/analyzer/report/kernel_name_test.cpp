@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "report/text_details.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -26,6 +30,23 @@ TEST(KernelName, LeavesOtherNamesAsTheyAre) {
   for (const char* name : {"", "void", "ampere_sgemm_32x32_sliced1x4_tn", "aten::conv2d", "step 3 (of 5)", "a < b",
                            "DataLoader::next", "void (", "triton_poi_fused_add_0"})
     EXPECT_EQ(withoutScopes(name), name);
+}
+
+TEST(KernelName, ShowsWhatTellsRowsApartThatBeginAlike) {
+  const auto elementwise = [](const std::string& functor) {
+    return "void at::native::vectorized_elementwise_kernel<4, at::native::" + functor +
+           ", at::detail::Array<char*, 3> >(int)";
+  };
+  const std::string add = elementwise("CUDAFunctor_add<float>");
+  const std::string mul = elementwise("BinaryFunctor<float, float, float>");
+  const auto cells = paddedNames({add, "ampere_sgemm_32x32", mul}, 35);
+  ASSERT_EQ(cells.size(), 3U);
+  EXPECT_EQ(cells[0], "vectorized…CUDAFunctor_add<float>,…");
+  EXPECT_EQ(cells[1], "ampere_sgemm_32x32                 ");
+  EXPECT_EQ(cells[2], "vectorized…BinaryFunctor<float, fl…");
+  // One alone is cut where it ends to fit, and with room enough each is whole.
+  EXPECT_EQ(paddedNames({add}, 35)[0], "vectorized_elementwise_kernel<4, C…");
+  EXPECT_EQ(paddedNames({add, mul}, static_cast<int>(mul.size()))[1], mul);
 }
 
 TEST(KernelName, EndsWithAnythingThatIsCutOff) {
