@@ -229,7 +229,12 @@ void smallBatch(RuleContext& context) {
   finding.id = "small-batch";
   finding.title =
       fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy), humanShare(used));
-  finding.costNsPerStep = (context.costOf(Cause::HostWork) + context.costOf(Cause::Launch));
+  // Of the same idle time, what no other finding has a price for.
+  std::int64_t cost = context.costOf(Cause::HostWork) + context.costOf(Cause::Launch);
+  for (const Finding& told : context.findings) {
+    if (told.id == "launch-bound" || told.id == "slow-launches" || told.id == "host-work") cost -= told.costNsPerStep;
+  }
+  finding.costNsPerStep = std::max<std::int64_t>(0, cost);
   finding.confidence = 0.4;
   finding.knob = "batch";
   finding.advice =

@@ -439,6 +439,16 @@ TEST(Findings, WhatTheAllocatorTakesFromTheSystemIsPricedOnce) {
   EXPECT_THAT(find(both, "driver-calls")->advice, testing::StartsWith("cudaEventCreate takes the most"));
 }
 
+TEST(Findings, IdleTimeBetweenSmallLaunchesIsPricedOnce) {
+  const Analysis analysis = analysed({.operators = 200, .kernelNs = 3'000});
+  const Finding* launches = find(analysis, "launch-bound");
+  const Finding* batch = find(analysis, "small-batch");
+  ASSERT_NE(launches, nullptr);
+  ASSERT_NE(batch, nullptr);
+  const Ledger step = analysis.meanStepLedger();
+  EXPECT_LE(launches->costNsPerStep + batch->costNsPerStep, step[Cause::HostWork] + step[Cause::Launch]);
+}
+
 TEST(Findings, WaitsOfABlockingMemsetArePricedOnce) {
   RunPlan plan{.operators = 10, .kernelNs = 20'000, .blockingMemsetNs = 3'000'000};
   const Analysis alone = analysed(plan);
