@@ -68,8 +68,8 @@ struct RunPlan {
   const char* zerosIn = nullptr;    ///< with `zeroGradNs`: the operator that calls zero_, "" for none, not zero_grad
   std::int64_t setupCallNs = 0;     ///< a call before the first step
   const char* setupCall = "cudaDeviceGetStreamPriorityRange";  ///< what it is called
-  bool pauseIsNamed = true;   ///< with `hostPauseNs`: a range says what it is, else only the step's marker covers it
-  bool waitIsMarked = true;   ///< the step's marker covers the wait for its batch
+  bool pauseIsNamed = true;  ///< with `hostPauseNs`: a range says what it is, else only the step's marker covers it
+  bool waitIsMarked = true;  ///< the step's marker covers the wait for its batch
   const char* driverCall = "cudaMalloc";  ///< with `mallocNs`: what the call is called
   bool tripsAreOfOne = true;  ///< with `roundTrips`: the second converts what the first made, else another tensor
 };

@@ -75,9 +75,8 @@ bool isMatrixWork(std::string_view name) {
     text.erase(at, kLibrary.size());
   if (isFusedByInductor(text)) return false;
   const bool isNamed =
-      containsAny(text, {"gemm",     "gemv",    "conv2d",    "convolution", "convolve", "cudnn::cnn", "winograd",
-                         "matmul",   "linear",  "addmm",     "wgrad",       "dgrad",    "cutlass",    "attention",
-                         "xmma",     "bmm",     "nvjet",     "cijk_"});
+      containsAny(text, {"gemm", "gemv", "conv2d", "convolution", "convolve", "cudnn::cnn", "winograd", "matmul",
+                         "linear", "addmm", "wgrad", "dgrad", "cutlass", "attention", "xmma", "bmm", "nvjet", "cijk_"});
   return (isNamed || isConvolutionOfCudnn(text)) && !containsAny(text, {"optimizer", "linearize", "upsample"});
 }
 

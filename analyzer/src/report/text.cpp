@@ -315,8 +315,8 @@ void TextReport::kernelsSection(int rows) {
   const std::vector<std::string> cells = paddedNames(names, nameWidth);
   for (std::size_t i = 0; i < shown; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", cells[i], row.count,
-                     humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs),
+    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", cells[i], row.count, humanTime(row.totalNs),
+                     bandCell(row.recordingNs, row.totalNs),
                      humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
                      humanTime(row.meanNs())));
   }

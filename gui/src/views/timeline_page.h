@@ -39,8 +39,8 @@ class TimelinePage : public Page {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
-  using CountMatches = std::function<std::uint64_t(const analyzer::TrackSet&, const analyzer::NameMatches&,
-                                                   const analyzer::Progress&)>;
+  using CountMatches =
+      std::function<std::uint64_t(const analyzer::TrackSet&, const analyzer::NameMatches&, const analyzer::Progress&)>;
   /// What counts the events found: analyzer::countMatches unless told otherwise.
   void setCountMatches(CountMatches count) { countMatches_ = std::move(count); }
   [[nodiscard]] bool busy() const {

@@ -123,15 +123,15 @@ void TimelinePage::searchFor(const QString& text) {
   setFound(tr("Searching…"));
   searched_ = view_->trace();
   searching_ = true;
-  searchJob_.start([this, trace = view_->trace(), part = text.toStdString(),
-                    count = countMatches_](const LongJob::Turn& turn) {
-    const auto names = std::make_shared<const analyzer::NameMatches>(
-        analyzer::matchNames(*trace->store, part, [&] { return turn.wanted(); }));
-    if (!turn.wanted()) return;
-    const auto tell = [this](double share) { setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100))); };
-    const std::uint64_t events = count(*trace->tracks, *names, turn.progress(tell));
-    turn.post([this, names, events] { showFound(names, events); });
-  });
+  searchJob_.start(
+      [this, trace = view_->trace(), part = text.toStdString(), count = countMatches_](const LongJob::Turn& turn) {
+        const auto names = std::make_shared<const analyzer::NameMatches>(
+            analyzer::matchNames(*trace->store, part, [&] { return turn.wanted(); }));
+        if (!turn.wanted()) return;
+        const auto tell = [this](double share) { setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100))); };
+        const std::uint64_t events = count(*trace->tracks, *names, turn.progress(tell));
+        turn.post([this, names, events] { showFound(names, events); });
+      });
 }
 
 void TimelinePage::showFound(const Matches& names, std::uint64_t events) {

@@ -158,8 +158,8 @@ Result<Settings> readSettings(const fs::path& directory) {
   std::ifstream file(directory / kSettingsFile, std::ios::binary);
   const bool whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&settings), sizeof settings));
   // Those of another version may be shorter.
-  const bool known = file.gcount() >= static_cast<std::streamsize>(offsetof(Settings, flightRecorder)) &&
-                     settings.magic == kMagic;
+  const bool known =
+      file.gcount() >= static_cast<std::streamsize>(offsetof(Settings, flightRecorder)) && settings.magic == kMagic;
   if (!known || (!whole && settings.version == kVersion)) {
     return Error{
         fmt::format("{}: not a recording (it has no valid file '{}'); give the directory that a recording "

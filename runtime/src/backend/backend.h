@@ -116,8 +116,8 @@ struct CrossEntropyArguments {
 };
 /// x [n, c], target i64 [n]; loss [1] is the mean, or sum, over targets other than ignore. The classes' weights [c],
 /// f64 for f64 and f32 for all others, may be empty.
-void crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target,
-                  const View& weight, const CrossEntropyArguments& arguments);
+void crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target, const View& weight,
+                  const CrossEntropyArguments& arguments);
 void crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities, const View& target,
                       const View& weight, const CrossEntropyArguments& arguments);
 void indexSelect(const View& out, const View& x, const View& index, int dim);

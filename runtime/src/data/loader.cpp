@@ -13,14 +13,14 @@ namespace lacuna::rt {
 /// The state of one epoch.
 struct DataLoader::Epoch {
   std::uint64_t number = 0;
-  std::size_t examples = 0;              ///< in all of it
-  std::size_t submitted = 0;             ///< examples handed to workers
-  std::uint64_t pass = 0;                ///< over the dataset, by the sampler's count
-  std::vector<std::size_t> order;        ///< of that pass
-  std::size_t taken = 0;                 ///< of that order
-  std::uint64_t firstTicket = 0;         ///< outcomes of earlier epochs have smaller ones
-  std::uint64_t nextTicket = 0;          ///< to deliver, when the order is kept
-  std::size_t outstanding = 0;           ///< batches submitted and not delivered
+  std::size_t examples = 0;        ///< in all of it
+  std::size_t submitted = 0;       ///< examples handed to workers
+  std::uint64_t pass = 0;          ///< over the dataset, by the sampler's count
+  std::vector<std::size_t> order;  ///< of that pass
+  std::size_t taken = 0;           ///< of that order
+  std::uint64_t firstTicket = 0;   ///< outcomes of earlier epochs have smaller ones
+  std::uint64_t nextTicket = 0;    ///< to deliver, when the order is kept
+  std::size_t outstanding = 0;     ///< batches submitted and not delivered
   struct Finished {
     Batch batch;
     std::exception_ptr error;  ///< why there is none
@@ -46,9 +46,7 @@ struct DataLoader::Epoch {
   [[nodiscard]] bool exhausted() const { return submitted == examples; }
 
   void finish(std::uint64_t ticket, Batch batch) { early.emplace(ticket, Finished{std::move(batch), {}}); }
-  void failed(std::uint64_t ticket, std::exception_ptr error) {
-    early.emplace(ticket, Finished{{}, std::move(error)});
-  }
+  void failed(std::uint64_t ticket, std::exception_ptr error) { early.emplace(ticket, Finished{{}, std::move(error)}); }
 
   /// Nothing more comes from it.
   void end() {

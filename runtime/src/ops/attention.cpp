@@ -89,8 +89,8 @@ Tensor addedBy(const Tensor& mask, DType type) {
   return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
-// What is kept: query, key and sums; value and output where the gradient of the query or the key, which alone depends on
-// them, is needed; and the mask, if there is one.
+// What is kept: query, key and sums; value and output where the gradient of the query or the key, which alone depends
+// on them, is needed; and the mask, if there is one.
 constexpr std::size_t kSums = 2;
 constexpr std::size_t kValue = 3;
 constexpr std::size_t kOutput = 4;
@@ -152,13 +152,12 @@ void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
   if (n.wanted(2)) out[2] = emptyLikeHeads(valueShape, value.defined() ? value : key);
   const auto viewOrNothing = [&lead](const Tensor& x) { return x.defined() ? fourDimensions(x, lead) : View{}; };
   const AttentionArguments arguments{n.doubles[0], n.ints[0] != 0};
-  op.launch(
-      g[0].device(), gradientWork(n, g[0], key),
-      [grads = kernel::AttentionGradients{viewOrNothing(out[0]), viewOrNothing(out[1]), viewOrNothing(out[2])},
-       gradOut = fourDimensions(g[0], lead), held = viewOrNothing(result), s = viewOf(sums),
-       q = fourDimensions(query, lead), k = fourDimensions(key, lead), v = viewOrNothing(value),
-       m = maskView(mask, query, key),
-       arguments] { kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments); });
+  op.launch(g[0].device(), gradientWork(n, g[0], key),
+            [grads = kernel::AttentionGradients{viewOrNothing(out[0]), viewOrNothing(out[1]), viewOrNothing(out[2])},
+             gradOut = fourDimensions(g[0], lead), held = viewOrNothing(result), s = viewOf(sums),
+             q = fourDimensions(query, lead), k = fourDimensions(key, lead), v = viewOrNothing(value),
+             m = maskView(mask, query, key),
+             arguments] { kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments); });
 }
 
 void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {

@@ -381,19 +381,22 @@ TEST(Recurrent, NamesTheParametersOfBothDirectionsInTheirOrder) {
   nn::Lstm net(3, 4, {.layers = 2, .bidirectional = true});
   std::vector<std::string> names;
   for (const nn::Module::Named& named : net.namedState()) names.push_back(named.name);
-  EXPECT_THAT(names, testing::ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
-                                          "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse",
-                                          "bias_hh_l0_reverse", "weight_ih_l1", "weight_hh_l1", "bias_ih_l1",
-                                          "bias_hh_l1", "weight_ih_l1_reverse", "weight_hh_l1_reverse",
-                                          "bias_ih_l1_reverse", "bias_hh_l1_reverse"));
+  EXPECT_THAT(names,
+              testing::ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
+                                   "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_ih_l1",
+                                   "weight_hh_l1", "bias_ih_l1", "bias_hh_l1", "weight_ih_l1_reverse",
+                                   "weight_hh_l1_reverse", "bias_ih_l1_reverse", "bias_hh_l1_reverse"));
   EXPECT_EQ(net.weights()[2].input.shape(), (Shape{16, 8}));
   EXPECT_EQ(net(zeros({1, 0, 3})).shape(), (Shape{1, 0, 8}));
 }
 
 TEST(Recurrent, RefusesStatesThatDoNotFit) {
   nn::Gru net(3, 4, {.layers = 1, .bidirectional = true});
-  EXPECT_THAT([&] { (void)net.run(zeros({2, 5, 3}), zeros({1, 2, 4})); },
-              testing::ThrowsMessage<Error>(HasSubstr("Gru: hidden states [1,2,4] for input [2,5,3]")));
+  EXPECT_THAT(
+      [&] {
+        (void)net.run(zeros({2, 5, 3}), zeros({1, 2, 4}));
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("Gru: hidden states [1,2,4] for input [2,5,3]")));
 }
 
 TEST(MultiheadAttention, KeepsTheShapeAndCountsItsParameters) {
