@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <CLI/App.hpp>
+#include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <filesystem>
