@@ -75,6 +75,8 @@ class AccessTest : public QObject {
   void show(const char* page) { QVERIFY(gui::testing::showSettled(*window_, page)); }
   /// Types the words into the command palette and takes what it finds first.
   void command(const char* words) {
+    window_->activateWindow();  // offscreen nobody does when a dialog is gone
+    QTRY_VERIFY(window_->isActiveWindow());
     QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | Qt::Key_P));
     QWidget* palette = QApplication::activePopupWidget();
     QVERIFY(palette != nullptr);

@@ -35,21 +35,24 @@ namespace lacuna::gui {
 namespace {
 constexpr int kMessageMs = 5000;
 
+constexpr auto kTitle = "lacuna-title";
+
 /// A page as an SVG with a title.
 QByteArray shapesOf(QWidget& page, const QString& title) {
   QByteArray bytes;
   QBuffer buffer(&bytes);
   QSvgGenerator svg;
   svg.setOutputDevice(&buffer);
+  svg.setTitle(QString::fromLatin1(kTitle));
   svg.setSize(page.size());
   svg.setResolution(page.logicalDpiX());  // letters as large as beside them
   svg.setViewBox(page.rect());
   QPainter painter(&svg);
   page.render(&painter);
   painter.end();
-  // The generator would write it as it is, and a name of a file may have an & or a < in it.
-  const qsizetype begun = bytes.indexOf('>', bytes.indexOf("<svg")) + 1;
-  return bytes.insert(begun, "\n<title>" + title.toHtmlEscaped().toUtf8() + "</title>");
+  // The generator of some versions writes it as it is, and a name of a file may have an & or a < in it.
+  const qsizetype at = bytes.indexOf(kTitle);
+  return at < 0 ? bytes : bytes.replace(at, qstrlen(kTitle), title.toHtmlEscaped().toUtf8());
 }
 
 }  // namespace
