@@ -633,7 +633,7 @@ void CounterLane::query(const PixelGrid& grid, std::span<CounterCell> cells) con
       high += step;
       step *= 2;
     }
-    high = std::lower_bound(high, std::min(times.end(), high + step + 1), boundary(x + 1));
+    high = std::lower_bound(high, high + std::min(times.end() - high, step + 1), boundary(x + 1));
     auto from = static_cast<std::size_t>(low - times.begin());
     const auto to = static_cast<std::size_t>(high - times.begin());
     low = high;
