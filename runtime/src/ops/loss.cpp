@@ -257,7 +257,7 @@ Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction,
   checkPositiveWeight(x, positiveWeight);
   // The same with weights of the two answers; each is exact where the target is 0 or 1.
   const Tensor yes = mul(target, positiveWeight.to(x.dtype()));
-  const Tensor no = add(neg(target), 1);
+  const Tensor no = sub(ones({}, {x.dtype(), x.device()}), target);  // which may be bool
   const Tensor slope = sub(mul(positive, no), mul(add(neg(positive), 1), yes));
   return reduced(add(mul(add(no, yes), small), mul(x, slope)), reduction);
 }

@@ -234,6 +234,16 @@ TEST(BceWithLogits, IsExactFarFromZeroWithAWeightToo) {
   }
 }
 
+TEST(BceWithLogits, TakesTargetsOfAnyTypeWithAWeightToo) {
+  const Tensor x = fromVector<float>({-1, 2, 0.5F, 0}, {4});
+  const Tensor target = fromVector<float>({1, 0, 1, 0}, {4});
+  for (const Tensor& weight : {Tensor(), full({}, 3.0)}) {
+    const double wanted = bceWithLogits(x, target, Reduction::Sum, weight).item();
+    for (const DType type : {DType::Bool, DType::U8, DType::I64})
+      EXPECT_NEAR(bceWithLogits(x, target.to(type), Reduction::Sum, weight).item(), wanted, 1e-6) << name(type);
+  }
+}
+
 TEST(BceWithLogits, RefusesWeightsThatDoNotFit) {
   const Tensor x = zeros({2, 3});
   const auto says = [](const char* why) { return testing::ThrowsMessage<Error>(testing::HasSubstr(why)); };
