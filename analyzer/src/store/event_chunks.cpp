@@ -158,6 +158,13 @@ bool EventChunks::plausible(std::size_t chunk, std::span<const std::byte> bytes)
   return true;
 }
 
+bool EventChunks::canBeKept() const {
+  for (std::size_t i = 0; i < chunkCount(); ++i) {
+    if (!plausible(i, chunkBytes(i))) return false;
+  }
+  return true;
+}
+
 EventChunks::Chunk EventChunks::placeholder(std::size_t chunk) const {
   const std::size_t groups = (std::min(kChunk, size_ - chunk * kChunk) + kGroup - 1) / kGroup;
   const std::size_t least = groups * sizeof(Group) + 2 * sizeof(std::uint64_t);

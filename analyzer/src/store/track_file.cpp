@@ -261,6 +261,15 @@ class TrackReader {
   PodArray<std::byte> head_;
 };
 
+/// Whether a reader would take all of it. A trace whose times make no sense is shown as it is, built each time.
+bool canBeKept(const TrackSet& set) {
+  return std::ranges::all_of(set.groups, [](const TrackGroup& group) {
+    return std::ranges::all_of(group.tracks, [](const Track& track) {
+      return std::ranges::all_of(track.lanes, [](const Lane& lane) { return lane.events().canBeKept(); });
+    });
+  });
+}
+
 /// Tells files apart that have the same content key by chance, and moves with neither.
 std::uint64_t cacheName(const std::filesystem::path& path, std::uint64_t content) {
   std::error_code ignored;
@@ -331,6 +340,7 @@ prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_
   const prof::Reader* own = store.backend().reader();
   const auto folder = trackCacheFolder();
   if (own == nullptr || folder.empty() || tracks.kept || tracks.events < leastEvents || !own->complete()) return {};
+  if (!canBeKept(tracks)) return {};
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return prof::Error{fmt::format("cannot create {}: {}", folder.string(), error.message())};
@@ -378,7 +388,7 @@ prof::Status addTracks(const std::filesystem::path& path, const Progress& progre
   if (loadTracks(**store)) return {};
   auto tracks = buildTracks(**store, progress);
   if (!tracks) return tracks.error();
-  if ((*tracks)->events < leastEvents) return {};
+  if ((*tracks)->events < leastEvents || !canBeKept(**tracks)) return {};
   const std::uint64_t content = reader->contentKey();
   auto writer = prof::Writer::extend(path);
   if (!writer) return writer.status();

@@ -191,6 +191,21 @@ TEST_F(TrackFileTest, ACutCacheFileIsNoTracks) {
   }
 }
 
+TEST_F(TrackFileTest, WhatAReaderWouldRefuseIsNotKept) {
+  auto writer = *prof::Writer::create(path());
+  writer.append(prof::Thread{.id = ThreadId(1), .name = writer.intern("main")});
+  writer.append(prof::Range{.startNs = 0, .durNs = TimeNs{1} << 61, .thread = ThreadId(1)});
+  ASSERT_TRUE(writer.finish());
+  const auto before = std::filesystem::file_size(path());
+  ASSERT_TRUE(addTracks(path(), {}, 1));
+  EXPECT_EQ(std::filesystem::file_size(path()), before);
+  const auto store = open();
+  const auto built = *buildTracks(*store);
+  ASSERT_TRUE(keepTracks(*store, *built, 1));
+  EXPECT_EQ(loadTracks(*store), nullptr);
+  EXPECT_EQ(built->groups.at(0).tracks.at(0).lanes.at(0).durNs(0), TimeNs{1} << 61);
+}
+
 TEST_F(TrackFileTest, SmallTracesKeepNothing) {
   write(path(), 1000);
   const auto before = std::filesystem::file_size(path());

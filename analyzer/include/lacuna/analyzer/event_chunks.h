@@ -114,6 +114,8 @@ class EventChunks {
   [[nodiscard]] std::span<const std::byte> chunkBytes(std::size_t chunk) const {
     return {chunkAt(chunk), sizes_[chunk]};
   }
+  /// Whether a reader would take all chunks from a file; of some times no sums and differences can be taken.
+  [[nodiscard]] bool canBeKept() const;
   /// Bytes in memory.
   [[nodiscard]] std::uint64_t bytes() const;
   /// True when a chunk could not be read, and shows instants instead of its events.
