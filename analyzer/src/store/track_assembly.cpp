@@ -265,7 +265,8 @@ void TrackAssembly::placeCounters() {
     track.events = track.counter.size();
     group.tracks.push_back(std::move(track));
   };
-  forEach(TrackKind::Counter, [&](std::uint32_t, Track& track) {
+  forEach(TrackKind::Counter, [&](std::uint32_t id, Track& track) {
+    track.counterTrack = prof::TrackId(id);  // also of one that the trace does not describe
     place(track, track.device ? deviceGroup(track.device.value) : processGroup(track.process.value));
   });
   static constexpr std::array<std::string_view, 9> kRoles{

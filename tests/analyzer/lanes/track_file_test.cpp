@@ -206,6 +206,19 @@ TEST_F(TrackFileTest, WhatAReaderWouldRefuseIsNotKept) {
   EXPECT_EQ(built->groups.at(0).tracks.at(0).lanes.at(0).durNs(0), TimeNs{1} << 61);
 }
 
+TEST_F(TrackFileTest, CountersThatTheTraceDoesNotDescribeAreKeptApart) {
+  auto writer = *prof::Writer::create(path());
+  for (const std::uint32_t id : {5U, 7U})
+    writer.append(prof::CounterSample{.timeNs = id, .track = prof::TrackId(id), .value = 2.0 * id});
+  ASSERT_TRUE(writer.finish());
+  const auto built = *buildTracks(*open());
+  ASSERT_TRUE(addTracks(path(), {}, 1));
+  const auto loaded = loadTracks(*open());
+  ASSERT_NE(loaded, nullptr);
+  ASSERT_EQ(loaded->groups.at(0).tracks.size(), 2u);
+  expectSame(*built, *loaded);
+}
+
 TEST_F(TrackFileTest, SmallTracesKeepNothing) {
   write(path(), 1000);
   const auto before = std::filesystem::file_size(path());
