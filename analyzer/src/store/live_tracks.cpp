@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/live_tracks.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 
 #include "store/backend.h"
@@ -19,6 +21,12 @@ namespace {
 /// How much of the end is laid out anew each time: at first, and at most.
 constexpr TimeNs kShortestTail = 2'000'000'000;
 constexpr TimeNs kLongestTail = 10'000'000'000;
+
+/// Whose rows tracks are made of, see TrackFeed. Others come late as they may: a thread's when it has long ended, a
+/// state's when what slept wakes.
+constexpr std::array kTablesOfTracks{prof::Range::kTable,  prof::ApiCall::kTable,       prof::Kernel::kTable,
+                                     prof::Memcpy::kTable, prof::Memset::kTable,        prof::Allocation::kTable,
+                                     prof::CounterSample::kTable};
 
 /// Everything that tracks are made of, as far as it is known.
 struct Layout {
@@ -154,12 +162,25 @@ struct LiveTracks::State {
   /// The first start in blocks that were not there last time.
   [[nodiscard]] TimeNs firstNew(const prof::Reader& reader) const {
     TimeNs first = INT64_MAX;
-    for (const prof::TableInfo& table : reader.tables()) {
-      for (auto block = table.blocks.rbegin(); block != table.blocks.rend() && block->offset >= seenBlocks; ++block) {
+    for (const std::uint16_t id : kTablesOfTracks) {
+      const prof::TableInfo* table = reader.table(id);
+      if (table == nullptr) continue;
+      for (auto block = table->blocks.rbegin(); block != table->blocks.rend() && block->offset >= seenBlocks; ++block) {
         first = std::min(first, block->time.startNs);
       }
     }
     return first;
+  }
+  /// Whether what has settled is of another process than was known: a thread's that has gone to another one, or one's
+  /// that nothing was known of, whose ranges across threads lie with those of no process.
+  [[nodiscard]] bool moved(const std::map<std::uint32_t, std::uint32_t>& now) const {
+    const bool changed = std::any_of(processOf.begin(), processOf.end(), [&](const auto& was) {
+      return !now.contains(was.first) || now.at(was.first) != was.second;
+    });
+    const auto& across = settled.stacks[static_cast<std::size_t>(TrackKind::AsyncRanges)];
+    const auto ofNone = across.find(0);
+    if (changed || ofNone == across.end() || ofNone->second.events == 0) return changed;
+    return std::any_of(now.begin(), now.end(), [&](const auto& is) { return !processOf.contains(is.first); });
   }
   void see(const prof::Reader& reader) {
     for (const prof::TableInfo& table : reader.tables()) {
@@ -187,10 +208,7 @@ prof::Result<std::shared_ptr<const TrackSet>> LiveTracks::layOut(const Store& st
   const TimeNs end = store.span().endNs;
   const TimeNs first = s.firstNew(*reader);
   const auto processOf = processes(store);
-  const bool moved = std::any_of(s.processOf.begin(), s.processOf.end(), [&](const auto& was) {
-    return !processOf.contains(was.first) || processOf.at(was.first) != was.second;
-  });
-  if (first < s.until || moved) {
+  if (first < s.until || s.moved(processOf)) {
     const TimeNs back = end - std::min(first, end);
     s.tail = std::clamp(std::min(2 * back, kLongestTail), s.tail, kLongestTail);
     s.startOver();

@@ -57,6 +57,14 @@ class GrowingRun {
     range(0, now_, ThreadId(2));
     ASSERT_TRUE(writer_.flush());
   }
+  /// The row of a thread of which nothing was told before; it began with the program.
+  void tellOfThread(std::uint32_t number) {
+    writer_.append(Thread{.id = ThreadId(number), .process = ProcessId(1), .osTid = number});
+    ASSERT_TRUE(writer_.flush());
+  }
+  void rangeAcrossThreads(std::uint32_t thread) {
+    writer_.append(Range{.startNs = now_, .thread = ThreadId(thread), .name = name(), .kind = RangeKind::StartEnd});
+  }
 
  private:
   StringId name() { return writer_.intern("op " + std::to_string(random_() % 9)); }
@@ -151,6 +159,31 @@ TEST_F(LiveTracksTest, ShowWhatALayoutOfEverythingShowsAndReadOnlyTheEnd) {
       EXPECT_LT(rows_, 5'000u) << "second " << second;
     }
   }
+}
+
+TEST_F(LiveTracksTest, ReadOnlyTheEndWhereThreadsAreToldOfLongAfterTheyBegan) {
+  GrowingRun run(path_);
+  for (std::uint32_t second = 0; second < 12; ++second) {
+    run.run();
+    run.tellOfThread(10 + second);
+    follow();
+    if (HasFatalFailure()) return;
+    if (second > 2) {
+      EXPECT_LT(rows_, 5'000u) << "second " << second;
+    }
+  }
+}
+
+TEST_F(LiveTracksTest, RangesAcrossThreadsGoToTheProcessThatIsLearntOfLate) {
+  GrowingRun run(path_);
+  run.rangeAcrossThreads(3);
+  for (int second = 0; second < 6; ++second) {
+    run.run();
+    follow();
+    if (HasFatalFailure()) return;
+  }
+  run.tellOfThread(3);
+  follow();
 }
 
 TEST_F(LiveTracksTest, LayOutEverythingOnceForARangeAroundIt) {
