@@ -257,6 +257,7 @@ void TraceBook::save(Saver& saver) const {
     saver.put(entry.first);
     saver.put(info.process);
     saver.put(info.osTid);
+    saver.put(info.ownTid);
     saver.put(info.recorders);
     saver.put(info.startNs);
     saver.put(info.endNs);
@@ -301,6 +302,7 @@ void TraceBook::load(Loader& loader) {
     ThreadInfo info;
     info.process = loader.get<ProcessId>();
     info.osTid = loader.get<std::uint32_t>();
+    const auto ownTid = loader.get<std::uint32_t>();
     info.recorders = loader.get<std::uint32_t>();
     info.startNs = loader.get<TimeNs>();
     info.endNs = loader.get<TimeNs>();
@@ -310,6 +312,7 @@ void TraceBook::load(Loader& loader) {
     info.exitNs = loader.get<TimeNs>();
     threads_[id.value] = info;
     threadByTid_[{info.process.value, info.osTid}] = id;
+    if (ownTid != 0) alsoCall(id, ownTid);
   });
   loader.getAll([&] {
     const std::string uuid = loader.getText();

@@ -50,7 +50,7 @@ struct ThreadInfo {
   std::uint32_t osTid = 0;
   std::uint32_t recorders = 0;   ///< that know the thread as living
   std::uint32_t roundsOver = 0;  ///< see settleThreads(); not kept in a checkpoint
-  std::uint32_t ownTid = 0;      ///< its process's other number for it; not kept in a checkpoint
+  std::uint32_t ownTid = 0;      ///< its process's other number for it, see alsoCall()
   TimeNs startNs = 0;
   TimeNs endNs = 0;
   std::string name;

@@ -174,6 +174,21 @@ TEST_F(ThreadNumbers, WhatAProcessCallsAThreadIsTheNextOnesWhenItIsGivenAgain) {
   EXPECT_EQ(book_->threadOf(process_, 101), second);
 }
 
+TEST_F(ThreadNumbers, ASavedStateKnowsWhatAProcessCallsItsThreads) {
+  const ThreadId id = book_->enterThread(process_, 100, kSecond);
+  book_->alsoCall(id, 3);
+  recording::Saver saver;
+  book_->save(saver);
+  auto writer = Writer::create(home_ / "again.lcn");
+  ASSERT_OK(writer);
+  recording::TraceBook again(std::move(*writer));
+  recording::Loader loader(saver.bytes());
+  again.load(loader);
+  EXPECT_TRUE(loader.ok());
+  EXPECT_EQ(again.threadOf(process_, 100), id);
+  EXPECT_EQ(again.threadOf(process_, 3), id);
+}
+
 /// Threads that begin and end one after the other, each a second long.
 class ManyThreads : public ThreadNumbers {
  protected:
