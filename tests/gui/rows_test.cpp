@@ -148,6 +148,24 @@ TEST_F(RowsTest, ChoicesStayWithTheirThreadsInAnotherLayout) {
   EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 2}}, after), (RowKey{Row::Kind::Track, {0, 3}}));
 }
 
+TEST_F(RowsTest, ChoicesStayWithAThreadWhoseProcessIsToldLate) {
+  const auto add = [](analyzer::TrackGroup& group, std::uint32_t thread) {
+    analyzer::Track& track = group.tracks.emplace_back();
+    track.thread = prof::ThreadId(thread);
+    track.process = group.process;
+  };
+  analyzer::TrackSet before;
+  analyzer::TrackGroup& all = before.groups.emplace_back();
+  for (const std::uint32_t thread : {1U, 2U, 3U}) add(all, thread);
+  analyzer::TrackSet after;
+  for (const std::uint32_t process : {0U, 7U}) after.groups.emplace_back().process = prof::ProcessId(process);
+  for (const std::uint32_t thread : {1U, 3U}) add(after.groups[0], thread);
+  add(after.groups[1], 2);
+  options_.pinned = {{0, 1}, {0, 2}};
+  EXPECT_EQ(movedTo(before, options_, after).pinned, (std::set<TrackRef>{{0, 1}, {1, 0}}));
+  EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 1}}, after), (RowKey{Row::Kind::Track, {1, 0}}));
+}
+
 TEST_F(RowsTest, EvidenceIsAboutItsQueueItsThreadAndItsDevice) {
   const auto labels = [&](const analyzer::Evidence& evidence) {
     std::string out;

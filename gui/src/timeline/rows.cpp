@@ -32,6 +32,8 @@ std::array<std::uint32_t, 3> identityOf(const analyzer::TrackGroup& group) {
   return {group.isDevice ? 1U : 0U, group.process.value, group.device.value};
 }
 
+constexpr std::size_t kProcessOfTrack = 1;  ///< its place in the identity
+
 /// Names are no part of it: threads have theirs in common, and get them late.
 std::array<std::uint32_t, 8> identityOf(const analyzer::Track& track) {
   return {static_cast<std::uint32_t>(track.kind),
@@ -42,6 +44,19 @@ std::array<std::uint32_t, 8> identityOf(const analyzer::Track& track) {
           track.counterTrack.value,
           track.isMemory ? 1U : 0U,
           track.memoryRole};
+}
+
+/// A thread's, a queue's or a counter's, whatever process it is of.
+bool hasOwnNumber(const analyzer::Track& track) {
+  return track.thread || track.queue || track.counterTrack;
+}
+
+/// Of a recording that goes on, the process of a thread may be told late.
+bool isSame(const analyzer::Track& was, const analyzer::Track& now) {
+  if (was.process != now.process && !hasOwnNumber(was)) return false;
+  auto identity = identityOf(was);
+  identity[kProcessOfTrack] = now.process.value;
+  return identity == identityOf(now);
 }
 
 }  // namespace
@@ -182,11 +197,12 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
   };
   const auto keepTracks = [&](const std::set<TrackRef>& old, std::set<TrackRef>& kept) {
     for (const TrackRef& ref : old) {
-      const std::size_t g = group(ref.group);
-      if (g == to.groups.size()) continue;
       const analyzer::Track& was = from.groups[ref.group].tracks[ref.track];
-      for (std::size_t t = 0; t < to.groups[g].tracks.size(); ++t) {
-        if (identityOf(to.groups[g].tracks[t]) == identityOf(was)) kept.insert({g, t});
+      for (std::size_t g = 0; g < to.groups.size(); ++g) {
+        if (!hasOwnNumber(was) && g != group(ref.group)) continue;
+        for (std::size_t t = 0; t < to.groups[g].tracks.size(); ++t) {
+          if (isSame(was, to.groups[g].tracks[t])) kept.insert({g, t});
+        }
       }
     }
   };

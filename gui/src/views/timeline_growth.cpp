@@ -16,9 +16,9 @@ std::optional<EventPlace> movedPlace(const Trace& from, const EventPlace& place,
     const analyzer::TrackGroup& group = to.tracks->groups[g];
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
       const analyzer::Track& track = group.tracks[t];
-      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue ||
-          track.process != was.process)
-        continue;
+      // The process of a thread may be told late.
+      const bool otherProcess = track.process != was.process && !was.thread && !was.queue;
+      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue || otherProcess) continue;
       for (std::size_t n = 0; n < track.lanes.size(); ++n) {
         const std::size_t i = track.lanes[n].at(start);
         if (i == analyzer::Lane::kNone || track.lanes[n].startNs(i) != start ||
