@@ -24,8 +24,8 @@ constexpr TimeNs kLongestTail = 10'000'000'000;
 
 /// Whose rows tracks are made of, see TrackFeed. Others come late as they may: a thread's when it has long ended, a
 /// state's when what slept wakes.
-constexpr std::array kTablesOfTracks{prof::Range::kTable,  prof::ApiCall::kTable,       prof::Kernel::kTable,
-                                     prof::Memcpy::kTable, prof::Memset::kTable,        prof::Allocation::kTable,
+constexpr std::array kTablesOfTracks{prof::Range::kTable,        prof::ApiCall::kTable, prof::Kernel::kTable,
+                                     prof::Memcpy::kTable,       prof::Memset::kTable,  prof::Allocation::kTable,
                                      prof::CounterSample::kTable};
 
 /// Everything that tracks are made of, as far as it is known.
