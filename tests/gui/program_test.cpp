@@ -1,9 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <QCryptographicHash>
 #include <QDir>
 #include <QFile>
@@ -12,7 +8,6 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QTemporaryDir>
-#include <thread>
 
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
@@ -131,23 +126,6 @@ class ProgramTest : public QObject {
     QVERIFY2(said_.contains(QStringLiteral("out.png cannot be written: ")), qPrintable(said_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("out.nopicture")}), 1);
     QVERIFY2(said_.contains(QStringLiteral("ends in .png")), qPrintable(said_));
-  }
-
-  void aPipeWhoseReaderEndsIsAnErrorThatIsTold() {
-    const QByteArray pipe = QFile::encodeName(at("pipe"));
-    QCOMPARE(::mkfifo(pipe.constData(), 0600), 0);
-    const int end = ::open(pipe.constData(), O_RDONLY | O_NONBLOCK);
-    QVERIFY(end >= 0);
-    ::fcntl(end, F_SETPIPE_SZ, 4096);  // less than a picture
-    std::thread reader([end] {
-      pollfd begun{end, POLLIN, 0};
-      ::poll(&begun, 1, 60'000);
-      ::close(end);
-    });
-    const int status = run({at("run.lcn"), QStringLiteral("--screenshot"), at("pipe")});
-    reader.join();
-    QCOMPARE(status, 1);
-    QVERIFY2(said_.contains(QStringLiteral("pipe cannot be written: ")), qPrintable(said_));
   }
 
   void whatIsThereIsShown() {

@@ -7,7 +7,6 @@
 #include <QTextStream>
 #include <QTranslator>
 #include <algorithm>
-#include <csignal>
 #include <optional>
 
 #include "app/main_window.h"
@@ -62,8 +61,6 @@ void printButConfessions(QtMsgType type, const QMessageLogContext& context, cons
 
 int main(int argc, char** argv) {
   using namespace lacuna::gui;
-  // A pipe that is written into, and whose reader ends, is an error to be told, not the end of the program.
-  std::signal(SIGPIPE, SIG_IGN);
   if (!choosePlatform(argc, argv)) {
     complainOfNoDisplay(QStringLiteral("neither DISPLAY nor WAYLAND_DISPLAY is set"));
     return 1;
