@@ -19,6 +19,7 @@
 #include <iterator>
 
 #include "record/clock_line.h"
+#include "record/small_file.h"
 
 namespace fs = std::filesystem;
 
@@ -155,12 +156,10 @@ bool RecordingFolder::mayHaveChanged() const {
 
 Result<Settings> readSettings(const fs::path& directory) {
   Settings settings;
-  std::ifstream file(directory / kSettingsFile, std::ios::binary);
-  const bool whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&settings), sizeof settings));
+  const std::size_t got = readSmallFile((directory / kSettingsFile).c_str(), &settings, sizeof settings);
   // Those of another version may be shorter.
-  const bool known =
-      file.gcount() >= static_cast<std::streamsize>(offsetof(Settings, flightRecorder)) && settings.magic == kMagic;
-  if (!known || (!whole && settings.version == kVersion)) {
+  const bool known = got >= offsetof(Settings, flightRecorder) && settings.magic == kMagic;
+  if (!known || (got < sizeof settings && settings.version == kVersion)) {
     return Error{
         fmt::format("{}: not a recording (it has no valid file '{}'); give the directory that a recording "
                     "was made in, usually TRACE.recording",
@@ -176,11 +175,11 @@ Result<Settings> readSettings(const fs::path& directory) {
 }
 
 bool isGone(const fs::path& directory, std::uint64_t key) {
-  std::error_code error;
-  const bool there = fs::exists(directory / kSettingsFile, error);
-  if (error || !there) return !error;
-  const std::uint64_t now = recordingKey(directory);
-  return key != 0 && now != 0 && now != key;
+  Settings now;
+  const std::size_t got = readSmallFile((directory / kSettingsFile).c_str(), &now, sizeof now);
+  if (got == 0) return errno == ENOENT || errno == ENOTDIR;
+  const bool whole = got == sizeof now && now.magic == kMagic && now.version == kVersion;
+  return key != 0 && whole && now.key != 0 && now.key != key;
 }
 
 fs::path checkpointPath(const fs::path& directory) {

@@ -23,24 +23,12 @@
 #include "lacuna/prof/process.h"
 #include "record/guest.h"
 #include "record/populate.h"
+#include "record/small_file.h"
 
 namespace lacuna::prof::recording {
 namespace {
 
 constexpr std::uint64_t kMinPool = 4 * kSegmentBytes;
-
-std::size_t readSmallFile(const char* path, char* out, std::size_t room) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  std::size_t got = 0;
-  while (got < room) {
-    const ssize_t n = read(fd, out + got, room - got);
-    if (n <= 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  close(fd);
-  return got;
-}
 
 /// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is skipped from behind.
 std::uint64_t processStartTicks() {
@@ -174,7 +162,7 @@ int readSettings(const char* directory, Settings& settings) {
   char path[1024];
   if (std::snprintf(path, sizeof path, "%s/%s", directory, kSettingsFile) >= static_cast<int>(sizeof path))
     return -ENOENT;
-  const std::size_t got = readSmallFile(path, reinterpret_cast<char*>(&settings), sizeof settings);
+  const std::size_t got = readSmallFile(path, &settings, sizeof settings);
   if (got < offsetof(Settings, flightRecorder) || settings.magic != kMagic) return -ENOENT;
   if (settings.version != kVersion) return -EPROTONOSUPPORT;
   return got == sizeof settings ? 0 : -ENOENT;

@@ -300,6 +300,13 @@ INSTANTIATE_TEST_SUITE_P(, EndingTest, testing::ValuesIn(kEndings),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
+#ifdef __SANITIZE_THREAD__
+  // It learns of forks from the C library, and its own locks may be held by a thread that the child does not have.
+  constexpr bool kRawForks = false;
+#else
+  constexpr bool kRawForks = true;
+#endif
+  constexpr std::size_t kChildren = kRawForks ? 2 : 1;
   for (int round = 0; round < kRounds; ++round) {
     begin();
     const auto living = std::chrono::microseconds(random_() % 2'000);
@@ -314,6 +321,7 @@ TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
         std::thread([] { lacunaMark(lacunaName("in its thread")); }).join();
       });
       if (code != 0) _exit(code);
+      if (!kRawForks) return;
       // fork() without the C library's help, as a container runtime or a language runtime may do it.
       if (const long raw = syscall(SYS_fork); raw == 0) {
         lacunaMark(lacunaName("in the child"));
@@ -338,14 +346,14 @@ TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
       }
     }
     ASSERT_EQ(marks["in the parent"], 1u) << "round " << round;
-    ASSERT_EQ(marks["in the child"], 2u) << "round " << round;
-    ASSERT_EQ(marks["in its thread"], 2u) << "round " << round;
+    ASSERT_EQ(marks["in the child"], kChildren) << "round " << round;
+    ASSERT_EQ(marks["in its thread"], kChildren) << "round " << round;
     ASSERT_GE(marks["numbered"], progress_->returned[1]) << "round " << round;
-    ASSERT_EQ(file.rows<Process>().size(), 3u) << "round " << round;
-    ASSERT_EQ(inProcess.size(), 3u) << "round " << round;
-    int children = 0;
+    ASSERT_EQ(file.rows<Process>().size(), 1 + kChildren) << "round " << round;
+    ASSERT_EQ(inProcess.size(), 1 + kChildren) << "round " << round;
+    std::size_t children = 0;
     for (const Process& process : file.rows<Process>()) children += process.parent ? 1 : 0;
-    ASSERT_EQ(children, 2) << "round " << round;
+    ASSERT_EQ(children, kChildren) << "round " << round;
   }
 }
 

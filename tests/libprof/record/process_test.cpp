@@ -133,6 +133,17 @@ class ThreadNumbers : public RecordingTest {
     book_->leaveThread(id);
     book_->endThread(id, endNs);
   }
+  recording::TraceBook saveAndLoad() {
+    recording::Saver saver;
+    book_->save(saver);
+    auto writer = Writer::create(home_ / "again.lcn");
+    EXPECT_TRUE(writer.ok());
+    recording::TraceBook again(std::move(*writer));
+    recording::Loader loader(saver.bytes());
+    again.load(loader);
+    EXPECT_TRUE(loader.ok());
+    return again;
+  }
   static constexpr TimeNs kSecond = 1'000'000'000;
 
   std::optional<recording::TraceBook> book_;
@@ -177,14 +188,7 @@ TEST_F(ThreadNumbers, WhatAProcessCallsAThreadIsTheNextOnesWhenItIsGivenAgain) {
 TEST_F(ThreadNumbers, ASavedStateKnowsWhatAProcessCallsItsThreads) {
   const ThreadId id = book_->enterThread(process_, 100, kSecond);
   book_->alsoCall(id, 3);
-  recording::Saver saver;
-  book_->save(saver);
-  auto writer = Writer::create(home_ / "again.lcn");
-  ASSERT_OK(writer);
-  recording::TraceBook again(std::move(*writer));
-  recording::Loader loader(saver.bytes());
-  again.load(loader);
-  EXPECT_TRUE(loader.ok());
+  recording::TraceBook again = saveAndLoad();
   EXPECT_EQ(again.threadOf(process_, 100), id);
   EXPECT_EQ(again.threadOf(process_, 3), id);
 }
@@ -267,14 +271,7 @@ TEST_F(ManyThreads, ADrainerThatWasHeldUpForgetsNobodyAtOnce) {
 
 TEST_F(ManyThreads, ASavedStateGoesOnBehindThoseThatAreWritten) {
   comeAndGo([](std::uint32_t i) { return 100 + i; });
-  recording::Saver saver;
-  book_->save(saver);
-  auto writer = Writer::create(home_ / "again.lcn");
-  ASSERT_OK(writer);
-  recording::TraceBook again(std::move(*writer));
-  recording::Loader loader(saver.bytes());
-  again.load(loader);
-  EXPECT_TRUE(loader.ok());
+  recording::TraceBook again = saveAndLoad();
   EXPECT_EQ(again.threadCount(), book_->threadCount());
   EXPECT_EQ(again.threadOf(process_, 100 + kThreads), ids_.back());
   EXPECT_EQ(again.enterThread(process_, 7, kThreads * kSecond).value, ids_.back().value + 1);

@@ -68,18 +68,28 @@ struct Trace {
     ASSERT_TRUE(okResult.ok()) << okResult.error().message; \
   } while (false)
 
-/// Runs `work` in a forked child and returns how it ended: an exit code, or 128 + signal.
 template <class Work>
-int inChild(Work&& work) {
+pid_t forkChild(Work&& work) {
   std::fflush(nullptr);  // a sanitizer's _exit() would write what is buffered once more
   const pid_t child = fork();
   if (child == 0) {
     work();
     _exit(0);
   }
+  return child;
+}
+
+/// How a child ended: its exit code, or 128 + signal.
+inline int endOf(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// Runs `work` in a forked child and returns how it ended.
+template <class Work>
+int inChild(Work&& work) {
+  return endOf(forkChild(work));
 }
 
 }  // namespace lacuna::prof

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace lacuna::prof::recording {
+
+/// Reads a file's beginning without taking memory. Answers its length; 0 with `errno` (which is 0 for an empty file).
+inline std::size_t readSmallFile(const char* path, void* out, std::size_t room) {
+  errno = 0;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  std::size_t got = 0;
+  while (got < room) {
+    const ssize_t n = read(fd, static_cast<char*>(out) + got, room - got);
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  close(fd);
+  return got;
+}
+
+}  // namespace lacuna::prof::recording
