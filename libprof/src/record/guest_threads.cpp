@@ -42,9 +42,16 @@ std::uint64_t threadEpoch(const Mapping& mapping) {
   return mapping.tsc ? mapping.epoch : mapping.epoch | kSlowClock;
 }
 
+/// Whether the calling thread has its entry there. A forked child that has not joined yet still has the mapping of its
+/// parent, and the number of the parent's thread.
+bool recordsInto(const Mapping* active) {
+  return active != nullptr && lacunaThread_.epoch == threadEpoch(*active) &&
+         __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) == active->epoch;
+}
+
 void leaveThread(void* value) {
   Mapping* active = mapping();
-  if (active != nullptr && lacunaThread_.epoch == threadEpoch(*active)) {
+  if (recordsInto(active)) {
     auto* entry = static_cast<ThreadEntry*>(value);
     prctl(PR_GET_NAME, entry->comm, 0, 0, 0);
     entry->endStamp = stamp(*active);
@@ -357,8 +364,7 @@ LacunaName threadName() {
 void setThreadName(LacunaName name) {
   pthread_setspecific(gNameKey, reinterpret_cast<void*>(static_cast<std::uintptr_t>(name)));
   Mapping* active = mapping();
-  if (active != nullptr && lacunaThread_.epoch == threadEpoch(*active) &&
-      __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) == active->epoch) {
+  if (recordsInto(active)) {
     entryOfThread()->name.store(name, std::memory_order_release);
   }
 }

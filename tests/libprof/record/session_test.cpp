@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -382,6 +383,37 @@ TEST_F(SessionTest, ManyShortThreadsAreAllThere) {
   Trace file(trace());
   EXPECT_EQ(file.rows<Range>().size(), static_cast<std::size_t>(kThreads));
   EXPECT_EQ(file.rows<Thread>().size(), static_cast<std::size_t>(kThreads));
+}
+
+/// A thread whose forked child ends as a thread does, with nothing recorded of its own.
+void* forkWhereTheChildsThreadEnds(void* session) {
+  LACUNA_MARK("before");
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Called behind the recorder's own, whose key is older.
+    pthread_key_t last;
+    pthread_key_create(&last, [](void*) { _exit(0); });
+    pthread_setspecific(last, session);
+    return nullptr;
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(static_cast<Session*>(session)->flush().ok());
+  for (int i = 0; i < 100; ++i) LACUNA_MARK("after");
+  return nullptr;
+}
+
+TEST_F(SessionTest, AForkedChildWhoseThreadEndsLeavesTheParentsThreadAlone) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "threads of a forked child do not end under it";
+#endif
+  auto session = Session::start(trace());
+  ASSERT_OK(session);
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(&thread, nullptr, forkWhereTheChildsThreadEnds, &*session), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  ASSERT_OK((*session).stop());
+  EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 101u);
 }
 
 TEST_F(SessionTest, OneWhoseFolderIsDeletedLosesNothingAndSaysSoAtTheEnd) {
