@@ -26,7 +26,7 @@ using analyzer::Comparison;
 /// So that a gate can tell a run that got worse (1) from one that could not be checked.
 constexpr int kUnable = 3;
 
-struct Options {
+struct CheckOptions {
   std::string file;
   std::string baseline;
   std::vector<std::string> noise;
@@ -127,8 +127,8 @@ int writeJunit(const std::string& path, const std::vector<Comparison>& rows, con
 }
 
 /// Figures of a step do not compare with those of a whole run.
-prof::Status checkComparable(const Options& options, const analyzer::Analysis& before, const analyzer::Analysis& after,
-                             const std::vector<analyzer::Analysis>& noise) {
+prof::Status checkComparable(const CheckOptions& options, const analyzer::Analysis& before,
+                             const analyzer::Analysis& after, const std::vector<analyzer::Analysis>& noise) {
   const bool stepped = !before.steps.all.empty();
   const auto refuse = [&](const std::string& other) {
     const std::string& without = stepped ? other : options.baseline;
@@ -144,7 +144,7 @@ prof::Status checkComparable(const Options& options, const analyzer::Analysis& b
   return {};
 }
 
-int run(const Options& options) {
+int run(const CheckOptions& options) {
   const auto unable = [](const prof::Error& error) {
     (void)printError(error.message);
     return kUnable;
@@ -188,7 +188,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addCheck(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   Command command(app, "check", "Compare a run with a baseline; exit code 1 when it got worse");
   command.option("FILE", options->file, "the trace to check").required();
   command.option("--baseline", options->baseline, "the trace to compare with").required().typeName("FILE");

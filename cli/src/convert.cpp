@@ -20,7 +20,7 @@
 namespace lacuna::cli {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   std::string in, out, to, table;
   bool quiet = false;
 };
@@ -28,7 +28,7 @@ struct Options {
 #ifdef LACUNA_CLI_COLLECTOR
 namespace fs = std::filesystem;
 
-int decodeCapture(const Options& options, analyzer::Format format) {
+int decodeCapture(const ConvertOptions& options, analyzer::Format format) {
   if (format != analyzer::Format::Lcn) {
     return printMisuse(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", options.out));
   }
@@ -52,21 +52,21 @@ int decodeCapture(const Options& options, analyzer::Format format) {
 }
 #endif
 
-prof::Result<std::shared_ptr<const analyzer::Store>> opened(const Options& options) {
+prof::Result<std::shared_ptr<const analyzer::Store>> opened(const ConvertOptions& options) {
   ProgressLine line("reading");
   analyzer::OpenOptions how;
   if (!options.quiet) how.progress = line.hook();
   return analyzer::Store::open(options.in, how);
 }
 
-prof::Status written(const analyzer::Store& store, const Options& options, analyzer::Format format,
+prof::Status written(const analyzer::Store& store, const ConvertOptions& options, analyzer::Format format,
                      analyzer::ExportOptions how) {
   ProgressLine line("writing");
   if (!options.quiet) how.progress = line.hook();
   return analyzer::exportTrace(store, options.out, format, how);
 }
 
-int run(const Options& options) {
+int run(const ConvertOptions& options) {
   using namespace analyzer;
   const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
   if (!format) {
@@ -96,7 +96,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addConvert(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions>();
   Command command(app, "convert", "Turn a trace of any kind into another kind");
   command
       .option("in", options->in,

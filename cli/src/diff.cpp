@@ -18,7 +18,7 @@ namespace {
 using analyzer::Difference;
 using analyzer::DiffVerdict;
 
-struct Options {
+struct DiffOptions {
   std::string before;
   std::string after;
   std::size_t rows = 20;
@@ -104,7 +104,7 @@ std::string toJson(const Difference& row) {
 }
 
 /// Which of the runs have no steps, and what that means.
-std::vector<std::string> notesOf(const Options& options, const analyzer::RunDiff& diff) {
+std::vector<std::string> notesOf(const DiffOptions& options, const analyzer::RunDiff& diff) {
   std::vector<std::string> notes;
   if (!diff.stepsBefore) notes.push_back(withoutSteps(options.before));
   if (!diff.stepsAfter) notes.push_back(withoutSteps(options.after));
@@ -125,7 +125,7 @@ void printJson(const analyzer::RunDiff& diff, const std::vector<std::string>& no
       per(diff.stepsBefore), per(diff.stepsAfter), said, toJson(diff.step), tree);
 }
 
-int run(const Options& options) {
+int run(const DiffOptions& options) {
   const auto before = analysed(options.before);
   if (!before) return printError(before.error().message);
   const auto after = analysed(options.after);
@@ -146,7 +146,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addDiff(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   Command command(app, "diff", "Compare two runs by operator tree and step: what got slower, faster, new, gone");
   command.option("BEFORE", options->before, "a trace").required();
   command.option("AFTER", options->after, "a trace of the changed program").required();

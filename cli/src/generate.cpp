@@ -13,13 +13,13 @@
 namespace lacuna::cli {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   std::string out;
   prof::GenerateOptions generate;
   prof::WriterOptions writer;
 };
 
-int run(const Options& options) {
+int run(const GenerateOptions& options) {
   if (options.generate.events == 0 && options.generate.steps == 0) {
     return printMisuse("--events 0 would be a trace without events: name at least 1, or --steps");
   }
@@ -37,7 +37,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addGenerate(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   Command command(app, "generate", "Write a made-up training trace of any size, for trying things and for benchmarks");
   command.option("out", options->out, "the .lcn file to write").required();
   command.option("--events", options->generate.events, "stop after the step that reaches this many")

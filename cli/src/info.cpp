@@ -12,7 +12,7 @@
 namespace lacuna::cli {
 namespace {
 
-struct Options {
+struct InfoOptions {
   std::string file;
   bool json = false;
   bool verify = false;
@@ -126,17 +126,17 @@ void printJson(const TraceSummary& trace) {
       warnings, tables);
 }
 
-int run(const Options& options) {
+int run(const InfoOptions& options) {
   const auto trace = summarise(options.file, options.verify);
   if (!trace.ok()) return printError(trace.error().message);
-  (options.json ? printJson : printText)(*trace);
+  options.json ? printJson(*trace) : printText(*trace);
   return options.verify && !(trace->damage.empty() && trace->warnings.empty()) ? kError : kOk;
 }
 
 }  // namespace
 
 void addInfo(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoOptions>();
   Command command(app, "info", "Say what a trace file holds: tables, sizes, drops, damage");
   command
       .option("file", options->file,

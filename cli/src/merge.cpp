@@ -16,7 +16,7 @@
 namespace lacuna::cli {
 namespace {
 
-struct Options {
+struct MergeOptions {
   std::vector<std::string> files;
   std::string to;
 };
@@ -49,7 +49,7 @@ void describe(const std::string& path, const analyzer::Alignment& alignment) {
   }
 }
 
-int run(Options options) {
+int run(MergeOptions options) {
   using namespace analyzer;
   const std::string out = options.files.back();
   options.files.pop_back();
@@ -84,7 +84,7 @@ int run(Options options) {
 }  // namespace
 
 void addMerge(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MergeOptions>();
   Command command(app, "merge", "Put the traces of a job's ranks on one clock, into one trace");
   command.option("files", options->files, "the traces, then the file to write").required().words(3, -1);
   command.option("--to", options->to,

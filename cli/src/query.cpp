@@ -20,7 +20,7 @@ namespace {
 
 using analyzer::QueryValue;
 
-struct Options {
+struct QueryOptions {
   std::string file, sql;
   bool csv = false;
   bool json = false;
@@ -51,7 +51,7 @@ std::vector<std::string> keysOf(const std::vector<std::string>& names) {
 /// Prints rows as they come, or, for people, keeps a screenful to align the columns.
 class Printer {
  public:
-  explicit Printer(const Options& options) : options_(options) {}
+  explicit Printer(const QueryOptions& options) : options_(options) {}
 
   void columns(const std::vector<std::string>& names) {
     names_ = options_.json ? keysOf(names) : names;
@@ -121,14 +121,14 @@ class Printer {
     lines_.clear();
   }
 
-  const Options& options_;
+  const QueryOptions& options_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::string>> lines_;
   std::vector<bool> numeric_;
   std::uint64_t rows_ = 0;
 };
 
-int run(const Options& options) {
+int run(const QueryOptions& options) {
   if (options.schema) {
     fmt::print("{}", analyzer::schemaPage());
     return kOk;
@@ -152,7 +152,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addQuery(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<QueryOptions>();
   Command command(app, "query", "Ask a trace of any kind in SQL");
   command.option("file", options->file, "a trace of any kind, told by its content (also gz, zstd)");
   command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");

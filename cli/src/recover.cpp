@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RecoverOptions {
   std::string from;
   std::string out;
   bool keep = false;
@@ -55,7 +55,7 @@ void printText(const prof::DrainStats& stats, const std::string& out) {
 }
 
 /// What is the same of a file and of a recording, and then `rest`.
-void printJson(const Options& options, const std::string& out, std::uint64_t rows, const std::string& rest) {
+void printJson(const RecoverOptions& options, const std::string& out, std::uint64_t rows, const std::string& rest) {
   fmt::print("{{\n  \"file\": {},\n  \"from\": {},\n  \"rows\": {},\n{}\n}}\n", jsonString(out),
              jsonString(options.from), rows, rest);
 }
@@ -73,7 +73,7 @@ std::string json(const prof::DrainStats& stats) {
 }
 
 template <class Recovered>
-int say(const prof::Result<Recovered>& recovered, const Options& options, const std::string& out) {
+int say(const prof::Result<Recovered>& recovered, const RecoverOptions& options, const std::string& out) {
   if (!recovered.ok()) return printError(recovered.error().message);
   if (options.json) {
     printJson(options, out, recovered->rows, json(*recovered));
@@ -85,14 +85,14 @@ int say(const prof::Result<Recovered>& recovered, const Options& options, const 
 
 /// What it is recovered into, beside what a link leads to, until it is whole; `out` where that is what is read, which
 /// is refused.
-fs::path unfinishedName(const Options& options, const std::string& out) {
+fs::path unfinishedName(const RecoverOptions& options, const std::string& out) {
   std::error_code error;
   const fs::path real = fs::is_symlink(out, error) ? fs::canonical(out, error) : fs::path(out);
   const fs::path name = real.string() + ".recovering";
   return fs::equivalent(options.from, name, error) ? fs::path(out) : name;
 }
 
-int recover(const Options& options, const std::string& out) {
+int recover(const RecoverOptions& options, const std::string& out) {
   const UnfinishedFile unfinished(out, unfinishedName(options, out));
   std::error_code ignored;
   return fs::is_directory(options.from, ignored)
@@ -100,7 +100,7 @@ int recover(const Options& options, const std::string& out) {
              : say(prof::recoverFile(options.from, out), options, out);
 }
 
-int run(const Options& options) {
+int run(const RecoverOptions& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
   const int code = recover(options, out);
   // Of use to the timeline, and no part of what was to be recovered.
@@ -111,7 +111,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addRecover(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecoverOptions>();
   Command command(app, "recover", "Make a whole trace of what is readable of a damaged or unfinished one");
   command.option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       .required();

@@ -21,7 +21,7 @@
 namespace lacuna::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string file;
   std::vector<std::string> sections;
   std::string steps;
@@ -92,7 +92,7 @@ int writeFile(const std::string& path, std::string_view text) {
   return kOk;
 }
 
-int run(const Options& options) {
+int run(const ReportOptions& options) {
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
@@ -133,7 +133,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addReport(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   Command command(app, "report", "Say where a run's time and memory go, and what to change");
   command
       .option(

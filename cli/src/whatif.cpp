@@ -17,7 +17,7 @@
 namespace lacuna::cli {
 namespace {
 
-struct Options {
+struct WhatIfOptions {
   std::string file;
   std::vector<std::string> changes;
   bool json = false;
@@ -66,7 +66,7 @@ std::string nothingToReplay(std::string_view file, bool steps) {
       file);
 }
 
-int run(const Options& options) {
+int run(const WhatIfOptions& options) {
   std::vector<analyzer::Change> changes;
   for (const std::string& text : options.changes) {
     auto change = analyzer::parseChange(text);
@@ -93,7 +93,7 @@ int run(const Options& options) {
 }  // namespace
 
 void addWhatif(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WhatIfOptions>();
   Command command(app, "whatif", "Predict the step time with a change, by replaying the run");
   command.option("FILE", options->file, "a trace").required();
   command
