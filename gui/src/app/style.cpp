@@ -5,6 +5,7 @@
 #include <QApplication>
 #include <QPalette>
 #include <QStyleFactory>
+#include <QVariant>
 
 #include "timeline/palette.h"
 
@@ -96,8 +97,13 @@ QString hexOf(Colour c) {
 }  // namespace
 
 void applyStyle(QApplication& app, bool dark) {
+  // Each of the steps below dresses every widget anew.
+  static const char* const kApplied = "lacunaDark";
+  const QVariant applied = app.property(kApplied);
+  if (applied.isValid() && applied.toBool() == dark) return;
   const Theme& t = theme(dark);
-  app.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  if (!applied.isValid()) app.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  app.setProperty(kApplied, dark);
   QPalette palette;
   const auto set = [&](QPalette::ColorRole role, Colour c) { palette.setColor(role, QColor::fromRgb(c)); };
   set(QPalette::Window, t.window);
