@@ -281,18 +281,19 @@ Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, c
 }
 
 void FlightTrimmer::findDead() {
-  std::vector<std::pair<std::uint64_t, fs::path>> found;
+  ++looks_;
   for (const fs::path& path : listRecording(directory_).recorders) {
-    if (std::find(dead_.begin(), dead_.end(), path) != dead_.end()) continue;
+    if (std::ranges::find(dead_, path, &Dead::path) != dead_.end()) continue;
     const Result<MappedFile> file = MappedFile::open(path, true);
     if (!file.ok()) continue;
     const View& view = (*file).view();
     if (view.header().detached.load() == 0 && lifeOf(view.header()) != Life::Ended) continue;
-    found.emplace_back(lastStampOf(view), path);
+    dead_.push_back({path, lastStampOf(view), looks_});
   }
-  // A folder of shared memory lists its newest file first.
-  std::sort(found.begin(), found.end());
-  for (auto& [stamp, path] : found) dead_.push_back(std::move(path));
+  // A look takes its time: what it finds may have ended after what only the next one finds. And a folder of shared
+  // memory lists its newest file first.
+  const auto unsure = std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.look + 1 >= looks_; });
+  std::ranges::stable_sort(unsure, dead_.end(), {}, &Dead::lastStamp);
 }
 
 std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
@@ -301,17 +302,17 @@ std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
   std::uint64_t held = 0;
   std::size_t kept = dead_.size();
   while (kept > 0) {
-    const Result<MappedFile> file = MappedFile::open(dead_[kept - 1], true);
+    const Result<MappedFile> file = MappedFile::open(dead_[kept - 1].path, true);
     held += file.ok() ? bytesOf((*file).view()) : 0;
     if (held > bytes && kept < dead_.size()) break;
     --kept;
   }
   std::uint64_t records = 0;
   for (std::size_t i = 0; i < kept; ++i) {
-    if (const Result<MappedFile> file = MappedFile::open(dead_[i], true); file.ok())
+    if (const Result<MappedFile> file = MappedFile::open(dead_[i].path, true); file.ok())
       records += recordsOf((*file).view());
     std::error_code error;
-    fs::remove(dead_[i], error);
+    fs::remove(dead_[i].path, error);
   }
   dead_.erase(dead_.begin(), dead_.begin() + static_cast<std::ptrdiff_t>(kept));
   return records;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -294,25 +296,76 @@ TEST_F(PoolTest, SnapshotsWhileThreadsComeAndGoGiveEachThreadItsOwn) {
   EXPECT_GT(seen, 0u);
 }
 
-TEST_F(PoolTest, OfEndedProcessesTheOneThatRecordedLastIsKept) {
-  constexpr std::uint64_t kProcesses = 5;
-  RecordingOptions options;
-  options.poolBytes = options.maxPoolBytes = 4 * recording::kSegmentBytes;
-  options.flightRecorder = true;
-  ASSERT_OK(createRecording(recordingDir(), options));
-  for (std::uint64_t n = 0; n < kProcesses; ++n) {
+/// Processes of a flight recorder that has room for what one of them leaves.
+class EndedProcesses : public PoolTest {
+ protected:
+  static constexpr std::uint64_t kRoom = 4 * recording::kSegmentBytes;
+
+  void SetUp() override {
+    PoolTest::SetUp();
+    RecordingOptions options;
+    options.poolBytes = options.maxPoolBytes = kRoom;
+    options.flightRecorder = true;
+    ASSERT_OK(createRecording(recordingDir(), options));
+    trimmer_.emplace(recordingDir());
+  }
+  void markAndEnd(std::uint64_t n) {
     ASSERT_EQ(inChild([&] {
                 lacunaAttach(recordingDir().c_str());
                 markNumbers(n, n + 1);
               }),
               0);
   }
-  FlightTrimmer trimmer(recordingDir());
-  EXPECT_EQ(trimmer.trim(4 * recording::kSegmentBytes), kProcesses - 1);
-  finish();
-  const auto marks = Trace(trace()).rows<Mark>();
-  ASSERT_EQ(marks.size(), 1u);
-  EXPECT_EQ(marks[0].payload, kProcesses - 1);
+  /// It lives until it is killed.
+  pid_t markAndLive(std::uint64_t n) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = forkChild([&] {
+      lacunaAttach(recordingDir().c_str());
+      markNumbers(n, n + 1);
+      const bool said = write(ends[1], "x", 1) == 1;
+      while (said) pause();
+    });
+    char marked = 0;
+    EXPECT_EQ(read(ends[0], &marked, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return child;
+  }
+  void expectKept(std::uint64_t n) {
+    finish();
+    const auto marks = Trace(trace()).rows<Mark>();
+    ASSERT_EQ(marks.size(), 1u);
+    EXPECT_EQ(marks[0].payload, n);
+  }
+  std::optional<FlightTrimmer> trimmer_;
+};
+
+TEST_F(EndedProcesses, TheOneThatRecordedLastIsKept) {
+  constexpr std::uint64_t kProcesses = 5;
+  for (std::uint64_t n = 0; n < kProcesses; ++n) markAndEnd(n);
+  EXPECT_EQ(trimmer_->trim(kRoom), kProcesses - 1);
+  expectKept(kProcesses - 1);
+}
+
+TEST_F(EndedProcesses, OneThatOnlyTheNextLookFindsIsNotTakenForLater) {
+  const pid_t earlier = markAndLive(1);
+  markAndEnd(2);
+  EXPECT_EQ(trimmer_->trim(kRoom), 0u);
+  kill(earlier, SIGKILL);
+  endOf(earlier);
+  EXPECT_EQ(trimmer_->trim(kRoom), 1u);
+  expectKept(2);
+}
+
+TEST_F(EndedProcesses, OneThatEndedLongAfterTheOthersIsKeptThoughItWasSilent) {
+  const pid_t silent = markAndLive(1);
+  markAndEnd(2);
+  for (int look = 0; look < 2; ++look) EXPECT_EQ(trimmer_->trim(kRoom), 0u);
+  kill(silent, SIGKILL);
+  endOf(silent);
+  EXPECT_EQ(trimmer_->trim(kRoom), 1u);
+  expectKept(1);
 }
 
 TEST_F(PoolTest, RangesMeetTheirOwnBeginningsAcrossAGap) {

@@ -166,16 +166,22 @@ class FlightTrimmer {
   explicit FlightTrimmer(std::filesystem::path directory)
       : directory_(std::move(directory)), key_(recordingKey(directory_)) {}
   /// Deletes what processes left that were found to have ended until the rest holds at most `bytes` of events; the last
-  /// one stays in any case. Those found first go first, and of those found together the one whose last event is oldest.
-  /// Returns the events that are gone.
+  /// one stays in any case. Those found first go first, and of those found by one look or the next, which may have
+  /// ended in any order, the one whose last event is oldest. Returns the events that are gone.
   std::uint64_t trim(std::uint64_t bytes);
 
  private:
+  struct Dead {
+    std::filesystem::path path;
+    std::uint64_t lastStamp = 0;
+    std::uint64_t look = 0;  ///< by which it was found
+  };
   void findDead();
 
   std::filesystem::path directory_;
   std::uint64_t key_;
-  std::vector<std::filesystem::path> dead_;
+  std::uint64_t looks_ = 0;
+  std::vector<Dead> dead_;
 };
 
 /// Makes a trace of a recording whose drainer died: continues from what it had written to its own trace (found through
