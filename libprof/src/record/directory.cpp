@@ -176,6 +176,7 @@ Result<Settings> readSettings(const fs::path& directory) {
 
 bool isGone(const fs::path& directory, std::uint64_t key) {
   Settings now;
+  errno = 0;  // for an empty file
   const std::size_t got = readSmallFile((directory / kSettingsFile).c_str(), &now, sizeof now);
   if (got == 0) return errno == ENOENT || errno == ENOTDIR;
   const bool whole = got == sizeof now && now.magic == kMagic && now.version == kVersion;

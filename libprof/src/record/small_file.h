@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
 
 namespace lacuna::prof::recording {
 
-/// Reads a file's beginning without taking memory. Answers its length; 0 with `errno` (which is 0 for an empty file).
+/// Reads a file's beginning without taking memory. Answers its length; 0, with `errno` set, where it cannot be read.
 inline std::size_t readSmallFile(const char* path, void* out, std::size_t room) {
-  errno = 0;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   std::size_t got = 0;

@@ -22,12 +22,15 @@ namespace {
 
 class PoolTest : public RecordingTest {
  protected:
-  void begin(std::uint64_t bytes, bool flight) {
+  void create(std::uint64_t bytes, bool flight) {
     RecordingOptions options;
     options.poolBytes = bytes;
     options.maxPoolBytes = bytes;
     options.flightRecorder = flight;
     ASSERT_OK(createRecording(recordingDir(), options));
+  }
+  void begin(std::uint64_t bytes, bool flight) {
+    create(bytes, flight);
     ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
   }
   void finish() {
@@ -303,10 +306,7 @@ class EndedProcesses : public PoolTest {
 
   void SetUp() override {
     PoolTest::SetUp();
-    RecordingOptions options;
-    options.poolBytes = options.maxPoolBytes = kRoom;
-    options.flightRecorder = true;
-    ASSERT_OK(createRecording(recordingDir(), options));
+    create(kRoom, true);
     trimmer_.emplace(recordingDir());
   }
   void markAndEnd(std::uint64_t n) {
