@@ -34,6 +34,7 @@ class Job {
                                           done = std::move(done)]() mutable {
       if (*stop) return;
       auto result = work(Wanted([stop] { return !stop->load(); }));
+      if (*stop) return;  // what nobody wants goes here, not on the thread that draws
       QMetaObject::invokeMethod(qApp, [context, stop, done = std::move(done), result = std::move(result)]() mutable {
         if (context && !stop->exchange(true)) done(std::move(result));
       });

@@ -62,10 +62,11 @@ class Filter {
   bool plain_ = true;
 };
 
-std::vector<std::uint32_t> kept(const SqlRows& rows, const QString& text) {
+std::vector<std::uint32_t> kept(const SqlRows& rows, const QString& text, const Job::Wanted& wanted) {
   std::vector<std::uint32_t> out;
   const Filter filter(text);
   for (std::size_t row = 0; row < rows.all; ++row) {
+    if (row % SqlChunk::kRows == 0 && !wanted()) break;
     for (int column = 0; column < rows.columns.size(); ++column) {
       const SqlRows::Cell cell = rows.given(row, column);
       if (cell.kind == CellKind::Null || !filter.keeps(cell.text)) continue;
@@ -128,7 +129,7 @@ void SqlModel::arrange() {
   job_.start(
       this,
       [given = std::move(given), filter = filter_, by = sortedBy_, direction = direction_](const Job::Wanted& wanted) {
-        std::vector<std::uint32_t> order = filter.isEmpty() ? all(given) : kept(given, filter);
+        std::vector<std::uint32_t> order = filter.isEmpty() ? all(given) : kept(given, filter, wanted);
         if (by >= 0 && wanted()) sortBy(given, by, direction, order);
         return std::pair(std::make_shared<const std::vector<std::uint32_t>>(std::move(order)), given.all);
       },

@@ -5,7 +5,6 @@
 #include <QApplication>
 #include <QColor>
 #include <QPalette>
-#include <QPointer>
 #include <QThreadPool>
 #include <algorithm>
 #include <cmath>
@@ -50,9 +49,10 @@ std::vector<std::uint32_t> sortedRows(const TableData& table, int column, Qt::So
 
 /// The rows that pass the filter, in the order of `sorted`, or as given without one.
 std::vector<std::uint32_t> filteredRows(const TableData& table, const std::vector<std::uint32_t>* sorted,
-                                        const QString& filter) {
+                                        const QString& filter, const Job::Wanted& wanted) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t n = 0; n < rowsOf(table); ++n) {
+    if (n % 4096 == 0 && !wanted()) break;
     const std::uint32_t row = sorted != nullptr ? (*sorted)[n] : n;
     if (keeps(table, row, filter)) rows.push_back(row);
   }
@@ -85,7 +85,7 @@ void TableModel::replace(TableData table) {
   Order shown = std::exchange(order_, nullptr);
   Order sorted = std::exchange(sorted_, nullptr);
   known_ = std::min(rows(), kStretch);
-  ++generation_;
+  job_.cancel();
   wanted_ = sortedBy_ = {};
   const auto bars = std::find_if(table_->begin(), table_->end(), [](const TableColumn& column) { return column.bar; });
   barColumn_ = bars == table_->end() ? -1 : static_cast<int>(bars - table_->begin());
@@ -108,7 +108,7 @@ void TableModel::renewTable(TableData table) {
   replace(std::move(table));
   if (by.column < columnCount()) wanted_ = by;
   if (rowsOf(*table_) > kAtOnce) return arrange();
-  Arranged now = arrangedBy(*table_, wanted_, nullptr, filter_);
+  Arranged now = arrangedBy(*table_, wanted_, nullptr, filter_, [] { return true; });
   take(wanted_, now);
 }
 
@@ -122,11 +122,13 @@ void TableModel::sort(int column, Qt::SortOrder order) {
   arrange();
 }
 
-TableModel::Arranged TableModel::arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter) {
+TableModel::Arranged TableModel::arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter,
+                                            const Job::Wanted& wanted) {
   if (by.column >= 0 && !sorted)
     sorted = std::make_shared<const std::vector<std::uint32_t>>(sortedRows(table, by.column, by.order));
   if (filter.isEmpty()) return {sorted, sorted};
-  return {sorted, std::make_shared<const std::vector<std::uint32_t>>(filteredRows(table, sorted.get(), filter))};
+  return {sorted,
+          std::make_shared<const std::vector<std::uint32_t>>(filteredRows(table, sorted.get(), filter, wanted))};
 }
 
 void TableModel::take(Sorting by, Arranged& arranged) {
@@ -136,21 +138,23 @@ void TableModel::take(Sorting by, Arranged& arranged) {
 }
 
 void TableModel::arrange() {
-  const int generation = ++generation_;
+  job_.cancel();
   const bool asGiven = wanted_.column < 0;
   const bool isSorted = asGiven || (sorted_ && sortedBy_ == wanted_);
   if (filter_.isEmpty() && isSorted) return show(asGiven ? nullptr : sorted_);
-  QThreadPool::globalInstance()->start([self = QPointer<TableModel>(this), table = table_, filter = filter_,
-                                        by = wanted_, sorted = isSorted && !asGiven ? sorted_ : nullptr,
-                                        generation]() mutable {
-    Arranged now = arrangedBy(*table, by, std::move(sorted), filter);
-    table.reset();
-    QMetaObject::invokeMethod(qApp, [self, by, generation, now = std::move(now)]() mutable {
-      if (self && self->generation_ == generation) self->take(by, now);
-      letGo(std::move(now.sorted));
-      letGo(std::move(now.rows));
-    });
-  });
+  job_.start(
+      this,
+      [table = table_, filter = filter_, by = wanted_,
+       sorted = isSorted && !asGiven ? sorted_ : nullptr](const Job::Wanted& wanted) mutable {
+        Arranged now = arrangedBy(*table, by, std::move(sorted), filter, wanted);
+        table.reset();
+        return now;
+      },
+      [this, by = wanted_](Arranged now) {
+        take(by, now);
+        letGo(std::move(now.sorted));
+        letGo(std::move(now.rows));
+      });
 }
 
 void TableModel::show(Order order) {

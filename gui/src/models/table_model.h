@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "app/job.h"
+
 namespace lacuna::gui {
 
 /// One column of a table: texts, or numbers with how to show them.
@@ -30,9 +32,9 @@ std::size_t rowsOf(const TableData& table);
 QString csvCell(QString text);
 
 /// A finished table of any length. Rows are formatted as they are looked at; sorting and filtering run on the thread
-/// pool and the new order arrives when it is ready; what was sorted stays so, so that a filter changed or taken away
-/// sorts nothing. A view is told of the first kStretch rows and of more as it comes to their end, since views spend
-/// time and memory on every row they know of.
+/// pool and the new order arrives when it is ready, unless another is asked for meanwhile; what was sorted stays so, so
+/// that a filter changed or taken away sorts nothing. A view is told of the first kStretch rows and of more as it comes
+/// to their end, since views spend time and memory on every row they know of.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -88,7 +90,8 @@ class TableModel : public QAbstractTableModel {
   struct Arranged {
     Order sorted, rows;
   };
-  static Arranged arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter);
+  static Arranged arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter,
+                             const Job::Wanted& wanted);
   /// Leaves it as given, whatever the filter.
   void replace(TableData table);
   void arrange();
@@ -105,7 +108,7 @@ class TableModel : public QAbstractTableModel {
   QString filter_;
   int barColumn_ = -1;
   double longestBar_ = 0;
-  int generation_ = 0;
+  Job job_;
 };
 
 }  // namespace lacuna::gui
