@@ -11,17 +11,15 @@
 #include <fstream>
 
 #include "io/checksum.h"
+#include "io/safetensors_header.h"
 #include "lacuna/runtime/serialize.h"
 
 namespace lacuna::rt {
 namespace {
 
-constexpr const char* kDTypeNames[kDTypeCount] = {"F32", "F64", "BF16", "F16", "I32", "I64", "U8", "BOOL"};
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 /// The entry of the metadata that holds the checksum of all others; with a dot and a tensor's name, that of the tensor.
 constexpr std::string_view kChecksum = "lacuna.xxh3";
 constexpr const char* kSave = "saveTensors";
-constexpr const char* kLoad = "loadTensors";
 
 std::string jsonText(std::string_view text) {
   if (!simdjson::validate_utf8(text))
@@ -51,7 +49,7 @@ std::string checksumKey(const std::string& tensor) {
 }
 
 std::string described(DType dtype, const Shape& shape) {
-  return kDTypeNames[static_cast<int>(dtype)] + shape.toString();
+  return kSafetensorsTypes[static_cast<int>(dtype)] + shape.toString();
 }
 
 /// The metadata of a file with these tensors, whose checksums are yet to be filled in.
@@ -75,8 +73,9 @@ std::string metadataJson(const Metadata& metadata) {
 std::string entryJson(const std::string& name, const Tensor& tensor, std::uint64_t begin) {
   std::string dims;
   for (const std::int64_t dim : tensor.shape()) dims += (dims.empty() ? "" : ",") + std::to_string(dim);
-  return jsonText(name) + ":{\"dtype\":\"" + kDTypeNames[static_cast<int>(tensor.dtype())] + "\",\"shape\":[" + dims +
-         "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(begin + tensor.sizeBytes()) + "]}";
+  return jsonText(name) + ":{\"dtype\":\"" + kSafetensorsTypes[static_cast<int>(tensor.dtype())] + "\",\"shape\":[" +
+         dims + "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(begin + tensor.sizeBytes()) +
+         "]}";
 }
 
 std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
@@ -90,9 +89,9 @@ std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
   }
   header += "}";
   header.resize((header.size() + 7) / 8 * 8, ' ');  // the data begins aligned
-  if (header.size() > kMaxHeaderBytes) {
+  if (header.size() > kMaxSafetensorsHeader) {
     fail(kSave, "names and metadata take " + std::to_string(header.size()) + " bytes, and no reader takes more than " +
-                    std::to_string(kMaxHeaderBytes));
+                    std::to_string(kMaxSafetensorsHeader));
   }
   return header;
 }
@@ -135,14 +134,6 @@ class Replacement {
   std::FILE* file_;
 };
 
-struct Entry {
-  std::string name;
-  DType dtype = DType::F32;
-  Shape shape;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
 /// Reads one file; every complaint names it.
 class FileLoader {
  public:
@@ -159,65 +150,25 @@ class FileLoader {
   }
 
   LoadedTensors load() {
-    parse(readHeader());
+    const std::string json = readHeader();
+    SafetensorsHeader header = parseSafetensorsHeader(path_.string(), json, size_ - dataStart_);
+    loaded_.metadata = std::move(header.metadata);
     takeChecksums();
-    std::uint64_t expected = 0;
-    std::sort(entries_.begin(), entries_.end(),
-              [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
-    for (const Entry& entry : entries_) {
-      if (entry.begin != expected) refuse("tensor " + entry.name + " overlaps another one or leaves a hole before it");
-      expected = entry.end;
-      if (!loaded_.tensors.emplace(entry.name, read(entry)).second) refuse("tensor " + entry.name + " is there twice");
-    }
-    if (expected != dataBytes()) {
-      refuse("it holds " + std::to_string(dataBytes()) + " bytes of tensors, but its header describes " +
-             std::to_string(expected));
-    }
+    for (const SafetensorsEntry& tensor : header.tensors) loaded_.tensors.emplace(tensor.name, read(tensor));
     return std::move(loaded_);
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const { fail(kLoad, path_.string() + ": " + why); }
-
-  [[nodiscard]] std::uint64_t dataBytes() const { return size_ - dataStart_; }
+  [[noreturn]] void refuse(const std::string& why) const { refuseSafetensors(path_.string(), why); }
 
   std::string readHeader() {
-    std::array<unsigned char, 8> raw{};
+    std::array<unsigned char, kSafetensorsLengthBytes> raw{};
     if (size_ < raw.size() || !file_.read(reinterpret_cast<char*>(raw.data()), raw.size())) refuse("it is too short");
-    std::uint64_t bytes = 0;
-    for (std::size_t i = raw.size(); i-- > 0;) bytes = bytes << 8 | raw[i];
-    if (bytes > kMaxHeaderBytes || bytes > size_ - raw.size()) {
-      refuse("its header should have " + std::to_string(bytes) + " bytes; it is not a safetensors file, or truncated");
-    }
+    const std::uint64_t bytes = safetensorsHeaderBytes(path_.string(), raw, size_);
     std::string header(bytes, '\0');
     if (!file_.read(header.data(), static_cast<std::streamsize>(bytes))) refuse("it cannot be read");
     dataStart_ = raw.size() + bytes;
     return header;
-  }
-
-  void parse(const std::string& header) {
-    simdjson::dom::parser parser;
-    simdjson::dom::object root;
-    if (const auto error = parser.parse(header).get(root)) {
-      refuse(std::string("its header is not a JSON object: ") + simdjson::error_message(error));
-    }
-    for (const auto [key, value] : root) {
-      if (key == "__metadata__") {
-        parseMetadata(value);
-      } else {
-        entries_.push_back(parseEntry(std::string(key), value));
-      }
-    }
-  }
-
-  void parseMetadata(simdjson::dom::element value) {
-    simdjson::dom::object object;
-    if (value.get(object)) refuse("its __metadata__ is not an object");
-    for (const auto [key, text] : object) {
-      std::string_view string;
-      if (text.get(string)) refuse("its __metadata__ holds something else than texts");
-      if (!loaded_.metadata.emplace(key, string).second) refuse("its __metadata__ has " + std::string(key) + " twice");
-    }
   }
 
   /// What is the file's own is no metadata of whoever saved it.
@@ -239,48 +190,7 @@ class FileLoader {
     }
   }
 
-  Entry parseEntry(std::string name, simdjson::dom::element value) {
-    Entry entry;
-    entry.name = std::move(name);
-    std::string_view dtype;
-    simdjson::dom::array dims;
-    simdjson::dom::array offsets;
-    if (value["dtype"].get(dtype) || value["shape"].get(dims) || value["data_offsets"].get(offsets)) {
-      refuse("tensor " + entry.name + " lacks dtype, shape or data_offsets");
-    }
-    entry.dtype = parseDType(entry.name, dtype);
-    const std::uint64_t bytes = parseShape(entry, dims);
-    if (offsets.size() != 2 || offsets.at(0).get(entry.begin) || offsets.at(1).get(entry.end) ||
-        entry.end < entry.begin || entry.end > dataBytes()) {
-      refuse("tensor " + entry.name + " lies outside the file; the file is truncated or damaged");
-    }
-    if (entry.end - entry.begin != bytes) refuse("tensor " + entry.name + " has a size that does not fit its shape");
-    return entry;
-  }
-
-  DType parseDType(const std::string& name, std::string_view text) const {
-    for (int i = 0; i < kDTypeCount; ++i) {
-      if (text == kDTypeNames[i]) return static_cast<DType>(i);
-    }
-    refuse("tensor " + name + " has the type " + std::string(text) + ", which is not supported");
-  }
-
-  std::uint64_t parseShape(Entry& entry, simdjson::dom::array dims) const {
-    if (dims.size() > static_cast<std::size_t>(kMaxRank)) refuse("tensor " + entry.name + " has too many dimensions");
-    std::uint64_t bytes = itemSize(entry.dtype);
-    for (const auto dim : dims) {
-      std::uint64_t size = 0;
-      // A tensor with a size of zero takes no bytes, but the other sizes must be possible all the same.
-      if (dim.get(size) || __builtin_mul_overflow(bytes, std::max<std::uint64_t>(size, 1), &bytes) ||
-          bytes > INT64_MAX) {
-        refuse("tensor " + entry.name + " has an impossible shape");
-      }
-      entry.shape.push(static_cast<std::int64_t>(size));
-    }
-    return entry.shape.numel() == 0 ? 0 : bytes;
-  }
-
-  Tensor read(const Entry& entry) {
+  Tensor read(const SafetensorsEntry& entry) {
     Tensor tensor = emptyHost(entry.shape, entry.dtype);
     file_.seekg(static_cast<std::streamoff>(dataStart_ + entry.begin));
     if (entry.end > entry.begin &&
@@ -301,7 +211,6 @@ class FileLoader {
   std::ifstream file_;
   std::uint64_t size_ = 0;
   std::uint64_t dataStart_ = 0;
-  std::vector<Entry> entries_;
   Metadata checksums_;  ///< none in files of other programs
   LoadedTensors loaded_;
 };
@@ -312,7 +221,7 @@ void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, co
   Metadata all = withChecksums(tensors, metadata);
   const std::string header = headerJson(tensors, all);
   Replacement file(path);
-  std::array<unsigned char, 8> length{};
+  std::array<unsigned char, kSafetensorsLengthBytes> length{};
   for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
   file.write(length.data(), length.size());
   file.write(header.data(), header.size());

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "lacuna/runtime/serialize.h"
+#include "support/sanitizer.h"
 
 namespace lacuna::rt {
 namespace {
@@ -199,7 +200,10 @@ TEST_F(Safetensors, KeepsTheOldFileWhenNobodyCouldReadTheNewOne) {
   };
   EXPECT_THAT(refused({{"b", ones({1})}}, {{"author", "J\xf6rg"}}), HasSubstr("not UTF-8"));
   EXPECT_THAT(refused({{"b\xff", ones({1})}}, {}), HasSubstr("not UTF-8"));
-  EXPECT_THAT(refused({{"b", ones({1})}}, {{"log", std::string(100'000'001, 'x')}}), HasSubstr("no reader takes more"));
+  if (!test::kThreadSanitized) {
+    EXPECT_THAT(refused({{"b", ones({1})}}, {{"log", std::string(100'000'001, 'x')}}),
+                HasSubstr("no reader takes more"));
+  }
   EXPECT_THAT(refused({{"b", ones({1}, {DType::F32, kMeta})}}, {}), HasSubstr("is on meta"));
   EXPECT_THAT(loadTensors(path_).tensors.at("a").toVector<float>(), ElementsAre(1));
 }
