@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "support/programs.h"
+
 namespace lacuna {
 namespace {
 
@@ -43,7 +45,7 @@ class DoctorTest : public testing::Test {
     const int status = std::system((before +
                                     "env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH -u "
                                     "LACUNA_INJECTION " +
-                                    variables + " " LACUNA_BIN_DIR "/lacuna doctor " + words + " >" + out)
+                                    variables + " " + test::program("lacuna") + " doctor " + words + " >" + out)
                                        .c_str());
     EXPECT_EQ(WEXITSTATUS(status), 0);
     std::ifstream file(out);
@@ -188,7 +190,8 @@ TEST_F(DoctorTest, EachRefusalOfCuptiHasItsRemedy) {
 
 TEST_F(DoctorTest, AFolderThatThisUserCannotWriteIsLimited) {
   const std::string user = geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
-  const std::string able = user + "sh -c '" LACUNA_BIN_DIR "/lacuna --version >/dev/null && [ ! -w / ]' 2>/dev/null";
+  const std::string able =
+      user + "sh -c '" + test::program("lacuna") + " --version >/dev/null && [ ! -w / ]' 2>/dev/null";
   if (std::system(able.c_str()) != 0) GTEST_SKIP() << "there is no such user here, or it may write everywhere";
   const Finding output = examine("", "cd / && " + user).at("output");
   EXPECT_EQ(output.state, "limited");

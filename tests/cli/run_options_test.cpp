@@ -12,6 +12,8 @@
 #include <fstream>
 #include <string>
 
+#include "support/programs.h"
+
 namespace lacuna {
 namespace {
 
@@ -26,7 +28,7 @@ class RunOptions : public testing::Test {
 
   int run(const std::string& options) {
     const int status = std::system(
-        ("cd " + folder_.string() + " && " LACUNA_BIN_DIR "/lacuna run " + options + " -- touch ran 2>err.txt")
+        ("cd " + folder_.string() + " && " + test::program("lacuna") + " run " + options + " -- touch ran 2>err.txt")
             .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

@@ -28,6 +28,8 @@
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recording.h"
 #include "lacuna/prof/writer.h"
+#include "support/programs.h"
+#include "support/sanitizer.h"
 
 namespace lacuna {
 namespace {
@@ -35,6 +37,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+/// Makes a file that takes a while to convert.
+constexpr const char* kLongRun =
+    test::kThreadSanitized ? "generate run.lcn --events 60000" : "generate run.lcn --events 300000";
 
 class TraceFiles : public testing::Test {
  protected:
@@ -46,7 +52,7 @@ class TraceFiles : public testing::Test {
   /// The same with what is printed left to the words.
   int shell(const std::string& words, const std::string& before = "") {
     const int status =
-        std::system(("cd " + folder_.string() + " && " + before + LACUNA_BIN_DIR "/lacuna " + words).c_str());
+        std::system(("cd " + folder_.string() + " && " + before + test::program("lacuna") + " " + words).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   [[nodiscard]] std::string read(const char* name) const {
@@ -74,7 +80,7 @@ class TraceFiles : public testing::Test {
     const pid_t pid = fork();
     if (pid == 0) {
       if (chdir(folder_.c_str()) == 0 && setenv("TMPDIR", "tmp", 1) == 0)
-        execv(LACUNA_BIN_DIR "/lacuna", const_cast<char* const*>(words.data()));
+        execv(test::program("lacuna").c_str(), const_cast<char* const*>(words.data()));
       _exit(126);
     }
     int status = 0;
@@ -567,7 +573,7 @@ TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
 }
 
 TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 300000"), 0);
+  ASSERT_EQ(lacuna(kLongRun), 0);
   std::ofstream(folder_ / "out.json.gz") << "what was there";
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const int status = interruptedConvert("out.json.gz", number);
@@ -590,7 +596,7 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
 }
 
 TEST_F(TraceFiles, ARecoverThatIsInterruptedLeavesNothing) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 300000"), 0);
+  ASSERT_EQ(lacuna(kLongRun), 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const int status = interrupted({"recover", "run.lcn", "-o", "out.lcn"}, number,
                                    [&](pid_t) { return fs::exists(folder_ / "out.lcn.recovering"); });
@@ -602,7 +608,7 @@ TEST_F(TraceFiles, ARecoverThatIsInterruptedLeavesNothing) {
 }
 
 TEST_F(TraceFiles, AReadThatIsKilledLeavesNothingOfWhatItUnpacked) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 200000"), 0);
+  ASSERT_EQ(lacuna(kLongRun), 0);
   ASSERT_EQ(lacuna("convert -q run.lcn run.sqlite && gzip -1 run.sqlite"), 0) << said();
   const fs::path tmp = fs::canonical(folder_) / "tmp";
   fs::create_directory(tmp);

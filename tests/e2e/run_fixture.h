@@ -14,6 +14,7 @@
 #include <string>
 
 #include "lacuna/prof/reader.h"
+#include "support/programs.h"
 
 namespace lacuna {
 
@@ -38,7 +39,7 @@ class RunTest : public testing::Test {
     fs::remove_all(temporary_);
   }
 
-  static std::string program(const std::string& name) { return std::string(LACUNA_BIN_DIR) + "/" + name; }
+  static std::string program(const std::string& name) { return test::program(name); }
 
   /// The wait status of `lacuna run` with these words, seen by a shell in the folder.
   int lacuna(const std::string& words) {

@@ -14,6 +14,7 @@
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/export.h"
 #include "models/table_model.h"
+#include "support/programs.h"
 #include "support/synthetic_run.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
@@ -31,7 +32,7 @@ class NumbersTest : public QObject {
  private:
   QTemporaryDir folder_;
 
-  static QString program(const char* name) { return QStringLiteral(LACUNA_BIN_DIR "/") + QString::fromLatin1(name); }
+  static QString program(const char* name) { return QString::fromStdString(test::program(name)); }
 
   static QJsonObject reportOf(const QString& path) {
     QProcess report;

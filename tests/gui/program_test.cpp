@@ -13,6 +13,7 @@
 #include "gui/sample_trace.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "support/programs.h"
 
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
@@ -34,7 +35,7 @@ class ProgramTest : public QObject {
     for (const char* name : {"XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
       environment.insert(QString::fromLatin1(name), folder_.path());
     program.setProcessEnvironment(environment);
-    program.start(QStringLiteral(LACUNA_BIN_DIR "/lacuna-gui"), arguments);
+    program.start(QString::fromStdString(test::program("lacuna-gui")), arguments);
     const bool ended = program.waitForFinished(60'000);
     if (!ended) program.kill();
     program.waitForFinished();

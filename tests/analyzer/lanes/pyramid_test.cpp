@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "store/byte_stream.h"
+#include "support/sanitizer.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -223,7 +224,7 @@ TEST(Pyramid, AnEmptyLaneShowsNothing) {
 TEST(CounterLane, ExtremesAreExactAtEveryZoom) {
   std::mt19937_64 random(9);
   std::uniform_real_distribution<double> unit(0, 1);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (test::kThreadSanitized ? 6 : 60); ++round) {
     CounterLane lane;
     std::vector<std::pair<TimeNs, double>> samples;
     TimeNs t = 1000;

@@ -15,6 +15,7 @@
 #include "lacuna/prof/writer.h"
 #include "store/lcn_backend.h"
 #include "store/lcn_writer.h"
+#include "support/sanitizer.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -66,7 +67,7 @@ TEST(LcnStore, ColumnsAreInTimeOrderWhenBlocksOverlap) {
 
 /// Read from the beginning of its block each, these rows would take the test's time.
 TEST(LcnStore, RowsOfALargeTableThatAreAskedForOneByOneAreThoseOfColumn) {
-  constexpr std::uint64_t kRows = 200'000;
+  constexpr std::uint64_t kRows = test::kThreadSanitized ? 70'000 : 200'000;
   const test::TempFile file(".lcn");
   auto writer = *prof::Writer::create(file.path());
   std::mt19937 random(3);

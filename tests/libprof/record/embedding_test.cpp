@@ -8,6 +8,7 @@
 #include <set>
 
 #include "libprof/record/recorded.h"
+#include "support/programs.h"
 
 /// Recording from C, from shared libraries, before main and after it, and beside a second recorder in one process.
 namespace lacuna::prof {
@@ -19,7 +20,7 @@ class EmbeddingTest : public RecordingTest {
     ASSERT_OK(createRecording(recordingDir()));
     ASSERT_EQ(inChild([this] {
                 setenv(kRecordingVariable, recordingDir().c_str(), 1);
-                execl(LACUNA_BIN_DIR "/record_c_program", "record_c_program", static_cast<char*>(nullptr));
+                execl(test::program("record_c_program").c_str(), "record_c_program", static_cast<char*>(nullptr));
                 _exit(127);
               }),
               0);
@@ -105,7 +106,8 @@ TEST_F(EmbeddingTest, TwoRecordersOfAProcessShareItsProcessAndThreads) {
 TEST_F(EmbeddingTest, ACProgramRecordsItself) {
   ASSERT_EQ(inChild([this] {
               const std::string file = trace().string();
-              execl(LACUNA_BIN_DIR "/record_c_session", "record_c_session", file.c_str(), static_cast<char*>(nullptr));
+              execl(test::program("record_c_session").c_str(), "record_c_session", file.c_str(),
+                    static_cast<char*>(nullptr));
               _exit(127);
             }),
             0);
@@ -128,7 +130,7 @@ TEST_F(EmbeddingTest, AProgramWithOtherRightsThanItsCallersDoesNotJoin) {
   for (const auto& folder : {home_, recordingDir(), shared}) ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
   ASSERT_EQ(chmod((recordingDir() / "settings").c_str(), 0644), 0);
   const auto other = home_ / "other";
-  std::filesystem::copy_file(LACUNA_BIN_DIR "/record_c_program", other);
+  std::filesystem::copy_file(test::program("record_c_program"), other);
   const auto ended = [&](uid_t owner) {
     EXPECT_TRUE(chown(other.c_str(), owner, 0) == 0 && chmod(other.c_str(), 04755) == 0);
     return inChild([&] {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/common/image_files.h"
+#include "support/programs.h"
 
 #include <gmock/gmock.h>
 #include <png.h>
@@ -187,8 +188,8 @@ class PictureFolder : public testing::Test {
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   std::pair<int, std::string> resnet(const std::string& flags) {
-    const std::string command = std::string(LACUNA_BIN_DIR) + "/resnet --width 4 --batch 4 --size 16 --data " +
-                                folder_.string() + " " + flags + " 2>&1";
+    const std::string command =
+        test::program("resnet") + " --width 4 --batch 4 --size 16 --data " + folder_.string() + " " + flags + " 2>&1";
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer{};

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "support/programs.h"
+
 namespace {
 
 using testing::AllOf;
@@ -23,7 +25,7 @@ struct Outcome {
 
 /// `environment` as in a shell: "NAME=value ".
 Outcome run(const std::string& command, const std::string& environment = "") {
-  const std::string full = environment + std::string(LACUNA_BIN_DIR) + "/" + command + " 2>&1";
+  const std::string full = environment + lacuna::test::program(command) + " 2>&1";
   FILE* pipe = ::popen(full.c_str(), "r");
   Outcome out{-1, ""};
   std::array<char, 4096> buffer{};
@@ -35,7 +37,7 @@ Outcome run(const std::string& command, const std::string& environment = "") {
 class Samples : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(std::string(LACUNA_BIN_DIR) + "/mlp_digits")) GTEST_SKIP() << "samples are not built";
+    if (!std::filesystem::exists(lacuna::test::program("mlp_digits"))) GTEST_SKIP() << "samples are not built";
   }
 };
 
