@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "store/table_sort.h"
 
@@ -168,7 +170,9 @@ std::vector<std::string> LcnBackend::warnings() const {
 }
 
 /// One pass over a table. Rows of a block go out as soon as no later block can hold earlier ones; the rest waits in
-/// `pending_`. Blocks outside of the window are counted, so that row numbers are those of `column`.
+/// `pending_`. Blocks outside of the window are counted, so that row numbers are those of `column`; their times are
+/// read only where rows that go out lie among them, or else each window of a long trace would sort all that is before
+/// it.
 class LcnBackend::Scan {
  public:
   Scan(const LcnBackend& store, Table& table, std::span<const std::size_t> columns, prof::TimeWindow window,
@@ -204,7 +208,8 @@ class LcnBackend::Scan {
   struct Rows {
     std::size_t count = 0;
     std::vector<TimeNs> starts, lengths;
-    std::vector<char> shown;  ///< 0 for rows of blocks outside of the window, which are only counted
+    std::vector<std::uint64_t> hidden;  ///< 0: a row to give; else how many rows this only counts
+    std::vector<std::size_t> blocks;    ///< of rows that start and end together the one of the first block comes first
     std::vector<Bytes> values;
   };
 
@@ -251,9 +256,8 @@ class LcnBackend::Scan {
 
   void step(std::size_t i, TimeNs horizon) {
     const prof::BlockInfo& block = table_.blocks[i];
-    const bool outside = table_.time && block.time.endNs < window_.startNs;
     if (!table_.time) {
-      giveWhole(i, block.rows, false);
+      giveWhole(i, block.rows);
       return;
     }
     Seen known = seen(i);
@@ -262,28 +266,25 @@ class LcnBackend::Scan {
       loadTimes(i, block_);
       known = seen(i);
     }
-    if (pending_.count == 0 && known.sorted && known.lastStart < horizon) {
-      giveWhole(i, block.rows, outside);
+    if (block.time.endNs < window_.startNs) {
+      counted_.push_back(i);
+      return;
+    }
+    if (pending_.count == 0) settle(block.time.startNs);
+    if (pending_.count == 0 && counted_.empty() && known.sorted && known.lastStart < horizon) {
+      giveWhole(i, block.rows);
       return;
     }
     if (block_.starts.empty()) loadTimes(i, block_);
-    if (outside) {
-      block_.count = block.rows;
-      block_.values.resize(wanted_.size());
-      for (std::size_t c = 0; c < wanted_.size(); ++c) {
-        block_.values[c].assign(block.rows * widthOf(table_.spec.columns[wanted_[c]].type), std::byte{0});
-      }
-    } else {
-      loadValues(i, block_);
-    }
-    block_.shown.assign(block.rows, outside ? 0 : 1);
-    append();
+    loadValues(i, block_);
+    block_.hidden.assign(block.rows, 0);
+    append(i);
     flush(horizon);
   }
 
   /// A block whose rows follow one another in the table's order.
-  void giveWhole(std::size_t i, std::uint64_t rows, bool outside) {
-    if (outside || firstRow_ + rows <= firstWanted_) {
+  void giveWhole(std::size_t i, std::uint64_t rows) {
+    if (firstRow_ + rows <= firstWanted_) {
       firstRow_ += rows;
       return;
     }
@@ -291,39 +292,96 @@ class LcnBackend::Scan {
     give(block_, rows);
   }
 
-  void append() {
+  /// Counts what is before `horizon` of the blocks outside of the window: at once where no row goes out before it, at
+  /// its place among those that do where it lies between two of them, and row by row where they lie within it.
+  void settle(TimeNs horizon) {
+    if (counted_.empty()) return;
+    std::vector<TimeNs> ready;
+    for (std::size_t r = 0; r < pending_.count; ++r) {
+      if (pending_.hidden[r] == 0 && pending_.starts[r] < horizon) ready.push_back(pending_.starts[r]);
+    }
+    std::ranges::sort(ready);
+    std::erase_if(counted_, [&](std::size_t i) {
+      const prof::BlockInfo& block = table_.blocks[i];
+      const TimeNs lastStart = seen(i).lastStart;
+      const auto next = std::ranges::lower_bound(ready, block.time.startNs);
+      if (next != ready.end() && *next <= lastStart) {
+        loadTimes(i, block_);
+        appendHidden(i, std::vector<std::uint64_t>(block.rows, 1));
+      } else if (lastStart >= horizon) {
+        return false;
+      } else if (next == ready.begin()) {
+        firstRow_ += block.rows;
+      } else if (block.rows > 0) {
+        block_.starts.assign(1, block.time.startNs);
+        block_.lengths.assign(1, 0);
+        appendHidden(i, {block.rows});
+      }
+      return true;
+    });
+  }
+
+  /// Rows whose times are in block_ and whose values nobody sees.
+  void appendHidden(std::size_t i, std::vector<std::uint64_t> hidden) {
+    block_.count = hidden.size();
+    block_.values.resize(wanted_.size());
+    for (std::size_t c = 0; c < wanted_.size(); ++c) {
+      block_.values[c].assign(hidden.size() * widthOf(table_.spec.columns[wanted_[c]].type), std::byte{0});
+    }
+    block_.hidden = std::move(hidden);
+    append(i);
+    late_ = true;
+  }
+
+  void append(std::size_t i) {
     pending_.values.resize(wanted_.size());
     const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     join(pending_.starts, block_.starts);
     join(pending_.lengths, block_.lengths);
-    join(pending_.shown, block_.shown);
+    join(pending_.hidden, block_.hidden);
+    pending_.blocks.insert(pending_.blocks.end(), block_.count, i);
     for (std::size_t c = 0; c < wanted_.size(); ++c) join(pending_.values[c], block_.values[c]);
     pending_.count += block_.count;
   }
 
   /// Hands out the pending rows that start before `horizon`, in order.
   void flush(TimeNs horizon) {
-    if (pending_.count == 0 || stopped_) return;
-    const RowOrder order = timeOrder(pending_.starts, &pending_.lengths);
-    reorder(pending_.starts, order);
-    reorder(pending_.lengths, order);
-    reorder(pending_.shown, order);
-    for (std::size_t c = 0; c < wanted_.size(); ++c) {
-      permute(pending_.values[c], widthOf(table_.spec.columns[wanted_[c]].type), order);
-    }
+    if (stopped_) return;
+    settle(horizon);
+    if (pending_.count == 0) return;
+    if (std::exchange(late_, false)) arrange(blockOrder());
+    arrange(timeOrder(pending_.starts, &pending_.lengths));
     const auto end = horizon == INT64_MAX ? pending_.starts.end() : std::ranges::lower_bound(pending_.starts, horizon);
     const auto ready = static_cast<std::size_t>(end - pending_.starts.begin());
     for (std::size_t from = 0; from < ready && !stopped_;) {
-      std::size_t to = from + 1;
-      while (to < ready && pending_.shown[to] == pending_.shown[from]) ++to;
-      if (pending_.shown[from] != 0) {
-        give(pending_, to - from, from);
-      } else {
-        firstRow_ += to - from;
+      if (pending_.hidden[from] != 0) {
+        firstRow_ += pending_.hidden[from++];
+        continue;
       }
+      std::size_t to = from + 1;
+      while (to < ready && pending_.hidden[to] == 0) ++to;
+      give(pending_, to - from, from);
       from = to;
     }
     drop(ready);
+  }
+
+  /// The order of blocks, in which rows are pending unless some of a block were counted late.
+  [[nodiscard]] RowOrder blockOrder() const {
+    RowOrder order(pending_.count);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t row) { return pending_.blocks[row]; });
+    return order;
+  }
+
+  void arrange(const RowOrder& order) {
+    reorder(pending_.starts, order);
+    reorder(pending_.lengths, order);
+    reorder(pending_.hidden, order);
+    reorder(pending_.blocks, order);
+    for (std::size_t c = 0; c < wanted_.size(); ++c) {
+      permute(pending_.values[c], widthOf(table_.spec.columns[wanted_[c]].type), order);
+    }
   }
 
   void drop(std::size_t count) {
@@ -332,7 +390,8 @@ class LcnBackend::Scan {
     };
     cut(pending_.starts, 1);
     cut(pending_.lengths, 1);
-    cut(pending_.shown, 1);
+    cut(pending_.hidden, 1);
+    cut(pending_.blocks, 1);
     for (std::size_t c = 0; c < wanted_.size(); ++c) {
       cut(pending_.values[c], widthOf(table_.spec.columns[wanted_[c]].type));
     }
@@ -354,7 +413,9 @@ class LcnBackend::Scan {
   prof::TimeWindow window_;
   const std::function<bool(const RowBlock&)>& visit_;
   Rows block_, pending_;
-  std::size_t at_ = 0;  ///< the next block
+  std::vector<std::size_t> counted_;  ///< blocks outside of the window that are not in firstRow_ yet
+  bool late_ = false;                 ///< pending rows of a counted block stand behind those of later ones
+  std::size_t at_ = 0;                ///< the next block
   std::uint64_t firstRow_ = 0;
   std::uint64_t firstWanted_ = 0;
   std::uint64_t lastWanted_ = UINT64_MAX;

@@ -86,35 +86,68 @@ TEST(LcnStore, RowsOfALargeTableThatAreAskedForOneByOneAreThoseOfColumn) {
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(same(random() % kRows));
 }
 
+/// Which rows a scan of that window gives; each must be the row of `column` that has its number.
+std::vector<bool> rowsOfScan(const Store& store, prof::TimeWindow window) {
+  const auto starts = store.column<&Range::startNs>();
+  const auto ids = store.column<&Range::correlation>();
+  std::vector<bool> seen(starts.size());
+  std::uint64_t next = 0;
+  const auto status = store.scan<&Range::startNs, &Range::correlation>(
+      window, [&](std::uint64_t firstRow, std::span<const TimeNs> s, std::span<const std::uint64_t> c) {
+        ASSERT_GE(firstRow, next);
+        for (std::size_t i = 0; i < s.size(); ++i) {
+          ASSERT_EQ(s[i], starts[firstRow + i]);
+          ASSERT_EQ(c[i], ids[firstRow + i]);
+          seen[firstRow + i] = true;
+        }
+        next = firstRow + s.size();
+      });
+  EXPECT_TRUE(status.ok());
+  return seen;
+}
+
+void expectAllInside(const Store& store, prof::TimeWindow window, const std::vector<bool>& seen) {
+  const auto starts = store.column<&Range::startNs>();
+  const auto lengths = store.column<&Range::durNs>();
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const bool inside = starts[i] < window.endNs && starts[i] + lengths[i] > window.startNs;
+    ASSERT_TRUE(seen[i] || !inside) << i;
+  }
+}
+
 TEST(LcnStore, AScanGivesTheRowsOfColumnUnderTheSameNumbers) {
   const test::TempFile file(".lcn");
   StoreBuilder reference;
   const auto store = overlapping(file, 5000, reference);
-  const auto starts = store->column<&Range::startNs>();
-  const auto ids = store->column<&Range::correlation>();
   for (const prof::TimeWindow window : {prof::TimeWindow{}, prof::TimeWindow{3000, 3001}, prof::TimeWindow{0, 10},
                                         prof::TimeWindow{12000, 14000}, prof::TimeWindow{16000, INT64_MAX}}) {
-    std::vector<bool> seen(5000);
-    std::uint64_t next = 0;
-    const auto status = store->scan<&Range::startNs, &Range::correlation>(
-        window, [&](std::uint64_t firstRow, std::span<const TimeNs> s, std::span<const std::uint64_t> c) {
-          ASSERT_GE(firstRow, next);
-          for (std::size_t i = 0; i < s.size(); ++i) {
-            ASSERT_EQ(s[i], starts[firstRow + i]);
-            ASSERT_EQ(c[i], ids[firstRow + i]);
-            seen[firstRow + i] = true;
-          }
-          next = firstRow + s.size();
-        });
-    ASSERT_TRUE(status.ok());
-    const auto lengths = store->column<&Range::durNs>();
-    for (std::size_t i = 0; i < 5000; ++i) {
-      const bool inside = starts[i] < window.endNs && starts[i] + lengths[i] > window.startNs;
-      ASSERT_TRUE(seen[i] || !inside) << i;
-    }
+    const std::vector<bool> seen = rowsOfScan(*store, window);
+    expectAllInside(*store, window, seen);
     if (window.startNs == 3000) {
       EXPECT_LT(std::ranges::count(seen, true), 4000);
     }
+  }
+}
+
+/// Rows of very different lengths, so that what a window shows lies among blocks that it only counts.
+TEST(LcnStore, RowsAreNumberedAcrossBlocksThatAWindowLeavesOut) {
+  const test::TempFile file(".lcn");
+  prof::WriterOptions options;
+  options.blockRows = 32;
+  auto writer = *prof::Writer::create(file.path(), options);
+  std::mt19937 random(11);
+  constexpr TimeNs kSpan = 40'000;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const auto startNs = static_cast<TimeNs>(10 * i + random() % 500) / 20 * 20;  // many start together
+    const TimeNs reach = random() % 40 == 0 ? kSpan : random() % 10 == 0 ? 2000 : 30;
+    writer.append(Range{.startNs = startNs, .durNs = static_cast<TimeNs>(random() % reach), .correlation = i});
+  }
+  ASSERT_TRUE(writer.finish());
+  const auto store = *Store::open(file.path());
+  for (int round = 0; round < 300; ++round) {
+    const auto from = static_cast<TimeNs>(random() % kSpan);
+    const prof::TimeWindow window{from, from + static_cast<TimeNs>(random() % 3000)};
+    expectAllInside(*store, window, rowsOfScan(*store, window));
   }
 }
 
