@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -20,9 +22,25 @@ enum class ConvPass : std::uint8_t { Forward, Data, Weights };
 /// none). May be asked on any thread.
 std::size_t convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
                           const ConvArguments& arguments);
+/// The order that a forward wants its weights in, and the bytes of a copy; none where it takes them as they are.
+struct WeightOrder {
+  std::string text;
+  std::size_t bytes = 0;
+};
+const WeightOrder& convWeightOrder(const View& x, const View& y, const View& weight, bool bias,
+                                   const ConvArguments& arguments);
+/// A copy of weights in such an order for executions of one queue to share: the first fills it.
+struct ArrangedWeights {
+  void* data;
+  std::string order;
+  bool filled = false;  ///< of the executions alone
+
+  ArrangedWeights(void* memory, std::string text) : data(memory), order(std::move(text)) {}
+};
 /// x [n, groups·ci, h, w], y [n, groups·co, oh, ow] channels last; weight [groups·co, ci, kh, kw] and bias row-major.
+/// `arranged` may be null.
 void convForward(const View& y, const View& x, const View& weight, const View& bias, const ConvArguments& arguments,
-                 const View& workspace);
+                 const View& workspace, ArrangedWeights* arranged);
 void convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,
                       const View& workspace);
 /// gradBias may be empty.

@@ -176,8 +176,9 @@ bool Tensor::sharesMemoryWith(const Tensor& other) const {
 }
 
 void* Tensor::data() const {
-  const TensorImpl* impl = checked(*this);
-  return static_cast<std::byte*>(impl->storage->data) + impl->offset * static_cast<std::int64_t>(itemSize(impl->dtype));
+  const TensorImpl& impl = *checked(*this);
+  impl.storage->lent.store(true, std::memory_order_relaxed);
+  return dataOf(impl);
 }
 
 void* Tensor::hostBytes(const char* op, DType expected) const {
@@ -195,7 +196,8 @@ double Tensor::item() const {
   if (isMeta()) fail("item", "a meta tensor has no values");
   const Tensor wide = dtype() == DType::F32 ? *this : detach().to(DType::F64);
   CpuQueue::instance().synchronize(kItem, LACUNA_RT_SYNC_ITEM);
-  return dtype() == DType::F32 ? *static_cast<const float*>(wide.data()) : *static_cast<const double*>(wide.data());
+  const void* value = dataOf(*wide.impl());
+  return dtype() == DType::F32 ? *static_cast<const float*>(value) : *static_cast<const double*>(value);
 }
 
 Tensor empty(Shape shape, Options options) {
@@ -255,7 +257,7 @@ Tensor arange(std::int64_t count, Options options) {
 Tensor fromBytes(const void* values, Shape shape, DType dtype) {
   const Op op(kFromBytes, {});
   Tensor out = emptyHost(shape, dtype);
-  if (out.sizeBytes() != 0) std::memcpy(out.data(), values, out.sizeBytes());
+  if (out.sizeBytes() != 0) std::memcpy(dataOf(*out.impl()), values, out.sizeBytes());
   return out;
 }
 

@@ -13,6 +13,7 @@
 namespace lacuna::rt {
 
 struct Node;
+struct KeptWeights;
 void destroy(Node* node);
 
 /// Queue-ordered memory. Views share it; its version rises with every change in place.
@@ -24,6 +25,8 @@ struct Storage : RefCounted, Pooled<Storage> {
   bool host = false;  ///< from the host pool: the block goes back when the queue has passed
   std::atomic<std::uint32_t> version{0};
   Block* block = nullptr;
+  std::atomic<bool> lent{false};      ///< the program has the address, and may write there without a new version
+  std::shared_ptr<KeptWeights> kept;  ///< of weights, under the lock of keptWeights()
 };
 void destroy(Storage* storage);
 

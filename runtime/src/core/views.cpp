@@ -123,7 +123,7 @@ View viewOf(const Tensor& tensor) {
   if (instrument::recordingOperators()) [[unlikely]]
     instrument::recordUse(tensor);
   const TensorImpl& impl = *checked(tensor);
-  return {tensor.data(), impl.shape, impl.strides, impl.dtype};
+  return {dataOf(impl), impl.shape, impl.strides, impl.dtype};
 }
 
 Tensor Tensor::view(Shape wanted) const {

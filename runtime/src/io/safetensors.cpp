@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "backend/backend.h"
 #include "io/checksum.h"
 #include "io/safetensors_header.h"
 #include "lacuna/runtime/serialize.h"
@@ -228,8 +229,9 @@ void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, co
   for (const auto& [name, tensor] : tensors) {
     const Tensor whole = tensor.detach().contiguous();
     synchronize();
-    file.write(whole.data(), whole.sizeBytes());
-    all[checksumKey(name)] = checksumOf(described(whole.dtype(), whole.shape()), whole.data(), whole.sizeBytes());
+    const void* values = viewOf(whole).data;
+    file.write(values, whole.sizeBytes());
+    all[checksumKey(name)] = checksumOf(described(whole.dtype(), whole.shape()), values, whole.sizeBytes());
   }
   file.overwrite(static_cast<long>(length.size()), headerJson(tensors, all));
   file.commit();

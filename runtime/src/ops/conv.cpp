@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
+#include "ops/kept_weights.h"
 #include "ops/shared.h"
 
 /// Three operators, each linear in both of its inputs, whose gradients are the other two: the convolution y(x, w), its
@@ -61,17 +62,30 @@ const OpInfo kData{"conv2d_grad_input", dataBackward};
 const OpInfo kTransposed{"conv_transpose2d", dataBackward};
 const OpInfo kWeight{"conv2d_grad_weight", weightBackward};
 
+/// Whether a forward may find the weights as another one left them; that of a gradient is none of inference.
+enum class Weights : std::uint8_t { Keep, UseOnce };
+
+std::shared_ptr<KeptWeights> keptFor(const Op& op, const Tensor& weight, const View& x, const View& y, const View& w,
+                                     bool bias, const Arguments& arguments) {
+  if (op.needsGrad()) dropKeptWeights(weight);
+  if (op.needsGrad() || weight.device().type != DeviceType::Cpu) return nullptr;
+  return keptWeights(weight, kernel::convWeightOrder(x, y, w, bias, arguments));
+}
+
 Tensor forwardOf(const OpInfo& info, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& shape,
-                 const Arguments& arguments) {
+                 const Arguments& arguments, Weights use) {
   Op op(info, {&x, &weight, &bias});
   const Tensor picture = asChannelsLast(x);
   const Tensor kernelWeight = weight.detach().contiguous();
   Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
   const View y = viewOf(out), p = viewOf(picture), w = viewOf(kernelWeight);
   const Tensor workspace = workspaceOf(kernel::ConvPass::Forward, p, y, w, bias.defined(), arguments, x.device());
+  const auto kept = use == Weights::Keep ? keptFor(op, weight, p, y, w, bias.defined(), arguments) : nullptr;
   op.launch(x.device(), convWork(x, out, weight),
             [y, p, w, b = bias.defined() ? viewOf(bias.detach().contiguous()) : View{}, arguments,
-             memory = viewOrNone(workspace)] { kernel::convForward(y, p, w, b, arguments, memory); });
+             memory = viewOrNone(workspace), arranged = kept ? kept->arranged : nullptr] {
+              kernel::convForward(y, p, w, b, arguments, memory, arranged.get());
+            });
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
     remember(*node, arguments);
     node->shapes = {x.shape(), weight.shape()};
@@ -133,14 +147,14 @@ void dataBackward(Node& n, const Tensor* g, Tensor* out) {
   const Arguments arguments = recall(n);
   const SavedPair saved = unpackPair(n);
   if (n.wanted(1)) out[1] = weightOf(g[0], saved.first, n.shapes[1], arguments, nullptr);
-  if (n.wanted(0)) out[0] = forwardOf(kForward, g[0], saved.second, {}, n.shapes[0], arguments);
+  if (n.wanted(0)) out[0] = forwardOf(kForward, g[0], saved.second, {}, n.shapes[0], arguments, Weights::UseOnce);
 }
 
 void weightBackward(Node& n, const Tensor* g, Tensor* out) {
   const Arguments arguments = recall(n);
   const SavedPair saved = unpackPair(n);
   if (n.wanted(0)) out[0] = dataOf(kData, saved.second, g[0], n.shapes[0], arguments);
-  if (n.wanted(1)) out[1] = forwardOf(kForward, saved.first, g[0], {}, n.shapes[1], arguments);
+  if (n.wanted(1)) out[1] = forwardOf(kForward, saved.first, g[0], {}, n.shapes[1], arguments, Weights::UseOnce);
 }
 
 std::array<std::int64_t, 2> pairOf(Extent extent) {
@@ -197,7 +211,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dO
     }
     shape[d] = room / a.stride[i] + 1;
   }
-  return forwardOf(kForward, x, weight, bias, shape, a);
+  return forwardOf(kForward, x, weight, bias, shape, a, Weights::Keep);
 }
 
 Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, ConvTranspose2dOptions options) {

@@ -29,7 +29,7 @@ class OptimizerDirection {
 };
 
 void* dataOf(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data() : nullptr;
+  return tensor.defined() ? rt::dataOf(*tensor.impl()) : nullptr;
 }
 
 /// 16-bit types have no room for squares, nor the digits for sums of them.
@@ -215,9 +215,9 @@ void Sgd::update(const std::vector<Entry>& entries) {
   std::size_t bytes = 0;
   for (const Entry& entry : entries) {
     const bool first = options_.momentum != 0 && !first_[entry.index].defined();
-    void* momentum = options_.momentum != 0 ? stateOf(first_, entry.index, "momentum").data() : nullptr;
+    void* momentum = options_.momentum != 0 ? dataOf(stateOf(first_, entry.index, "momentum")) : nullptr;
     (first ? fresh : items)
-        .push_back({entry.parameter.data(), entry.gradient.data(), momentum, nullptr, entry.parameter.numel()});
+        .push_back({dataOf(entry.parameter), dataOf(entry.gradient), momentum, nullptr, entry.parameter.numel()});
     bytes += entry.parameter.sizeBytes() * (momentum != nullptr ? 5 : 3);
   }
   const kernel::SgdArguments arguments{
@@ -260,7 +260,7 @@ void Adam::update(const std::vector<Entry>& entries) {
       correction1 = 1 - std::pow(options_.beta1, static_cast<double>(own));
       correction2 = 1 - std::pow(options_.beta2, static_cast<double>(own));
     }
-    items.push_back({entry.parameter.data(), entry.gradient.data(), dataOf(stateOf(first_, entry.index, "exp_avg")),
+    items.push_back({dataOf(entry.parameter), dataOf(entry.gradient), dataOf(stateOf(first_, entry.index, "exp_avg")),
                      dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel(), correction1,
                      correction2});
     bytes += entry.parameter.sizeBytes() * (lamb ? 10 : 7);

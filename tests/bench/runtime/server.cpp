@@ -46,12 +46,28 @@ bench::Workload steps(const std::string& network) {
   };
 }
 
+/// A picture at a time through ResNet-18. With `kept` weights stay in the library's order, as those of modules do.
+bench::Workload inference(bool kept) {
+  const auto trainer = bench::makeTrainer("resnet18", rt::kCpu);
+  trainer.net->train(false);
+  if (!kept) {
+    for (rt::Tensor parameter : trainer.net->parameters()) parameter.setRole(rt::Role::Other);
+  }
+  return [trainer, picture = rt::zeros({1, 3, 32, 32})](int count) {
+    const rt::NoGrad guard;
+    for (int i = 0; i < count; ++i) (*trainer.net)(picture);
+    rt::synchronize();
+  };
+}
+
 }  // namespace
 
 int main() {
   bench::Workloads workloads{{"dispatch_plain", [] { return adds(false); }},
                              {"dispatch_grad", [] { return adds(true); }},
-                             {"dispatch_fwdbwd", [] { return chain(); }}};
+                             {"dispatch_fwdbwd", [] { return chain(); }},
+                             {"infer_kept", [] { return inference(true); }},
+                             {"infer_arranged", [] { return inference(false); }}};
   for (const std::string network : {"mlp", "resnet18", "transformer"})
     workloads["step_" + network] = [=] { return steps(network); };
   return bench::serve(workloads);

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/ops.h"
@@ -241,6 +244,88 @@ TEST(ConvTranspose, OutputPaddingOfAStrideOrMoreAddsRowsOfTheBias) {
     return std::vector<Tensor>{square(convTranspose2d(in[0], in[1], {}, {.outputPadding = 1, .dilation = 2}))};
   };
   EXPECT_EQ(gradcheck(run, inputs), "");
+}
+
+/// A convolution whose weights the library wants in an order of its own, as a module has them.
+struct Inference : testing::Test {
+  Tensor x = noise({2, 16, 12, 12}, Role::Input);
+  Tensor weight = noise({32, 16, 3, 3}, Role::Parameter).setRequiresGrad();
+
+  static Tensor noise(Shape shape, Role role) {
+    Tensor out = empty(shape, {DType::F32, kCpu, role});
+    return normal_(out, 0, 1);
+  }
+
+  [[nodiscard]] Tensor run() const {
+    const NoGrad guard;
+    return conv2d(x, weight, {}, {.padding = {1, 1}});
+  }
+  /// From weights of which nothing is kept, for they are nobody's parameter.
+  [[nodiscard]] Tensor fresh() const {
+    const NoGrad guard;
+    return conv2d(x, weight.clone().setRole(Role::Other), {}, {.padding = {1, 1}});
+  }
+  [[nodiscard]] static std::size_t heldForWork() {
+    synchronize();
+    return memoryStats(kCpu).activeByRole[static_cast<std::size_t>(Role::Workspace)];
+  }
+  void expectSameAsFresh() const { EXPECT_EQ(run().toVector<float>(), fresh().toVector<float>()); }
+};
+
+TEST_F(Inference, KeepsTheWeightsInTheLibrarysOrderUntilTheyGo) {
+  const std::size_t before = heldForWork();
+  expectSameAsFresh();
+  const std::size_t kept = heldForWork();
+  EXPECT_GE(kept, before + weight.sizeBytes());
+  for (int i = 0; i < 3; ++i) expectSameAsFresh();
+  EXPECT_EQ(heldForWork(), kept);
+  weight = {};
+  EXPECT_EQ(heldForWork(), before);
+}
+
+TEST_F(Inference, SeesWeightsThatChanged) {
+  expectSameAsFresh();
+  {
+    const NoGrad guard;
+    weight.mul_(2);
+  }
+  expectSameAsFresh();
+  weight.host<float>()[5] = 100;
+  expectSameAsFresh();
+  weight.host<float>()[5] = -100;
+  expectSameAsFresh();
+}
+
+TEST_F(Inference, ServesPicturesOfEverySize) {
+  for (const std::int64_t side : {12, 5, 12, 40}) {
+    x = noise({side % 3 + 1, 16, side, side}, Role::Input);
+    expectSameAsFresh();
+  }
+}
+
+TEST_F(Inference, LeavesNothingBehindForTraining) {
+  const std::size_t before = heldForWork();
+  (void)run();
+  conv2d(x, weight, {}, {.padding = {1, 1}}).backward(ones({2, 32, 12, 12}));
+  EXPECT_EQ(heldForWork(), before);
+  {
+    const NoGrad guard;
+    weight.add_(weight.grad());
+  }
+  expectSameAsFresh();
+}
+
+TEST_F(Inference, OfSeveralThreadsSharesTheWeights) {
+  const std::vector<float> want = fresh().toVector<float>();
+  std::vector<std::thread> threads;
+  std::atomic<int> equal{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) equal += run().toVector<float>() == want;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal, 80);
 }
 
 }  // namespace

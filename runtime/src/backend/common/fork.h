@@ -11,6 +11,8 @@ void lockAllocatorsForFork();
 void unlockAllocatorsAfterFork();
 void lockLeavesForFork();
 void unlockLeavesAfterFork();
+void lockKeptWeightsForFork();
+void unlockKeptWeightsAfterFork();
 void lockRandomForFork();
 void unlockRandomAfterFork();
 

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "backend/cpu/conv_reference.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/parallel.h"
@@ -27,7 +29,8 @@ struct Operand {
 struct ConvPlan {
   dnnl::primitive primitive;
   Operand x, y, weight;
-  memory bias, scratch;         ///< scratch: what the primitive itself works in, behind the copies
+  memory bias, scratch;  ///< scratch: what the primitive itself works in, behind the copies
+  std::string weightOrder;
   std::size_t copiesBytes = 0;  ///< of the workspace
   std::size_t workspaceBytes = 0;
   std::unordered_map<int, memory> arguments;
@@ -114,6 +117,14 @@ std::size_t copyBytes(const memory::desc& own, const memory::desc& wanted) {
   return own == wanted ? 0 : cpu::wholeLines(wanted.get_size());
 }
 
+std::string textOf(const memory::desc& order) {
+  return {reinterpret_cast<const char*>(&order.data), sizeof order.data};
+}
+
+kernel::WeightOrder weightOrderOf(const Geometry& g, const Choice& choice) {
+  return {textOf(choice.weight), copyBytes(g.ownWeight, choice.weight)};
+}
+
 std::size_t workspaceBytes(const Geometry& g, const Choice& choice) {
   return copyBytes(g.ownX, choice.x) + copyBytes(g.ownY, choice.y) + copyBytes(g.ownWeight, choice.weight) +
          choice.primitive.scratchpad_desc().get_size();
@@ -139,6 +150,7 @@ ConvPlan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& e
   plan.x = operandOf(plan, g.ownX, choice.x, pass == Pass::Data, engine);
   plan.y = operandOf(plan, g.ownY, choice.y, pass == Pass::Forward, engine);
   plan.weight = operandOf(plan, g.ownWeight, choice.weight, pass == Pass::Weights, engine);
+  plan.weightOrder = textOf(choice.weight);
   plan.bias = memory(g.bias, engine, nullptr);
   const memory::desc scratch = cpu::scratchOf(plan.primitive);
   plan.workspaceBytes = plan.copiesBytes + scratch.get_size();
@@ -167,7 +179,7 @@ void bind(Operand& operand, void* data, std::byte* workspace) {
 }
 
 void run(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
-         const kernel::ConvArguments& arguments, const View& workspace) {
+         const kernel::ConvArguments& arguments, const View& workspace, kernel::ArrangedWeights* arranged = nullptr) {
   if (x.dtype == DType::F16) throw Error("f16 convolutions are not supported on the CPU; use bf16 or f32");
   threadCount();
   Library& held = cpu::library();
@@ -186,9 +198,13 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   bind(plan.weight, weight.data, memory);
   if (plan.workspaceBytes > plan.copiesBytes) plan.scratch.set_data_handle(memory + plan.copiesBytes);
   if (hasBias) plan.bias.set_data_handle(bias.data);
+  // The library may have chosen otherwise than it said when it was asked.
+  if (!plan.weight.staged || (arranged != nullptr && arranged->order != plan.weightOrder)) arranged = nullptr;
+  if (arranged != nullptr) plan.weight.held.set_data_handle(arranged->data);
   Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
   for (Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
-    if (operand->staged && operand != &result)
+    const bool there = arranged != nullptr && operand == &plan.weight && std::exchange(arranged->filled, true);
+    if (operand->staged && operand != &result && !there)
       operand->reorder.execute(held.stream, {{DNNL_ARG_FROM, operand->own}, {DNNL_ARG_TO, operand->held}});
   }
   plan.primitive.execute(held.stream, plan.arguments);
@@ -214,11 +230,22 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
   });
 }
 
+const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y, const View& weight, bool bias,
+                                                   const ConvArguments& arguments) {
+  static const WeightOrder kItsOwn;
+  if (isEmpty(x, y, weight) || x.dtype == DType::F64 || x.dtype == DType::F16) return kItsOwn;
+  thread_local cpu::AskedAhead<WeightOrder> orders;
+  return orders.find(keyOf(ConvPass::Forward, x, y, weight, bias, arguments), [&] {
+    const Geometry geometry = geometryOf(ConvPass::Forward, x, y, weight, arguments);
+    return weightOrderOf(geometry, choose(ConvPass::Forward, geometry, bias, cpu::library().engine));
+  });
+}
+
 void kernel::convForward(const View& y, const View& x, const View& weight, const View& bias,
-                         const ConvArguments& arguments, const View& workspace) {
+                         const ConvArguments& arguments, const View& workspace, ArrangedWeights* arranged) {
   if (y.shape.numel() == 0) return;
   if (x.dtype == DType::F64 || isEmpty(x, y, weight)) return cpu::referenceConvForward(y, x, weight, bias, arguments);
-  run(Pass::Forward, x, y, weight, bias, arguments, workspace);
+  run(Pass::Forward, x, y, weight, bias, arguments, workspace, arranged);
 }
 
 void kernel::convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,

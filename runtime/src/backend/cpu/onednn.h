@@ -70,21 +70,24 @@ class PlanKey {
   std::string bytes_;
 };
 
-/// How much memory executions work in, by the key of their primitive. For the thread that enqueues: what the library
-/// chooses depends on the number of threads, so it is asked as the queue's thread will ask.
-class WorkspaceSizes {
+/// What executions will choose, by the key of their primitive. For the thread that enqueues: what the library chooses
+/// depends on the number of threads, so it is asked as the queue's thread will ask.
+template <class Value>
+class AskedAhead {
  public:
-  template <class Measure>
-  std::size_t find(PlanKey key, const Measure& measure) {
+  template <class Ask>
+  const Value& find(PlanKey key, const Ask& ask) {
     key.put(queueThreadCount());
-    const auto found = sizes_.find(key.bytes());
-    if (found != sizes_.end()) return found->second;
+    const auto found = values_.find(key.bytes());
+    if (found != values_.end()) return found->second;
     const AsQueueThread executing;
-    return sizes_.emplace(key.bytes(), measure()).first->second;
+    return values_.emplace(key.bytes(), ask()).first->second;
   }
 
  private:
-  std::unordered_map<std::string, std::size_t> sizes_;
+  std::unordered_map<std::string, Value> values_;
 };
+/// How much memory they work in.
+using WorkspaceSizes = AskedAhead<std::size_t>;
 
 }  // namespace lacuna::rt::cpu

@@ -109,6 +109,7 @@ void CpuQueue::lockForFork() {
   state_->errorMutex.lock();
   lockAllocatorsForFork();
   lockLeavesForFork();
+  lockKeptWeightsForFork();
   lockRandomForFork();
   instrument::lockProfileTableForFork();
   instrument::lockRecorderForFork();
@@ -120,6 +121,7 @@ void CpuQueue::unlockAfterFork() {
   instrument::unlockRecorderAfterFork();
   instrument::unlockProfileTableAfterFork();
   unlockRandomAfterFork();
+  unlockKeptWeightsAfterFork();
   unlockLeavesAfterFork();
   unlockAllocatorsAfterFork();
   state_->errorMutex.unlock();

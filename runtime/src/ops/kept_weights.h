@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "backend/nn_kernels.h"
+#include "core/tensor_impl.h"
+
+/// A forward that records nothing uses the same weights again and again, so their copy in the library's order is kept
+/// with their memory. It serves as long as the version that it was made of; a forward that records drops it, since
+/// training changes the weights with every step and needs the memory.
+namespace lacuna::rt {
+
+struct KeptWeights {
+  std::shared_ptr<kernel::ArrangedWeights> arranged;  ///< in `memory`
+  Tensor memory;
+  std::uint32_t version = 0;  ///< and what else of the weights the copy was made of
+  std::int64_t offset = 0;
+  Shape shape;
+};
+
+/// The copy in that order of a contiguous parameter; a new one is filled by the first execution. Whoever enqueues holds
+/// it until then. Null where the order is the weights' own, where the program may write the weights unseen
+/// (Storage::lent), where they are no parameter, and where there is no memory for it.
+std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::WeightOrder& order);
+void dropKeptWeights(const Tensor& weight);
+
+}  // namespace lacuna::rt
