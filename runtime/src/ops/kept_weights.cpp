@@ -35,8 +35,8 @@ std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::Wei
   Storage& storage = *weight.impl()->storage;
   const bool mayKeep =
       storage.role == Role::Parameter && !storage.lent.load(std::memory_order_relaxed) && weight.isContiguous();
-  if (!mayKeep) dropKeptWeights(weight);
-  if (order.bytes == 0 || !mayKeep) return nullptr;
+  if (!mayKeep) dropKeptWeights(weight);  // what was kept before the program had the address
+  if (!mayKeep || order.bytes == 0) return nullptr;
   {
     const std::lock_guard lock(gKeptLock);
     if (storage.kept && fits(*storage.kept, weight, order)) return storage.kept;

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
-
 #include "backend/cpu/conv_reference.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/parallel.h"
@@ -202,11 +200,12 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   if (!plan.weight.staged || (arranged != nullptr && arranged->order != plan.weightOrder)) arranged = nullptr;
   if (arranged != nullptr) plan.weight.held.set_data_handle(arranged->data);
   Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
+  const bool filled = arranged != nullptr && arranged->filled;
   for (Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
-    const bool there = arranged != nullptr && operand == &plan.weight && std::exchange(arranged->filled, true);
-    if (operand->staged && operand != &result && !there)
+    if (operand->staged && operand != &result && !(filled && operand == &plan.weight))
       operand->reorder.execute(held.stream, {{DNNL_ARG_FROM, operand->own}, {DNNL_ARG_TO, operand->held}});
   }
+  if (arranged != nullptr) arranged->filled = true;  // only now: a copy that failed is made again
   plan.primitive.execute(held.stream, plan.arguments);
   if (result.staged) result.reorder.execute(held.stream, {{DNNL_ARG_FROM, result.held}, {DNNL_ARG_TO, result.own}});
   held.stream.wait();
@@ -218,11 +217,16 @@ bool isEmpty(const View& x, const View& y, const View& weight) {
   return x.shape.numel() == 0 || y.shape.numel() == 0 || weight.shape.numel() == 0;
 }
 
+/// What is not runs in the plain loops, or is refused.
+bool isForLibrary(const View& x, const View& y, const View& weight) {
+  return !isEmpty(x, y, weight) && x.dtype != DType::F64 && x.dtype != DType::F16;
+}
+
 }  // namespace
 
 std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
                                   const ConvArguments& arguments) {
-  if (isEmpty(x, y, weight) || x.dtype == DType::F64 || x.dtype == DType::F16) return 0;
+  if (!isForLibrary(x, y, weight)) return 0;
   thread_local cpu::WorkspaceSizes sizes;
   return sizes.find(keyOf(pass, x, y, weight, bias, arguments), [&] {
     const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
@@ -233,7 +237,7 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
 const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y, const View& weight, bool bias,
                                                    const ConvArguments& arguments) {
   static const WeightOrder kItsOwn;
-  if (isEmpty(x, y, weight) || x.dtype == DType::F64 || x.dtype == DType::F16) return kItsOwn;
+  if (!isForLibrary(x, y, weight)) return kItsOwn;
   thread_local cpu::AskedAhead<WeightOrder> orders;
   return orders.find(keyOf(ConvPass::Forward, x, y, weight, bias, arguments), [&] {
     const Geometry geometry = geometryOf(ConvPass::Forward, x, y, weight, arguments);
