@@ -56,6 +56,34 @@ TEST(Matmul, StretchesEitherFactorOverManyMatrices) {
   EXPECT_LT(max(abs(both.select(0, 0) - got.select(0, 0).select(0, 0))).item(), 1e-3);
 }
 
+/// The largest difference to the product of the same numbers in f32, over the largest of its values.
+double errorInBFloat16(const Tensor& a, const Tensor& b) {
+  const Tensor exact = matmul(a.to(DType::F32), b.to(DType::F32));
+  const Tensor got = matmul(a, b);
+  EXPECT_EQ(got.dtype(), DType::BF16);
+  EXPECT_EQ(got.shape(), exact.shape());
+  return max(abs(got.to(DType::F32) - exact)).item() / max(abs(exact)).item();
+}
+
+TEST(Matmul, InBFloat16RoundsOnceHoweverTheMatricesLie) {
+  manualSeed(7);
+  constexpr double kRounding = 1.0 / 256;
+  const auto random = [](const Shape& shape) { return randn(shape).to(DType::BF16); };
+  const Tensor a = random({6, kDepth});
+  const Tensor b = random({kDepth, 5});
+  EXPECT_LE(errorInBFloat16(a, b), kRounding);
+  EXPECT_LE(errorInBFloat16(b.t(), a.t()), kRounding);
+  EXPECT_LE(errorInBFloat16(random({6, 2 * kDepth}).slice(1, 0, 2 * kDepth, 2), b), kRounding);
+  EXPECT_LE(errorInBFloat16(random({1, 1}).expand({6, kDepth}), b), kRounding);
+  EXPECT_LE(errorInBFloat16(random({3, 1, 4, kDepth}), random({2, kDepth, 5})), kRounding);
+  EXPECT_LE(
+      errorInBFloat16(random({1, 4, kDepth}).expand({2, 4, kDepth}), random({1, kDepth, 5}).expand({2, kDepth, 5})),
+      kRounding);
+  const Tensor bias = random({5});
+  const Tensor exact = matmul(a.to(DType::F32), b.to(DType::F32)) + bias.to(DType::F32);
+  EXPECT_LE(max(abs(linear(a, b.t(), bias).to(DType::F32) - exact)).item() / max(abs(exact)).item(), kRounding);
+}
+
 TEST(Matmul, OfManyMatricesWithOneHasTheGradientOfOneProduct) {
   manualSeed(6);
   const Tensor a = randn({4, 5, 6}).setRequiresGrad();

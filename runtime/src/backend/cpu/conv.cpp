@@ -3,6 +3,7 @@
 #include "backend/cpu/conv_reference.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/parallel.h"
+#include "backend/cpu/widened.h"
 #include "backend/nn_kernels.h"
 
 /// Convolutions through oneDNN on channels-last pictures, with primitives and their arguments cached. The library wants
@@ -178,7 +179,6 @@ void bind(Operand& operand, void* data, std::byte* workspace) {
 
 void run(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
          const kernel::ConvArguments& arguments, const View& workspace, kernel::ArrangedWeights* arranged = nullptr) {
-  if (x.dtype == DType::F16) throw Error("f16 convolutions are not supported on the CPU; use bf16 or f32");
   threadCount();
   Library& held = cpu::library();
   thread_local std::unordered_map<std::string, ConvPlan> plans;
@@ -211,6 +211,41 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   held.stream.wait();
 }
 
+/// The operands in f32, each in the order of its own.
+struct Wide {
+  View x, y, weight, bias;
+  Wide(cpu::Widening& widening, const View& ownX, const View& ownY, const View& ownWeight, bool hasBias)
+      : x(widening.add(ownX, ownX.strides)),
+        y(widening.add(ownY, ownY.strides)),
+        weight(widening.add(ownWeight, ownWeight.strides)) {
+    if (hasBias) bias = widening.add({nullptr, {ownY.shape[1]}, {1}}, {1});
+  }
+};
+
+void throughWide(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
+                 const kernel::ConvArguments& arguments, const View& workspace) {
+  cpu::Widening widening(workspace);
+  const bool hasBias = bias.data != nullptr;
+  const Wide wide(widening, x, y, weight, hasBias);
+  if (pass != Pass::Data) kernel::copy(wide.x, x);
+  if (pass != Pass::Forward) kernel::copy(wide.y, y);
+  if (pass != Pass::Weights) kernel::copy(wide.weight, weight);
+  if (hasBias && pass == Pass::Forward) kernel::copy(wide.bias, bias);
+  run(pass, wide.x, wide.y, wide.weight, wide.bias, arguments, widening.rest());
+  if (pass == Pass::Data) kernel::copy(x, wide.x);
+  if (pass == Pass::Forward) kernel::copy(y, wide.y);
+  if (pass == Pass::Weights) kernel::copy(weight, wide.weight);
+  if (hasBias && pass == Pass::Weights) kernel::copy(bias, wide.bias);
+}
+
+void throughLibrary(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
+                    const kernel::ConvArguments& arguments, const View& workspace,
+                    kernel::ArrangedWeights* arranged = nullptr) {
+  if (x.dtype == DType::F16) throw Error("f16 convolutions are not supported on the CPU; use bf16 or f32");
+  if (cpu::isWidened(x.dtype)) return throughWide(pass, x, y, weight, bias, arguments, workspace);
+  run(pass, x, y, weight, bias, arguments, workspace, arranged);
+}
+
 /// The library refuses operands without channels. The plain loops find nothing to multiply, and leave zeros or the
 /// bias.
 bool isEmpty(const View& x, const View& y, const View& weight) {
@@ -227,6 +262,11 @@ bool isForLibrary(const View& x, const View& y, const View& weight) {
 std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
                                   const ConvArguments& arguments) {
   if (!isForLibrary(x, y, weight)) return 0;
+  if (cpu::isWidened(x.dtype)) {
+    cpu::Widening widening;
+    const Wide wide(widening, x, y, weight, bias);
+    return widening.bytes() + convWorkspace(pass, wide.x, wide.y, wide.weight, bias, arguments);
+  }
   thread_local cpu::WorkspaceSizes sizes;
   return sizes.find(keyOf(pass, x, y, weight, bias, arguments), [&] {
     const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
@@ -237,7 +277,7 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
 const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y, const View& weight, bool bias,
                                                    const ConvArguments& arguments) {
   static const WeightOrder kItsOwn;
-  if (!isForLibrary(x, y, weight)) return kItsOwn;
+  if (!isForLibrary(x, y, weight) || cpu::isWidened(x.dtype)) return kItsOwn;
   thread_local cpu::AskedAhead<WeightOrder> orders;
   return orders.find(keyOf(ConvPass::Forward, x, y, weight, bias, arguments), [&] {
     const Geometry geometry = geometryOf(ConvPass::Forward, x, y, weight, arguments);
@@ -249,7 +289,7 @@ void kernel::convForward(const View& y, const View& x, const View& weight, const
                          const ConvArguments& arguments, const View& workspace, ArrangedWeights* arranged) {
   if (y.shape.numel() == 0) return;
   if (x.dtype == DType::F64 || isEmpty(x, y, weight)) return cpu::referenceConvForward(y, x, weight, bias, arguments);
-  run(Pass::Forward, x, y, weight, bias, arguments, workspace, arranged);
+  throughLibrary(Pass::Forward, x, y, weight, bias, arguments, workspace, arranged);
 }
 
 void kernel::convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,
@@ -257,7 +297,7 @@ void kernel::convBackwardData(const View& gradX, const View& gradY, const View& 
   if (gradX.shape.numel() == 0) return;
   if (gradX.dtype == DType::F64 || isEmpty(gradX, gradY, weight))
     return cpu::referenceConvBackwardData(gradX, gradY, weight, arguments);
-  run(Pass::Data, gradX, gradY, weight, {}, arguments, workspace);
+  throughLibrary(Pass::Data, gradX, gradY, weight, {}, arguments, workspace);
 }
 
 void kernel::convBackwardWeights(const View& gradWeight, const View& gradBias, const View& x, const View& gradY,
@@ -269,7 +309,7 @@ void kernel::convBackwardWeights(const View& gradWeight, const View& gradBias, c
   }
   if (x.dtype == DType::F64 || isEmpty(x, gradY, gradWeight))
     return cpu::referenceConvBackwardWeights(gradWeight, gradBias, x, gradY, arguments);
-  run(Pass::Weights, x, gradY, gradWeight, gradBias, arguments, workspace);
+  throughLibrary(Pass::Weights, x, gradY, gradWeight, gradBias, arguments, workspace);
 }
 
 }  // namespace lacuna::rt

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "backend/backend.h"
+
+/// bf16 on processors that cannot compute in it (those without AVX-512): oneDNN refuses it there, so its kernels work
+/// on copies in f32, in the workspace that they are given, and round the result once.
+namespace lacuna::rt::cpu {
+
+/// Whether operands of this type are widened on this machine. ONEDNN_MAX_CPU_ISA counts, as for the library itself.
+bool isWidened(DType type);
+
+/// Takes copies from the front of a workspace. Without one it only counts, and the views have no memory.
+class Widening {
+ public:
+  Widening() = default;
+  explicit Widening(const View& workspace);
+  /// A view like the given one, of f32 elsewhere, whose strides are these; nothing is in it yet.
+  View add(const View& view, const Shape& strides);
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// What is left for the kernel itself.
+  [[nodiscard]] View rest() const;
+
+ private:
+  View workspace_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lacuna::rt::cpu
