@@ -40,6 +40,10 @@ option(LACUNA_PRECOMPILE "precompile headers: builds faster, but a missing #incl
 set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
 
 include(CheckCXXCompilerFlag)
+# For code that runs at every event and hands small structures on right after they were filled: a copy of two fields in one
+# vector register has to wait until both stores have reached the cache, a copy of each field alone does not.
+set(lacuna_scalar_copies -fno-tree-slp-vectorize)
+
 add_library(lacuna_options INTERFACE)
 add_library(lacuna::options ALIAS lacuna_options)
 target_compile_features(lacuna_options INTERFACE cxx_std_20)

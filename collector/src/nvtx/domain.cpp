@@ -112,14 +112,8 @@ LacunaName Domain::category(std::uint32_t id) {
   return prof::name(digits);
 }
 
-LacunaName RegisteredText::site(Domain& domain, std::uint32_t category, std::uint32_t colour) {
-  const auto generation = domain.generation();
-  for (const auto* site = sites_.load(std::memory_order_acquire); site != nullptr; site = site->next) {
-    if (site->category == category && site->colour == colour && site->domain == &domain &&
-        site->generation == generation) {
-      return site->name;
-    }
-  }
+LacunaName RegisteredText::makeSite(Domain& domain, std::uint32_t category, std::uint32_t colour,
+                                    std::uint32_t generation) {
   auto* fresh = new Site{&domain, category, colour, generation, 0, sites_.load(std::memory_order_relaxed)};
   fresh->name = lacunaSite(text_, domain.name(), domain.category(category), colour);
   while (!sites_.compare_exchange_weak(fresh->next, fresh, std::memory_order_acq_rel)) {

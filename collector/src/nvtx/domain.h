@@ -26,7 +26,7 @@ class RegisteredText {
   [[nodiscard]] LacunaName text() const { return text_; }
   [[nodiscard]] const std::string& words() const { return words_; }
   /// The site of this text in `domain` with that category and colour; a few loads once it has been used before.
-  LacunaName site(Domain& domain, std::uint32_t category, std::uint32_t colour);
+  inline LacunaName site(Domain& domain, std::uint32_t category, std::uint32_t colour);
 
  private:
   struct Site {
@@ -37,6 +37,8 @@ class RegisteredText {
     LacunaName name;
     Site* next;
   };
+  LacunaName makeSite(Domain& domain, std::uint32_t category, std::uint32_t colour, std::uint32_t generation);
+
   std::string words_;
   LacunaName text_;
   std::atomic<Site*> sites_{nullptr};
@@ -93,6 +95,17 @@ class Domain {
   std::atomic<Category*> categories_{nullptr};
   Domain* next_ = nullptr;
 };
+
+inline LacunaName RegisteredText::site(Domain& domain, std::uint32_t category, std::uint32_t colour) {
+  const std::uint32_t generation = domain.generation();
+  for (const auto* site = sites_.load(std::memory_order_acquire); site != nullptr; site = site->next) {
+    if (site->category == category && site->colour == colour && site->domain == &domain &&
+        site->generation == generation) {
+      return site->name;
+    }
+  }
+  return makeSite(domain, category, colour, generation);
+}
 
 /// Guards what is registered, never what is recorded. A fork takes it first, so that a child finds it free.
 void lockRegistry();

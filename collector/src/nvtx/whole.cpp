@@ -60,10 +60,6 @@ prof::SaidExecution saidOf(const ExecutionPayload& execution) {
           .kind = static_cast<std::uint8_t>(execution.kind)};
 }
 
-std::uint64_t NVTX_API stamp() {
-  return prof::lacunaStamp_();
-}
-
 void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
   if (from->size < sizeof(Whole)) return;
   Domain& domain = Domain::of(handle);
@@ -78,22 +74,22 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
     }
   }
   if (!on) return;
-  prof::SaidWhole said;
-  said.beginStamp = from->beginStamp;
-  said.startStamp = from->startStamp;
-  said.stopStamp = from->stopStamp;
-  said.endStamp = from->endStamp;
-  said.domain = domain.name();
-  said.name = siteOf(domain, from->name, kOperatorCategory);
-  said.shapes = textOf(from->op.shapes);
-  said.correlation = from->op.correlation;
-  said.sequence = from->op.sequence;
-  if (from->startStamp != 0) {
-    said.executionName = siteOf(domain, from->executionName, kExecutionCategory);
-    said.execution = saidOf(from->execution);
-  }
-  said.hasMemory = from->hasMemory != 0;
-  if (said.hasMemory) said.memory = saidOf(from->memory);
+  // Whatever did not happen is not looked at, and nothing is written twice: this runs at every operator.
+  const bool began = from->startStamp != 0;
+  const bool hasMemory = from->hasMemory != 0;
+  const prof::SaidWhole said{.beginStamp = from->beginStamp,
+                             .startStamp = from->startStamp,
+                             .stopStamp = from->stopStamp,
+                             .endStamp = from->endStamp,
+                             .domain = domain.name(),
+                             .name = siteOf(domain, from->name, kOperatorCategory),
+                             .executionName = began ? siteOf(domain, from->executionName, kExecutionCategory) : 0,
+                             .shapes = textOf(from->op.shapes),
+                             .correlation = from->op.correlation,
+                             .sequence = from->op.sequence,
+                             .execution = began ? saidOf(from->execution) : prof::SaidExecution{},
+                             .memory = hasMemory ? saidOf(from->memory) : prof::SaidMemory{},
+                             .hasMemory = hasMemory};
   prof::lacunaWhole_(&said);
 }
 
@@ -108,7 +104,7 @@ void NVTX_API memory(nvtxDomainHandle_t, const MemoryPayload* from) {
 bool installWhole(std::intptr_t* slots, std::size_t count) {
   // Ranges that somebody waits for have to be heard of when they begin.
   if (count < kSlots || watchesRanges()) return false;
-  setSlot(slots, count, kStamp, stamp);
+  setSlot(slots, count, kStamp, prof::lacunaStamp_);
   setSlot(slots, count, kWhole, whole);
   setSlot(slots, count, kMemory, memory);
   return true;

@@ -182,9 +182,16 @@ struct Whole {
   std::uint32_t shapes;
   std::uint32_t tensor;
   std::uint64_t address;
-  std::uint64_t bytes : 40, executionBytes : 24;
-  std::uint64_t memoryWhat;                          ///< as in Memory
-  std::uint64_t kind : 8, behind : 16, unused : 40;  ///< of the execution; how far memory's sequence is behind
+  // No bit fields: writing one reads what the last one has just written.
+  std::uint64_t sizes;       ///< of the memory 40 | of what the execution touches 24
+  std::uint64_t memoryWhat;  ///< as in Memory
+  std::uint64_t run;         ///< 40 unused | how far memory's sequence is behind 16 | kind of the execution 8
+
+  static constexpr unsigned kMemoryBits = 40, kExecutionBits = 24, kBehindBits = 16;
+  [[nodiscard]] std::uint64_t bytes() const { return sizes & ((std::uint64_t{1} << kMemoryBits) - 1); }
+  [[nodiscard]] std::uint64_t executionBytes() const { return sizes >> kMemoryBits; }
+  [[nodiscard]] std::uint8_t kind() const { return static_cast<std::uint8_t>(run); }
+  [[nodiscard]] std::uint64_t behind() const { return run >> 8 & ((std::uint64_t{1} << kBehindBits) - 1); }
 };
 static_assert(sizeof(Whole) == 5 * kSlotBytes);
 

@@ -150,12 +150,12 @@ void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::
   const std::array<Words, 2> end{0, recording::word(Kind::Pop, domain, 0)};
   put(0, std::array<Words, 6>{0, recording::word(Kind::PushEvent, domain, nameOf(word)), Words{LacunaPayloadU64} << 32,
                               whole.operatorSequence, whole.shapes, whole.correlation});
-  put(whole.start, std::array<Words, 6>{0, recording::word(Kind::Memory, 0, whole.tensor), whole.address, whole.bytes,
-                                        whole.sequence - whole.behind, whole.memoryWhat});
+  put(whole.start, std::array<Words, 6>{0, recording::word(Kind::Memory, 0, whole.tensor), whole.address, whole.bytes(),
+                                        whole.sequence - whole.behind(), whole.memoryWhat});
   const auto queue = static_cast<std::uint16_t>(whole.memoryWhat);
   put(whole.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, whole.executionName),
-                                        packWhat(0, static_cast<std::uint8_t>(whole.kind), queue), whole.correlation,
-                                        whole.sequence, whole.executionBytes, 0, 0});
+                                        packWhat(0, whole.kind(), queue), whole.correlation, whole.sequence,
+                                        whole.executionBytes(), 0, 0});
   put(whole.stop, end);
   put(whole.end, end);
 }

@@ -19,6 +19,7 @@
 #include <unordered_map>
 
 #include "alloc/allocator.h"
+#include "autograd/node.h"
 #include "backend/common/fork.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
@@ -243,15 +244,31 @@ namespace {
 
 struct ShapeKey {
   std::array<std::int64_t, 40> words;
-  std::size_t used = 0;
-  std::uint64_t hash = 0;
+  std::size_t used;
+  std::uint64_t hash;  ///< its upper bits are the good ones
 };
 
-void addToKey(ShapeKey& key, std::int64_t word) {
-  if (key.used == key.words.size()) return;
-  key.words[key.used++] = word;
-  key.hash = (key.hash ^ static_cast<std::uint64_t>(word)) * 0x9E3779B97F4A7C15U;
-  key.hash ^= key.hash >> 29;
+/// What tells the types and sizes of inputs apart. False where there is no room for all of it.
+bool makeKey(std::span<const Tensor* const> inputs, ShapeKey& key) {
+  // Each word has a factor of its own, so that no product waits for the one before.
+  constexpr std::uint64_t kStep = 2 * 0x9E3779B97F4A7C15U;
+  std::uint64_t hash = 0, factor = 0x9E3779B97F4A7C15U;
+  std::size_t used = 0;
+  const auto add = [&](std::int64_t word) {
+    key.words[used++] = word;
+    hash += static_cast<std::uint64_t>(word) * factor;
+    factor += kStep;
+  };
+  for (const Tensor* input : inputs) {
+    if (!input->defined()) continue;
+    const TensorImpl& impl = *input->impl();
+    if (used + 1 + static_cast<std::size_t>(impl.shape.rank()) > key.words.size()) return false;
+    add(static_cast<std::int64_t>(impl.dtype) << 8 | impl.shape.rank());
+    for (const std::int64_t dim : impl.shape) add(dim);
+  }
+  key.used = used;
+  key.hash = hash;
+  return true;
 }
 
 const Name* shapesByText(std::span<const Tensor* const> inputs) {
@@ -273,12 +290,7 @@ const Name* shapesOf(std::span<const Tensor* const> inputs) {
   };
   thread_local const std::unique_ptr<Slot[]> slots(new Slot[256]);
   ShapeKey key;
-  for (const Tensor* input : inputs) {
-    if (!input->defined()) continue;
-    addToKey(key, static_cast<std::int64_t>(input->dtype()) << 8 | input->rank());
-    for (const std::int64_t dim : input->shape()) addToKey(key, dim);
-  }
-  if (key.used == key.words.size()) return shapesByText(inputs);
+  if (!makeKey(inputs, key)) return shapesByText(inputs);
   Slot& slot = slots[key.hash >> 56];
   bool same = slot.name != nullptr && slot.key.hash == key.hash && slot.key.used == key.used;
   for (std::size_t i = 0; same && i < key.used; ++i) same = slot.key.words[i] == key.words[i];
