@@ -12,7 +12,7 @@
 namespace lacuna::prof::recording {
 namespace {
 
-constexpr std::size_t kAhead = 512;  ///< bytes
+constexpr std::size_t kAhead = 512;  ///< bytes behind a record that are fetched when it is written
 
 /// As lacunaPut_ in prof.h, for records of several slots: the first word of all is stored last.
 template <std::size_t Slots>

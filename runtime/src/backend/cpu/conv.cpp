@@ -212,13 +212,13 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
 }
 
 /// The operands in f32, each in the order of its own.
-struct Wide {
+struct WideOperands {
   View x, y, weight, bias;
-  Wide(cpu::Widening& widening, const View& ownX, const View& ownY, const View& ownWeight, bool hasBias)
-      : x(widening.add(ownX, ownX.strides)),
-        y(widening.add(ownY, ownY.strides)),
-        weight(widening.add(ownWeight, ownWeight.strides)) {
-    if (hasBias) bias = widening.add({nullptr, {ownY.shape[1]}, {1}}, {1});
+  WideOperands(cpu::Widening& widening, const View& ownX, const View& ownY, const View& ownWeight, bool hasBias)
+      : x(widening.add(ownX.shape, ownX.strides)),
+        y(widening.add(ownY.shape, ownY.strides)),
+        weight(widening.add(ownWeight.shape, ownWeight.strides)) {
+    if (hasBias) bias = widening.add({ownY.shape[1]}, {1});
   }
 };
 
@@ -226,7 +226,7 @@ void throughWide(Pass pass, const View& x, const View& y, const View& weight, co
                  const kernel::ConvArguments& arguments, const View& workspace) {
   cpu::Widening widening(workspace);
   const bool hasBias = bias.data != nullptr;
-  const Wide wide(widening, x, y, weight, hasBias);
+  const WideOperands wide(widening, x, y, weight, hasBias);
   if (pass != Pass::Data) kernel::copy(wide.x, x);
   if (pass != Pass::Forward) kernel::copy(wide.y, y);
   if (pass != Pass::Weights) kernel::copy(wide.weight, weight);
@@ -264,7 +264,7 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
   if (!isForLibrary(x, y, weight)) return 0;
   if (cpu::isWidened(x.dtype)) {
     cpu::Widening widening;
-    const Wide wide(widening, x, y, weight, bias);
+    const WideOperands wide(widening, x, y, weight, bias);
     return widening.bytes() + convWorkspace(pass, wide.x, wide.y, wide.weight, bias, arguments);
   }
   thread_local cpu::WorkspaceSizes sizes;

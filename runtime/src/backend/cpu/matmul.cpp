@@ -160,12 +160,12 @@ Way wayOf(const View& out, const View& a, const View& b) {
 }
 
 /// The factors and the product in f32. What stands for many is not copied often.
-struct Wide {
+struct WideFactors {
   View out, a, b;
-  explicit Wide(cpu::Widening& widening, const View& product, const View& left, const View& right)
-      : out(widening.add(product, product.shape.contiguousStrides())),
-        a(widening.add(left, compactStrides(left))),
-        b(widening.add(right, compactStrides(right))) {}
+  WideFactors(cpu::Widening& widening, const View& product, const View& left, const View& right)
+      : out(widening.add(product.shape, product.shape.contiguousStrides())),
+        a(widening.add(left.shape, compactStrides(left))),
+        b(widening.add(right.shape, compactStrides(right))) {}
 
  private:
   static Shape compactStrides(const View& view) {
@@ -190,7 +190,7 @@ void copyCompact(View out, View from) {
 
 void throughWide(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
   cpu::Widening widening(workspace);
-  const Wide wide(widening, out, a, b);
+  const WideFactors wide(widening, out, a, b);
   copyCompact(wide.a, a);
   copyCompact(wide.b, b);
   if (accumulate) kernel::copy(wide.out, out);
@@ -206,7 +206,7 @@ std::size_t kernel::matmulWorkspace(const View& out, const View& a, const View& 
   if (way == Way::Loop) return 0;
   if (way == Way::Wide) {
     cpu::Widening widening;
-    const Wide wide(widening, out, a, b);
+    const WideFactors wide(widening, out, a, b);
     return widening.bytes() + matmulWorkspace(wide.out, wide.a, wide.b, accumulate);
   }
   thread_local cpu::WorkspaceSizes sizes;

@@ -12,7 +12,7 @@ namespace {
 bool libraryMultiplies(DType type) {
   const dnnl::memory::desc matrix({16, 16}, libraryType(type), dnnl::memory::format_tag::ab);
   try {
-    const dnnl::matmul::primitive_desc primitive({matrix, matrix, matrix}, dnnl::engine(dnnl::engine::kind::cpu, 0));
+    const dnnl::matmul::primitive_desc primitive({matrix, matrix, matrix}, library().engine);
     return true;
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) return false;
@@ -30,10 +30,10 @@ bool isWidened(DType type) {
 
 Widening::Widening(const View& workspace) : workspace_(workspace) {}
 
-View Widening::add(const View& view, const Shape& strides) {
+View Widening::add(const Shape& shape, const Shape& strides) {
   std::int64_t last = 0;
-  for (int d = 0; d < view.shape.rank(); ++d) last += (view.shape[d] - 1) * strides[d];
-  View wide{nullptr, view.shape, strides, DType::F32};
+  for (int d = 0; d < shape.rank(); ++d) last += (shape[d] - 1) * strides[d];
+  View wide{nullptr, shape, strides, DType::F32};
   if (workspace_.data != nullptr) wide.data = static_cast<std::byte*>(workspace_.data) + bytes_;
   bytes_ += wholeLines(static_cast<std::size_t>(last + 1) * sizeof(float));
   if (workspace_.data != nullptr && bytes_ > static_cast<std::size_t>(workspace_.shape.numel()))

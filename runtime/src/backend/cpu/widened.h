@@ -18,8 +18,8 @@ class Widening {
  public:
   Widening() = default;
   explicit Widening(const View& workspace);
-  /// A view like the given one, of f32 elsewhere, whose strides are these; nothing is in it yet.
-  View add(const View& view, const Shape& strides);
+  /// Room for a copy; nothing is in it yet.
+  View add(const Shape& shape, const Shape& strides);
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// What is left for the kernel itself.
   [[nodiscard]] View rest() const;
