@@ -57,6 +57,16 @@ Node* newAccumulation(const Tensor& leaf) {
   return node;
 }
 
+/// Takes `lock`, of gLeafLock, where it has to.
+Edge edgeOf(const Tensor& tensor, std::unique_lock<SpinLock>& lock) {
+  if (!tensor.defined() || !tensor.requiresGrad()) return {};
+  AutogradMeta& meta = *tensor.impl()->autograd;
+  if (meta.gradFn) return {meta.gradFn, meta.outputIndex};
+  if (!lock.owns_lock()) lock.lock();
+  if (meta.accumulate == nullptr || !meta.accumulate->retainIfOwned()) meta.accumulate = newAccumulation(tensor);
+  return {Ref<Node>::adopt(meta.accumulate), 0};
+}
+
 }  // namespace
 
 void lockLeavesForFork() {
@@ -68,18 +78,21 @@ void unlockLeavesAfterFork() {
 
 void destroy(Node* node) {
   if (node->leaf != nullptr && !takeFromLeaf(*node)) return;
-  // A long chain must not recurse once per operator: what nodes hold is let go in a loop, one handle at a time, since
-  // several may be of the same node (of both factors of x · x, say).
-  std::vector<Ref<Node>> chain;
-  const auto strip = [&chain](Node& from) {
-    for (Edge& edge : from.edges) {
-      if (edge.node) chain.push_back(std::move(edge.node));
+  // A long chain must not recurse once per operator: what nodes own alone is let go in a loop.
+  SmallVector<Ref<Node>, 8> chain;
+  const auto letGo = [&chain](Ref<Node>& held) {
+    if (held && held->useCount() == 1) {
+      chain.push_back(std::move(held));
+    } else {
+      held.reset();  // of several handles of one node, of both factors of x · x say, the last one is its only owner
     }
+  };
+  const auto strip = [&letGo](Node& from) {
+    for (Edge& edge : from.edges) letGo(edge.node);
     for (SavedTensor& slot : from.saved) {
       const Tensor held = std::move(slot.tensor);
       const TensorImpl* impl = held.impl();
-      if (impl != nullptr && impl->useCount() == 1 && impl->autograd && impl->autograd->gradFn)
-        chain.push_back(std::move(impl->autograd->gradFn));
+      if (impl != nullptr && impl->useCount() == 1 && impl->autograd) letGo(impl->autograd->gradFn);
     }
   };
   strip(*node);
@@ -192,11 +205,13 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
   node->dtype = outputs[0]->dtype();
   node->device = outputs[0]->device();
   node->edges.reserve(inputs.size());
-  for (const Tensor* input : inputs) node->edges.push_back(edgeOf(*input));
+  std::unique_lock lock(gLeafLock, std::defer_lock);
+  for (const Tensor* input : inputs) node->edges.emplace_back(edgeOf(*input, lock));
+  if (lock.owns_lock()) lock.unlock();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     AutogradMeta& meta = outputs[i]->impl()->meta();
     meta.requiresGrad = true;
-    node->outputShapes.push_back(outputs[i]->shape());
+    node->outputShapes.emplace_back(outputs[i]->shape());
     meta.outputIndex = static_cast<std::uint32_t>(i);
     meta.gradFn = i + 1 < outputs.size() ? owner : std::move(owner);
   }
@@ -211,12 +226,8 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
 }
 
 Edge edgeOf(const Tensor& tensor) {
-  if (!tensor.defined() || !tensor.requiresGrad()) return {};
-  AutogradMeta& meta = *tensor.impl()->autograd;
-  if (meta.gradFn) return {meta.gradFn, meta.outputIndex};
-  const std::lock_guard lock(gLeafLock);
-  if (meta.accumulate == nullptr || !meta.accumulate->retainIfOwned()) meta.accumulate = newAccumulation(tensor);
-  return {Ref<Node>::adopt(meta.accumulate), 0};
+  std::unique_lock lock(gLeafLock, std::defer_lock);
+  return edgeOf(tensor, lock);
 }
 
 Tensor sumTo(const Tensor& gradient, const Shape& shape) {

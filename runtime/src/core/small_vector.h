@@ -19,7 +19,7 @@ class SmallVector {
   SmallVector& operator=(const SmallVector&) = delete;
   SmallVector& operator=(std::initializer_list<T> values) {
     clear();
-    for (const T& value : values) push_back(value);
+    for (const T& value : values) emplace_back(value);
     return *this;
   }
   ~SmallVector() {
@@ -49,6 +49,7 @@ class SmallVector {
     ++size_;
     return *made;
   }
+  void pop_back() { std::destroy_at(data_ + --size_); }
   void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;
     T* wider = std::allocator<T>().allocate(capacity);
@@ -61,7 +62,7 @@ class SmallVector {
   void resize(std::size_t size) {
     reserve(size);
     while (size_ < size) emplace_back();
-    while (size_ > size) std::destroy_at(data_ + --size_);
+    while (size_ > size) pop_back();
   }
   void clear() {
     std::destroy(begin(), end());
