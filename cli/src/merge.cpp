@@ -49,8 +49,19 @@ void describe(const std::string& path, const analyzer::Alignment& alignment) {
   }
 }
 
+/// A file that is named twice would be two ranks that did the same.
+prof::Status checkNamedOnce(const std::vector<std::string>& files, std::size_t at) {
+  for (std::size_t i = 0; i < at; ++i) {
+    std::error_code ignored;
+    if (!std::filesystem::equivalent(files[i], files[at], ignored)) continue;
+    return prof::Error{fmt::format("{}: is the same file as {}; name every trace once", files[at], files[i])};
+  }
+  return {};
+}
+
 int run(MergeOptions options) {
   using namespace analyzer;
+  if (options.files.size() < 3) return printMisuse("name two traces or more, then the file to write");
   const std::string out = options.files.back();
   options.files.pop_back();
   const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
@@ -59,11 +70,13 @@ int run(MergeOptions options) {
         fmt::format("{}: say what to write with --to: {}", options.to.empty() ? out : options.to, formatNames()));
   }
   std::vector<std::shared_ptr<const Store>> stores;
-  for (const std::string& path : options.files) {
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    const std::string& path = options.files[i];
     std::error_code ignored;
     if (std::filesystem::equivalent(path, out, ignored)) {
       return printError(fmt::format("{}: is one of the traces that are read; name another file to write", out));
     }
+    if (const auto once = checkNamedOnce(options.files, i); !once) return printError(once.error().message);
     auto store = Store::open(path);
     if (!store) return printError(store.error().message);
     stores.push_back(std::move(*store));
@@ -86,7 +99,7 @@ int run(MergeOptions options) {
 void addMerge(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<MergeOptions>();
   Command command(app, "merge", "Put the traces of a job's ranks on one clock, into one trace");
-  command.option("files", options->files, "the traces, then the file to write").required().words(3, -1);
+  command.option("files", options->files, "the traces, then the file to write").required().words(1, -1);
   command.option("--to", options->to,
                  fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
   command.example("lacuna merge rank0.lcn rank1.lcn job.lcn");

@@ -40,7 +40,13 @@ prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_vie
   const auto [colon, error] = std::from_chars(text.data(), end, first);
   if (error == std::errc() && colon != end && *colon == ':') {
     const auto [stop, second] = std::from_chars(colon + 1, end, last);
-    if (second == std::errc() && stop == end) return std::pair(first, last);
+    if (second == std::errc() && stop == end) {
+      if (first < last) return std::pair(first, last);
+      return prof::Error{
+          first > last ? fmt::format("--steps {}: the first step is behind the last", text)
+                       : fmt::format("--steps {}: is empty, as step {} is no longer part of it; {}:{} is that one",
+                                     text, last, first, first + 1)};
+    }
   }
   return prof::Error{
       fmt::format("--steps {}: expected A:B, from step A up to but without step B (0:3 are the first three)", text)};
@@ -146,11 +152,14 @@ void addReport(CLI::App& app, int& exitCode) {
   const Option cause =
       command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
           .typeName("NAME")
+          .notEmpty()
           .excludes(section);
-  command.option("--steps", options->steps, "only steps A up to but without B, counted from 0").typeName("A:B");
-  command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID");
+  command.option("--steps", options->steps, "only steps A up to but without B, counted from 0")
+      .typeName("A:B")
+      .notEmpty();
+  command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID").notEmpty();
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
-  command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT");
+  command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT").notEmpty();
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")

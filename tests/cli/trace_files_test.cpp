@@ -570,6 +570,7 @@ TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));
   EXPECT_EQ(lacuna("merge a.lcn b.lcn"), 2);
+  EXPECT_THAT(said(), HasSubstr("name two traces or more, then the file to write"));
   EXPECT_EQ(lacuna("merge a.lcn b.lcn c.lcn --to nothing"), 2);
   EXPECT_THAT(said(), HasSubstr("nothing: say what to write with --to: "));
 }
@@ -640,8 +641,9 @@ TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {
 TEST_F(TraceFiles, MergeWarnsOfARankThatIsThereTwice) {
   std::ofstream(folder_ / "a.json") << R"({"distributedInfo": {"rank": 3}, "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]})";
-  ASSERT_EQ(lacuna("merge a.json a.json both.lcn"), 0) << said();
-  EXPECT_THAT(said(), HasSubstr("a.json and a.json both say that they are rank 3"));
+  fs::copy_file(folder_ / "a.json", folder_ / "b.json");
+  ASSERT_EQ(lacuna("merge a.json b.json both.lcn"), 0) << said();
+  EXPECT_THAT(said(), HasSubstr("a.json and b.json both say that they are rank 3"));
 }
 
 TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {

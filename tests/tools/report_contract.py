@@ -140,10 +140,73 @@ def check_diff(lacuna, trace):
     check(code == 0 and "no change" in out, "diff as text")
 
 
+def check_selections_refused(misused, trace, file):
+    """A selection that selects nothing is told why."""
+    misused("steps the wrong way round", 2, ("--steps 2:1", "the first step is behind the last"), "report", trace, "--steps", "2:1")
+    misused("no steps at all", 2, ("--steps 0:0", "is empty", "0:1 is that one"), "report", trace, "--steps", "0:0")
+    for option in ("--device", "--steps", "--cause", "--html"):
+        misused(f"an empty {option}", 2, (option, "the value is empty"), "report", trace, option, "")
+    path = file("plain.json", json.dumps({"traceEvents": [kineto("gemm", 0, 100, 7)]}))
+    err = misused("a rank where there are none", 1, ("does not say of which rank it is", "--rank 0"), "report", path, "--rank", "0")
+    check("rank -1" not in err, "a rank that is none is named")
+    err = misused("a device of another rank", 1, ("no device 'cuda:1' of rank 0 did any work here", "rank 1 on cuda:1"),
+                  "report", trace, "--device", "cuda:1", "--rank", "0")
+    check("no device 'cuda:1' did" not in err, "a device that did work is said to have done none")
+    event = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 0, "dur": 5, "args": {"correlation": 1}}
+    names = [f"void space::deep::kernel_{i}<{'other::Tile<128, 64>, ' * 20}float>(float*, int)" for i in range(9)]
+    events = [{**event, "ts": 200 * i, "args": {"correlation": i + 1}} for i in range(9)]
+    events += [kineto(name, 200 * i + 10, 100 + i, 7, correlation=i + 1) for i, name in enumerate(names)]
+    path = file("long.json", json.dumps({"traceEvents": events}))
+    err = misused("a kernel that is not there", 1, ("no kernel of the steps replayed", "kernel_8<Tile<128, 64>", ", and 3 more"),
+                  "whatif", path, "kernel:poem*0.5")
+    check(len(err) < 600 and "space::" not in err, f"names of kernels are short: {len(err)} bytes")
+    code, out, err = run(sys.argv[1], "report", path, "--section", "memory")
+    check(code == 0 and "lacuna run --torch" in out and "profile_memory=True" in out.replace("\n ", " "), "how memory is recorded")
+
+
+def check_damage(lacuna, misused, file, folder):
+    """What cannot be read is said with the place and what to do."""
+    run_lcn = os.path.join(folder, "run.lcn")
+    with open(run_lcn, "rb") as whole:
+        content = whole.read()
+    cut = os.path.join(folder, "cut.lcn")
+    with open(cut, "wb") as out:
+        out.write(content[:3000])
+    at = json.loads(run(lacuna, "info", cut, "--json")[1])["damage"][0]["offset"]
+    misused("a trace that is cut", 1, (f"byte {at}", "what is readable of the trace holds no ranges", f"`lacuna recover {cut}`"), "report", cut)
+    os.mkdir(cut + ".recording")
+    misused("a cut trace with its recording", 1, f"`lacuna recover {cut}.recording`", "report", cut)
+    path = file("times.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": "?", "dur": 5}]}')
+    misused("events without times", 1, ("byte 17", 'an event without a usable "ts"'), "report", path)
+    path = os.path.join(folder, "run.pftrace")
+    run(lacuna, "convert", "-q", run_lcn, path)
+    with open(path, "rb+") as out:
+        out.truncate(12)
+    err = misused("a cut Perfetto trace", 1, ("only the beginning of one", "byte 0: the packet breaks off, and it is the first"), "report", path)
+    check("was read" not in err, "nothing came before the first packet")
+    misused("merge of one", 2, "two traces or more, then the file to write", "merge", run_lcn, os.path.join(folder, "out.lcn"))
+    link = os.path.join(folder, "again.lcn")
+    os.symlink("run.lcn", link)
+    misused("merge of one trace with itself", 1, ("again.lcn: is the same file as", "name every trace once"),
+            "merge", run_lcn, link, os.path.join(folder, "out.lcn"))
+    check(not os.path.exists(os.path.join(folder, "out.lcn")), "what is refused writes nothing")
+
+
+def check_sql_errors(misused, trace):
+    """An error of SQL points at its place and says where to look."""
+    help_ = "`lacuna query --schema`"
+    misused("an error at the first word", 1, ("at character 1: ⟶SELEKT 1", help_), "query", trace, "SELEKT 1")
+    misused("an error in the middle", 1, ("at character 17: SELECT name frm ⟶kernel", help_), "query", trace, "SELECT name frm kernel")
+    misused("a statement that breaks off", 1, ("incomplete input", "WHERE (⟶)", help_), "query", trace, "SELECT name FROM kernel WHERE (")
+
+
 def check_misuse(lacuna, trace, folder):
-    def misused(what, says, *words):
-        code, out, err = run(lacuna, *words)
-        check(code != 0 and says in err and "terminate" not in err, f"{what}: exit {code}, said: {err.strip()[:200]}")
+    def misused(what, code, says, *words):
+        got, out, err = run(lacuna, *words)
+        says = (says,) if isinstance(says, str) else says
+        check(got == code and all(word in err for word in says) and "terminate" not in err and not out,
+              f"{what}: exit {got} instead of {code}, said: {err.strip()[:400]}")
+        return err
 
     def file(name, content):
         path = os.path.join(folder, name)
@@ -154,24 +217,27 @@ def check_misuse(lacuna, trace, folder):
     text = file("text.txt", "this is no trace\n")
     empty = file("empty.json", '{"traceEvents": []}')
     host = file("host.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}')
-    misused("not a trace", "text.txt", "report", text)
-    misused("no such file", "nothing.lcn", "report", os.path.join(folder, "nothing.lcn"))
-    misused("empty file", "zero.lcn", "report", file("zero.lcn", ""))
-    misused("empty trace", "empty.json", "report", empty)
-    misused("no steps", "no steps", "report", host, "--steps", "0:1")
-    misused("no device to replay", "device", "whatif", host, "host*1")
-    misused("unknown device", "cuda:99", "report", trace, "--device", "cuda:99")
-    misused("unknown rank", "rank 77", "report", trace, "--rank", "77")
-    misused("unknown section", "poems", "report", trace, "--section", "poems")
-    misused("unknown cause", "laziness", "report", trace, "--cause", "laziness")
-    misused("steps that are not there", "0:", "report", trace, "--steps", "5:5000")
-    misused("steps that are none", "A:B", "report", trace, "--steps", "many")
-    misused("diff with what is no trace", "text.txt", "diff", trace, text)
-    misused("an SQL error", "syntax error", "query", trace, "SELEKT 1")
-    misused("an unknown table", "no such table", "query", trace, "SELECT * FROM poems")
-    misused("an unknown column", "no such column", "query", trace, "SELECT poem FROM kernel")
-    misused("unknown knob", "colour", "whatif", trace, "colour=red")
-    misused("baseline that is none", "text.txt", "check", trace, "--baseline", text)
+    misused("not a trace", 1, "text.txt", "report", text)
+    misused("no such file", 1, "nothing.lcn", "report", os.path.join(folder, "nothing.lcn"))
+    misused("empty file", 1, "zero.lcn", "report", file("zero.lcn", ""))
+    misused("empty trace", 1, "empty.json", "report", empty)
+    misused("no steps", 1, "no steps", "report", host, "--steps", "0:1")
+    misused("no device to replay", 1, "device", "whatif", host, "host*1")
+    misused("unknown device", 1, "cuda:99", "report", trace, "--device", "cuda:99")
+    misused("unknown rank", 1, "rank 77", "report", trace, "--rank", "77")
+    misused("unknown section", 2, "poems", "report", trace, "--section", "poems")
+    misused("unknown cause", 2, "laziness", "report", trace, "--cause", "laziness")
+    misused("steps that are not there", 1, "0:", "report", trace, "--steps", "5:5000")
+    misused("steps that are none", 2, "A:B", "report", trace, "--steps", "many")
+    misused("diff with what is no trace", 1, "text.txt", "diff", trace, text)
+    misused("an SQL error", 1, "syntax error", "query", trace, "SELEKT 1")
+    misused("an unknown table", 1, "no such table", "query", trace, "SELECT * FROM poems")
+    misused("an unknown column", 1, "no such column", "query", trace, "SELECT poem FROM kernel")
+    misused("unknown knob", 2, "colour", "whatif", trace, "colour=red")
+    misused("baseline that is none", 3, "text.txt", "check", trace, "--baseline", text)
+    check_selections_refused(misused, trace, file)
+    check_damage(lacuna, misused, file, folder)
+    check_sql_errors(misused, trace)
     code, out, _ = run(lacuna, "report", host)
     check(code == 0 and "No device" in out, "a trace without a device is reported as such")
 

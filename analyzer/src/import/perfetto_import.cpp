@@ -429,22 +429,28 @@ class PacketReader {
       std::uint64_t size = 0;
       const auto wire = static_cast<Wire>(tag & 7);
       if (wire == Wire::Varint) {
-        if (!varint(size)) return stop("breaks off");
+        if (!varint(size)) return breakOff();
         continue;
       }
       if (wire != Wire::Bytes || tag >> 3 == 0) return stop("is not a packet");
-      if (!varint(size)) return stop("breaks off");
+      if (!varint(size)) return breakOff();
       if (size > kMaxPacketBytes) return stop(fmt::format("claims {} bytes, which is no packet's size", size));
-      if (!bytes(packet, static_cast<std::size_t>(size))) return stop("breaks off");
+      if (!bytes(packet, static_cast<std::size_t>(size))) return breakOff();
       if (tag >> 3 == 1) return true;
     }
   }
   [[nodiscard]] std::uint64_t packetOffset() const { return start_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  /// The problem is the end of the file, within a packet.
+  [[nodiscard]] bool breaksOff() const { return breaksOff_; }
 
  private:
+  bool breakOff() {
+    breaksOff_ = true;
+    return stop("breaks off");
+  }
   bool stop(std::string_view what) {
-    problem_ = fmt::format("byte {}: the packet {}; what comes before was read", start_, what);
+    problem_ = fmt::format("byte {}: the packet {}", start_, what);
     return false;
   }
   bool fill() {
@@ -456,7 +462,7 @@ class PacketReader {
     value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
       if (at_ == have_ && !fill()) {
-        if (shift > 0) stop("breaks off");
+        if (shift > 0) breakOff();
         return false;
       }
       const auto byte = static_cast<unsigned char>(buffer_[at_++]);
@@ -484,7 +490,16 @@ class PacketReader {
   std::size_t at_ = 0, have_ = 0;
   std::uint64_t offset_ = 0, start_ = 0;
   std::string problem_;
+  bool breaksOff_ = false;
 };
+
+/// Of a file in which there is no whole packet.
+std::string withoutPackets(const PacketReader& packets, const std::string& sourceProblem) {
+  if (!packets.breaksOff())
+    return "is not a Perfetto trace: " + (packets.problem().empty() ? "it has no packets" : packets.problem());
+  return fmt::format("is not a Perfetto trace, or only the beginning of one: {}, and it is the first{}",
+                     packets.problem(), sourceProblem.empty() ? "" : "; " + sourceProblem);
+}
 
 }  // namespace
 
@@ -504,15 +519,14 @@ StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions&
     }
   }
   if (import.packets() == 0) {
-    return prof::Error{fmt::format("{}: is not a Perfetto trace: {}", path.string(),
-                                   packets.problem().empty() ? "it has no packets" : packets.problem())};
+    return prof::Error{fmt::format("{}: {}", path.string(), withoutPackets(packets, (*source)->problem()))};
   }
   if (malformed > 0) {
     builder.addWarning(
         fmt::format("{} packets are not well-formed, the first at byte {}; what is readable of them was read",
                     malformed, firstMalformed));
   }
-  if (!packets.problem().empty()) builder.addWarning(packets.problem());
+  if (!packets.problem().empty()) builder.addWarning(packets.problem() + "; what comes before was read");
   if (!(*source)->problem().empty()) builder.addWarning((*source)->problem());
   import.finish();
   bool hasEvents = false;

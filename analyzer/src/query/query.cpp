@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "lacuna/analyzer/utf8.h"
 #include "query/virtual_table.h"
 #include "store/damage_watch.h"
 
@@ -27,6 +29,25 @@ void argValue(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
 }
 
+constexpr std::size_t kExcerptBytes = 40;
+
+bool isInsideCharacter(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+/// " (at character 12: …FROM ⟶kernels WHERE…)"; `at` is in bytes.
+std::string placeOf(std::string_view sql, std::size_t at) {
+  at = std::min(at, sql.size());
+  std::size_t begin = at - std::min(at, kExcerptBytes);
+  while (begin < at && isInsideCharacter(sql[begin])) ++begin;
+  const std::string_view before = sql.substr(begin, at - begin);
+  const std::string_view after = headOf(sql.substr(at), kExcerptBytes);
+  const auto character = 1 + std::count_if(sql.begin(), sql.begin() + static_cast<std::ptrdiff_t>(at),
+                                           [](char c) { return !isInsideCharacter(c); });
+  return fmt::format(" (at character {}: {}{}⟶{}{})", character, begin > 0 ? "…" : "", oneLine(before), oneLine(after),
+                     at + after.size() < sql.size() ? "…" : "");
+}
+
 }  // namespace
 
 Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows) : store_(std::move(store)) {
@@ -45,7 +66,7 @@ void Query::interrupt() {
   sqlite3_interrupt(db_);
 }
 
-std::string Query::explained(const std::string& message) const {
+std::string Query::explained(const std::string& message, const std::string& place) const {
   std::string known;
   if (message.starts_with("too many attached databases")) return "SQL: a query reads the trace and no other database";
   if (message.starts_with("no such table")) {
@@ -55,8 +76,10 @@ std::string Query::explained(const std::string& message) const {
     }
   } else if (message.starts_with("no such column")) {
     known = "; docs/schema.md lists the columns, and so does SELECT name FROM pragma_table_info('range')";
+  } else if (!place.empty()) {
+    known = "; docs/query.md has examples, and `lacuna query --schema` lists the tables and their columns";
   }
-  return "SQL: " + message + known;
+  return "SQL: " + message + place + known;
 }
 
 prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
@@ -66,9 +89,10 @@ prof::Status Query::run(std::string_view sql, const std::function<void(const std
   const int prepared = sqlite3_prepare_v2(db_, sql.data(), static_cast<int>(sql.size()), &raw, &rest);
   const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(raw, sqlite3_finalize);
   if (prepared != SQLITE_OK) {
-    const int at = sqlite3_error_offset(db_);
-    const std::string where = at > 0 ? fmt::format(" (at character {})", at + 1) : "";
-    return prof::Error{explained(sqlite3_errmsg(db_)) + where};
+    const std::string_view said = sqlite3_errmsg(db_);
+    const bool isCut = said == "incomplete input";
+    const int at = isCut ? static_cast<int>(sql.size()) : sqlite3_error_offset(db_);
+    return prof::Error{explained(std::string(said), at < 0 ? "" : placeOf(sql, static_cast<std::size_t>(at)))};
   }
   if (!statement)
     return prof::Error{"SQL: the statement is empty; try SELECT name, count(*) FROM kernel GROUP BY name"};

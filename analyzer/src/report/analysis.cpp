@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "analyses/chunks.h"
 #include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
+#include "lacuna/analyzer/source.h"
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/analyzer/whatif.h"
 #include "report/course.h"
 #include "report/devices.h"
@@ -280,7 +283,12 @@ prof::Result<TimeWindow> chooseWindow(const Analysis& analysis) {
                     "mark steps with an NVTX range named \"step\"",
                     analysis.store->path().string())};
   }
-  if (first >= last || last > steps.size()) {
+  if (first >= last) {
+    return prof::Error{fmt::format(
+        "{}: steps {}:{} are none: {}", analysis.store->path().string(), first, last,
+        first == last ? "the second number is that of the step behind the last" : "the first is behind the last")};
+  }
+  if (last > steps.size()) {
     return prof::Error{fmt::format("{}: steps {}:{} are not there; it has steps 0:{}", analysis.store->path().string(),
                                    first, last, steps.size())};
   }
@@ -542,15 +550,37 @@ Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const 
   return mean;
 }
 
+constexpr std::size_t kDamageNamed = 3;
+
+/// What to do about a trace of which too little is readable.
+std::string remedyOf(const Store& trace) {
+  const std::string path = trace.path().string();
+  const auto kind = sniff(trace.path());
+  if (!kind || *kind != SourceKind::Lcn) return "write it again, or record with `lacuna run -- PROGRAM`";
+  std::error_code none;
+  if (std::filesystem::exists(path + ".recording", none))
+    return fmt::format("`lacuna recover {}.recording` makes the trace of what the recording left", path);
+  return fmt::format(
+      "`lacuna recover {}` makes a whole file of what is readable; for more, record again with `lacuna run -- PROGRAM`",
+      path);
+}
+
+std::string nothingToReport(const Store& trace) {
+  constexpr std::string_view kNeeded = "ranges, calls, device work or allocations, so there is nothing to report";
+  const std::vector<std::string> damage = trace.warnings();
+  if (damage.empty()) return fmt::format("the trace holds no {}; record with `lacuna run -- PROGRAM`", kNeeded);
+  std::string out = fmt::format("what is readable of the trace holds no {}", kNeeded);
+  for (std::size_t i = 0; i < std::min(damage.size(), kDamageNamed); ++i) out += "; " + oneLine(damage[i]);
+  if (damage.size() > kDamageNamed) out += fmt::format("; and {} more", damage.size() - kDamageNamed);
+  return out + "; " + remedyOf(trace);
+}
+
 /// All of the analysis; its store and options are given.
 prof::Status fill(Analysis& analysis, Course& course) {
   const AnalysisOptions& options = analysis.options;
   const Store& trace = *analysis.store;
   if (timelineRows(trace) == 0 && trace.rows<prof::Allocation>() == 0) {
-    return prof::Error{
-        fmt::format("{}: the trace holds no ranges, calls, device work or allocations, so there is nothing to "
-                    "report; record with `lacuna run -- PROGRAM`",
-                    trace.path().string())};
+    return prof::Error{fmt::format("{}: {}", trace.path().string(), nothingToReport(trace))};
   }
   if (!course.next(kStepsUntil)) return cancelled();
   auto steps = findSteps(trace, options.rank ? processOfRank(trace, *options.rank) : prof::ProcessId());

@@ -98,13 +98,35 @@ bool isWanted(const DeviceAccount& account, const AnalysisOptions& options) {
   return !options.rank || account.rank == *options.rank;
 }
 
-std::string known(const std::vector<DeviceAccount>& all, const AnalysisOptions& options) {
-  std::string names;
+constexpr std::size_t kNamedDevices = 16;
+
+/// The devices that did work, those of several processes once.
+std::string known(const std::vector<DeviceAccount>& all, bool withRanks) {
+  std::vector<std::string> names;
   for (const DeviceAccount& account : all) {
-    names += names.empty() ? "" : ", ";
-    names += options.rank ? fmt::format("rank {} on {}", account.rank, account.label) : account.label;
+    std::string name =
+        withRanks && account.rank >= 0 ? fmt::format("rank {} on {}", account.rank, account.label) : account.label;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
   }
-  return names;
+  const std::size_t more = names.size() - std::min(names.size(), kNamedDevices);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(", and {} more", more) : "");
+}
+
+/// Why none of the devices that did work is of those asked for.
+std::string noneWanted(const std::vector<DeviceAccount>& all, const AnalysisOptions& options) {
+  const auto any = [&](auto is) { return std::any_of(all.begin(), all.end(), is); };
+  if (all.empty())
+    return fmt::format("no device did any work here, so {} selects nothing; leave it out",
+                       options.device.empty() ? "--rank" : "--device");
+  if (!options.device.empty() && !any([&](const DeviceAccount& account) { return account.label == options.device; }))
+    return fmt::format("no device '{}' did any work here; there is: {}", options.device, known(all, false));
+  if (!any([](const DeviceAccount& account) { return account.rank >= 0; })) {
+    return fmt::format("the trace does not say of which rank it is, so --rank {} selects nothing; leave it out",
+                       *options.rank);
+  }
+  const std::string device = options.device.empty() ? "no device" : fmt::format("no device '{}'", options.device);
+  return fmt::format("{} of rank {} did any work here; there is: {}", device, *options.rank, known(all, true));
 }
 
 }  // namespace
@@ -174,14 +196,8 @@ prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWin
   std::vector<DeviceAccount> wanted;
   std::copy_if(accounts.begin(), accounts.end(), std::back_inserter(wanted),
                [&](const DeviceAccount& account) { return isWanted(account, options); });
-  if (wanted.empty() && !options.device.empty()) {
-    return prof::Error{fmt::format("{}: no device '{}' did any work here; there is: {}", store.path().string(),
-                                   options.device, accounts.empty() ? "none" : known(accounts, options))};
-  }
-  if (wanted.empty() && options.rank) {
-    return prof::Error{fmt::format("{}: no device of rank {} did any work here; there is: {}", store.path().string(),
-                                   *options.rank, accounts.empty() ? "none" : known(accounts, options))};
-  }
+  if (wanted.empty() && (!options.device.empty() || options.rank))
+    return prof::Error{fmt::format("{}: {}", store.path().string(), noneWanted(accounts, options))};
   return wanted;
 }
 

@@ -10,11 +10,11 @@
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "report/devices.h"
-#include "report/kernel_name.h"
 #include "report/sequence_text.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
+#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

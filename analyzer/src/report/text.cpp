@@ -15,16 +15,20 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
-#include "report/kernel_name.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
+#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {
 
 /// What fills the bar where there are no colours.
 constexpr std::array<std::string_view, kCauseCount> kMarks{"█", "▓", "▒", "p", "s", "L", "d", "o", "h", "l", "w", "?"};
+
+constexpr std::string_view kMemoryRemedy =
+    "`lacuna run --torch` records allocations, PyTorch's profiler does with profile_memory=True, and programs of "
+    "lacuna's runtime tell of theirs";
 
 /// Of a column of "±0.3 %"; the column is there only where recording took any time.
 constexpr int kBandWidth = 8;
@@ -91,7 +95,7 @@ class TextReport {
   void kernelsSection(int rows);
   void operatorsSection(int rows);
   void callsSection(int rows);
-  void lines(std::string_view heading, const Lines& all);
+  void lines(std::string_view heading, const Lines& all, std::string_view remedy = {});
   void devicesSection();
   void causesSection(int rows);
 
@@ -366,11 +370,12 @@ void TextReport::callsSection(int rows) {
 }
 
 /// Lines made elsewhere, under a title. Where there are none nothing is said, unless somebody asked.
-void TextReport::lines(std::string_view heading, const Lines& all) {
+/// `remedy`: how a trace is recorded that holds such a thing.
+void TextReport::lines(std::string_view heading, const Lines& all, std::string_view remedy) {
   const bool isAsked = !options_.sections.empty();
   if (all.empty() && !isAsked) return;
   title(heading);
-  if (all.empty()) line(" the trace holds nothing of it");
+  if (all.empty()) wrapped(fmt::format("the trace holds nothing of it{}{}", remedy.empty() ? "" : "; ", remedy), 1, 1);
   for (const std::string& text : all) line(text);
 }
 
@@ -410,7 +415,7 @@ void TextReport::section(std::string_view name, int rows) {
   if (name == "calls") callsSection(rows);
   if (name == "launches") lines("Launches", launchLines(analysis_));
   if (name == "loader") lines("Loader", loaderLines(analysis_));
-  if (name == "memory") lines("Memory", memoryLines(analysis_, width_, rows));
+  if (name == "memory") lines("Memory", memoryLines(analysis_, width_, rows), kMemoryRemedy);
   if (name == "communication") lines("Communication", communicationLines(analysis_, width_, rows));
   if (name == "copies") lines("Copies", copyLines(analysis_));
   if (name == "efficiency") lines("Efficiency", efficiencyLines(analysis_, width_, rows));

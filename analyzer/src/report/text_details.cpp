@@ -12,8 +12,8 @@
 
 #include "lacuna/analyzer/utf8.h"
 #include "report/devices.h"
-#include "report/kernel_name.h"
 #include "rules/rule.h"
+#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "lacuna/analyzer/utf8.h"
+#include "store/kernel_name.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
 
@@ -63,9 +64,16 @@ bool coresBind(const Scenario& scenario, std::int64_t stepNs) {
 }
 
 constexpr std::size_t kNamedKernels = 5;
+constexpr std::size_t kNameBytes = 50;
 
-/// Of the costliest kernels, the costliest first.
-std::vector<std::string> costliestKernels(const Simulator::Model& model) {
+/// What tells a kernel from others, in few words.
+std::string shortName(std::string_view name) {
+  std::string plain = oneLine(withoutScopes(name));
+  return plain.size() <= kNameBytes ? plain : std::string(headOf(plain, kNameBytes)) + "…";
+}
+
+/// The costliest kernels, the costliest first, and how many more there are.
+std::string costliestKernels(const Simulator::Model& model) {
   std::map<std::string_view, std::int64_t> costs;
   for (std::size_t i = 0; i < model.nodes.size(); ++i) {
     if (model.nodes[i].work != Work::Copy) costs[model.names[i]] += model.nodes[i].durNs;
@@ -73,9 +81,10 @@ std::vector<std::string> costliestKernels(const Simulator::Model& model) {
   std::vector<std::pair<std::int64_t, std::string_view>> order;
   for (const auto& [name, ns] : costs) order.emplace_back(-ns, name);
   std::sort(order.begin(), order.end());
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) out.push_back(oneLine(order[i].second));
-  return out;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(shortName(order[i].second));
+  const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
+  return fmt::format("{}{}", fmt::join(names, ", "), more);
 }
 
 }  // namespace
@@ -98,7 +107,7 @@ prof::Status Simulator::check(const Change& change) const {
   }
   return prof::Error{
       fmt::format("'{}': no kernel of the steps replayed has a name with '{}' in it; the costliest are: {}",
-                  change.text(), change.pattern, fmt::join(costliestKernels(*model_), ", "))};
+                  change.text(), change.pattern, costliestKernels(*model_))};
 }
 
 Prediction Simulator::play(std::span<const Change> changes) const {

@@ -216,7 +216,11 @@ TEST(Query, InfinityIsNoNumber) {
 TEST(Query, ErrorsAreExplained) {
   EXPECT_THAT(ask("SELECT * FROM kernels"), HasSubstr("tables with rows: api_call, kernel"));
   EXPECT_THAT(ask("SELECT nme FROM kernel"), HasSubstr("at character 8"));
-  EXPECT_THAT(ask("SELEKT"), HasSubstr("syntax error"));
+  EXPECT_THAT(ask("SELEKT"), HasSubstr("syntax error (at character 1: ⟶SELEKT); "));
+  EXPECT_THAT(ask("SELECT 'ä' frm\nkernel k"), HasSubstr("(at character 16: SELECT 'ä' frm ⟶kernel k); "));
+  EXPECT_THAT(ask("SELECT (1"), HasSubstr("incomplete input (at character 10: SELECT (1⟶); "));
+  const std::string many = "SELECT " + std::string(60, '1') + " x frm kernel WHERE " + std::string(60, '2');
+  EXPECT_THAT(ask(many), HasSubstr("(at character 71: …" + std::string(37, '1') + " x ⟶frm kernel WHERE 222"));
   EXPECT_THAT(ask(""), HasSubstr("empty"));
   EXPECT_THAT(ask("SELECT 1; SELECT 2"), HasSubstr("one statement"));
   EXPECT_THAT(ask("INSERT INTO kernel VALUES (1)"), HasSubstr("error"));

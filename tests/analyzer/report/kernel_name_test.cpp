@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "report/kernel_name.h"
+#include "store/kernel_name.h"
 
 #include <gtest/gtest.h>
 

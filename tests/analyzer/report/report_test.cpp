@@ -503,6 +503,26 @@ TEST(Report, ADeviceAloneIsAllThatEveryTableIsAbout) {
   EXPECT_EQ(one.copies.memsetCount, 12U * 10);
 }
 
+TEST(Report, ADeviceOfAnotherRankIsToldFromOneThatDidNoWork) {
+  AnalysisOptions options;
+  options.device = "cuda:1";
+  options.rank = 0;
+  EXPECT_THAT(analyse(test::makeRun({.ranks = 2}), options).error().message,
+              testing::EndsWith("no device 'cuda:1' of rank 0 did any work here; there is: rank 0 on cuda:0, rank 1 on "
+                                "cuda:1"));
+}
+
+TEST(Report, StepsThatAreNoneSayWhy) {
+  AnalysisOptions options;
+  options.steps = {2, 1};
+  EXPECT_THAT(analyse(test::makeRun({}), options).error().message,
+              HasSubstr("steps 2:1 are none: the first is behind"));
+  options.steps = {0, 0};
+  EXPECT_THAT(analyse(test::makeRun({}), options).error().message, HasSubstr("steps 0:0 are none: the second number"));
+  options.steps = {0, 5000};
+  EXPECT_THAT(analyse(test::makeRun({}), options).error().message, HasSubstr("steps 0:5000 are not there; it has"));
+}
+
 TEST(Report, EmptyTraceIsAnError) {
   EXPECT_FALSE(analyse(StoreBuilder().build()));
 }

@@ -46,7 +46,7 @@ class Query {
   void interrupt();
 
  private:
-  [[nodiscard]] std::string explained(const std::string& message) const;
+  [[nodiscard]] std::string explained(const std::string& message, const std::string& place = {}) const;
 
   std::shared_ptr<const Store> store_;
   sqlite3* db_ = nullptr;
