@@ -348,8 +348,8 @@ void Rank::runStep(int step) {
   habits();
   optimizer(step);
   useMemory(step);
-  const std::int64_t alone =
-      plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs + plan_.startDelayNs + plan_.profilerNs;
+  const std::int64_t alone = plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs +
+                             plan_.startDelayNs + plan_.profilerNs + plan_.readNs;
   const bool isSlow = plan_.slowStepNs > 0 && step % 10 == 9;
   if (plan_.syncEachStep || isSlow || alone > 0) synchronise("aten::item");
   if (isSlow) {
@@ -364,10 +364,19 @@ void Rank::runStep(int step) {
     if (plan_.pauseIsNamed) range(thread_, host_, host_ + plan_.hostPauseNs, "user_annotation", "log metrics");
     host_ += plan_.hostPauseNs;
   }
+  const TimeNs reading = host_;
+  host_ += plan_.readNs;
   if (plan_.asleepNs > 0) {
     out_.append(
         ThreadSpan{.startNs = host_, .durNs = plan_.asleepNs, .thread = thread_, .state = ThreadState::Sleeping});
     host_ += plan_.asleepNs;
+  }
+  if (plan_.readNs > 0) {
+    out_.append(ApiCall{.startNs = reading,
+                        .durNs = host_ - reading,
+                        .thread = thread_,
+                        .kind = ApiKind::Other,
+                        .name = out_.intern("read")});
   }
   if (plan_.profilerNs > 0) {
     out_.append(prof::Overhead{

@@ -72,6 +72,7 @@ struct RunPlan {
   bool waitIsMarked = true;  ///< the step's marker covers the wait for its batch
   const char* driverCall = "cudaMalloc";  ///< with `mallocNs`: what the call is called
   bool tripsAreOfOne = true;  ///< with `roundTrips`: the second converts what the first made, else another tensor
+  std::int64_t readNs = 0;    ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
 };
 
 /// Deterministic.

@@ -47,9 +47,16 @@ prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& clas
       });
 }
 
+/// A call of the operating system, which a tracer notes because it may sleep. A device's own call of no driver that we
+/// know tells what it launched.
+bool isSystemCall(prof::ApiKind kind, std::uint64_t correlation) {
+  return kind == prof::ApiKind::Other && correlation == 0;
+}
+
 prof::Status loadCalls(const Store& store, TimeWindow window, NameClasses& classes, Timeline& out) {
-  return store.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::name, &ApiCall::correlation>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto name, auto link) {
+  return store.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::kind, &ApiCall::name,
+                    &ApiCall::correlation>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto kind, auto name, auto link) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (!touches(window, start[i], dur[i])) continue;
           out.host.push_back({.startNs = start[i],
@@ -58,7 +65,7 @@ prof::Status loadCalls(const Store& store, TimeWindow window, NameClasses& class
                               .thread = thread[i],
                               .name = name[i],
                               .wokenBy = {},
-                              .activity = classes.ofCall(name[i]),
+                              .activity = isSystemCall(kind[i], link[i]) ? Activity::OffCpu : classes.ofCall(name[i]),
                               .launches = link[i] != 0});
         }
       });
@@ -82,6 +89,27 @@ prof::Status loadThreadStates(const Store& store, TimeWindow window, Timeline& o
                                   .launches = false});
             }
           });
+}
+
+/// Sleep that the scheduler tells of has no name; a call of the system around it is what it was for.
+void nameSleep(Timeline& timeline) {
+  std::vector<HostSpan*> sleeps;
+  for (HostSpan& span : timeline.host) {
+    if (span.activity == Activity::OffCpu) sleeps.push_back(&span);
+  }
+  std::sort(sleeps.begin(), sleeps.end(), [](const HostSpan* a, const HostSpan* b) {
+    return std::tuple(a->thread, a->startNs, b->endNs) < std::tuple(b->thread, b->startNs, a->endNs);
+  });
+  std::vector<const HostSpan*> calls;
+  for (HostSpan* span : sleeps) {
+    while (!calls.empty() && (calls.back()->thread != span->thread || calls.back()->endNs <= span->startNs))
+      calls.pop_back();
+    if (span->name) {
+      calls.push_back(span);
+    } else if (!calls.empty()) {
+      span->name = calls.back()->name;
+    }
+  }
 }
 
 prof::Status loadOverhead(const Store& store, TimeWindow window, Timeline& out) {
@@ -185,6 +213,7 @@ prof::Result<Timeline> loadTimeline(const Store& store, TimeWindow window) {
         loadTransfers<Memset>(store, window, DeviceSpanKind::Memset, out)}) {
     if (!status) return status.error();
   }
+  nameSleep(out);
   std::sort(out.device.begin(), out.device.end(), [](const DeviceSpan& a, const DeviceSpan& b) {
     return std::tuple(a.startNs, a.queue, a.endNs) < std::tuple(b.startNs, b.queue, b.endNs);
   });

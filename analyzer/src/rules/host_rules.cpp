@@ -229,7 +229,10 @@ void offCpu(RuleContext& context) {
   finding.id = "host-not-running";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("the thread that feeds the device was not running {} a step", humanTime(cost));
+  const CauseDetail* call = longestWait(context, Cause::OffCpu);
+  if (call != nullptr) finding.count = call->count;
+  finding.title = fmt::format("the thread that feeds the device was not running {} a step{}", humanTime(cost),
+                              call == nullptr ? "" : ", most of it in " + call->name);
   finding.confidence = 0.7;
   finding.advice =
       "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "

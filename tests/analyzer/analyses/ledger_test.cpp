@@ -56,6 +56,15 @@ TEST(Ledger, ThreadThatIsNotRunningIsNamed) {
             "compute 20 off_cpu 30 host_work 54 launch 6");
 }
 
+TEST(Ledger, CallOfTheOperatingSystemIsNamedUnlessTheDriverMadeIt) {
+  auto timeline = gap().host(1, 0, 95, Activity::Operator).host(1, 20, 50, Activity::OffCpu, 5);
+  timeline.host(1, 60, 80, Activity::Driver, 6).host(1, 65, 75, Activity::OffCpu, 5);
+  EXPECT_EQ(account(timeline, kDevice1, kGap), "compute 20 driver_call 20 off_cpu 30 host_work 34 launch 6");
+  std::vector<LedgerSegment> segments;
+  LedgerAccountant(timeline.made).account(kDevice1, kGap, [&](const LedgerSegment& s) { segments.push_back(s); });
+  EXPECT_THAT(segments, testing::Contains(LedgerSegment{20, 50, Cause::OffCpu, prof::StringId(5), prof::ThreadId(1)}));
+}
+
 TEST(Ledger, ProfilerComesFirst) {
   EXPECT_EQ(account(gap().host(1, 0, 90, Activity::Sync).host(1, 20, 30, Activity::Profiler), kDevice1, kGap),
             "compute 20 profiler 10 synchronisation 70 launch 10");

@@ -18,7 +18,7 @@ enum class Activity : std::uint8_t {
   Annotation,  ///< a step, a phase or a user's range: says where, not why
   Launch,      ///< inside a call that hands work to a device
   Operator,    ///< host work of a named operator
-  OffCpu,      ///< the thread was not running
+  OffCpu,      ///< the thread was not running, or was in a call of the operating system
   Driver,      ///< an allocator or driver call
   LoaderWait,  ///< waiting for the next batch
   Sync,        ///< waiting for the device
