@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Records ranges, computes for as many milliseconds as the second argument says, and ends in the way that the first
- * names. */
+/* Records ranges, and ends in the way that the first argument names. As many milliseconds of CPU time as the second
+ * says are computed by that which ends so: the thread that calls exit, the child, the daemon, the images before and
+ * after an exec; else the first thread. Each of the many children computes a hundredth of it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,8 @@ static void ranges(const char* name, int count) {
 
 static volatile unsigned long spun;
 
-static void spin(double ms) {
+__attribute__((noinline)) static void spin(double ms) {
+  if (ms <= 0) return;
   struct timespec now;
   double until = 0;
   do {
@@ -54,35 +57,30 @@ static void noteThePlace(void) {
   fclose(file);
 }
 
-static void* exitingThread(void* unused) {
+static void* exitingThread(void* ms) {
   ranges("thread", 100);
+  spin(*(const double*)ms);
   exit(7);
-  return unused;
+  return ms;
 }
+
+static volatile uintptr_t nowhere = 8;
 
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "exit";
+  double ms = argc > 2 ? atof(argv[2]) : 0;
   ranges("before", 1000);
   noteThePlace();
-  if (argc > 2) spin(atof(argv[2]));
-  if (strcmp(how, "exit") == 0) return 3;
   if (strcmp(how, "thread") == 0) {
     pthread_t thread;
-    pthread_create(&thread, NULL, exitingThread, NULL);
+    pthread_create(&thread, NULL, exitingThread, &ms);
     pthread_join(thread, NULL);
   }
-  if (strcmp(how, "abort") == 0) abort();
-  if (strcmp(how, "segv") == 0) raise(SIGSEGV);
-  if (strcmp(how, "kill") == 0) raise(SIGKILL);
-  if (strcmp(how, "many") == 0) {
-    ranges("many", 200000);
-    raise(SIGKILL);
-  }
-  if (strcmp(how, "exec") == 0) execl(argv[0], argv[0], "exit", (char*)NULL);
   if (strcmp(how, "fork") == 0) {
     const pid_t child = fork();
     if (child == 0) {
       ranges("child", 500);
+      spin(ms);
       _exit(0);
     }
     waitpid(child, NULL, 0);
@@ -94,6 +92,7 @@ int main(int argc, char** argv) {
       if (fork() == 0) {
         usleep(200000);
         ranges("daemon", 500);
+        spin(ms);
         _exit(9);
       }
       _exit(0);
@@ -101,6 +100,28 @@ int main(int argc, char** argv) {
     wait(NULL);
     return 0;
   }
+  if (strcmp(how, "children") == 0) {
+    for (int i = 0; i < 100; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        ranges("child", 10);
+        spin(ms / 100);
+        _exit(0);
+      }
+      waitpid(child, NULL, 0);
+    }
+    return 0;
+  }
+  spin(ms);
+  if (strcmp(how, "exit") == 0) return 3;
+  if (strcmp(how, "abort") == 0) abort();
+  if (strcmp(how, "segv") == 0) *(volatile int*)nowhere = 1;
+  if (strcmp(how, "kill") == 0) raise(SIGKILL);
+  if (strcmp(how, "many") == 0) {
+    ranges("many", 200000);
+    raise(SIGKILL);
+  }
+  if (strcmp(how, "exec") == 0) execl(argv[0], argv[0], "exit", argc > 2 ? argv[2] : "0", (char*)NULL);
   if (strcmp(how, "background") == 0) {
     if (fork() == 0) {
       setsid();
@@ -108,17 +129,6 @@ int main(int argc, char** argv) {
       ranges("background", 500);
       close(creat("gone", 0600));
       _exit(0);
-    }
-    return 0;
-  }
-  if (strcmp(how, "children") == 0) {
-    for (int i = 0; i < 100; ++i) {
-      const pid_t child = fork();
-      if (child == 0) {
-        ranges("child", 10);
-        _exit(0);
-      }
-      waitpid(child, NULL, 0);
     }
     return 0;
   }

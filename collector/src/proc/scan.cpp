@@ -152,7 +152,7 @@ bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfReco
 }
 
 void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
-                std::vector<PerfRecord>& into) {
+                std::vector<PerfRecord>& into, bool exec) {
   // It ended as it was about to tell of itself, and we have told all that there is but its samples.
   if (const auto gone = goneNs_.find(pid); gone != goneNs_.end() && startNs <= gone->second) return;
   themselves_.insert(pid);
@@ -162,7 +162,7 @@ void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name
   Thread& thread = at->second;
   thread.there = true;
   if (fresh) begin(thread, pid, pid, parent, startNs, into);
-  const bool another = runsAnother(pid, thread);
+  const bool another = runsAnother(pid, thread) || exec;
   if (fresh || another || name != thread.name) {
     into.push_back(recordOf(Kind::Comm, pid, pid, std::max(startNs, thread.startNs)));
     into.back().text = name;

@@ -23,8 +23,9 @@ class Scan {
   void look(prof::TimeNs nowNs, bool recording, std::vector<sampler::PerfRecord>& into);
 
   /// A process samples itself: from here on its threads have samples from here only where it has none for long.
+  /// `exec`: it did so before as another image, which may have been of the same file.
   void meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
-            std::vector<sampler::PerfRecord>& into);
+            std::vector<sampler::PerfRecord>& into, bool exec = false);
   /// A thread of such a process had used so much CPU time when it sampled itself. Answers what no sample stands for
   /// yet.
   std::uint64_t account(std::uint32_t pid, std::uint32_t tid, std::uint64_t cpuNs);

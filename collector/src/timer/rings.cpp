@@ -150,19 +150,21 @@ bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vec
     if (found.pid != 0) source->pid = found.pid;
     parent = found.parent;
   }
+  bool exec = false;
   for (auto& before : sources_) {
     // The same process runs another program now.
     if (before->pid == source->pid && before->where == source->where) {
       drain(*before, nowNs, into);
       end(*before, nowNs, false, into);
       before.reset();
+      exec = true;
     } else if (before->pid == parent) {
       source->code = before->code;
     }
   }
   std::erase(sources_, nullptr);
   const std::string name(ring.name, strnlen(ring.name, sizeof ring.name));
-  scan_.meet(source->pid, parent, name, std::min(ring.startNs, nowNs), into);
+  scan_.meet(source->pid, parent, name, std::min(ring.startNs, nowNs), into, exec);
   sources_.push_back(std::move(source));
   return true;
 }
