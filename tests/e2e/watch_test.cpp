@@ -114,6 +114,23 @@ TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
   EXPECT_THAT(familiesOf(trace()), testing::UnorderedElementsAre(Family{"sh", ""}, Family{"step_program", "sh"}));
 }
 
+TEST_F(WatchTest, AProcessHasItsOwnCommandLineOrNone) {
+  // Those that are gone when they are looked at, and the shell whose line is another by then.
+  std::ofstream(folder_ / "lines.sh")
+      << "for i in 1 2 3 4 5; do readlink -f /tmp; /bin/echo hi >/dev/null; (true); done\n"
+      << "exec sleep 0.3\n";
+  ASSERT_EQ(WEXITSTATUS(record("sh lines.sh >lines.txt")), 0) << said();
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Process>();
+  std::set<std::string> found;
+  for (std::size_t i = 0; i < rows.id.size(); ++i) {
+    found.insert(std::string(reader.text(rows.name[i])) + ": " + std::string(reader.text(rows.commandLine[i])));
+  }
+  EXPECT_THAT(found, testing::Contains("sleep: sleep 0.3"));
+  EXPECT_THAT(found, testing::Each(testing::AnyOf("sleep: sleep 0.3", "readlink: readlink -f /tmp", "readlink: ",
+                                                  "echo: /bin/echo hi", "echo: ", "sh: sh lines.sh", "sh: ")));
+}
+
 /// A process that only sleeps, while the recording is switched.
 class SleepingTest : public WatchTest {
  protected:

@@ -92,6 +92,7 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
     into.push_back(recordOf(Kind::Comm, pid, tid, nowNs));
     into.back().text = name;
     into.back().exec = pid == tid && runsAnother(pid, thread);
+    if (into.back().exec) into.back().commandLine = commandLineOf(pid);
     thread.name = std::move(name);
   }
   Schedule schedule;
@@ -167,6 +168,7 @@ void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name
     into.push_back(recordOf(Kind::Comm, pid, pid, std::max(startNs, thread.startNs)));
     into.back().text = name;
     into.back().exec = another;
+    if (another) into.back().commandLine = commandLineOf(pid);
   }
   thread.name = name;
 }

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "proc/proc_file.h"
-
 namespace lacuna::collector::sampler {
 
 using prof::ThreadState;
@@ -128,7 +126,7 @@ void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access
       thread.id = access.beginThread(id, record.tid, record.timeNs);
       thread.sinceNs = std::max(thread.sinceNs, record.timeNs);
     }
-    access.nameProcess(process.id, record.text, proc::commandLineOf(record.pid));
+    access.nameProcess(process.id, record.text, record.commandLine);
   }
   access.nameThread(thread.id, record.text);
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "sampler/exec_lines.h"
 #include "symbols/symbolizer.h"
 
 namespace lacuna::collector::sampler {
@@ -31,6 +32,8 @@ constexpr int kTogetherMs = 20;
 /// where it is for the states alone it is done less often.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
 constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
+/// Somebody may run one program after another without a pause.
+constexpr int kLooksForLines = 4;
 /// A look for the tree alone may take this part of the time, however many threads there are.
 constexpr std::int64_t kLookPart = 50;
 
@@ -191,8 +194,18 @@ void Watcher::look(prof::TimeNs now) {
   scan_->look(nowNs(), window_.isOpen(), pending_);
 }
 
+/// The line of a process is an image's as long as the kernel tells of no next one, so look again after reading it.
+void Watcher::readKernel() {
+  for (int look = 0; look < kLooksForLines; ++look) {
+    const std::size_t known = pending_.size();
+    rings_.read(pending_);
+    if (!readExecLines(pending_, known)) break;
+  }
+  forgetLinesOfNext(pending_);
+}
+
 void Watcher::collect(prof::TimeNs untilNs) {
-  if (rings_.isOpen()) rings_.read(pending_);
+  if (rings_.isOpen()) readKernel();
   std::stable_sort(pending_.begin(), pending_.end(),
                    [](const PerfRecord& a, const PerfRecord& b) { return a.timeNs < b.timeNs; });
   const auto end =

@@ -56,6 +56,7 @@ class Watcher {
   void stop();
   void work();
   void rest();
+  void readKernel();
   void collect(prof::TimeNs untilNs);
   void lookAround(prof::TimeNs nowNs);
   void look(prof::TimeNs nowNs);

@@ -329,7 +329,8 @@ void BookAccess::nameProcess(ProcessId process, std::string_view name, std::stri
   // A recorder knows the program by its own name.
   if (info.recorded && !info.name.empty()) return;
   if (!name.empty()) info.name = name;
-  if (!commandLine.empty()) info.commandLine = commandLine;
+  // The line of the program before is not this one's.
+  info.commandLine = commandLine;
 }
 
 void BookAccess::endThread(ThreadId thread, TimeNs endNs) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "libprof/record/recorded.h"
+#include "record/book_access.h"
 #include "record/saver.h"
 #include "record/trace_book.h"
 
@@ -149,6 +150,17 @@ class ThreadNumbers : public RecordingTest {
   std::optional<recording::TraceBook> book_;
   ProcessId process_;
 };
+
+TEST_F(ThreadNumbers, AProcessThatRunsAnotherProgramHasNotTheLineOfTheOneBefore) {
+  recording::BookAccess outside(*book_);
+  const ProcessId parent = outside.beginProcess(7, {}, kSecond);
+  outside.nameProcess(parent, "sh", "sh script");
+  const ProcessId child = outside.beginProcess(8, parent, 2 * kSecond);
+  EXPECT_EQ(book_->processInfo(child).commandLine, "sh script") << "as long as it runs what its parent runs";
+  outside.nameProcess(outside.execProcess(child, 3 * kSecond), "echo", "");
+  EXPECT_EQ(book_->processInfo(child).name, "echo");
+  EXPECT_EQ(book_->processInfo(child).commandLine, "");
+}
 
 TEST_F(ThreadNumbers, OneThatIsGivenAgainBeforeTheEndWasSeenFromOutsideIsAnotherThread) {
   const ThreadId first = book_->beginThread(process_, 5, kSecond);

@@ -131,6 +131,7 @@ class Drainer::Access {
   virtual ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) = 0;
   /// It runs another program from here on: the same row, or the next where a recorder told of the program before.
   virtual ProcessId execProcess(ProcessId process, TimeNs timeNs) = 0;
+  /// What it runs, unless its recorder has told; an empty line where that is not known.
   virtual void nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) = 0;
   virtual void endProcess(ProcessId process, TimeNs endNs) = 0;
   virtual ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) = 0;
