@@ -44,8 +44,13 @@ class Rank {
                           .name = out_.intern("program"),
                           .rank = plan_.ranks > 1 && !plan_.dataParallel ? static_cast<std::int32_t>(rank_) : -1});
     out_.append(Thread{.id = thread_, .process = process_, .name = out_.intern("main")});
-    for (int worker = 0; worker < plan_.workers; ++worker)
-      out_.append(Thread{.id = workerThread(worker), .process = process_});
+    const int epochs = plan_.stepsPerEpoch == 0 ? 1 : (plan_.steps - 1) / plan_.stepsPerEpoch + 1;
+    for (int worker = 0; worker < epochs * plan_.workers; ++worker) {
+      const ProcessId child(process_.value * 1000 + static_cast<std::uint32_t>(worker));
+      const bool isProcess = plan_.stepsPerEpoch != 0;
+      if (isProcess) out_.append(Process{.id = child, .parent = process_, .osPid = child.value});
+      out_.append(Thread{.id = workerThread(worker), .process = isProcess ? child : process_});
+    }
     out_.append(Device{.id = device_,
                        .kind = plan_.cpuDevice ? DeviceKind::Cpu : DeviceKind::Cuda,
                        .index = rank_,
@@ -186,10 +191,13 @@ void Rank::waitForBatch(int step) {
   } else {
     // Worker k prepares every batch k, k + n, …, as early as it can, at most two ahead of the consumer.
     const int worker = step % plan_.workers;
+    const int epoch = plan_.stepsPerEpoch == 0 ? 0 : step / plan_.stepsPerEpoch;
+    if (epoch > 0 && step % plan_.stepsPerEpoch == 0)
+      std::fill(loaderReady_.begin(), loaderReady_.end(), host_ + plan_.restartNs);
     TimeNs& free = loaderReady_[static_cast<std::size_t>(worker)];
     const TimeNs start = std::max(free, begin - 2 * plan_.batchNs);
     free = start + plan_.batchNs;
-    range(workerThread(worker), start, free, "loader", "decode");
+    range(workerThread(epoch * plan_.workers + worker), start, free, "loader", "decode");
     host_ = std::max(begin + 2'000, free);
   }
   range(thread_, begin, host_, "loader", "wait");

@@ -72,7 +72,12 @@ struct RunPlan {
   bool waitIsMarked = true;  ///< the step's marker covers the wait for its batch
   const char* driverCall = "cudaMalloc";  ///< with `mallocNs`: what the call is called
   bool tripsAreOfOne = true;  ///< with `roundTrips`: the second converts what the first made, else another tensor
-  std::int64_t readNs = 0;    ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
+  std::uint64_t blockingCopyBytes = 1u << 20;
+  int asyncCopies = 0;       ///< small ones from device to device, each step
+  bool readsByCopy = false;  ///< with `syncEveryOperators`: the host waits for a copy of four bytes
+  std::int64_t readNs = 0;   ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
+  int stepsPerEpoch = 0;  ///< workers are processes that are started anew for each epoch; 0: they are threads and stay
+  std::int64_t restartNs = 0;  ///< with `stepsPerEpoch`: until a new worker is there
 };
 
 /// Deterministic.

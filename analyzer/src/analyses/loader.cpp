@@ -4,7 +4,9 @@
 #include <cctype>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
+#include "analyses/loader_workers.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -44,19 +46,32 @@ class StageSums {
       sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)] -= dur;
     }
     sums.stageNs[static_cast<std::size_t>(stage)] += dur;
+    sums.firstNs = std::min(sums.firstNs, start);
+    sums.lastNs = std::max(sums.lastNs, start + dur);
     ++sums.pieces[static_cast<std::size_t>(stage)];
     sums.open.push_back({start + dur, stage});
   }
   /// Those that prepare batches are the workers, unless only consumers do: a batch or two that a consumer loads itself,
   /// as for a validation, makes the workers neither fewer nor quicker. `taken`: batches by consumer.
-  void finish(const std::unordered_map<ThreadId, std::uint64_t>& taken, LoaderStats& stats) const {
-    for (const auto& [thread, sums] : byThread_) stats.workers += taken.contains(thread) ? 0 : 1;
+  void finish(const Store& store, const std::unordered_map<ThreadId, std::uint64_t>& taken,
+              const std::vector<ConsumerWait>& waits, const StepSpans& steps, LoaderStats& stats) const {
+    std::vector<WorkerSpan> workers;
+    for (const auto& [thread, sums] : byThread_) {
+      if (!taken.contains(thread)) workers.push_back({thread, sums.firstNs, sums.lastNs, sums.batches()});
+    }
+    const WorkerSets sets = workerSets(store, std::move(workers), waits);
+    stats.workers = sets.workers;
+    stats.restarts = sets.restarts;
+    for (const ConsumerWait& wait : sets.restartWaits) {
+      const std::int64_t ns = wait.endNs - wait.startNs;
+      stats.restartNs += ns;
+      if (steps.hold(wait.startNs)) stats.stepRestartNs += ns;
+      if (ns > stats.longestRestart.endNs - stats.longestRestart.startNs)
+        stats.longestRestart = {wait.startNs, wait.endNs};
+    }
     for (const auto& [thread, count] : taken) {
       const auto own = byThread_.find(thread);
-      const std::uint64_t byItself =
-          own == byThread_.end()
-              ? 0
-              : std::min(count, *std::max_element(own->second.pieces.begin(), own->second.pieces.end()));
+      const std::uint64_t byItself = own == byThread_.end() ? 0 : std::min(count, own->second.batches());
       stats.batches += count;
       stats.preparedBatches += stats.workers > 0 ? count - byItself : count;
     }
@@ -72,7 +87,9 @@ class StageSums {
     std::int64_t busyNs = 0;
     std::array<std::int64_t, 4> stageNs{};
     std::array<std::uint64_t, 4> pieces{};  ///< by stage; a batch has one of each at most
+    TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
     std::vector<Open> open;
+    [[nodiscard]] std::uint64_t batches() const { return *std::max_element(pieces.begin(), pieces.end()); }
   };
   std::unordered_map<ThreadId, Sums> byThread_;
 };
@@ -183,6 +200,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   std::unordered_map<std::uint64_t, int> roles;
   std::unordered_map<ThreadId, std::uint64_t> taken;
   std::unordered_map<ThreadId, TimeNs> waitsUntil;
+  std::vector<ConsumerWait> waits;
   TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
   const auto status =
       store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
@@ -201,6 +219,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
                 TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
                 const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
                 stats.waitNs += ns;
+                if (ns > 0) waits.push_back({thread[i], to - ns, to});
                 if (scope.steps.hold(from)) stats.stepWaitNs += ns;
                 taken[thread[i]] += start[i] >= window.startNs && from >= until ? 1 : 0;
                 until = std::max(until, to);
@@ -214,8 +233,12 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
             }
           });
   if (!status) return status.error();
-  sums.finish(taken, stats);
-  if (firstNs < lastNs) stats.spanNs = lastNs - firstNs;
+  sums.finish(store, taken, waits, scope.steps, stats);
+  if (firstNs < lastNs) {
+    // Nobody prepares anything while workers are started anew.
+    stats.spanNs =
+        std::max(lastNs - firstNs - stats.restartNs, stats.busyNs / std::max<std::int64_t>(1, stats.workers));
+  }
   stats.meanDepth = meanDepth(store, window, scope.only);
   const std::int64_t computed = computedNs(store, window, scope.only);
   if (computed >= 0 && stats.busyNs > 0)

@@ -42,17 +42,45 @@ std::string slowStage(const LoaderStats& loader) {
                      humanShare(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
 }
 
+/// Workers that are started anew, as a rule for each epoch, while the program waits for their first batch.
+void restartedWorkers(RuleContext& context, std::int64_t stepNs) {
+  const LoaderStats& loader = context.analysis.loader;
+  const std::int64_t cost = context.perStep(loader.restartNs);
+  if (loader.restarts == 0 || static_cast<double>(cost) < kStall * static_cast<double>(stepNs)) return;
+  Finding finding;
+  finding.id = "loader-restarts";
+  finding.kind = FindingKind::Fault;
+  finding.count = loader.restarts;
+  finding.title =
+      fmt::format("the loader's workers were started anew {}, which takes {} a step",
+                  loader.restarts == 1 ? "once" : fmt::format("{} times", loader.restarts), humanTime(cost));
+  finding.costNsPerStep = cost;
+  // Workers that stay cost nothing at all between epochs.
+  finding.predictedGainNsPerStep = cost;
+  finding.baseNsPerStep = std::max(stepNs, cost);
+  finding.confidence = 0.9;
+  finding.advice =
+      "keep the workers from one epoch to the next (persistent_workers=True in PyTorch), or let them start sooner: by "
+      "fork, and with fewer imports";
+  finding.evidence.push_back(
+      {loader.longestRestart.startNs, loader.longestRestart.endNs, "waiting for new workers of the loader"});
+  context.add(std::move(finding));
+}
+
 }  // namespace
 
 void loaderRules(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   // Many a program fetches its batch in front of the range that it marks as a step.
   const Analysis::BetweenSteps between = analysis.betweenSteps();
-  const std::int64_t cost = context.costOf(Cause::LoaderWait) + between.loaderWaitNs;
-  const std::int64_t stepNs = std::max<std::int64_t>(1, analysis.meanStepNs() + between.ns);
+  const std::int64_t restarts = context.perStep(analysis.loader.stepRestartNs);
+  const std::int64_t marked = analysis.meanStepNs() + between.ns;
+  restartedWorkers(context, marked + context.perStep(analysis.loader.restartNs) - restarts);
+  const std::int64_t cost = context.costOf(Cause::LoaderWait) + between.loaderWaitNs - restarts;
+  const std::int64_t stepNs = std::max<std::int64_t>(1, marked - restarts);
   const double share = static_cast<double>(cost) / static_cast<double>(stepNs);
   if (share < kStall) return;
-  const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.stepWaitNs));
+  const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.stepWaitNs) - restarts);
   const std::uint32_t workers = workersNeeded(context, stepNs, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;

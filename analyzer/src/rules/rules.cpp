@@ -98,6 +98,7 @@ namespace {
 std::vector<Cause> causesOf(std::string_view id) {
   static const std::map<std::string_view, std::vector<Cause>> kCauses{
       {"loader-wait", {Cause::LoaderWait}},
+      {"loader-restarts", {Cause::LoaderWait}},
       {"exposed-communication", {Cause::ExposedCommunication}},
       {"exposed-copy", {Cause::ExposedCopy}},
       {"driver-calls", {Cause::DriverCall}},

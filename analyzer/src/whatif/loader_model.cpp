@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "whatif/model.h"
 
@@ -12,35 +14,79 @@ namespace {
 using prof::Range;
 using prof::TimeNs;
 
-struct Batch {
-  TimeNs startNs = INT64_MAX;
-  TimeNs endNs = INT64_MIN;
-  TimeNs takenNs = INT64_MIN;
+struct Batches {
+  std::vector<std::int64_t> preparedNs;  ///< what each took on its worker
+  std::vector<std::int64_t> handedNs;    ///< from there to the consumer
+};
+
+/// One batch on one worker: its stages follow one another there. Numbers begin again with each epoch.
+struct Prepared {
+  std::uint64_t number = 0;
+  TimeNs startNs = 0;
+  TimeNs endNs = 0;
+};
+
+class BatchTimes {
+ public:
+  void prepare(prof::ThreadId thread, std::uint64_t number, TimeNs start, TimeNs end) {
+    Prepared& current = current_.try_emplace(thread, Prepared{number, start, start}).first->second;
+    if (current.number != number) {
+      finish(current);
+      current = {number, start, end};
+    }
+    current.endNs = std::max(current.endNs, end);
+  }
+  void take(std::uint64_t number, TimeNs at) { taken_.emplace_back(number, at); }
+  Batches all() {
+    for (auto& [thread, batch] : current_) finish(batch);
+    for (auto& [number, ends] : ends_) std::sort(ends.begin(), ends.end());
+    for (const auto& [number, at] : taken_) {
+      const auto ends = ends_.find(number);
+      if (ends == ends_.end()) continue;
+      const auto next = std::lower_bound(ends->second.begin(), ends->second.end(), at);
+      // Long after it was ready says when the consumer came, not what handing over takes.
+      if (next != ends->second.begin() && at - *std::prev(next) < kHandingOverNs)
+        out_.handedNs.push_back(at - *std::prev(next));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::int64_t kHandingOverNs = 1'000'000;
+
+  void finish(const Prepared& batch) {
+    if (batch.endNs <= batch.startNs) return;
+    out_.preparedNs.push_back(batch.endNs - batch.startNs);
+    ends_[batch.number].push_back(batch.endNs);
+  }
+
+  std::unordered_map<prof::ThreadId, Prepared> current_;
+  std::unordered_map<std::uint64_t, std::vector<TimeNs>> ends_;
+  std::vector<std::pair<std::uint64_t, TimeNs>> taken_;
+  Batches out_;
 };
 
 /// Batches by number, as the program's loader ranges carry it.
-std::unordered_map<std::uint64_t, Batch> batchesOf(const Store& store, prof::TimeWindow window) {
-  std::unordered_map<std::uint64_t, Batch> batches;
+Batches batchesOf(const Store& store, prof::TimeWindow window) {
+  BatchTimes times;
   const prof::StringId loader = store.find("loader");
   const prof::StringId wait = store.find("wait");
   const prof::StringId put = store.find("put");
-  if (!loader) return batches;
-  const auto status =
-      store.scan<&Range::startNs, &Range::durNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
-          window, [&](std::uint64_t, auto start, auto dur, auto category, auto name, auto payload, auto type) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              if (category[i] != loader || name[i] == put || type[i] == prof::PayloadType::None) continue;
-              Batch& batch = batches[payload[i]];
-              if (name[i] == wait) {
-                batch.takenNs = start[i] + dur[i];
-              } else {
-                batch.startNs = std::min(batch.startNs, start[i]);
-                batch.endNs = std::max(batch.endNs, start[i] + dur[i]);
-              }
-            }
-          });
-  if (!status) batches.clear();
-  return batches;
+  if (!loader) return {};
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name,
+                                 &Range::payload, &Range::payloadType>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto payload, auto type) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (category[i] != loader || name[i] == put || type[i] == prof::PayloadType::None) continue;
+          if (name[i] == wait) {
+            times.take(payload[i], start[i] + dur[i]);
+          } else {
+            times.prepare(thread[i], payload[i], start[i], start[i] + dur[i]);
+          }
+        }
+      });
+  if (!status) return {};
+  return times.all();
 }
 
 std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint32_t otherwise) {
@@ -59,19 +105,13 @@ LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model)
   loader.serial = loader.workers == 0;
   loader.prefetch = std::max(1u, knobOr(analysis, "loader.prefetch", 2));
   loader.cpuShare = analysis.loader.cpuShare;
-  std::vector<std::int64_t> prepared, handed;
   if (!loader.serial) {
-    for (const auto& [number, batch] : batchesOf(*analysis.store, analysis.window)) {
-      if (batch.endNs <= batch.startNs) continue;
-      prepared.push_back(batch.endNs - batch.startNs);
-      // Long after it was ready says when the consumer came, not what handing over takes.
-      if (batch.takenNs > batch.endNs && batch.takenNs - batch.endNs < 1'000'000)
-        handed.push_back(batch.takenNs - batch.endNs);
-    }
-    loader.batchNs = prepared.empty() ? analysis.loader.batchNs() : medianOf(prepared);
-    loader.handoverNs = medianOf(handed);
+    const Batches batches = batchesOf(*analysis.store, analysis.window);
+    loader.batchNs = batches.preparedNs.empty() ? analysis.loader.batchNs() : medianOf(batches.preparedNs);
+    loader.handoverNs = medianOf(batches.handedNs);
     return loader;
   }
+  std::vector<std::int64_t> prepared;
   for (const HostItem& item : model.items) {
     if (item.kind == HostItemKind::LoaderWait) prepared.push_back(item.durNs);
   }

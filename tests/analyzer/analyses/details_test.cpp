@@ -454,6 +454,55 @@ TEST(Loader, ABatchThatTheConsumerLoadsHidesNoWorkers) {
   EXPECT_EQ(loader->batchNs(), 300);
 }
 
+/// Two epochs of six batches, prepared by two processes each, which are children of the consumer's.
+std::shared_ptr<const Store> twoEpochs(TimeNs secondFrom) {
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1), .osPid = 1});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  for (std::uint32_t worker = 2; worker <= 5; ++worker) {
+    builder.append(Process{.id = ProcessId(worker), .parent = ProcessId(1), .osPid = worker});
+    builder.append(Thread{.id = ThreadId(worker), .process = ProcessId(worker)});
+  }
+  const auto range = [&](std::uint32_t thread, TimeNs start, TimeNs dur, const char* name) {
+    builder.append(Range{.startNs = start,
+                         .durNs = dur,
+                         .thread = ThreadId(thread),
+                         .category = builder.intern("loader"),
+                         .name = builder.intern(name)});
+  };
+  for (const bool second : {false, true}) {
+    const TimeNs from = second ? secondFrom : 0;
+    if (second && from > 700) range(1, 700, from + 40 - 700, "wait");
+    for (TimeNs i = 0; i < 6; ++i) {
+      range((second ? 4 : 2) + static_cast<std::uint32_t>(i % 2), from + 100 * i, 150, "fetch");
+      if (i > 0) range(1, from + 100 * i + 20, 30, "wait");
+    }
+  }
+  return builder.build();
+}
+
+TEST(Loader, WorkersThatTakeTheirPredecessorsPlaceAreNotMore) {
+  const auto loader = loaderStats(*twoEpochs(5000), {0, 10'000});
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->workers, 2U);
+  EXPECT_EQ(loader->restarts, 1U);
+  // The first set's last batch was ready at 650; the wait for the second began at 700.
+  EXPECT_EQ(loader->restartNs, 5000 - 700);
+  EXPECT_EQ(loader->longestRestart.startNs, 700);
+  EXPECT_EQ(loader->longestRestart.endNs, 5000);
+  EXPECT_EQ(loader->busyNs, 12 * 150);
+  EXPECT_EQ(loader->spanNs, 5650 - (5000 - 700));
+}
+
+TEST(Loader, WorkersThatWorkAtTheSameTimeAreSoMany) {
+  // A second loader's, whose first worker begins before the others are done.
+  const auto loader = loaderStats(*twoEpochs(500), {0, 10'000});
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->workers, 4U);
+  EXPECT_EQ(loader->restarts, 0U);
+  EXPECT_EQ(loader->restartNs, 0);
+}
+
 TEST(Loader, AWaitInsideOfAWaitIsPartOfIt) {
   StoreBuilder builder;
   builder.append(Thread{.id = ThreadId(1)});

@@ -34,6 +34,43 @@ std::vector<std::string> faults(const RunPlan& plan, const AnalysisOptions& opti
   return ids;
 }
 
+const Finding* find(const Analysis& analysis, std::string_view id) {
+  for (const Finding& finding : analysis.findings) {
+    if (finding.id == id) return &finding;
+  }
+  return nullptr;
+}
+
+TEST(Findings, TellOfWorkersThatAreStartedAnew) {
+  const RunPlan plan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
+  const Analysis analysis = analysed(plan);
+  EXPECT_EQ(analysis.loader.workers, 2U);
+  const Finding* finding = find(analysis, "loader-restarts");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(analysis.findings.front().id, "loader-restarts");
+  EXPECT_EQ(finding->count, 2U);
+  const auto perStep = static_cast<double>(2 * plan.restartNs) / static_cast<double>(analysis.stepCount());
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), perStep, 0.05 * perStep);
+  EXPECT_EQ(finding->predictedGainNsPerStep, finding->costNsPerStep);
+  EXPECT_EQ(find(analysis, "loader-wait"), nullptr) << "nothing but the restarts makes this run wait";
+  RunPlan kept = plan;
+  kept.stepsPerEpoch = 0;
+  const Analysis without = analysed(kept);
+  EXPECT_EQ(find(without, "loader-restarts"), nullptr);
+}
+
+TEST(Findings, KnowHowManyWorkersWouldDoWhereTheyAreStartedAnew) {
+  const RunPlan plan{.steps = 60, .batchNs = 30'000'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 300'000'000};
+  RunPlan kept = plan;
+  kept.stepsPerEpoch = 0;
+  const Analysis without = analysed(kept);
+  const Analysis with = analysed(plan);
+  ASSERT_NE(find(with, "loader-restarts"), nullptr);
+  ASSERT_NE(find(with, "loader-wait"), nullptr);
+  ASSERT_NE(find(without, "loader-wait"), nullptr);
+  EXPECT_EQ(find(with, "loader-wait")->knob, find(without, "loader-wait")->knob);
+}
+
 TEST(Findings, ProposeNoWorkersThatTheReplayCallsSlower) {
   int without = 0;
   for (const std::uint32_t cores : {1u, 2u, 4u}) {
@@ -225,13 +262,6 @@ TEST(Findings, SeveralDevicesAreNoReasonForOthers) {
     four.ranks = 4;
     EXPECT_EQ(faults(four), faults(plan));
   }
-}
-
-const Finding* find(const Analysis& analysis, std::string_view id) {
-  for (const Finding& finding : analysis.findings) {
-    if (finding.id == id) return &finding;
-  }
-  return nullptr;
 }
 
 TEST(Findings, CountsOfSeveralDevicesAreOfOne) {

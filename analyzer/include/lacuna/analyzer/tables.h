@@ -134,7 +134,11 @@ struct LoaderStats {
   std::int64_t busyNs = 0;                     ///< fetch to collate, all workers; the consumer's where it is alone
   std::int64_t spanNs = 0;                     ///< from the first stage's start to the last one's end, in the window
   std::int64_t blockedNs = 0;                  ///< workers waiting for room
-  std::uint32_t workers = 0;                   ///< threads that prepared batches; 0 when the consumer did it itself
+  std::uint32_t workers = 0;                   ///< that prepared batches at a time; 0 when the consumer did it itself
+  std::uint32_t restarts = 0;                  ///< of all workers: how often others took their place
+  std::int64_t restartNs = 0;                  ///< of waitNs, what the consumer waited for that
+  std::int64_t stepRestartNs = 0;              ///< of it, in the steps
+  prof::TimeWindow longestRestart{0, 0};       ///< the longest such wait
   std::array<std::int64_t, 4> stageNs{};       ///< fetch, decode, augment, collate; self time
   double meanDepth = -1;                       ///< ready batches, -1 when not recorded
   double cpuShare = -1;                        ///< of busyNs that computed rather than waited; -1 when not recorded
