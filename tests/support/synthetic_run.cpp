@@ -130,6 +130,7 @@ class Rank {
   void habits();
   void waitForBatch(int step);
   Memcpy waitForCopy(const char* function, std::int64_t durNs);
+  void readNumber();
   void copyBatch();
   void copyPageable(std::int64_t durNs);
   void forwardBackward(int step);
@@ -220,6 +221,15 @@ Memcpy Rank::waitForCopy(const char* function, std::int64_t durNs) {
           .targetKind = MemoryKind::Device};
 }
 
+void Rank::readNumber() {
+  if (!plan_.readsByCopy) return synchronise("aten::item");
+  host_ += 100;
+  Memcpy copy = waitForCopy("cudaMemcpy", 5'000);
+  copy.bytes = 4;
+  copy.copyKind = CopyKind::DeviceToHost;
+  out_.append(copy);
+}
+
 void Rank::copyBatch() {
   if (plan_.pageableCopyNs > 0) copyPageable(plan_.pageableCopyNs);
 }
@@ -243,7 +253,7 @@ void Rank::forwardBackward(int step) {
     launch(compute_, displacedNs(kernelNs), plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
     host_ += 1'000;
     range(thread_, begin, host_, "cpu_op", "aten::block");
-    if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) synchronise("aten::item");
+    if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) readNumber();
   }
   for (int i = 0; i < 10 && plan_.accumulateNs > 0; ++i) {
     const TimeNs begin = host_;
@@ -311,9 +321,20 @@ void Rank::habits() {
   if (plan_.dataParallel) hostOperator("broadcast_coalesced");
   if (plan_.blockingCopyNs > 0) {
     Memcpy copy = waitForCopy("cudaMemcpy", plan_.blockingCopyNs);
-    copy.bytes = 1u << 20;
+    copy.bytes = plan_.blockingCopyBytes;
     copy.sourceKind = MemoryKind::Pinned;
     out_.append(copy);
+  }
+  for (int i = 0; i < plan_.asyncCopies; ++i) {
+    call(host_, host_ + plan_.launchNs, "cudaMemcpyAsync", ++correlation_);
+    host_ += plan_.launchNs;
+    out_.append(Memcpy{.startNs = enqueue(compute_, 1'000, 0),
+                       .durNs = 1'000,
+                       .queue = compute_,
+                       .device = device_,
+                       .correlation = correlation_,
+                       .bytes = 1024,
+                       .copyKind = CopyKind::DeviceToDevice});
   }
   if (plan_.blockingMemsetNs > 0) {
     call(host_, host_ + plan_.blockingMemsetNs, "cudaMemset", ++correlation_);

@@ -49,6 +49,9 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
       continue;
     }
     ++stats.launches;
+    queues[span.queue].push_back({span.queue, launch->startNs, span.endNs});
+    // What a call waits for, as a blocking copy does, is not what launching takes.
+    if (launch->activity == Activity::Sync) continue;
     const std::int64_t callNs = launch->endNs - launch->startNs;
     calls.push_back(callNs);
     delays.push_back(std::max<std::int64_t>(0, span.startNs - launch->endNs));
@@ -60,7 +63,6 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
       leanDelays.push_back(delays.back() - costs->within(delay));
     }
     if (span.endNs - span.startNs < callNs) ++stats.shorterThanCall;
-    queues[span.queue].push_back({span.queue, launch->startNs, span.endNs});
   }
   std::uint64_t depthSum = 0;
   for (auto& [queue, work] : queues) {

@@ -219,6 +219,43 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
   return rows.take(store);
 }
 
+namespace {
+
+/// Copies up to this size are staged by the driver, which then returns at once; as CUDA's documentation says.
+constexpr std::uint64_t kStagedBytes = std::uint64_t{64} * 1024;
+
+/// Joins calls that wait for their copy with it, by process and correlation.
+void addCopies(const Timeline& timeline, TimeWindow window, const StepSpans& steps,
+               std::unordered_map<StringId, CallRow>& rows) {
+  std::unordered_map<std::uint64_t, std::vector<const HostSpan*>> blocking;
+  for (const HostSpan& span : timeline.host) {
+    const bool isCall = span.activity == Activity::Sync && span.launches && span.correlation != 0;
+    if (isCall && startsIn(window, span.startNs)) blocking[span.correlation].push_back(&span);
+  }
+  if (blocking.empty()) return;
+  const auto processOf = [](const auto& processes, auto id) {
+    const auto found = processes.find(id);
+    return found == processes.end() ? prof::ProcessId() : found->second;
+  };
+  const Topology& topology = timeline.topology;
+  for (const DeviceSpan& span : timeline.device) {
+    if (span.kind != DeviceSpanKind::Copy) continue;
+    const auto calls = blocking.find(span.correlation);
+    if (calls == blocking.end()) continue;
+    const prof::ProcessId process = processOf(topology.processOfQueue, span.queue);
+    for (const HostSpan* call : calls->second) {
+      if (process && processOf(topology.processOfThread, call->thread) != process) continue;
+      CallRow& row = rows[call->name];
+      ++row.copies;
+      if (span.bytes <= kStagedBytes || !steps.hold(call->startNs)) continue;
+      ++row.stepLargeCount;
+      row.stepLargeNs += call->endNs - call->startNs;
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window,
                                const RecordedCosts* costs, const StepSpans& steps) {
   const auto isCall = [](const HostSpan& span) {
@@ -230,7 +267,7 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
   std::unordered_map<ThreadId, std::vector<std::size_t>> parents;
   for (const auto& [thread, spans] : around) parents[thread] = parentsOf(spans);
   std::unordered_map<StringId, CallRow> rows;
-  std::map<std::pair<StringId, StringId>, std::int64_t> callers;
+  std::map<std::pair<StringId, std::string_view>, std::int64_t> callers;
   for (const HostSpan& span : timeline.host) {
     if (!isCall(span) || !startsIn(window, span.startNs)) continue;
     CallRow& row = rows[span.name];
@@ -245,14 +282,16 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
     const auto spans = around.find(span.thread);
     if (span.activity != Activity::Sync || spans == around.end()) continue;
     const HostSpan* caller = operatorAt(spans->second, parents[span.thread], span.startNs);
-    if (caller != nullptr) callers[{span.name, caller->name}] += span.endNs - span.startNs;
+    if (caller == nullptr) continue;
+    callers[{span.name, steps.foldedName(store.text(caller->name))}] += span.endNs - span.startNs;
   }
   std::unordered_map<StringId, std::int64_t> most;
   for (const auto& [key, ns] : callers) {
     if (ns < most[key.first]) continue;
     most[key.first] = ns;
-    rows[key.first].caller = store.text(key.second);
+    rows[key.first].caller = key.second;
   }
+  addCopies(timeline, window, steps, rows);
   std::vector<CallRow> out;
   for (auto& [id, row] : rows) {
     row.name = store.text(id);

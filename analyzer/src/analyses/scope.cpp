@@ -26,6 +26,8 @@ Timeline Selection::of(const Timeline& timeline) const {
 }
 
 StepSpans::StepSpans(const Steps& steps, prof::TimeWindow window) {
+  for (const Step& step : steps.all) markers_.insert(step.name);
+  if (markers_.size() == 1) markers_.clear();
   for (const Step& step : steps.all) {
     if (!step.within(window)) continue;
     if (!spans_.empty() && step.startNs <= spans_.back().endNs) {
@@ -34,6 +36,10 @@ StepSpans::StepSpans(const Steps& steps, prof::TimeWindow window) {
       spans_.push_back({step.startNs, step.endNs});
     }
   }
+}
+
+std::string_view StepSpans::foldedName(std::string_view name) const {
+  return markers_.contains(name) ? "step" : name;
 }
 
 bool StepSpans::hold(prof::TimeNs at) const {

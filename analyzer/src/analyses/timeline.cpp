@@ -171,8 +171,8 @@ prof::Status loadKernels(const Store& store, TimeWindow window, NameClasses& cla
 
 template <class Row>
 prof::Status loadTransfers(const Store& store, TimeWindow window, DeviceSpanKind kind, Timeline& out) {
-  return store.scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation>(
-      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link) {
+  return store.scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation, &Row::bytes>(
+      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link, auto bytes) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (!touches(window, start[i], dur[i])) continue;
           out.device.push_back({.startNs = start[i],
@@ -181,7 +181,8 @@ prof::Status loadTransfers(const Store& store, TimeWindow window, DeviceSpanKind
                                 .queue = queue[i],
                                 .name = name[i],
                                 .work = Work::Copy,
-                                .kind = kind});
+                                .kind = kind,
+                                .bytes = bytes[i]});
         }
       });
 }

@@ -233,6 +233,9 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.stepNs += b.stepNs;
     a.recordingNs += b.recordingNs;
     if (a.caller.empty()) a.caller = b.caller;
+    a.copies += b.copies;
+    a.stepLargeCount += b.stepLargeCount;
+    a.stepLargeNs += b.stepLargeNs;
   });
   if (!wanted()) return;
   const CommunicationStats comm = communicationStats(store, timeline, window, &costs);

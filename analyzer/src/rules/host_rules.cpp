@@ -14,9 +14,20 @@ namespace {
 /// So many of the slowest steps are evidence enough.
 constexpr std::size_t kMostSlowSteps = 20;
 
-std::uint64_t syncCalls(const Analysis& analysis) {
+bool copies(const CallRow& row) {
+  return row.name.find("emcpy") != std::string::npos;
+}
+bool sets(const CallRow& row) {
+  return row.name.find("emset") != std::string::npos;
+}
+
+/// In the steps; with `andCopies` also what waits until it has copied or set memory.
+std::uint64_t syncCalls(const Analysis& analysis, bool andCopies = true) {
   std::uint64_t count = 0;
-  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.stepCount : 0;
+  for (const CallRow& row : analysis.calls) {
+    const bool counts = row.activity == Activity::Sync && (andCopies || (!copies(row) && !sets(row)));
+    count += counts ? row.stepCount : 0;
+  }
   return count;
 }
 
@@ -47,9 +58,11 @@ bool debugMode(RuleContext& context, std::int64_t blockedNs) {
   const std::string_view mode = context.knob("debug").value_or("off");
   const bool announced = mode == "on" || mode == "1" || mode == "true";
   const auto launches = static_cast<double>(analysis.launches.stepLaunches);
-  // A step of few launches, as of a captured graph, may wait once for its loss.
-  const bool everyLaunch = context.timesAStep(analysis.launches.stepLaunches) >= 20 &&
-                           static_cast<double>(syncCalls(analysis)) >= 0.5 * launches;
+  // A step of few launches, as of a captured graph, may wait once for its loss. A program that reads a number behind
+  // each launch waits for its copies; no mode does that.
+  const std::uint64_t synchronised = syncCalls(analysis, false);
+  const bool everyLaunch =
+      context.timesAStep(analysis.launches.stepLaunches) >= 20 && static_cast<double>(synchronised) >= 0.5 * launches;
   // Anomaly detection looks at the numbers of every operator and waits for the answer.
   const double checks = context.timesAStep(analysis.patterns.numberChecks);
   const bool checksAll = checks >= 8 && context.timesAStep(syncCalls(analysis)) >= 8;
@@ -64,7 +77,7 @@ bool debugMode(RuleContext& context, std::int64_t blockedNs) {
                   : checksAll
                       ? fmt::format("{:.0f} times a step the host waits for a check whether numbers are finite", checks)
                       : fmt::format("the host waits for the device {:.1f} times per launch",
-                                    static_cast<double>(syncCalls(analysis)) / launches);
+                                    static_cast<double>(synchronised) / launches);
   finding.confidence = 0.9;
   finding.count = syncCalls(analysis);
   finding.knob = "debug=off";
@@ -84,8 +97,9 @@ void syncInStep(RuleContext& context, std::int64_t blockedNs) {
   std::int64_t waited = 0;
   for (const CallRow& row : analysis.calls) {
     if (row.activity != Activity::Sync || context.isClaimed(row.name)) continue;
-    calls += row.stepCount;
-    waited += row.stepNs;
+    const bool some = context.claimedShare(row.name) > 0;
+    calls += row.stepCount - (some ? row.stepLargeCount : 0);
+    waited += row.stepNs - (some ? row.stepLargeNs : 0);
   }
   const auto gain = context.play("sync=off");
   const std::int64_t idle = context.unclaimedCostOf(Cause::Synchronisation);
@@ -156,26 +170,26 @@ std::int64_t blockingCalls(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   std::int64_t sum = 0;
   for (const CallRow& row : analysis.calls) {
-    const bool copies = row.name.find("emcpy") != std::string::npos;
-    const bool sets = row.name.find("emset") != std::string::npos;
-    if (row.activity != Activity::Sync || (!copies && !sets)) continue;
-    const std::int64_t cost = context.perStep(row.stepNs);
-    // Small copies from the host are staged by the driver and return at once.
-    const bool small = copies && analysis.copies.count > 0 && analysis.copies.bytes / analysis.copies.count <= 65'536;
-    if (small || context.shareOfStep(cost) < 0.02) continue;
+    if (row.activity != Activity::Sync || (!copies(row) && !sets(row))) continue;
+    // Small copies from the host are staged by the driver and return at once; who reads a number waits for it.
+    const bool told = copies(row) && row.copies > 0;
+    const std::int64_t ns = told ? row.stepLargeNs : row.stepNs;
+    const std::uint64_t count = told ? row.stepLargeCount : row.stepCount;
+    const std::int64_t cost = context.perStep(ns);
+    if (context.shareOfStep(cost) < 0.02) continue;
     Finding finding;
-    finding.id = copies ? "blocking-copy" : "blocking-memset";
+    finding.id = copies(row) ? "blocking-copy" : "blocking-memset";
     finding.kind = FindingKind::Fault;
     finding.costNsPerStep = cost;
-    finding.count = row.stepCount;
-    finding.title = fmt::format("{:.1f} {} calls a step hold the host for {}", context.timesAStep(row.stepCount),
-                                row.name, humanTime(cost));
+    finding.count = count;
+    finding.title = fmt::format("{:.1f} {} calls a step hold the host for {}", context.timesAStep(count), row.name,
+                                humanTime(cost));
     finding.confidence = 0.9;
-    finding.advice = copies ? "copy asynchronously from pinned memory, on a queue of its own"
-                            : "use the asynchronous memset, or let the kernel that writes first overwrite";
+    finding.advice = copies(row) ? "copy asynchronously from pinned memory, on a queue of its own"
+                                 : "use the asynchronous memset, or let the kernel that writes first overwrite";
     finding.evidence = context.evidenceOf(Cause::Synchronisation);
     context.add(std::move(finding));
-    context.claim(row.name);
+    context.claim(row.name, static_cast<double>(ns) / static_cast<double>(row.stepNs));
     sum += cost;
   }
   return sum;

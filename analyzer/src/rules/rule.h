@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,10 +40,11 @@ class RuleContext {
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
   /// What a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
-  /// From now on calls of that name belong to a finding that tells more than that they are driver calls or
-  /// synchronisations.
-  void claim(std::string_view call) { claimed_.emplace(call); }
-  [[nodiscard]] bool isClaimed(std::string_view call) const { return claimed_.contains(call); }
+  /// From now on calls of that name, or that share of their time, belong to a finding that tells more than that they
+  /// are driver calls or synchronisations.
+  void claim(std::string_view call, double share = 1) { claimed_.emplace(call, share); }
+  [[nodiscard]] double claimedShare(std::string_view call) const;
+  [[nodiscard]] bool isClaimed(std::string_view call) const { return claimedShare(call) >= 1; }
   /// costOf() without what is claimed of it.
   [[nodiscard]] std::int64_t unclaimedCostOf(Cause cause) const;
   /// All devices are CPUs.
@@ -61,7 +62,7 @@ class RuleContext {
 
  private:
   const Simulator* simulator_;
-  std::set<std::string, std::less<>> claimed_;
+  std::map<std::string, double, std::less<>> claimed_;
 };
 
 /// The device whose memory was used to the greatest share; its own peak, never that of several.

@@ -61,10 +61,16 @@ std::int64_t RuleContext::costOf(Cause cause) const {
   return analysis.meanStepLedger()[cause];
 }
 
+double RuleContext::claimedShare(std::string_view call) const {
+  const auto found = claimed_.find(call);
+  return found == claimed_.end() ? 0 : found->second;
+}
+
 std::int64_t RuleContext::unclaimedCostOf(Cause cause) const {
   std::int64_t cost = costOf(cause);
   for (const CauseDetail& call : analysis.stepCalls) {
-    if (call.cause == cause && isClaimed(call.name)) cost -= call.ns;
+    if (call.cause != cause) continue;
+    cost -= static_cast<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns));
   }
   return std::max<std::int64_t>(0, cost);
 }

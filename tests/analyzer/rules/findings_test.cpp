@@ -470,6 +470,43 @@ TEST(Findings, BlockingCallsOfTheSetUpAreNotCounted) {
   EXPECT_THAT(finding->title, testing::StartsWith("1.0 cudaMemcpy calls a step hold the host for "));
 }
 
+TEST(Findings, ABlockingCopyIsAsLargeAsItsOwnCopy) {
+  const Analysis among = analysed({.blockingCopyNs = 600'000, .asyncCopies = 50});
+  const Finding* finding = find(among, "blocking-copy");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->count, 12U);
+  const Analysis small = analysed({.pageableCopyNs = 2'000'000, .blockingCopyNs = 600'000, .blockingCopyBytes = 1024});
+  EXPECT_EQ(find(small, "blocking-copy"), nullptr);
+}
+
+TEST(Findings, SmallCopiesOfTheSameNameAreNoneOfTheLargeOnes) {
+  const Analysis both =
+      analysed({.operatorNs = 60'000, .syncEveryOperators = 4, .blockingCopyNs = 600'000, .readsByCopy = true});
+  const Finding* copy = find(both, "blocking-copy");
+  const Finding* sync = find(both, "sync-in-step");
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(copy->count, 12U);
+  ASSERT_NE(sync, nullptr);
+  EXPECT_EQ(sync->count, 120U);
+  EXPECT_THAT(sync->title, testing::HasSubstr("10.0 times a step"));
+}
+
+TEST(Findings, ReadingANumberBehindEachLaunchIsNoDebugMode) {
+  RunPlan plan{.operatorNs = 60'000, .syncEveryOperators = 1, .readsByCopy = true};
+  EXPECT_THAT(faults(plan), testing::Not(testing::Contains("debug-mode")));
+  EXPECT_THAT(faults(plan), testing::Not(testing::Contains("slow-launches")));
+  EXPECT_THAT(faults(plan), testing::Contains("sync-in-step"));
+  plan.readsByCopy = false;
+  EXPECT_THAT(faults(plan), testing::Contains("debug-mode"));
+}
+
+TEST(Findings, ACallersNumberedStepIsOfOneName) {
+  const Analysis analysis =
+      analysed({.operatorNs = 60'000, .syncEveryOperators = 4, .numberedSteps = true, .readsByCopy = true});
+  ASSERT_NE(find(analysis, "sync-in-step"), nullptr);
+  EXPECT_THAT(find(analysis, "sync-in-step")->advice, testing::StartsWith("avoid cudaMemcpy in step: "));
+}
+
 TEST(Findings, WhatTheAllocatorTakesFromTheSystemIsPricedOnce) {
   const Analysis churning = analysed({.mallocNs = 3'000'000, .allocationChurn = true});
   const Finding* churn = find(churning, "allocation-churn");

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -39,9 +43,12 @@ class StepSpans {
 
   [[nodiscard]] bool everything() const { return spans_.empty(); }
   [[nodiscard]] bool hold(prof::TimeNs at) const;
+  /// Steps that are numbered each by its name are one thing: what to call a range of that name.
+  [[nodiscard]] std::string_view foldedName(std::string_view name) const;
 
  private:
   std::vector<prof::TimeWindow> spans_;  ///< disjoint, in order; steps that follow each other without a gap are one
+  std::set<std::string, std::less<>> markers_;  ///< what steps are called, where they are not all called the same
 };
 
 /// What a table is about, and of what its figures per step are.

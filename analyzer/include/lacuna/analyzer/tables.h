@@ -99,6 +99,10 @@ struct CallRow {
   std::int64_t recordingNs = 0;  ///< of totalNs, what recording may have added at most
   Activity activity = Activity::None;
   std::string caller;  ///< for synchronisation: the operator or range around most of its time
+  /// Of blocking copies: of how many the copy itself is known, and those in the steps that move too much to be staged.
+  std::uint64_t copies = 0;
+  std::uint64_t stepLargeCount = 0;
+  std::int64_t stepLargeNs = 0;
 };
 class RecordedCosts;
 /// Without `costs` no row has a band.

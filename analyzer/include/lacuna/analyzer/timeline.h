@@ -52,6 +52,7 @@ struct DeviceSpan {
   prof::StringId name;
   Work work = Work::Compute;
   DeviceSpanKind kind = DeviceSpanKind::Kernel;
+  std::uint64_t bytes = 0;  ///< of a copy or memset
 };
 
 /// A queue made to wait for another one, while it lasts.
