@@ -26,7 +26,7 @@ def run(*words):
 
 
 KEYS = {
-    "": {"schema", "trace", "devices", "steps", "ledger", "findings", "kernels", "memory", "memory_devices", "peak_edits", "loader", "launches",
+    "": {"schema", "trace", "devices", "steps", "ledger", "ledger_window", "findings", "kernels", "memory", "memory_devices", "peak_edits", "loader", "launches",
          "communication", "efficiency", "self_overhead", "critical_path", "operators", "sequences"},
     "devices": {"id", "kind", "index", "uuid", "process", "span_ns", "busy_ns", "idle_ns", "kernel_ns", "memcpy_ns", "memset_ns",
                 "comm_ns", "comm_exposed_ns", "kernels", "ledger"},

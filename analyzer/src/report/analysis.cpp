@@ -22,6 +22,7 @@
 #include "lacuna/analyzer/whatif.h"
 #include "report/course.h"
 #include "report/devices.h"
+#include "report/without_devices.h"
 #include "store/watched_store.h"
 
 namespace lacuna::analyzer {
@@ -232,10 +233,10 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.stepCount += b.stepCount;
     a.stepNs += b.stepNs;
     a.recordingNs += b.recordingNs;
-    if (a.caller.empty()) a.caller = b.caller;
     a.copies += b.copies;
     a.stepLargeCount += b.stepLargeCount;
     a.stepLargeNs += b.stepLargeNs;
+    if (a.caller.empty()) a.caller = b.caller;
   });
   if (!wanted()) return;
   const CommunicationStats comm = communicationStats(store, timeline, window, &costs);
@@ -600,6 +601,7 @@ prof::Status fill(Analysis& analysis, Course& course) {
   readEnvironment(analysis);
   const Topology topology = loadTopology(trace);
   analysis.scope = {selectionOf(analysis, topology), StepSpans(analysis.steps, analysis.window)};
+  if (auto status = findWithoutDevices(analysis); !status) return status.error();
   StepWork stepWork;
   if (!course.next(kBooksUntil)) return cancelled();
   if (auto status = accountDevices(analysis, topology, stepWork, course); !status) return status.error();

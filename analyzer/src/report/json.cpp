@@ -436,6 +436,17 @@ void writeMemoryUse(JsonWriter& json, const Analysis& analysis) {
   json.endArray();
 }
 
+void writeLedgerWindow(JsonWriter& json, const Analysis& analysis) {
+  json.key("ledger_window").beginObject();
+  json.field("before_ns", analysis.before.ns)
+      .field("before_longest", analysis.before.longest)
+      .field("before_longest_ns", analysis.before.longestNs)
+      .field("after_ns", analysis.after.ns)
+      .field("after_longest", analysis.after.longest)
+      .field("after_longest_ns", analysis.after.longestNs)
+      .endObject();
+}
+
 void writeTrace(JsonWriter& json, const Analysis& analysis) {
   const auto span = analysis.store->span();
   json.key("trace")
@@ -464,6 +475,7 @@ std::string renderJson(const Analysis& analysis) {
   writeSteps(json, analysis);
   json.key("ledger");
   writeLedger(json, analysis.ledger, analysis.bands.run);
+  writeLedgerWindow(json, analysis);
   json.key("findings").beginArray();
   for (const Finding& finding : analysis.findings) writeFinding(json, analysis, finding);
   json.endArray().key("kernels").beginArray();

@@ -221,6 +221,7 @@ void TextReport::ledger() {
       row.clear();
     }
   }
+  wrapped(ledgerWindowLine(analysis_), 1, 3);
 }
 
 void TextReport::finding(std::size_t number, const Finding& finding) {

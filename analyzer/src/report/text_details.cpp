@@ -18,6 +18,8 @@
 namespace lacuna::analyzer {
 namespace {
 
+constexpr int kHostNameWidth = 60;
+
 double ratio(double part, double whole) {
   return whole <= 0 ? 0 : part / whole;
 }
@@ -389,6 +391,27 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
                               humanTime(row.deviceNs), padded(band, bandWidth),
                               row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
                               rate(row.bytesPerSecond(), "B/s"), roof));
+  }
+  return out;
+}
+
+std::string ledgerWindowLine(const Analysis& analysis) {
+  if (analysis.devices.empty()) return {};
+  const std::string total = humanTime(analysis.ledger.totalNs());
+  std::string out = analysis.devices.size() == 1
+                        ? fmt::format("of {} between the first and the last device work", total)
+                        : fmt::format("of {} of {} devices, between the first and the last work of each", total,
+                                      analysis.devices.size());
+  for (const auto& [stretch, where] : {std::pair(&analysis.before, "before"), std::pair(&analysis.after, "after")}) {
+    if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0) continue;
+    out += fmt::format("; {} {} it, ", humanTime(stretch->ns), where);
+    const std::string name = shortened(withoutScopes(stretch->longest), kHostNameWidth);
+    if (name.empty() || stretch->isHardlyKnown()) {
+      out += "with hardly anything recorded";
+    } else {
+      out += stretch->isMostly() ? fmt::format("mostly {} on the host", name)
+                                 : fmt::format("{} of it in {} on the host", humanTime(stretch->longestNs), name);
+    }
   }
   return out;
 }

@@ -36,6 +36,8 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows);
 std::string ageText(const MemoryStats& memory, std::size_t at);
 std::string stayText(const MemoryStats& memory, std::size_t at);
 std::string liveName(const LiveTensor& tensor);
+/// What a ledger's shares are shares of, and what of the trace is in none; empty without devices.
+std::string ledgerWindowLine(const Analysis& analysis);
 /// What recording cost a step; empty where the trace does not say.
 std::string overheadLine(const Analysis& analysis);
 

@@ -426,6 +426,59 @@ TEST(Report, TheLedgerSaysWhatItsSharesAndItsTimesAreOf) {
   EXPECT_THAT(renderText(analysed({.steps = 1, .stepsMarked = false}), narrow), Not(HasSubstr("steady")));
 }
 
+/// A device that works from 40 to 60 s of a run of 0 to 61 s; the host spends 30 s of the first 40 in one call, within
+/// two ranges that take longer.
+Analysis analysedLate(std::int64_t callNs) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  StoreBuilder builder;
+  const prof::ThreadId thread(1);
+  builder.append(prof::Process{.id = prof::ProcessId(1)});
+  builder.append(prof::Thread{.id = thread, .process = prof::ProcessId(1)});
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  builder.append(prof::Range{.startNs = 0, .durNs = 61 * kSecond, .thread = thread, .name = builder.intern("main")});
+  builder.append(prof::Range{.startNs = 0, .durNs = 39 * kSecond, .thread = thread, .name = builder.intern("prepare")});
+  builder.append(prof::ApiCall{
+      .startNs = kSecond, .durNs = callNs, .thread = thread, .name = builder.intern("cudaDeviceGetStreamPriority")});
+  for (const std::int64_t at : {40, 59}) {
+    builder.append(prof::Kernel{.startNs = at * kSecond,
+                                .durNs = kSecond,
+                                .queue = prof::QueueId(1),
+                                .device = prof::DeviceId(1),
+                                .name = builder.intern("gemm")});
+  }
+  return std::move(*analyse(builder.build()));
+}
+
+TEST(Report, TheLedgerSaysOfWhichTimeItIsAndWhatLiesOutside) {
+  const Analysis analysis = analysedLate(30'000'000'000);
+  EXPECT_EQ(analysis.ledger.totalNs(), 20'000'000'000);
+  EXPECT_EQ(analysis.before.ns, 40'000'000'000);
+  EXPECT_EQ(analysis.before.longest, "cudaDeviceGetStreamPriority");
+  EXPECT_EQ(analysis.before.longestNs, 30'000'000'000);
+  EXPECT_EQ(analysis.after.ns, 1'000'000'000);
+  const char* line =
+      "of 20.00 s between the first and the last device work; 40.00 s before it, mostly cudaDeviceGetStreamPriority on "
+      "the host; 1.00 s after it, mostly main on the host";
+  EXPECT_THAT(renderText(analysis, {{"ledger"}, 200, false}), HasSubstr(std::string("\n ") + line + "\n"));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr(line));
+  EXPECT_THAT(renderJson(analysis), testing::ContainsRegex("\"before_ns\": 40000000000,[^}]*\"before_longest\": "
+                                                           "\"cudaDeviceGetStreamPriority\",[^}]*30000000000"));
+  // A call of 10 s is not most of it: the range around it is.
+  EXPECT_EQ(analysedLate(10'000'000'000).before.longest, "prepare");
+}
+
+TEST(Report, WhatLiesOutsideOfTheLedgerIsOnlyToldWhereItMatters) {
+  const std::string text = renderText(analysed({.ranks = 2}), {{"ledger"}, 160, false});
+  EXPECT_THAT(text, testing::ContainsRegex("of [0-9.]+ m?s of 2 devices, between the first and the last work of each"));
+  StoreBuilder builder;
+  builder.append(prof::Thread{.id = prof::ThreadId(1)});
+  builder.append(prof::Range{.startNs = 1, .durNs = 10, .thread = prof::ThreadId(1)});
+  const auto host = analyse(builder.build());
+  ASSERT_TRUE(host);
+  EXPECT_EQ(host->before.ns + host->after.ns, 0);
+}
+
 TEST(Report, OnlyTheChosenStepsAreCountedAndListed) {
   AnalysisOptions options;
   options.steps = {2, 5};

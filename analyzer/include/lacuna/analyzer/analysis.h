@@ -77,6 +77,18 @@ struct CauseDetail {
   std::uint64_t count = 0;
 };
 
+/// A stretch of the window that is in no ledger, as no device has begun its work yet or all have ended it.
+struct WithoutDevices {
+  std::int64_t ns = 0;
+  /// The innermost call or range that takes half of it or more, else the one that takes the most; empty where the host
+  /// recorded none.
+  std::string longest;
+  std::int64_t longestNs = 0;  ///< of it, within the stretch
+
+  [[nodiscard]] bool isMostly() const { return 2 * longestNs >= ns; }
+  [[nodiscard]] bool isHardlyKnown() const { return 20 * longestNs < ns; }
+};
+
 /// Everything that a report says about one trace.
 struct Analysis {
   std::shared_ptr<const Store> store;
@@ -86,6 +98,7 @@ struct Analysis {
   std::vector<DeviceAccount> devices;
   TableScope scope;  ///< what the tables below are about: these devices, their processes, the steps in the window
   Ledger ledger;     ///< sum of the devices
+  WithoutDevices before, after;  ///< of the window, what lies before the first and behind the last work of any device
   std::vector<Ledger> stepLedgers;  ///< all devices, by position in steps.all
   /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
   std::vector<std::int64_t> loaderWaitsBefore;
