@@ -185,7 +185,9 @@ prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWin
     const auto [at, isNew] = position.try_emplace(queue.device, accounts.size());
     if (isNew) accounts.push_back(describe(store, {.id = queue.device}));
     DeviceAccount& account = accounts[at->second];
+    // Kineto calls its streams "stream 7 ".
     std::string name(store.text(queue.name));
+    name.erase(name.find_last_not_of(' ') + 1);
     addQueue(account, queue.id, name.empty() ? fmt::format("queue {}", queue.nativeId) : name, sums->second);
     const auto process = processes.find(queue.process);
     if (process == processes.end() || account.osPid != 0) continue;

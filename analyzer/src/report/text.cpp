@@ -104,9 +104,10 @@ class TextReport {
     line();
     line(styled(text, "1"));
   }
-  void wrapped(std::string_view text, int indent, int hanging);
+  /// `code`: of each of the lines.
+  void wrapped(std::string_view text, int indent, int hanging, std::string_view code = {});
   [[nodiscard]] std::string styled(std::string_view text, std::string_view code) const {
-    return options_.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+    return options_.colour && !code.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
   }
   [[nodiscard]] std::string marked(Cause cause, std::string_view text) const {
     return styled(text, fmt::format("38;5;{}", terminalColour(cause)));
@@ -134,11 +135,11 @@ void TextReport::line(std::string_view text) {
   out_ += '\n';
 }
 
-void TextReport::wrapped(std::string_view text, int indent, int hanging) {
+void TextReport::wrapped(std::string_view text, int indent, int hanging, std::string_view code) {
   std::string current(static_cast<std::size_t>(indent), ' ');
   bool empty = true;
   const auto next = [&] {
-    line(current);
+    line(styled(current, code));
     current.assign(static_cast<std::size_t>(hanging), ' ');
     empty = true;
   };
@@ -157,11 +158,11 @@ void TextReport::wrapped(std::string_view text, int indent, int hanging) {
     empty = false;
     text.remove_prefix(std::min(space + 1, text.size()));
   }
-  line(current);
+  line(styled(current, code));
 }
 
 void TextReport::header() {
-  line(styled(shortened(describeRun(analysis_), width_), "2"));
+  wrapped(oneLine(describeRun(analysis_)), 0, 2, "2");
   line();
   wrapped(oneLine(verdict(analysis_)), 0, 0);
   if (const std::string cost = overheadLine(analysis_); !cost.empty()) wrapped(cost, 0, 0);
@@ -274,7 +275,7 @@ void TextReport::criticalPath() {
     const double share = static_cast<double>(ns) / static_cast<double>(path.totalNs());
     if (share >= 0.005) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, humanShare(share));
   }
-  wrapped("critical path: " + parts, 1, 1);
+  wrapped("critical path (what a step's length hangs on; the device may be busy meanwhile): " + parts, 1, 1);
 }
 
 void TextReport::stepsSection(int rows) {
@@ -333,11 +334,11 @@ void TextReport::operatorsSection(int rows) {
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
   const auto& table = full ? analysis_.operatorShapes : analysis_.operators;
-  // Figures that have no room beside a name would break all lines: memory goes first.
-  constexpr int kFigures = 47, kMemory = 22, kShortestName = 12;
-  const int room = width_ - kFigures - 2 * bandWidth() - kShortestName;
-  const bool withMemory = full && analysis_.memory.present && room >= kMemory;
-  const int nameWidth = kShortestName + std::max(0, room - (withMemory ? kMemory : 0));
+  // Figures that have no room beside a name that tells something would break all lines: memory goes first.
+  constexpr int kFigures = 47, kMemory = 22, kShortestName = 12, kNameBesideMemory = 28;
+  const int room = width_ - kFigures - 2 * bandWidth();
+  const bool withMemory = full && analysis_.memory.present && room >= kMemory + kNameBesideMemory;
+  const int nameWidth = std::max(kShortestName, room - (withMemory ? kMemory : 0));
   if (!table.empty()) {
     line(styled(
         fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", padded(full ? "name and shapes" : "name", nameWidth),
@@ -345,17 +346,21 @@ void TextReport::operatorsSection(int rows) {
                     withMemory ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
         "2"));
   }
-  for (std::size_t i = 0; i < table.size() && static_cast<int>(i) < rows; ++i) {
+  const std::size_t shown = std::min(table.size(), static_cast<std::size_t>(std::max(0, rows)));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shown; ++i)
+    names.push_back(table[i].shapes.empty() ? table[i].name : table[i].name + " " + table[i].shapes);
+  const std::vector<std::string> cells = paddedNames({names.begin(), names.end()}, nameWidth);
+  for (std::size_t i = 0; i < shown; ++i) {
     const OperatorRow& row = table[i];
     const std::string memory =
         withMemory ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
-    line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}",
-                     paddedName(row.shapes.empty() ? row.name : row.name + " " + row.shapes, nameWidth), row.count,
-                     humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs), humanTime(row.selfNs),
-                     humanTime(row.deviceNs), bandCell(row.deviceRecordingNs, row.deviceNs), memory));
+    line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", cells[i], row.count, humanTime(row.totalNs),
+                     bandCell(row.recordingNs, row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs),
+                     bandCell(row.deviceRecordingNs, row.deviceNs), memory));
   }
   if (full && analysis_.memory.present && !withMemory && !table.empty())
-    line(fmt::format(" their memory is shown with --width {} and more", width_ + kMemory - room));
+    line(fmt::format(" their memory is shown with --width {} and more", width_ + kMemory + kNameBesideMemory - room));
 }
 
 void TextReport::callsSection(int rows) {
@@ -377,7 +382,7 @@ void TextReport::lines(std::string_view heading, const Lines& all, std::string_v
   if (all.empty() && !isAsked) return;
   title(heading);
   if (all.empty()) wrapped(fmt::format("the trace holds nothing of it{}{}", remedy.empty() ? "" : "; ", remedy), 1, 1);
-  for (const std::string& text : all) line(text);
+  for (const std::string& text : all) line(std::string_view(text).substr(0, text.find_last_not_of(' ') + 1));
 }
 
 void TextReport::devicesSection() {
@@ -431,7 +436,7 @@ void TextReport::overview() {
   kernelsSection(5);
   for (const char* name : {"loader", "memory", "communication", "efficiency"}) section(name, 3);
   line();
-  line(styled(shortened("more: --section " + fmt::format("{}", fmt::join(reportSections(), "|")), width_), "2"));
+  wrapped(fmt::format("more, with --section: {}", fmt::join(reportSections(), ", ")), 0, 6, "2");
 }
 
 }  // namespace

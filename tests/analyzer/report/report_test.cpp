@@ -157,12 +157,74 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
     const auto [heading, first] = columnsOfTable(operators, "name and shapes");
     EXPECT_EQ(heading, first) << operators;
     EXPECT_EQ(operators.find("self mem") == std::string::npos, width == 80);
-    EXPECT_EQ(operators.find("with --width 99") == std::string::npos, width == 120);
+    EXPECT_EQ(operators.find("with --width 115") == std::string::npos, width == 120);
     const std::string efficiency = renderText(analysis, {{"efficiency"}, width, false});
     const auto [title, operation] = columnsOfTable(efficiency, "operator and shapes");
     EXPECT_EQ(title, operation) << efficiency;
     EXPECT_THAT(efficiency, HasSubstr("±0.1 %"));
   }
+}
+
+TEST(Report, OperatorsAreToldApartBesideTheirMemory) {
+  Analysis analysis = analysed({.leakBytes = 2 << 20});
+  analysis.bands.run.ns[0] = 1'000;
+  analysis.operatorShapes.clear();
+  for (const char* name : {"aten::convolution_backward f32[64,128,56,56]", "aten::convolution_overrideable f32[64,3]"})
+    analysis.operatorShapes.push_back({.name = name});
+  const std::string narrow = renderText(analysis, {{"operators"}, 100, false});
+  EXPECT_THAT(narrow, testing::AllOf(Not(HasSubstr("self mem")), HasSubstr("with --width 115"),
+                                     HasSubstr("aten::convolution_backward"), HasSubstr("aten::convolution_over")));
+  const std::string wide = renderText(analysis, {{"operators"}, 115, false});
+  EXPECT_THAT(wide, testing::AllOf(HasSubstr("self mem"), HasSubstr("aten::convolution_backward"),
+                                   HasSubstr("aten::convolution_over")));
+}
+
+/// The lines of a text, the first ones, joined.
+std::string withoutBreaks(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) {
+    const std::size_t next = text.find_first_not_of(' ', at + 1);
+    text.replace(at, std::min(next, text.size()) - at, " ");
+  }
+  return text;
+}
+
+TEST(Report, WhatDoesNotFitOnALineGoesOnInTheNext) {
+  Analysis analysis = analysed({});
+  analysis.devices[0].name = "A device with a name that is longer than a line of a narrow terminal is, by far";
+  for (const int width : {40, 80, 160}) {
+    const std::string text = withoutBreaks(renderText(analysis, {{}, width, false}));
+    EXPECT_THAT(text, HasSubstr("(" + analysis.devices[0].name + ")"));
+    EXPECT_THAT(text,
+                HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, kernels, sequences, "
+                          "operators, calls, launches, loader, memory, communication, copies, efficiency"));
+  }
+}
+
+TEST(Report, LinesOfTablesEndWhereTheirTextDoes) {
+  Analysis analysis = analysed({.collectiveNs = 500'000});
+  RooflineRow row;
+  row.name = "matmul";
+  row.deviceNs = 1'000;
+  row.ofRoof = -1;
+  analysis.efficiency.rows = {row};
+  for (CollectiveRow& collective : analysis.communication.collectives) collective.bytes = 0;
+  for (const std::string section : {"communication", "efficiency"})
+    EXPECT_THAT(renderText(analysis, {{section}, 100, false}), Not(HasSubstr(" \n"))) << section;
+}
+
+TEST(Report, QueuesAreCalledWithoutBlanksAtTheEnd) {
+  StoreBuilder builder;
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .name = builder.intern("stream 7 ")});
+  builder.append(prof::Kernel{.startNs = 1, .durNs = 1, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  EXPECT_THAT(renderJson(*analysis), HasSubstr("\"stream 7\""));
+}
+
+TEST(Report, TheCriticalPathSaysWhatItIs) {
+  EXPECT_THAT(withoutBreaks(renderText(analysed(kSlow), {{"steps"}, 100, false})),
+              HasSubstr("critical path (what a step's length hangs on; the device may be busy meanwhile): "));
 }
 
 TEST(Report, CollectivesAreToldApartInANarrowTerminal) {
