@@ -150,6 +150,14 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   EXPECT_EQ(shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
   EXPECT_EQ(full("--ring 16M --dump-on signal", program("ending_program") + " exit; kill -USR2 $PPID; exit 0"), 1);
   EXPECT_THAT(said(), HasSubstr("lacuna: error: "));
+  // What the rings hold is kept, in shared memory too, until somebody wants it or deletes it as the next run says.
+  const std::string rings = fs::read_symlink(folder_ / "out.lcn.recording/shm").string();
+  EXPECT_EQ(WEXITSTATUS(record("true")), 127);
+  const std::string command = "rm -r " + fs::canonical(folder_ / "out.lcn.recording").string() + " " + rings;
+  EXPECT_THAT(said(), HasSubstr("or delete it: " + command + "\n"));
+  EXPECT_TRUE(fs::exists(rings));
+  EXPECT_EQ(shell(command), 0);
+  expectNoFilesLeft();
 }
 
 TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {

@@ -50,10 +50,14 @@ inline void checkImported(const StoreResult& store) {
 inline const std::filesystem::path& fuzzFile(const std::uint8_t* data, std::size_t size) {
   static const std::filesystem::path kPath = [] {
     std::string name = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp") + std::string("/lacuna-fuzz-XXXXXX");
-    ::close(::mkstemp(name.data()));
-    return std::filesystem::path(name);
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    return std::filesystem::path(name) / "input";
   }();
-  static const int kRemoved = std::atexit([] { ::unlink(kPath.c_str()); });
+  // With what SQLite puts beside it.
+  static const int kRemoved = std::atexit([] {
+    std::error_code error;
+    std::filesystem::remove_all(kPath.parent_path(), error);
+  });
   (void)kRemoved;
   std::ofstream(kPath, std::ios::binary | std::ios::trunc)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));

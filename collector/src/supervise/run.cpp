@@ -67,6 +67,23 @@ std::string nameOfRun(const std::vector<std::string>& command) {
   return program;
 }
 
+/// As a shell takes it for one word.
+std::string quoted(const fs::path& path) {
+  std::string text = path.string();
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
+  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
+  for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 4) text.replace(at, 1, "'\\''");
+  return "'" + text + "'";
+}
+
+/// The command that deletes a recording: its folder alone would leave what lies in shared memory.
+std::string deleting(const fs::path& recording) {
+  const fs::path segments = prof::segmentFolder(recording);
+  std::error_code error;
+  const bool shared = segments.parent_path() == "/dev/shm" && fs::is_directory(segments, error);
+  return fmt::format("rm -r {}{}", quoted(recording), shared ? " " + quoted(segments) : "");
+}
+
 /// Everything of one run, from the empty recording to the finished trace.
 class Supervisor {
  public:
@@ -145,8 +162,8 @@ class Supervisor {
     if (named && fs::exists(recording_, error)) {
       return prof::Error{
           fmt::format("{0} is there: another run records there now, or one did not end well. Remedy: choose another "
-                      "file with -o; or lacuna recover {0}, or delete it.",
-                      recording_.string())};
+                      "file with -o; or lacuna recover {0}, or delete it: {1}",
+                      recording_.string(), deleting(recording_))};
     }
     return {};
   }
