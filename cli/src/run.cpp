@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -48,6 +49,13 @@ prof::Status read(const std::string& text, T& into, Parse&& parse) {
   return {};
 }
 
+/// Before the program starts, and also where no summary is wanted. That nobody listens must not end us here.
+void printNote(const std::string& note) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  std::fputs(("lacuna: " + note + "\n").c_str(), stderr);
+  std::signal(SIGPIPE, before);
+}
+
 prof::Status complete(Typed& typed) {
   RunOptions& run = typed.run;
   run.output = typed.output;
@@ -85,6 +93,7 @@ prof::Status complete(Typed& typed) {
   if (auto status = collector::checkOptions(run); !status) return status;
   run.waitForAll = !typed.noWait;
   run.live = run.summary = !typed.quiet;
+  run.onNote = printNote;
   return {};
 }
 

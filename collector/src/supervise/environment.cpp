@@ -42,11 +42,25 @@ bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const 
     return true;
   }
   if (*old == value) return true;
+  if (old->empty()) {
+    environment.notes.push_back(fmt::format("{0} is set and empty, which stays: {1}. Remedy: unset {0}.", name, lost));
+    return false;
+  }
   std::error_code error;
-  const bool dangling = !old->empty() && name.find("INJECTION") != std::string_view::npos && !fs::exists(*old, error);
+  const bool dangling = name.find("INJECTION") != std::string_view::npos && !fs::exists(*old, error);
   environment.notes.push_back(fmt::format("{0} is already set to {1}, which {2}stays: {3}. Remedy: unset {0}.", name,
                                           *old, dangling ? "does not exist but " : "", lost));
   return false;
+}
+
+/// Our library is loaded by that variable, unless the user has another there.
+void setInjection(ChildEnvironment& environment, std::string_view name, const std::string& library,
+                  std::string_view events) {
+  const auto users = valueOf(environment.variables, name);
+  const bool nowhere = users && users->empty();
+  setUnlessUsers(environment, name, library,
+                 nowhere ? fmt::format("no library is loaded by it, and {} events of this run are not recorded", events)
+                         : fmt::format("{} events of this run go to that library and not into this trace", events));
 }
 
 /// Gives the variable a new value made of the old one; of several, the one that the program would see.
@@ -75,12 +89,10 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
     environment.variables.push_back(setting);
   }
   if (sources.nvtx) {
-    setUnlessUsers(environment, "NVTX_INJECTION64_PATH", injection.string(),
-                   "NVTX events of this run go to that library and not into this trace");
+    setInjection(environment, "NVTX_INJECTION64_PATH", injection.string(), "NVTX");
   }
   if (sources.cuda) {
-    setUnlessUsers(environment, "CUDA_INJECTION64_PATH", injection.string(),
-                   "CUDA events of this run go to that library and not into this trace");
+    setInjection(environment, "CUDA_INJECTION64_PATH", injection.string(), "CUDA");
   }
   const std::array<std::pair<bool, std::pair<const char*, const char*>>, 5> switches{{
       {sources.cublas, {"CUBLAS_NVTX_LEVEL", "2"}},

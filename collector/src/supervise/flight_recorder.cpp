@@ -46,6 +46,11 @@ void FlightRecorder::setExitCode(int pid, int code) {
   exitCodes_[static_cast<std::uint32_t>(pid)] = code;
 }
 
+void FlightRecorder::setNotes(const std::vector<std::string>& notes) {
+  const std::lock_guard guard(mutex_);
+  notes_ = notes;
+}
+
 std::size_t FlightRecorder::dumpCount() const {
   const std::lock_guard guard(mutex_);
   return dumps_.size();
@@ -107,6 +112,7 @@ void FlightRecorder::write(const std::string& reason) {
   how.key = key_;
   {
     const std::lock_guard guard(mutex_);
+    how.notes = notes_;
     how.exitCodes = exitCodes_;
     how.forgotten = forgotten_;
   }

@@ -37,6 +37,8 @@ class FlightRecorder {
   const std::vector<RunReport::Dump>& finish();
   /// Of the first dump that could not be written, once finished.
   [[nodiscard]] const prof::Status& failure() const { return failure_; }
+  /// What goes into the log of the next dumps.
+  void setNotes(const std::vector<std::string>& notes);
   [[nodiscard]] std::size_t dumpCount() const;
 
  private:
@@ -62,6 +64,7 @@ class FlightRecorder {
   bool writing_ = false;
   bool stopping_ = false;
   std::uint64_t forgotten_ = 0;
+  std::vector<std::string> notes_;
   std::map<std::uint32_t, int> exitCodes_;
   std::vector<RunReport::Dump> dumps_;
   prof::Status failure_;

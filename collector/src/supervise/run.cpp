@@ -257,6 +257,20 @@ class Supervisor {
     });
   }
 
+  /// Whoever reads the trace should know what is not in it, also where nobody read what was said.
+  void logNotes() {
+    if (flight_) return flight_->setNotes(report_.notes);
+    drainer_->with([&](prof::Drainer::Access& trace) {
+      prof::Writer& out = trace.writer();
+      for (; logged_ < report_.notes.size(); ++logged_) {
+        out.append(prof::LogLine{.timeNs = nowNs(),
+                                 .level = prof::LogLevel::Warning,
+                                 .source = out.intern("lacuna"),
+                                 .text = out.intern(report_.notes[logged_])});
+      }
+    });
+  }
+
   std::string stepVariable() const {
     if (!options_.dumpOn.slowStep) return {};
     return options_.stepRange.empty() ? kAnyStep : options_.stepRange;
@@ -273,6 +287,8 @@ class Supervisor {
     if (auto status = addExtras(*environment, *injection); !status) return status.error();
     if (drainer_ && options_.sources.nvtx) noteSelfCost(*injection);
     report_.notes.insert(report_.notes.end(), environment->notes.begin(), environment->notes.end());
+    if (options_.onNote) std::for_each(report_.notes.begin(), report_.notes.end(), options_.onNote);
+    logNotes();
     adoptOrphans();
     startNs_ = nowNs();
     SpawnRequest request;
@@ -384,6 +400,7 @@ class Supervisor {
       report_.notes.insert(report_.notes.end(), watcher_->notes().begin(), watcher_->notes().end());
       watcher_.reset();
     }
+    logNotes();
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
     drainer_.reset();
@@ -418,6 +435,7 @@ class Supervisor {
   }
 
   void finishFlight() {
+    logNotes();
     if (options_.dumpOn.crash && report_.exitSignal != 0) {
       flight_->dump(fmt::format("the program was killed by signal {}", report_.exitSignal));
     } else if (options_.dumpOn.crash && report_.exitCode != 0) {
@@ -467,6 +485,7 @@ class Supervisor {
   TimedSwitch times_{options_};
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
+  std::size_t logged_ = 0;  ///< of the notes, those in the trace
   sampler::Choice sampler_;
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;

@@ -218,6 +218,7 @@ Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const
     book.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
     book.append(Environment{.key = book.writer().intern("dump.reason"), .value = book.writer().intern(options.reason)});
   }
+  for (const std::string& note : options.notes) book.log(nowNs, LogLevel::Warning, note);
   if (options.forgotten > 0) book.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
   for (const auto& [pid, code] : options.exitCodes) book.setExitCode(pid, code);
   if (const Status status = core.finish(); !status.ok()) return status.error();

@@ -42,6 +42,15 @@ TEST(ChildEnvironment, NeverOverwritesWhatTheUserSetAndSaysSo) {
   EXPECT_NE(environment.notes[0].find("NVTX_INJECTION64_PATH is already set to /mine.so"), std::string::npos);
 }
 
+TEST(ChildEnvironment, AnEmptyValueStaysAndItsNoteNamesNoLibrary) {
+  const auto environment = environmentFrom({"NVTX_INJECTION64_PATH="});
+  EXPECT_TRUE(has(environment, "NVTX_INJECTION64_PATH="));
+  ASSERT_EQ(environment.notes.size(), 1u);
+  EXPECT_EQ(environment.notes[0],
+            "NVTX_INJECTION64_PATH is set and empty, which stays: no library is loaded by it, and NVTX events of this "
+            "run are not recorded. Remedy: unset NVTX_INJECTION64_PATH.");
+}
+
 TEST(ChildEnvironment, AnEnclosingRecordingGivesWay) {
   const auto environment = environmentFrom({"LACUNA_RECORDING=/outer"});
   EXPECT_TRUE(has(environment, "LACUNA_RECORDING=/r"));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,6 +76,8 @@ struct RunOptions {
   bool waitForAll = true;     ///< wait for daemonised and background children too
   bool live = true;           ///< a status line, where standard error is a terminal
   bool summary = true;
+  /// Called before the program starts, once for each thing that will not be recorded, in words for the user.
+  std::function<void(const std::string&)> onNote;
 };
 
 /// Refuses options that contradict or miss one another, with the remedy.

@@ -150,6 +150,7 @@ struct SnapshotOptions {
   WriterOptions writer;
   /// Goes into the trace, as a line of its log and as `dump.reason` of its environment.
   std::string reason;
+  std::vector<std::string> notes;          ///< warnings for its log
   std::map<std::uint32_t, int> exitCodes;  ///< by process id, as in Drainer::setExitCode
   std::uint64_t forgotten = 0;             ///< events that a FlightTrimmer took away
   std::uint64_t key = 0;                   ///< with the recordingKey() another recording in its place is refused
