@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/core_contention.h"
@@ -826,6 +831,47 @@ TEST(RunDiff, NamesWhatIsNewAndGone) {
   EXPECT_EQ(compareSteps("a", none, some, 5).verdict, DiffVerdict::New);
   EXPECT_EQ(compareSteps("a", some, none, 5).verdict, DiffVerdict::Gone);
   EXPECT_EQ(compareSteps("a", some, none, 60).verdict, DiffVerdict::Same);
+}
+
+/// On one thread, in ns: outer 0 to 100, inner 20 to 60 within it, and inner 200 to 260 alone.
+///   10 takes 1000 (outer's own), 30 takes 500 and 50 gives back 200 (the first inner's own), 90 gives back 500
+///   (outer's own), 210 takes 64 (the second inner's own), 300 takes 7 (nobody's).
+TEST(OperatorMemory, IsTheInnermostsOwnAndOfAllAround) {
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1)});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  const auto range = [&](TimeNs start, TimeNs dur, const char* name) {
+    builder.append(Range{.startNs = start,
+                         .durNs = dur,
+                         .thread = ThreadId(1),
+                         .category = builder.intern("cpu_op"),
+                         .name = builder.intern(name)});
+  };
+  range(0, 100, "outer");
+  range(20, 40, "inner");
+  range(200, 60, "inner");
+  const auto memory = [&](TimeNs at, MemoryAction action, std::uint64_t bytes) {
+    builder.append(Allocation{.timeNs = at,
+                              .thread = ThreadId(1),
+                              .device = DeviceId(1),
+                              .action = action,
+                              .address = static_cast<std::uint64_t>(at) * 4096,
+                              .bytes = bytes});
+  };
+  using enum MemoryAction;
+  for (const auto& [at, action, bytes] :
+       {std::tuple(10, Allocate, 1000), std::tuple(30, Allocate, 500), std::tuple(50, Free, 200),
+        std::tuple(90, Free, 500), std::tuple(210, Allocate, 64), std::tuple(300, Allocate, 7)})
+    memory(at, action, static_cast<std::uint64_t>(bytes));
+  // Segments are the allocator's and no operator's.
+  memory(40, Reserve, 1 << 20);
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;
+  for (const OperatorRow& row : analysis->operators) found[row.name] = {row.memBytes, row.selfMemBytes};
+  using Figures = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(found["outer"], Figures(1000 + 500 - 200 - 500, 1000 - 500));
+  EXPECT_EQ(found["inner"], Figures(500 - 200 + 64, 500 - 200 + 64));
 }
 
 }  // namespace
