@@ -186,6 +186,10 @@ void Rank::tellOfOthers() {
 
 void Rank::waitForBatch(int step) {
   const TimeNs begin = host_;
+  if (plan_.waitName != nullptr) {
+    host_ += plan_.batchNs;
+    return range(thread_, begin, host_, "user_annotation", plan_.waitName);
+  }
   if (plan_.workers == 0) {
     host_ += plan_.batchNs;
     range(thread_, begin, host_ - 1'000, "loader", "fetch");

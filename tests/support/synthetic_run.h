@@ -75,7 +75,9 @@ struct RunPlan {
   std::uint64_t blockingCopyBytes = 1u << 20;
   int asyncCopies = 0;       ///< small ones from device to device, each step
   bool readsByCopy = false;  ///< with `syncEveryOperators`: the host waits for a copy of four bytes
-  std::int64_t readNs = 0;   ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
+  const char* waitName =
+      nullptr;              ///< what the wait for a batch is called where no stage of its preparation is recorded
+  std::int64_t readNs = 0;  ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
   int stepsPerEpoch = 0;  ///< workers are processes that are started anew for each epoch; 0: they are threads and stay
   std::int64_t restartNs = 0;  ///< with `stepsPerEpoch`: until a new worker is there
 };

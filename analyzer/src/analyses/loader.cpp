@@ -8,6 +8,7 @@
 
 #include "analyses/loader_workers.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -27,6 +28,11 @@ int roleOf(std::string_view domain, std::string_view category, std::string_view 
   if (name == "put") return kPut;
   const auto stage = std::find(kLoaderStages.begin(), kLoaderStages.end(), name);
   return stage == kLoaderStages.end() ? kNoStage : static_cast<int>(stage - kLoaderStages.begin());
+}
+
+/// PyTorch's loader names its wait after what it is: without workers the wait is the preparation.
+bool preparesInWait(std::string_view name) {
+  return containsAnyCase(name, "_singleprocessdataloaderiter");
 }
 
 struct Open {
@@ -169,12 +175,17 @@ double LoaderStats::utilisation() const {
 }
 
 std::string_view loaderBoundName(LoaderBound bound) {
-  static constexpr std::string_view kNames[] = {"nothing", "reading", "computing", "hand-over", "copy"};
+  static constexpr std::string_view kNames[] = {"nothing", "reading", "computing", "hand-over", "copy", "unknown"};
   return kNames[static_cast<std::size_t>(bound)];
 }
 
 LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs) {
   LoaderVerdict verdict;
+  const std::int64_t stall = std::max(waitNs, copyNs);
+  if (!loader.workersKnown) {
+    if (stall * 20 >= stepNs) verdict.bound = copyNs > waitNs ? LoaderBound::Copy : LoaderBound::Unknown;
+    return verdict;
+  }
   const std::int64_t batchNs = loader.batchNs() > 0 ? loader.batchNs() : waitNs;
   const std::int64_t rest = std::max<std::int64_t>(1, stepNs - waitNs);
   const std::int64_t inFlight = (batchNs + rest - 1) / rest;
@@ -182,7 +193,7 @@ LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std:
   // One batch more than are being prepared lies ready.
   verdict.prefetchNeeded = (static_cast<std::uint32_t>(std::min<std::int64_t>(inFlight, 64)) + verdict.workersNeeded) /
                            verdict.workersNeeded;
-  if (!loader.present || std::max(waitNs, copyNs) * 20 < stepNs) return verdict;
+  if (!loader.present || stall * 20 < stepNs) return verdict;
   // An idle worker has nothing that would hold a batch up.
   const bool idle = loader.workers > 0 && loader.busyNs > 0 && loader.utilisation() < 0.8;
   const std::int64_t computed = loader.stageNs[1] + loader.stageNs[2] + loader.stageNs[3];
@@ -202,6 +213,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   std::unordered_map<ThreadId, TimeNs> waitsUntil;
   std::vector<ConsumerWait> waits;
   TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
+  bool allPrepareInWait = true;
   const auto status =
       store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
           window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
@@ -211,7 +223,11 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
               if (!thread[i] || from >= to || !scope.only.holds(thread[i])) continue;
               const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
               const auto [role, isNew] = roles.try_emplace(key, kNoStage);
-              if (isNew) role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
+              if (isNew) {
+                role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
+                const bool isWait = role->second == kWait;
+                allPrepareInWait = allPrepareInWait && (!isWait || preparesInWait(store.text(name[i])));
+              }
               if (role->second == kNoStage) continue;
               stats.present = true;
               if (role->second == kWait) {
@@ -233,6 +249,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
             }
           });
   if (!status) return status.error();
+  stats.workersKnown = !stats.present || firstNs < lastNs || allPrepareInWait;
   sums.finish(store, taken, waits, scope.steps, stats);
   if (firstNs < lastNs) {
     // Nobody prepares anything while workers are started anew.

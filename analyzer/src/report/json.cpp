@@ -219,7 +219,7 @@ void writeLoader(JsonWriter& json, const Analysis& analysis) {
       .field("wait_recording_ns",
              std::min(loader.waitNs, analysis.meanStepBands()[Cause::LoaderWait] * analysis.stepCount()))
       .field("busy_ns", loader.busyNs)
-      .field("workers", std::uint64_t{loader.workers})
+      .field("workers", loader.workersKnown ? std::int64_t{loader.workers} : std::int64_t{-1})
       .field("batch_ns", loader.batchNs())
       .field("mean_depth", loader.meanDepth)
       .field("cpu_share", loader.cpuShare)

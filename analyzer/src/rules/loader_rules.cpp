@@ -67,6 +67,24 @@ void restartedWorkers(RuleContext& context, std::int64_t stepNs) {
   context.add(std::move(finding));
 }
 
+/// A trace of waits alone: how many workers there are, and what a batch takes, is not in it.
+void unknownWorkers(RuleContext& context, std::int64_t cost, double share) {
+  Finding finding;
+  finding.id = "loader-wait";
+  finding.kind = FindingKind::Fault;
+  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(share));
+  finding.costNsPerStep = cost;
+  finding.confidence = 0.5;
+  finding.count = context.analysis.loader.batches;
+  finding.evidence = context.evidenceOf(Cause::LoaderWait);
+  finding.advice =
+      "the trace does not tell how many workers the loader has, nor what preparing a batch takes, so no gain is "
+      "predicted: give it more workers and compare (lacuna diff), or make preparing a batch cheaper; lacuna run "
+      "--torch "
+      "records both";
+  context.add(std::move(finding));
+}
+
 }  // namespace
 
 void loaderRules(RuleContext& context) {
@@ -81,6 +99,7 @@ void loaderRules(RuleContext& context) {
   const double share = static_cast<double>(cost) / static_cast<double>(stepNs);
   if (share < kStall) return;
   const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.stepWaitNs) - restarts);
+  if (!analysis.loader.workersKnown) return unknownWorkers(context, cost, share);
   const std::uint32_t workers = workersNeeded(context, stepNs, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;

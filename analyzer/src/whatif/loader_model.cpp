@@ -101,6 +101,7 @@ std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint3
 LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model) {
   LoaderModel loader;
   if (!analysis.loader.present) return loader;
+  if (!analysis.loader.workersKnown) return loader;
   loader.workers = analysis.loader.workers;
   loader.serial = loader.workers == 0;
   loader.prefetch = std::max(1u, knobOr(analysis, "loader.prefetch", 2));

@@ -470,6 +470,31 @@ TEST(Findings, BlockingCallsOfTheSetUpAreNotCounted) {
   EXPECT_THAT(finding->title, testing::StartsWith("1.0 cudaMemcpy calls a step hold the host for "));
 }
 
+TEST(Findings, WhoPreparesBatchesIsNotMadeUp) {
+  RunPlan plan{.batchNs = 10'000'000, .syncEachStep = true};
+  plan.waitName = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+  const Analysis several = analysed(plan);
+  EXPECT_FALSE(several.loader.workersKnown);
+  EXPECT_EQ(several.loaderVerdict.workersNeeded, 0U);
+  const Finding* unknown = find(several, "loader-wait");
+  ASSERT_NE(unknown, nullptr);
+  EXPECT_EQ(unknown->knob, "");
+  EXPECT_EQ(unknown->predictedGainNsPerStep, 0);
+  EXPECT_LT(unknown->confidence, 0.6);
+  EXPECT_THAT(unknown->advice, testing::HasSubstr("does not tell how many workers"));
+  EXPECT_THAT(renderJson(several), testing::HasSubstr("\"workers\": -1"));
+  const Prediction more = Simulator::create(several)->play("loader.workers=8");
+  EXPECT_FALSE(more.touched);
+  EXPECT_EQ(more.gainNs(), 0);
+  plan.waitName = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  const Analysis none = analysed(plan);
+  EXPECT_TRUE(none.loader.workersKnown);
+  EXPECT_EQ(none.loader.workers, 0U);
+  ASSERT_NE(find(none, "loader-wait"), nullptr);
+  EXPECT_THAT(find(none, "loader-wait")->knob, testing::StartsWith("loader.workers="));
+  EXPECT_GT(find(none, "loader-wait")->predictedGainNsPerStep, 5'000'000);
+}
+
 TEST(Findings, ABlockingCopyIsAsLargeAsItsOwnCopy) {
   const Analysis among = analysed({.blockingCopyNs = 600'000, .asyncCopies = 50});
   const Finding* finding = find(among, "blocking-copy");
