@@ -522,52 +522,107 @@ TEST(Export, ACpuDeviceComesBackFromChromeJsonAsItself) {
   }
 }
 
-/// The fields that the published description of the trace event format requires of each phase.
+/// The fields that the published description of the trace event format requires of each phase that is written.
+const std::map<std::string, std::vector<std::string>>& requiredFields() {
+  static const std::map<std::string, std::vector<std::string>> kFields = {
+      {"X", {"name", "pid", "tid", "ts", "dur"}},
+      {"B", {"name", "pid", "tid", "ts"}},
+      {"i", {"name", "pid", "tid", "ts", "s"}},
+      {"C", {"name", "pid", "ts", "args"}},
+      {"b", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"n", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"e", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"s", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"t", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"f", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"M", {"name", "pid", "args"}}};
+  return kFields;
+}
+
+std::string textOf(const simdjson::dom::element& event, std::string_view field) {
+  std::string_view text;
+  EXPECT_EQ(event[field].get(text), simdjson::SUCCESS) << field << " is a text in " << simdjson::minify(event);
+  return std::string(text);
+}
+
+/// Names are texts, times are numbers that are not below 0, and who or what is meant is a whole number or a text.
+void expectTypes(const simdjson::dom::element& event) {
+  using Type = simdjson::dom::element_type;
+  for (const auto& [key, value] : simdjson::dom::object(event)) {
+    const Type type = value.type();
+    const bool isWhole = type == Type::INT64 || type == Type::UINT64;
+    bool fits = true;
+    if (key == "ph" || key == "name" || key == "cat" || key == "s" || key == "bp") fits = type == Type::STRING;
+    if (key == "pid" || key == "tid" || key == "id") fits = isWhole || type == Type::STRING;
+    if (key == "ts" || key == "dur") fits = (isWhole || type == Type::DOUBLE) && value.get_double().value() >= 0;
+    if (key == "args") fits = type == Type::OBJECT;
+    EXPECT_TRUE(fits) << key << " in " << simdjson::minify(event);
+  }
+}
+
+/// What the format says of the values of a phase.
+void expectValues(std::string_view phase, const simdjson::dom::element& event) {
+  if (phase == "i") {
+    EXPECT_THAT(textOf(event, "s"), testing::AnyOf("t", "p", "g"));
+  }
+  if (phase == "C") {
+    for (const auto& [series, value] : simdjson::dom::object(event["args"]))
+      EXPECT_TRUE(value.is_number()) << series << " in " << simdjson::minify(event);
+  }
+  if (phase == "f" && event["bp"].error() == simdjson::SUCCESS) {
+    EXPECT_EQ(textOf(event, "bp"), "e");
+  }
+  if (phase != "M") return;
+  const std::string name = textOf(event, "name");
+  if (name == "process_name" || name == "thread_name") textOf(event["args"], "name");
+  if (name == "process_sort_index" || name == "thread_sort_index") {
+    EXPECT_TRUE(event["args"]["sort_index"].is_number()) << simdjson::minify(event);
+  }
+}
+
+/// Of the phases that random rows have none of: ranges that are open, asynchronous ones with steps, whole flows.
+std::shared_ptr<const Store> loosePhases() {
+  const test::TempFile file(".json", R"({"traceEvents": [
+    {"ph":"B","name":"open","pid":1,"tid":1,"ts":11},
+    {"ph":"b","cat":"net","name":"get","id":"0x1","pid":1,"tid":1,"ts":1},
+    {"ph":"n","cat":"net","name":"redirect","id":"0x1","pid":1,"tid":2,"ts":2},
+    {"ph":"e","cat":"net","name":"get","id":"0x1","pid":1,"tid":2,"ts":4},
+    {"ph":"b","cat":"net","name":"never ends","id":3,"pid":1,"tid":1,"ts":6},
+    {"ph":"s","cat":"way","name":"go","id":5,"pid":1,"tid":1,"ts":12},
+    {"ph":"t","cat":"way","name":"go","id":5,"pid":1,"tid":2,"ts":13},
+    {"ph":"f","cat":"way","name":"go","id":5,"pid":1,"tid":3,"ts":14,"bp":"e"}]})");
+  return open(file.path());
+}
+
 TEST(Export, ChromeJsonHasTheFieldsThatTheFormatRequires) {
-  const std::map<std::string, std::vector<std::string>> required = {{"X", {"name", "pid", "tid", "ts", "dur"}},
-                                                                    {"i", {"name", "pid", "tid", "ts", "s"}},
-                                                                    {"C", {"name", "pid", "ts", "args"}},
-                                                                    {"s", {"name", "cat", "id", "pid", "tid", "ts"}},
-                                                                    {"t", {"name", "cat", "id", "pid", "tid", "ts"}},
-                                                                    {"f", {"name", "cat", "id", "pid", "tid", "ts"}},
-                                                                    {"M", {"name", "pid", "args"}}};
-  for (unsigned seed = 0; seed < 3; ++seed) {
+  std::map<std::string, int> seen;
+  std::vector<std::shared_ptr<const Store>> stores{loosePhases()};
+  for (unsigned seed = 0; seed < 6; ++seed) stores.push_back(test::randomStore(seed));
+  for (const auto& store : stores) {
     const test::TempFile file(".json");
-    ASSERT_TRUE(exportTrace(*test::randomStore(seed), file.path(), Format::Chrome).ok());
+    ASSERT_TRUE(exportTrace(*store, file.path(), Format::Chrome).ok());
     simdjson::dom::parser parser;
     simdjson::dom::element trace;
     ASSERT_EQ(parser.load(file.path().string()).get(trace), simdjson::SUCCESS);
-    std::map<std::string, int> seen;
+    std::map<std::string, int> open;  // asynchronous ranges by category and id
     simdjson::dom::array events;
     ASSERT_EQ(trace["traceEvents"].get(events), simdjson::SUCCESS);
     for (const simdjson::dom::element event : events) {
-      std::string_view phase;
-      ASSERT_EQ(event["ph"].get(phase), simdjson::SUCCESS);
-      ++seen[std::string(phase)];
-      const auto fields = required.find(std::string(phase));
-      ASSERT_NE(fields, required.end()) << phase;
+      const std::string phase = textOf(event, "ph");
+      ++seen[phase];
+      const auto fields = requiredFields().find(phase);
+      ASSERT_NE(fields, requiredFields().end()) << phase;
       for (const std::string& field : fields->second) {
         EXPECT_EQ(event[field].error(), simdjson::SUCCESS) << phase << " without " << field;
       }
-      for (const char* number : {"ts", "dur"}) {
-        double value = 0;
-        if (event[number].error() == simdjson::SUCCESS) {
-          EXPECT_EQ(event[number].get(value), simdjson::SUCCESS) << number << " is a number";
-          EXPECT_GE(value, 0);
-        }
-      }
-      std::string_view scope;
-      if (phase == "i") {
-        EXPECT_EQ(event["s"].get(scope), simdjson::SUCCESS);
-        EXPECT_TRUE(scope == "t" || scope == "p" || scope == "g");
-      }
-      simdjson::dom::object args;
-      if (event["args"].error() == simdjson::SUCCESS) {
-        EXPECT_EQ(event["args"].get(args), simdjson::SUCCESS);
-      }
+      expectTypes(event);
+      expectValues(phase, event);
+      if (phase == "b" || phase == "e")
+        open[textOf(event, "cat") + "\n" + std::string(simdjson::minify(event["id"].value()))] += phase == "b" ? 1 : -1;
     }
-    EXPECT_GE(seen.size(), 5U);
+    for (const auto& [key, count] : open) EXPECT_GE(count, 0) << "more ends than begins of " << key;
   }
+  for (const auto& [phase, fields] : requiredFields()) EXPECT_GT(seen[phase], 0) << "nothing of phase " << phase;
 }
 
 /// A file with more rows in its tables of ranges, argument sets and arguments than are read at once.
