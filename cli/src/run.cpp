@@ -108,9 +108,13 @@ void printSummary(const collector::RunReport& report) {
     return;
   }
   const auto& stats = report.stats;
-  fmt::print(stderr, "lacuna: {} · {} events from {} process{} in {:.2f} s · {} · {} dropped\n", report.output.string(),
-             withCommas(stats.rows), stats.processes, stats.processes == 1 ? "" : "es",
-             static_cast<double>(report.wallNs) / 1e9, humanBytes(stats.fileBytes), withCommas(stats.dropped));
+  // What is known of processes that did not record is in the trace too.
+  const bool outside = stats.processes == 0 && report.seen > 0;
+  const std::uint32_t processes = outside ? report.seen : stats.processes;
+  fmt::print(stderr, "lacuna: {} · {} events from {} process{}{} in {:.2f} s · {} · {} dropped\n",
+             report.output.string(), withCommas(stats.rows), processes, processes == 1 ? "" : "es",
+             outside ? ", seen from outside only," : "", static_cast<double>(report.wallNs) / 1e9,
+             humanBytes(stats.fileBytes), withCommas(stats.dropped));
   if (!report.sampler.empty()) fmt::print(stderr, "lacuna: {} CPU samples from {}\n", report.samples, report.sampler);
   if (report.exitSignal != 0) {
     fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",

@@ -290,6 +290,26 @@ TEST_F(OutputTest, AProgramOfAnotherUserIsSaidToBeOutOfReach) {
   EXPECT_THAT(said(), AllOf(Not(HasSubstr("ran as user")), HasSubstr("Only programs with NVTX")));
 }
 
+TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
+  shell(program("lacuna") + " doctor --json >doctor.json");
+  const bool kernelTells = textOf("doctor.json").find("the kernel samples call chains") != std::string::npos;
+  if (kernelTells && fs::exists(program("static_program"))) {
+    // Also one that lives for a moment, however often.
+    const std::string both = program("static_program") + "; " + program("static_program");
+    EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c '" + both + "; exit 4' 2>stderr.txt")), 4);
+    const std::string note = "1 program could not be recorded: " + program("static_program") +
+                             " (static). NVTX and CUDA events of it are missing. Remedy: link it dynamically.";
+    EXPECT_THAT(said(), AllOf(HasSubstr(note), Not(HasSubstr("Only programs with NVTX"))));
+    EXPECT_THAT(said(), HasSubstr(" events from 3 processes, seen from outside only, in "));
+    EXPECT_THAT(logOf(trace()), HasSubstr(note));
+  }
+  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'env -i sleep 0.5; exit 4' 2>stderr.txt")), 4);
+  EXPECT_THAT(said(), AllOf(HasSubstr("/sleep (environment cleared). "),
+                            HasSubstr("Remedy: leave it the variables that lacuna run sets.")));
+  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 0.3; exit 4' 2>stderr.txt")), 4);
+  EXPECT_THAT(said(), Not(HasSubstr("could not be recorded")));
+}
+
 TEST_F(OutputTest, ARecorderThatHangsHoldsNobodyUp) {
   if (!fs::exists(program("libhanging_injection.so"))) GTEST_SKIP() << "not built";
   EXPECT_EQ(

@@ -47,6 +47,18 @@ std::string commandLineOf(std::uint32_t pid) {
   return text;
 }
 
+bool lacksVariable(std::uint32_t pid, std::string_view name) {
+  const auto has = [&] {
+    const std::string text = '\0' + read(fmt::format("/proc/{}/environ", pid));
+    return text.find(fmt::format("{}{}=", '\0', name)) != std::string::npos;
+  };
+  const auto runs = [&] {
+    return access(fmt::format("/proc/{}/environ", pid).c_str(), R_OK) == 0 && !commandLineOf(pid).empty();
+  };
+  // Of one that has ended, or has not quite begun, nothing can be read: it must have run before and after.
+  return runs() && !has() && runs() && !has();
+}
+
 std::string nameOf(std::uint32_t pid, std::uint32_t tid) {
   std::string text = read(fmt::format("/proc/{}/task/{}/comm", pid, tid));
   while (!text.empty() && text.back() == '\n') text.pop_back();

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "core/clock.h"
+#include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
 
 namespace lacuna::collector::proc {
@@ -92,7 +93,7 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
     into.push_back(recordOf(Kind::Comm, pid, tid, nowNs));
     into.back().text = name;
     into.back().exec = pid == tid && runsAnother(pid, thread);
-    if (into.back().exec) into.back().commandLine = commandLineOf(pid);
+    if (into.back().exec) describe(into.back(), thread);
     thread.name = std::move(name);
   }
   Schedule schedule;
@@ -117,6 +118,13 @@ bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
   if (program.empty() || program == thread.program) return false;
   thread.program = std::move(program);
   return true;
+}
+
+/// What it runs now.
+void Scan::describe(PerfRecord& exec, const Thread& thread) {
+  exec.commandLine = commandLineOf(exec.pid);
+  exec.image = thread.program;
+  exec.stranger = lacksVariable(exec.pid, prof::kRecordingVariable);
 }
 
 void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
@@ -168,7 +176,7 @@ void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name
     into.push_back(recordOf(Kind::Comm, pid, pid, std::max(startNs, thread.startNs)));
     into.back().text = name;
     into.back().exec = another;
-    if (another) into.back().commandLine = commandLineOf(pid);
+    if (another) describe(into.back(), thread);
   }
   thread.name = name;
 }

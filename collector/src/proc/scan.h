@@ -54,6 +54,7 @@ class Scan {
   void lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
                     std::vector<sampler::PerfRecord>& into);
 
+  static void describe(sampler::PerfRecord& exec, const Thread& thread);
   static bool runsAnother(std::uint32_t pid, Thread& thread);
   [[nodiscard]] prof::TimeNs startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const;
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/clock.h"
+#include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
 
 namespace lacuna::collector::sampler {
@@ -22,6 +23,7 @@ bool readExecLines(std::vector<PerfRecord>& records, std::size_t from) {
     if (!isExec(records[i])) continue;
     any = true;
     records[i].commandLine = proc::commandLineOf(records[i].pid);
+    records[i].stranger = proc::lacksVariable(records[i].pid, prof::kRecordingVariable);
     records[i].lineNs = nowNs();
   }
   return any;
@@ -36,7 +38,10 @@ void forgetLinesOfNext(std::vector<PerfRecord>& records) {
     const auto [begin, end] = execs.equal_range(pid);
     for (auto next = begin; next != end; ++next) {
       const prof::TimeNs nextNs = next->second->timeNs;
-      if (nextNs > record->timeNs && nextNs <= record->lineNs) record->commandLine.clear();
+      if (nextNs > record->timeNs && nextNs <= record->lineNs) {
+        record->commandLine.clear();
+        record->stranger = false;
+      }
     }
   }
 }

@@ -31,6 +31,8 @@ struct PerfRecord {
   std::uint64_t lost = 0;             ///< Lost
   std::uint64_t weightNs = 0;         ///< Sample: CPU time, where it is not the period
   std::string text;                   ///< Comm: name; Map: file; Lost: why, where it is not the kernel
+  std::string image;                  ///< Comm by an exec: the file, where no Map tells
+  bool stranger = false;              ///< Comm by an exec: its environment does not name the recording
   std::string commandLine;            ///< Comm by an exec: read while it ran that image; else empty
   prof::TimeNs lineNs = 0;            ///< when it had been read
   std::vector<std::uint64_t> frames;  ///< Sample: the instruction, then return addresses, outwards

@@ -45,7 +45,8 @@ perf_event_attr follower(bool kernel, bool sampling) {
   attributes.task = 1;
   attributes.comm = 1;
   attributes.comm_exec = 1;
-  attributes.mmap = attributes.mmap2 = sampling ? 1 : 0;
+  // Where the code of samples lies; the first after an exec is the program itself.
+  attributes.mmap = attributes.mmap2 = 1;
   attributes.context_switch = sampling ? 1 : 0;
   return attributes;
 }

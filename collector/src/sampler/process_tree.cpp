@@ -13,6 +13,7 @@ using prof::ThreadState;
 ProcessTree::Process& ProcessTree::processOf(const PerfRecord& record, prof::Drainer::Access& access) {
   const auto [at, fresh] = processes_.try_emplace(record.pid);
   if (fresh) {
+    ++seen_;
     const auto parent = processes_.find(record.parentPid);
     at->second.id = access.beginProcess(record.pid, parent != processes_.end() ? parent->second.id : prof::ProcessId{},
                                         record.timeNs);
@@ -118,6 +119,9 @@ void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access
   if (record.exec) {
     Process& process = processOf(record, access);
     process.space = {};
+    process.unknownImage = true;
+    process.stranger = record.stranger;
+    if (!record.image.empty()) runs(process, record.image);
     const prof::ProcessId id = access.execProcess(process.id, record.timeNs);
     if (id != process.id) {
       process.id = id;
@@ -131,9 +135,19 @@ void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access
   access.nameThread(thread.id, record.text);
 }
 
+/// Each file once, however often it is executed.
+void ProcessTree::runs(Process& process, const std::string& image) {
+  process.unknownImage = false;
+  if (!image.starts_with('/') || image.starts_with("//")) return;
+  images_.all.insert(image);
+  if (process.stranger) images_.strangers.insert(image);
+}
+
 void ProcessTree::map(const PerfRecord& record, prof::Drainer::Access& access) {
-  processOf(record, access)
-      .space.map(record.address, {record.address + record.length, record.offset, stacks_.moduleOf(record.text)});
+  Process& process = processOf(record, access);
+  if (process.unknownImage) runs(process, record.text);
+  if (samplePeriodNs_ == 0) return;
+  process.space.map(record.address, {record.address + record.length, record.offset, stacks_.moduleOf(record.text)});
 }
 
 void ProcessTree::sample(const PerfRecord& record, prof::Drainer::Access& access) {

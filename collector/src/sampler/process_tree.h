@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace lacuna::collector::sampler {
 /// recording is written; who lives is followed all the time.
 class ProcessTree {
  public:
+  /// 0 where no samples are to come.
   explicit ProcessTree(std::int64_t samplePeriodNs) : samplePeriodNs_(samplePeriodNs) {}
 
   struct Thread {
@@ -30,6 +33,13 @@ class ProcessTree {
     prof::ProcessId id;
     std::uint32_t threads = 0;  ///< living
     AddressSpace space;
+    bool unknownImage = false;  ///< it runs another since, and the next map tells which
+    bool stranger = false;      ///< that image's environment does not name the recording
+  };
+  /// Files that were executed.
+  struct Images {
+    std::set<std::string> all;
+    std::set<std::string> strangers;  ///< with an environment that does not name the recording
   };
 
   /// The window is open until a record says otherwise.
@@ -40,6 +50,9 @@ class ProcessTree {
   [[nodiscard]] const std::unordered_map<std::uint32_t, Process>& processes() const { return processes_; }
   [[nodiscard]] const std::unordered_map<std::uint32_t, Thread>& threads() const { return threads_; }
   [[nodiscard]] Stacks& stacks() { return stacks_; }
+  [[nodiscard]] const Images& images() const { return images_; }
+  /// How many processes there ever were.
+  [[nodiscard]] std::uint32_t seen() const { return seen_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
  private:
@@ -54,6 +67,7 @@ class ProcessTree {
   void endIfEmpty(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   void endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   void rename(const PerfRecord& record, prof::Drainer::Access& access);
+  void runs(Process& process, const std::string& image);
   void map(const PerfRecord& record, prof::Drainer::Access& access);
   void sample(const PerfRecord& record, prof::Drainer::Access& access);
   void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record, prof::Drainer::Access& access);
@@ -66,6 +80,8 @@ class ProcessTree {
   std::unordered_map<std::uint32_t, Process> processes_;  ///< living, by process id
   std::unordered_map<std::uint32_t, Thread> threads_;     ///< living, by thread id
   Stacks stacks_;
+  Images images_;
+  std::uint32_t seen_ = 0;
   std::uint64_t samples_ = 0;
 };
 

@@ -52,7 +52,7 @@ Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Contro
       recording_(std::move(recording)),
       sampler_(std::move(sampler)),
       window_(control),
-      tree_(options.samplePeriodNs),
+      tree_(options.sources.samples ? options.samplePeriodNs : 0),
       frames_(Journal::framesOf(recording_)),
       stopFd_(eventfd(0, EFD_CLOEXEC)) {}
 

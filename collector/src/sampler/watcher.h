@@ -46,6 +46,9 @@ class Watcher {
   void finish();
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }
+  [[nodiscard]] const ProcessTree::Images& images() const { return tree_.images(); }
+  /// How many processes there were.
+  [[nodiscard]] std::uint32_t processes() const { return tree_.seen(); }
   /// Where they come from, in words; empty when none are wanted.
   [[nodiscard]] const std::string& source() const { return source_; }
 

@@ -163,6 +163,29 @@ std::vector<std::string> Program::limits() const {
   return notes;
 }
 
+Program inspectImage(const fs::path& image) {
+  Program program;
+  program.path = image;
+  inspect(image, program, 0);
+  return program;
+}
+
+Obstacle obstacleOf(const Program& program) {
+  switch (program.privilege) {
+    case Privilege::UserId:
+      return {"set-uid", "record it as the user it runs as"};
+    case Privilege::GroupId:
+      return {"set-gid", "record it in the group it runs in (sg)"};
+    case Privilege::Capabilities:
+      return {"file capabilities", "record it as root, who has them all"};
+    case Privilege::None:
+      break;
+  }
+  if (program.foreignArchitecture) return {"another architecture", "run a 64-bit build of it"};
+  if (program.staticBinary) return {"static", "link it dynamically"};
+  return {};
+}
+
 prof::Result<Program> findProgram(const std::string& name) {
   if (name.empty()) return prof::Error{"no program was given. Put it after '--': lacuna run -- ./train"};
   auto path = locate(name);

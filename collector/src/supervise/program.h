@@ -26,6 +26,15 @@ struct Program {
   [[nodiscard]] std::vector<std::string> limits() const;
 };
 
+/// What the kernel has loaded, by its file; one that cannot be read is taken for one that can be recorded.
+Program inspectImage(const std::filesystem::path& image);
+/// In two words why no recorder enters it, and what helps; both empty where one does.
+struct Obstacle {
+  std::string what;
+  std::string remedy;
+};
+Obstacle obstacleOf(const Program& program);
+
 /// Finds `name` the way execvp does. Fails with a remedy where it is missing, a folder, or not executable.
 prof::Result<Program> findProgram(const std::string& name);
 

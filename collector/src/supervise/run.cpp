@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "core/clock.h"
 #include "lacuna/collector/capture.h"
@@ -39,6 +40,8 @@ namespace fs = std::filesystem;
 /// How often it is looked what the clock or somebody outside wants; signals and ended children wake at once.
 constexpr int kLookEveryMs = 100;
 constexpr int kLookOftenEveryMs = 50;
+/// Of the programs that could not be recorded, those that a note names.
+constexpr std::size_t kImagesTold = 8;
 
 /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another.
 fs::path freeName(const std::string& program) {
@@ -93,6 +96,8 @@ class Supervisor {
     auto program = findProgram(options_.command.empty() ? std::string() : options_.command[0]);
     if (!program) return program.error();
     report_.notes = program->limits();
+    report_.outOfReach = !obstacleOf(*program).what.empty();
+    image_ = program->image;
     if (auto status = prepare(); !status) return status.error();
     if (auto status = start(*program); !status) {
       abandon();
@@ -344,8 +349,8 @@ class Supervisor {
 
   /// Root reaches everything, and so does who came to be root.
   void noteUser(pid_t pid, uid_t user) {
-    if (user == geteuid() || user == 0 || report_.outOfReach) return;
-    report_.outOfReach = true;
+    if (user == geteuid() || user == 0 || otherUser_) return;
+    report_.outOfReach = otherUser_ = true;
     report_.notes.push_back(
         fmt::format("process {} ran as user {}, who cannot reach the recording of user {}: what such processes did is "
                     "missing, unless they had begun to record before they changed users. Remedy: start lacuna run "
@@ -397,6 +402,8 @@ class Supervisor {
       watcher_->finish();
       report_.samples = watcher_->samples();
       report_.sampler = watcher_->source();
+      report_.seen = watcher_->processes();
+      noteImages(watcher_->images());
       report_.notes.insert(report_.notes.end(), watcher_->notes().begin(), watcher_->notes().end());
       watcher_.reset();
     }
@@ -419,6 +426,33 @@ class Supervisor {
       report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
                                     status.error().message, recording_.string());
     }
+  }
+
+  /// What the program has started, and no recorder can enter. Looked at now, once for each file.
+  void noteImages(const sampler::ProcessTree::Images& images) {
+    if (!options_.sources.nvtx && !options_.sources.cuda) return;
+    std::vector<std::string> programs;
+    std::set<std::string> remedies;
+    for (const std::string& image : images.all) {
+      std::error_code error;
+      Obstacle obstacle = obstacleOf(inspectImage(image));
+      if (!obstacle.what.empty() && fs::equivalent(image, image_, error)) continue;
+      if (obstacle.what.empty() && images.strangers.contains(image)) {
+        obstacle = {"environment cleared", "leave it the variables that lacuna run sets"};
+      }
+      if (obstacle.what.empty()) continue;
+      programs.push_back(fmt::format("{} ({})", image, obstacle.what));
+      remedies.insert(obstacle.remedy);
+    }
+    if (programs.empty()) return;
+    report_.outOfReach = true;
+    const std::size_t told = std::min(programs.size(), kImagesTold);
+    const std::size_t more = programs.size() - told;
+    report_.notes.push_back(fmt::format(
+        "{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: {}.",
+        programs.size(), programs.size() == 1 ? "" : "s", fmt::join(programs.data(), programs.data() + told, ", "),
+        more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
+        fmt::join(remedies, "; ")));
   }
 
   /// An empty trace must not look like a program that says nothing.
@@ -476,6 +510,7 @@ class Supervisor {
   SignalRelay signals_;
   LiveLine live_;
   RunReport report_;
+  fs::path image_;  ///< of the program, which has a note of its own
   fs::path recording_;
   fs::path segments_;      ///< the folder that they are in
   std::uint64_t key_ = 0;  ///< of the recording
@@ -491,6 +526,7 @@ class Supervisor {
   pid_t child_ = 0;
   bool made_ = false;  ///< the recording is ours
   bool running_ = true;
+  bool otherUser_ = false;  ///< a note says so
   bool interrupted_ = false;
   std::uint32_t dumpsSeen_ = 0;
   std::int64_t startNs_ = 0;

@@ -118,6 +118,31 @@ TEST_F(ProcessTreeTest, TheStateBeforeAnExecIsOfTheProgramBefore) {
   EXPECT_THAT(states(), ElementsAre("Running 2-10", "Running 10-20 of another", "Sleeping 20-21 of another"));
 }
 
+TEST_F(ProcessTreeTest, WhatIsExecutedIsTheFirstFileThatIsMappedThen) {
+  const auto maps = [&](const std::string& file, prof::TimeNs timeNs) {
+    PerfRecord map = record(Kind::Map, timeNs);
+    map.text = file;
+    take(map);
+  };
+  begins(1);
+  maps("/lib/of/the/parent.so", 2);
+  executes(10);
+  maps("/bin/first", 11);
+  maps("/lib/libc.so", 12);
+  PerfRecord stranger = record(Kind::Comm, 20);
+  stranger.exec = stranger.stranger = true;
+  take(stranger);
+  maps("/bin/second", 21);
+  PerfRecord told = record(Kind::Comm, 30);
+  told.exec = true;
+  told.image = "/bin/third";
+  take(told);
+  maps("/lib/libc.so", 31);
+  EXPECT_THAT(tree_.images().all, ElementsAre("/bin/first", "/bin/second", "/bin/third"));
+  EXPECT_THAT(tree_.images().strangers, ElementsAre("/bin/second"));
+  EXPECT_EQ(tree_.seen(), 1u);
+}
+
 TEST_F(ProcessTreeTest, AThreadWhoseNumberIsGivenAgainEndsWhenTheNextBegins) {
   begins(1);
   PerfRecord second = record(Kind::Fork, 2);

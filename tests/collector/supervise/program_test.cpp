@@ -38,6 +38,8 @@ TEST_F(ProgramTest, IsFoundOnThePath) {
   ASSERT_TRUE(program);
   EXPECT_EQ(program->path.filename(), "sh");
   EXPECT_FALSE(program->staticBinary);
+  EXPECT_EQ(obstacleOf(*program).what, "");
+  EXPECT_EQ(obstacleOf(inspectImage("/no/such/program")).what, "");
   EXPECT_TRUE(program->limits().empty());
 }
 
