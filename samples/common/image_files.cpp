@@ -149,7 +149,8 @@ rt::Tensor labelOf(std::int64_t label) {
   return out;
 }
 
-rt::Example prepared(const Picture& picture, std::int64_t size, std::int64_t label, rt::WorkerContext& context) {
+rt::Example prepared(const Picture& picture, std::int64_t size, Colours colours, std::int64_t label,
+                     rt::WorkerContext& context) {
   const rt::LoaderScope stage = context.stage(rt::LoaderStage::Augment, picture.bytes.size());
   const std::int64_t shorter = size + size / 8;
   const std::int64_t least = std::min(picture.width, picture.height);
@@ -158,8 +159,12 @@ rt::Example prepared(const Picture& picture, std::int64_t size, std::int64_t lab
   const auto top = static_cast<std::int64_t>(context.random.below(static_cast<std::uint64_t>(fit.height - size + 1)));
   const auto left = static_cast<std::int64_t>(context.random.below(static_cast<std::uint64_t>(fit.width - size + 1)));
   const bool flip = context.random.below(2) == 1;
-  constexpr std::array<float, 3> kMean{0.485F, 0.456F, 0.406F};
-  constexpr std::array<float, 3> kDeviation{0.229F, 0.224F, 0.225F};
+  struct Scale {
+    std::array<float, 3> mean, deviation;
+  };
+  constexpr Scale kImageNet{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+  constexpr Scale kSymmetric{{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
+  const Scale& scale = colours == Colours::ImageNet ? kImageNet : kSymmetric;
   rt::Tensor out = rt::emptyHost({3, size, size}, rt::DType::F32);
   auto* to = static_cast<float*>(out.data());
   for (std::size_t c = 0; c < 3; ++c) {
@@ -167,7 +172,7 @@ rt::Example prepared(const Picture& picture, std::int64_t size, std::int64_t lab
       for (std::int64_t x = 0; x < size; ++x) {
         const std::int64_t column = left + (flip ? size - 1 - x : x);
         const auto at = static_cast<std::size_t>(((top + y) * fit.width + column) * 3) + c;
-        *to++ = (static_cast<float>(fit.bytes[at]) / 255 - kMean[c]) / kDeviation[c];
+        *to++ = (static_cast<float>(fit.bytes[at]) / 255 - scale.mean[c]) / scale.deviation[c];
       }
     }
   }
@@ -210,16 +215,16 @@ Picture scaled(const Picture& picture, std::int64_t width, std::int64_t height) 
   return out;
 }
 
-std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder, std::int64_t size) {
+std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder, std::int64_t size, Colours colours) {
   return std::make_shared<rt::FolderDataset>(
       folder, std::vector<std::string>{".jpg", ".jpeg", ".png"},
-      [size](const rt::FolderItem& item, std::span<const std::uint8_t> bytes, rt::WorkerContext& context) {
+      [size, colours](const rt::FolderItem& item, std::span<const std::uint8_t> bytes, rt::WorkerContext& context) {
         Picture picture;
         {
           const rt::LoaderScope stage = context.stage(rt::LoaderStage::Decode, bytes.size());
           picture = decodePicture(item.path.string(), bytes);
         }
-        return prepared(picture, size, item.label, context);
+        return prepared(picture, size, colours, item.label, context);
       });
 }
 

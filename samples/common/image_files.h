@@ -26,9 +26,13 @@ Picture decodePicture(const std::string& file, std::span<const std::uint8_t> byt
 /// Scales to another size, blending the two nearest pixels of either direction. Meant for up to about half the size.
 Picture scaled(const Picture& picture, std::int64_t width, std::int64_t height);
 
+/// What becomes of the colours: mean and deviation of ImageNet's removed, or -1 for the darkest and 1 for the
+/// brightest.
+enum class Colours : std::uint8_t { ImageNet, Symmetric };
+
 /// Pictures in one folder per class, prepared for training as is customary: scaled so that the shorter side is an
-/// eighth longer than `size`, a random square of it, flipped or not, mean and deviation of ImageNet's colours removed.
-/// Examples are {f32 [3, size, size], i64 label}.
-std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder, std::int64_t size);
+/// eighth longer than `size`, a random square of it, flipped or not. Examples are {f32 [3, size, size], i64 label}.
+std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder, std::int64_t size,
+                                                        Colours colours = Colours::ImageNet);
 
 }  // namespace lacuna::samples

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 
@@ -17,6 +18,12 @@ Flags& addLoaderFlags(Flags& flags, const char* workers) {
       .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off");
 }
 
+Flags& addUpdateFlags(Flags& flags) {
+  return flags.knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
+      .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off")
+      .knob("debug", "off", "look for NaN after each backward, and name the forward (anomaly mode; slow)", "on|off");
+}
+
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate) {
   flags.add("steps", steps, "training steps")
       .knob("batch", batch, "examples per step")
@@ -24,9 +31,7 @@ Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, cons
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
       .add("log", "10", "steps between two lines of progress");
-  return addLoaderFlags(flags, "1")
-      .knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
-      .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off");
+  return addUpdateFlags(addLoaderFlags(flags, "1"));
 }
 
 rt::LoaderOptions loaderOptions(const Flags& flags) {
@@ -48,6 +53,7 @@ void Training::run() {
                     flags.text("batch"));
   }
   const std::int64_t steps = flags.integer("steps", 1, kMostSteps);
+  const rt::AnomalyMode debug(flags.on("debug"));
   rt::LoaderOptions options = loaderOptions(flags);
   options.examples = static_cast<std::size_t>(steps) * options.batch;
   rt::DataLoader loader(dataset, options);

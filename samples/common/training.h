@@ -15,6 +15,8 @@ namespace lacuna::samples {
 
 /// The knobs loader.workers, loader.prefetch, loader.processes and loader.pin.
 Flags& addLoaderFlags(Flags& flags, const char* workers);
+/// The knobs of what follows a forward: `zero_grad`, `optimizer.fused`, `debug`.
+Flags& addUpdateFlags(Flags& flags);
 /// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate);
 rt::LoaderOptions loaderOptions(const Flags& flags);

@@ -33,6 +33,7 @@ Flags parseFlags(int argc, char** argv) {
       "The fault is real: it costs time or memory. `--fault none` is clean.");
   flags.add("fault", "none", "what is wrong", kFaults)
       .add("slowness", "100", "percent of its time that a fault of the loader takes; more where the training hides it")
+      .add("data", "", "a file of digits as scikit-learn's digits.csv.gz; drawn digits without it")
       .add("steps", "200", "training steps")
       .knob("batch", "256", "pictures per step")
       .add("hidden", "512", "width of the hidden layers")
@@ -130,14 +131,19 @@ class Net : public rt::nn::Module {
   mutable double watched_ = 0;
 };
 
+samples::Digits digitsOf(const Flags& flags) {
+  const std::string& data = flags.text("data");
+  return data.empty() ? samples::syntheticDigits(4000, static_cast<std::uint64_t>(flags.integer("seed")))
+                      : samples::readDigits(data);
+}
+
 class Run {
  public:
   explicit Run(const Flags& flags)
       : flags_(flags),
         fault_(flags.text("fault")),
         waits_(flags.text("waits")),
-        digits_(std::make_shared<const samples::Digits>(
-            samples::syntheticDigits(4000, static_cast<std::uint64_t>(flags.integer("seed"))))),
+        digits_(std::make_shared<const samples::Digits>(digitsOf(flags))),
         net_(flags.integer("hidden", 1), chosen(flags, "conv_bias", "bias-before-norm", "on", "off") == "on"),
         optimizer_(net_.parameters(), {.rate = 0.02, .momentum = 0.9}),
         toNone_(chosen(flags, "zero_grad", "zero-grad-memset", "zero", "none") == "none") {

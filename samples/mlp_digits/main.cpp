@@ -28,9 +28,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("device", "cpu", "where to train", "cpu")
       .add("data", "", "digits.csv or digits.csv.gz of scikit-learn; synthetic digits without it")
       .add("log", "100", "steps between two lines of progress");
-  samples::addLoaderFlags(flags, "0")
-      .knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
-      .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off");
+  samples::addUpdateFlags(samples::addLoaderFlags(flags, "0"));
   flags.parse(argc, argv);
   return flags;
 }

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"
 #include "lacuna/runtime/autograd.h"
@@ -19,6 +20,7 @@ Flags parseFlags(int argc, char** argv) {
       "Trains StyleGAN2's discriminator to tell drawn pictures from those of a generator, which is trained too if "
       "asked.");
   samples::addTrainingFlags(flags, "20", "4", "0.002")
+      .add("data", "", "a folder with folders of JPEGs and PNGs, one or more; drawn pictures without it")
       .add("size", "64", "of the pictures: a power of two; 256 is the paper's smallest")
       .add("channels", "16384", "channels of a stage times its size, at most 512 a stage")
       .add("generator", "fixed", "leave the generator as it is, or train it in turn", "fixed|trained")
@@ -116,12 +118,23 @@ class Duel {
   rt::optim::Adam discriminatorStep_, generatorStep_;
 };
 
+std::shared_ptr<const rt::Dataset> picturesOf(const Flags& flags, std::uint64_t seed) {
+  const std::int64_t size = flags.integer("size", 8);
+  const std::string& data = flags.text("data");
+  if (data.empty()) return samples::syntheticPictures(1000, size, seed);
+  auto pictures = samples::folderPictures(data, size, samples::Colours::Symmetric);
+  std::printf("%zu pictures in %s\n", pictures->size(), data.c_str());
+  return pictures;
+}
+
 void run(const Flags& flags) {
   const auto seed = static_cast<std::uint64_t>(flags.integer("seed"));
   rt::manualSeed(seed);
+  (void)flags.integer("r1_every", 1);
+  const auto pictures = picturesOf(flags, seed);
   Duel duel(flags);
   samples::Training training{flags};
-  training.dataset = samples::syntheticPictures(1000, flags.integer("size"), seed);
+  training.dataset = pictures;
   training.step = [&](std::int64_t number, rt::Batch& batch) { return duel.step(number, batch[0]); };
   training.run();
   samples::printPeakMemory();

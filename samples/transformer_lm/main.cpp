@@ -51,6 +51,7 @@ void run(const Flags& flags) {
   const auto text = std::make_shared<const samples::Encoded>(samples::encode(
       flags.text("data").empty() ? samples::syntheticText(1 << 16, seed) : samples::readText(flags.text("data"))));
   const std::int64_t context = flags.integer("context", 1);
+  const std::int64_t written = flags.integer("sample");
   const auto vocabulary = static_cast<std::int64_t>(text->alphabet.size());
   const auto net = samples::makeTransformer({.vocabulary = vocabulary,
                                              .context = context,
@@ -76,8 +77,7 @@ void run(const Flags& flags) {
     return loss;
   };
   training.run();
-  if (const std::int64_t count = flags.integer("sample"); count > 0)
-    std::printf("---\n%s\n---\n", write(*net, *text, count, context).c_str());
+  if (written > 0) std::printf("---\n%s\n---\n", write(*net, *text, written, context).c_str());
   samples::printPeakMemory();
 }
 

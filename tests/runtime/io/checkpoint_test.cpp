@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
+#include <map>
 
 #include "lacuna/runtime/nn_image.h"
 #include "lacuna/runtime/random.h"
@@ -229,6 +231,46 @@ TEST_F(Checkpoint, RefusesTheStateOfAnotherOptimizer) {
       },
       ThrowsMessage<Error>(HasSubstr("'9.first' belongs to none")));
   EXPECT_THAT([&] { adam.setState({{"x", ones({1})}}, 1); }, ThrowsMessage<Error>(HasSubstr("belongs to none")));
+}
+
+TEST_F(Checkpoint, RefusesADamagedFileAndChangesNothing) {
+  Net net;
+  optim::Adam adam(net.parameters(), {});
+  (void)trainStep(net, adam);
+  saveModule(folder_ / "net", net);
+  saveOptimizer(folder_ / "adam", adam);
+  (void)trainStep(net, adam);
+  const auto weights = stateOf(net).at("linear.weight").detach().toVector<float>();
+  const auto moments = [&] {
+    std::map<std::string, std::vector<float>> all;
+    for (const auto& [name, tensor] : adam.state()) {
+      if (tensor.dtype() == DType::F32) all[name] = tensor.detach().toVector<float>();
+    }
+    return all;
+  };
+  const auto before = moments();
+  ASSERT_FALSE(before.empty());
+  for (const char* name : {"net", "adam"}) {
+    const bool isNet = std::string_view(name) == "net";
+    std::ifstream file(folder_ / name, std::ios::binary);
+    const std::string whole{std::istreambuf_iterator<char>(file), {}};
+    const auto load = [&](const std::string& bytes) {
+      std::ofstream(folder_ / "damaged", std::ios::binary | std::ios::trunc) << bytes;
+      isNet ? (void)loadModule(folder_ / "damaged", net) : loadOptimizer(folder_ / "damaged", adam);
+    };
+    for (std::size_t length = 0; length < whole.size(); length += 1 + whole.size() / 97)
+      EXPECT_THROW(load(whole.substr(0, length)), Error) << name << " cut to " << length << " bytes";
+    std::uint64_t header = 0;
+    std::memcpy(&header, whole.data(), sizeof header);
+    for (std::size_t at = sizeof header + header; at < whole.size(); at += 3) {
+      std::string flipped = whole;
+      flipped[at] = static_cast<char>(flipped[at] ^ 0x20);
+      EXPECT_THROW(load(flipped), Error) << name << " with byte " << at << " changed";
+    }
+  }
+  EXPECT_EQ(stateOf(net).at("linear.weight").detach().toVector<float>(), weights);
+  EXPECT_EQ(moments(), before);
+  EXPECT_EQ(adam.steps(), 2);
 }
 
 TEST_F(Checkpoint, RefusesADamagedFile) {

@@ -187,9 +187,9 @@ class PictureFolder : public testing::Test {
     std::ofstream(folder_ / name / file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
-  std::pair<int, std::string> resnet(const std::string& flags) {
-    const std::string command =
-        test::program("resnet") + " --width 4 --batch 4 --size 16 --data " + folder_.string() + " " + flags + " 2>&1";
+  std::pair<int, std::string> resnet(const std::string& flags) { return run("resnet", "--width 4 --size 16 " + flags); }
+  std::pair<int, std::string> run(const std::string& sample, const std::string& flags) {
+    const std::string command = test::program(sample) + " --batch 4 --data " + folder_.string() + " " + flags + " 2>&1";
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer{};
@@ -216,6 +216,17 @@ TEST_F(PictureFolder, TrainsTheSample) {
   EXPECT_EQ(status, 0) << text;
   EXPECT_THAT(text, HasSubstr("8 pictures of 2 classes"));
   EXPECT_THAT(text, HasSubstr("step 11 loss"));
+}
+
+TEST_F(PictureFolder, TrainsTheDiscriminatorWithColoursAroundZero) {
+  const auto pictures = folderPictures(folder_, 16, Colours::Symmetric);
+  rt::WorkerContext context(0, -1, 0, 1, nullptr);
+  const rt::Example red = pictures->get(7, context);
+  EXPECT_NEAR(*static_cast<const float*>(red[0].data()), 230.0 / 127.5 - 1, 0.02);
+  const auto [status, text] = run("stylegan2_discriminator", "--size 16 --channels 64 --steps 3");
+  EXPECT_EQ(status, 0) << text;
+  EXPECT_THAT(text, HasSubstr("8 pictures in " + folder_.string()));
+  EXPECT_THAT(text, HasSubstr("step 2 loss"));
 }
 
 TEST_F(PictureFolder, WithADamagedPictureStopsTheSampleAndNamesIt) {

@@ -59,6 +59,30 @@ TEST_F(Samples, MlpLearnsTheRealDigits) {
   EXPECT_GT(accuracyIn(out.text), 0.97) << out.text;
 }
 
+TEST_F(Samples, FaultyTrainsOnRealDigitsToo) {
+  const std::string digits = LACUNA_DIGITS;
+  if (digits.empty()) GTEST_SKIP() << "no digits.csv.gz; apt-get install python3-sklearn, or -DLACUNA_DIGITS=FILE";
+  const std::string command = "faulty --steps 4 --batch 32 --hidden 64 --log 1";
+  const Outcome real = run(command + " --data " + digits);
+  EXPECT_EQ(real.status, 0) << real.text;
+  EXPECT_THAT(real.text, HasSubstr("step 3 loss"));
+  EXPECT_NE(real.text, run(command).text);
+  const Outcome missing = run(command + " --data /not/there.csv");
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.text, HasSubstr("/not/there.csv: cannot be opened"));
+}
+
+TEST_F(Samples, TrainTheSameWithAndWithoutTheDebugMode) {
+  for (const std::string command : {"mlp_digits --steps 8 --log 1", "transformer_lm --steps 2 --log 1 --layers 1"}) {
+    const Outcome out = run(command + " --debug on");
+    EXPECT_EQ(out.status, 0) << out.text;
+    EXPECT_EQ(out.text.substr(0, out.text.find("peak")), [&] {
+      const std::string text = run(command).text;
+      return text.substr(0, text.find("peak"));
+    }());
+  }
+}
+
 TEST_F(Samples, RunningWithoutTheQueueGivesTheSameLosses) {
   const std::string command = "mlp_digits --steps 60 --log 1";
   const Outcome synchronous = run(command, "LACUNA_SYNC=1 ");
@@ -161,6 +185,9 @@ TEST_F(Samples, EveryFaultTrains) {
 
 TEST_F(Samples, BadFlagsAreExplained) {
   EXPECT_EQ(run("faulty --fault nonsense").status, 2);
+  const Outcome early = run("transformer_lm --sample -3 --steps 2");
+  EXPECT_EQ(early.status, 2);
+  EXPECT_THAT(early.text, testing::Not(HasSubstr("step"))) << "refused before it trains";
   EXPECT_THAT(run("faulty --fault nonsense").text, HasSubstr("choose one of none|slow-loader"));
   EXPECT_THAT(run("faulty --fault slow-loader --slowness 0").text, HasSubstr("--slowness 0: expected a whole number"));
   EXPECT_THAT(run("faulty --fault 'none|slow-loader'").text, HasSubstr("choose one of none|slow-loader"));
