@@ -50,6 +50,7 @@ class Heap {
   }
 
   [[nodiscard]] AllocatorState state() const {
+    if (segments_.contains(0)) return {};  // some of it has no address
     AllocatorState state{.present = true, .reservedBytes = reserved, .segments = segments_.size()};
     for (const auto& [from, size] : segments_) addSegment(from, from + size, state);
     return state;
@@ -184,9 +185,10 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   }
   status = replay(
       store, window.endNs, again,
-      [](Follower& at, std::uint64_t row, TimeNs time, MemoryAction, std::uint64_t bytes) {
-        if (row != at.growthRow) return true;
+      [&](Follower& at, std::uint64_t row, TimeNs time, MemoryAction, std::uint64_t bytes) {
+        if (row != at.growthRow || store.row<prof::Allocation>(row).address == 0) return true;
         at.memory.allocator = at.heap.state();
+        if (!at.memory.allocator.present) return true;
         at.memory.allocator.atNs = time;
         at.memory.allocator.requestedBytes = bytes;
         return true;

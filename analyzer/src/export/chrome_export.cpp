@@ -22,6 +22,11 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// The row is what the totals in its neighbours' events say.
+bool isOfTotals(std::string_view op) {
+  return op == kHeldBefore || op == kReservedTotal;
+}
+
 using prof::TimeNs;
 
 /// Nanoseconds as microseconds, with three decimals where there are any.
@@ -639,6 +644,7 @@ class ChromeExport {
     end(ArgTable::Mark);
   }
   void allocation(const prof::Allocation& row) {
+    if (isKineto_ && !row.args && isOfTotals(store_.text(row.op))) return;
     static const Place kNowhere{"0", "0"};
     const auto thread = threads_.find(row.thread);
     const bool isSegment = row.action == prof::MemoryAction::Reserve || row.action == prof::MemoryAction::Release;

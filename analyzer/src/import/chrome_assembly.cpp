@@ -110,6 +110,7 @@ void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping, double shar
   appendColumns(builder_.columns<prof::Memset>(), rows.memsets, share, change);
   appendColumns(builder_.columns<prof::Sync>(), rows.syncs, share, change);
   appendColumns(builder_.columns<prof::Allocation>(), rows.allocations, share, change);
+  memoryTotals_.insert(memoryTotals_.end(), rows.memoryTotals.begin(), rows.memoryTotals.end());
   appendColumns(builder_.columns<prof::Flow>(), rows.flows, share, change);
   appendColumns(builder_.columns<prof::Overhead>(), rows.overheads, share, change);
   appendColumns(builder_.columns<prof::ArgSet>(), rows.sets, share, change);
@@ -655,6 +656,7 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   if (std::ranges::any_of(builder_.columns<prof::Range>().durNs, isOpen)) closeUnfinished(builder_);
   makePlaces();
   placeRows();
+  addMemoryOfTotals(builder_, memoryTotals_);
   readMetadata();
   auto& ids = builder_.columns<prof::ArgSet>().id;
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;

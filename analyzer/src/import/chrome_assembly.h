@@ -88,6 +88,7 @@ class ChromeAssembly {
   std::uint64_t unreadSamples_ = 0, firstUnreadSample_ = 0;
   std::map<char, std::uint64_t> unreadPhases_;
   std::vector<ArgJoin> joins_;
+  std::vector<MemoryTotals> memoryTotals_;  ///< of each row of the allocation table
   std::int64_t baseNs_ = 0;
   std::vector<Edge> edges_;
   std::map<std::tuple<std::uint32_t, prof::StringId, prof::StringId>, prof::TrackId> tracks_;

@@ -121,6 +121,7 @@ void ChromeRows::clearRows() {
     clear(*this);
   }
   for (ArgStream& stream : streams) stream.values.clear();
+  memoryTotals.clear();
   loose.clear();
   metadata.clear();
   others.clear();
@@ -459,7 +460,7 @@ void ChromeRows::addOverhead(const RawEvent& event) {
   overheads.push(row);
 }
 
-/// PyTorch writes an allocation as an instant named [memory].
+/// PyTorch writes an allocation as an instant named [memory], with what is allocated and reserved behind it.
 bool ChromeRows::addAllocation(const RawEvent& event) {
   const auto* bytes = find(event, "Bytes");
   const auto* address = find(event, "Addr");
@@ -500,6 +501,9 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
   readOwnColumns(event, row);
   row.args = keepArgs(ArgTable::Allocation, event);
   allocations.push(row);
+  MemoryTotals& totals = memoryTotals.emplace_back();
+  readInteger(event, "Total Allocated", totals.allocated);
+  readInteger(event, "Total Reserved", totals.reserved);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "import/json_walker.h"
+#include "import/memory_totals.h"
 #include "store/arg_rules.h"
 #include "store/json_text.h"
 #include "store/string_pool.h"
@@ -68,6 +69,7 @@ class ChromeRows {
   prof::Memset::Columns memsets;
   prof::Sync::Columns syncs;
   prof::Allocation::Columns allocations;
+  std::vector<MemoryTotals> memoryTotals;  ///< of each of them
   prof::Flow::Columns flows;
   prof::Overhead::Columns overheads;
   prof::ArgSet::Columns sets;

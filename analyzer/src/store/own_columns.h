@@ -16,6 +16,11 @@ inline constexpr std::string_view kOwnArgument = "lacuna";
 /// for a tensor's.
 inline constexpr std::string_view kReservedMemory = "[reserved memory]";
 
+/// Who made the rows of the allocation table that stand for no event of their own, but for the totals that PyTorch's
+/// events carry; a file that has those events has the totals, too.
+inline constexpr std::string_view kHeldBefore = "held before the recording";
+inline constexpr std::string_view kReservedTotal = "Total Reserved";
+
 /// The metadata event that says which rank a process is, where the file's own distributedInfo does not: that speaks of
 /// one rank.
 inline constexpr std::string_view kRankEvent = "lacuna_rank";

@@ -2,15 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "import/importers.h"
 #include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/timeline.h"
 #include "support/random_store.h"
 #include "support/temp_file.h"
@@ -77,6 +83,100 @@ TEST(ChromeImport, LeavesOutEventsWithBareWordsAndNamesTheByte) {
       EXPECT_NE(warnings[0].find("neither a string nor a number"), std::string::npos) << warnings[0];
     }
   }
+}
+
+/// A [memory] event of a device.
+std::string memoryEvent(int ts, int bytes, int address, int allocated, int reserved, int device = 0) {
+  return fmt::format(
+      R"(,
+  {{"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 1, "tid": 1, "ts": {}, "args":
+   {{"Bytes": {}, "Addr": {}, "Device Type": 1, "Device Id": {}, "Total Allocated": {}, "Total Reserved": {}}}}})",
+      ts, bytes, address, device, allocated, reserved);
+}
+
+/// 10000 bytes are held before. 300 are taken at 20, 700 of those before are given back at 30, 300 at 40. The allocator
+/// holds 12000, takes 4000 at 30 and gives 6000 back at 40.
+std::string midTraining() {
+  return R"({"traceEvents": [
+  {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 10, "dur": 50})" +
+         memoryEvent(20, 300, 4096, 10300, 12000) + memoryEvent(30, -700, 8192, 9600, 16000) +
+         memoryEvent(40, -300, 4096, 9300, 10000) + "]}";
+}
+
+/// "12: 500 at 4096 of op", one a row.
+std::vector<std::string> allocationsOf(const Store& store) {
+  static constexpr const char* kActions[] = {"take", "give", "reserve", "release"};
+  std::vector<std::string> out;
+  for (std::uint64_t i = 0; i < store.rows<Allocation>(); ++i) {
+    const auto row = store.row<Allocation>(i);
+    const std::size_t action = row.action == MemoryAction::Allocate  ? 0
+                               : row.action == MemoryAction::Free    ? 1
+                               : row.action == MemoryAction::Reserve ? 2
+                                                                     : 3;
+    out.push_back(fmt::format("{}: {} {} at {} {}", row.timeNs / 1000, kActions[action], row.bytes, row.address,
+                              store.text(row.op)));
+  }
+  return out;
+}
+
+TEST(ChromeImport, TotalsOfMemoryTellWhatWasHeldBefore) {
+  const auto store = import(midTraining());
+  ASSERT_NE(store, nullptr);
+  EXPECT_THAT(allocationsOf(*store),
+              testing::UnorderedElementsAre("10: take 700 at 8192 held before the recording",
+                                            "10: take 9300 at 0 held before the recording",
+                                            "10: reserve 12000 at 0 held before the recording", "20: take 300 at 4096 ",
+                                            "30: give 700 at 8192 ", "30: reserve 4000 at 0 Total Reserved",
+                                            "40: give 300 at 4096 ", "40: release 6000 at 0 Total Reserved"));
+  const auto stats = memoryStats(*store, {}, Steps{}, Selection{});
+  ASSERT_TRUE(stats);
+  EXPECT_EQ(stats->peakBytes, 10300U);
+  EXPECT_EQ(stats->peakAtNs, 20000);
+  EXPECT_EQ(stats->peakReservedBytes, 16000U);
+  const auto devices = deviceMemory(*store, {});
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 1U);
+  EXPECT_EQ(devices->front().peakBytes, 10300U);
+  EXPECT_EQ(devices->front().reservedPeakBytes, 16000U);
+  EXPECT_FALSE(devices->front().allocator.present) << "segments without addresses have no pieces";
+}
+
+TEST(ChromeImport, TotalsOfMemoryAreOfEachDeviceAndInTheOrderOfTime) {
+  // The second device's events stand in the file before the first's, and in the wrong order.
+  const auto store = import(R"({"traceEvents": [
+  {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 10, "dur": 50})" +
+                            memoryEvent(50, 10, 512, 120, 0, 1) + memoryEvent(30, 10, 1024, 110, 0, 1) +
+                            memoryEvent(40, 5, 512, 5, 5000, 0) + "]}");
+  ASSERT_NE(store, nullptr);
+  EXPECT_THAT(allocationsOf(*store),
+              testing::UnorderedElementsAre("10: take 100 at 0 held before the recording",
+                                            "10: reserve 5000 at 0 held before the recording", "30: take 10 at 1024 ",
+                                            "40: take 5 at 512 ", "50: take 10 at 512 "));
+  const auto devices = deviceMemory(*store, {});
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 2U);
+  for (const DeviceMemory& device : *devices) EXPECT_FALSE(device.allocator.present);
+  EXPECT_EQ((*devices)[0].peakBytes + (*devices)[1].peakBytes, 5U + 120U);
+}
+
+TEST(ChromeImport, WithoutTotalsNothingWasHeldBefore) {
+  EXPECT_EQ(import(kKineto)->rows<Allocation>(), 1U);
+}
+
+TEST(ChromeImport, TotalsOfMemoryGoThereAndBackAsTheEventsThatTheyWere) {
+  const auto store = import(midTraining());
+  const test::TempFile json(".json"), lcn(".lcn"), again(".json");
+  ASSERT_TRUE(exportTrace(*store, json.path(), Format::Chrome));
+  EXPECT_EQ(allocationsOf(**Store::open(json.path())), allocationsOf(*store));
+  ASSERT_TRUE(exportTrace(*store, lcn.path(), Format::Lcn));
+  EXPECT_EQ(allocationsOf(**Store::open(lcn.path())), allocationsOf(*store));
+  ASSERT_TRUE(exportTrace(**Store::open(lcn.path()), again.path(), Format::Chrome));
+  std::ifstream first(json.path()), second(again.path());
+  const std::string text{std::istreambuf_iterator<char>(first), {}};
+  EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(second), {}));
+  std::size_t events = 0;
+  for (std::size_t at = 0; (at = text.find("[memory]", at)) != std::string::npos; ++at) ++events;
+  EXPECT_EQ(events, 3U) << text;
 }
 
 TEST(ChromeImport, TakesWordsThatStandForNumbersInArguments) {
