@@ -98,6 +98,15 @@ TEST_F(CudaInjectionTest, EveryKindOfRecordBecomesRows) {
 TEST_F(CudaInjectionTest, AnotherProfilerIsNamedAndTheProgramRunsOn) {
   ASSERT_EQ(cuda("refused 39"), 4) << said();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("another profiler in this process already uses CUPTI")));
+  ASSERT_EQ(cuda("held"), 4) << said();
+  EXPECT_THAT(logLines(trace()), Contains(HasSubstr("already uses CUPTI")));
+}
+
+TEST_F(CudaInjectionTest, WorkThatStillRunsAtTheEndIsToldWithTheLosses) {
+  ASSERT_EQ(cuda("running"), 0) << said();
+  const Reader reader = trace();
+  EXPECT_EQ(kernels(reader), (Counts{{"running", 2}}));
+  EXPECT_THAT(logLines(reader), Contains(HasSubstr("2 device events before they had ended")));
 }
 
 TEST_F(CudaInjectionTest, AMissingDriverIsNamedAndTheProgramRunsOn) {

@@ -144,6 +144,21 @@ int main(int argc, char** argv) {
     initialise();
     return 4;
   }
+  if (strcmp(mode, "held") == 0) {
+    void (*hold)(const char*);
+    find(&hold, cupti, "fakeHolder");
+    hold("CUPTI for Kineto");
+    initialise();
+    return 4;
+  }
+  if (strcmp(mode, "running") == 0) {
+    void (*emit)(void);
+    find(&emit, cupti, "fakeRunningKernel");
+    initialise();
+    emit();
+    emit();
+    return 0;
+  }
   if (strcmp(mode, "kinds") == 0) {
     void (*emit)(void);
     find(&emit, cupti, "fakeEveryKind");

@@ -174,6 +174,7 @@ void noteOddities(const fs::path& file, const cupti::DecodeStats& stats, Capture
   };
   note(stats.zeroStart, " device events have no start time; they are left out");
   note(stats.endBeforeStart, " device events end before they start; their length is 0");
+  note(stats.unfinished, " device events were handed over before they had ended; they are marked unfinished");
   note(stats.unknownKinds, " buffers hold a kind of record that is not known; their rest is left out");
 }
 

@@ -43,6 +43,10 @@ class Losses {
     tellCount(last, report.decoded.endBeforeStart, told_.decoded.endBeforeStart, [](const std::string& count) {
       return "CUPTI gave " + count + " device events that end before they start; their length is shown as 0";
     });
+    tellCount(last, report.decoded.unfinished, told_.decoded.unfinished, [](const std::string& count) {
+      return "CUPTI gave " + count +
+             " device events before they had ended; their length is not known, and they are marked unfinished";
+    });
     tellCount(last, report.hardwareOverflows, told_.hardwareOverflows, [](const std::string& count) {
       return "the GPU's hardware counters came faster than they were read " + count +
              " times: samples are missing there";

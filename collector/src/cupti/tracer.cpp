@@ -114,6 +114,7 @@ struct Tracer::Impl {
   void tearDown();
   template <class Work>
   void guarded(Work&& work) noexcept;
+  CUptiResult subscribeNamed(std::string& holder);
   bool subscribe();
   void enableKinds();
   void enableApi(bool driver);
@@ -150,8 +151,29 @@ bool Tracer::Impl::fail(TracerState state, std::string text) {
   return false;
 }
 
+/// Of versions that can say who has subscribed, that is asked.
+CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
+#ifdef CUpti_SubscriberParams_STRUCT_SIZE
+  const auto subscribeV2 = reinterpret_cast<decltype(&::cuptiSubscribe_v2)>(library.symbol("cuptiSubscribe_v2"));
+  if (subscribeV2 != nullptr) {
+    char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = {};
+    CUpti_SubscriberParams params{};
+    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    params.subscriberName = "lacuna";
+    params.oldSubscriberName = name;
+    params.oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN;
+    const CUptiResult result = subscribeV2(&subscriber, &noCallback, nullptr, &params);
+    holder = name;
+    // A version that wants other parameters.
+    if (result != CUPTI_ERROR_INVALID_PARAMETER) return result;
+  }
+#endif
+  return library.Subscribe(&subscriber, &noCallback, nullptr);
+}
+
 bool Tracer::Impl::subscribe() {
-  const CUptiResult result = library.Subscribe(&subscriber, &noCallback, nullptr);
+  std::string holder;
+  const CUptiResult result = subscribeNamed(holder);
   switch (result) {
     case CUPTI_SUCCESS:
       return true;
@@ -161,11 +183,12 @@ bool Tracer::Impl::subscribe() {
                   "no CUDA timeline: there is no usable NVIDIA driver on this machine; the host's "
                   "side is recorded. Remedy: run where nvidia-smi works");
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return fail(
-          TracerState::HeldByAnother,
-          "no CUDA timeline: another profiler in this process already uses CUPTI, and this driver allows only one. "
-          "Remedy: switch the other profiler off (torch.profiler, nsys, ncu, a DCGM profiling job), or use CUDA 13.3 "
-          "or newer, which allows several");
+      return fail(TracerState::HeldByAnother, "no CUDA timeline: another profiler in this process already uses CUPTI" +
+                                                  (holder.empty() ? std::string() : " (" + holder + ")") +
+                                                  ", and this driver allows only one. "
+                                                  "Remedy: switch the other profiler off (torch.profiler, nsys, ncu, a "
+                                                  "DCGM profiling job), or use CUDA 13.3 "
+                                                  "or newer, which allows several");
     default:
       return fail(TracerState::Failed, "no CUDA timeline: CUPTI refused to start: " + library.describe(result));
   }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Keeps libcupti's contract as far as a tracer can see it: asks for a buffer when it has none, fills it record by
-// record, hands it back when it is full or flushed, counts what finds no buffer, and refuses a second subscriber. The
-// test drives it through the fake… functions.
+// record, hands it back when it is full or flushed, counts what finds no buffer, and refuses a second subscriber. Where
+// the real one hangs it refuses and counts, or ends the process: asking for the dropped records in the completion
+// callback, and calls in a forked child. The test drives it through the fake… functions.
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
@@ -11,8 +12,10 @@
 #include <cupti_target.h>
 
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -31,6 +34,10 @@ bool held = false;
 std::atomic<int> subscribeResult = CUPTI_SUCCESS;
 std::atomic<int> registerResult = CUPTI_SUCCESS;
 std::atomic<int> subscribers = 0;
+std::atomic<int> misuses = 0;
+std::atomic<pid_t> owner = 0;          ///< the process that has subscribed
+thread_local bool completing = false;  ///< in the completion callback
+std::atomic<const char*> holder = nullptr;
 std::atomic<int> enabledKinds = 0;
 std::atomic<int> enabledCalls = 0;
 std::atomic<int> enableResult = CUPTI_SUCCESS;
@@ -44,7 +51,26 @@ void handBack() {
   const std::size_t valid = used;
   buffer = nullptr;
   used = 0;
+  completing = true;
   complete(nullptr, 0, done, bufferSize, valid);
+  completing = false;
+}
+
+/// A forked child hangs in the real one.
+void ownProcess() {
+  if (owner != 0 && owner != ::getpid()) std::abort();
+}
+
+CUptiResult subscribe() {
+  ownProcess();
+  if (const int refused = subscribeResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
+  if (subscribers > 0) {
+    ++misuses;
+    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  }
+  ++subscribers;
+  owner = ::getpid();
+  return CUPTI_SUCCESS;
 }
 
 std::size_t strideOf(std::uint32_t kind) {
@@ -77,6 +103,9 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   subscribeResult = newSubscribeResult;
   registerResult = CUPTI_SUCCESS;
   subscribers = 0;
+  misuses = 0;
+  owner = 0;
+  holder = nullptr;
   kernelStride = newKernelStride;
 }
 
@@ -129,6 +158,23 @@ void fakeRefuse(int newSubscribeResult) {
   subscribeResult = newSubscribeResult;
 }
 
+/// Another has subscribed, under this name.
+void fakeHolder(const char* name) {
+  subscribeResult = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  holder = name;
+}
+
+/// How often something was called that the real one does not stand.
+int fakeMisuses() {
+  return misuses;
+}
+
+/// A kernel that still runs when it is handed over.
+void fakeRunningKernel() {
+  const auto kernel = lacuna::collector::cupti::kernelRecord("running", now(), 0, 77);
+  fakeEmit(&kernel, kernelStride);
+}
+
 void fakeRefuseBuffers(int newRegisterResult) {
   registerResult = newRegisterResult;
 }
@@ -164,11 +210,21 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, 
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) {
-  const auto result = static_cast<CUptiResult>(subscribeResult.load());
-  subscribers += result == CUPTI_SUCCESS ? 1 : 0;
+  return subscribe();
+}
+#ifdef CUpti_SubscriberParams_STRUCT_SIZE
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, CUpti_SubscriberParams* params) {
+  if (params->structSize != CUpti_SubscriberParams_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+  const CUptiResult result = subscribe();
+  const char* name = holder;
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && name != nullptr && params->oldSubscriberSize > 0) {
+    std::strncpy(params->oldSubscriberName, name, params->oldSubscriberSize);
+  }
   return result;
 }
+#endif
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  ownProcess();
   --subscribers;
   return CUPTI_SUCCESS;
 }
@@ -183,12 +239,14 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc onRe
   return static_cast<CUptiResult>(registerResult.load());
 }
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  ownProcess();
   // As on a machine whose driver knows no memory pools.
   if (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL) return CUPTI_ERROR_NOT_SUPPORTED;
   ++enabledKinds;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind) {
+  ownProcess();
   --enabledKinds;
   return CUPTI_SUCCESS;
 }
@@ -215,12 +273,22 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* data, std::size_t bytes, CU
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* count) {
+  ownProcess();
+  if (completing) {
+    ++misuses;
+    return CUPTI_ERROR_INVALID_OPERATION;
+  }
   std::lock_guard lock(mutex);
   *count = dropped;
   dropped = 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+  ownProcess();
+  if (completing) {
+    ++misuses;
+    return CUPTI_ERROR_INVALID_OPERATION;
+  }
   ++flushes;
   std::lock_guard lock(mutex);
   handBack();

@@ -33,6 +33,10 @@ class TracerTest : public testing::Test {
     ASSERT_NE(handle_, nullptr) << ::dlerror();
     reset(CUPTI_SUCCESS);
   }
+  void TearDown() override {
+    tracer_.reset();
+    EXPECT_EQ(fake<int()>("fakeMisuses")(), 0) << "a call that hangs in the real CUPTI";
+  }
   template <class Function>
   Function* fake(const char* name) {
     return reinterpret_cast<Function*>(::dlsym(handle_, name));
@@ -111,6 +115,28 @@ TEST_F(TracerTest, AHolderOfCuptiIsExplained) {
   start();
   EXPECT_EQ(tracer_->report().state, TracerState::HeldByAnother);
   EXPECT_THAT(tracer_->report().text, HasSubstr("another profiler"));
+}
+
+TEST_F(TracerTest, AHolderThatHasANameIsNamed) {
+#ifndef CUpti_SubscriberParams_STRUCT_SIZE
+  GTEST_SKIP() << "these headers of CUPTI know no names of subscribers";
+#endif
+  fake<void(const char*)>("fakeHolder")("CUPTI for Kineto");
+  start();
+  EXPECT_EQ(tracer_->report().state, TracerState::HeldByAnother);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("already uses CUPTI (CUPTI for Kineto), and"));
+}
+
+TEST_F(TracerTest, ASecondTracerIsRefusedAndTheFirstGoesOn) {
+  start();
+  RowCollector none;
+  const auto second = Tracer::start(Library::load(FAKE_CUPTI), none, {});
+  EXPECT_EQ(second->report().state, TracerState::HeldByAnother);
+  emit(1);
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(fake<int()>("fakeMisuses")(), 1);
+  reset(CUPTI_SUCCESS);
 }
 
 TEST_F(TracerTest, AMissingDriverIsExplained) {
