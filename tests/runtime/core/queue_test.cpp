@@ -215,6 +215,53 @@ TEST(Profile, ListsOperatorsWithMemoryAndCalls) {
   EXPECT_EQ(grouped.rows.at(0).shapes, "f32[256,256] f32[1,256]");
 }
 
+TEST(Profile, TellsWhatAnOperatorDoesItselfFromWhatThoseInItDo) {
+  const Tensor scores = logSoftmax(randn({64, 10}), 1);
+  const Tensor target = zeros({64}, {DType::I64});
+  Tensor kept;
+  const ProfileTable table = profile([&] { kept = nllLoss(scores, target); });
+  const auto outer = std::ranges::find(table.rows, "nll_loss", &ProfileRow::name);
+  ASSERT_NE(outer, table.rows.end()) << table.toString();
+  EXPECT_EQ(outer->calls, 1U);
+  EXPECT_EQ(outer->deviceNs, 0) << "made of others, it executes nothing itself";
+  ProfileRow others;
+  for (const ProfileRow& row : table.rows) {
+    if (row.name == outer->name) continue;
+    others.cpuNs += row.cpuNs;
+    others.deviceNs += row.deviceNs;
+    others.cpuMemory += row.cpuMemory;
+    EXPECT_EQ(row.cpuNs, row.selfCpuNs) << row.name << " has none in it";
+  }
+  EXPECT_GT(others.deviceNs, 0);
+  EXPECT_EQ(outer->cpuNs - outer->selfCpuNs, others.cpuNs);
+  EXPECT_EQ(outer->cpuMemory - outer->selfCpuMemory, others.cpuMemory);
+  EXPECT_GT(outer->selfCpuNs, 0);
+}
+
+TEST(Profile, IsSortedByEachOfItsColumns) {
+  ProfileTable table;
+  table.rows = {
+      {.name = "b", .calls = 3, .cpuNs = 10, .selfCpuNs = 5, .deviceNs = 7, .cpuMemory = -4, .selfCpuMemory = 9},
+      {.name = "c", .calls = 1, .cpuNs = 30, .selfCpuNs = 1, .deviceNs = 8, .cpuMemory = 6, .selfCpuMemory = 2},
+      {.name = "a", .calls = 2, .cpuNs = 20, .selfCpuNs = 9, .deviceNs = 6, .cpuMemory = 5, .selfCpuMemory = 4}};
+  const auto order = [&](ProfileSort by) {
+    table.sort(by);
+    std::string names;
+    for (const ProfileRow& row : table.rows) names += row.name;
+    const std::string text = table.toString(by, 1);
+    EXPECT_NE(text.find("\n" + table.rows[0].name + " "), std::string::npos) << text;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << "a head and as many rows as were asked for";
+    return names;
+  };
+  EXPECT_EQ(order(ProfileSort::Calls), "bac");
+  EXPECT_EQ(order(ProfileSort::CpuTime), "cab");
+  EXPECT_EQ(order(ProfileSort::SelfCpuTime), "abc");
+  EXPECT_EQ(order(ProfileSort::DeviceTime), "cba");
+  EXPECT_EQ(order(ProfileSort::CpuMemory), "cab");
+  EXPECT_EQ(order(ProfileSort::SelfCpuMemory), "bac");
+  EXPECT_EQ(order(ProfileSort::Name), "abc");
+}
+
 TEST(Meta, TrainsWithoutValues) {
   const Options meta{DType::F32, kMeta};
   nn::Linear layer(4, 3, true, meta);

@@ -254,6 +254,23 @@ TEST(Tensor, RandomNumbersFollowTheSeedAlone) {
   EXPECT_NEAR(var(fromVector(longer, {50000})).item(), 1, 0.03);
 }
 
+/// Depends on each value and its place.
+template <class T>
+std::uint64_t mixed(const Tensor& tensor) {
+  std::uint64_t sum = 0, place = 0;
+  for (const T value : tensor.toVector<T>())
+    sum += static_cast<std::uint64_t>(static_cast<double>(value) * 0x1p32) * (2 * ++place + 1);
+  return sum;
+}
+
+// Long enough to be cut among threads; these tests also run with two of them.
+TEST(Tensor, RandomNumbersOfASeedAreTheSameWithEveryNumberOfThreads) {
+  manualSeed(11);
+  EXPECT_EQ(mixed<float>(rand({300'000})), 8818767536042094848U);
+  EXPECT_EQ(mixed<std::int64_t>(randint(0, 1000, {300'000})), 18163186961278304256U);
+  EXPECT_EQ(mixed<float>(dropout(ones({300'000}), 0.25, true)), 17743405161884063232U);
+}
+
 TEST(Tensor, RandomNumbersStayBelowOneInEveryType) {
   for (const DType type : {DType::F64, DType::F32, DType::F16, DType::BF16}) {
     const Tensor x = rand({100000}, {type});
