@@ -33,6 +33,17 @@ std::string worstCauses(const Analysis& analysis) {
   return out;
 }
 
+/// Where nothing is found, it says so only of a trace that would show it.
+std::string nothingFound(const Analysis& analysis) {
+  constexpr double kMostUnknown = 0.02;
+  const double unknown = share(analysis, analysis.ledger[Cause::Unknown]);
+  if (unknown > kMostUnknown)
+    return fmt::format(" No fault is named, but {} of the time has no cause in the trace.", humanShare(unknown));
+  if (analysis.droppedEvents > 0 || !analysis.store->warnings().empty())
+    return " No fault is named in what the trace holds, which is not all of the run.";
+  return " No fault found.";
+}
+
 }  // namespace
 
 std::string verdict(const Analysis& analysis) {
@@ -51,7 +62,7 @@ std::string verdict(const Analysis& analysis) {
     text += fmt::format(" {} fault{} found; the costliest: {}.", faults, faults == 1 ? "" : "s",
                         analysis.findings.front().title);
   } else if (!analysis.devices.empty()) {
-    text += " No fault found.";
+    text += nothingFound(analysis);
   }
   if (analysis.droppedEvents > 0)
     text += fmt::format(

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "rules/rule.h"
 
@@ -242,6 +244,69 @@ void smallBatch(RuleContext& context) {
   context.add(std::move(finding));
 }
 
+/// What others have priced of the time that the devices wait.
+std::int64_t pricedIdle(const RuleContext& context) {
+  static constexpr std::array<std::string_view, 7> kOfWork{"pageable-copy",         "exposed-copy", "zero-grad",
+                                                           "exposed-communication", "late-rank",    "tiny-kernels",
+                                                           "optimizer-fused"};
+  std::int64_t ns = 0;
+  for (const Finding& told : context.findings) {
+    if (std::find(kOfWork.begin(), kOfWork.end(), told.id) == kOfWork.end()) ns += told.costNsPerStep;
+  }
+  return ns;
+}
+
+/// Of the idle causes that no finding of their name tells of, the one that takes most.
+Cause largestIdle(const RuleContext& context, const Ledger& step) {
+  static const std::map<Cause, std::vector<std::string_view>> kTold{
+      {Cause::LoaderWait, {"loader-wait", "loader-restarts"}},
+      {Cause::Synchronisation, {"sync-in-step", "debug-mode"}},
+      {Cause::DriverCall, {"driver-calls"}},
+      {Cause::OffCpu, {"host-not-running"}},
+      {Cause::HostWork, {"host-work", "launch-bound"}},
+      {Cause::Launch, {"launch-bound", "slow-launches"}}};
+  const auto isTold = [&](Cause cause) {
+    const auto ids = kTold.find(cause);
+    return ids != kTold.end() && std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& f) {
+             return std::find(ids->second.begin(), ids->second.end(), f.id) != ids->second.end();
+           });
+  };
+  Cause largest = Cause::Unknown;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    const auto cause = static_cast<Cause>(i);
+    if (!isBusy(cause) && !isTold(cause) && step[cause] > step[largest]) largest = cause;
+  }
+  return largest;
+}
+
+/// The devices are idle most of the time, or for reasons that the trace does not hold, and no finding says why.
+void underUtilised(RuleContext& context) {
+  constexpr double kBusy = 0.5, kUnknown = 0.2;
+  const Ledger step = context.analysis.meanStepLedger();
+  const std::int64_t idle = step.totalNs() - step.busyNs();
+  if (context.analysis.devices.empty() || idle <= 0) return;
+  const double busy = ratio(step.busyNs(), step.totalNs());
+  const std::int64_t unpriced = idle - std::min(idle, pricedIdle(context));
+  const bool isUnknown = ratio(step[Cause::Unknown], step.totalNs()) >= kUnknown;
+  if ((busy >= kBusy && !isUnknown) || 2 * unpriced < idle) return;
+  const Cause cause = largestIdle(context, step);
+  const bool untold = cause == Cause::Unknown;
+  Finding finding;
+  finding.id = "under-utilised";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = unpriced;
+  finding.title = fmt::format(
+      "the device is busy {} of the time; most of the rest, {} a step, {}", humanShare(busy), humanTime(step[cause]),
+      untold ? std::string("has no cause in the trace") : fmt::format("is {}", causeLabel(cause)));
+  finding.confidence = untold ? 0.5 : 0.6;
+  finding.advice =
+      untold ? "record what the host does too: its calls and ranges (lacuna run, or the activities of the CPU in "
+               "PyTorch's profiler), and name the program's phases by NVTX ranges"
+             : "look at the longest of these stretches on the timeline, and at what the host did before them";
+  finding.evidence = context.evidenceOf(cause);
+  context.add(std::move(finding));
+}
+
 /// A bias in front of a batch norm is subtracted again.
 void biasBeforeNorm(RuleContext& context) {
   const OperatorPatterns& patterns = context.analysis.operatorPatterns;
@@ -280,6 +345,10 @@ void deviceRules(RuleContext& context) {
   autotune(context, shares);
   fusedOptimizer(context);
   smallBatch(context);
+}
+
+void utilisationRules(RuleContext& context) {
+  underUtilised(context);
 }
 
 }  // namespace lacuna::analyzer

@@ -80,6 +80,8 @@ void hostRules(RuleContext& context);
 void deviceRules(RuleContext& context);
 void memoryRules(RuleContext& context);
 void communicationRules(RuleContext& context);
+/// Behind all others: of what they leave.
+void utilisationRules(RuleContext& context);
 
 /// "1.23 ms", "45.6 µs", "2.10 s"
 std::string humanTime(std::int64_t ns);

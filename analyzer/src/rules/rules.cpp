@@ -173,7 +173,8 @@ std::vector<Evidence> RuleContext::evidenceOf(Cause cause) const {
 std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator) {
   RuleContext context(analysis, simulator);
   // The allocator's calls are claimed before others are priced.
-  for (const auto rule : {loaderRules, memoryRules, hostRules, deviceRules, communicationRules}) rule(context);
+  for (const auto rule : {loaderRules, memoryRules, hostRules, deviceRules, communicationRules, utilisationRules})
+    rule(context);
   const auto weight = [](const Finding& f) { return std::max(f.costNsPerStep, f.predictedGainNsPerStep); };
   std::stable_sort(context.findings.begin(), context.findings.end(), [&](const Finding& a, const Finding& b) {
     if (a.kind != b.kind) return a.kind == FindingKind::Fault;

@@ -10,6 +10,8 @@
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
@@ -493,6 +495,61 @@ TEST(Findings, WhoPreparesBatchesIsNotMadeUp) {
   ASSERT_NE(find(none, "loader-wait"), nullptr);
   EXPECT_THAT(find(none, "loader-wait")->knob, testing::StartsWith("loader.workers="));
   EXPECT_GT(find(none, "loader-wait")->predictedGainNsPerStep, 5'000'000);
+}
+
+/// Work of a device every millisecond, and nothing of the host that gave it.
+Analysis deviceAlone(std::int64_t busyNs) {
+  StoreBuilder builder;
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1)});
+  for (prof::TimeNs at = 0; at < 200'000'000; at += 1'000'000) {
+    builder.append(prof::Kernel{.startNs = at,
+                                .durNs = busyNs,
+                                .queue = prof::QueueId(1),
+                                .device = prof::DeviceId(1),
+                                .name = builder.intern("k")});
+  }
+  auto analysis = analyse(builder.build());
+  EXPECT_TRUE(analysis) << analysis.error().message;
+  return std::move(*analysis);
+}
+
+TEST(Findings, IdleTimeThatNobodyExplainsIsAFault) {
+  const Analysis analysis = deviceAlone(150'000);
+  const Finding* finding = find(analysis, "under-utilised");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->kind, FindingKind::Fault);
+  EXPECT_EQ(finding->severity, Severity::High);
+  EXPECT_EQ(finding->title,
+            "the device is busy 15.1 % of the time; most of the rest, 169.15 ms in all, has no cause in the trace");
+  EXPECT_FALSE(finding->evidence.empty());
+  EXPECT_EQ(finding->costNsPerStep, 199 * 850'000);
+  EXPECT_EQ(finding->predictedGainNsPerStep, 0);
+}
+
+TEST(Findings, ADeviceThatIsIdleForACauseWithoutARuleIsToldOf) {
+  const Analysis analysis = analysed({.profilerNs = 20'000'000});
+  const Finding* finding = find(analysis, "under-utilised");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title, testing::EndsWith("a step, is held up by the profiler"));
+  const Ledger step = analysis.meanStepLedger();
+  EXPECT_GE(2 * finding->costNsPerStep, step.totalNs() - step.busyNs());
+  EXPECT_LE(finding->costNsPerStep, step.totalNs() - step.busyNs());
+}
+
+TEST(Findings, IdleTimeThatAFindingPricesIsNoFaultOfItsOwn) {
+  for (const RunPlan& plan :
+       {RunPlan{}, RunPlan{.syncEachStep = true}, RunPlan{.batchNs = 20'000'000, .workers = 0},
+        RunPlan{.hostPauseNs = 20'000'000}, RunPlan{.asleepNs = 20'000'000}, RunPlan{.mallocNs = 20'000'000},
+        RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.ranks = 2, .collectiveNs = 20'000'000}})
+    EXPECT_EQ(find(analysed(plan), "under-utilised"), nullptr);
+}
+
+TEST(Findings, NothingIsCalledFaultlessThatTheTraceCannotShow) {
+  EXPECT_THAT(verdict(analysed({})), testing::EndsWith(" No fault found."));
+  const Analysis some = deviceAlone(900'000);
+  EXPECT_THAT(verdict(some),
+              testing::EndsWith(" No fault is named, but 10.0 % of the time has no cause in the trace."));
 }
 
 TEST(Findings, ABlockingCopyIsAsLargeAsItsOwnCopy) {
