@@ -96,6 +96,14 @@ std::vector<std::string> Command::remaining() const {
   return app_->remaining();
 }
 
+std::vector<std::string> Command::optionNames() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
 void Command::does(std::function<void()> work) {
   app_->callback(std::move(work));
 }

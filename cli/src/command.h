@@ -55,6 +55,8 @@ class Command {
   /// From the first word on that is no option of this command, all words are remaining().
   void takeTheRest();
   std::vector<std::string> remaining() const;
+  /// "--output" and the like, of all options that it has.
+  std::vector<std::string> optionNames() const;
   void does(std::function<void()> work);
 
  private:

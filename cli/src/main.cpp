@@ -19,27 +19,10 @@
 #include <vector>
 
 #include "commands.h"
+#include "nearest.h"
 #include "output.h"
 
 namespace {
-
-/// Insertions, deletions, replacements and exchanges of neighbours between two short words.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
 
 std::vector<std::string> commandsOf(const CLI::App& app) {
   std::vector<std::string> names;
@@ -51,14 +34,7 @@ std::vector<std::string> commandsOf(const CLI::App& app) {
 
 /// What is wrong with a first word that is none of these.
 std::string unknownCommand(const std::vector<std::string>& commands, const std::string& word) {
-  std::string closest;
-  std::size_t best = 3;
-  for (const std::string& command : commands) {
-    const std::size_t far = distance(word, command);
-    if (far >= best) continue;
-    best = far;
-    closest = command;
-  }
+  const std::string closest = lacuna::cli::nearest(commands, word);
   return "there is no command '" + word + "'" + (closest.empty() ? "" : "; did you mean '" + closest + "'?") +
          (closest.empty() ? ". " : " ") + "`lacuna --help` lists the commands";
 }

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "nearest.h"
 #include "output.h"
 #include "report_text.h"
 #include "timeline_blocks.h"
@@ -143,13 +144,15 @@ void printReport(const collector::RunReport& report) {
 }
 
 /// The program and its arguments: what is left of the options, with its own `--` if it has one, or what is behind.
-prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left) {
+prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left,
+                                                 const std::vector<std::string>& options) {
   if (!left.empty() && left[0].rfind('-', 0) == 0) {
-    const char* plural = left.size() > 1 ? "s were" : " was";
-    return prof::Error{
-        fmt::format("The following argument{} not expected: {}. If it is the program's, put -- before the program: "
-                    "lacuna run -- ./train --epochs 3",
-                    plural, fmt::join(left, " "))};
+    const std::string option = left[0].substr(0, left[0].find('='));
+    const std::string meant = nearest(options, option);
+    return prof::Error{fmt::format(
+        "there is no option '{}'{} `lacuna run --help` lists the options{}", option,
+        meant.empty() ? "." : fmt::format("; did you mean '{}'?", meant),
+        behindDashes ? "" : ". If it is the program's, put -- before the program: lacuna run -- ./train --epochs 3")};
   }
   if (behindDashes) {
     if (!left.empty()) left.emplace_back("--");
@@ -177,8 +180,8 @@ void conclude(const Typed& typed, const collector::RunReport& report) {
   if (typed.run.summary && !typed.noReport && goesOn) alone([&] { printReport(report); });
 }
 
-int runCommand(Typed& typed, std::vector<std::string> left) {
-  auto command = commandOf(std::move(left));
+int runCommand(Typed& typed, std::vector<std::string> left, const std::vector<std::string>& options) {
+  auto command = commandOf(std::move(left), options);
   if (!command) return printMisuse(command.error().message);
   typed.run.command = std::move(*command);
   if (auto status = complete(typed); !status) return printMisuse(status.error().message);
@@ -264,7 +267,7 @@ void addRun(CLI::App& app, int& code) {
   run.flag("--no-wait", typed->noWait, "Finish when the program ends, without waiting for its background processes");
   run.flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
   run.flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");
-  run.does([run, typed, &code] { code = runCommand(*typed, run.remaining()); });
+  run.does([run, typed, &code] { code = runCommand(*typed, run.remaining(), run.optionNames()); });
 }
 
 }  // namespace lacuna::cli

@@ -474,6 +474,9 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
       {"", 2, "no program was given"},
       {"--bogus -- true", 2, "--bogus"},
       {"--epochs 3", 2, "put -- before the program"},
+      {"--trce nvtx -- true", 2,
+       "there is no option '--trce'; did you mean '--trace'? `lacuna run --help` lists the options\n"},
+      {"--ring 1000T -- true", 2, "--ring is more than the memory of this machine"},
       {"--trace nvidia -- true", 2, "does not know 'nvidia'"},
       {"--trace , -- true", 2, "--trace ',' has an empty place"},
       {"--trace nvtx,,cuda -- true", 2, "has an empty place"},
@@ -487,7 +490,7 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
       {"-o out.lcn -- ./no-such-program", 127, "there is no program './no-such-program'"},
       {"-o out.lcn -- .", 127, "'.'"},
       {"-o /no/such/folder/out.lcn -- true", 127, "there is no folder /no/such/folder"},
-      {"-o /proc/out.lcn -- true", 127, "/proc/out.lcn"},
+      {"-o /proc/out.lcn -- true", 127, "choose a file elsewhere with -o"},
       {"-o . -- true", 127, "it is a folder"},
       {"--raw-capture /proc/captures -o out.lcn -- true", 127, "--raw-capture /proc/captures"},
   };

@@ -3,6 +3,7 @@
 #include "lacuna/collector/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -143,6 +144,14 @@ prof::Status checkOptions(const RunOptions& options) {
   const bool ring = options.ringBytes != 0;
   if (ring && options.ringBytes < kLeast) {
     return prof::Error{"--ring is less than 1M. Give each process at least that, for example --ring 64M"};
+  }
+  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+  const std::uint64_t memory = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (options.ringBytes > memory) {
+    return prof::Error{fmt::format(
+        "--ring is more than the memory of this machine ({}M), which each process could fill. Give it less, "
+        "for example --ring 256M",
+        memory >> 20)};
   }
   if (options.memoryLimit < kLeast) {
     return prof::Error{

@@ -143,6 +143,10 @@ Finding clocks() {
     finding.state = State::Limited;
     finding.detail = fmt::format(
         "no invariant time stamp counter, so each event costs a clock call (the kernel's clock is {}).", source);
+    finding.remedy =
+        "In a virtual machine have its host pass an invariant TSC on (QEMU: -cpu host,+invtsc); where the processor "
+        "has "
+        "none, traces are right all the same.";
   }
   return finding;
 }
@@ -251,16 +255,26 @@ Finding cupti() {
   return finding;
 }
 
+/// As the driver asks; in a container root may not.
+bool administers() {
+  constexpr int kSysAdmin = 21;
+  const std::string status = proc::read("/proc/self/status");
+  const auto at = status.find("CapEff:");
+  return at != std::string::npos && (std::strtoull(status.c_str() + at + 7, nullptr, 16) >> kSysAdmin & 1) != 0;
+}
+
 Finding gpuCounters() {
   Finding finding{"gpu_counters", "GPU hardware counters", State::Missing, {}, {}};
   const std::string parameters = proc::read("/proc/driver/nvidia/params");
   if (parameters.empty()) {
     finding.detail = "there is no NVIDIA kernel module.";
     finding.remedy = kInstallDriver;
-  } else if (geteuid() != 0 && parameters.find("RmProfilingAdminOnly: 1") != std::string::npos) {
+  } else if (!administers() && parameters.find("RmProfilingAdminOnly: 1") != std::string::npos) {
     finding.state = State::Limited;
     finding.detail = "the driver keeps them for the administrator; tracing works without them.";
-    finding.remedy = "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or record as root.";
+    finding.remedy =
+        "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or record with CAP_SYS_ADMIN (as root; in a "
+        "container --cap-add SYS_ADMIN).";
   } else {
     finding.state = State::Works;
     finding.detail = "this user may read them.";

@@ -105,7 +105,8 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
     if (wanted) setUnlessUsers(environment, setting.first, setting.second, "the library annotates as that says");
   }
   if (sources.gpuCounters) addCuptiSetting(environment, "gpu-counters");
-  if (!sources.nccl) setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "NCCL annotates as that says");
+  if (sources.nvtx && !sources.nccl)
+    setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "NCCL annotates as that says");
   return environment;
 }
 

@@ -121,12 +121,17 @@ class Supervisor {
       // Of runs of one program that are started at the same time (mpirun), each takes a number of its own.
       const bool taken = fs::exists(report_.output, error) || (!made_ && fs::exists(recording_, error));
       if (named || !taken) {
-        if (!status) return status;
+        if (!status) return withRemedy(status.error().message);
         break;
       }
       abandon();
     }
     return openRecording();
+  }
+
+  static prof::Error withRemedy(std::string message) {
+    if (message.find("Remedy") == std::string::npos) message += ". Remedy: choose a file elsewhere with -o.";
+    return prof::Error{std::move(message)};
   }
 
   /// Nothing is touched that is there.

@@ -61,7 +61,8 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
   const auto environment = environmentFrom({}, *parseSources("none"));
   EXPECT_FALSE(has(environment, "NVTX_INJECTION64_PATH=/lib/liblacuna_inject.so"));
   EXPECT_FALSE(has(environment, "CUDA_INJECTION64_PATH=/lib/liblacuna_inject.so"));
-  EXPECT_TRUE(has(environment, "NCCL_NVTX_DISABLE=1"));
+  EXPECT_FALSE(has(environment, "NCCL_NVTX_DISABLE=1")) << "it annotates nobody who listens";
+  EXPECT_TRUE(has(environmentFrom({}, *parseSources("nvtx")), "NCCL_NVTX_DISABLE=1"));
 }
 
 TEST(ChildEnvironment, TheTorchHookStandsInFrontOfTheUsersPythonPath) {

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lacuna::cli {
+
+/// Of the words the one that `typed` may have been meant for; empty where all are more than two slips away.
+std::string nearest(const std::vector<std::string>& words, const std::string& typed);
+
+}  // namespace lacuna::cli
