@@ -78,8 +78,8 @@ void unknownWorkers(RuleContext& context, std::int64_t cost, double share) {
   finding.count = context.analysis.loader.batches;
   finding.evidence = context.evidenceOf(Cause::LoaderWait);
   finding.advice =
-      "the trace does not tell how many workers the loader has, nor what preparing a batch takes, so no gain is "
-      "predicted: give it more workers and compare (lacuna diff), or make preparing a batch cheaper; lacuna run "
+      "the trace does not tell how many workers the loader has, nor what preparing a batch takes: "
+      "give it more workers and compare (lacuna diff), or make preparing a batch cheaper; lacuna run "
       "--torch "
       "records both";
   context.add(std::move(finding));

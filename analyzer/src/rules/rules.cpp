@@ -127,10 +127,16 @@ std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
   return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
 }
 
+/// What mending it wins back, it costs: the ledger of the marked step may hold less than a change takes away, or
+/// nothing of it. What could be switched on need not cost anything.
+std::int64_t costOf(const Finding& finding) {
+  const bool isPriced = finding.kind == FindingKind::Fault || finding.costNsPerStep > 0;
+  return isPriced ? std::max(finding.costNsPerStep, finding.predictedGainNsPerStep) : 0;
+}
+
 }  // namespace
 
 void RuleContext::add(Finding finding, std::string_view change) {
-  finding.recordingNsPerStep = recordingIn(analysis, finding);
   if (const auto prediction = play(change); prediction && prediction->touched) {
     finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
     finding.baseNsPerStep = prediction->baseNsPerStep;
@@ -141,6 +147,10 @@ void RuleContext::add(Finding finding, std::string_view change) {
   }
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
+  finding.costNsPerStep = lacuna::analyzer::costOf(finding);
+  // No replay, or one of nothing that was recorded, is not a gain of nothing.
+  if (finding.costNsPerStep > 0 && finding.baseNsPerStep == 0) finding.advice += "; the gain is not predicted";
+  finding.recordingNsPerStep = recordingIn(analysis, finding);
   const double weight = shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {
     finding.severity = weight >= 0.2 ? Severity::High : weight >= 0.05 ? Severity::Medium : Severity::Low;
@@ -175,7 +185,8 @@ std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* sim
   // The allocator's calls are claimed before others are priced.
   for (const auto rule : {loaderRules, memoryRules, hostRules, deviceRules, communicationRules, utilisationRules})
     rule(context);
-  const auto weight = [](const Finding& f) { return std::max(f.costNsPerStep, f.predictedGainNsPerStep); };
+  // What could be switched on need not cost anything: it weighs what it gains.
+  const auto weight = [](const Finding& f) { return f.costNsPerStep > 0 ? f.costNsPerStep : f.predictedGainNsPerStep; };
   std::stable_sort(context.findings.begin(), context.findings.end(), [&](const Finding& a, const Finding& b) {
     if (a.kind != b.kind) return a.kind == FindingKind::Fault;
     return weight(a) > weight(b);

@@ -676,6 +676,34 @@ TEST(Findings, AGainInPercentIsOfTheReplayedStep) {
   EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}), testing::HasSubstr(share));
 }
 
+TEST(Findings, TheFirstIsTheCostliestAndNoneGainsMoreThanItCosts) {
+  for (const RunPlan& plan :
+       {RunPlan{.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000}, RunPlan{.zeroGradNs = 1'000'000},
+        RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.operatorNs = 60'000, .syncEveryOperators = 4},
+        RunPlan{.hostPauseNs = 3'000'000, .biasBeforeNorm = true, .biasGradientNs = 900'000},
+        RunPlan{.ranks = 2, .collectiveNs = 3'000'000}}) {
+    std::int64_t most = INT64_MAX;
+    for (const Finding& finding : analysed(plan).findings) {
+      const bool isFault = finding.kind == FindingKind::Fault;
+      if (isFault || finding.costNsPerStep > 0)
+        EXPECT_LE(finding.predictedGainNsPerStep, finding.costNsPerStep) << finding.id;
+      if (!isFault) continue;
+      EXPECT_LE(finding.costNsPerStep, most) << finding.id;
+      most = finding.costNsPerStep;
+    }
+  }
+}
+
+TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
+  const Analysis analysis = analysed({.asleepNs = 3'000'000, .blockingCopyNs = 600'000});
+  for (const char* id : {"host-not-running", "blocking-copy"}) {
+    const Finding* finding = find(analysis, id);
+    ASSERT_NE(finding, nullptr) << id;
+    EXPECT_EQ(finding->baseNsPerStep, 0) << id;
+    EXPECT_THAT(finding->advice, testing::EndsWith("; the gain is not predicted")) << id;
+  }
+}
+
 TEST(Findings, EveryFaultHasAdviceAndConfidence) {
   for (const Finding& finding :
        analysed({.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20}).findings) {
