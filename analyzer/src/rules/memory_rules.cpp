@@ -175,6 +175,54 @@ void nearlyFull(RuleContext& context) {
   context.add(std::move(finding));
 }
 
+/// The program asked for memory that its device did not have: the trace says so itself.
+void outOfMemory(RuleContext& context) {
+  const Store& store = *context.analysis.store;
+  Finding finding;
+  std::string first;
+  for (std::uint64_t i = 0; i < store.rows<prof::LogLine>(); ++i) {
+    const auto line = store.row<prof::LogLine>(i);
+    if (line.level != prof::LogLevel::Error || !containsAnyCase(store.text(line.text), "out of memory")) continue;
+    if (first.empty()) first = store.text(line.text);
+    ++finding.count;
+    if (finding.evidence.size() < 5)
+      finding.evidence.push_back(moment(line.timeNs, std::string(store.text(line.text)), {}));
+  }
+  if (finding.count == 0) return;
+  finding.id = "out-of-memory";
+  finding.kind = FindingKind::Fault;
+  finding.severity = Severity::High;
+  finding.title = finding.count == 1 ? first : fmt::format("{} (the first of {})", first, finding.count);
+  finding.confidence = 1;
+  finding.advice =
+      "compare what was wanted with what is alive at the peak (--section memory): a smaller batch, mixed precision, or "
+      "recomputed activations (checkpoint) need less";
+  context.add(std::move(finding));
+}
+
+/// The allocator had what was asked for, but in pieces too small, and took more from the device.
+void fragmentation(RuleContext& context) {
+  for (const DeviceMemory& memory : context.analysis.memoryByDevice) {
+    const AllocatorState& state = memory.allocator;
+    // An allocator that fills up has small pieces left over here and there.
+    if (!state.fragmented() || state.freeBytes() * 10 < state.reservedBytes) continue;
+    Finding finding;
+    finding.id = "fragmentation";
+    finding.severity = Severity::Medium;
+    finding.count = state.freePieces;
+    finding.title = fmt::format("the allocator took {} more though {} were free: the largest piece was {}",
+                                humanBytes(state.requestedBytes), humanBytes(state.freeBytes()),
+                                humanBytes(state.largestFreeBytes));
+    finding.confidence = 0.8;
+    finding.advice =
+        "keep sizes the same from step to step (pad batches), or let segments grow "
+        "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
+    finding.evidence.push_back(moment(state.atNs, "more taken from the device", memory.device));
+    context.add(std::move(finding));
+    return;
+  }
+}
+
 }  // namespace
 
 FullestDevice fullestDevice(const Analysis& analysis) {
@@ -192,6 +240,7 @@ FullestDevice fullestDevice(const Analysis& analysis) {
 }
 
 void memoryRules(RuleContext& context) {
+  outOfMemory(context);
   if (!context.analysis.memory.present) return;
   leak(context);
   for (const OneMemory& one : memories(context.analysis)) {
@@ -199,6 +248,7 @@ void memoryRules(RuleContext& context) {
   }
   churn(context);
   nearlyFull(context);
+  fragmentation(context);
 }
 
 }  // namespace lacuna::analyzer

@@ -704,6 +704,53 @@ TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
   }
 }
 
+/// An allocator with two segments of 64 bytes, 40 of each in use, that then takes another of 48 for a tensor; or fails.
+Analysis allocated(std::uint64_t secondInUse, bool fails) {
+  StoreBuilder builder;
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  prof::TimeNs at = 0;
+  const auto add = [&](prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes) {
+    builder.append(prof::Allocation{
+        .timeNs = ++at, .device = prof::DeviceId(1), .action = action, .address = address, .bytes = bytes});
+  };
+  for (const auto& [address, inUse] : {std::pair<std::uint64_t, std::uint64_t>{1000, 40}, {2000, secondInUse}}) {
+    add(prof::MemoryAction::Reserve, address, 64);
+    if (inUse > 0) add(prof::MemoryAction::Allocate, address, inUse);
+  }
+  if (fails) {
+    builder.append(
+        prof::LogLine{.timeNs = ++at,
+                      .level = prof::LogLevel::Error,
+                      .text = builder.intern("out of memory on cuda:0: 48 bytes wanted, 8 free on the device")});
+  } else {
+    add(prof::MemoryAction::Reserve, 3000, 48);
+    add(prof::MemoryAction::Allocate, 3000, 48);
+  }
+  auto analysis = analyse(builder.build());
+  EXPECT_TRUE(analysis) << analysis.error().message;
+  return std::move(*analysis);
+}
+
+TEST(Findings, FreeMemoryInPiecesTooSmallIsFragmented) {
+  const Finding* finding = nullptr;
+  const Analysis pieces = allocated(40, false);
+  finding = find(pieces, "fragmentation");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->title, "the allocator took 48 B more though 48 B were free: the largest piece was 24 B");
+  EXPECT_EQ(find(allocated(60, false), "fragmentation"), nullptr) << "28 bytes were free in all";
+  EXPECT_EQ(find(pieces, "out-of-memory"), nullptr);
+}
+
+TEST(Findings, MemoryThatRanOutIsAFault) {
+  const Analysis analysis = allocated(40, true);
+  const Finding* finding = find(analysis, "out-of-memory");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, Severity::High);
+  EXPECT_EQ(finding->title, "out of memory on cuda:0: 48 bytes wanted, 8 free on the device");
+  ASSERT_EQ(finding->evidence.size(), 1U);
+  EXPECT_EQ(finding->evidence[0].startNs, 5);
+}
+
 TEST(Findings, EveryFaultHasAdviceAndConfidence) {
   for (const Finding& finding :
        analysed({.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20}).findings) {
