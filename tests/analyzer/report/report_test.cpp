@@ -170,7 +170,7 @@ TEST(Report, OperatorsAreToldApartBesideTheirMemory) {
   analysis.bands.run.ns[0] = 1'000;
   analysis.operatorShapes.clear();
   for (const char* name : {"aten::convolution_backward f32[64,128,56,56]", "aten::convolution_overrideable f32[64,3]"})
-    analysis.operatorShapes.push_back({.name = name});
+    analysis.operatorShapes.emplace_back().name = name;
   const std::string narrow = renderText(analysis, {{"operators"}, 100, false});
   EXPECT_THAT(narrow, testing::AllOf(Not(HasSubstr("self mem")), HasSubstr("with --width 115"),
                                      HasSubstr("aten::convolution_backward"), HasSubstr("aten::convolution_over")));

@@ -685,8 +685,9 @@ TEST(Findings, TheFirstIsTheCostliestAndNoneGainsMoreThanItCosts) {
     std::int64_t most = INT64_MAX;
     for (const Finding& finding : analysed(plan).findings) {
       const bool isFault = finding.kind == FindingKind::Fault;
-      if (isFault || finding.costNsPerStep > 0)
+      if (isFault || finding.costNsPerStep > 0) {
         EXPECT_LE(finding.predictedGainNsPerStep, finding.costNsPerStep) << finding.id;
+      }
       if (!isFault) continue;
       EXPECT_LE(finding.costNsPerStep, most) << finding.id;
       most = finding.costNsPerStep;
