@@ -41,9 +41,8 @@ set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefi
 
 include(CheckCXXCompilerFlag)
 # For code that runs at every event and hands small structures on right after they were filled: a copy of two fields in one
-# vector register has to wait until both stores have reached the cache, a copy of each field alone does not. Nor is a loop
-# over the two or three dimensions of a shape worth a call of memcpy().
-set(lacuna_scalar_copies -fno-tree-slp-vectorize -fno-tree-loop-distribute-patterns)
+# vector register has to wait until both stores have reached the cache, a copy of each field alone does not.
+set(lacuna_scalar_copies -fno-tree-slp-vectorize)
 
 add_library(lacuna_options INTERFACE)
 add_library(lacuna::options ALIAS lacuna_options)
