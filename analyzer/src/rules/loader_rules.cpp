@@ -67,21 +67,26 @@ void restartedWorkers(RuleContext& context, std::int64_t stepNs) {
   context.add(std::move(finding));
 }
 
-/// A trace of waits alone: how many workers there are, and what a batch takes, is not in it.
-void unknownWorkers(RuleContext& context, std::int64_t cost, double share) {
+/// What all findings about waiting for batches say; the advice is the caller's.
+Finding waiting(const RuleContext& context, std::int64_t cost, double share) {
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;
   finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(share));
   finding.costNsPerStep = cost;
-  finding.confidence = 0.5;
+  finding.confidence = context.analysis.loader.busyNs > 0 ? 0.9 : 0.7;
   finding.count = context.analysis.loader.batches;
   finding.evidence = context.evidenceOf(Cause::LoaderWait);
+  return finding;
+}
+
+/// A trace of waits alone: how many workers there are, and what a batch takes, is not in it.
+void unknownWorkers(RuleContext& context, std::int64_t cost, double share) {
+  Finding finding = waiting(context, cost, share);
+  finding.confidence = 0.5;
   finding.advice =
-      "the trace does not tell how many workers the loader has, nor what preparing a batch takes: "
-      "give it more workers and compare (lacuna diff), or make preparing a batch cheaper; lacuna run "
-      "--torch "
-      "records both";
+      "the trace does not tell how many workers the loader has, nor what preparing a batch takes: give it more workers "
+      "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run --torch records both";
   context.add(std::move(finding));
 }
 
@@ -105,14 +110,7 @@ void loaderRules(RuleContext& context) {
   const bool computes = analysis.loader.cpuShare > 0.5;
   // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
   if (analysis.loader.workers > 0 && gain && gain->gainShare() < 0.02 && !computes) return;
-  Finding finding;
-  finding.id = "loader-wait";
-  finding.kind = FindingKind::Fault;
-  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(share));
-  finding.costNsPerStep = cost;
-  finding.confidence = analysis.loader.busyNs > 0 ? 0.9 : 0.7;
-  finding.count = analysis.loader.batches;
-  finding.evidence = context.evidenceOf(Cause::LoaderWait);
+  Finding finding = waiting(context, cost, share);
   if (gain && gain->gainNs() <= 0) {
     finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}",
                                  slowStage(analysis.loader), computes ? ": the host's cores are busy as it is" : "");

@@ -129,7 +129,7 @@ std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
 
 /// What mending it wins back, it costs: the ledger of the marked step may hold less than a change takes away, or
 /// nothing of it. What could be switched on need not cost anything.
-std::int64_t costOf(const Finding& finding) {
+std::int64_t atLeastItsGain(const Finding& finding) {
   const bool isPriced = finding.kind == FindingKind::Fault || finding.costNsPerStep > 0;
   return isPriced ? std::max(finding.costNsPerStep, finding.predictedGainNsPerStep) : 0;
 }
@@ -147,7 +147,7 @@ void RuleContext::add(Finding finding, std::string_view change) {
   }
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
-  finding.costNsPerStep = lacuna::analyzer::costOf(finding);
+  finding.costNsPerStep = atLeastItsGain(finding);
   // No replay, or one of nothing that was recorded, is not a gain of nothing.
   if (finding.costNsPerStep > 0 && finding.baseNsPerStep == 0) finding.advice += "; the gain is not predicted";
   finding.recordingNsPerStep = recordingIn(analysis, finding);

@@ -436,16 +436,21 @@ TEST(Calls, OfSeveralChunksAreSortedByWhatTheyCost) {
   EXPECT_EQ(calls[2].totalNs, 0);
 }
 
-TEST(Loader, ABatchThatTheConsumerLoadsHidesNoWorkers) {
-  StoreBuilder builder;
-  for (std::uint32_t thread = 1; thread <= 5; ++thread) builder.append(Thread{.id = ThreadId(thread)});
-  const auto range = [&](std::uint32_t thread, TimeNs start, TimeNs dur, const char* name) {
+/// Appends what a thread does for a loader: (thread, start, duration, stage).
+auto loaderRanges(StoreBuilder& builder) {
+  return [&builder](std::uint32_t thread, TimeNs start, TimeNs dur, const char* name) {
     builder.append(Range{.startNs = start,
                          .durNs = dur,
                          .thread = ThreadId(thread),
                          .category = builder.intern("loader"),
                          .name = builder.intern(name)});
   };
+}
+
+TEST(Loader, ABatchThatTheConsumerLoadsHidesNoWorkers) {
+  StoreBuilder builder;
+  for (std::uint32_t thread = 1; thread <= 5; ++thread) builder.append(Thread{.id = ThreadId(thread)});
+  const auto range = loaderRanges(builder);
   for (TimeNs i = 0; i < 20; ++i) {
     range(2 + static_cast<std::uint32_t>(i % 4), 100 * i, 300, "fetch");
     range(1, 100 * i + 320, 10, "wait");
@@ -468,13 +473,7 @@ std::shared_ptr<const Store> twoEpochs(TimeNs secondFrom) {
     builder.append(Process{.id = ProcessId(worker), .parent = ProcessId(1), .osPid = worker});
     builder.append(Thread{.id = ThreadId(worker), .process = ProcessId(worker)});
   }
-  const auto range = [&](std::uint32_t thread, TimeNs start, TimeNs dur, const char* name) {
-    builder.append(Range{.startNs = start,
-                         .durNs = dur,
-                         .thread = ThreadId(thread),
-                         .category = builder.intern("loader"),
-                         .name = builder.intern(name)});
-  };
+  const auto range = loaderRanges(builder);
   for (const bool second : {false, true}) {
     const TimeNs from = second ? secondFrom : 0;
     if (second && from > 700) range(1, 700, from + 40 - 700, "wait");
