@@ -149,4 +149,28 @@ inline std::string compareGradient(const std::function<Tensor(const std::vector<
   return "";
 }
 
+/// The operator on meta next to the CPU: what differs in shape, type or order in memory of its result, or in shape or
+/// type of its gradients; or nothing.
+inline std::string compareMeta(const std::function<Tensor(const std::vector<Tensor>&)>& function,
+                               const std::vector<Arranged>& inputs, DType type) {
+  const auto describe = [](const Tensor& x) { return x.shape().toString() + name(x.dtype()); };
+  const auto describeAll = [&](Device device) {
+    std::vector<Tensor> leaves;
+    std::vector<Tensor> views;
+    for (const Arranged& input : inputs) {
+      leaves.push_back(input.base.to(type).clone().to(device).setRequiresGrad());
+      views.push_back(arranged(leaves.back(), input.shape, input.layout));
+    }
+    const Tensor y = function(views);
+    if (y.device() != device) return std::string("on ") + toString(y.device());
+    std::string all = describe(y) + " strides " + (y.numel() == 0 ? "of nothing" : y.strides().toString());
+    if (y.requiresGrad()) y.backward(ones(y.shape(), {y.dtype(), device}));
+    for (const Tensor& leaf : leaves) all += ", gradient " + (leaf.grad().defined() ? describe(leaf.grad()) : "none");
+    return all;
+  };
+  const std::string onCpu = describeAll(kCpu);
+  const std::string onMeta = describeAll(kMeta);
+  return onCpu == onMeta ? "" : "cpu: " + onCpu + "; meta: " + onMeta;
+}
+
 }  // namespace lacuna::rt

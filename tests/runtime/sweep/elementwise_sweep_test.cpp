@@ -105,7 +105,9 @@ const BinaryCase kBinary[] = {
     {"minimum", [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
      [](double a, double b) { return std::min(a, b); }},
     {"where",
-     [](const Tensor& a, const Tensor& b) { return where(greater(a, scalar(0.25, {DType::F64})), a * 2.0, b); },
+     [](const Tensor& a, const Tensor& b) {
+       return where(greater(a, scalar(0.25, {DType::F64, a.device()})), a * 2.0, b);
+     },
      [](double a, double b) { return a > 0.25 ? 2 * a : b; }},
     {"equal", [](const Tensor& a, const Tensor& b) { return equal(round(a), round(b)); },
      [](double a, double b) { return std::nearbyint(a) == std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
@@ -120,10 +122,14 @@ const BinaryCase kBinary[] = {
     {"greater_equal", [](const Tensor& a, const Tensor& b) { return greaterEqual(round(a), round(b)); },
      [](double a, double b) { return std::nearbyint(a) >= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
     {"logical_and",
-     [](const Tensor& a, const Tensor& b) { return logicalAnd(less(a, b), less(a, scalar(1, {DType::F64}))); },
+     [](const Tensor& a, const Tensor& b) {
+       return logicalAnd(less(a, b), less(a, scalar(1, {DType::F64, a.device()})));
+     },
      [](double a, double b) { return a < b && a < 1 ? 1.0 : 0.0; }, -3, 3, false},
     {"logical_or",
-     [](const Tensor& a, const Tensor& b) { return logicalOr(less(a, b), less(a, scalar(1, {DType::F64}))); },
+     [](const Tensor& a, const Tensor& b) {
+       return logicalOr(less(a, b), less(a, scalar(1, {DType::F64, a.device()})));
+     },
      [](double a, double b) { return a < b || a < 1 ? 1.0 : 0.0; }, -3, 3, false},
 };
 
@@ -184,6 +190,16 @@ TEST_P(Unary, HasThatGradientInShorterTypesToo) {
     const auto function = [&](const std::vector<Tensor>& in) { return test.op(in[0]); };
     ASSERT_EQ(compareGradient(function, {input}, DType::F32, 1e-5), "") << input.text();
     ASSERT_EQ(compareGradient(function, {input}, DType::BF16, 3e-2), "") << input.text();
+  }
+}
+
+TEST_P(Unary, GivesTheSameShapeAndTypeOnMeta) {
+  SampleRandom random(10);
+  for (int round = 0; round < kRounds; ++round) {
+    const Arranged input = randomArranged(random, randomShape(random), GetParam().low, GetParam().high);
+    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0]); };
+    for (const DType type : kFloats)
+      ASSERT_EQ(compareMeta(function, {input}, type), "") << name(type) << ' ' << input.text();
   }
 }
 
@@ -262,6 +278,16 @@ TEST_P(Binary, HasThatGradientInShorterTypesToo) {
     const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); };
     ASSERT_EQ(compareGradient(function, {a, b}, DType::F32, 1e-5), "") << a.text() << " and " << b.text();
     ASSERT_EQ(compareGradient(function, {a, b}, DType::BF16, 4e-2), "") << a.text() << " and " << b.text();
+  }
+}
+
+TEST_P(Binary, GivesTheSameShapeAndTypeOnMeta) {
+  SampleRandom random(11);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto [a, b] = operands(random);
+    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); };
+    for (const DType type : kFloats)
+      ASSERT_EQ(compareMeta(function, {a, b}, type), "") << name(type) << ' ' << a.text() << " and " << b.text();
   }
 }
 
@@ -361,6 +387,19 @@ TEST_P(Reduction, HasTheGradientOfItsFormula) {
   }
 }
 
+TEST_P(Reduction, GivesTheSameShapeAndTypeOnMeta) {
+  SampleRandom random(12);
+  for (int round = 0; round < kRounds; ++round) {
+    const Shape shape = randomShape(random, 0, GetParam().ofNothing);
+    const Arranged input = randomArranged(random, shape, -3, 3);
+    const std::vector<int> dims = someDims(random, shape);
+    const bool keep = random.below(2) == 0;
+    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], dims, keep); };
+    for (const DType type : kFloats)
+      ASSERT_EQ(compareMeta(function, {input}, type), "") << name(type) << ' ' << input.text();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operators, Reduction, testing::ValuesIn(kReductions), caseName<ReductionCase>);
 
 TEST(Variance, OfNothingIsNoNumberAndNorIsTheUnbiasedOneOfOneElement) {
@@ -396,8 +435,14 @@ TEST(ArgReductions, PointAtTheFirstOfTheLargestAndSmallest) {
   for (int round = 0; round < kRounds; ++round) {
     const Shape shape = randomShape(random, 1, false);
     const Arranged input = randomArranged(random, shape, -3, 3);
-    const auto dim = static_cast<int>(random.below(static_cast<std::uint64_t>(shape.rank())));
+    const auto rank = static_cast<std::uint64_t>(shape.rank());
+    const int dim = static_cast<int>(random.below(2 * rank)) - shape.rank();
     const Tensor x = input.view();
+    for (const bool keep : {false, true}) {
+      const Tensor shapeOnly = argmax(x.to(kMeta), dim, keep);
+      EXPECT_EQ(shapeOnly.shape(), argmax(x, dim, keep).shape());
+      EXPECT_EQ(shapeOnly.dtype(), DType::I64);
+    }
     const Tensor largest = gather(x.contiguous(), dim, argmax(x, dim, true));
     EXPECT_EQ(largest.toVector<double>(), max(x, {dim}, true).toVector<double>()) << input.text();
     const Tensor smallest = gather(x.contiguous(), dim, argmin(x, dim, true));
