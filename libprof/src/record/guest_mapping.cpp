@@ -59,10 +59,15 @@ bool tscIsClock() {
 #endif
 }
 
-/// Launchers of distributed jobs tell each process its rank by environment.
+/// Launchers of distributed jobs tell each process its rank by environment. A variable that is no number is
+/// something else's.
 std::int32_t rankOfProcess() {
   for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    if (const char* value = std::getenv(variable)) return static_cast<std::int32_t>(std::strtol(value, nullptr, 10));
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value < '0' || *value > '9') continue;
+    char* end = nullptr;
+    const long rank = std::strtol(value, &end, 10);
+    if (*end == 0 && rank <= INT32_MAX) return static_cast<std::int32_t>(rank);
   }
   return -1;
 }
