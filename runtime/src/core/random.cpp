@@ -67,7 +67,7 @@ void setRandomState(RandomState state) {
 
 Tensor& uniform_(Tensor& tensor, double low, double high) {
   Op op(kRand, {&tensor});
-  if (!tensor.isContiguous()) op.fail("the tensor must be contiguous");
+  if (!tensor.isContiguous()) op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
   beginInPlace(op, tensor);
   op.launch(tensor.device(), {tensor.sizeBytes()},
             [to = viewOf(tensor), draw = nextDraw(), low, high] { kernel::uniform(to, draw, low, high); });
@@ -77,7 +77,7 @@ Tensor& uniform_(Tensor& tensor, double low, double high) {
 
 Tensor& normal_(Tensor& tensor, double mean, double deviation) {
   Op op(kRandn, {&tensor});
-  if (!tensor.isContiguous()) op.fail("the tensor must be contiguous");
+  if (!tensor.isContiguous()) op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
   beginInPlace(op, tensor);
   op.launch(tensor.device(), {tensor.sizeBytes()},
             [to = viewOf(tensor), draw = nextDraw(), mean, deviation] { kernel::normal(to, draw, mean, deviation); });

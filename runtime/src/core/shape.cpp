@@ -58,25 +58,42 @@ std::string Shape::toString() const {
   return text + "]";
 }
 
+namespace {
+
+/// The size at `back` from the end of a shape that is stretched.
+std::int64_t sizeFromEnd(const Shape& shape, int back) {
+  return back <= shape.rank() ? shape[shape.rank() - back] : 1;
+}
+
+}  // namespace
+
+bool canBroadcast(const Shape& a, const Shape& b) {
+  for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
+    const std::int64_t left = sizeFromEnd(a, i);
+    const std::int64_t right = sizeFromEnd(b, i);
+    if (left != right && left != 1 && right != 1) return false;
+  }
+  return true;
+}
+
 Shape broadcast(const char* op, const Shape& a, const Shape& b) {
   if (a == b) return a;
+  if (!canBroadcast(a, b))
+    fail(op, "shapes " + a.toString() + " and " + b.toString() + " cannot be broadcast together");
   const int rank = std::max(a.rank(), b.rank());
   Shape out = Shape::filled(rank, 1);
   for (int i = 1; i <= rank; ++i) {
-    const std::int64_t left = i <= a.rank() ? a[a.rank() - i] : 1;
-    const std::int64_t right = i <= b.rank() ? b[b.rank() - i] : 1;
-    if (left != right && left != 1 && right != 1) {
-      fail(op, "shapes " + a.toString() + " and " + b.toString() + " cannot be broadcast together");
-    }
-    out[rank - i] = left == 1 ? right : left;
+    const std::int64_t left = sizeFromEnd(a, i);
+    out[rank - i] = left == 1 ? sizeFromEnd(b, i) : left;
   }
   return out;
 }
 
-int normalizeDim(const char* op, std::int64_t dim, int rank) {
-  const int span = std::max(rank, 1);
+int normalizeDim(const char* op, std::int64_t dim, const Shape& shape, int added) {
+  const int span = std::max(shape.rank() + added, 1);
   if (dim < -span || dim >= span) {
-    fail(op, "dimension " + std::to_string(dim) + " of a tensor with " + std::to_string(rank) + " dimensions");
+    fail(op, "dimension " + std::to_string(dim) + " of " + shape.toString() + "; it must lie in " +
+                 std::to_string(-span) + " … " + std::to_string(span - 1));
   }
   return static_cast<int>(dim < 0 ? dim + span : dim);
 }

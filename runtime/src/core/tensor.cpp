@@ -80,7 +80,8 @@ std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype) {
 
 TensorImpl* checked(const Tensor& tensor) {
   if (!tensor.defined())
-    fail("tensor", "it is not defined (default-constructed, or a gradient that was never computed)");
+    fail(instrument::tOp != nullptr ? instrument::tOp->name->text : "tensor",
+         "a tensor is not defined (default-constructed, or a gradient that was never computed)");
   return tensor.impl();
 }
 
@@ -152,8 +153,8 @@ const Shape& Tensor::strides() const {
   return checked(*this)->strides;
 }
 std::int64_t Tensor::size(std::int64_t dim) const {
-  const int at = normalizeDim("size", dim, rank());
-  if (rank() == 0) fail("size", "dimension " + std::to_string(dim) + " of a tensor without dimensions");
+  const int at = normalizeDim("size", dim, shape());
+  if (rank() == 0) fail("size", "dimension " + std::to_string(dim) + " of " + shape().toString() + ", which has none");
   return shape()[at];
 }
 std::size_t Tensor::sizeBytes() const {
@@ -186,7 +187,7 @@ void* Tensor::hostBytes(const char* op, DType expected) const {
     fail(op, std::string("the tensor holds ") + rt::name(dtype()) + ", asked for as " + rt::name(expected));
   }
   if (isMeta()) fail(op, "a meta tensor has no values");
-  if (!isContiguous()) fail(op, "the tensor is not contiguous; call contiguous() first");
+  if (!isContiguous()) fail(op, "the tensor " + shape().toString() + " is not contiguous; call contiguous() first");
   CpuQueue::instance().synchronize(kCopyToHost, LACUNA_RT_SYNC_COPY);
   return data();
 }
@@ -264,7 +265,8 @@ Tensor fromBytes(const void* values, Shape shape, DType dtype) {
 template <>
 Tensor fromVector<bool>(const std::vector<bool>& values, Shape shape) {
   const std::vector<std::uint8_t> bytes(values.begin(), values.end());
-  if (static_cast<std::int64_t>(bytes.size()) != shape.numel()) fail("fromVector", "the values do not fill the shape");
+  if (static_cast<std::int64_t>(bytes.size()) != shape.numel())
+    fail("fromVector", std::to_string(bytes.size()) + " values do not fill " + shape.toString());
   return fromBytes(bytes.data(), shape, DType::Bool);
 }
 

@@ -100,11 +100,13 @@ bool viewStrides(const Tensor& x, const Shape& shape, Shape& strides) {
   return true;
 }
 
-Shape resolve(const Tensor& x, Shape shape, const char* op) {
+Shape resolve(const Tensor& x, const Shape& asked, const char* op) {
+  Shape shape = asked;
   int open = -1;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] < -1 || (shape[i] == -1 && open >= 0))
-      fail(op, "sizes " + shape.toString() + "; one may be -1, and none negative otherwise");
+      fail(op, "sizes " + asked.toString() + " for " + x.shape().toString() +
+                   "; one may be -1, and none negative otherwise");
     if (shape[i] == -1) open = i;
   }
   Shape given = shape;
@@ -112,7 +114,7 @@ Shape resolve(const Tensor& x, Shape shape, const char* op) {
   const std::int64_t known = checkedNumel(op, given, x.dtype());
   if (open >= 0 && known != 0) shape[open] = x.numel() / known;
   if (shape.numel() != x.numel() || (open >= 0 && known == 0)) {
-    fail(op, "a tensor " + x.shape().toString() + " cannot be seen as " + shape.toString());
+    fail(op, "a tensor " + x.shape().toString() + " cannot be seen as " + asked.toString());
   }
   return shape;
 }
@@ -144,10 +146,11 @@ Tensor Tensor::reshape(Shape wanted) const {
 }
 
 Tensor Tensor::flatten(int startDim, int endDim) const {
-  const int start = normalizeDim("flatten", startDim, rank());
-  const int end = normalizeDim("flatten", endDim, rank());
+  const int start = normalizeDim("flatten", startDim, this->shape());
+  const int end = normalizeDim("flatten", endDim, this->shape());
   if (start > end)
-    fail("flatten", "dimension " + std::to_string(startDim) + " comes after dimension " + std::to_string(endDim));
+    fail("flatten", "dimension " + std::to_string(startDim) + " comes after dimension " + std::to_string(endDim) +
+                        " of " + this->shape().toString());
   Shape shape;
   for (int i = 0; i < start; ++i) shape.push(this->shape()[i]);
   std::int64_t joined = 1;
@@ -165,12 +168,13 @@ Tensor Tensor::permute(Shape dims) const {
   Shape strides = dims;
   unsigned seen = 0;
   for (int i = 0; i < rank(); ++i) {
-    dims[i] = normalizeDim("permute", dims[i], rank());
+    dims[i] = normalizeDim("permute", dims[i], this->shape());
     seen |= 1U << dims[i];
     shape[i] = this->shape()[static_cast<int>(dims[i])];
     strides[i] = this->strides()[static_cast<int>(dims[i])];
   }
-  if (seen != (1U << rank()) - 1) fail("permute", dims.toString() + " names a dimension twice");
+  if (seen != (1U << rank()) - 1)
+    fail("permute", dims.toString() + " names a dimension of " + this->shape().toString() + " twice");
   Tensor out = finishView(kInfo, *this, shape, strides, impl_->offset);
   if (!out.isLeaf()) std::copy(dims.begin(), dims.end(), out.impl()->autograd->gradFn->ints.begin());
   return out;
@@ -180,7 +184,7 @@ Tensor Tensor::transpose(int a, int b) const {
   Shape dims = Shape::filled(rank(), 0);
   for (int i = 0; i < rank(); ++i) dims[i] = i;
   if (rank() == 0) return *this;
-  std::swap(dims[normalizeDim("transpose", a, rank())], dims[normalizeDim("transpose", b, rank())]);
+  std::swap(dims[normalizeDim("transpose", a, shape())], dims[normalizeDim("transpose", b, shape())]);
   return permute(dims);
 }
 
@@ -200,7 +204,7 @@ Tensor Tensor::expand(Shape wanted) const {
 }
 
 Tensor Tensor::squeeze(int dim) const {
-  const int at = normalizeDim("squeeze", dim, rank());
+  const int at = normalizeDim("squeeze", dim, this->shape());
   if (rank() == 0 || shape()[at] != 1) return *this;
   static const OpInfo kInfo{"squeeze", viewBackward};
   Shape shape = this->shape();
@@ -212,7 +216,10 @@ Tensor Tensor::squeeze(int dim) const {
 
 Tensor Tensor::unsqueeze(int dim) const {
   static const OpInfo kInfo{"unsqueeze", viewBackward};
-  const int at = normalizeDim("unsqueeze", dim, rank() + 1);
+  const int at = normalizeDim("unsqueeze", dim, this->shape(), 1);
+  if (rank() == kMaxRank)
+    fail("unsqueeze",
+         this->shape().toString() + " has " + std::to_string(kMaxRank) + " dimensions, and none may have more");
   Shape shape = this->shape();
   Shape strides = this->strides();
   strides.insert(at, at < rank() ? shape[at] * strides[at] : 1);
@@ -222,9 +229,10 @@ Tensor Tensor::unsqueeze(int dim) const {
 
 Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t step) const {
   static const OpInfo kInfo{"slice", sliceBackward};
-  const int at = normalizeDim("slice", dim, rank());
-  if (rank() == 0) fail("slice", "a tensor without dimensions cannot be sliced");
-  if (step < 1) fail("slice", "the step must be at least 1");
+  const int at = normalizeDim("slice", dim, this->shape());
+  if (rank() == 0) fail("slice", "a tensor without dimensions, [], cannot be sliced");
+  if (step < 1)
+    fail("slice", "the step " + std::to_string(step) + " along " + this->shape().toString() + " must be at least 1");
   const std::int64_t size = shape()[at];
   const auto bound = [size](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size); };
   begin = bound(begin);
@@ -239,11 +247,12 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t
 }
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
-  const int at = normalizeDim("select", dim, rank());
-  if (rank() == 0) fail("select", "a tensor without dimensions has none to pick from");
+  const int at = normalizeDim("select", dim, shape());
+  if (rank() == 0) fail("select", "a tensor without dimensions, [], has none to pick from");
   const std::int64_t size = shape()[at];
   if (index < -size || index >= size) {
-    fail("select", "index " + std::to_string(index) + " is outside a dimension of size " + std::to_string(size));
+    fail("select", "index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
+                       shape().toString());
   }
   if (index < 0) index += size;
   return slice(at, index, index + 1).squeeze(at);

@@ -114,7 +114,8 @@ Statistics fromBatch(const Op& op, const Tensor& x, const Tensor& runningMean, c
 
 Statistics fromRunning(const Op& op, const Tensor& x, const Tensor& runningMean, const Tensor& runningVar,
                        double epsilon) {
-  if (!runningMean.defined() || !runningVar.defined()) op.fail("running statistics are needed outside training");
+  if (!runningMean.defined() || !runningVar.defined())
+    op.fail("running statistics are needed outside training, for the channels of " + x.shape().toString());
   const DType type = wideType(x.dtype());
   // Copies: the running statistics may move on before a backward.
   const Tensor variance = runningVar.detach().to(type).contiguous();

@@ -161,14 +161,23 @@ std::array<std::int64_t, 2> pairOf(Extent extent) {
   return {extent.height, extent.width};
 }
 
-Arguments argumentsOf(const char* op, Extent stride, Extent padding, Extent dilation, std::int64_t groups) {
-  const auto show = [](Extent e) { return std::to_string(e.height) + "×" + std::to_string(e.width); };
-  if (stride.height < 1 || stride.width < 1) fail(op, "the stride is " + show(stride) + "; it must be at least 1");
-  if (dilation.height < 1 || dilation.width < 1)
-    fail(op, "the dilation is " + show(dilation) + "; it must be at least 1");
-  if (padding.height < 0 || padding.width < 0) fail(op, "the padding " + show(padding) + " is negative");
-  if (groups < 1) fail(op, std::to_string(groups) + " groups");
-  return {pairOf(stride), pairOf(padding), pairOf(dilation), groups};
+std::string describe(const Tensor& x, const Tensor& weight) {
+  return "input " + x.shape().toString() + ", weight " + weight.shape().toString();
+}
+
+/// Of conv2d's options and convTranspose2d's.
+template <class Options>
+Arguments argumentsOf(const char* op, const Tensor& x, const Tensor& weight, const Options& options) {
+  const auto check = [&](const char* what, Extent given, std::int64_t least) {
+    if (std::min(given.height, given.width) >= least) return;
+    fail(op, std::string("the ") + what + " " + show(given) + " for " + describe(x, weight) + " must be at least " +
+                 std::to_string(least));
+  };
+  check("stride", options.stride, 1);
+  check("dilation", options.dilation, 1);
+  check("padding", options.padding, 0);
+  if (options.groups < 1) fail(op, std::to_string(options.groups) + " groups for " + describe(x, weight));
+  return {pairOf(options.stride), pairOf(options.padding), pairOf(options.dilation), options.groups};
 }
 
 void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t outputs) {
@@ -188,14 +197,15 @@ void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const T
     fail(op, "input is on " + toString(x.device()) + ", weight on " + toString(weight.device()));
   }
   if (bias.defined() && bias.shape() != Shape{outputs}) {
-    fail(op, "bias " + bias.shape().toString() + " for " + std::to_string(outputs) + " output channels");
+    fail(op, "bias " + bias.shape().toString() + " for the " + std::to_string(outputs) + " output channels of weight " +
+                 weight.shape().toString());
   }
 }
 
 }  // namespace
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
-  const Arguments a = argumentsOf("conv2d", options.stride, options.padding, options.dilation, options.groups);
+  const Arguments a = argumentsOf("conv2d", x, weight, options);
   checkTensors("conv2d", x, weight, bias, weight.rank() == 4 ? weight.size(0) : 0);
   if (x.size(1) != weight.size(1) * a.groups || weight.size(0) % a.groups != 0) {
     fail("conv2d", "input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +
@@ -216,7 +226,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dO
 
 Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, ConvTranspose2dOptions options) {
   const char* op = kTransposed.name.text;
-  const Arguments a = argumentsOf(op, options.stride, options.padding, options.dilation, options.groups);
+  const Arguments a = argumentsOf(op, x, weight, options);
   checkTensors(op, x, weight, bias, weight.rank() == 4 ? weight.size(1) * a.groups : 0);
   if (x.size(1) != weight.size(0) || weight.size(0) % a.groups != 0) {
     fail(op, "input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +
@@ -228,12 +238,13 @@ Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias
   for (int d = 2; d < 4; ++d) {
     const auto i = static_cast<std::size_t>(d - 2);
     if (extra[i] < 0 || extra[i] >= std::max(a.stride[i], a.dilation[i]))
-      fail(op, "the output padding " + std::to_string(extra[i]) + " must be below the stride or the dilation");
+      fail(op, "the output padding " + std::to_string(extra[i]) + " for " + describe(x, weight) +
+                   " must be below the stride or the dilation");
     shape[d] = (x.size(d) - 1) * a.stride[i] - 2 * a.padding[i] + a.dilation[i] * (weight.size(d) - 1) + extra[i] + 1;
-    if (shape[d] < 1) fail(op, "input " + x.shape().toString() + " leaves nothing after the padding");
+    if (shape[d] < 1) fail(op, describe(x, weight) + ": the padding leaves nothing");
     // oneDNN takes no picture that is a whole stride longer than what the rows of x reach. There the bias is alone.
     reached[d] = shape[d] - std::max<std::int64_t>(0, extra[i] - a.padding[i] - (a.stride[i] - 1));
-    if (reached[d] < 1) fail(op, "input " + x.shape().toString() + " leaves nothing but output padding");
+    if (reached[d] < 1) fail(op, describe(x, weight) + ": nothing is left but output padding");
   }
   Tensor out = dataOf(kTransposed, x, weight, reached, a);
   for (int d = 2; d < 4; ++d) {

@@ -26,6 +26,9 @@ const OpInfo kEmbedding{"embedding", indexSelectBackward};
 Tensor select(const OpInfo& info, const Tensor& source, int dim, const Tensor& at) {
   checkIndex(info.name.text, at);
   sameDevice(info.name.text, {&source, &at});
+  if (source.rank() - 1 + at.rank() > kMaxRank)
+    fail(info.name.text, "an index " + at.shape().toString() + " into " + source.shape().toString() +
+                             " would give more than " + std::to_string(kMaxRank) + " dimensions");
   const Tensor x = source.contiguous();
   const Tensor index = at.contiguous();
   Op op(info, {&x, &index});
@@ -88,7 +91,7 @@ void scatterBackward(Node& n, const Tensor* g, Tensor* out) {
 /// The index must not be larger than what it picks from or places into, except along `dim`.
 void checkIndexed(const Op& op, const Tensor& x, int dim, const Tensor& index) {
   checkIndex(op.name(), index);
-  if (x.rank() == 0) op.fail("a tensor without dimensions has none to index; view it as [1]");
+  if (x.rank() == 0) op.fail("a tensor without dimensions, [], has none to index; view it as [1]");
   bool fits = x.rank() == index.rank();
   for (int d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.shape()[d] <= x.shape()[d];
   if (!fits)
@@ -98,7 +101,7 @@ void checkIndexed(const Op& op, const Tensor& x, int dim, const Tensor& index) {
 
 Tensor place(const OpInfo& info, bool adds, const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
   Op op(info, {&x, &values, &index});
-  const int at = normalizeDim(op.name(), dim, x.rank());
+  const int at = normalizeDim(op.name(), dim, x.shape());
   checkIndexed(op, x, at, index);
   if (values.shape() != index.shape() || values.dtype() != x.dtype()) {
     op.fail("values " + values.shape().toString() + " for an index " + index.shape().toString() +
@@ -150,14 +153,14 @@ Tensor embedding(const Tensor& weight, const Tensor& index) {
 
 Tensor indexSelect(const Tensor& x, int dim, const Tensor& index) {
   if (index.rank() != 1) fail("index_select", "the index must have one dimension, not " + index.shape().toString());
-  if (x.rank() == 0) fail("index_select", "a tensor without dimensions has none to index; view it as [1]");
-  return select(kIndexSelect, x, normalizeDim("index_select", dim, x.rank()), index);
+  if (x.rank() == 0) fail("index_select", "a tensor without dimensions, [], has none to index; view it as [1]");
+  return select(kIndexSelect, x, normalizeDim("index_select", dim, x.shape()), index);
 }
 
 Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   static const OpInfo kInfo{"gather", gatherBackward};
   Op op(kInfo, {&x, &index});
-  const int at = normalizeDim(op.name(), dim, x.rank());
+  const int at = normalizeDim(op.name(), dim, x.shape());
   checkIndexed(op, x, at, index);
   sameDevice(op.name(), {&x, &index});
   Tensor out = empty(index.shape(), {x.dtype(), x.device()});
@@ -190,8 +193,8 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
   std::vector<const Tensor*> inputs;
   for (const Tensor& part : parts) inputs.push_back(&part);
   Op op(kInfo, inputs);
-  const int at = normalizeDim(op.name(), dim, parts[0].rank());
-  if (parts[0].rank() == 0) op.fail("tensors without dimensions have none to be joined along; stack() them");
+  const int at = normalizeDim(op.name(), dim, parts[0].shape());
+  if (parts[0].rank() == 0) op.fail("tensors without dimensions, [], have none to be joined along; stack() them");
   Shape shape = parts[0].shape();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     Shape other = parts[i].shape();
@@ -226,16 +229,26 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
 }
 
 Tensor stack(const std::vector<Tensor>& parts, int dim) {
+  if (parts.empty()) fail("stack", "no tensors");
+  const Shape& shape = parts[0].shape();
+  const int at = normalizeDim("stack", dim, shape, 1);
+  if (shape.rank() == kMaxRank)
+    fail("stack", shape.toString() + " has " + std::to_string(kMaxRank) + " dimensions, and none may have more");
   std::vector<Tensor> raised;
   raised.reserve(parts.size());
-  for (const Tensor& part : parts) raised.push_back(part.unsqueeze(dim));
-  return concat(raised, dim);
+  for (const Tensor& part : parts) {
+    if (part.shape() != shape)
+      fail("stack",
+           "part " + std::to_string(raised.size()) + " is " + part.shape().toString() + ", part 0 " + shape.toString());
+    raised.push_back(part.unsqueeze(at));
+  }
+  return concat(raised, at);
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
-  if (size < 1) fail("split", "pieces of " + std::to_string(size));
-  const int at = normalizeDim("split", dim, x.rank());
-  if (x.rank() == 0) fail("split", "a tensor without dimensions");
+  if (size < 1) fail("split", "pieces of " + std::to_string(size) + " of " + x.shape().toString());
+  const int at = normalizeDim("split", dim, x.shape());
+  if (x.rank() == 0) fail("split", "a tensor without dimensions, [], has none to be cut along");
   std::vector<Tensor> pieces;
   for (std::int64_t begin = 0; begin < x.size(at); begin += size)
     pieces.push_back(x.slice(at, begin, std::min(begin + size, x.size(at))));
@@ -266,8 +279,8 @@ Tensor dropout(const Tensor& x, double probability, bool training) {
 
 std::vector<Tensor> unbind(const Tensor& x, int dim) {
   static const OpInfo kInfo{"unbind", unbindBackward};
-  const int at = normalizeDim("unbind", dim, x.rank());
-  if (x.rank() == 0) fail("unbind", "a tensor without dimensions");
+  const int at = normalizeDim("unbind", dim, x.shape());
+  if (x.rank() == 0) fail("unbind", "a tensor without dimensions, [], has none to be taken apart along");
   std::vector<Tensor> parts;
   std::vector<Tensor*> outputs;
   {

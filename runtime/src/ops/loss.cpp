@@ -46,7 +46,7 @@ void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) {
-  const int at = normalizeDim(info.name.text, dim, x.rank());
+  const int at = normalizeDim(info.name.text, dim, x.shape());
   if (!isFloating(x.dtype())) fail(info.name.text, std::string("needs a floating type, not ") + name(x.dtype()));
   if (x.rank() > 0 && at != x.rank() - 1) return runSoftmax(info, x.transpose(at, -1), -1, logarithm).transpose(at, -1);
   const Tensor packed = x.contiguous();

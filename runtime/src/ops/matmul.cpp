@@ -81,6 +81,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
   Op op(kInfo, {&a, &b});
   checkProduct(op.name(), a);
   if (a.size(-1) != b.size(-2)) op.fail("inner sizes differ: " + a.shape().toString() + " × " + b.shape().toString());
+  if (!canBroadcast(batchOf(a.shape()), batchOf(b.shape())))
+    op.fail("leading sizes do not fit: " + a.shape().toString() + " × " + b.shape().toString());
   Shape shape = broadcast(op.name(), batchOf(a.shape()), batchOf(b.shape()));
   Shape left = shape;
   Shape right = shape;
@@ -116,7 +118,8 @@ void linearBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  if (a.rank() == 0 || b.rank() == 0) fail("matmul", "a tensor without dimensions");
+  if (a.rank() == 0 || b.rank() == 0)
+    fail("matmul", "a tensor without dimensions: " + a.shape().toString() + " × " + b.shape().toString());
   sameDevice("matmul", {&a, &b});
   if (a.dtype() != b.dtype()) {
     const DType type = promote(a.dtype(), b.dtype());

@@ -143,7 +143,8 @@ Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const T
 
 Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
   static const OpInfo kInfo{"layer_norm", rowNormBackward};
-  if (normalized.rank() == 0) fail("layer_norm", "no dimensions are given to normalise over");
+  if (normalized.rank() == 0)
+    fail("layer_norm", "no dimensions of " + x.shape().toString() + " are given to normalise over");
   for (int i = 0; i < normalized.rank(); ++i) {
     const int d = x.rank() - normalized.rank() + i;
     if (d < 0 || x.shape()[d] != normalized[i])

@@ -29,15 +29,16 @@ Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& opti
                     {options.padding.height, options.padding.width},
                     options.countPadding};
   for (std::size_t i = 0; i < 2; ++i) {
-    if (a.window[i] < 1 || a.stride[i] < 1) fail(op, "window and stride must be at least 1");
+    if (a.window[i] < 1 || a.stride[i] < 1)
+      fail(op, "window " + show(options.window) + " and stride " + show(stride) + " over " + x.shape().toString() +
+                   " must be at least 1");
     if (a.padding[i] < 0 || a.padding[i] * 2 > a.window[i])
-      fail(op, "the padding " + std::to_string(a.padding[i]) + " must be at most half of the window " +
-                   std::to_string(a.window[i]));
+      fail(op, "the padding " + show(options.padding) + " of " + x.shape().toString() +
+                   " must be at most half of the window " + show(options.window));
     if (x.size(2 + static_cast<int>(i)) == 0) fail(op, "the pictures " + x.shape().toString() + " have no pixels");
     const std::int64_t beyond = options.ceilMode ? a.stride[i] - 1 : 0;
     if (x.size(2 + static_cast<int>(i)) + 2 * a.padding[i] + beyond < a.window[i])
-      fail(op, "the window " + std::to_string(a.window[0]) + "×" + std::to_string(a.window[1]) +
-                   " is larger than the padded input " + x.shape().toString());
+      fail(op, "the window " + show(options.window) + " is larger than the padded input " + x.shape().toString());
   }
   return a;
 }
@@ -189,8 +190,7 @@ Tensor avgPool2d(const Tensor& x, Pool2dOptions options) {
 Tensor adaptiveAvgPool2d(const Tensor& x, Extent size) {
   checkPicture("adaptive_avg_pool2d", x);
   if (size.height < 1 || size.width < 1 || x.size(2) == 0 || x.size(3) == 0) {
-    fail("adaptive_avg_pool2d",
-         "input " + x.shape().toString() + " to " + std::to_string(size.height) + "×" + std::to_string(size.width));
+    fail("adaptive_avg_pool2d", "input " + x.shape().toString() + " to " + show(size));
   }
   return average(kAdaptive, adaptiveForward, x, {x.size(0), x.size(1), size.height, size.width}, {});
 }

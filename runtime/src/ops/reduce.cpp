@@ -17,7 +17,7 @@ struct Reduced {
 
 Reduced plan(const char* op, const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   unsigned mask = dims.empty() ? ~0U : 0U;
-  for (const int dim : dims) mask |= 1U << normalizeDim(op, dim, x.rank());
+  for (const int dim : dims) mask |= 1U << normalizeDim(op, dim, x.shape());
   Reduced out;
   for (int d = 0; d < x.rank(); ++d) {
     const bool reduced = (mask >> d & 1U) != 0;
@@ -80,9 +80,10 @@ void reducedExtremeBackward(Node& n, const Tensor* g, Tensor* out) {
 
 Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool keepDim) {
   const Op op(info, {});
-  const int at = normalizeDim(op.name(), dim, x.rank());
-  if (x.rank() == 0) op.fail("a tensor without dimensions has none to search; view it as [1]");
-  if (x.shape()[at] == 0) op.fail("of no elements along dimension " + std::to_string(dim));
+  const int at = normalizeDim(op.name(), dim, x.shape());
+  if (x.rank() == 0) op.fail("a tensor without dimensions, [], has none to search; view it as [1]");
+  if (x.shape()[at] == 0)
+    op.fail("of no elements along dimension " + std::to_string(dim) + " of " + x.shape().toString());
   Shape shape = x.shape();
   shape[at] = 1;
   Tensor out = empty(shape, {DType::I64, x.device()});

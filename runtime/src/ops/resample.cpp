@@ -17,10 +17,6 @@ namespace {
 using kernel::Tap;
 using kernel::UpFirDnArguments;
 
-std::string show(Extent e) {
-  return std::to_string(e.height) + "×" + std::to_string(e.width);
-}
-
 struct Taps {
   std::vector<Tap> rows, columns;
 };
@@ -120,7 +116,7 @@ Tensor interpolate(const Tensor& x, Extent size, Interpolation mode, bool alignC
 Tensor upFirDn2d(const Tensor& x, const std::vector<double>& filter, UpFirDnOptions options) {
   const char* op = "up_fir_dn2d";
   checkPicture(op, x);
-  if (filter.empty()) fail(op, "the filter is empty");
+  if (filter.empty()) fail(op, "the filter for " + x.shape().toString() + " is empty");
   const UpFirDnArguments a{{options.up.height, options.up.width},
                            {options.down.height, options.down.width},
                            {options.before.height, options.before.width}};
@@ -129,7 +125,8 @@ Tensor upFirDn2d(const Tensor& x, const std::vector<double>& filter, UpFirDnOpti
   Shape shape = x.shape();
   for (std::size_t i = 0; i < 2; ++i) {
     if (a.up[i] < 1 || a.down[i] < 1)
-      fail(op, "up " + show(options.up) + " and down " + show(options.down) + " must be at least 1");
+      fail(op, "up " + show(options.up) + " and down " + show(options.down) + " of " + x.shape().toString() +
+                   " must be at least 1");
     const std::int64_t room = x.size(2 + static_cast<int>(i)) * a.up[i] + a.before[i] + after[i] - taps;
     if (room < 0)
       fail(op, "the filter of " + std::to_string(taps) + " is longer than the padded input " + x.shape().toString());

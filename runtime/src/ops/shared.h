@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/tensor.h"
 
 /// What several operators need.
@@ -17,6 +18,10 @@ inline DType wideType(DType type) {
 
 inline View viewOrNone(const Tensor& tensor) {
   return tensor.defined() ? viewOf(tensor) : View{};
+}
+
+inline std::string show(Extent extent) {
+  return std::to_string(extent.height) + "×" + std::to_string(extent.width);
 }
 
 inline void checkPicture(const char* op, const Tensor& x) {

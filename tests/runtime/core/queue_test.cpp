@@ -26,7 +26,7 @@ TEST(Queue, ErrorsSurfaceAtTheNextWaitWithTheOperator) {
   const Tensor table = zeros({3, 2});
   const Tensor picked = embedding(table, fromVector<std::int64_t>({1, 7}, {2}));
   EXPECT_THAT([] { synchronize(); },
-              ThrowsMessage<Error>(HasSubstr("embedding: index 7 is outside a dimension of size 3")));
+              ThrowsMessage<Error>(HasSubstr("embedding: index 7 is outside dimension 0 of [3,2]")));
   EXPECT_NO_THROW(synchronize()) << "it is told once";
 }
 
@@ -165,7 +165,7 @@ TEST(Queue, WithoutItsThreadErrorsSurfaceAtTheCall) {
     EXPECT_EQ(outcome.status, 0) << outcome.text;
     return;
   }
-  const auto refused = ThrowsMessage<Error>("embedding: index 7 is outside a dimension of size 3");
+  const auto refused = ThrowsMessage<Error>("embedding: index 7 is outside dimension 0 of [3,2]");
   EXPECT_THAT([] { (void)outOfRange(); }, refused);
   EXPECT_NO_THROW(synchronize()) << "it is told once";
   EXPECT_THAT([] { (void)outOfRange(); }, refused);
@@ -179,7 +179,7 @@ TEST(Queue, TellsAtTheEndOfTheProgramOfAnErrorThatNobodyWaitedFor) {
   }
   const Outcome left = inAProcess("LACUNA_SYNC=0 LACUNA_TEST_LEAVES=1", "Queue.TellsAtTheEnd*");
   EXPECT_THAT(left.text, HasSubstr("lacuna: an operator failed after the last wait for its queue: embedding: index 7 "
-                                   "is outside a dimension of size 3\n"));
+                                   "is outside dimension 0 of [3,2]\n"));
   const Outcome waited = inAProcess("LACUNA_SYNC=0", "Queue.ErrorsSurfaceAtTheNextWaitWithTheOperator");
   EXPECT_THAT(waited.text, testing::Not(HasSubstr("lacuna:")));
 }

@@ -175,7 +175,7 @@ TEST(Tensor, MisuseNamesTheOperatorAndTheShapes) {
 
 TEST(Tensor, WithoutDimensionsHasNoSizeOfOne) {
   EXPECT_THAT([] { (void)scalar(1).size(0); },
-              ThrowsMessage<Error>(HasSubstr("size: dimension 0 of a tensor without dimensions")));
+              ThrowsMessage<Error>(HasSubstr("size: dimension 0 of [], which has none")));
   EXPECT_THAT([] { (void)scalar(1).select(-1, 0); }, ThrowsMessage<Error>(HasSubstr("select: a tensor without")));
   EXPECT_THROW((void)split(scalar(1), 1, 0), Error);
 }

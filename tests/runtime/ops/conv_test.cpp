@@ -135,7 +135,7 @@ TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x, zeros({2, 3, 3, 3}), zeros({3}));
               }),
-              HasSubstr("bias [3] for 2 output channels"));
+              HasSubstr("bias [3] for the 2 output channels"));
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x, zeros({2, 3, 3, 3}, {DType::BF16}));
               }),
@@ -147,7 +147,7 @@ TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x, zeros({2, 3, 3, 3}), {}, {.stride = 0});
               }),
-              HasSubstr("the stride is 0×0"));
+              HasSubstr("the stride 0×0"));
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x.select(0, 0), zeros({2, 3, 3, 3}));
               }),

@@ -216,7 +216,7 @@ TEST(GroupNorm, OfOneSelectedGradientOfPicturesWithChannelsLastIsThatOfAll) {
 
 TEST(LayerNorm, RefusesToNormaliseOverNothing) {
   EXPECT_THAT([] { (void)layerNorm(ones({3}), {}, {}, {}); },
-              testing::ThrowsMessage<Error>(HasSubstr("layer_norm: no dimensions are given")));
+              testing::ThrowsMessage<Error>(HasSubstr("layer_norm: no dimensions of [3] are given")));
 }
 
 TEST(InstanceNorm, NamesAnInputWithoutChannels) {

@@ -63,7 +63,9 @@ class Shape {
 
 /// Both stretched to a common shape, missing and 1-sized dimensions repeat. Throws naming `op` when they do not fit.
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
-/// A dimension counted from the end when negative; throws naming `op` when outside.
-int normalizeDim(const char* op, std::int64_t dim, int rank);
+bool canBroadcast(const Shape& a, const Shape& b);
+/// A dimension of `shape` counted from the end when negative; throws naming `op` and the shape when outside. With
+/// `added`, of a shape that has so many dimensions more.
+int normalizeDim(const char* op, std::int64_t dim, const Shape& shape, int added = 0);
 
 }  // namespace lacuna::rt

@@ -10,9 +10,10 @@ using cpu::WideT;
 
 namespace {
 
-std::int64_t checkedIndex(std::int64_t index, std::int64_t size) {
-  if (index < 0 || index >= size) {
-    throw Error("index " + std::to_string(index) + " is outside a dimension of size " + std::to_string(size));
+std::int64_t checkedIndex(std::int64_t index, int dim, const Shape& shape) {
+  if (index < 0 || index >= shape[dim]) [[unlikely]] {
+    throw Error("index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
+                shape.toString());
   }
   return index;
 }
@@ -38,7 +39,7 @@ void eachIndexed(Range range, const View& index, const View& indexed, const View
       offsetPlain += k * plain.strides[d];
       if (d != dim) offsetIndexed += k * indexed.strides[d];
     }
-    offsetIndexed += checkedIndex(at[offsetIndex], indexed.shape[dim]) * indexed.strides[dim];
+    offsetIndexed += checkedIndex(at[offsetIndex], dim, indexed.shape) * indexed.strides[dim];
     visit(offsetIndexed, offsetPlain);
   }
 }
@@ -67,7 +68,7 @@ void kernel::indexSelect(const View& out, const View& x, const View& index, int 
   const auto* at = static_cast<const std::int64_t*>(index.data);
   const std::int64_t count = index.shape.numel();
   const std::size_t bytes = static_cast<std::size_t>(panels.inner) * itemSize(x.dtype);
-  for (std::int64_t i = 0; i < count; ++i) checkedIndex(at[i], x.shape[dim]);
+  for (std::int64_t i = 0; i < count; ++i) checkedIndex(at[i], dim, x.shape);
   const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, panels.inner));
   parallelFor(panels.outer * count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -83,7 +84,7 @@ void kernel::indexAdd(const View& out, const View& index, const View& values, in
   const Panels panels = panelsOf(out.shape, dim);
   const auto* at = static_cast<const std::int64_t*>(index.data);
   const std::int64_t count = index.shape.numel();
-  for (std::int64_t i = 0; i < count; ++i) checkedIndex(at[i], out.shape[dim]);
+  for (std::int64_t i = 0; i < count; ++i) checkedIndex(at[i], dim, out.shape);
   cpu::dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
     parallelFor(panels.inner, 32, [&](std::int64_t begin, std::int64_t end) {
