@@ -41,7 +41,8 @@ class Allocator {
   /// Throws OutOfMemory.
   virtual Block* allocate(std::size_t bytes, Role role) = 0;
   virtual void free(Block* block) = 0;
-  virtual void setRole(Block* block, Role role) = 0;
+  /// Says what a block is for, and tells it where that is news; `tensor` lives for good.
+  virtual void describe(Block* block, const char* tensor, Role role) = 0;
   virtual MemoryStats stats() = 0;
   virtual void resetPeak() = 0;
   virtual void trim() = 0;  ///< gives free memory back to the system; the queue must be drained

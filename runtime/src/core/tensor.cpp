@@ -270,8 +270,22 @@ Tensor fromVector<bool>(const std::vector<bool>& values, Shape shape) {
   return fromBytes(bytes.data(), shape, DType::Bool);
 }
 
+namespace {
+
+void describe(const Storage& storage, const char* tensor, Role role) {
+  if (storage.block->staging != nullptr) {
+    storage.block->tensor = tensor;
+    storage.block->role = role;
+  } else {
+    (storage.host ? hostAllocator() : allocatorOf(storage.device)).describe(storage.block, tensor, role);
+  }
+}
+
+}  // namespace
+
 Tensor& Tensor::setName(std::string_view text) {
-  checked(*this)->storage->block->tensor = internText(text);
+  const Storage& storage = *checked(*this)->storage;
+  describe(storage, internText(text), storage.block->role);
   return *this;
 }
 
@@ -281,11 +295,7 @@ std::string_view Tensor::name() const {
 
 Tensor& Tensor::setRole(Role role) {
   Storage& storage = *checked(*this)->storage;
-  if (storage.block->staging != nullptr) {
-    storage.block->role = role;
-  } else {
-    (storage.host ? hostAllocator() : allocatorOf(storage.device)).setRole(storage.block, role);
-  }
+  describe(storage, storage.block->tensor, role);
   storage.role = role;
   return *this;
 }

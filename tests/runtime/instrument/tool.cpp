@@ -8,6 +8,8 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -17,7 +19,7 @@ namespace {
 
 struct State {
   std::mutex mutex;
-  std::vector<std::pair<std::thread::id, Event>> events;
+  std::vector<Event> events;
   std::size_t forgotten = 0;
   std::vector<Schema> schemas;
   std::map<std::uint64_t, std::size_t> sizes;  ///< of schemas by id
@@ -40,7 +42,48 @@ std::string textOf(const void* handle) {
 }
 
 void keep(Event event) {
-  state().events.emplace_back(std::this_thread::get_id(), std::move(event));
+  event.thread = std::this_thread::get_id();
+  state().events.push_back(std::move(event));
+}
+
+template <class T>
+std::int64_t read(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return static_cast<std::int64_t>(value);
+}
+
+std::int64_t numberAt(const std::byte* payload, const Field& field) {
+  const std::byte* from = payload + field.offset;
+  switch (field.type) {
+    case NVTX_PAYLOAD_ENTRY_TYPE_UINT8:
+      return read<std::uint8_t>(from);
+    case NVTX_PAYLOAD_ENTRY_TYPE_UINT16:
+      return read<std::uint16_t>(from);
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT32:
+      return read<std::int32_t>(from);
+    case NVTX_PAYLOAD_ENTRY_TYPE_UINT32:
+    case NVTX_PAYLOAD_ENTRY_TYPE_PID_UINT32:
+    case NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32:
+      return read<std::uint32_t>(from);
+    default:
+      return read<std::int64_t>(from);
+  }
+}
+
+void keepPayload(Event& event, const nvtxPayloadData_t& data) {
+  for (const Schema& schema : state().schemas) {
+    if (schema.id != data.schemaId) continue;
+    event.payload = schema.name;
+    for (const Field& field : schema.fields) {
+      const std::int64_t value = numberAt(static_cast<const std::byte*>(data.payload), field);
+      if (field.type != NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
+        event.numbers[field.name] = value;
+      } else {
+        event.texts[field.name] = textOf(reinterpret_cast<const void*>(value));
+      }
+    }
+  }
 }
 
 void keepDescribed(const char* form, const nvtxEventAttributes_t& attributes) {
@@ -51,9 +94,7 @@ void keepDescribed(const char* form, const nvtxEventAttributes_t& attributes) {
   event.category = state().categories[attributes.category];
   if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
     const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(attributes.payload.ullValue);
-    for (const Schema& schema : state().schemas) {
-      if (schema.id == data->schemaId) event.payload = schema.name;
-    }
+    keepPayload(event, *data);
     event.fits = attributes.reserved0 == 1 && data->size == state().sizes[data->schemaId];
   }
   keep(std::move(event));
@@ -89,7 +130,7 @@ std::uint64_t NVTX_API registerSchema(nvtxDomainHandle_t, const nvtxPayloadSchem
   const std::lock_guard lock(state().mutex);
   Schema schema{attributes->name, attributes->schemaId, {}};
   for (std::size_t i = 0; i < attributes->numEntries; ++i)
-    schema.fields.push_back({attributes->entries[i].name, attributes->entries[i].type});
+    schema.fields.push_back({attributes->entries[i].name, attributes->entries[i].type, attributes->entries[i].offset});
   state().schemas.push_back(schema);
   state().sizes[schema.id] = attributes->payloadStaticSize;
   return schema.id;
@@ -162,15 +203,13 @@ Value copyOf(const Value& value) {
 
 std::vector<Event> events() {
   const std::lock_guard lock(state().mutex);
-  std::vector<Event> all;
-  for (const auto& [thread, event] : state().events) all.push_back(event);
-  return all;
+  return state().events;
 }
 std::vector<Event> mine() {
   const std::lock_guard lock(state().mutex);
   std::vector<Event> some;
   for (std::size_t i = state().forgotten; i < state().events.size(); ++i) {
-    if (state().events[i].first == std::this_thread::get_id()) some.push_back(state().events[i].second);
+    if (state().events[i].thread == std::this_thread::get_id()) some.push_back(state().events[i]);
   }
   return some;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,13 +21,17 @@ struct Event {
   std::string form;  ///< "push", "pop", "mark", "whole"
   std::string message = {};
   std::string category = {};
-  std::string payload = {};  ///< name of its schema; empty for none
-  bool fits = true;          ///< the payload is as large as its schema
+  std::string payload = {};                          ///< name of its schema; empty for none
+  bool fits = true;                                  ///< the payload is as large as its schema
+  std::map<std::string, std::int64_t> numbers = {};  ///< fields of the payload, and of those that are texts the texts
+  std::map<std::string, std::string> texts = {};
   LacunaRtWhole whole{};
+  std::thread::id thread{};
 };
 struct Field {
   std::string name;
   std::uint64_t type;
+  std::uint64_t offset;
 };
 struct Schema {
   std::string name;

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/nn.h"
+#include "lacuna/runtime/nn_image.h"
+#include "lacuna/runtime/optim.h"
+#include "runtime/instrument/tool.h"
+
+/// What payloads hold.
+namespace lacuna::rt {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Field;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::SizeIs;
+
+using Events = std::vector<tool::Event>;
+
+/// What all threads say while `body` runs, and until the queue has run it.
+template <class Body>
+Events said(const Body& body) {
+  synchronize();
+  const std::size_t before = tool::events().size();
+  body();
+  synchronize();
+  const Events all = tool::events();
+  return {all.begin() + static_cast<std::ptrdiff_t>(before), all.end()};
+}
+
+Events ofSchema(const Events& events, const char* schema) {
+  Events some;
+  for (const tool::Event& event : events) {
+    if (event.payload == schema) some.push_back(event);
+  }
+  return some;
+}
+/// Those that the program called, not a backward.
+Events operators(const Events& events, const std::string& name) {
+  Events some;
+  for (const tool::Event& event : ofSchema(events, LACUNA_RT_OPERATOR_SCHEMA)) {
+    const bool inner = event.numbers.at("direction") == LACUNA_RT_DIRECTION_BACKWARD && !name.ends_with(".backward");
+    if (event.message == name && !inner) some.push_back(event);
+  }
+  return some;
+}
+Events memory(const Events& events, LacunaRtMemoryAction action) {
+  Events some;
+  for (const tool::Event& event : ofSchema(events, LACUNA_RT_MEMORY_SCHEMA)) {
+    if (event.numbers.at("action") == action) some.push_back(event);
+  }
+  return some;
+}
+
+auto number(const char* field, std::int64_t value) {
+  return Field(&tool::Event::numbers, Contains(Pair(field, value)));
+}
+auto text(const char* field, const std::string& value) {
+  return Field(&tool::Event::texts, Contains(Pair(field, value)));
+}
+
+/// A network of two layers, and a step of it.
+struct Trained {
+  nn::Sequential net;
+  Tensor x = ones({2, 4});
+
+  Trained() {
+    net.add<nn::Linear>(4, 3).add<nn::Tanh>();
+    net.nameTree("net");
+  }
+  void step() {
+    optim::Sgd sgd(net.parameters(), {.rate = 0.1});
+    sum(net(x)).backward();
+    sgd.step();
+  }
+};
+
+TEST(OperatorPayload, LinksForwardAndBackwardAndNamesTheModuleInBoth) {
+  Trained trained;
+  const Events events = said([&] { trained.step(); });
+  for (const auto& [name, module] : {std::pair("linear", "net.0"), std::pair("tanh", "net.1"), std::pair("sum", "")}) {
+    const Events forward = operators(events, name);
+    ASSERT_THAT(forward, SizeIs(1)) << name;
+    const std::int64_t sequence = forward[0].numbers.at("sequence");
+    EXPECT_NE(sequence, 0);
+    EXPECT_THAT(forward[0], AllOf(number("direction", LACUNA_RT_DIRECTION_FORWARD), text("module", module)));
+    const Events backward = operators(events, std::string(name) + ".backward");
+    ASSERT_THAT(backward, SizeIs(1)) << name;
+    EXPECT_THAT(backward[0], AllOf(number("sequence", sequence), number("direction", LACUNA_RT_DIRECTION_BACKWARD),
+                                   text("module", module)));
+  }
+  const Events update = operators(events, "sgd");
+  ASSERT_THAT(update, SizeIs(1));
+  EXPECT_THAT(update[0], AllOf(number("sequence", 0), number("direction", LACUNA_RT_DIRECTION_OPTIMIZER)));
+}
+
+TEST(OperatorPayload, ListsTypesAndShapesOfInputs) {
+  const Events events = said([] { (void)matmul(ones({2, 3}), ones({3, 5}, {DType::F32})); });
+  ASSERT_THAT(operators(events, "matmul"), SizeIs(1));
+  EXPECT_THAT(operators(events, "matmul")[0], text("shapes", "f32[2,3] f32[3,5]"));
+}
+
+TEST(ExecutionPayload, HasTheCorrelationOfItsOperatorAndCountsUp) {
+  const Tensor x = ones({300, 300});
+  Tensor y;
+  const Events events = said([&] { y = matmul(x, x) + x; });
+  const Events executions = ofSchema(events, LACUNA_RT_EXECUTION_SCHEMA);
+  ASSERT_THAT(executions, SizeIs(2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const tool::Event op = operators(events, i == 0 ? "matmul" : "add").at(0);
+    EXPECT_EQ(executions[i].message, op.message);
+    EXPECT_THAT(executions[i], number("correlation", op.numbers.at("correlation")));
+    EXPECT_NE(op.numbers.at("correlation"), 0);
+    EXPECT_THAT(executions[i], number("kind", LACUNA_RT_EXECUTION_COMPUTE));
+  }
+  EXPECT_EQ(executions[1].numbers.at("sequence"), executions[0].numbers.at("sequence") + 1);
+  EXPECT_THAT(executions[0], number("flops", 2 * 300 * 300 * 300));
+  EXPECT_THAT(executions[1], number("bytes", 3 * 300 * 300 * 4));
+}
+
+TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
+  const Tensor x = ones({300, 300});
+  Tensor y;
+  const Events events = said([&] { y = sqrt(x); });
+  const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);
+  ASSERT_THAT(allocations, SizeIs(1));
+  EXPECT_THAT(allocations[0],
+              AllOf(number("address", static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(y.data()))),
+                    number("bytes", 300 * 300 * 4), number("role", LACUNA_RT_ROLE_ACTIVATION), text("op", "sqrt"),
+                    text("tensor", ""), number("queue", 0)));
+  const tool::Event execution = ofSchema(events, LACUNA_RT_EXECUTION_SCHEMA).at(0);
+  EXPECT_EQ(allocations[0].numbers.at("sequence") + 1, execution.numbers.at("sequence"))
+      << "valid for what comes after";
+
+  const Events later = said([&] {
+    const Tensor z = y * 2.0;
+    y = {};
+  });
+  const Events frees = memory(later, LACUNA_RT_MEMORY_FREE);
+  ASSERT_THAT(frees, SizeIs(2));
+  EXPECT_THAT(frees[0], AllOf(number("address", allocations[0].numbers.at("address")), number("bytes", 300 * 300 * 4),
+                              number("sequence", execution.numbers.at("sequence") + 1)));
+}
+
+TEST(MemoryPayload, TellsRolesApart) {
+  Trained trained;
+  const Events events = said([&] { trained.step(); });
+  const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);
+  EXPECT_THAT(allocations, Contains(AllOf(text("op", "linear"), number("role", LACUNA_RT_ROLE_ACTIVATION))));
+  for (const tool::Event& allocation : allocations) {
+    const std::string& op = allocation.texts.at("op");
+    const bool gradient = allocation.numbers.at("role") == LACUNA_RT_ROLE_GRADIENT;
+    EXPECT_TRUE(gradient || !op.ends_with(".backward")) << op;
+  }
+  optim::Adam adam(trained.net.parameters(), {.rate = 0.1});
+  const Events update = said([&] {
+    sum(trained.net(trained.x)).backward();
+    adam.step();
+  });
+  EXPECT_THAT(memory(update, LACUNA_RT_MEMORY_ALLOCATE), Contains(number("role", LACUNA_RT_ROLE_OPTIMIZER)));
+  const Events host = said([] { (void)emptyHost({100}, DType::F32); });
+  EXPECT_THAT(memory(host, LACUNA_RT_MEMORY_ALLOCATE).at(0), number("role", LACUNA_RT_ROLE_INPUT));
+}
+
+/// A library's scratch comes from the allocator, so it is an allocation and not external memory.
+TEST(MemoryPayload, OfALibrarysScratchIsAWorkspaceOfTheOperator) {
+  const Tensor weight = ones({32, 32, 3, 3}).setRequiresGrad();
+  const Tensor x = ones({2, 32, 16, 16}).setRequiresGrad();
+  const Events events = said([&] { sum(conv2d(x, weight, {}, {.padding = 1})).backward(); });
+  const auto isWorkspace = number("role", LACUNA_RT_ROLE_WORKSPACE);
+  EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE), Contains(isWorkspace));
+  EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE), IsEmpty());
+}
+
+TEST(MemoryPayload, OfExternalMemoryNamesItsOwner) {
+  char buffer[64];
+  const Events events = said([&] {
+    externalMemory(buffer, sizeof buffer, "gloo", true);
+    externalMemory(buffer, sizeof buffer, "gloo", false);
+  });
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(buffer));
+  for (const auto action : {LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE, LACUNA_RT_MEMORY_EXTERNAL_FREE}) {
+    const Events told = memory(events, action);
+    ASSERT_THAT(told, SizeIs(1));
+    EXPECT_THAT(told[0], AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
+  }
+}
+
+/// That of `tensor` in the last allocation at its address.
+std::string toldName(const Events& events, const Tensor& tensor) {
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
+  std::string name = "(none)";
+  bool held = false;
+  for (const tool::Event& event : ofSchema(events, LACUNA_RT_MEMORY_SCHEMA)) {
+    if (event.numbers.at("address") != address) continue;
+    const bool allocates = event.numbers.at("action") == LACUNA_RT_MEMORY_ALLOCATE;
+    EXPECT_NE(held, allocates) << "at one address memory is held, or not";
+    held = allocates;
+    if (allocates) name = event.texts.at("tensor");
+  }
+  return name;
+}
+
+TEST(MemoryPayload, OfParametersHasTheirPath) {
+  std::unique_ptr<nn::Sequential> net;
+  const Events events = said([&] {
+    net = std::make_unique<nn::Sequential>();
+    net->add<nn::Linear>(40, 30).add<nn::BatchNorm2d>(30).add<nn::Embedding>(5, 8);
+    net->nameTree("net");
+  });
+  for (const auto& all : {net->namedParameters(), net->namedBuffers()}) {
+    for (const auto& [name, tensor] : all) EXPECT_EQ(toldName(events, tensor), "net." + name);
+  }
+  const Events again = said([&] { net->nameTree("net"); });
+  EXPECT_THAT(ofSchema(again, LACUNA_RT_MEMORY_SCHEMA), IsEmpty()) << "that is no news";
+}
+
+TEST(MemoryPayload, OfATensorThatGetsARoleHasThatRole) {
+  Tensor x;
+  const Events events = said([&] {
+    x = ones({100});
+    x.setName("mask").setRole(Role::Input);
+  });
+  EXPECT_EQ(toldName(events, x), "mask");
+  EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE).back(),
+              AllOf(number("role", LACUNA_RT_ROLE_INPUT), number("bytes", 400), text("op", "fill")));
+  EXPECT_EQ(memoryStats().activeByRole[static_cast<std::size_t>(Role::Input)] >= 400, true);
+}
+
+}  // namespace
+}  // namespace lacuna::rt
