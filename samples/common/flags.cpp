@@ -63,7 +63,9 @@ void Flags::parse(int argc, char** argv) {
 }
 
 void Flags::announce(const std::string& name, const std::string& value) {
-  if (std::getenv("LACUNA_SAMPLE_SILENT") == nullptr) rt::knob(name, value);
+  const bool silent = std::getenv("LACUNA_SAMPLE_SILENT") != nullptr;
+  rt::tellOwnKnobs(!silent);
+  if (!silent) rt::knob(name, value);
 }
 
 const Flags::Flag& Flags::find(std::string_view name) const {

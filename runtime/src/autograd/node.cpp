@@ -9,6 +9,7 @@
 #include "core/layout.h"
 #include "core/spin_lock.h"
 #include "instrument/operator_recorder.h"
+#include "instrument/own_knobs.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -111,7 +112,9 @@ void GradMode::set(bool on) {
   tGradMode = on;
 }
 
-AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.exchange(on)) {}
+AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.exchange(on)) {
+  if (on) instrument::tellSwitch(instrument::OwnKnob::Debug, true);
+}
 AnomalyMode::~AnomalyMode() {
   gAnomaly = before_;
 }
@@ -275,6 +278,7 @@ void zeroBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs)
 }
 
 void clearGrad(const Tensor& parameter, bool toNone) {
+  instrument::tellKnob(instrument::OwnKnob::ZeroGrad, toNone ? "none" : "zero");
   Tensor gradient = parameter.grad();
   if (!gradient.defined()) return;
   if (toNone) return parameter.setGrad({});

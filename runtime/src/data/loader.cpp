@@ -6,6 +6,7 @@
 
 #include "alloc/staging_ring.h"
 #include "data/worker_pool.h"
+#include "instrument/own_knobs.h"
 #include "lacuna/runtime/data.h"
 
 namespace lacuna::rt {
@@ -110,6 +111,16 @@ class ConsumerWaits {
   StagingRing* ring_;
 };
 
+void tellKnobs(const LoaderOptions& options) {
+  using instrument::OwnKnob;
+  if (!observed()) return;
+  instrument::tellKnob(OwnKnob::LoaderWorkers, std::to_string(options.workers));
+  instrument::tellKnob(OwnKnob::LoaderPrefetch, std::to_string(options.prefetch));
+  instrument::tellSwitch(OwnKnob::LoaderProcesses, options.kind == WorkerKind::Process);
+  instrument::tellSwitch(OwnKnob::LoaderPin, options.pin);
+  instrument::tellKnob(OwnKnob::Batch, std::to_string(options.batch));
+}
+
 std::shared_ptr<const Sampler> samplerFor(const LoaderOptions& options) {
   if (options.sampler) return options.sampler;
   if (options.shuffle) return std::make_shared<ShuffleSampler>(options.seed);
@@ -151,6 +162,7 @@ void DataLoader::start() {
     pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
+  if (epochs_ == 0) tellKnobs(options_);
   if (pool_) pool_->forget();
   epoch_.reset();
   auto epoch = std::make_unique<Epoch>();

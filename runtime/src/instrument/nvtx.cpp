@@ -24,6 +24,7 @@
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/operator_recorder.h"
+#include "instrument/own_knobs.h"
 #include "instrument/profile_table.h"
 #include "instrument/whole.h"
 #include "lacuna/runtime/instrument.h"
@@ -488,6 +489,7 @@ void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
 
 void knob(std::string_view name, std::string_view value) {
   if (!nvtxOn()) return;
+  instrument::knobWasTold(name);
   const auto handle = [](std::string_view text) {
     return reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)));
   };

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "instrument/module_range.h"
 #include "instrument/operator_recorder.h"
+#include "instrument/own_knobs.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
@@ -118,6 +119,7 @@ void Optimizer::updateNow(const std::vector<Entry>& entries) {
 
 void Optimizer::step() {
   const PhaseScope phase(Phase::Optimizer);
+  instrument::tellSwitch(instrument::OwnKnob::Fused, fused_);
   const NoGrad noGrad;
   const OptimizerDirection direction;
   if (!iterationOpen_) ++steps_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/data.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
@@ -199,8 +200,9 @@ std::string toldName(const Events& events, const Tensor& tensor) {
   std::string name = "(none)";
   bool held = false;
   for (const tool::Event& event : ofSchema(events, LACUNA_RT_MEMORY_SCHEMA)) {
-    if (event.numbers.at("address") != address) continue;
-    const bool allocates = event.numbers.at("action") == LACUNA_RT_MEMORY_ALLOCATE;
+    const std::int64_t action = event.numbers.at("action");
+    if (event.numbers.at("address") != address || action > LACUNA_RT_MEMORY_FREE) continue;
+    const bool allocates = action == LACUNA_RT_MEMORY_ALLOCATE;
     EXPECT_NE(held, allocates) << "at one address memory is held, or not";
     held = allocates;
     if (allocates) name = event.texts.at("tensor");
@@ -232,6 +234,53 @@ TEST(MemoryPayload, OfATensorThatGetsARoleHasThatRole) {
   EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE).back(),
               AllOf(number("role", LACUNA_RT_ROLE_INPUT), number("bytes", 400), text("op", "fill")));
   EXPECT_EQ(memoryStats().activeByRole[static_cast<std::size_t>(Role::Input)] >= 400, true);
+}
+
+/// Values of a knob that the process told so far.
+std::vector<std::string> toldValues(const char* knob) {
+  std::vector<std::string> values;
+  for (const tool::Event& event : ofSchema(tool::events(), LACUNA_RT_KNOB_SCHEMA)) {
+    if (event.texts.at("name") == knob) values.push_back(event.texts.at("value"));
+  }
+  return values;
+}
+
+void runALoader(std::size_t batch, unsigned workers, unsigned prefetch) {
+  LoaderOptions options;
+  options.batch = batch;
+  options.workers = workers;
+  options.prefetch = prefetch;
+  DataLoader loader(std::make_shared<TensorDataset>(std::vector<Tensor>{zeros({12, 2})}), options);
+  for ([[maybe_unused]] Batch& batch : loader) {
+  }
+}
+
+/// A program that tells nothing itself. What was told stays, for all of the process.
+TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
+  tellOwnKnobs(false);
+  runALoader(7, 1, 7);
+  tellOwnKnobs(true);
+  runALoader(3, 2, 5);
+  runALoader(4, 0, 2);
+  Trained trained;
+  trained.step();
+  trained.net.zeroGrad(false);
+  trained.net.zeroGrad(true);
+  { const AnomalyMode off(false); }
+  { const AnomalyMode on; }
+  const std::pair<const char*, const char*> kExpected[] = {
+      {"loader.prefetch", "5"},  {"loader.processes", "off"}, {"loader.pin", "off"}, {"batch", "3"},
+      {"optimizer.fused", "on"}, {"zero_grad", "zero"},       {"debug", "on"}};
+  for (const auto& [knob, value] : kExpected) EXPECT_THAT(toldValues(knob), testing::ElementsAre(value)) << knob;
+  EXPECT_THAT(toldValues("loader.workers"), SizeIs(1)) << "the program's own, where it told one before";
+}
+
+TEST(OwnKnobs, GiveWayToThoseOfTheProgram) {
+  knob("loader.workers", "11");
+  const std::size_t told = toldValues("loader.workers").size();
+  runALoader(1, 2, 2);
+  EXPECT_THAT(toldValues("loader.workers"), SizeIs(told));
+  EXPECT_EQ(toldValues("loader.workers").back(), "11");
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "instrument/own_knobs.h"
+
+#include <atomic>
+#include <iterator>
+
+#include "lacuna/runtime/instrument.h"
+
+namespace lacuna::rt {
+
+namespace instrument {
+namespace {
+
+constexpr std::string_view kKnobNames[] = {"loader.workers", "loader.prefetch", "loader.pin", "loader.processes",
+                                           "batch",          "optimizer.fused", "zero_grad",  "debug"};
+std::atomic<bool> gKnobTold[std::size(kKnobNames)];
+std::atomic<bool> gTellsOwnKnobs{true};
+
+}  // namespace
+
+void tellKnobSlow(OwnKnob which, std::string_view value) {
+  const auto at = static_cast<std::size_t>(which);
+  if (!gTellsOwnKnobs.load(std::memory_order_relaxed) || gKnobTold[at].load(std::memory_order_relaxed)) return;
+  if (!gKnobTold[at].exchange(true)) knob(kKnobNames[at], value);
+}
+
+void knobWasTold(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kKnobNames); ++i) {
+    if (kKnobNames[i] == name) gKnobTold[i].store(true, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace instrument
+
+void tellOwnKnobs(bool on) {
+  instrument::gTellsOwnKnobs.store(on, std::memory_order_relaxed);
+}
+
+}  // namespace lacuna::rt

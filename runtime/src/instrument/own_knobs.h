@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "instrument/observer.h"
+
+/// Knobs that the runtime knows by itself. The first value of each that a process tells stays, the program's own or the
+/// runtime's: a second loader, for validation say, changes nothing.
+namespace lacuna::rt::instrument {
+
+enum class OwnKnob : std::uint8_t {
+  LoaderWorkers,
+  LoaderPrefetch,
+  LoaderPin,
+  LoaderProcesses,
+  Batch,
+  Fused,
+  ZeroGrad,
+  Debug
+};
+
+void tellKnobSlow(OwnKnob knob, std::string_view value);
+inline void tellKnob(OwnKnob knob, std::string_view value) {
+  if ((sinks() & kNvtxSink) != 0) [[unlikely]]
+    tellKnobSlow(knob, value);
+}
+inline void tellSwitch(OwnKnob knob, bool on) {
+  tellKnob(knob, on ? "on" : "off");
+}
+/// The program told this knob itself.
+void knobWasTold(std::string_view name);
+
+}  // namespace lacuna::rt::instrument
