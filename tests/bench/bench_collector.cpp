@@ -3,12 +3,14 @@
 
 /// What `lacuna run` costs the program it records. This program is measured itself: alone, and under `lacuna run`, in
 /// pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside one
-/// recorded run, next to the floor. What the kernel takes for samples that nobody reads is the floor of the sampler.
+/// recorded run, next to the floor, and what a child takes to join next to a child alone. What the kernel takes for
+/// samples that nobody reads is the floor of the sampler.
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +30,7 @@ using namespace lacuna::bench;
 namespace fs = std::filesystem;
 
 constexpr int kRounds = 201;
+constexpr int kChildren = 200;
 
 /// How a whole program is measured: many short runs, for a machine shared with others has its bad moments, and the
 /// median of many pairs does not see them.
@@ -37,6 +40,7 @@ struct Pairs {
 };
 constexpr Pairs kRangePairs{25, 1};
 constexpr Pairs kSamplerPairs{41, 0.5};
+constexpr int kChildPairs = 5;
 
 // --- what is measured ------------------------------------------------------------------------------------------------
 
@@ -114,6 +118,30 @@ int runRanges(long units, long loops) {
   return 0;
 }
 
+/// Milliseconds from a fork to the end of a child that executes this program anew for one range: the median of many.
+int measureChildren() {
+  std::vector<double> times;
+  for (int i = 0; i < kChildren; ++i) {
+    const double start = nowNs();
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/proc/self/exe", "bench_collector", "one-range", nullptr);
+      _exit(1);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) return 1;
+    times.push_back((nowNs() - start) / 1e6);
+  }
+  fmt::print("{}\n", median(times));
+  return 0;
+}
+
+int runOneRange() {
+  nvtxRangePushA("one");
+  nvtxRangePop();
+  return 0;
+}
+
 /// Seconds of a program that computes on every core and annotates nothing.
 int runThreads(long units, long loops) {
   const double start = nowNs();
@@ -183,7 +211,7 @@ class Measurement {
     if (runOptions != nullptr) bytes_ = static_cast<double>(fs::file_size(trace));
     return line;
   }
-  double seconds(const std::string& role, const char* runOptions) { return std::atof(ask(role, runOptions).c_str()); }
+  double figure(const std::string& role, const char* runOptions) { return std::atof(ask(role, runOptions).c_str()); }
 
   struct Slowdown {
     double ratio = 0;  ///< the median over pairs of recorded over plain
@@ -194,12 +222,12 @@ class Measurement {
   }
   Slowdown slowdown(const std::string& role, const std::string& recordedRole, const char* runOptions, int pairs) {
     std::vector<double> ratios;
-    seconds(recordedRole, runOptions);
+    figure(recordedRole, runOptions);
     for (int pair = 0; pair < pairs; ++pair) {
       double plain = 0;
-      if (pair % 2 == 0) plain = seconds(role, nullptr);
-      const double recorded = seconds(recordedRole, runOptions);
-      if (pair % 2 != 0) plain = seconds(role, nullptr);
+      if (pair % 2 == 0) plain = figure(role, nullptr);
+      const double recorded = figure(recordedRole, runOptions);
+      if (pair % 2 != 0) plain = figure(role, nullptr);
       ratios.push_back(recorded / plain);
     }
     std::sort(ratios.begin(), ratios.end());
@@ -207,6 +235,19 @@ class Measurement {
     // As for a normal distribution: the quartiles lie 1.35 deviations apart, and a median is 1.25 times as uncertain as
     // a mean.
     return {median(ratios), 1.25 * middle / 1.35 / std::sqrt(pairs)};
+  }
+  struct Added {
+    double floor = 0;
+    double added = 0;
+  };
+  /// What a figure is alone, and what is added where it is recorded: medians over pairs.
+  Added added(const std::string& role, const char* runOptions, int pairs) {
+    std::vector<double> floors, differences;
+    for (int pair = 0; pair < pairs; ++pair) {
+      floors.push_back(figure(role, nullptr));
+      differences.push_back(figure(role, runOptions) - floors.back());
+    }
+    return {median(floors), median(differences)};
   }
   [[nodiscard]] double bytes() const { return bytes_; }
 
@@ -232,6 +273,8 @@ long calibrate() {
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "measure-ranges") return measureRanges();
+  if (role == "measure-children") return measureChildren();
+  if (role == "one-range") return runOneRange();
   if (role == "run-ranges" && argc == 4) return runRanges(std::atol(argv[2]), std::atol(argv[3]));
   if (role == "run-threads" && argc == 4) return runThreads(std::atol(argv[2]), std::atol(argv[3]));
   if (role == "run-sampled" && argc == 4) {
@@ -256,6 +299,7 @@ int main(int argc, char** argv) {
   const auto units = static_cast<long>(kRangePairs.seconds * 1e6);
   const auto ranges = measurement.slowdown(fmt::format("run-ranges {} {}", units, loops), "", kRangePairs.count);
   const double bytes = measurement.bytes() / static_cast<double>(units);
+  const auto children = measurement.added("measure-children", "--trace nvtx", kChildPairs);
   const std::string work = fmt::format("{} {}", static_cast<long>(kSamplerPairs.seconds * 1e6), loops);
   const std::string threads = "run-threads " + work;
   const auto sampled =
@@ -284,6 +328,8 @@ int main(int argc, char** argv) {
   };
   print("slowdown_1m", ranges.ratio, "ratio", within(ranges, "a program of a million ranges a second; at most 1.05"));
   print("bytes_per_range", bytes, "bytes", "in the trace, counters included");
+  print("child_ms", children.floor, "ms", "a child that executes a program for one range, alone");
+  print("join_ms", children.added, "ms", "what it takes longer where it joins the recording");
   print("sampler_slowdown", sampled.ratio, "ratio",
         within(sampled, "a program on every core, 1000 samples a second each; at most 1.02"));
   if (maySample) {

@@ -165,7 +165,7 @@ Finding segments() {
   if (bytes < std::uint64_t{256} << 20) {
     finding.state = State::Limited;
     // As the recorder wants it: no process leaves less than it takes.
-    const bool none = bytes < 2 * prof::RecordingOptions().poolBytes;
+    const bool none = bytes < prof::RecordingOptions().sharedRoomBytes;
     finding.detail +=
         none ? " Events in flight go through files beside the trace, which may slow the program down."
              : " That is room for a few processes: those that come later go through files beside the "

@@ -39,9 +39,9 @@ void collect(const fs::path& directory, RecordingFiles& files) {
 }
 
 /// A private directory in shared memory, or nothing when there is too little room to bother.
-fs::path makeSharedDirectory(std::uint64_t poolBytes) {
+fs::path makeSharedDirectory(std::uint64_t roomBytes) {
   struct statvfs room {};
-  if (statvfs("/dev/shm", &room) != 0 || room.f_bavail * room.f_frsize < 2 * poolBytes) return {};
+  if (statvfs("/dev/shm", &room) != 0 || room.f_bavail * room.f_frsize < roomBytes) return {};
   std::string name = "/dev/shm/lacuna-XXXXXX";
   return mkdtemp(name.data()) != nullptr ? fs::path(name) : fs::path();
 }
@@ -80,8 +80,8 @@ class Claim {
                     directory_.string())};
   }
 
-  void linkSharedMemory(std::uint64_t poolBytes) {
-    const fs::path shared = makeSharedDirectory(poolBytes);
+  void linkSharedMemory(std::uint64_t roomBytes) {
+    const fs::path shared = makeSharedDirectory(roomBytes);
     if (shared.empty()) return;
     std::error_code error;
     fs::create_directory_symlink(shared, directory_ / kSharedLink, error);
@@ -235,12 +235,14 @@ Status createRecording(const fs::path& directory, const RecordingOptions& option
   Claim claim(directory, fresh);
   if (Status taken = claim.taken(); !taken.ok()) return taken;
   const std::uint64_t pool = std::min(options.poolBytes, options.maxPoolBytes);
-  if (options.sharedMemory) claim.linkSharedMemory(pool);
+  const std::uint64_t room = std::max(2 * pool, std::min(options.sharedRoomBytes, 2 * options.maxPoolBytes));
+  if (options.sharedMemory) claim.linkSharedMemory(room);
   Settings settings;
   settings.flightRecorder = options.flightRecorder ? 1 : 0;
   settings.poolBytes = pool;
   settings.maxPoolBytes = options.maxPoolBytes;
   settings.key = newKey();
+  settings.sharedRoomBytes = room;
   return claim.settle(settings);
 }
 

@@ -29,6 +29,8 @@ namespace lacuna::prof::recording {
 namespace {
 
 constexpr std::uint64_t kMinPool = 4 * kSegmentBytes;
+constexpr std::size_t kFirstThreads = 64;
+constexpr std::size_t kFirstStrings = 32u << 10;
 
 /// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is skipped from behind.
 std::uint64_t processStartTicks() {
@@ -176,7 +178,7 @@ int readSettings(const char* directory, Settings& settings) {
 /// Shared memory that another program wants too is not filled to the brim.
 bool hasRoom(const char* directory, std::uint64_t bytes) {
   struct statvfs fs;
-  return statvfs(directory, &fs) == 0 && static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize >= 2 * bytes;
+  return statvfs(directory, &fs) == 0 && static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize >= bytes;
 }
 
 void fillHeader(Mapping& out, std::uint64_t pool) {
@@ -216,8 +218,10 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
   close(fd);
   int error = out.view.base == nullptr ? -ENOMEM : 0;
   if (error == 0) {
-    // Not every kernel knows it, and not every file system; then the first use of each page is a little slower.
-    populate(out.view.base, offsets.strings + kStringsStep);
+    // Not every kernel knows it, and not every file system; then the first use of each page is a little slower. What
+    // lies behind the first threads and names is rarely used.
+    populate(out.view.base, offsets.threads + kFirstThreads * kThreadBytes);
+    populate(out.view.base + offsets.strings, kFirstStrings);
     populate(out.view.base + offsets.segments, pool);
     out.stringsBacked = kStringsStep;
     fillHeader(out, pool);
@@ -319,7 +323,7 @@ int buildMapping(const char* directory, Mapping& out) {
   char shared[1024];
   int error = -ENAMETOOLONG;
   if (std::snprintf(shared, sizeof shared, "%s/%s", directory, kSharedLink) < static_cast<int>(sizeof shared)) {
-    error = hasRoom(shared, settings.poolBytes) ? buildIn(shared, settings, out) : -ENOSPC;
+    error = hasRoom(shared, settings.sharedRoomBytes) ? buildIn(shared, settings, out) : -ENOSPC;
   }
   if (error != 0) error = buildIn(directory, settings, out);
   if (error != 0) reportFailure(directory, error);

@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSharedLink = "shm";
@@ -40,7 +40,8 @@ struct Settings {
   std::uint32_t flightRecorder = 0;
   std::uint64_t poolBytes = 0;
   std::uint64_t maxPoolBytes = 0;
-  std::uint64_t key = 0;  ///< see recordingKey()
+  std::uint64_t key = 0;              ///< see recordingKey()
+  std::uint64_t sharedRoomBytes = 0;  ///< free room without which shared memory is full
 };
 
 enum class ClockKind : std::uint32_t { Monotonic = 1, Tsc = 2 };

@@ -13,8 +13,11 @@
 namespace lacuna::prof::recording {
 namespace {
 
+/// Segments in reserve, and how many come at a time, of a recorder that has many; half of what it has, and as much
+/// again, of one that has few: most processes live for a moment, or say little.
 constexpr std::uint32_t kReserve = 64;
 constexpr std::uint32_t kGrowthStep = 64;
+constexpr std::uint32_t kLeastStep = 16;
 
 }  // namespace
 
@@ -81,8 +84,9 @@ void ProcessReader::growAhead() {
   if (!growing_) return;
   Header& header = view().header();
   std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
-  if (header.freeCount.load(std::memory_order_relaxed) >= kReserve || count >= maxSegments_) return;
-  const std::uint32_t step = std::min(kGrowthStep, maxSegments_ - count);
+  const std::uint32_t reserve = std::min(kReserve, count / 2);
+  if (header.freeCount.load(std::memory_order_relaxed) >= reserve || count >= maxSegments_) return;
+  const std::uint32_t step = std::min({kGrowthStep, std::max(count, kLeastStep), maxSegments_ - count});
   const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
   const auto offset = static_cast<off_t>(view().offsets.segments + count * kSegmentBytes);

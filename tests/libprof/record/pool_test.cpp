@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -406,6 +407,80 @@ TEST_F(PoolTest, ThreadsShareATinyPoolWhileItIsDrained) {
   EXPECT_EQ((*drainer).stats().records + (*drainer).stats().dropped, 8 * kMarks);
 }
 
+/// A recording as it is by default, and what this process has of it.
+class FirstPoolTest : public PoolTest {
+ protected:
+  void begin() {
+    ASSERT_OK(createRecording(recordingDir()));
+    ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
+    drainer_.emplace(*Drainer::create(recordingDir(), trace()));
+  }
+  void finish() {
+    lacunaDetach();
+    ASSERT_OK(drainer_->finish());
+  }
+  [[nodiscard]] std::filesystem::path file() const {
+    return *std::filesystem::directory_iterator(segmentFolder(recordingDir()));
+  }
+  [[nodiscard]] std::uint32_t segments() const {
+    std::uint32_t count = 0;
+    std::ifstream bytes(file(), std::ios::binary);
+    bytes.seekg(offsetof(recording::Header, segmentCount));
+    bytes.read(reinterpret_cast<char*>(&count), sizeof count);
+    return count;
+  }
+  static void fillSegments(std::uint64_t count) {
+    markNumbers(0, count * recording::kSegmentBytes / (3 * recording::kSlotBytes));
+  }
+  std::optional<Drainer> drainer_;
+};
+
+TEST_F(FirstPoolTest, AProcessThatSaysLittleTakesLittle) {
+  begin();
+  const std::uint32_t first = segments();
+  markNumbers(0, 10);
+  ASSERT_OK(drainer_->drain());
+  EXPECT_EQ(segments(), first) << "the drainer gives it no more than it can use";
+  struct stat status {};
+  ASSERT_EQ(stat(file().c_str(), &status), 0);
+  EXPECT_LT(status.st_blocks * 512, 3 << 19) << "so it joins within a millisecond";
+  finish();
+}
+
+TEST_F(FirstPoolTest, AProcessThatSaysMuchFindsMoreReadyThanItUses) {
+  begin();
+  std::uint32_t before = segments();
+  for (const std::uint32_t wanted : {16u, 32u, 64u, 128u}) {
+    fillSegments(before / 2 + 1);
+    EXPECT_EQ(segments(), before) << "it had room for that";
+    ASSERT_OK(drainer_->drain());
+    EXPECT_GE(segments(), wanted);
+    before = segments();
+  }
+  finish();
+  EXPECT_EQ(drainer_->stats().dropped, 0u);
+}
+
+TEST_F(FirstPoolTest, ABurstBeforeTheDrainerComesFindsRoomOfItsOwn) {
+  begin();
+  const std::uint32_t first = segments();
+  fillSegments(3 * first);
+  EXPECT_GT(segments(), 3 * first);
+  finish();
+  EXPECT_EQ(drainer_->stats().dropped, 0u);
+}
+
+TEST_F(PoolTest, SharedMemoryWithoutTheRoomThatIsAskedForIsLeftAlone) {
+  RecordingOptions options;
+  options.maxPoolBytes = options.sharedRoomBytes = std::uint64_t{1} << 50;
+  ASSERT_OK(createRecording(recordingDir(), options));
+  EXPECT_EQ(segmentFolder(recordingDir()), recordingDir());
+  ASSERT_OK(removeRecording(recordingDir()));
+  options.maxPoolBytes = recording::kSegmentBytes;  // it can use no more than that
+  ASSERT_OK(createRecording(recordingDir(), options));
+  EXPECT_NE(segmentFolder(recordingDir()), recordingDir());
+}
+
 TEST_F(PoolTest, SegmentsGoToTheFolderWithoutSharedMemory) {
   RecordingOptions options;
   options.sharedMemory = false;
@@ -439,6 +514,7 @@ class FullSharedMemoryTest : public PoolTest {
   void recordWhereItIsFull(bool fullBefore) {
     RecordingOptions options;
     options.poolBytes = 4 * recording::kSegmentBytes;
+    options.sharedRoomBytes = 2 * options.poolBytes;
     ASSERT_OK(createRecording(recordingDir(), options));
     const int end = inChild([&] {
       if (!mountSmall()) _exit(kNotAllowed);

@@ -29,13 +29,16 @@ namespace lacuna::prof {
 inline constexpr const char* kRecordingVariable = "LACUNA_RECORDING";
 
 struct RecordingOptions {
-  /// Memory of each process that records: taken at once, and the most it may grow to.
-  std::uint64_t poolBytes = 16ull << 20;
+  /// Memory of each process that records: taken at once, which takes some 1 ms for each MiB, and the most it may grow
+  /// to.
+  std::uint64_t poolBytes = 512ull << 10;
   std::uint64_t maxPoolBytes = 256ull << 20;
   /// When the pool is full: false drops (and counts) what is new, true overwrites (and counts) what is oldest.
   bool flightRecorder = false;
   /// Put segments in /dev/shm when it has room, otherwise (and with false) in the directory itself.
   bool sharedMemory = true;
+  /// A process finds that it has room where so much is free, or twice the memory that it may have if that is less.
+  std::uint64_t sharedRoomBytes = 32ull << 20;
 };
 
 /// Makes `directory` (which must not exist, or be empty) a recording that processes can join. Of several processes that

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 typedef struct LacunaSessionOptions {
-  uint64_t poolBytes;    /* memory for what is not written yet, taken at once; 0: 16 MiB */
+  uint64_t poolBytes;    /* memory for what is not written yet, taken at once; 0: 0.5 MiB */
   uint64_t maxPoolBytes; /* the most it may grow to; 0: 256 MiB */
   int flightRecorder; /* 1: when all of it is full, the oldest events make room; 0: new ones are dropped and counted */
 } LacunaSessionOptions;
