@@ -5,6 +5,7 @@ for clang-format, clang-tidy and apt. What they cannot look at must not pass, an
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -128,6 +129,74 @@ class Lint(Scripts):
         self.assertEqual(self.run_script("lint", "--since", "nonsense")[0], 1)
         self.assertEqual(self.run_script("lint"), (0, "scripts/lint: nothing to check\n"))
         self.assertEqual(self.run_script("lint", "--all")[0], 1)
+
+
+class Bench(Scripts):
+    """A benchmark that prints what it is given."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("scripts/bench", (SCRIPTS / "bench").read_text(), program=True)
+        self.write("tests/bench/check_limits.py", (SCRIPTS.parent / "tests/bench/check_limits.py").read_text())
+        self.write("tests/bench/limits", "# of this test\nmade.ratio <= 1.5\nmade.rate >= 10e6\nother.ratio <= 1\n")
+        self.write("build/release/build.ninja", "")
+        self.write("../stubs/ninja", "#!/bin/sh\n", program=True)
+
+    def bench(self, *words, ratio=1.5, rate=2e7, code=0):
+        lines = [f'{{"name": "made.{name}", "value": {value}, "unit": "1"}}' for name, value in (("ratio", ratio), ("rate", rate), ("free", 9))]
+        text = "".join(f"echo '{line}'\n" for line in lines if "None" not in line)
+        self.write("tests/bench/made", f'#!/bin/sh\n[ "$1" = --json ] || echo "plain $*"\n{text}exit {code}\n', program=True)
+        return self.run_script("bench", "made", *words)
+
+    def test_figures_within_their_limits_pass(self):
+        code, text = self.bench("--check")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"made.ratio +1.5 1 +ok: at most 1.5\n")
+        self.assertRegex(text, r"made.rate +2e\+07 1 +ok: at least 1e\+07\n")
+        self.assertRegex(text, r"made.free +9 1\n")
+        self.assertNotIn("other", text)
+
+    def test_one_beyond_its_limit_fails_and_is_named(self):
+        for figures, name in (({"ratio": 1.51}, "made.ratio"), ({"rate": 9e6}, "made.rate")):
+            code, text = self.bench("--check", **figures)
+            self.assertEqual(code, 1)
+            self.assertRegex(text, name + r" .* MISSED: at ")
+            self.assertIn(f"1 of 2 limits missed: {name}\n", text)
+
+    def test_json_has_the_limits_too(self):
+        code, text = self.bench("--json", "--check", ratio=2)
+        self.assertEqual(code, 1)
+        self.assertIn('{"name": "made.ratio", "value": 2, "unit": "1", "limit": "at most 1.5", "ok": false}\n', text)
+
+    def test_a_benchmark_that_fails_does_not_pass(self):
+        self.assertEqual(self.bench("--check", code=3)[0], 3)
+
+    def test_what_was_not_measured_is_named_and_nothing_at_all_does_not_pass(self):
+        code, text = self.bench("--check", rate=None)
+        self.assertEqual(code, 0)
+        self.assertIn("not measured: made.rate\n", text)
+        code, text = self.bench("--check", rate=None, ratio=None)
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was checked", text)
+
+    def test_without_check_nothing_is_held_to_a_limit(self):
+        code, text = self.bench("part", ratio=9)
+        self.assertEqual(code, 0)
+        self.assertIn("plain part\n", text)
+
+    def test_every_limit_is_of_a_figure_that_a_benchmark_prints(self):
+        sources = [path.read_text() for path in (SCRIPTS.parent / "tests/bench").rglob("*") if path.is_file() and path.name != "limits"]
+        literals = {text for source in sources for text in re.findall(r'"([a-z0-9_.]{6,})(?:\{\})?"', source)}
+        for line in (SCRIPTS.parent / "tests/bench/limits").read_text().splitlines():
+            if not line or line.startswith("#"):
+                continue
+            name, kind, limit = line.split()
+            self.assertIn(kind, ("<=", ">="), line)
+            float(limit)
+            figure = name.split(".", 1)[1]
+            # Some are put together around the name of a part.
+            known = any(text in (name, figure) or name.startswith(text) or name.endswith(text) for text in literals)
+            self.assertTrue(known, name)
 
 
 class Misuse(Scripts):
