@@ -978,6 +978,43 @@ class WindowTest : public QObject {
     QVERIFY(says(panel, "a step"));
   }
 
+  void aGainOfMemoryAndOneThatNobodyPredictsAreTold() {
+    const auto textsOf = [](const QWidget& widget) {
+      QStringList texts;
+      for (const QLabel* label : widget.findChildren<QLabel*>()) texts << label->text();
+      return texts.join(QLatin1Char('\n'));
+    };
+    analyzer::Finding leak;
+    leak.predictedGainBytes = 3 << 20;
+    FindingPanel panel;
+    panel.setFinding(leak, {}, true);
+    QVERIFY(textsOf(panel).contains(bytesWords(3 << 20) + QStringLiteral("</b> of memory, predicted")));
+    QVERIFY(textsOf(FindingCard(leak, true, true, true)).contains(bytesWords(3 << 20)));
+    analyzer::Finding unknown;
+    unknown.notPredicted = "nothing says why";
+    panel.setFinding(unknown, {}, true);
+    QVERIFY(textsOf(panel).contains(QStringLiteral("gain not predicted: nothing says why")));
+    QVERIFY(textsOf(FindingCard(unknown, true, true, true))
+                .contains(QStringLiteral("gain not predicted: nothing says why")));
+  }
+
+  void workersThatNobodyCountedAreUnknown() {
+    openAnalysed();
+    Findings waiting = window_->findings();
+    auto analysis = std::make_shared<analyzer::Analysis>(*waiting.analysis);
+    analysis->loader.present = true;
+    analysis->loader.workersKnown = false;
+    analysis->loader.workers = 0;
+    waiting.analysis = analysis;
+    OverviewPage* overview = window_->overview();
+    overview->setFindings(waiting);
+    const auto labels = overview->findChildren<QLabel*>();
+    QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* label) {
+      return label->text() == QStringLiteral("loader workers: unknown");
+    }));
+    QTRY_VERIFY(!window_->busy());
+  }
+
   void aFindingsFixCanBePlayed() {
     openAnalysed();
     const auto& findings = window_->findings().analysis->findings;

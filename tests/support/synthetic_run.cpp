@@ -121,7 +121,7 @@ class Rank {
   /// An operator of the host alone.
   void hostOperator(const char* name, const char* text = "") {
     const TimeNs begin = host_;
-    host_ += 2'000;
+    host_ += plan_.hostOperatorNs;
     range(thread_, begin, host_, "cpu_op", name, text);
   }
   void setUp();

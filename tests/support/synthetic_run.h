@@ -40,6 +40,7 @@ struct RunPlan {
   std::int64_t blockingCopyNs = 0;
   std::int64_t blockingMemsetNs = 0;
   bool gloo = false;                           ///< collectives of the host, though the device is a GPU
+  std::int64_t hostOperatorNs = 2'000;         ///< of an operator that launches nothing
   int optimizerKernels = 0;                    ///< launched one by one in the optimizer, besides the usual one
   const char* optimizerKernel = "update_one";  ///< what they are called
   bool cpuDevice = false;                      ///< the device is the host, with half-precision operators

@@ -221,9 +221,6 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
 
 namespace {
 
-/// Copies up to this size are staged by the driver, which then returns at once; as CUDA's documentation says.
-constexpr std::uint64_t kStagedBytes = std::uint64_t{64} * 1024;
-
 /// Joins calls that wait for their copy with it, by process and correlation.
 void addCopies(const Timeline& timeline, TimeWindow window, const StepSpans& steps,
                std::unordered_map<StringId, CallRow>& rows) {

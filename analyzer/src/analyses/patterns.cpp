@@ -10,6 +10,7 @@
 
 #include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
+#include "analyses/repeats.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
@@ -22,12 +23,6 @@ using prof::StringId;
 using prof::ThreadId;
 using prof::TimeNs;
 using prof::TimeWindow;
-
-/// Sequences of at most this many kernels are looked for.
-constexpr std::size_t kLongestSequence = 6;
-/// So many repetitions in a row could have been one operator over a batch.
-constexpr std::size_t kManyRepeats = 32;
-constexpr std::int64_t kTinyNs = 10'000;
 
 /// When ranges of some names lie on a thread: disjoint, in order.
 class Cover {
@@ -82,68 +77,40 @@ Phases phasesOf(const Store& store, const Timeline& timeline) {
   return phases;
 }
 
-/// Follows the kernels of one queue and notices when a short sequence repeats many times in a row.
-class Repeats {
+/// What the launches of one queue say of loops that one operator would do.
+class LoopStats {
  public:
-  Repeats(const Store& store, PatternStats& stats) : store_(store), stats_(stats) {}
+  LoopStats(const Store& store, PatternStats& stats)
+      : stats_(stats), repeats_(store, [this](const Repeats::Run& run) { add(run); }) {}
+  LoopStats(const LoopStats&) = delete;
 
   void add(const DeviceSpan& span, const HostSpan* launch) {
-    const TimeNs launchedNs = launch == nullptr ? span.startNs : launch->startNs;
-    recent_.push_back({span.name, span.endNs - span.startNs, launchedNs});
-    const std::size_t at = recent_.size() - 1;
-    for (std::size_t period = 1; period <= kLongestSequence; ++period) {
-      auto& streak = streaks_[period - 1];
-      if (at >= period && recent_[at].name == recent_[at - period].name) {
-        ++streak;
-        continue;
-      }
-      close(period, at);
-      streak = 0;
-    }
+    kernels_.push_back({span.endNs - span.startNs, launch == nullptr ? span.startNs : launch->startNs});
+    repeats_.add(span.name, span.endNs - span.startNs);
   }
-  void finish() {
-    for (std::size_t period = 1; period <= kLongestSequence; ++period) close(period, recent_.size());
-  }
+  void finish() { repeats_.finish(); }
 
  private:
-  struct Launch {
-    StringId name;
+  struct Launched {
     std::int64_t durNs;
     TimeNs launchedNs;
   };
 
-  /// The streak of this period ends before `at`.
-  void close(std::size_t period, std::size_t at) {
-    const std::size_t length = streaks_[period - 1] + period;
-    const std::size_t from = at - std::min(at, length);
-    // What a shorter period explains was counted with it.
-    if (streaks_[period - 1] < period * (kManyRepeats - 1) || from < countedUntil_) return;
-    std::int64_t busyNs = 0;
-    for (std::size_t i = from; i < at; ++i) busyNs += recent_[i].durNs;
-    if (busyNs > static_cast<std::int64_t>(at - from) * kTinyNs) return;
-    const std::string_view first = store_.text(recent_[from].name);
-    if (containsAnyCase(first, "optimizer") || containsAnyCase(first, "sgd") || containsAnyCase(first, "adam")) return;
-    countedUntil_ = at;
-    stats_.repeatedLaunches += at - from;
-    stats_.repeatedDeviceNs += busyNs;
-    stats_.repeatedHostNs += recent_[at - 1].launchedNs - recent_[from].launchedNs;
-    if (length / period <= stats_.mostRepeats) return;
-    stats_.mostRepeats = length / period;
-    stats_.repeatedSequence.clear();
-    for (std::size_t i = from; i < from + period; ++i) {
-      if (i > from) stats_.repeatedSequence += ", ";
-      stats_.repeatedSequence += store_.text(recent_[i].name);
-    }
+  void add(const Repeats::Run& run) {
+    stats_.repeatedLaunches += run.to - run.from;
+    for (std::size_t i = run.from; i < run.to; ++i) stats_.repeatedDeviceNs += kernels_[i].durNs;
+    stats_.repeatedHostNs += kernels_[run.to - 1].launchedNs - kernels_[run.from].launchedNs;
+    const std::size_t rounds = (run.to - run.from) / run.period;
+    if (rounds <= stats_.mostRepeats) return;
+    stats_.mostRepeats = rounds;
+    stats_.repeatedSequence = repeats_.sequenceOf(run);
   }
 
-  const Store& store_;
   PatternStats& stats_;
-  std::vector<Launch> recent_;
-  std::array<std::size_t, kLongestSequence> streaks_{};
-  std::size_t countedUntil_ = 0;
+  std::vector<Launched> kernels_;
+  Repeats repeats_;
 };
 
-/// Null outside of the steps and in the warm-up.
 /// Before memory goes back to the system the device must be done with it: such a synchronisation is the allocator's.
 std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, TimeWindow window,
                                 const StepSpans& steps) {
@@ -210,7 +177,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
                             TimeWindow window, const StepSpans& steps, const Steps& all) {
   PatternStats stats;
   const Phases phases = phasesOf(store, timeline);
-  std::map<prof::QueueId, Repeats> repeats;
+  std::map<prof::QueueId, LoopStats> loops;
   std::unordered_map<StringId, std::uint64_t> optimizer;
   std::set<const Step*> filling;
   const std::span<const Step> steadySteps = all.steady();
@@ -221,7 +188,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
     // What the runtime does for itself is no loop of the program.
     const bool upkeep = launch != nullptr && store.text(launch->name) == prof::kUpkeepCall;
     if (span.kind == DeviceSpanKind::Kernel && !upkeep)
-      repeats.try_emplace(span.queue, store, stats).first->second.add(span, launch);
+      loops.try_emplace(span.queue, store, stats).first->second.add(span, launch);
     if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;
     const bool clears =
@@ -234,7 +201,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
       ++optimizer[span.name];
     }
   }
-  for (auto& [queue, sequence] : repeats) sequence.finish();
+  for (auto& [queue, loop] : loops) loop.finish();
   stats.zeroFillSteps = filling.size();
   stats.releaseSyncs = countReleaseSyncs(store, timeline, window, steps);
   for (const auto& [name, count] : optimizer) {
@@ -262,7 +229,8 @@ void mergePatterns(PatternStats& into, const PatternStats& more) {
   }
 }
 
-prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window, const TableScope& scope) {
+prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window, const TableScope& scope,
+                                                std::vector<TimeWindow>* roundTrips) {
   using prof::Range;
   OperatorPatterns stats;
   struct Last {
@@ -305,7 +273,10 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
             if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
           }
           const Last now{start[i] + dur[i], name[i], text[i], set[i]};
-          if (kind->second == 3 && last.name && kinds[last.name] == 3 && goesOn(last, now)) ++stats.roundTrips;
+          if (kind->second == 3 && last.name && kinds[last.name] == 3 && goesOn(last, now)) {
+            ++stats.roundTrips;
+            if (roundTrips != nullptr) roundTrips->push_back({start[i], now.endNs});
+          }
           if (isMatrixWork(store.text(name[i]))) {
             const auto [isHalf, unseen] = half.try_emplace(text[i], false);
             if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");

@@ -649,6 +649,16 @@ std::int64_t Analysis::meanStepNs() const {
   return ns > 0 ? ns : stepNs();
 }
 
+double Analysis::samplesPerSecond() const {
+  double batch = 0;
+  for (const auto& [key, value] : knobs) {
+    if (key == "batch") std::from_chars(value.data(), value.data() + value.size(), batch);
+  }
+  const double stepNs = static_cast<double>(meanStepNs() + betweenSteps().ns);
+  return steps.all.empty() || batch <= 0 || stepNs <= 0 ? 0
+                                                        : batch * static_cast<double>(processCount()) * 1e9 / stepNs;
+}
+
 Analysis::BetweenSteps Analysis::betweenSteps() const {
   std::vector<std::int64_t> gaps, waits;
   for (std::size_t i = 1; i < std::min(steps.all.size(), loaderWaitsBefore.size()); ++i) {

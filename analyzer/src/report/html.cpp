@@ -166,7 +166,11 @@ void Page::ledger() {
 
 void Page::findings() {
   heading("Findings");
-  if (analysis_.findings.empty()) out_ += "<p>None: nothing stands out.</p>\n";
+  if (analysis_.findings.empty()) {
+    std::string none = noFindings(analysis_);
+    none.front() = 'N';
+    out_ += fmt::format("<p>{}.</p>\n", escaped(none));
+  }
   for (const Finding& finding : analysis_.findings) {
     const bool fault = finding.kind == FindingKind::Fault;
     const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
@@ -175,19 +179,8 @@ void Page::findings() {
                         fault ? " fault" : "", fault ? "fault" : "opportunity", escaped(title),
                         finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", escaped(finding.knob)),
                         escaped(finding.advice));
-    if (finding.predictedGainNsPerStep > 0) {
-      out_ += fmt::format("<p class=\"dim\">predicted gain {} {}, confidence {:.0f} %{}</p>",
-                          humanTime(finding.predictedGainNsPerStep), analysis_.steps.all.empty() ? "in all" : "a step",
-                          100 * finding.confidence,
-                          finding.gainHighNsPerStep > finding.gainLowNsPerStep
-                              ? fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep),
-                                            humanTime(finding.gainHighNsPerStep))
-                              : "");
-    } else if (finding.gainHighNsPerStep > 0) {
-      out_ += fmt::format("<p class=\"dim\">no gain is predicted, as something else bounds the run; {} {} at most</p>",
-                          humanTime(finding.gainHighNsPerStep), analysis_.steps.all.empty() ? "in all" : "a step");
-    }
-    out_ += "</div>\n";
+    out_ += fmt::format("<p class=\"dim\">gain: {}</p></div>\n",
+                        escaped(describeGain(finding, analysis_.steps.all.empty() ? "in all" : "a step")));
   }
 }
 

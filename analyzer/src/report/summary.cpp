@@ -33,15 +33,20 @@ std::string worstCauses(const Analysis& analysis) {
   return out;
 }
 
-/// Where nothing is found, it says so only of a trace that would show it.
-std::string nothingFound(const Analysis& analysis) {
+/// Why a trace in which nothing is found need not be of a run without faults; empty where it is.
+std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
   const double unknown = share(analysis, analysis.ledger[Cause::Unknown]);
-  if (unknown > kMostUnknown)
-    return fmt::format(" No fault is named, but {} of the time has no cause in the trace.", humanShare(unknown));
+  if (unknown > kMostUnknown) return fmt::format("{} of the time has no cause in the trace", humanShare(unknown));
   if (analysis.droppedEvents > 0 || !analysis.store->warnings().empty())
-    return " No fault is named in what the trace holds, which is not all of the run.";
-  return " No fault found.";
+    return "the trace does not hold all of the run";
+  return {};
+}
+
+/// Where nothing is found, it says so only of a trace that would show it.
+std::string nothingFound(const Analysis& analysis) {
+  const std::string why = whyNotSure(analysis);
+  return why.empty() ? " No fault found." : fmt::format(" No fault is named, but {}.", why);
 }
 
 }  // namespace
@@ -70,6 +75,12 @@ std::string verdict(const Analysis& analysis) {
         analysis.droppedEvents == 1 ? "1 event was" : humanCount(analysis.droppedEvents, "event") + " were");
   for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
   return text;
+}
+
+std::string noFindings(const Analysis& analysis) {
+  const std::string why = whyNotSure(analysis);
+  if (why.empty() && analysis.devices.empty()) return "none: of the host alone, few faults can be told";
+  return why.empty() ? "none: nothing stands out" : "none is named, but " + why;
 }
 
 std::string describeRun(const Analysis& analysis) {

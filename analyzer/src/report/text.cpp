@@ -237,25 +237,12 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   width_ += 11;
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped("fix   " + oneLine(fix), 11, 17);
-  if (finding.predictedGainNsPerStep > 0) {
-    std::string gain = fmt::format("gain  {} {} ({}), confidence {:.0f} %", humanTime(finding.predictedGainNsPerStep),
-                                   analysis_.steps.all.empty() ? "in all" : "a step", humanShare(finding.gainShare()),
-                                   100 * finding.confidence);
-    if (finding.gainHighNsPerStep > finding.gainLowNsPerStep) {
-      gain +=
-          fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
-    }
-    wrapped(gain, 11, 17);
-  } else if (finding.gainHighNsPerStep > 0) {
-    wrapped(fmt::format("gain  none is predicted, as something else bounds the run; {} {} at most",
-                        humanTime(finding.gainHighNsPerStep), analysis_.steps.all.empty() ? "in all" : "a step"),
-            11, 17);
-  }
+  wrapped("gain  " + describeGain(finding, analysis_.steps.all.empty() ? "in all" : "a step"), 11, 17);
 }
 
 void TextReport::findings(int rows) {
   title("Findings");
-  if (analysis_.findings.empty()) line(" none: nothing stands out");
+  if (analysis_.findings.empty()) wrapped(noFindings(analysis_), 1, 3);
   for (std::size_t i = 0; i < analysis_.findings.size() && static_cast<int>(i) < rows; ++i)
     finding(i + 1, analysis_.findings[i]);
   if (static_cast<int>(analysis_.findings.size()) > rows) {

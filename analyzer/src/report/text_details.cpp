@@ -258,6 +258,8 @@ Lines loaderLines(const Analysis& analysis) {
     out.push_back(fmt::format(" {}; the training thread waited {} {}{}", batches, humanTime(waitNs), perStep(analysis),
                               bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
   }
+  if (!loader.workersKnown)
+    out.push_back(" the number of workers is unknown: the trace tells of the waits alone, not of who prepares batches");
   if (loader.busyNs == 0) return out;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {

@@ -21,8 +21,7 @@ void exposed(RuleContext& context) {
   finding.id = "exposed-communication";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("communication that no compute hides takes {} a step ({} of it)", humanTime(cost),
-                              humanShare(context.shareOfStep(cost)));
+  finding.title = "communication that no compute hides takes {cost} a step ({share} of it)";
   finding.confidence = 0.7;
   finding.advice =
       "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half "
@@ -55,7 +54,7 @@ void dataParallel(RuleContext& context) {
   finding.advice =
       "use DistributedDataParallel: one process a device, no copy of the model each step, gradients overlap the "
       "backward pass";
-  context.add(std::move(finding));
+  context.addBounded(std::move(finding), "replication*0");
 }
 
 /// Collectives that go through the host although the data is on a GPU.
@@ -78,7 +77,7 @@ void slowBackend(RuleContext& context) {
   finding.title = "collectives of GPU tensors go through the host (gloo or MPI)";
   finding.confidence = 0.9;
   finding.advice = "use NCCL (RCCL) as the backend for tensors on the device";
-  context.add(std::move(finding));
+  context.addBounded(std::move(finding), "through-host*0");
 }
 
 /// Ranks of one job enter each collective; the one that enters last holds the others up.
@@ -98,6 +97,7 @@ void lateRank(RuleContext& context) {
     // The replay knows no bonds between ranks. On the entries themselves it is known what each collective would gain:
     // the others wait for the next-latest rank all the same. What moves behind the collective is not known.
     finding.confidence = 0.5;
+    finding.gainBasis = GainBasis::Trace;
     finding.predictedGainNsPerStep = row.stepAloneNs / context.analysis.stepCount();
     finding.gainHighNsPerStep = std::max(cost, finding.predictedGainNsPerStep);
     finding.advice = fmt::format(
@@ -113,7 +113,7 @@ void lateRank(RuleContext& context) {
                                   .device = late.device,
                                   .queue = late.queue});
     }
-    context.add(std::move(finding));
+    context.addAsItIs(std::move(finding));
   }
 }
 

@@ -87,12 +87,12 @@ void exposedCopies(RuleContext& context) {
   Finding finding;
   finding.id = "exposed-copy";
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("copies that nothing hides take {} a step", humanTime(cost));
+  finding.title = "copies that nothing hides take {cost} a step";
   finding.confidence = 0.7;
   finding.advice =
       "copy on a queue of its own while the step before computes, keep data on the device, join small copies";
   finding.evidence = context.evidenceOf(Cause::ExposedCopy);
-  context.add(std::move(finding), "copy*0");
+  context.addBounded(std::move(finding), "copy*0");
 }
 
 void zeroGrad(RuleContext& context) {
@@ -112,8 +112,7 @@ void zeroGrad(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = patterns.zeroFills;
-  finding.title =
-      fmt::format("clearing gradients by writing zeros: {}, {} a step", rounded(fills, "fill"), humanTime(cost));
+  finding.title = fmt::format("clearing gradients by writing zeros: {}, {{cost}} a step", rounded(fills, "fill"));
   finding.confidence = 0.95;
   finding.advice = "drop the gradients instead (zero_grad to none): the first accumulation then writes without reading";
   context.add(std::move(finding), "zero_grad=none");
@@ -136,11 +135,11 @@ void tinyKernels(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = patterns.repeatedLaunches;
-  finding.title = fmt::format("{:.0f} tiny kernels a step: {} repeat up to {} times in a row, {} of launching",
-                              launches, patterns.repeatedSequence, patterns.mostRepeats, humanTime(cost));
+  finding.title = fmt::format("{:.0f} tiny kernels a step: {} repeat up to {} times in a row, {{cost}} of launching",
+                              launches, patterns.repeatedSequence, patterns.mostRepeats);
   finding.confidence = 0.95;
   finding.advice = "do the loop in one operator over all samples";
-  context.add(std::move(finding));
+  context.add(std::move(finding), "repeats=joined");
 }
 
 void halfPrecision(RuleContext& context, const Shares& shares) {
@@ -202,7 +201,8 @@ void halfOnCpu(RuleContext& context) {
   finding.title = fmt::format("{} of the matrix operators on the CPU work in half precision", humanShare(share));
   finding.confidence = 0.5;
   finding.advice = "half precision pays on CPUs with matrix units for it (AMX); without them compute in f32";
-  context.add(std::move(finding));
+  finding.notPredicted = "whether the CPU has such units is not in the trace; a short run in f32 tells (lacuna diff)";
+  context.addAsItIs(std::move(finding));
 }
 
 void roundTrips(RuleContext& context) {
@@ -215,7 +215,41 @@ void roundTrips(RuleContext& context) {
   finding.title = fmt::format("{:.0f} conversions a step directly follow another conversion", perStep);
   finding.confidence = 0.7;
   finding.advice = "keep one type through the chain: a cast and a cast back move every byte twice for nothing";
-  context.add(std::move(finding));
+  context.add(std::move(finding), "conversion*0");
+}
+
+std::string thousands(double value) {
+  return fmt::format("{:.{}f}", value, value < 10 ? 1 : 0);
+}
+
+/// A batch so many times as large as memory has room for: the device and the loader take that much longer at most, and
+/// the host's part of a step stays. What the samples of a step now would take less is the gain.
+void predictLargerBatch(const RuleContext& context, Finding& finding, double used) {
+  constexpr double kFull = 0.9, kMostTimes = 8;
+  const double times = std::clamp(std::floor(kFull / std::max(used, kFull / kMostTimes)), 2.0, kMostTimes);
+  const auto larger = context.play(fmt::format("batch*{}", times));
+  const std::string caution = "compare samples per second, not steps; mind that the learning rate may have to follow";
+  if (!larger) {
+    finding.notPredicted = "the trace holds no device work with its launches to replay";
+    finding.advice = "try a larger batch: " + caution;
+    return;
+  }
+  const auto ofOne = [&](std::int64_t ns) { return static_cast<std::int64_t>(static_cast<double>(ns) / times); };
+  finding.gainBasis = GainBasis::Replay;
+  finding.baseNsPerStep = larger->baseNsPerStep;
+  finding.predictedGainNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->predictedNsPerStep));
+  finding.gainLowNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->highNsPerStep));
+  finding.gainHighNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->lowNsPerStep));
+  const double faster = static_cast<double>(larger->baseNsPerStep) * times /
+                        static_cast<double>(std::max<std::int64_t>(1, larger->predictedNsPerStep));
+  const double now = context.analysis.samplesPerSecond();
+  finding.samplesPerSecond = now;
+  finding.predictedSamplesPerSecond = now * faster;
+  finding.advice =
+      fmt::format("try {} times the batch: {}, as the host's part of a step stays; {}", thousands(times),
+                  now > 0 ? fmt::format("{} samples a second instead of {}", thousands(now * faster), thousands(now))
+                          : fmt::format("{:.2f} times as many samples a second", faster),
+                  caution);
 }
 
 /// The device is idle more than half of the time, and the batch could be larger.
@@ -231,17 +265,19 @@ void smallBatch(RuleContext& context) {
   finding.id = "small-batch";
   finding.title =
       fmt::format("the device is busy {} of the time and its memory is used to {}", humanShare(busy), humanShare(used));
-  // Of the same idle time, what no other finding has a price for.
-  std::int64_t cost = context.costOf(Cause::HostWork) + context.costOf(Cause::Launch);
-  for (const Finding& told : context.findings) {
-    if (told.id == "launch-bound" || told.id == "slow-launches" || told.id == "host-work") cost -= told.costNsPerStep;
-  }
-  finding.costNsPerStep = std::max<std::int64_t>(0, cost);
   finding.confidence = 0.4;
   finding.knob = "batch";
-  finding.advice =
-      "try a larger batch and compare samples per second, not steps; mind that the learning rate may have to follow";
-  context.add(std::move(finding));
+  predictLargerBatch(context, finding, used);
+  context.addAsItIs(std::move(finding));
+}
+
+/// Of host work and launching, what no finding but the one on the batch tells of.
+std::int64_t hostsLeftover(const RuleContext& context) {
+  std::int64_t ns = context.costOf(Cause::HostWork) + context.costOf(Cause::Launch);
+  for (const Finding& told : context.findings) {
+    if (told.id == "launch-bound" || told.id == "slow-launches" || told.id == "host-work") ns -= told.costNsPerStep;
+  }
+  return std::max<std::int64_t>(0, ns);
 }
 
 /// What others have priced of the time that the devices wait.
@@ -252,6 +288,7 @@ std::int64_t pricedIdle(const RuleContext& context) {
   std::int64_t ns = 0;
   for (const Finding& told : context.findings) {
     if (std::find(kOfWork.begin(), kOfWork.end(), told.id) == kOfWork.end()) ns += told.costNsPerStep;
+    if (told.id == "small-batch") ns += std::min(told.predictedGainNsPerStep, hostsLeftover(context));
   }
   return ns;
 }
@@ -279,6 +316,26 @@ Cause largestIdle(const RuleContext& context, const Ledger& step) {
   return largest;
 }
 
+/// A replay without what the device waits for; empty where there is none.
+std::string_view withoutCause(Cause cause) {
+  switch (cause) {
+    case Cause::Synchronisation:
+      return "sync=off";
+    case Cause::LoaderWait:
+      return "loader*0";
+    case Cause::DriverCall:
+      return "allocator=cached";
+    case Cause::OffCpu:
+      return "off-cpu*0";
+    case Cause::HostWork:
+      return "host*0";
+    case Cause::Launch:
+      return "static_graph=on";
+    default:
+      return {};
+  }
+}
+
 /// The devices are idle most of the time, or for reasons that the trace does not hold, and no finding says why.
 void underUtilised(RuleContext& context) {
   constexpr double kBusy = 0.5, kUnknown = 0.2;
@@ -304,7 +361,11 @@ void underUtilised(RuleContext& context) {
                "PyTorch's profiler), and name the program's phases by NVTX ranges"
              : "look at the longest of these stretches on the timeline, and at what the host did before them";
   finding.evidence = context.evidenceOf(cause);
-  context.add(std::move(finding));
+  if (const std::string_view change = withoutCause(cause); !change.empty())
+    return context.addBounded(std::move(finding), change);
+  finding.notPredicted = untold ? "nothing in the trace says what the device waits for"
+                                : fmt::format("no replay does without {}", causeLabel(cause));
+  context.addAsItIs(std::move(finding));
 }
 
 /// A bias in front of a batch norm is subtracted again.

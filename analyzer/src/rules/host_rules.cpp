@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "rules/rule.h"
 
@@ -95,13 +97,18 @@ void syncInStep(RuleContext& context, std::int64_t blockedNs) {
   if (call == nullptr) return;
   std::uint64_t calls = 0;
   std::int64_t waited = 0;
+  std::vector<Change> without;
   for (const CallRow& row : analysis.calls) {
     if (row.activity != Activity::Sync || context.isClaimed(row.name)) continue;
     const bool some = context.claimedShare(row.name) > 0;
+    without.push_back(withoutCall(row.name));
+    if (some) without.back().uptoBytes = kStagedBytes;
     calls += row.stepCount - (some ? row.stepLargeCount : 0);
     waited += row.stepNs - (some ? row.stepLargeNs : 0);
   }
-  const auto gain = context.play("sync=off");
+  // What is told of already waits as before.
+  if (blockedNs == 0) without = {*parseChange("sync=off")};
+  const auto gain = context.play(without);
   const std::int64_t idle = context.unclaimedCostOf(Cause::Synchronisation);
   // Those in front of memory that goes back to the system are the allocator's.
   const std::uint64_t syncs = calls - std::min(calls, analysis.patterns.releaseSyncs);
@@ -109,7 +116,7 @@ void syncInStep(RuleContext& context, std::int64_t blockedNs) {
   // Without the wait other idle time would be hidden too; it has causes of its own. A single wait for a loss is usual,
   // so the host work behind it is not its fault either.
   std::int64_t others = context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) +
-                        context.costOf(Cause::LoaderWait) + analysis.betweenSteps().loaderWaitNs + blockedNs;
+                        context.costOf(Cause::LoaderWait) + analysis.betweenSteps().loaderWaitNs;
   if (perStep < 2) others += context.costOf(Cause::HostWork);
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
   // Several waits in every step stop the host from running ahead, whatever they cost today.
@@ -120,16 +127,15 @@ void syncInStep(RuleContext& context, std::int64_t blockedNs) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = calls;
-  finding.title = cost > 0 ? fmt::format("{:.1f} synchronisations a step let the queue run dry ({} of it)", perStep,
-                                         humanShare(context.shareOfStep(cost)))
-                           : fmt::format("the host waits for the device {:.1f} times a step, {} of it", perStep,
-                                         humanShare(context.shareOfStep(context.perStep(waited))));
+  finding.title = cost > 0
+                      ? fmt::format("{:.1f} synchronisations a step let the queue run dry ({{share}} of it)", perStep)
+                      : fmt::format("the host waits for the device {:.1f} times a step, {} of it", perStep,
+                                    humanShare(context.shareOfStep(context.perStep(waited))));
   finding.confidence = 0.8;
   finding.advice = fmt::format("avoid {}{}: read losses and metrics every N steps, keep the rest on the device",
                                call->name, call->caller.empty() ? "" : " in " + call->caller);
   finding.evidence = context.evidenceOf(Cause::Synchronisation);
-  // The replay does without all that waits: where some of it is told of already, the gain is not this one's.
-  context.add(std::move(finding), blockedNs > 0 ? std::string_view() : "sync=off");
+  context.add(std::move(finding), without);
 }
 
 void launchBound(RuleContext& context) {
@@ -152,8 +158,8 @@ void launchBound(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = analysis.launches.launches;
-  finding.title = fmt::format("the host cannot keep up: {:.0f} small launches a step leave the device idle {} of it",
-                              perStep, humanShare(context.shareOfStep(cost)));
+  finding.title = fmt::format(
+      "the host cannot keep up: {:.0f} small launches a step leave the device idle {{share}} of it", perStep);
   finding.confidence = 0.75;
   finding.advice =
       fmt::format("{} of the launches found an empty queue; capture the step as a graph{}",
@@ -182,13 +188,15 @@ std::int64_t blockingCalls(RuleContext& context) {
     finding.kind = FindingKind::Fault;
     finding.costNsPerStep = cost;
     finding.count = count;
-    finding.title = fmt::format("{:.1f} {} calls a step hold the host for {}", context.timesAStep(count), row.name,
-                                humanTime(cost));
+    finding.title =
+        fmt::format("{:.1f} {} calls a step hold the host for {{cost}}", context.timesAStep(count), row.name);
     finding.confidence = 0.9;
     finding.advice = copies(row) ? "copy asynchronously from pinned memory, on a queue of its own"
                                  : "use the asynchronous memset, or let the kernel that writes first overwrite";
     finding.evidence = context.evidenceOf(Cause::Synchronisation);
-    context.add(std::move(finding));
+    Change without = withoutCall(row.name);
+    if (told) without.aboveBytes = kStagedBytes;
+    context.add(std::move(finding), std::span<const Change>(&without, 1));
     context.claim(row.name, static_cast<double>(ns) / static_cast<double>(row.stepNs));
     sum += cost;
   }
@@ -217,6 +225,15 @@ bool slowLaunches(RuleContext& context) {
   return true;
 }
 
+/// Without those that other findings tell of.
+std::vector<Change> withoutDriverCalls(const RuleContext& context) {
+  std::vector<Change> changes;
+  for (const CallRow& row : context.analysis.calls) {
+    if (row.activity == Activity::Driver && !context.isClaimed(row.name)) changes.push_back(withoutCall(row.name));
+  }
+  return changes;
+}
+
 void driverCalls(RuleContext& context) {
   const std::int64_t cost = context.unclaimedCostOf(Cause::DriverCall);
   if (context.shareOfStep(cost) < 0.05 || costliest(context, Activity::Driver) == nullptr) return;
@@ -226,14 +243,12 @@ void driverCalls(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   if (call != nullptr) finding.count = call->count;
-  finding.title = fmt::format("allocator and driver calls hold the device up {} a step", humanTime(cost));
+  finding.title = "allocator and driver calls hold the device up {cost} a step";
   finding.confidence = 0.7;
   finding.advice = fmt::format("{}keep memory in the caching allocator, create handles and events before the loop",
                                call == nullptr ? "" : call->name + " takes the most: ");
   finding.evidence = context.evidenceOf(Cause::DriverCall);
-  // As with synchronisations: the replay does without the calls that are told of already, too.
-  const bool isAll = cost == context.costOf(Cause::DriverCall);
-  context.add(std::move(finding), isAll ? "allocator=cached" : std::string_view());
+  context.add(std::move(finding), withoutDriverCalls(context));
 }
 
 void offCpu(RuleContext& context) {
@@ -245,14 +260,14 @@ void offCpu(RuleContext& context) {
   finding.costNsPerStep = cost;
   const CauseDetail* call = longestWait(context, Cause::OffCpu);
   if (call != nullptr) finding.count = call->count;
-  finding.title = fmt::format("the thread that feeds the device was not running {} a step{}", humanTime(cost),
+  finding.title = fmt::format("the thread that feeds the device was not running {{cost}} a step{}",
                               call == nullptr ? "" : ", most of it in " + call->name);
   finding.confidence = 0.7;
   finding.advice =
       "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
       "workers, thread pools)";
   finding.evidence = context.evidenceOf(Cause::OffCpu);
-  context.add(std::move(finding));
+  context.addBounded(std::move(finding), "off-cpu*0");
 }
 
 /// The host's cores were not the program's alone. What that cost the threads is in all of the run's times.
@@ -268,9 +283,8 @@ void displaced(RuleContext& context) {
   finding.id = "cores-taken";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = static_cast<std::int64_t>(share * static_cast<double>(analysis.meanStepNs()));
-  finding.title = fmt::format("other programs keep {} off the cores {} a step ({} of it)",
-                              most.name.empty() ? std::string("a thread") : "thread '" + most.name + "'",
-                              humanTime(finding.costNsPerStep), humanShare(share));
+  finding.title = fmt::format("other programs keep {} off the cores {{cost}} a step ({{share}} of it)",
+                              most.name.empty() ? std::string("a thread") : "thread '" + most.name + "'");
   finding.confidence = 0.8;
   finding.count = contention.threads.size();
   for (const prof::TimeWindow& stretch : most.longest) {
@@ -282,7 +296,7 @@ void displaced(RuleContext& context) {
   finding.advice =
       "record on a machine that nothing else uses, or give the program cores of its own; until then times, and gains "
       "that are predicted from them, hold only for a machine as busy";
-  context.add(std::move(finding));
+  context.add(std::move(finding), "cores-taken*0");
 }
 
 void unnamedHostWork(RuleContext& context) {
@@ -296,12 +310,12 @@ void unnamedHostWork(RuleContext& context) {
   finding.id = "host-work";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("the device waits for host work {} a step{}", humanTime(cost),
+  finding.title = fmt::format("the device waits for host work {{cost}} a step{}",
                               where == nullptr ? "" : ", most of it in " + where->name);
   finding.confidence = 0.6;
   finding.advice = "move this work out of the loop, into loader workers, or onto the device";
   finding.evidence = context.evidenceOf(Cause::HostWork);
-  context.add(std::move(finding), "host*0");
+  context.addBounded(std::move(finding), "host*0");
 }
 
 void slowSteps(RuleContext& context) {
@@ -329,11 +343,16 @@ void slowSteps(RuleContext& context) {
   finding.costNsPerStep = cost;
   finding.title =
       fmt::format("{} step{} took more than {}", finding.count, finding.count == 1 ? "" : "s", humanTime(limit));
-  finding.confidence = 0.8;
+  // Read off the steps: what they would take if all were usual ones. Some of what slows them may be wanted.
+  finding.gainBasis = GainBasis::Trace;
+  finding.predictedGainNsPerStep = cost;
+  finding.baseNsPerStep = std::max(cost, context.analysis.meanStepNs());
+  finding.gainHighNsPerStep = cost;
+  finding.confidence = 0.4;
   finding.advice =
       "compare a slow step with its neighbours on the timeline: evaluation, checkpoints and garbage collection are "
       "usual";
-  context.add(std::move(finding));
+  context.addAsItIs(std::move(finding));
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ void restartedWorkers(RuleContext& context, std::int64_t stepNs) {
   finding.id = "loader-restarts";
   finding.kind = FindingKind::Fault;
   finding.count = loader.restarts;
-  finding.title =
-      fmt::format("the loader's workers were started anew {}, which takes {} a step",
-                  loader.restarts == 1 ? "once" : fmt::format("{} times", loader.restarts), humanTime(cost));
+  finding.title = fmt::format("the loader's workers were started anew {}, which takes {{cost}} a step",
+                              loader.restarts == 1 ? "once" : fmt::format("{} times", loader.restarts));
   finding.costNsPerStep = cost;
   // Workers that stay cost nothing at all between epochs.
+  finding.gainBasis = GainBasis::Trace;
   finding.predictedGainNsPerStep = cost;
   finding.baseNsPerStep = std::max(stepNs, cost);
   finding.confidence = 0.9;
@@ -64,15 +64,15 @@ void restartedWorkers(RuleContext& context, std::int64_t stepNs) {
       "fork, and with fewer imports";
   finding.evidence.push_back(
       {loader.longestRestart.startNs, loader.longestRestart.endNs, "waiting for new workers of the loader"});
-  context.add(std::move(finding));
+  context.addAsItIs(std::move(finding));
 }
 
 /// What all findings about waiting for batches say; the advice is the caller's.
-Finding waiting(const RuleContext& context, std::int64_t cost, double share) {
+Finding waiting(const RuleContext& context, std::int64_t cost) {
   Finding finding;
   finding.id = "loader-wait";
   finding.kind = FindingKind::Fault;
-  finding.title = fmt::format("the device waits for data {} a step ({} of it)", humanTime(cost), humanShare(share));
+  finding.title = "the device waits for data {cost} a step ({share} of it)";
   finding.costNsPerStep = cost;
   finding.confidence = context.analysis.loader.busyNs > 0 ? 0.9 : 0.7;
   finding.count = context.analysis.loader.batches;
@@ -81,13 +81,13 @@ Finding waiting(const RuleContext& context, std::int64_t cost, double share) {
 }
 
 /// A trace of waits alone: how many workers there are, and what a batch takes, is not in it.
-void unknownWorkers(RuleContext& context, std::int64_t cost, double share) {
-  Finding finding = waiting(context, cost, share);
+void unknownWorkers(RuleContext& context, std::int64_t cost) {
+  Finding finding = waiting(context, cost);
   finding.confidence = 0.5;
   finding.advice =
       "the trace does not tell how many workers the loader has, nor what preparing a batch takes: give it more workers "
       "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run --torch records both";
-  context.add(std::move(finding));
+  context.addBounded(std::move(finding), "loader*0");
 }
 
 }  // namespace
@@ -104,17 +104,17 @@ void loaderRules(RuleContext& context) {
   const double share = static_cast<double>(cost) / static_cast<double>(stepNs);
   if (share < kStall) return;
   const std::int64_t wait = std::max(cost, context.perStep(analysis.loader.stepWaitNs) - restarts);
-  if (!analysis.loader.workersKnown) return unknownWorkers(context, cost, share);
+  if (!analysis.loader.workersKnown) return unknownWorkers(context, cost);
   const std::uint32_t workers = workersNeeded(context, stepNs, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
   const bool computes = analysis.loader.cpuShare > 0.5;
   // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
   if (analysis.loader.workers > 0 && gain && gain->gainShare() < 0.02 && !computes) return;
-  Finding finding = waiting(context, cost, share);
+  Finding finding = waiting(context, cost);
   if (gain && gain->gainNs() <= 0) {
     finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}",
                                  slowStage(analysis.loader), computes ? ": the host's cores are busy as it is" : "");
-    context.add(std::move(finding));
+    context.addBounded(std::move(finding), "loader*0");
     return;
   }
   const std::string have = analysis.loader.workers > 0 ? fmt::format("{} now", analysis.loader.workers)

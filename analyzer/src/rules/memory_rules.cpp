@@ -30,6 +30,12 @@ Evidence moment(prof::TimeNs atNs, std::string what, prof::DeviceId device) {
   return {.startNs = atNs, .endNs = atNs, .what = std::move(what), .device = device};
 }
 
+void addBytes(RuleContext& context, Finding finding, std::uint64_t bytes) {
+  finding.gainBasis = GainBasis::Bytes;
+  finding.predictedGainBytes = bytes;
+  context.addAsItIs(std::move(finding));
+}
+
 std::vector<OneMemory> memories(const Analysis& analysis) {
   std::vector<OneMemory> out;
   if (analysis.memoryStatsByDevice.empty()) {
@@ -50,6 +56,49 @@ std::vector<OneMemory> memories(const Analysis& analysis) {
 bool leaks(const MemoryStats& memory) {
   return memory.leakBytesPerStep > 0 &&
          static_cast<double>(memory.leakBytesPerStep) >= 0.0005 * static_cast<double>(memory.peakBytes);
+}
+
+/// What steady steps had left behind when memory was at its peak.
+std::uint64_t leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
+  std::uint64_t steps = 0;
+  for (const Step& step : analysis.steps.steadyWithin(analysis.window)) steps += step.endNs <= memory.peakAtNs ? 1 : 0;
+  return std::min(memory.peakBytes, steps * static_cast<std::uint64_t>(memory.leakBytesPerStep));
+}
+
+/// By how much the peak is above all that is alive when this tensor is not: what is gained by its going, at most.
+std::uint64_t aboveOthers(const MemoryStats& memory, const LiveTensor& tensor, const TensorLife& life) {
+  std::uint64_t elsewhere = 0;
+  for (const MemoryPoint& point : memory.curve) {
+    const bool there = point.timeNs >= tensor.allocatedNs && (!life.freed || point.timeNs < life.freedNs);
+    elsewhere = std::max(elsewhere, there ? point.bytes - std::min(point.bytes, tensor.bytes) : point.bytes);
+  }
+  return memory.peakBytes - std::min(memory.peakBytes, elsewhere);
+}
+
+/// The edit that takes most off the peak of a device; null where none does.
+const PeakEdit* bestEdit(const Analysis& analysis, prof::DeviceId device) {
+  const PeakEdit* best = nullptr;
+  for (const PeakEdit& edit : analysis.peakEdits) {
+    const bool counts = edit.device == device || !edit.device || !device;
+    if (counts && (best == nullptr || edit.peakAfterBytes < best->peakAfterBytes)) best = &edit;
+  }
+  return best;
+}
+
+/// The gain of an advice to need less memory: what the best of the edits of the peak saves.
+void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId device, std::uint64_t peakBytes) {
+  const PeakEdit* edit = bestEdit(analysis, device);
+  if (edit == nullptr || edit->peakAfterBytes >= peakBytes) {
+    finding.notPredicted = "nothing that is alive at the peak could be freed earlier or computed again";
+    return;
+  }
+  finding.gainBasis = GainBasis::Bytes;
+  finding.predictedGainBytes = peakBytes - edit->peakAfterBytes;
+  const bool again = edit->kind == PeakEditKind::Recompute;
+  finding.advice += fmt::format(
+      "; most helps to {} {}{}", again ? "recompute" : "free earlier what is of", edit->origin,
+      again && edit->costNsPerStep > 0 ? fmt::format(", which takes {} a step", humanTime(edit->costNsPerStep))
+                                       : std::string());
 }
 
 void leak(RuleContext& context) {
@@ -76,7 +125,7 @@ void leak(RuleContext& context) {
     if (finding.evidence.size() < 5)
       finding.evidence.push_back(moment(tensor.allocatedNs, origin(tensor), most->device));
   }
-  context.add(std::move(finding));
+  addBytes(context, std::move(finding), leakedBytes(context.analysis, memory));
 }
 
 /// Whether there was one to tell of.
@@ -117,7 +166,10 @@ bool spike(RuleContext& context, const OneMemory& one) {
   finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier",
                                humanBytes(largest->bytes), origin(*largest));
   finding.evidence.push_back(moment(memory.peakAtNs, "peak", one.device));
-  context.add(std::move(finding));
+  const auto at = static_cast<std::size_t>(largest - memory.live.data());
+  // Without what the one step has above the others, or as if the one tensor were made and gone in small pieces.
+  addBytes(context, std::move(finding),
+           oneStep ? memory.peakBytes - usual : aboveOthers(memory, *largest, memory.lives[at]));
   return true;
 }
 
@@ -146,18 +198,22 @@ void churn(RuleContext& context) {
   finding.id = "allocation-churn";
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
+  std::vector<Change> without;
   finding.title = fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up", perStep);
   for (const CauseDetail& call : analysis.stepCalls) {
     if (call.cause != Cause::DriverCall || !goesToSystem(call.name)) continue;
     finding.costNsPerStep += call.ns;
     context.claim(call.name);
+    without.push_back(withoutCall(call.name));
   }
   finding.confidence = 0.7;
   finding.count = calls;
   finding.advice =
       "sizes differ from step to step or the cache is emptied: keep shapes the same, pad batches, do not empty the "
       "cache in the loop";
-  context.add(std::move(finding));
+  if (!without.empty()) return context.add(std::move(finding), without);
+  finding.notPredicted = "no call that takes memory from the system or gives it back was recorded";
+  context.addAsItIs(std::move(finding));
 }
 
 void nearlyFull(RuleContext& context) {
@@ -172,7 +228,15 @@ void nearlyFull(RuleContext& context) {
   finding.knob = "checkpoint=on";
   finding.advice = "recompute activations (checkpoint) or train in mixed precision before the run hits the limit";
   finding.evidence.push_back(moment(fullest.peakAtNs, "peak", fullest.memory));
-  context.add(std::move(finding));
+  predictEdit(context.analysis, finding, fullest.memory, fullest.peakBytes);
+  context.addAsItIs(std::move(finding));
+}
+
+OneMemory highest(const Analysis& analysis) {
+  const auto all = memories(analysis);
+  return *std::max_element(all.begin(), all.end(), [](const OneMemory& a, const OneMemory& b) {
+    return a.memory.peakBytes < b.memory.peakBytes;
+  });
 }
 
 /// The program asked for memory that its device did not have: the trace says so itself.
@@ -197,7 +261,13 @@ void outOfMemory(RuleContext& context) {
   finding.advice =
       "compare what was wanted with what is alive at the peak (--section memory): a smaller batch, mixed precision, or "
       "recomputed activations (checkpoint) need less";
-  context.add(std::move(finding));
+  if (context.analysis.memory.present) {
+    const OneMemory fullest = highest(context.analysis);
+    predictEdit(context.analysis, finding, fullest.device, fullest.memory.peakBytes);
+  } else {
+    finding.notPredicted = "the trace holds no allocations";
+  }
+  context.addAsItIs(std::move(finding));
 }
 
 /// The allocator had what was asked for, but in pieces too small, and took more from the device.
@@ -218,7 +288,8 @@ void fragmentation(RuleContext& context) {
         "keep sizes the same from step to step (pad batches), or let segments grow "
         "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
     finding.evidence.push_back(moment(state.atNs, "more taken from the device", memory.device));
-    context.add(std::move(finding));
+    // In one piece, what was free would have done.
+    addBytes(context, std::move(finding), state.requestedBytes);
     return;
   }
 }

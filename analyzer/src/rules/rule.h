@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,20 +51,33 @@ class RuleContext {
   /// All devices are CPUs.
   [[nodiscard]] bool onlyHost() const;
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
-  /// What a change would bring; nothing where no replay is possible.
+  /// What changes would bring; nothing where no replay is possible, or there is no change.
+  [[nodiscard]] std::optional<Prediction> play(std::span<const Change> changes) const;
   [[nodiscard]] std::optional<Prediction> play(std::string_view change) const;
   /// What a gain is taken from: the step as it is replayed without a change, or as it is marked where none is replayed.
   [[nodiscard]] std::int64_t unchangedStepNs() const;
 
-  /// Fills in gain, interval, confidence and severity from the change and adds the finding.
+  /// Fills in gain, interval, confidence and severity from the change and adds the finding. In its title "{cost}" and
+  /// "{share}" stand for what it costs in the end, and for that part of the step.
   void add(Finding finding, std::string_view change = {});
+  void add(Finding finding, std::span<const Change> changes);
+  /// The same of a change that takes away all that the finding is about.
+  void addBounded(Finding finding, std::string_view change);
+  /// Without a change: the rule has filled in the gain, or why there is none.
+  void addAsItIs(Finding finding);
   /// Intervals to look at: the longest stretches of a cause.
   [[nodiscard]] std::vector<Evidence> evidenceOf(Cause cause) const;
 
  private:
+  void predict(Finding& finding, std::span<const Change> changes) const;
+  void finish(Finding finding);
+
   const Simulator* simulator_;
   std::map<std::string, double, std::less<>> claimed_;
 };
+
+/// Calls of that very name take no time, and wait for nothing.
+Change withoutCall(std::string_view name);
 
 /// The device whose memory was used to the greatest share; its own peak, never that of several.
 struct FullestDevice {

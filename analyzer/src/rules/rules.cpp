@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <span>
@@ -52,6 +53,31 @@ std::string plainName(std::string_view kernel) {
   return name.substr(0, name.find_first_of("<("));
 }
 
+std::string_view gainBasisName(GainBasis basis) {
+  constexpr std::string_view kNames[]{"none", "replay", "trace", "upper_bound", "bytes"};
+  return kNames[static_cast<std::size_t>(basis)];
+}
+
+std::string describeGain(const Finding& finding, std::string_view per) {
+  if (finding.gainBasis == GainBasis::None) return "not predicted: " + finding.notPredicted;
+  const std::string sure = fmt::format("confidence {:.0f} %", 100 * finding.confidence);
+  if (finding.gainBasis == GainBasis::Bytes)
+    return fmt::format("frees {}, {}", humanBytes(finding.predictedGainBytes), sure);
+  if (finding.predictedGainNsPerStep <= 0) {
+    return finding.gainHighNsPerStep <= 0
+               ? std::string("none is predicted, as something else bounds the run")
+               : fmt::format("none is predicted, as something else bounds the run; {} {} at most",
+                             humanTime(finding.gainHighNsPerStep), per);
+  }
+  const bool isBound = finding.gainBasis == GainBasis::UpperBound;
+  std::string out = fmt::format("{}{} {} ({}), {}", isBound ? "up to " : "", humanTime(finding.predictedGainNsPerStep),
+                                per, humanShare(finding.gainShare()), sure);
+  if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
+    out +=
+        fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
+  return out;
+}
+
 double RuleContext::shareOfStep(std::int64_t nsPerStep) const {
   const std::int64_t step = analysis.meanStepNs();
   return step <= 0 ? 0 : static_cast<double>(nsPerStep) / static_cast<double>(step);
@@ -88,10 +114,15 @@ std::optional<std::string_view> RuleContext::knob(std::string_view name) const {
 }
 
 std::optional<Prediction> RuleContext::play(std::string_view change) const {
-  if (simulator_ == nullptr || change.empty() || !parseChange(change)) return std::nullopt;
+  const auto parsed = parseChange(change);
+  return parsed ? play(std::span<const Change>(&*parsed, 1)) : std::nullopt;
+}
+
+std::optional<Prediction> RuleContext::play(std::span<const Change> changes) const {
+  if (simulator_ == nullptr || changes.empty()) return std::nullopt;
   // A replay takes its time; what is found without one by an analysis that was called off, nobody sees.
   if (const Progress& progress = analysis.options.progress; progress && !progress(0)) return std::nullopt;
-  return simulator_->play(change);
+  return simulator_->play(changes);
 }
 
 std::int64_t RuleContext::unchangedStepNs() const {
@@ -99,6 +130,11 @@ std::int64_t RuleContext::unchangedStepNs() const {
 }
 
 namespace {
+
+void replaceAll(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
 
 /// The ledger's entries that a finding's cost is part of; none: any.
 std::vector<Cause> causesOf(std::string_view id) {
@@ -136,33 +172,75 @@ std::int64_t atLeastItsGain(const Finding& finding) {
 
 }  // namespace
 
-void RuleContext::add(Finding finding, std::string_view change) {
-  if (const auto prediction = play(change); prediction && prediction->touched) {
-    finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
-    finding.baseNsPerStep = prediction->baseNsPerStep;
-    finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
-    finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
-    // The rule may be wrong, and so may the replay.
-    if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
+Change withoutCall(std::string_view name) {
+  return {.target = "call", .value = {}, .pattern = std::string(name), .whole = true, .factor = 0};
+}
+
+void RuleContext::predict(Finding& finding, std::span<const Change> changes) const {
+  const auto prediction = play(changes);
+  if (!prediction) {
+    finding.notPredicted = simulator_ == nullptr ? "the trace holds no device work with its launches to replay"
+                                                 : "no change of what was recorded stands for the fix";
+    return;
   }
+  if (!prediction->touched) {
+    finding.notPredicted = "nothing that was recorded would change";
+    return;
+  }
+  finding.gainBasis = GainBasis::Replay;
+  finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
+  finding.baseNsPerStep = prediction->baseNsPerStep;
+  finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
+  finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
+  // The rule may be wrong, and so may the replay.
+  if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
+}
+
+void RuleContext::add(Finding finding, std::string_view change) {
+  // Factors and switches that only the replay knows are no knobs that a user could turn.
+  const bool isKnob = change.find('*') == std::string_view::npos && !change.starts_with("sync=") &&
+                      !change.starts_with("allocator=") && !change.starts_with("repeats=");
+  if (finding.knob.empty() && isKnob) finding.knob = change;
+  const auto parsed = parseChange(change);
+  add(std::move(finding), parsed ? std::span<const Change>(&*parsed, 1) : std::span<const Change>());
+}
+
+void RuleContext::add(Finding finding, std::span<const Change> changes) {
+  predict(finding, changes);
+  finish(std::move(finding));
+}
+
+void RuleContext::addBounded(Finding finding, std::string_view change) {
+  const auto parsed = parseChange(change);
+  assert(parsed);
+  predict(finding, std::span<const Change>(&*parsed, 1));
+  if (finding.gainBasis == GainBasis::Replay) {
+    finding.gainBasis = GainBasis::UpperBound;
+    finding.gainLowNsPerStep = 0;
+    // Anything from nothing to all of it is as likely, so half of it comes true half of the time.
+    finding.confidence /= 2;
+  }
+  finish(std::move(finding));
+}
+
+void RuleContext::addAsItIs(Finding finding) {
+  finish(std::move(finding));
+}
+
+void RuleContext::finish(Finding finding) {
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
   finding.costNsPerStep = atLeastItsGain(finding);
-  // No replay, or one of nothing that was recorded, is not a gain of nothing.
-  if (finding.costNsPerStep > 0 && finding.baseNsPerStep == 0) finding.advice += "; the gain is not predicted";
   finding.recordingNsPerStep = recordingIn(analysis, finding);
   const double weight = shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {
     finding.severity = weight >= 0.2 ? Severity::High : weight >= 0.05 ? Severity::Medium : Severity::Low;
   }
-  // Factors and switches that only the replay knows are no knobs that a user could turn.
-  const bool isKnob =
-      change.find('*') == std::string_view::npos && !change.starts_with("sync=") && !change.starts_with("allocator=");
-  if (finding.knob.empty() && isKnob) finding.knob = change;
-  if (analysis.steps.all.empty()) {
-    for (std::size_t at = 0; (at = finding.title.find(" a step", at)) != std::string::npos;)
-      finding.title.replace(at, 7, " in all");
-  }
+  // A change may gain what lies between the marked steps too: no share is of less than what it is taken from.
+  const auto stepNs = static_cast<double>(std::max({std::int64_t{1}, analysis.meanStepNs(), finding.baseNsPerStep}));
+  replaceAll(finding.title, "{cost}", humanTime(finding.costNsPerStep));
+  replaceAll(finding.title, "{share}", humanShare(static_cast<double>(finding.costNsPerStep) / stepNs));
+  if (analysis.steps.all.empty()) replaceAll(finding.title, " a step", " in all");
   findings.push_back(std::move(finding));
 }
 

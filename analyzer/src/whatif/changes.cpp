@@ -13,9 +13,9 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr std::array<std::string_view, 14> kKnobs{
-    "loader.workers", "loader.prefetch", "loader.pin",      "amp",  "static_graph", "fuse",  "autotune",
-    "zero_grad",      "conv_bias",       "optimizer.fused", "sync", "allocator",    "debug", "overlap"};
+constexpr std::array<std::string_view, 15> kKnobs{
+    "loader.workers", "loader.prefetch", "loader.pin", "amp",       "static_graph", "fuse",    "autotune", "zero_grad",
+    "conv_bias",      "optimizer.fused", "sync",       "allocator", "debug",        "overlap", "repeats"};
 
 /// Knobs whose effect no recorded run tells, with what to do instead.
 struct Untold {
@@ -32,7 +32,13 @@ constexpr std::array<Untold, 4> kUntold{{
     {"backend", "how fast another backend moves the same bytes is not in the trace",
      "record a short run with it and compare (lacuna diff); communication*FACTOR plays a speed-up that you know"},
 }};
-constexpr std::array<std::string_view, 4> kParts{"kernel", "host", "copy", "communication"};
+constexpr std::array<std::string_view, 12> kParts{"kernel",        "call",       "host",        "copy",
+                                                  "communication", "loader",     "off-cpu",     "replication",
+                                                  "through-host",  "conversion", "cores-taken", "batch"};
+/// Of which names can be chosen.
+bool hasNames(std::string_view part) {
+  return part == "kernel" || part == "call";
+}
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
@@ -48,6 +54,7 @@ constexpr double kMostFactor = 1000;
 std::vector<std::string_view> valuesOf(std::string_view knob) {
   if (knob == "zero_grad") return {"none", "zero"};
   if (knob == "allocator") return {"cached"};
+  if (knob == "repeats") return {"joined"};
   std::vector<std::string_view> values{"on", "off", "1", "0", "true", "false", "yes", "no"};
   if (knob == "amp") values.insert(values.begin(), {"bf16", "fp16"});
   return values;
@@ -72,6 +79,16 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
         fmt::format("'{}': there is no part '{}' to scale; parts are: {} (kernel:NAME*FACTOR for some kernels)", text,
                     change.target, joined(kParts))};
   }
+  if (colon != std::string_view::npos && !hasNames(change.target))
+    return prof::Error{fmt::format("'{}': {} has no names to choose from; kernel and call have", text, change.target)};
+  if (change.target == "call" && change.pattern.empty())
+    return prof::Error{fmt::format("'{}': say which calls (call:cudaMemcpy*0)", text)};
+  if (change.target == "batch" && change.factor <= 0)
+    return prof::Error{fmt::format("'{}': a batch has samples, so the factor is above 0", text)};
+  if (change.pattern.size() > 2 && change.pattern.front() == '"' && change.pattern.back() == '"') {
+    change.pattern = change.pattern.substr(1, change.pattern.size() - 2);
+    change.whole = true;
+  }
   return change;
 }
 
@@ -83,7 +100,8 @@ bool needsNumber(std::string_view knob) {
 
 std::string Change::text() const {
   if (!value.empty()) return target + "=" + value;
-  return fmt::format("{}{}{}*{}", target, pattern.empty() ? "" : ":", pattern, factor);
+  const std::string_view quote = whole ? "\"" : "";
+  return fmt::format("{}{}{}{}{}*{}", target, pattern.empty() ? "" : ":", quote, pattern, quote, factor);
 }
 
 prof::Result<Change> parseChange(std::string_view text) {

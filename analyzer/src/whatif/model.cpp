@@ -3,18 +3,22 @@
 #include "whatif/model.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
 #include "analyses/chunks.h"
 #include "analyses/gradient_clearing.h"
 #include "analyses/launch_index.h"
+#include "analyses/repeats.h"
 #include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {
 
 using prof::QueueId;
+using prof::StringId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
@@ -83,6 +87,14 @@ void joinOverlaps(std::vector<Interval>& intervals) {
   intervals.resize(kept);
 }
 
+std::optional<Detour> detourOf(std::string_view range) {
+  if (containsAnyCase(range, "broadcast_coalesced") || containsAnyCase(range, "BroadcastBackward") ||
+      containsAnyCase(range, "reduce_add_coalesced"))
+    return Detour::Replicates;
+  if (containsAnyCase(range, "gloo") || range.find("mpi:") != std::string_view::npos) return Detour::ThroughHost;
+  return std::nullopt;
+}
+
 class Builder {
  public:
   Builder(const Analysis& analysis, const Timeline& timeline, const Chosen& chosen)
@@ -97,9 +109,12 @@ class Builder {
     collectNodes(model);
     if (model.nodes.empty()) return false;
     collectPhases();
+    collectDetours();
+    collectRepeats(model);
     collectItems();
     linkNodes(model);
     fillItems(model);
+    model.hostLostShare = hostLostShare();
     return true;
   }
   /// What the typical step takes of each device, whichever of its queues work; the most that one takes.
@@ -134,12 +149,24 @@ class Builder {
       }
     }
   }
+  /// Of the launching thread that lost most to other programs.
+  [[nodiscard]] double hostLostShare() const {
+    double most = 0;
+    for (const DisplacedThread& thread : analysis_.contention.threads) {
+      const double wanted = static_cast<double>(thread.ranNs + thread.lostNs);
+      if (launches_.isLaunching(thread.thread)) most = std::max(most, static_cast<double>(thread.lostNs) / wanted);
+    }
+    return most;
+  }
   void collectNodes(Simulator::Model& model);
   void collectPhases();
+  void collectDetours();
+  void collectRepeats(Simulator::Model& model) const;
   void collectItems();
   void linkNodes(Simulator::Model& model);
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
+  void fillGap(Simulator::Model& model, HostItem& item, Interval gap) const;
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
@@ -158,6 +185,9 @@ class Builder {
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
   std::vector<Interval> optimizer_, zeroGrad_, accumulation_, driver_;
+  std::vector<Interval> driverOrAsleep_;
+  std::map<StringId, std::vector<Interval>> driverCalls_;
+  std::array<std::vector<Interval>, kDetourCount> detours_;
 };
 
 /// Work launched within the window, by launch; one launch of several pieces (a graph) gives several nodes.
@@ -178,6 +208,7 @@ void Builder::collectNodes(Simulator::Model& model) {
     node.measuredEndNs = item.span->endNs;
     node.name = item.span->name;
     node.work = item.span->work;
+    node.bytes = item.span->bytes;
     node.isMemset = item.span->kind == DeviceSpanKind::Memset;
     model.names.emplace_back(analysis_.store->text(node.name));
     node.isPageable = item.span->kind == DeviceSpanKind::Copy && containsAnyCase(model.names.back(), "pageable");
@@ -208,8 +239,13 @@ void Builder::collectPhases() {
   std::unordered_map<prof::StringId, Phase> phases;
   std::vector<Interval> backward, additions;
   for (const HostSpan& span : timeline_.host) {
-    if (span.activity == Activity::Driver && launches_.isLaunching(span.thread))
+    const bool counts = launches_.isLaunching(span.thread) && launches_.processOf(span.thread) == process_;
+    if (span.activity == Activity::Driver && launches_.isLaunching(span.thread)) {
       driver_.push_back({span.startNs, span.endNs});
+      driverCalls_[span.name].push_back({span.startNs, span.endNs});
+    }
+    if (counts && (span.activity == Activity::Driver || span.activity == Activity::OffCpu))
+      driverOrAsleep_.push_back({span.startNs, span.endNs});
     if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
     const auto [phase, isNew] = phases.try_emplace(span.name, Phase::None);
     if (isNew) phase->second = phaseOf(analysis_.store->text(span.name));
@@ -240,6 +276,51 @@ void Builder::collectPhases() {
   joinOverlaps(optimizer_);
   joinOverlaps(zeroGrad_);
   joinOverlaps(driver_);
+  joinOverlaps(driverOrAsleep_);
+  for (auto& [name, spans] : driverCalls_) joinOverlaps(spans);
+}
+
+void Builder::collectDetours() {
+  const Store& store = *analysis_.store;
+  std::unordered_map<StringId, std::optional<Detour>> kinds;
+  for (const HostSpan& span : timeline_.host) {
+    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
+    if (!launches_.isLaunching(span.thread)) continue;
+    const auto [kind, isNew] = kinds.try_emplace(span.name);
+    if (isNew) kind->second = detourOf(store.text(span.name));
+    if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].push_back({span.startNs, span.endNs});
+  }
+  if (analysis_.operatorPatterns.roundTrips > 0) {
+    auto& conversions = detours_[static_cast<std::size_t>(Detour::ConvertsBack)];
+    if (!operatorPatterns(store, window_, analysis_.scope, &conversions)) conversions.clear();
+  }
+  for (auto& spans : detours_) joinOverlaps(spans);
+}
+
+/// Of each run of rounds, the kernels of the first round would do the work of all.
+void Builder::collectRepeats(Simulator::Model& model) const {
+  if (analysis_.patterns.repeatedLaunches == 0) return;
+  model.joins.assign(model.nodes.size(), kNowhere);
+  struct Queue {
+    std::vector<std::size_t> nodes;
+    std::unique_ptr<Repeats> repeats;
+  };
+  std::vector<Queue> queues(model.queues);
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    if (work_[i].span->kind != DeviceSpanKind::Kernel) continue;
+    Queue& queue = queues[model.nodes[i].queue];
+    if (!queue.repeats) {
+      queue.repeats = std::make_unique<Repeats>(*analysis_.store, [&model, &queue](const Repeats::Run& run) {
+        for (std::size_t k = run.from + run.period; k < run.to; ++k)
+          model.joins[queue.nodes[k]] = queue.nodes[run.from + (k - run.from) % run.period];
+      });
+    }
+    queue.nodes.push_back(i);
+    queue.repeats->add(work_[i].span->name, model.nodes[i].durNs);
+  }
+  for (Queue& queue : queues) {
+    if (queue.repeats) queue.repeats->finish();
+  }
 }
 
 void Builder::collectItems() {
@@ -372,7 +453,13 @@ void Builder::fillItems(Simulator::Model& model) {
     const TimeNs start = std::max(now, from.span->startNs);
     const TimeNs end = std::max(start, from.span->endNs);
     item.gapNs = start - now;
-    item.driverNs = overlap(driver_, now, start);
+    item.call = from.span->name;
+    if (const auto [name, isNew] = model.callNames.try_emplace(item.call); isNew)
+      name->second = analysis_.store->text(item.call);
+    fillGap(model, item, {now, start});
+    for (std::size_t detour = 0; detour < kDetourCount; ++detour) {
+      if (covers(detours_[detour], from.span->startNs)) item.detours |= static_cast<std::uint8_t>(1u << detour);
+    }
     item.inOptimizer = covers(optimizer_, from.span->startNs);
     item.inZeroGrad = covers(zeroGrad_, from.span->startNs);
     item.accumulates = item.kind == HostItemKind::Launch && covers(accumulation_, from.span->startNs);
@@ -405,6 +492,20 @@ void Builder::fillItems(Simulator::Model& model) {
   model.measured.totalNs = last - window_.startNs;
   TimeNs latest = INT64_MIN;
   for (std::int64_t& at : model.measured.atNs) at = latest = std::max(latest, at);
+}
+
+/// What the host did in the gap before an item, as far as a change may take it away.
+void Builder::fillGap(Simulator::Model& model, HostItem& item, Interval gap) const {
+  item.driverNs = overlap(driver_, gap.startNs, gap.endNs);
+  item.offCpuNs = std::max<std::int64_t>(0, overlap(driverOrAsleep_, gap.startNs, gap.endNs) - item.driverNs);
+  for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = overlap(detours_[i], gap.startNs, gap.endNs);
+  if (item.driverNs == 0) return;
+  for (const auto& [name, spans] : driverCalls_) {
+    const std::int64_t ns = overlap(spans, gap.startNs, gap.endNs);
+    if (ns == 0) continue;
+    model.driverParts.push_back({.item = model.items.size(), .call = name, .ns = ns});
+    if (const auto [call, isNew] = model.callNames.try_emplace(name); isNew) call->second = analysis_.store->text(name);
+  }
 }
 
 void Builder::noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
@@ -21,6 +23,7 @@ struct DeviceNode {
   std::int64_t queueGapNs = 0;     ///< from the end of the work before it
   std::int64_t afterGapNs = 0;     ///< from the end of `after`
   std::size_t behind = kNowhere;   ///< where it waited for none: what was last done on the device's other queues
+  std::uint64_t bytes = 0;         ///< of a copy or memset
   double warmShare = 1;            ///< of its time, when the device has not been left waiting before; see warmUp
   prof::TimeNs measuredEndNs = 0;
   prof::StringId name;
@@ -32,12 +35,22 @@ struct DeviceNode {
 
 enum class HostItemKind : std::uint8_t { Launch, Sync, LoaderWait };
 
+/// What a program does that it could do without, and that ranges tell of.
+enum class Detour : std::uint8_t {
+  Replicates,    ///< copies the model to several devices and gathers what they computed
+  ThroughHost,   ///< collectives of a library that works in the host's memory
+  ConvertsBack,  ///< a conversion of what was just converted
+};
+inline constexpr std::size_t kDetourCount = 3;
+
 /// One thing of the host's program, with the host's own work in front of it.
 struct HostItem {
   HostItemKind kind = HostItemKind::Launch;
   std::size_t step = 0;
-  std::int64_t gapNs = 0;       ///< host work between the item before and this one
-  std::int64_t driverNs = 0;    ///< of that, allocator and driver calls
+  std::int64_t gapNs = 0;     ///< host work between the item before and this one
+  std::int64_t driverNs = 0;  ///< of that, allocator and driver calls
+  std::int64_t offCpuNs = 0;  ///< and what the thread was off the CPU outside of those
+  std::array<std::int64_t, kDetourCount> detourNs{};
   std::int64_t durNs = 0;       ///< the call; for waits what is left without the waiting
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::size_t room = kNowhere;  ///< a launch that had to wait for room in its queue: the work that made it
@@ -46,6 +59,8 @@ struct HostItem {
   bool inOptimizer = false;
   bool inZeroGrad = false;
   bool accumulates = false;  ///< a launch that adds a gradient to the one that is there
+  std::uint8_t detours = 0;  ///< a bit for each Detour that it is part of
+  prof::StringId call;       ///< the call's name
   bool operator==(const HostItem&) const = default;
 };
 
@@ -58,6 +73,13 @@ struct LoaderModel {
   std::int64_t handoverNs = 0;  ///< from a batch becoming ready to the consumer having it
   double cpuShare = -1;         ///< of a batch's preparation that computes; -1: not recorded
   [[nodiscard]] bool canBePlayed() const { return workers > 0 && batchNs > 0; }
+};
+
+/// Of the gap before an item, what driver calls of one name took.
+struct DriverPart {
+  std::size_t item = 0;
+  prof::StringId call;
+  std::int64_t ns = 0;
 };
 
 /// What the step time is taken from: when each step and its device work were done.
@@ -88,12 +110,17 @@ struct Simulator::Model {
   Completions measured;
   std::int64_t baseNs = 0;         ///< the typical step of the replay without a change
   std::vector<std::string> names;  ///< by node, for patterns
+  std::unordered_map<prof::StringId, std::string> callNames;
+  std::vector<DriverPart> driverParts;
+  /// By node: the one that would do its work too if a loop over samples were one operator; empty where there is none.
+  std::vector<std::size_t> joins;
   LoaderModel loader;
   std::uint32_t hostCores = 0;
   std::uint32_t queueCores = 0;  ///< cores that a running piece of work takes; 0 for a device of its own
   std::int64_t busyNs = 0;       ///< what a typical step takes of the device that works most, queues side by side
   double stepNoise = 0;          ///< standard error of the typical step, relative
   double lostShare = 0;          ///< of the time that threads wanted to run, what other programs took
+  double hostLostShare = 0;      ///< the same of the threads that launch
 };
 
 /// Parts of buildModel.

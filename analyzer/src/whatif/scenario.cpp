@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
@@ -50,6 +51,14 @@ bool matches(std::string_view name, std::string_view pattern) {
     pattern.remove_prefix(std::min(star + 1, pattern.size()));
   }
   return true;
+}
+
+bool isNamed(const Change& change, std::string_view name) {
+  return change.whole ? name == change.pattern : matches(name, change.pattern);
+}
+
+std::int64_t scaled(std::int64_t ns, double factor) {
+  return static_cast<std::int64_t>(static_cast<double>(ns) * factor);
 }
 
 void scaleNodes(Scenario& scenario, const Change& change) {
@@ -178,6 +187,121 @@ void applyFusedOptimizer(Scenario& scenario) {
   }
 }
 
+/// Calls of one name. One that takes no time does not wait either; one that started work hands it over as others do.
+void applyCall(Scenario& scenario, const Change& change) {
+  const Simulator::Model& base = *scenario.base;
+  std::unordered_map<prof::StringId, bool> named;
+  for (const auto& [id, name] : base.callNames) named[id] = isNamed(change, name);
+  const auto moves = [&](const HostItem& item) {
+    const std::uint64_t bytes = scenario.nodes[item.node].bytes;
+    return bytes <= change.uptoBytes && (change.aboveBytes == 0 || bytes > change.aboveBytes);
+  };
+  for (HostItem& item : scenario.items) {
+    if (item.kind == HostItemKind::LoaderWait || !named[item.call]) continue;
+    if (item.kind == HostItemKind::Launch && !moves(item)) continue;
+    if (item.kind == HostItemKind::Sync && change.aboveBytes > 0) continue;
+    if (change.factor > 0) {
+      item.durNs = scaled(item.durNs, change.factor);
+    } else if (item.kind == HostItemKind::Sync) {
+      item.node = kNowhere;
+      item.durNs = 0;
+    } else {
+      item.durNs = std::min(item.durNs, kPinnedCallNs);
+      item.blocks = false;
+    }
+  }
+  for (const DriverPart& part : base.driverParts) {
+    if (!named[part.call]) continue;
+    HostItem& item = scenario.items[part.item];
+    const std::int64_t goes = std::min({item.gapNs, item.driverNs, scaled(part.ns, std::max(0.0, 1 - change.factor))});
+    item.gapNs -= goes;
+    item.driverNs -= goes;
+  }
+}
+
+/// What the thread did not run takes another time; a call of the driver that it slept in is the driver's.
+void scaleOffCpu(Scenario& scenario, double factor) {
+  for (HostItem& item : scenario.items) {
+    const std::int64_t offNs = std::min(item.gapNs, item.offCpuNs);
+    item.gapNs += scaled(offNs, factor) - offNs;
+    item.offCpuNs = scaled(offNs, factor);
+  }
+}
+
+void scaleDetour(Scenario& scenario, Detour detour, double factor) {
+  const auto at = static_cast<std::size_t>(detour);
+  for (HostItem& item : scenario.items) {
+    const std::int64_t ns = std::min(item.gapNs, item.detourNs[at]);
+    item.gapNs += scaled(ns, factor) - ns;
+    item.driverNs = std::min(item.driverNs, item.gapNs);
+    if ((item.detours >> at & 1) == 0) continue;
+    if (item.kind == HostItemKind::Launch && factor == 0) {
+      const std::int64_t before = item.gapNs;
+      removeLaunch(scenario, item);
+      item.gapNs = before;
+    } else if (item.kind == HostItemKind::Launch) {
+      item.durNs = scaled(item.durNs, factor);
+      scenario.nodes[item.node].durNs = scaled(scenario.nodes[item.node].durNs, factor);
+    } else {
+      if (factor == 0) item.node = kNowhere;
+      item.durNs = scaled(item.durNs, factor);
+    }
+  }
+}
+
+/// How long preparing batches takes.
+void scaleLoader(Scenario& scenario, double factor) {
+  for (HostItem& item : scenario.items) {
+    if (item.kind != HostItemKind::LoaderWait) continue;
+    item.periodNs = scaled(item.periodNs, factor);
+    // Behind a batch that came late, only handing it over is left of the wait.
+    item.durNs = scaled(item.durNs, factor);
+  }
+  scenario.loader.batchNs = std::max<std::int64_t>(1, scaled(scenario.loader.batchNs, factor));
+}
+
+/// Other programs' share of what the threads' work took: of what the host does, of batches as far as preparing them
+/// computes, and of the work of a CPU device.
+void scaleCoresTaken(Scenario& scenario, double factor) {
+  const Simulator::Model& base = *scenario.base;
+  const double host = 1 - base.hostLostShare * (1 - factor);
+  const double others = 1 - base.lostShare * (1 - factor);
+  const double loader = 1 - base.lostShare * (1 - factor) * std::clamp(scenario.loader.cpuShare, 0.0, 1.0);
+  for (HostItem& item : scenario.items) {
+    item.gapNs = scaled(item.gapNs, host);
+    item.driverNs = scaled(item.driverNs, host);
+    if (item.kind == HostItemKind::Launch) item.durNs = scaled(item.durNs, host);
+    if (item.kind != HostItemKind::LoaderWait) continue;
+    item.durNs = scaled(item.durNs, loader);
+    item.periodNs = scaled(item.periodNs, loader);
+  }
+  scenario.loader.batchNs = scaled(scenario.loader.batchNs, loader);
+  if (base.queueCores == 0) return;
+  for (DeviceNode& node : scenario.nodes) node.durNs = scaled(node.durNs, others);
+}
+
+/// More samples: work on the device and in the loader takes that much longer, at most; the host's part stays.
+void scaleBatch(Scenario& scenario, double factor) {
+  for (DeviceNode& node : scenario.nodes) {
+    if (node.work != Work::Communication) node.durNs = scaled(node.durNs, factor);
+  }
+  scaleLoader(scenario, factor);
+}
+
+/// A loop over samples becomes one operator: a launch for each of its kernels, and between as long as the longest and
+/// as all of them on the device.
+void applyJoinedRepeats(Scenario& scenario, Bound bound) {
+  const auto& joins = scenario.base->joins;
+  if (joins.empty()) return;
+  for (HostItem& item : scenario.items) {
+    if (item.kind != HostItemKind::Launch || joins[item.node] == kNowhere) continue;
+    std::int64_t& head = scenario.nodes[joins[item.node]].durNs;
+    const std::int64_t own = scenario.nodes[item.node].durNs;
+    head = bound == Bound::Low ? std::max(head, own) : head + own;
+    removeLaunch(scenario, item);
+  }
+}
+
 bool isReduction(std::string_view name) {
   return name == "sum" || matches(name, "reduce_kernel") || matches(name, "bias");
 }
@@ -261,6 +385,29 @@ void applyDebugOff(Scenario& scenario) {
   }
 }
 
+void scalePart(Scenario& scenario, const Change& change) {
+  const std::string& part = change.target;
+  if (part == "call") {
+    applyCall(scenario, change);
+  } else if (part == "loader") {
+    scaleLoader(scenario, change.factor);
+  } else if (part == "off-cpu") {
+    scaleOffCpu(scenario, change.factor);
+  } else if (part == "cores-taken") {
+    scaleCoresTaken(scenario, change.factor);
+  } else if (part == "batch") {
+    scaleBatch(scenario, change.factor);
+  } else if (part == "replication") {
+    scaleDetour(scenario, Detour::Replicates, change.factor);
+  } else if (part == "through-host") {
+    scaleDetour(scenario, Detour::ThroughHost, change.factor);
+  } else if (part == "conversion") {
+    scaleDetour(scenario, Detour::ConvertsBack, change.factor);
+  } else {
+    scaleNodes(scenario, change);
+  }
+}
+
 void apply(Scenario& scenario, const Change& change, Bound bound) {
   const std::string& knob = change.target;
   if (knob == "host") {
@@ -270,7 +417,7 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
       item.gapNs = driverNs + static_cast<std::int64_t>(static_cast<double>(item.gapNs - driverNs) * change.factor);
     }
   } else if (change.value.empty()) {
-    scaleNodes(scenario, change);
+    scalePart(scenario, change);
   } else if (knob == "loader.workers" || knob == "loader.prefetch") {
     const auto number = static_cast<std::uint32_t>(change.factor);
     (knob == "loader.workers" ? scenario.loader.workers : scenario.loader.prefetch) = number;
@@ -290,6 +437,8 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
         item.durNs = 0;
       }
     }
+  } else if (knob == "repeats") {
+    applyJoinedRepeats(scenario, bound);
   } else if (knob == "conv_bias") {
     if (!isOn(change)) applyConvBias(scenario);
   } else if (isOn(change) || change.value == "bf16" || change.value == "fp16") {
@@ -342,29 +491,39 @@ void warmUp(Scenario& scenario) {
   }
 }
 
+/// Whether the change takes waits of the host away.
+bool takesAStallAway(const Change& change, const Simulator::Model& model) {
+  if (change.target.starts_with("loader") || change.target == "debug" || change.target == "sync") return true;
+  return change.target == "call" && change.factor == 0 &&
+         std::any_of(model.items.begin(), model.items.end(), [&](const HostItem& item) {
+           const auto name = model.callNames.find(item.call);
+           return (item.kind == HostItemKind::Sync || item.blocks) && name != model.callNames.end() &&
+                  isNamed(change, name->second);
+         });
+}
+
 }  // namespace
 
 bool scales(const Change& change, const Simulator::Model& model, std::size_t node) {
   const Work work = model.nodes[node].work;
-  if (change.target == "kernel") return work != Work::Copy && matches(model.names[node], change.pattern);
+  if (change.target == "kernel") return work != Work::Copy && isNamed(change, model.names[node]);
   return (change.target == "copy" && work == Work::Copy) ||
          (change.target == "communication" && work == Work::Communication);
 }
 
 bool quickensHost(const Change& change) {
-  if (change.target == "host") return change.factor < 1;
+  if (change.target == "host" || change.target == "off-cpu") return change.factor < 1;
   return change.target == "static_graph" || change.target == "allocator";
 }
 
 bool hasBounds(const Change& change) {
   return change.target == "overlap" || change.target == "amp" || change.target == "autotune" ||
-         change.target == "fuse" || change.target == "loader.pin";
+         change.target == "fuse" || change.target == "loader.pin" || change.target == "repeats";
 }
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
-  const bool unstalls = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
-    return change.target.starts_with("loader.") || change.target == "debug" || change.target == "sync";
-  });
+  const bool unstalls =
+      std::any_of(changes.begin(), changes.end(), [&](const Change& change) { return takesAStallAway(change, model); });
   const std::vector<DeviceNode>& nodes = unstalls ? model.steady.nodes : model.nodes;
   const std::vector<HostItem>& items = unstalls ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};

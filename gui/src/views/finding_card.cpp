@@ -42,7 +42,11 @@ QVBoxLayout* FindingCard::whatToDo(const analyzer::Finding& finding, bool playab
   const QString band = bandWords(finding.recordingNsPerStep, finding.costNsPerStep);
   const QString title = band.isEmpty() ? words(finding.title) : tr("%1 (%2)").arg(words(finding.title), band);
   // A click anywhere on the card counts, so its words are not there to be selected.
-  for (const auto& [text, role] : {std::pair(title, "heading"), std::pair(words(finding.advice), "dim")}) {
+  const QString advice =
+      finding.notPredicted.empty()
+          ? words(finding.advice)
+          : tr("%1 (gain not predicted: %2)").arg(words(finding.advice), words(finding.notPredicted));
+  for (const auto& [text, role] : {std::pair(title, "heading"), std::pair(advice, "dim")}) {
     auto* line = label(text, role, this);
     if (!band.isEmpty()) line->setToolTip(tr("%1 of its cost may be recording").arg(band));
     down->addWidget(line);
@@ -81,6 +85,9 @@ QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding, bool per
     figure(QStringLiteral("−") + durationWords(finding.predictedGainNsPerStep), "title");
     const QString sure = percentWords(finding.confidence);
     figure((perStep ? tr("per step, predicted\n%1 sure") : tr("in all, predicted\n%1 sure")).arg(sure), "dim");
+  } else if (finding.predictedGainBytes > 0) {
+    figure(QStringLiteral("−") + bytesWords(finding.predictedGainBytes), "title");
+    figure(tr("of memory, predicted\n%1 sure").arg(percentWords(finding.confidence)), "dim");
   }
   if (hasPlaces_) {
     auto* show = new QPushButton(tr("Show on the timeline"), this);

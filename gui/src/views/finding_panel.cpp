@@ -63,6 +63,18 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
   hide();
 }
 
+QString FindingPanel::gainWords(const analyzer::Finding& finding, bool perStep) {
+  const QString sure = percentWords(finding.confidence);
+  if (finding.predictedGainBytes > 0)
+    return tr("<b>−%1</b> of memory, predicted, %2 sure").arg(bytesWords(finding.predictedGainBytes), sure);
+  if (finding.predictedGainNsPerStep > 0) {
+    return (perStep ? tr("<b>−%1</b> a step, predicted, %2 sure") : tr("<b>−%1</b> in all, predicted, %2 sure"))
+        .arg(durationWords(finding.predictedGainNsPerStep), sure);
+  }
+  return finding.notPredicted.empty() ? QString()
+                                      : tr("gain not predicted: %1").arg(words(finding.notPredicted).toHtmlEscaped());
+}
+
 void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<FindingPlace> places, bool perStep) {
   finding_ = finding;
   places_ = std::move(places);
@@ -73,10 +85,8 @@ void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<Find
   title_->setText(band.isEmpty() ? words(finding.title) : tr("%1 (%2)").arg(words(finding.title), band));
   title_->setToolTip(band.isEmpty() ? QString() : tr("%1 of its cost may be recording").arg(band));
   advice_->setText(words(finding.advice));
-  const bool gains = finding.predictedGainNsPerStep > 0;
-  gain_->setVisible(gains);
-  gain_->setText((perStep ? tr("<b>−%1</b> a step, predicted, %2 sure") : tr("<b>−%1</b> in all, predicted, %2 sure"))
-                     .arg(durationWords(finding.predictedGainNsPerStep), percentWords(finding.confidence)));
+  gain_->setText(gainWords(finding, perStep));
+  gain_->setVisible(!gain_->text().isEmpty());
   play_->setVisible(!finding.knob.empty());
   play_->setToolTip(tipWords(words(finding.knob)));
   const bool many = places_.size() > 1;

@@ -45,6 +45,7 @@ class FindingPanel : public QFrame {
   void closed();
 
  private:
+  static QString gainWords(const analyzer::Finding& finding, bool perStep);
   void showPlace();
 
   analyzer::Finding finding_;

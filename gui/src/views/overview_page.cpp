@@ -286,7 +286,7 @@ void OverviewPage::setFindings(const Findings& findings) {
     workers_->setRange(recordedWorkers() > 0 ? 1 : 0, std::max({kMostWorkers, recordedWorkers(), played}));
     workers_->setValue(played);
   }
-  workers_->setEnabled(analysis.loader.present);
+  workers_->setEnabled(analysis.loader.present && analysis.loader.workersKnown);
   play();
 }
 
@@ -383,6 +383,7 @@ QString OverviewPage::workersWords() const {
   if (workers > 0 || !findings_.analysis) return tr("loader workers: %1").arg(workers);
   const analyzer::LoaderStats& loader = findings_.analysis->loader;
   if (!loader.present) return tr("loader workers: not recorded");
+  if (!loader.workersKnown) return tr("loader workers: unknown");
   // Processes of their own are in no trace of the training process.
   return loader.busyNs == 0 ? tr("loader workers: as recorded") : tr("loader workers: none");
 }

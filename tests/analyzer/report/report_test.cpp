@@ -12,6 +12,7 @@
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "report/json_writer.h"
 #include "rules/rule.h"
@@ -47,7 +48,7 @@ TEST(Report, AFindingThatWouldGainNothingSaysSo) {
   analysis.findings[0].gainHighNsPerStep = 2'000'000;
   EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("gain  none is predicted"));
   EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("2.00 ms a step at most"));
-  EXPECT_THAT(renderHtml(analysis), HasSubstr("no gain is predicted"));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("gain: none is predicted"));
 }
 
 TEST(Report, ColourIsWrittenOnlyWhenAskedFor) {
@@ -298,6 +299,33 @@ TEST(Report, ASectionOfWhatWasNotRecordedSaysSo) {
   EXPECT_THAT(renderText(*analysis, {{}, 100, false}), Not(HasSubstr("Memory")));
 }
 
+TEST(Report, WorkersThatNobodyCountedAreUnknown) {
+  RunPlan plan{.batchNs = 10'000'000, .syncEachStep = true};
+  plan.waitName = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+  EXPECT_THAT(withoutBreaks(renderText(analysed(plan), {{"loader"}, 80, false})),
+              HasSubstr("the number of workers is unknown"));
+  plan.waitName = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  EXPECT_THAT(renderText(analysed(plan), {{"loader"}, 80, false}), Not(HasSubstr("unknown")));
+}
+
+TEST(Report, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
+  const auto said = [](std::int64_t unknownNs) {
+    Analysis analysis = analysed({});
+    analysis.findings.clear();
+    analysis.ledger.ns[static_cast<std::size_t>(Cause::Unknown)] += unknownNs;
+    return analysis;
+  };
+  const Analysis sure = said(0);
+  EXPECT_THAT(verdict(sure), HasSubstr("No fault found."));
+  EXPECT_THAT(renderText(sure, {{"findings"}, 100, false}), HasSubstr(" none: nothing stands out"));
+  EXPECT_THAT(renderHtml(sure), HasSubstr("<p>None: nothing stands out.</p>"));
+  const Analysis unsure = said(sure.ledger.totalNs() / 9);
+  EXPECT_THAT(verdict(unsure), HasSubstr("No fault is named, but 10.0 % of the time has no cause in the trace."));
+  EXPECT_THAT(renderText(unsure, {{"findings"}, 100, false}),
+              HasSubstr(" none is named, but 10.0 % of the time has no cause in the trace"));
+  EXPECT_THAT(renderHtml(unsure), HasSubstr("<p>None is named, but 10.0 % of the time has no cause"));
+}
+
 TEST(Report, JsonHasItsKeys) {
   const std::string json = renderJson(analysed(kSlow));
   for (const char* key : {"schema",
@@ -326,6 +354,11 @@ TEST(Report, JsonHasItsKeys) {
                           "severity",
                           "cost_ns_per_step",
                           "predicted_gain_ns_per_step",
+                          "gain_basis",
+                          "predicted_gain_bytes",
+                          "not_predicted",
+                          "samples_per_second",
+                          "predicted_samples_per_second",
                           "confidence",
                           "knob",
                           "advice",

@@ -89,6 +89,31 @@ TEST(WhatIf, FasterKernelsShortenADeviceBoundStep) {
               0.05 * measured(fixed));
 }
 
+TEST(WhatIf, CallsAreChosenByNameAndAWholeNameByQuotes) {
+  const RunPlan plan{.steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .blockingMemsetNs = 3'000'000};
+  EXPECT_NEAR(static_cast<double>(play(plan, "call:memset*0").gainNs()), 3e6, 0.05 * 3e6);
+  EXPECT_NEAR(static_cast<double>(play(plan, "call:\"cudaMemset\"*0").gainNs()), 3e6, 0.05 * 3e6);
+  EXPECT_FALSE(play(plan, "call:\"Memset\"*0").touched);
+  EXPECT_EQ(parseChange("call:\"cudaMemset\"*0")->text(), "call:\"cudaMemset\"*0");
+}
+
+TEST(WhatIf, PartsThatCannotBeChosenAreRefused) {
+  EXPECT_THAT(parseChange("call*0").error().message, testing::HasSubstr("say which calls"));
+  EXPECT_THAT(parseChange("host:name*0").error().message, testing::HasSubstr("host has no names to choose from"));
+  EXPECT_THAT(parseChange("batch*0").error().message, testing::HasSubstr("above 0"));
+  EXPECT_THAT(parseChange("repeats=on").error().message, testing::HasSubstr("it can be: joined"));
+}
+
+TEST(WhatIf, ALargerBatchLeavesTheHostsPartAsItIs) {
+  // 0.6 ms of kernels behind 3 ms of launching them.
+  const RunPlan plan{.steps = 20, .operators = 200, .kernelNs = 3'000, .batchNs = 1'000};
+  const Prediction two = play(plan, "batch*2");
+  EXPECT_NEAR(static_cast<double>(two.predictedNsPerStep), static_cast<double>(two.baseNsPerStep),
+              0.01 * static_cast<double>(two.baseNsPerStep));
+  // Gaps between kernels stay too.
+  EXPECT_NEAR(static_cast<double>(play(plan, "batch*10").predictedNsPerStep), 201 * 32e3, 0.02 * 201 * 32e3);
+}
+
 TEST(WhatIf, FasterKernelsDoNotHelpAHostBoundStep) {
   const Prediction prediction = play({.operators = 200, .kernelNs = 3'000}, "kernel:*0.5");
   EXPECT_LT(prediction.gainNs() * 50, prediction.baseNsPerStep);

@@ -142,6 +142,9 @@ struct Analysis {
   [[nodiscard]] std::int64_t processCount() const;
   /// The median step, in ns of the host's clock; without steps, the window.
   [[nodiscard]] std::int64_t stepNs() const;
+  /// Of all processes, from the batch that the program announced and from one step's begin to the next one's; 0: not
+  /// known.
+  [[nodiscard]] double samplesPerSecond() const;
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;
   /// The sum of that: what shares "of a step" are of.

@@ -90,6 +90,9 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
                                        prof::TimeWindow window, GroupBy by = GroupBy::Name,
                                        const StepSpans& steps = {});
 
+/// Copies up to this size are staged by the driver, which then returns at once; as CUDA's documentation says.
+inline constexpr std::uint64_t kStagedBytes = std::uint64_t{64} * 1024;
+
 struct CallRow {
   std::string name;
   std::uint64_t count = 0;
@@ -243,8 +246,10 @@ struct OperatorPatterns {
   std::uint64_t matrixOperators = 0;
   std::uint64_t halfMatrixOperators = 0;  ///< on half-precision inputs, as far as shapes say
 };
+/// `roundTrips`, where given, gets each conversion directly behind a conversion.
 prof::Result<OperatorPatterns> operatorPatterns(const Store& store, prof::TimeWindow window,
-                                                const TableScope& scope = {});
+                                                const TableScope& scope = {},
+                                                std::vector<prof::TimeWindow>* roundTrips = nullptr);
 
 struct CollectiveRow {
   std::string name;

@@ -19,12 +19,16 @@ namespace lacuna::analyzer {
 struct Analysis;
 
 /// One change to play: a knob with its value ("loader.workers=4", "static_graph=on") or a factor on a part of the run
-/// ("kernel:gelu*0.5", "host*0.8", "copy*0.5", "communication*0.5").
+/// ("kernel:gelu*0.5", "call:cudaMemcpy*0", "host*0.8", "copy*0.5", …).
 struct Change {
-  std::string target;   ///< the knob, or "kernel", "host", "copy", "communication"
+  std::string target;   ///< the knob, or the part: "kernel", "call", "host", "copy", …
   std::string value;    ///< of a knob
-  std::string pattern;  ///< of kernel names, '*' stands for anything; matches anywhere in the name
+  std::string pattern;  ///< of names, '*' stands for anything; matches anywhere in the name
+  bool whole = false;   ///< the pattern is a whole name, as it is: written in quotes
   double factor = 1;
+  /// Of "call": only those whose own copy moves more than `aboveBytes` and at most `uptoBytes`.
+  std::uint64_t aboveBytes = 0;
+  std::uint64_t uptoBytes = UINT64_MAX;
 
   [[nodiscard]] std::string text() const;
 };
