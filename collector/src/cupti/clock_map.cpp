@@ -21,6 +21,10 @@ void ClockMap::add(std::int64_t realtimeNs, prof::TimeNs monotonicNs) {
   pairs_.push_back({realtimeNs, monotonicNs});
 }
 
+void ClockMap::keepNewest(std::size_t most) {
+  if (pairs_.size() >= 2 * most) pairs_.erase(pairs_.begin(), pairs_.end() - static_cast<std::ptrdiff_t>(most));
+}
+
 prof::TimeNs ClockMap::monotonic(std::int64_t realtimeNs) const {
   if (pairs_.empty()) return realtimeNs;
   // Searched from the newest, which also does right when REALTIME was set back and a stamp could mean two moments: the

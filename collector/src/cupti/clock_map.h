@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,8 @@ class ClockMap {
  public:
   /// In the order of reading.
   void add(std::int64_t realtimeNs, prof::TimeNs monotonicNs);
+  /// Forgets the oldest pairs, now and then, where there are more.
+  void keepNewest(std::size_t most);
   /// Follows the slew between neighbouring pairs; where REALTIME was stepped, the pair before the moment holds.
   [[nodiscard]] prof::TimeNs monotonic(std::int64_t realtimeNs) const;
   [[nodiscard]] bool empty() const { return pairs_.empty(); }

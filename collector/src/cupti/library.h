@@ -20,6 +20,7 @@ namespace lacuna::collector::cupti {
   X(GetCallbackName, true)              \
   X(Subscribe, true)                    \
   X(Unsubscribe, true)                  \
+  X(EnableCallback, true)               \
   X(SetThreadIdType, true)              \
   X(ActivityRegisterCallbacks, true)    \
   X(ActivityEnable, true)               \

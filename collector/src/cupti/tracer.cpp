@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "cupti/buffer_pool.h"
 #include "cupti/capture.h"
+#include "cupti/contexts.h"
 #include "cupti/pm_sampler.h"
 
 namespace lacuna::collector::cupti {
@@ -52,8 +53,22 @@ void CUPTIAPI bufferCompleted(CUcontext /*context*/, std::uint32_t /*stream*/, s
   }
 }
 
-void CUPTIAPI noCallback(void* /*user*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
-                         const void* /*data*/) {}
+Contexts& contexts() {
+  static auto* kept = new Contexts;  // for CUPTI may call back as long as the process lives
+  return *kept;
+}
+
+void CUPTIAPI onResource(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid())
+    return;
+  const CUcontext context = static_cast<const CUpti_ResourceData*>(data)->context;
+  try {
+    if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts().created(context);
+    if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) contexts().destroyed(context);
+  } catch (const std::exception&) {
+    return;  // for want of memory: its last work may lack an end
+  }
+}
 
 /// Calls whose cost or effect matters to training; all others would only make the trace larger.
 bool interesting(std::string_view name) {
@@ -86,6 +101,9 @@ class NoSignals {
 /// Readings of a pair of clocks of which the best counts, unless one is good enough.
 constexpr int kClockReadings = 8;
 constexpr std::int64_t kGoodReadingNs = 1000;
+/// Readings that are kept: of some hours. No record comes so late that it would need older ones.
+constexpr std::size_t kMostClocks = 100'000;
+constexpr std::chrono::milliseconds kFreshClocks{10};
 /// Callback ids are dense; versions differ in how many there are.
 constexpr std::uint32_t kMaxCallbackId = 2000;
 
@@ -99,6 +117,7 @@ struct Tracer::Impl {
   BufferPool* pool = nullptr;
   std::unique_ptr<CaptureWriter> capture;
   ClockMap clock;
+  Clock::time_point clocksReadAt;
   std::vector<CUpti_ActivityKind> enabled;
   std::vector<std::pair<bool, CUpti_CallbackId>> calls;  ///< that are traced; true: the driver's
   CUpti_SubscriberHandle subscriber = nullptr;
@@ -118,10 +137,14 @@ struct Tracer::Impl {
   bool subscribe();
   void enableKinds();
   void enableApi(bool driver);
-  void disableAll();
+  void followContexts(bool follow);
+  void disableCalls();
+  void disable(CUpti_ActivityKind kind);
   bool fail(TracerState state, std::string text);
   std::string callbackName(bool driver, std::uint32_t id) const;
+  void settle();
   void readClocks();
+  void keepClocks(Clock::duration age);
   void readDrops();
   void noteCapture();
   void drainUntil(Clock::time_point end);
@@ -162,13 +185,13 @@ CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
     params.subscriberName = "lacuna";
     params.oldSubscriberName = name;
     params.oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN;
-    const CUptiResult result = subscribeV2(&subscriber, &noCallback, nullptr, &params);
+    const CUptiResult result = subscribeV2(&subscriber, &onResource, nullptr, &params);
     holder = name;
     // A version that wants other parameters.
     if (result != CUPTI_ERROR_INVALID_PARAMETER) return result;
   }
 #endif
-  return library.Subscribe(&subscriber, &noCallback, nullptr);
+  return library.Subscribe(&subscriber, &onResource, nullptr);
 }
 
 bool Tracer::Impl::subscribe() {
@@ -218,12 +241,25 @@ void Tracer::Impl::enableApi(bool driver) {
   }
 }
 
+/// Contexts are known only as long as their ends are told.
+void Tracer::Impl::followContexts(bool follow) {
+  const auto set = [&](CUpti_CallbackId id) {
+    return library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id) == CUPTI_SUCCESS;
+  };
+  const bool ends = set(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+  if (ends || !follow) (void)set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+  if (!follow) contexts().forget();
+}
+
 /// What stays on costs the program time, and is dropped records in the account of the next session.
-void Tracer::Impl::disableAll() {
-  for (const CUpti_ActivityKind kind : enabled) (void)library.ActivityDisable(kind);
+void Tracer::Impl::disableCalls() {
   for (const auto& [driver, id] : calls) {
     (void)(driver ? library.ActivityEnableDriverApi(id, 0) : library.ActivityEnableRuntimeApi(id, 0));
   }
+}
+
+void Tracer::Impl::disable(CUpti_ActivityKind kind) {
+  if (std::erase(enabled, kind) != 0) (void)library.ActivityDisable(kind);
 }
 
 void Tracer::Impl::enableKinds() {
@@ -284,6 +320,7 @@ bool Tracer::Impl::setUp() {
   }
   readClocks();
   enableKinds();
+  followContexts(true);
   std::lock_guard lock(reportMutex);
   report.state = TracerState::Running;
   return true;
@@ -291,7 +328,12 @@ bool Tracer::Impl::setUp() {
 
 void Tracer::Impl::tearDown() {
   stopping = true;
-  disableAll();
+  // A forced flush hands over what still runs, without an end. The wait for it is ours and none of the program's calls.
+  disableCalls();
+  disable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  settle();
+  followContexts(false);
+  while (!enabled.empty()) disable(enabled.back());
   (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   guarded([&] {
     readClocks();
@@ -302,6 +344,14 @@ void Tracer::Impl::tearDown() {
   });
   globalPool = nullptr;
   (void)library.Unsubscribe(subscriber);
+}
+
+/// Signals are the program's, also in the thread that waits.
+void Tracer::Impl::settle() {
+  guarded([&] {
+    const NoSignals noSignals;
+    (void)contexts().settle(options.driver, options.settle);
+  });
 }
 
 void Tracer::Impl::readClocks() {
@@ -319,7 +369,14 @@ void Tracer::Impl::readClocks() {
     monotonic = before + between / 2;
   }
   clock.add(realtime, monotonic);
+  clock.keepNewest(kMostClocks);
   if (capture) capture->clock(realtime, monotonic);
+  clocksReadAt = Clock::now();
+}
+
+/// Reads the clocks where the last reading is so old.
+void Tracer::Impl::keepClocks(Clock::duration age) {
+  if (Clock::now() - clocksReadAt >= age) readClocks();
 }
 
 void Tracer::Impl::readDrops() {
@@ -343,6 +400,8 @@ void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
   noteCapture();
   sink->beforeRows();
+  // Stamps are exact between two readings, and only as good as the clocks' rates are alike behind the last.
+  keepClocks(kFreshClocks);
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
   report.truncated += used == full.bytes ? 0 : 1;
@@ -415,8 +474,9 @@ void Tracer::Impl::run() {
   tellReport();
   auto flushAt = Clock::now() + options.flushEvery;
   while (!stopping) {
-    drainUntil(std::min(flushAt, Clock::now() + options.lookEvery));
+    drainUntil(std::min(flushAt, Clock::now() + std::min(options.lookEvery, options.clockEvery)));
     sink->beforeRows();
+    keepClocks(options.clockEvery);
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
     if (stopping || Clock::now() < flushAt) continue;
     flush();

@@ -28,6 +28,10 @@ struct TracerOptions {
   std::chrono::milliseconds flushEvery{500};
   /// The longest time between two calls of the sink's beforeRows().
   std::chrono::milliseconds lookEvery{500};
+  std::chrono::milliseconds clockEvery{100};  ///< between two readings of the clocks
+  /// At the end the device may go on for so long, for its last work to have its true length.
+  std::chrono::milliseconds settle{1000};
+  const char* driver = "libcuda.so.1";
   std::string capturePath;  ///< keep what CUPTI hands over, for replay; empty: no
   /// Called from the drain thread at its start and after every flush.
   std::function<void(const TracerReport&)> onReport;

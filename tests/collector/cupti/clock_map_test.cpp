@@ -38,6 +38,17 @@ TEST(ClockMap, TakesTheNewestMeaningWhenRealtimeWasSetBack) {
   EXPECT_EQ(map.monotonic(901 * kSecond), 7 * kSecond);
 }
 
+TEST(ClockMap, KeepsTheNewestPairs) {
+  ClockMap map;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    map.add((1000 + i) * kSecond, (5 + i) * kSecond + i);
+    map.keepNewest(10);
+  }
+  EXPECT_EQ(map.monotonic(1099 * kSecond), 104 * kSecond + 99);
+  EXPECT_EQ(map.monotonic(1092 * kSecond), 97 * kSecond + 92) << "of the last ten";
+  EXPECT_GE(map.monotonic(1010 * kSecond), 15 * kSecond + 80) << "by the oldest that is left";
+}
+
 TEST(ClockMap, LeavesStampsAloneWithoutPairs) {
   EXPECT_EQ(ClockMap().monotonic(42), 42);
 }

@@ -4,7 +4,8 @@
 // Keeps libcupti's contract as far as a tracer can see it: asks for a buffer when it has none, fills it record by
 // record, hands it back when it is full or flushed, counts what finds no buffer, and refuses a second subscriber. Where
 // the real one hangs it refuses and counts, or ends the process: asking for the dropped records in the completion
-// callback, and calls in a forked child. The test drives it through the fake… functions.
+// callback, and calls in a forked child. It is the driver too, as far as one waits for its contexts. The test drives it
+// through the fake… functions.
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "records.h"
 
@@ -43,6 +45,15 @@ std::atomic<int> enabledCalls = 0;
 std::atomic<int> enableResult = CUPTI_SUCCESS;
 std::atomic<int> flushes = 0;
 std::atomic<int> hardwareSamples = 0;
+CUpti_CallbackFunc onResource = nullptr;
+bool createdTold = false, destroyedTold = false;
+std::atomic<int> running = 0;  ///< kernels that were launched and have not ended
+std::atomic<bool> endless = false;
+std::atomic<CUcontext> current = nullptr;
+std::mutex orderMutex;
+/// A letter for each call of these, in order: Subscribe, Thread ids, Buffers, Kinds on, resource Callbacks on, calls
+/// Off, Wait for a context, kinds Down, Forced flush; several of a kind in a row are one.
+std::string order;
 std::atomic<std::uint32_t> kernelStride = sizeof(CUpti_ActivityKernel10);
 
 void handBack() {
@@ -56,13 +67,19 @@ void handBack() {
   completing = false;
 }
 
+void note(char letter) {
+  std::lock_guard lock(orderMutex);
+  if (order.empty() || order.back() != letter) order += letter;
+}
+
 /// A forked child hangs in the real one.
 void ownProcess() {
   if (owner != 0 && owner != ::getpid()) std::abort();
 }
 
-CUptiResult subscribe() {
+CUptiResult subscribe(CUpti_CallbackFunc callback) {
   ownProcess();
+  note('S');
   if (const int refused = subscribeResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
   if (subscribers > 0) {
     ++misuses;
@@ -70,6 +87,7 @@ CUptiResult subscribe() {
   }
   ++subscribers;
   owner = ::getpid();
+  onResource = callback;
   return CUPTI_SUCCESS;
 }
 
@@ -106,6 +124,10 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   misuses = 0;
   owner = 0;
   holder = nullptr;
+  createdTold = destroyedTold = endless = false;
+  running = 0;
+  current = nullptr;
+  order.clear();
   kernelStride = newKernelStride;
 }
 
@@ -134,6 +156,14 @@ void fakeKernel(const char* name, std::uint32_t correlation) {
   fakeEmit(&call, sizeof call);
   const std::uint64_t start = now();
   const auto kernel = lacuna::collector::cupti::kernelRecord(name, start, start + 1000, correlation);
+  fakeEmit(&kernel, kernelStride);
+}
+
+/// One that runs still where it has no duration.
+static void emitRunning(std::uint64_t durationNs) {
+  const std::uint64_t start = now();
+  const auto kernel =
+      lacuna::collector::cupti::kernelRecord("running", start, durationNs != 0 ? start + durationNs : 0, 77);
   fakeEmit(&kernel, kernelStride);
 }
 
@@ -169,10 +199,26 @@ int fakeMisuses() {
   return misuses;
 }
 
-/// A kernel that still runs when it is handed over.
+/// A kernel that runs until somebody waits for it, or for good.
 void fakeRunningKernel() {
-  const auto kernel = lacuna::collector::cupti::kernelRecord("running", now(), 0, 77);
-  fakeEmit(&kernel, kernelStride);
+  ++running;
+}
+void fakeEndless() {
+  endless = true;
+}
+
+/// A context of that number comes into being or ends, and is the calling thread's meanwhile.
+void fakeContext(int number, int created) {
+  CUpti_ResourceData data{};
+  data.context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
+  const auto id = created != 0 ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
+  if (created != 0 ? createdTold : destroyedTold) onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+}
+void fakeCurrent(int number) {
+  current = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
+}
+const char* fakeOrder() {
+  return order.c_str();
 }
 
 void fakeRefuseBuffers(int newRegisterResult) {
@@ -192,6 +238,26 @@ int fakeEnabledCalls() {
   return enabledCalls;
 }
 
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = current;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  current = context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent_v2(CUcontext* context) {
+  *context = current;
+  current = nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() {
+  note('W');
+  while (endless) ::usleep(1000);
+  for (; running > 0; --running) emitRunning(1000);
+  return CUDA_SUCCESS;
+}
+
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   *version = 130001;
   return CUPTI_SUCCESS;
@@ -209,13 +275,14 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, 
     return CUPTI_ERROR_INVALID_PARAMETER;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) {
-  return subscribe();
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void*) {
+  return subscribe(callback);
 }
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
-CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, CUpti_SubscriberParams* params) {
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void*,
+                              CUpti_SubscriberParams* params) {
   if (params->structSize != CUpti_SubscriberParams_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
-  const CUptiResult result = subscribe();
+  const CUptiResult result = subscribe(callback);
   const char* name = holder;
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && name != nullptr && params->oldSubscriberSize > 0) {
     std::strncpy(params->oldSubscriberName, name, params->oldSubscriberSize);
@@ -228,12 +295,22 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   --subscribers;
   return CUPTI_SUCCESS;
 }
+CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
+  ownProcess();
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (enable != 0) note('C');
+  (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED ? createdTold : destroyedTold) = enable != 0;
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
+  note('T');
   return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc onRequest,
                                            CUpti_BuffersCallbackCompleteFunc onComplete) {
   std::lock_guard lock(mutex);
+  note('B');
   request = onRequest;
   complete = onComplete;
   return static_cast<CUptiResult>(registerResult.load());
@@ -242,15 +319,19 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   ownProcess();
   // As on a machine whose driver knows no memory pools.
   if (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL) return CUPTI_ERROR_NOT_SUPPORTED;
+  note('K');
   ++enabledKinds;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityDisable(CUpti_ActivityKind) {
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   ownProcess();
+  // With these gone nobody sees what the profiler itself waits for.
+  if (kind != CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) note('D');
   --enabledKinds;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId, std::uint8_t enable) {
+  if (enable == 0) note('O');
   enabledCalls += enable != 0 ? 1 : -1;
   return CUPTI_SUCCESS;
 }
@@ -283,8 +364,12 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
   dropped = 0;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   ownProcess();
+  if (flags == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) {
+    note('F');
+    for (; running > 0; --running) emitRunning(0);
+  }
   if (completing) {
     ++misuses;
     return CUPTI_ERROR_INVALID_OPERATION;

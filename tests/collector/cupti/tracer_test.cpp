@@ -47,6 +47,7 @@ class TracerTest : public testing::Test {
   }
   void start(TracerOptions options = {}, std::chrono::milliseconds flushEvery = std::chrono::milliseconds(5)) {
     options.flushEvery = flushEvery;
+    options.driver = FAKE_CUPTI;
     tracer_ = Tracer::start(Library::load(FAKE_CUPTI), rows_, options);
   }
   /// A kernel that starts now.
@@ -179,6 +180,71 @@ TEST_F(TracerTest, StoppingSwitchesEverythingOff) {
   EXPECT_EQ(fake<int()>("fakeEnabledKinds")(), 0);
   EXPECT_EQ(fake<int()>("fakeEnabledCalls")(), 0);
   tracer_->stop();
+}
+
+TEST_F(TracerTest, SetsUpAndEndsInTheOrderThatCuptiWants) {
+  start();
+  fake<void(int, int)>("fakeContext")(1, 1);
+  tracer_->stop();
+  EXPECT_STREQ(fake<const char*()>("fakeOrder")(), "STBKCOWDF")
+      << "subscribe, thread ids, buffers, kinds, callbacks; calls off, wait, kinds off, forced flush";
+}
+
+TEST_F(TracerTest, WhatStillRunsAtTheEndIsWaitedFor) {
+  start();
+  fake<void(int, int)>("fakeContext")(1, 1);
+  fake<void()>("fakeRunningKernel")();
+  tracer_->stop();
+  ASSERT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(rows_.all<prof::Kernel>()[0].durNs, 1000);
+  EXPECT_EQ(tracer_->report().decoded.unfinished, 0u);
+}
+
+TEST_F(TracerTest, TheContextOfWhoeverEndsTheRecordingIsWaitedForToo) {
+  start();
+  fake<void(int)>("fakeCurrent")(7);  // from before the recording
+  fake<void()>("fakeRunningKernel")();
+  tracer_->stop();
+  EXPECT_EQ(tracer_->report().decoded.unfinished, 0u);
+}
+
+TEST_F(TracerTest, ContextsThatHaveEndedAreNotTouched) {
+  start();
+  fake<void(int, int)>("fakeContext")(1, 1);
+  fake<void(int, int)>("fakeContext")(1, 0);
+  tracer_->stop();
+  EXPECT_STREQ(fake<const char*()>("fakeOrder")(), "STBKCODF");
+}
+
+TEST_F(TracerTest, WorkThatNeverEndsHoldsNobodyUpForLong) {
+  TracerOptions options;
+  options.settle = std::chrono::milliseconds(50);
+  start(options);
+  fake<void(int, int)>("fakeContext")(1, 1);
+  fake<void()>("fakeEndless")();
+  fake<void()>("fakeRunningKernel")();
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(tracer_->report().decoded.unfinished, 1u);
+  reset(CUPTI_SUCCESS);  // lets the waiting thread go
+}
+
+TEST_F(TracerTest, ClocksAreReadTenTimesASecondHoweverSeldomItFlushes) {
+  TracerOptions options;
+  options.capturePath = testing::TempDir() + "tracer_clocks_" + std::to_string(::getpid());
+  start(options, std::chrono::minutes(1));
+  const auto pairs = [&] {
+    const auto capture = readCapture(options.capturePath);
+    return capture.ok() ? (*capture).clocks : decltype((*capture).clocks)();
+  };
+  EXPECT_TRUE(waitFor([&] { return pairs().size() >= 4; }));
+  tracer_->stop();
+  const auto clocks = pairs();
+  std::filesystem::remove(options.capturePath);
+  for (std::size_t i = 1; i + 1 < clocks.size(); ++i) {
+    EXPECT_GE(clocks[i].second - clocks[i - 1].second, 99'000'000) << "and no oftener";
+  }
+  EXPECT_EQ(fake<int()>("fakeFlushes")(), 1) << "the one at the end";
 }
 
 TEST_F(TracerTest, ABufferThatComesLateIsHarmless) {
