@@ -108,6 +108,7 @@ class ResNet : public Module {
         const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
         blocks_.push_back(addModule("stage" + std::to_string(stage + 1) + "." + std::to_string(i),
                                     std::make_shared<Block>(channels, width, stride, plan.bottleneck, shared)));
+        blocks_.back()->setCheckpoint(options.checkpoint);
         channels = plan.bottleneck ? width * 4 : width;
       }
       width *= 2;

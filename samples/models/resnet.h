@@ -16,6 +16,7 @@ struct ResNetOptions {
   bool smallPictures =
       true;  ///< a 3×3 first convolution and no pooling after it, for 32×32; else 7×7, stride 2, pooling
   bool convBias = false;     ///< a bias before each normalisation, which has no effect but its cost
+  bool checkpoint = false;   ///< of each block, the input alone is kept for the backward
   rt::Options options = {};  ///< type and device of the parameters
 };
 

@@ -15,6 +15,7 @@ struct StyleGan2Options {
   std::int64_t channelMax = 512;
   std::int64_t latent = 512;   ///< generator: features of z and w
   int mappingLayers = 8;       ///< generator
+  bool checkpoint = false;     ///< discriminator: of each block, the input alone is kept for the backward
   std::int64_t groupSize = 4;  ///< discriminator: pictures whose deviation the last stage sees
   rt::Options options = {};
 };

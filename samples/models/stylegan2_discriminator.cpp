@@ -58,6 +58,7 @@ class Discriminator : public rt::nn::Module {
       blocks_.push_back(addModule(
           "block" + std::to_string(size),
           std::make_shared<Block>(stylegan2::channelsOf(o, size), stylegan2::channelsOf(o, size / 2), o.options)));
+      blocks_.back()->setCheckpoint(o.checkpoint);
     }
     const std::int64_t channels = stylegan2::channelsOf(o, 4);
     last_ = addModule("last", std::make_shared<Conv>(channels + 1, channels, Conv::Config{}, o.options));

@@ -50,8 +50,10 @@ class Transformer : public Module {
       : context_(o.context),
         tokens_(addModule("tokens", std::make_shared<rt::nn::Embedding>(o.vocabulary, o.features, o.options))),
         places_(addModule("places", std::make_shared<rt::nn::Embedding>(o.context, o.features, o.options))) {
-    for (int i = 0; i < o.layers; ++i)
+    for (int i = 0; i < o.layers; ++i) {
       blocks_.push_back(addModule("block" + std::to_string(i), std::make_shared<Block>(o)));
+      blocks_.back()->setCheckpoint(o.checkpoint);
+    }
     norm_ = addModule("norm", std::make_shared<LayerNorm>(rt::Shape{o.features}, 1e-5, o.options));
     head_ = addModule("head", std::make_shared<Linear>(o.features, o.vocabulary, true, o.options));
     // Small embeddings: with a deviation of 1 they would drown what the blocks add.

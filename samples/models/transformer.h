@@ -16,6 +16,7 @@ struct TransformerOptions {
   std::int64_t heads = 4;
   int layers = 4;
   double dropout = 0;
+  bool checkpoint = false;  ///< of each block, the input alone is kept for the backward
   rt::Options options = {};
 };
 

@@ -26,6 +26,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("size", "224", "of the squares cut from a folder's pictures; up to 64 the network starts without pooling")
       .add("overfit", "off", "train on the first batch alone", "on|off")
       .knob("conv_bias", "off", "a bias before each normalisation, which only costs", "on|off");
+  samples::addCheckpointFlag(flags);
   flags.parse(argc, argv);
   return flags;
 }
@@ -55,7 +56,8 @@ void run(const Flags& flags) {
                                         .classes = source.classes,
                                         .width = flags.integer("width", 1),
                                         .smallPictures = source.small,
-                                        .convBias = flags.on("conv_bias")});
+                                        .convBias = flags.on("conv_bias"),
+                                        .checkpoint = flags.on("checkpoint")});
   net->nameTree("resnet");
   samples::describe(("ResNet-" + flags.text("depth")).c_str(), *net);
   rt::optim::Sgd optimizer(net->parameters(), {.rate = flags.number("rate"), .momentum = 0.9});

@@ -26,6 +26,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("generator", "fixed", "leave the generator as it is, or train it in turn", "fixed|trained")
       .add("r1", "10", "weight of the gradient penalty; 0 leaves it out")
       .add("r1_every", "16", "steps between two gradient penalties");
+  samples::addCheckpointFlag(flags);
   flags.parse(argc, argv);
   return flags;
 }
@@ -60,7 +61,10 @@ class Duel {
 
  private:
   static samples::StyleGan2Options optionsOf(const Flags& flags) {
-    return {.size = flags.integer("size", 8), .channelBase = flags.integer("channels", 8), .mappingLayers = 4};
+    return {.size = flags.integer("size", 8),
+            .channelBase = flags.integer("channels", 8),
+            .mappingLayers = 4,
+            .checkpoint = flags.on("checkpoint")};
   }
   static rt::optim::AdamOptions adam(const Flags& flags) {
     return {.rate = flags.number("rate"), .beta1 = 0, .beta2 = 0.99};

@@ -25,6 +25,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("dropout", "0", "share of the values that are dropped in training")
       .add("data", "", "a text file; sentences of a small grammar without it")
       .add("sample", "0", "characters to write after training");
+  samples::addCheckpointFlag(flags);
   flags.parse(argc, argv);
   return flags;
 }
@@ -58,7 +59,8 @@ void run(const Flags& flags) {
                                              .features = flags.integer("features", 1),
                                              .heads = flags.integer("heads", 1),
                                              .layers = static_cast<int>(flags.integer("layers", 1)),
-                                             .dropout = flags.number("dropout")});
+                                             .dropout = flags.number("dropout"),
+                                             .checkpoint = flags.on("checkpoint")});
   net->nameTree("transformer");
   samples::describe("transformer", *net);
   rt::optim::AdamW optimizer(net->parameters(), {.rate = flags.number("rate")});

@@ -296,7 +296,7 @@ class Engine {
     inputs.resize(node.edges.size());
     runNode(node, gradients, {wanted.data(), wanted.size()}, inputs.data());
     gradients.clear();
-    if (!options_.retainGraph && !options_.createGraph) release(node);
+    if (!options_.retainGraph && !options_.createGraph) node.dropSaved();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (isWanted(node.edges[i])) give(node.edges[i], std::move(inputs[i]));
     }
@@ -351,12 +351,6 @@ class Engine {
            "gradient of input " + std::to_string(i) + " is not finite; forward was: " +
                (node.forwardSite ? *node.forwardSite : "not recorded (anomaly mode was off)"));
     }
-  }
-
-  static void release(Node& node) {
-    node.saved.clear();
-    node.extra.reset();
-    node.freed = true;
   }
 
   BackwardOptions options_;

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
 
+#include <algorithm>
 #include <mutex>
 
+#include "autograd/replay.h"
 #include "backend/backend.h"
 #include "backend/common/fork.h"
 #include "core/layout.h"
@@ -30,7 +32,7 @@ bool othersSee(const Tensor& tensor) {
   std::uint32_t own = 1;
   if (impl.autograd && impl.autograd->gradFn) {
     for (const SavedTensor& slot : impl.autograd->gradFn->saved) {
-      if (slot.output && slot.tensor.impl()->storage == impl.storage) ++own;
+      if (slot.output && slot.tensor.defined() && slot.tensor.impl()->storage == impl.storage) ++own;
     }
   }
   return impl.storage->useCount() > own;
@@ -123,10 +125,14 @@ bool AnomalyMode::enabled() {
 }
 
 void Node::save(const Tensor& input) {
+  if (tReplay != nullptr && saveForReplay(input, false, 0)) [[unlikely]]
+    return;
   saved.push_back({input, input.version(), false, 0});
 }
 
 void Node::saveOutput(const Tensor& output, std::uint32_t index) {
+  if (tReplay != nullptr && saveForReplay(output, true, index)) [[unlikely]]
+    return;
   const TensorImpl& impl = *output.impl();
   saved.push_back(
       {makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype), output.version(), true, index});
@@ -138,19 +144,63 @@ Tensor Node::unpack(std::size_t slot) {
     fail(op,
          "its saved tensors are gone: backward ran through this graph already; pass retainGraph = true the first time");
   const SavedTensor& kept = saved[slot];
+  if (!kept.tensor.defined()) [[unlikely]]
+    return unpackReplayed(kept);
   if (kept.tensor.version() != kept.version) {
     fail(op, std::string("a tensor that its gradient needs (") + (kept.output ? "its output" : "its input") + ", " +
                  kept.tensor.shape().toString() + ") was changed in place since the forward: version " +
                  std::to_string(kept.tensor.version()) + ", saved at " + std::to_string(kept.version));
   }
-  if (!kept.output || !recording()) return kept.tensor;
-  const TensorImpl& impl = *kept.tensor.impl();
+  return kept.output && recording() ? withHistory(kept.tensor, this, kept.outputIndex) : kept.tensor;
+}
+
+Tensor Node::withHistory(const Tensor& kept, Node* maker, std::uint32_t index) {
+  const TensorImpl& impl = *kept.impl();
   Tensor again = makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);
   AutogradMeta& meta = again.impl()->meta();
   meta.requiresGrad = true;
-  meta.gradFn = Ref<Node>::share(this);
-  meta.outputIndex = kept.outputIndex;
+  meta.gradFn = Ref<Node>::share(maker);
+  meta.outputIndex = index;
   return again;
+}
+
+bool Node::saveForReplay(const Tensor& tensor, bool output, std::uint32_t outputIndex) {
+  constexpr std::uint32_t kNoEdge = ~std::uint32_t{0};
+  if (!tensor.defined() || (!output && tReplay->staysAnyway(tensor))) return false;
+  if (!output) {
+    const AutogradMeta* meta = tensor.impl()->autograd.get();
+    const auto isOrigin = [&](const Edge& edge) {
+      if (!edge.node || meta == nullptr) return false;
+      return meta->gradFn ? edge.node.get() == meta->gradFn.get() && edge.index == meta->outputIndex
+                          : edge.node->leaf == tensor.impl();
+    };
+    const Edge* origin = std::find_if(edges.begin(), edges.end(), isOrigin);
+    outputIndex = origin == edges.end() ? kNoEdge : static_cast<std::uint32_t>(origin - edges.begin());
+  }
+  replay = tReplay->shared_from_this();
+  saved.push_back({Tensor(), replay->take(tensor), output, outputIndex});
+  return true;
+}
+
+Tensor Node::unpackReplayed(const SavedTensor& kept) {
+  const Tensor tensor = replay->get(kept.version);
+  if (!recording()) return tensor;
+  if (kept.output) return withHistory(tensor, this, kept.outputIndex);
+  if (kept.outputIndex >= edges.size()) return tensor;
+  const Edge& origin = edges[kept.outputIndex];
+  if (origin.node->leaf != nullptr) return Tensor(Ref<TensorImpl>::share(origin.node->leaf));
+  return withHistory(tensor, origin.node.get(), origin.index);
+}
+
+void Node::dropSaved() {
+  for (const SavedTensor& kept : saved) {
+    if (replay && !kept.tensor.defined()) [[unlikely]]
+      replay->drop(kept.version);
+  }
+  saved.clear();
+  extra.reset();
+  replay.reset();
+  freed = true;
 }
 
 Op::Op(const OpInfo& info, std::span<const Tensor* const> inputs, bool small) : info_(info) {

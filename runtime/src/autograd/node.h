@@ -53,6 +53,7 @@ struct SavedTensor {
   bool output = false;
   std::uint32_t outputIndex = 0;
 };
+class Replay;
 
 struct Edge {
   Ref<Node> node;  ///< none: no gradient is wanted there
@@ -72,6 +73,9 @@ struct Node : RefCounted, Pooled<Node> {
   std::array<std::int64_t, 12> ints{};
   std::array<double, 4> doubles{};
   std::shared_ptr<void> extra;
+  /// Of a node within a checkpoint(). What it saved and has no tensor is made again by this: `version` is its number
+  /// there, and for an input `outputIndex` the edge that it came along.
+  std::shared_ptr<Replay> replay;
   bool freed = false;
   std::unique_ptr<std::string> forwardSite;                                         ///< anomaly mode
   std::list<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>> hooks;  ///< one that runs may add to it
@@ -88,6 +92,14 @@ struct Node : RefCounted, Pooled<Node> {
   void saveOutput(const Tensor& output, std::uint32_t index = 0);
   /// The saved tensor, checked: throws when it was freed or changed in place since.
   [[nodiscard]] Tensor unpack(std::size_t slot);
+  /// Drops what was saved: there is no other backward.
+  void dropSaved();
+
+ private:
+  [[nodiscard]] bool saveForReplay(const Tensor& tensor, bool output, std::uint32_t outputIndex);
+  [[nodiscard]] Tensor unpackReplayed(const SavedTensor& kept);
+  /// The values of `kept` as output `index` of `maker`.
+  static Tensor withHistory(const Tensor& kept, Node* maker, std::uint32_t index);
 };
 
 /// True while a backward should record (double backward) or a forward should.

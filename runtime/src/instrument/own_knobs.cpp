@@ -12,8 +12,9 @@ namespace lacuna::rt {
 namespace instrument {
 namespace {
 
-constexpr std::string_view kKnobNames[] = {"loader.workers", "loader.prefetch", "loader.pin", "loader.processes",
-                                           "batch",          "optimizer.fused", "zero_grad",  "debug"};
+constexpr std::string_view kKnobNames[] = {
+    "loader.workers",  "loader.prefetch", "loader.pin", "loader.processes", "batch",
+    "optimizer.fused", "zero_grad",       "debug",      "checkpoint",       "amp"};
 std::atomic<bool> gKnobTold[std::size(kKnobNames)];
 std::atomic<bool> gTellsOwnKnobs{true};
 

@@ -19,7 +19,9 @@ enum class OwnKnob : std::uint8_t {
   Batch,
   Fused,
   ZeroGrad,
-  Debug
+  Debug,
+  Checkpoint,
+  Amp
 };
 
 void tellKnobSlow(OwnKnob knob, std::string_view value);

@@ -27,9 +27,15 @@ const void* Module::rangeName() {
 Tensor Module::operator()(const Tensor& x) {
   const void* name = rangeName();
   if (name == nullptr) [[likely]]
-    return forward(x);
+    return run(x);
   const instrument::ModuleRange range(*static_cast<const Name*>(name));
-  return forward(x);
+  return run(x);
+}
+
+Tensor Module::run(const Tensor& x) {
+  if (!checkpoint_) [[likely]]
+    return forward(x);
+  return checkpoint([this](const Tensor& again) { return forward(again); }, x);
 }
 
 void Module::collect(const std::string& prefix, bool buffers, std::vector<Named>& out) const {

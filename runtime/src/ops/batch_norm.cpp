@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
+#include "autograd/replay.h"
 #include "backend/nn_kernels.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
@@ -102,12 +103,14 @@ Statistics fromBatch(const Op& op, const Tensor& x, const Tensor& runningMean, c
     op.fail("training needs more than one value per channel, not " + x.shape().toString());
   const Options options{wideType(x.dtype()), x.device()};
   const Statistics out{empty({x.size(1)}, options), empty({x.size(1)}, options)};
-  for (const Tensor* running : {&runningMean, &runningVar}) {
-    if (running->defined()) bumpVersion(*running);
+  // Run again for the backward, it has moved them already.
+  const Tensor moved[] = {replaying() ? Tensor() : runningMean, replaying() ? Tensor() : runningVar};
+  for (const Tensor& running : moved) {
+    if (running.defined()) bumpVersion(running);
   }
   op.launch(x.device(), {x.sizeBytes(), static_cast<std::uint64_t>(x.numel()) * 4},
-            [mean = viewOf(out.mean), rstd = viewOf(out.rstd), keepMean = viewOrNone(runningMean),
-             keepVar = viewOrNone(runningVar), in = viewOf(x), layout, momentum,
+            [mean = viewOf(out.mean), rstd = viewOf(out.rstd), keepMean = viewOrNone(moved[0]),
+             keepVar = viewOrNone(moved[1]), in = viewOf(x), layout, momentum,
              epsilon] { kernel::batchNormStatistics(mean, rstd, keepMean, keepVar, in, layout, momentum, epsilon); });
   return out;
 }

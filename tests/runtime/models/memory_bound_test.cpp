@@ -4,6 +4,9 @@
 
 #include "bench/runtime/trainers.h"
 #include "lacuna/runtime/memory_plan.h"
+#include "samples/models/resnet.h"
+#include "samples/models/stylegan2.h"
+#include "samples/models/transformer.h"
 
 /// Define-by-run training holds no more than a static plan of the same operators would: the claim of the benchmark
 /// `memory`, on meta, where it does not depend on the machine.
@@ -42,6 +45,38 @@ TEST_P(MemoryBound, APlannedArenaReservesLittleMoreThanAStaticPlan) {
 
 INSTANTIATE_TEST_SUITE_P(Networks, MemoryBound, testing::Values("stylegan2", "resnet18", "resnet50", "transformer"),
                          [](const auto& info) { return std::string(info.param); });
+
+/// The most that a training step of the network holds beside its parameters and their gradients.
+std::size_t activationsOf(const std::shared_ptr<rt::nn::Module>& net, const rt::Tensor& x) {
+  for (int step = 0; step < 2; ++step) {
+    net->zeroGrad();
+    rt::resetPeakMemory(rt::kMeta);
+    rt::sum((*net)(x)).backward();
+  }
+  std::size_t parameters = 0;
+  for (const rt::Tensor& parameter : net->parameters()) parameters += parameter.sizeBytes();
+  return rt::memoryStats(rt::kMeta).peakActive - 2 * parameters;
+}
+
+TEST(MemoryOfCheckpoints, IsLessThanHalfWhereThereAreManyBlocksAlike) {
+  const rt::Options onMeta{rt::DType::F32, rt::kMeta};
+  const rt::Tensor pictures = rt::empty({16, 3, 64, 64}, onMeta);
+  const rt::Tensor tokens = rt::empty({16, 128}, {rt::DType::I64, rt::kMeta});
+  const auto share = [](const auto& make, const rt::Tensor& x) {
+    const auto kept = static_cast<double>(activationsOf(make(false), x));
+    return static_cast<double>(activationsOf(make(true), x)) / kept;
+  };
+  const auto resnet = [&](bool on) { return samples::makeResNet({.depth = 50, .checkpoint = on, .options = onMeta}); };
+  EXPECT_LT(share(resnet, pictures), 0.5);
+  const auto transformer = [&](bool on) {
+    return samples::makeTransformer({.layers = 8, .checkpoint = on, .options = onMeta});
+  };
+  EXPECT_LT(share(transformer, tokens), 0.5);
+  const auto discriminator = [&](bool on) {
+    return samples::makeStyleGan2Discriminator({.size = 64, .checkpoint = on, .options = onMeta});
+  };
+  EXPECT_LT(share(discriminator, pictures), 0.9) << "most of it lies inside the first of its few blocks";
+}
 
 }  // namespace
 }  // namespace lacuna

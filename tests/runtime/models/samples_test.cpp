@@ -52,6 +52,16 @@ TEST(ResNetSample, OverfitsABatch) {
   EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
 }
 
+TEST(Samples, TrainTheSameWithCheckpoints) {
+  const std::string commands[] = {kResNet, std::string(kTransformer) + "--dropout 0.2 --steps 3 --log 1",
+                                  std::string(kStyleGan) + "--r1_every 1"};
+  for (const std::string& command : commands) {
+    const Outcome out = run(command + " --checkpoint on");
+    EXPECT_EQ(out.status, 0) << out.text;
+    EXPECT_EQ(losses(out.text), losses(run(command).text));
+  }
+}
+
 TEST(ResNetSample, EqualSeedsGiveEqualLosses) {
   const std::string first = losses(run(kResNet).text);
   EXPECT_THAT(first, HasSubstr("step 3 loss"));

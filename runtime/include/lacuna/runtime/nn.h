@@ -40,6 +40,9 @@ class Module {
   void eval() { train(false); }
   [[nodiscard]] bool training() const { return training_; }
   void zeroGrad(bool toNone = true);
+  /// Whether what this module computes is computed once more in the backward instead of being kept (checkpoint()). It
+  /// must live until then.
+  void setCheckpoint(bool on) { checkpoint_ = on; }
   /// Gives paths to submodules and full names to parameters, for traces and reports; the root is called `root`.
   void nameTree(const std::string& root = "");
 
@@ -69,7 +72,10 @@ class Module {
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> children_;
   std::string path_;
   std::atomic<const void*> pathName_{nullptr};  ///< found by the first thread that needs it
+  Tensor run(const Tensor& x);
+
   bool training_ = true;
+  bool checkpoint_ = false;
 };
 
 class Linear : public Module {
