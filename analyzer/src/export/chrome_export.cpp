@@ -137,20 +137,32 @@ class ChromeExport {
   }
 
   /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours say what they are, such as
-  /// "cpu:0@1234" for the CPU device of a process, and "cuda:0#2" is the second device of a merged trace that is
-  /// cuda:0.
+  /// "cpu:0@1234" for the CPU device of a process. Of merged ranks each device has the process that fills it in its
+  /// name, and where that tells no difference "cuda:0#2" is the second.
   void nameDevice(const prof::Device& device) {
-    const std::string given = fmt::format("chrome.device.{}", device.id.value);
-    const bool isNumber = device.kind == prof::DeviceKind::Cuda || (isKineto_ && device.kind == prof::DeviceKind::Rocm);
-    std::string name = isNumber || environment_.contains(given) ? token("device", device.id.value, device.index)
-                                                                : quotedDevice(device, "");
+    const std::string given = givenDevice(device);
+    const bool isShared = owners_.size() > 1 && ownerOf(device) != pids_.end();
+    std::string name = given.empty() || isShared ? quotedDevice(device, "") : given;
     for (int copy = 2; !deviceTokensTaken_.insert(name).second; ++copy)
       name = quotedDevice(device, fmt::format("#{}", copy));
     deviceTokens_[device.id] = name;
   }
+  /// The pid that a device has in its file, or would have in Kineto's; empty where neither is so.
+  std::string givenDevice(const prof::Device& device) const {
+    const bool isNumber = device.kind == prof::DeviceKind::Cuda || (isKineto_ && device.kind == prof::DeviceKind::Rocm);
+    const bool isGiven = environment_.contains(fmt::format("chrome.device.{}", device.id.value));
+    return isNumber || isGiven ? token("device", device.id.value, device.index) : std::string();
+  }
+  /// The pid of the one process that fills a device's queues; the end where that is not one.
+  std::unordered_map<prof::ProcessId, std::string>::const_iterator ownerOf(const prof::Device& device) const {
+    if (const auto owner = pids_.find(device.process); owner != pids_.end()) return owner;
+    const auto filling = filling_.find(device.id);
+    return filling == filling_.end() || filling->second.size() != 1 ? pids_.end()
+                                                                    : pids_.find(*filling->second.begin());
+  }
   std::string quotedDevice(const prof::Device& device, std::string_view suffix) const {
     const auto kind = static_cast<std::size_t>(device.kind);
-    const auto owner = pids_.find(device.process);
+    const auto owner = ownerOf(device);
     return fmt::format("\"{}:{}{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
                        owner == pids_.end() ? "" : fmt::format("@{}", unquoted(owner->second)), suffix);
   }
@@ -211,11 +223,16 @@ class ChromeExport {
       place.tid = tidFor("thread", place.pid, token("tid", row.id.value, row.osTid));
       place.flowShift = flowShift("threads", row.id.value);
     }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
+      const auto row = store_.row<prof::Queue>(i);
+      filling_[row.device].insert(row.process);
+    }
     for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) {
       const auto row = store_.row<prof::Device>(i);
       devices_[row.id] = row;
-      nameDevice(row);
+      if (const auto owner = ownerOf(row); owner != pids_.end()) owners_.insert(owner->first);
     }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) nameDevice(store_.row<prof::Device>(i));
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
@@ -720,6 +737,8 @@ class ChromeExport {
   std::unordered_map<prof::QueueId, Place> queues_;
   std::map<prof::DeviceId, prof::Device> devices_;
   std::map<prof::DeviceId, std::string> deviceTokens_;
+  std::set<prof::ProcessId> owners_;                             ///< that fill a device alone
+  std::map<prof::DeviceId, std::set<prof::ProcessId>> filling_;  ///< who fills the queues of each
   std::set<std::string> deviceTokensTaken_;
   std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
 

@@ -456,6 +456,18 @@ void ChromeAssembly::makePlaces() {
   }
 }
 
+/// Devices that name the process that fills them, by it and their number: which of several with that number an
+/// allocation means, its process tells.
+ChromeAssembly::OwnDevices ChromeAssembly::ownDevices() {
+  OwnDevices own;
+  const auto& devices = builder_.columns<prof::Device>();
+  for (std::size_t i = 0; i < devices.id.size(); ++i) {
+    if (devices.process[i] && devices.kind[i] != prof::DeviceKind::Cpu)
+      own.try_emplace({devices.process[i], devices.index[i]}, devices.id[i]);
+  }
+  return own;
+}
+
 void ChromeAssembly::placeRows() {
   const auto threadsOf = [&](std::vector<prof::ThreadId>& column) {
     for (prof::ThreadId& id : column) id = threads_[id.value];
@@ -496,12 +508,16 @@ void ChromeAssembly::placeRows() {
   onDevice(builder_.columns<prof::Sync>());
   auto& allocations = builder_.columns<prof::Allocation>();
   queuesOf(allocations.queue);
+  const OwnDevices own = ownDevices();
   for (std::size_t i = 0; i < allocations.queue.size(); ++i) {
     prof::DeviceId& device = allocations.device[i];
     if (allocations.queue[i]) {
       device = deviceOf[allocations.queue[i].value];
     } else if (device) {
-      device = deviceFor(std::to_string(device.value - 1));
+      const prof::ThreadId thread = allocations.thread[i];
+      const auto process = thread ? builder_.columns<prof::Thread>().process[thread.value - 1] : prof::ProcessId();
+      const auto found = own.find({process, device.value - 1});
+      device = found != own.end() ? found->second : deviceFor(std::to_string(device.value - 1));
     }
   }
 }

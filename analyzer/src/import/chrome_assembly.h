@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "import/arg_joining.h"
@@ -69,6 +70,8 @@ class ChromeAssembly {
   void readMetadata();
   prof::ProcessId nameFromMetadata(std::string_view event);
   bool rankFromMetadata(std::string_view event);
+  using OwnDevices = std::map<std::pair<prof::ProcessId, std::uint32_t>, prof::DeviceId>;
+  OwnDevices ownDevices();
   void placeRows();
   void nest();
   void flattenArgs();

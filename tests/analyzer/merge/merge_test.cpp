@@ -7,10 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
@@ -262,6 +265,68 @@ TEST(Merge, LargeFilesAreReadFromFrontToBack) {
   EXPECT_EQ(merged->store->rows<Range>(), 2 * kRows);
   const auto args = merged->store->column<&Range::args>();
   EXPECT_EQ(std::set(args.begin(), args.end()).size(), 2 * kRows) << "the arguments of both inputs";
+}
+
+/// One rank of two, as Kineto writes it: both call their process's device 0, and number their calls alike.
+std::string kinetoRank(int rank) {
+  const auto event = [&](const char* category, const char* name, std::string_view place, int tsUs, int durUs,
+                         const char* args) {
+    return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}",{},"ts":{},"dur":{},"args":{{{}}}}},)", category, name,
+                       place, tsUs, durUs, args);
+  };
+  const std::string host = fmt::format(R"("pid":{0},"tid":{0})", 100 + rank);
+  const auto memory = [&](int bytes, int address, int tsUs) {
+    return fmt::format(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]",{},"ts":{},"args":{{)"
+                       R"("Bytes":{},"Addr":{},"Device Id":0,"Device Type":1}}}})",
+                       host, tsUs, bytes, address);
+  };
+  return fmt::format(
+             R"({{"schemaVersion":1,"distributedInfo":{{"backend":"nccl","rank":{},"world_size":2}},"traceEvents":[)",
+             rank) +
+         event("cuda_runtime", "cudaLaunchKernel", host, 1010, 5, R"("correlation":7)") +
+         event("kernel", "gemm", R"("pid":0,"tid":7)", 1020, 30 + rank, R"("device":0,"stream":7,"correlation":7)") +
+         event("cuda_runtime", "cudaLaunchKernel", host, 1060, 5, R"("correlation":8)") +
+         event("kernel", "ncclDevKernel_AllReduce", R"("pid":0,"tid":20)", 1070 + rank, 30 - rank,
+               R"("device":0,"stream":20,"correlation":8)") +
+         memory(1024, 4096, 1005) + "," + memory(2048 * (rank + 1), 8192, 1006) + "]}";
+}
+
+/// What a report says of each device and its memory.
+std::vector<std::string> totalsOf(const std::shared_ptr<const Store>& store) {
+  const auto analysis = analyse(store);
+  EXPECT_TRUE(analysis) << analysis.error().message;
+  std::vector<std::string> out;
+  for (const DeviceAccount& device : analysis->devices) {
+    std::uint64_t peak = 0;
+    for (const DeviceMemory& memory : analysis->memoryByDevice)
+      peak += memory.device == device.id ? memory.peakBytes : 0;
+    out.push_back(fmt::format("{} of {}, rank {}: {} kernels of {} ns, communication {} ns, busy {} ns, peak {}",
+                              device.label, device.osPid, device.rank, device.kernels, device.kernelNs, device.commNs,
+                              device.ledger.busyNs(), peak));
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+TEST(Merge, RanksThatNumberTheirDevicesAlikeStayApartInJson) {
+  std::vector<std::shared_ptr<const Store>> ranks;
+  std::vector<std::unique_ptr<test::TempFile>> files;
+  for (const int rank : {0, 1}) {
+    files.push_back(std::make_unique<test::TempFile>(".json"));
+    std::ofstream(files.back()->path()) << kinetoRank(rank);
+    ranks.push_back(*Store::open(files.back()->path()));
+  }
+  const auto merged = mergeTraces(ranks)->store;
+  EXPECT_THAT(totalsOf(merged),
+              testing::ElementsAre(
+                  "cuda:0 of 100, rank 0: 2 kernels of 60000 ns, communication 30000 ns, busy 60000 ns, peak 3072",
+                  "cuda:0 of 101, rank 1: 2 kernels of 60000 ns, communication 29000 ns, busy 60000 ns, peak 5120"));
+  const test::TempFile once(".json"), twice(".json");
+  ASSERT_TRUE(exportTrace(*merged, once.path(), Format::Chrome));
+  const auto again = *Store::open(once.path());
+  EXPECT_EQ(totalsOf(again), totalsOf(merged));
+  ASSERT_TRUE(exportTrace(*again, twice.path(), Format::Chrome));
+  EXPECT_EQ(totalsOf(*Store::open(twice.path())), totalsOf(merged));
 }
 
 class MergedRoundTrip : public testing::TestWithParam<Format> {};
