@@ -24,9 +24,11 @@ Flags& addUpdateFlags(Flags& flags) {
       .knob("debug", "off", "look for NaN after each backward, and name the forward (anomaly mode; slow)", "on|off");
 }
 
-Flags& addCheckpointFlag(Flags& flags) {
-  return flags.knob("checkpoint", "off", "keep the inputs of blocks alone, and compute them once more in the backward",
-                    "on|off");
+Flags& addNetworkFlags(Flags& flags) {
+  return flags
+      .knob("checkpoint", "off", "keep the inputs of blocks alone, and compute them once more in the backward",
+            "on|off")
+      .knob("amp", "off", "products and convolutions in bf16", "on|off");
 }
 
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate) {

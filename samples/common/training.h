@@ -17,8 +17,8 @@ namespace lacuna::samples {
 Flags& addLoaderFlags(Flags& flags, const char* workers);
 /// The knobs of what follows a forward: `zero_grad`, `optimizer.fused`, `debug`.
 Flags& addUpdateFlags(Flags& flags);
-/// `checkpoint`, of networks whose blocks can be computed once more in the backward.
-Flags& addCheckpointFlag(Flags& flags);
+/// `checkpoint` and `amp`, of networks that can be computed so.
+Flags& addNetworkFlags(Flags& flags);
 /// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate);
 rt::LoaderOptions loaderOptions(const Flags& flags);

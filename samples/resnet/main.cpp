@@ -5,6 +5,7 @@
 #include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/random.h"
 #include "models/resnet.h"
@@ -26,7 +27,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("size", "224", "of the squares cut from a folder's pictures; up to 64 the network starts without pooling")
       .add("overfit", "off", "train on the first batch alone", "on|off")
       .knob("conv_bias", "off", "a bias before each normalisation, which only costs", "on|off");
-  samples::addCheckpointFlag(flags);
+  samples::addNetworkFlags(flags);
   flags.parse(argc, argv);
   return flags;
 }
@@ -69,6 +70,7 @@ void run(const Flags& flags) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
+      const rt::Autocast cast(flags.on("amp"));
       loss = rt::crossEntropy((*net)(batch[0]), batch[1]);
     }
     loss.backward();

@@ -3,6 +3,7 @@
 #include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
@@ -26,7 +27,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("generator", "fixed", "leave the generator as it is, or train it in turn", "fixed|trained")
       .add("r1", "10", "weight of the gradient penalty; 0 leaves it out")
       .add("r1_every", "16", "steps between two gradient penalties");
-  samples::addCheckpointFlag(flags);
+  samples::addNetworkFlags(flags);
   flags.parse(argc, argv);
   return flags;
 }
@@ -82,6 +83,7 @@ class Duel {
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
+      const rt::Autocast cast(flags_.on("amp"));
       loss = rt::mean(rt::softplus(-(*discriminator_)(fakes(count))));
     }
     loss.backward();
@@ -94,6 +96,7 @@ class Duel {
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
+      const rt::Autocast cast(flags_.on("amp"));
       Tensor fake;
       {
         const rt::NoGrad guard;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "common/training.h"
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
@@ -25,7 +26,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("dropout", "0", "share of the values that are dropped in training")
       .add("data", "", "a text file; sentences of a small grammar without it")
       .add("sample", "0", "characters to write after training");
-  samples::addCheckpointFlag(flags);
+  samples::addNetworkFlags(flags);
   flags.parse(argc, argv);
   return flags;
 }
@@ -71,6 +72,7 @@ void run(const Flags& flags) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
+      const rt::Autocast cast(flags.on("amp"));
       loss = rt::crossEntropy((*net)(batch[0]).view({-1, vocabulary}), batch[1].flatten());
     }
     loss.backward();

@@ -8,6 +8,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "core/layout.h"
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/shared.h"
@@ -364,10 +365,11 @@ class Engine {
   std::unordered_map<const Node*, std::uint32_t> foreign_;
 };
 
-/// Direction and grad mode of the thread while a backward runs.
+/// Direction and grad mode of the thread while a backward runs. Gradients have the types of their forward.
 class BackwardGuard {
  public:
-  explicit BackwardGuard(bool record) : direction_(instrument::tState.direction), mode_(GradMode::enabled()) {
+  explicit BackwardGuard(bool record)
+      : direction_(instrument::tState.direction), mode_(GradMode::enabled()), autocast_(false) {
     instrument::tState.direction = instrument::Direction::Backward;
     GradMode::set(record);
   }
@@ -379,6 +381,7 @@ class BackwardGuard {
  private:
   instrument::Direction direction_;
   bool mode_;
+  Autocast autocast_;
 };
 
 std::vector<Tensor> runEngine(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,

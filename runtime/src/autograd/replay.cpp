@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "instrument/own_knobs.h"
+#include "lacuna/runtime/autocast.h"
 
 namespace lacuna::rt {
 
@@ -70,7 +71,7 @@ bool replaying() {
 }
 
 Replay::Replay(CheckpointSegment segment, const std::vector<Tensor>& inputs)
-    : segment_(std::move(segment)), random_(randomState()), module_(instrument::tState.module) {
+    : segment_(std::move(segment)), random_(randomState()), module_(instrument::tState.module), autocast_(Autocast::enabled()) {
   for (const Tensor& input : inputs) inputs_.push_back(keep(input));
 }
 
@@ -137,6 +138,7 @@ void Replay::run() {
   for (const Input& input : inputs_) inputs.push_back(again(input));
   const CompositeOp op(kInfo, {});
   const AsInTheForward state(random_, module_);
+  const Autocast cast(autocast_);
   const Running running(this, given_, inputs);
   replays_ = true;
   try {

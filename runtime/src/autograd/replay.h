@@ -56,6 +56,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   std::vector<Kept> made_;                ///< in the replay
   RandomState random_;
   const Name* module_;
+  bool autocast_;
   bool replays_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -193,6 +194,8 @@ void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& v
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
                  double scale) {
   static const OpInfo kInfo{"attention", attentionBackward};
+  if (takesShort(query, key, value)) [[unlikely]]
+    return attention(shortOf(query), shortOf(key), shortOf(value), mask, causal, scale);
   if (query.rank() > 4 && key.rank() == query.rank() && value.rank() == query.rank()) {
     if (mask.defined()) fail("attention", "a mask is taken for up to four dimensions, not " + query.shape().toString());
     const auto flat = [](const Tensor& x) { return x.reshape({1, -1, x.size(-2), x.size(-1)}); };

@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
+#include "ops/cast.h"
 #include "ops/kept_weights.h"
 #include "ops/shared.h"
 
@@ -205,6 +206,8 @@ void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const T
 }  // namespace
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
+  if (takesShort(x, weight, bias)) [[unlikely]]
+    return conv2d(shortOf(x), shortOf(weight), shortOf(bias), options);
   const Arguments a = argumentsOf("conv2d", x, weight, options);
   checkTensors("conv2d", x, weight, bias, weight.rank() == 4 ? weight.size(0) : 0);
   if (x.size(1) != weight.size(1) * a.groups || weight.size(0) % a.groups != 0) {
@@ -225,6 +228,8 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dO
 }
 
 Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, ConvTranspose2dOptions options) {
+  if (takesShort(x, weight, bias)) [[unlikely]]
+    return convTranspose2d(shortOf(x), shortOf(weight), shortOf(bias), options);
   const char* op = kTransposed.name.text;
   const Arguments a = argumentsOf(op, x, weight, options);
   checkTensors(op, x, weight, bias, weight.rank() == 4 ? weight.size(1) * a.groups : 0);

@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -46,6 +47,8 @@ void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) {
+  if (takesWide(x)) [[unlikely]]
+    return runSoftmax(info, wideOf(x), dim, logarithm);
   const int at = normalizeDim(info.name.text, dim, x.shape());
   if (!isFloating(x.dtype())) fail(info.name.text, std::string("needs a floating type, not ") + name(x.dtype()));
   if (x.rank() > 0 && at != x.rank() - 1) return runSoftmax(info, x.transpose(at, -1), -1, logarithm).transpose(at, -1);
@@ -192,6 +195,8 @@ Tensor logSoftmax(const Tensor& x, int dim) {
 Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,
                     std::int64_t ignore, const Tensor& weight) {
   static const OpInfo kInfo{"cross_entropy", crossEntropyBackward};
+  if (takesWide(scores)) [[unlikely]]
+    return crossEntropy(wideOf(scores), target, reduction, labelSmoothing, ignore, weight);
   checkClasses("cross_entropy", scores, target, weight);
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
     fail("cross_entropy", "the label smoothing " + std::to_string(labelSmoothing) + " must lie in [0, 1]");
@@ -221,6 +226,8 @@ Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduct
 Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target, Reduction reduction, std::int64_t ignore,
                const Tensor& weight) {
   static const OpInfo kInfo{"nll_loss"};
+  if (takesWide(logProbabilities)) [[unlikely]]
+    return nllLoss(wideOf(logProbabilities), target, reduction, ignore, weight);
   const CompositeOp op(kInfo, {&logProbabilities, &target});
   checkClasses("nll_loss", logProbabilities, target, weight);
   const Tensor logs = logProbabilities.rank() > 2 ? classesLast(logProbabilities) : logProbabilities;
@@ -239,16 +246,22 @@ Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target, Reduction r
 
 Tensor mseLoss(const Tensor& x, const Tensor& target, Reduction reduction) {
   sameShapes("mse_loss", x, target);
+  if (takesWide(x, target)) [[unlikely]]
+    return mseLoss(wideOf(x), wideOf(target), reduction);
   return reduced(square(sub(x, target)), reduction);
 }
 
 Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   sameShapes("l1_loss", x, target);
+  if (takesWide(x, target)) [[unlikely]]
+    return l1Loss(wideOf(x), wideOf(target), reduction);
   return reduced(abs(sub(x, target)), reduction);
 }
 
 Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction, const Tensor& positiveWeight) {
   sameShapes("bce_with_logits", x, target);
+  if (takesWide(x, target)) [[unlikely]]
+    return bceWithLogits(wideOf(x), wideOf(target), reduction, positiveWeight);
   // log(1 + e^-|x|) + ((x ≥ 0) - t) · x: no large numbers that cancel, on either side. Where x is 0 the two kinks have
   // the same sign, and the gradient is right there too.
   const Tensor positive = greaterEqual(x, zeros({}, {x.dtype(), x.device()})).to(x.dtype());

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -118,6 +119,8 @@ void linearBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (takesShort(a, b)) [[unlikely]]
+    return matmul(shortOf(a), shortOf(b));
   if (a.rank() == 0 || b.rank() == 0)
     fail("matmul", "a tensor without dimensions: " + a.shape().toString() + " × " + b.shape().toString());
   sameDevice("matmul", {&a, &b});
@@ -135,6 +138,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (takesShort(x, weight, bias)) [[unlikely]]
+    return linear(shortOf(x), shortOf(weight), shortOf(bias));
   static const OpInfo kInfo{"linear", linearBackward};
   Op op(kInfo, {&x, &weight, &bias});
   if (weight.rank() != 2 || x.rank() == 0 || x.size(-1) != weight.size(1)) {

@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 /// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and differ in what a
@@ -143,6 +144,8 @@ Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const T
 
 Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
   static const OpInfo kInfo{"layer_norm", rowNormBackward};
+  if (takesWide(x)) [[unlikely]]
+    return layerNorm(wideOf(x), normalized, weight, bias, epsilon);
   if (normalized.rank() == 0)
     fail("layer_norm", "no dimensions of " + x.shape().toString() + " are given to normalise over");
   for (int i = 0; i < normalized.rank(); ++i) {
@@ -156,11 +159,15 @@ Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight,
 
 Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {
   static const OpInfo kInfo{"group_norm", rowNormBackward};
+  if (takesWide(x)) [[unlikely]]
+    return groupNorm(wideOf(x), groups, weight, bias, epsilon);
   return grouped(kInfo, x, groups, weight, bias, epsilon);
 }
 
 Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
   static const OpInfo kInfo{"instance_norm", rowNormBackward};
+  if (takesWide(x)) [[unlikely]]
+    return instanceNorm(wideOf(x), weight, bias, epsilon);
   const std::int64_t channels = x.rank() < 2 ? 1 : std::max<std::int64_t>(1, x.size(1));
   return grouped(kInfo, x, channels, weight, bias, epsilon);
 }

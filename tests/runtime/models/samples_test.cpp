@@ -62,6 +62,23 @@ TEST(Samples, TrainTheSameWithCheckpoints) {
   }
 }
 
+TEST(ResNetSample, OverfitsABatchInBfloat16) {
+  const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on --amp on");
+  EXPECT_EQ(out.status, 0) << out.text;
+  EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
+}
+
+TEST(Samples, TrainNearlyTheSameInBfloat16) {
+  for (const std::string& command :
+       {std::string(kTransformer) + "--steps 20 --log 19", std::string(kStyleGan) + "--r1_every 1"}) {
+    const Outcome out = run(command + " --amp on");
+    EXPECT_EQ(out.status, 0) << out.text;
+    const std::string plain = run(command).text;
+    EXPECT_NE(losses(out.text), losses(plain));
+    EXPECT_NEAR(lastLoss(out.text), lastLoss(plain), 0.05 * lastLoss(plain));
+  }
+}
+
 TEST(ResNetSample, EqualSeedsGiveEqualLosses) {
   const std::string first = losses(run(kResNet).text);
   EXPECT_THAT(first, HasSubstr("step 3 loss"));

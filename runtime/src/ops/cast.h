@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/runtime/autocast.h"
+#include "lacuna/runtime/tensor.h"
+
+/// What operators do within an Autocast: each names what it takes in another type, and calls itself with that.
+namespace lacuna::rt {
+
+extern thread_local constinit bool tAutocast;
+
+/// True when one of these is to be taken in bf16. None is where one has a type that bf16 must not replace.
+template <class... Tensors>
+bool takesShort(const Tensors&... inputs) {
+  if (!tAutocast) [[likely]]
+    return false;
+  const auto fits = [](const Tensor& x) { return !x.defined() || x.dtype() == DType::F32 || x.dtype() == DType::BF16; };
+  return (fits(inputs) && ...) && ((inputs.defined() && inputs.dtype() == DType::F32) || ...);
+}
+inline Tensor shortOf(const Tensor& x) {
+  return x.defined() ? x.to(DType::BF16) : x;
+}
+
+/// True when one of these is to be taken in f32.
+template <class... Tensors>
+bool takesWide(const Tensors&... inputs) {
+  if (!tAutocast) [[likely]]
+    return false;
+  const auto isShort = [](const Tensor& x) {
+    return x.defined() && (x.dtype() == DType::BF16 || x.dtype() == DType::F16);
+  };
+  return (isShort(inputs) || ...);
+}
+inline Tensor wideOf(const Tensor& x) {
+  return takesWide(x) ? x.to(DType::F32) : x;
+}
+
+}  // namespace lacuna::rt

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "lacuna/runtime/autocast.h"
+#include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/nn_image.h"
+#include "lacuna/runtime/nn_sequence.h"
+#include "lacuna/runtime/random.h"
+
+/// Operators that take f32 in the type that suits them.
+namespace lacuna::rt {
+namespace {
+
+Tensor some(Shape shape, DType type = DType::F32, Device device = kCpu) {
+  return sin(arange(shape.numel(), {DType::I64, device}).to(DType::F64)).view(shape).to(type);
+}
+
+struct Typed {
+  const char* name;
+  DType given;
+  DType result;
+  std::function<Tensor(const std::function<Tensor(Shape)>&)> call;
+};
+void PrintTo(const Typed& test, std::ostream* out) {
+  *out << test.name;
+}
+using Make = std::function<Tensor(Shape)>;
+
+const Typed kTyped[] = {
+    {"matmul", DType::F32, DType::BF16,
+     [](const Make& x) {
+       return matmul(x({2, 3}), x({3, 4}));
+     }},
+    {"matmul_of_vectors", DType::F32, DType::BF16, [](const Make& x) { return matmul(x({3}), x({3})); }},
+    {"linear", DType::F32, DType::BF16,
+     [](const Make& x) {
+       return linear(x({2, 3}), x({4, 3}), x({4}));
+     }},
+    {"conv2d", DType::F32, DType::BF16,
+     [](const Make& x) {
+       return conv2d(x({1, 2, 4, 4}), x({3, 2, 3, 3}), x({3}));
+     }},
+    {"conv_transpose2d", DType::F32, DType::BF16,
+     [](const Make& x) {
+       return convTranspose2d(x({1, 2, 4, 4}), x({2, 3, 3, 3}));
+     }},
+    {"attention", DType::F32, DType::BF16,
+     [](const Make& x) {
+       return attention(x({2, 4, 3}), x({2, 4, 3}), x({2, 4, 3}), {}, true);
+     }},
+    {"matmul_in_f64", DType::F64, DType::F64,
+     [](const Make& x) {
+       return matmul(x({2, 3}), x({3, 4}));
+     }},
+    {"softmax", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return softmax(x({2, 3}), 1);
+     }},
+    {"log_softmax", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return logSoftmax(x({2, 3}), 0);
+     }},
+    {"cross_entropy", DType::BF16, DType::F32,
+     [](const Make& x) {
+       const Tensor scores = x({2, 3});
+       return crossEntropy(scores, zeros({2}, {DType::I64, scores.device()}));
+     }},
+    {"nll_loss", DType::BF16, DType::F32,
+     [](const Make& x) {
+       const Tensor scores = x({2, 3});
+       return nllLoss(scores, zeros({2}, {DType::I64, scores.device()}));
+     }},
+    {"mse_loss", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return mseLoss(x({2, 3}), x({2, 3}));
+     }},
+    {"l1_loss", DType::F16, DType::F32,
+     [](const Make& x) {
+       return l1Loss(x({2, 3}), x({2, 3}));
+     }},
+    {"bce_with_logits", DType::BF16, DType::F32, [](const Make& x) { return bceWithLogits(x({3}), x({3})); }},
+    {"layer_norm", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return layerNorm(x({2, 3}), {3}, x({3}), {});
+     }},
+    {"group_norm", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return groupNorm(x({2, 4, 3}), 2, {}, {});
+     }},
+    {"instance_norm", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return instanceNorm(x({2, 4, 3}), {}, {});
+     }},
+    {"batch_norm", DType::BF16, DType::BF16,
+     [](const Make& x) {
+       return batchNorm(x({2, 4}), {}, {}, {}, {}, true);
+     }},
+    {"gelu", DType::BF16, DType::BF16, [](const Make& x) { return gelu(x({5})); }},
+    {"add", DType::F32, DType::F32, [](const Make& x) { return x({5}) + x({5}); }},
+};
+
+class AutocastOf : public testing::TestWithParam<Typed> {};
+
+TEST_P(AutocastOf, GivesTheTypeThatSuitsIt) {
+  for (const Device device : {kCpu, kMeta}) {
+    const Make make = [&](Shape shape) { return some(shape, GetParam().given, device); };
+    const Tensor plain = device == kCpu && GetParam().given == DType::F16 ? Tensor() : GetParam().call(make);
+    const Autocast cast;
+    const Tensor y = GetParam().call(make);
+    EXPECT_EQ(y.dtype(), GetParam().result);
+    if (!plain.defined() || device == kMeta) continue;
+    const auto exact = plain.toVector<double>();
+    const auto got = y.toVector<double>();
+    ASSERT_EQ(got.size(), exact.size());
+    for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(got[i], exact[i], 0.03);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Operators, AutocastOf, testing::ValuesIn(kTyped),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Autocast, IsOfItsScopeAndItsThread) {
+  const auto type = [] { return matmul(some({2, 2}), some({2, 2})).dtype(); };
+  EXPECT_EQ(type(), DType::F32);
+  {
+    const Autocast cast;
+    EXPECT_TRUE(Autocast::enabled());
+    EXPECT_EQ(type(), DType::BF16);
+    std::thread([&] { EXPECT_EQ(type(), DType::F32); }).join();
+    {
+      const Autocast off(false);
+      EXPECT_EQ(type(), DType::F32);
+    }
+    EXPECT_EQ(type(), DType::BF16);
+  }
+  EXPECT_FALSE(Autocast::enabled());
+  EXPECT_EQ(type(), DType::F32);
+}
+
+/// A network that has operators of all kinds.
+struct Network {
+  nn::Conv2d conv{3, 8, 3, {.padding = 1}};
+  nn::BatchNorm2d norm{8};
+  nn::LayerNorm last{{8}};
+  nn::Linear head{8, 4};
+
+  [[nodiscard]] Tensor scores(const Tensor& x) { return head(last(adaptiveAvgPool2d(relu(norm(conv(x)))).flatten(1))); }
+  [[nodiscard]] std::vector<std::vector<float>> gradients() const {
+    std::vector<std::vector<float>> all;
+    for (const nn::Module* part : std::initializer_list<const nn::Module*>{&conv, &norm, &last, &head}) {
+      for (const Tensor& parameter : part->parameters()) {
+        EXPECT_EQ(parameter.dtype(), DType::F32);
+        EXPECT_EQ(parameter.grad().dtype(), DType::F32);
+        all.push_back(parameter.grad().toVector<float>());
+      }
+    }
+    return all;
+  }
+};
+
+enum class How : std::uint8_t { Plain, Inside, Outside, Checkpointed };
+
+std::vector<std::vector<float>> gradientsOf(How how) {
+  manualSeed(3);
+  Network net;
+  const Tensor x = some({4, 3, 6, 6});
+  const Tensor target = zeros({4}, {DType::I64});
+  Tensor loss;
+  {
+    const Autocast cast(how != How::Plain);
+    const auto run = [&](const Tensor& in) { return net.scores(in); };
+    loss = crossEntropy(how == How::Checkpointed ? checkpoint(run, x) : run(x), target);
+    EXPECT_EQ(loss.dtype(), DType::F32);
+    if (how == How::Inside) loss.backward();
+  }
+  if (how != How::Inside) loss.backward();
+  return net.gradients();
+}
+
+TEST(Autocast, GivesF32GradientsOfF32Parameters) {
+  const auto plain = gradientsOf(How::Plain);
+  const auto cast = gradientsOf(How::Inside);
+  ASSERT_EQ(cast.size(), plain.size());
+  EXPECT_NE(cast, plain);
+  double product = 0;
+  double squares = 0;
+  double plainSquares = 0;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    for (std::size_t at = 0; at < plain[i].size(); ++at) {
+      product += cast[i][at] * plain[i][at];
+      squares += cast[i][at] * cast[i][at];
+      plainSquares += plain[i][at] * plain[i][at];
+    }
+  }
+  EXPECT_GT(product / std::sqrt(squares * plainSquares), 0.99) << "they point the same way";
+}
+
+TEST(Autocast, HasTheSameBackwardInsideAndOutsideAndRunAgain) {
+  const auto inside = gradientsOf(How::Inside);
+  EXPECT_EQ(gradientsOf(How::Outside), inside);
+  EXPECT_EQ(gradientsOf(How::Checkpointed), inside);
+}
+
+TEST(Autocast, TakesRecurrentNetworks) {
+  nn::Lstm longMemory(3, 5);
+  nn::Gru gated(5, 4);
+  const Autocast cast;
+  const Tensor y = gated(longMemory(some({2, 6, 3})));
+  EXPECT_EQ(y.shape(), (Shape{2, 6, 4}));
+  sum(y).backward();
+  for (const nn::Module* net : std::initializer_list<const nn::Module*>{&longMemory, &gated}) {
+    for (const Tensor& parameter : net->parameters()) EXPECT_EQ(parameter.grad().dtype(), DType::F32);
+  }
+}
+
+TEST(Autocast, HasGradientsOfGradients) {
+  const Tensor x = some({3, 4}).setRequiresGrad();
+  const Tensor w = some({4, 4}).setRequiresGrad();
+  const Autocast cast;
+  const Tensor slope = grad({sum(tanh(matmul(x, w)))}, {x}, {}, {.createGraph = true})[0];
+  EXPECT_EQ(slope.dtype(), DType::F32);
+  sum(square(slope)).backward();
+  EXPECT_EQ(w.grad().dtype(), DType::F32);
+}
+
+}  // namespace
+}  // namespace lacuna::rt
