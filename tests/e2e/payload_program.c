@@ -94,6 +94,35 @@ static void texts(nvtxDomainHandle_t domain) {
   nvtxDomainRangePop(domain);
 }
 
+/* As NCCL does when a communicator is made: what it is, is known when that is over. */
+static void communicator(void) {
+  typedef struct Made {
+    uint64_t id;
+    int ranks, rank, device;
+  } Made;
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
+  const nvtxPayloadSchemaEntry_t entries[] = {
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, offsetof(Made, id), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", NULL, 0, offsetof(Made, ranks), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", NULL, 0, offsetof(Made, rank), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "CUDA device", NULL, 0, offsetof(Made, device), NULL, NULL}};
+  nvtxPayloadSchemaAttr_t schema = {0};
+  schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+  schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+  schema.entries = entries;
+  schema.numEntries = 4;
+  schema.payloadStaticSize = sizeof(Made);
+  const Made made = {UINT64_MAX, 8, 5, 1};
+  nvtxPayloadData_t data;
+  data.schemaId = nvtxPayloadSchemaRegister(domain, &schema);
+  data.size = sizeof made;
+  data.payload = &made;
+  nvtxEventAttributes_t event = named("ncclCommInitRank");
+  nvtxDomainRangePushEx(domain, &event);
+  nvtxRangePopPayload(domain, &data, 1);
+}
+
 static void counters(nvtxDomainHandle_t domain) {
   nvtxSemanticsCounter_t meaning = {0};
   meaning.header.structSize = sizeof meaning;
@@ -169,5 +198,6 @@ int main(void) {
   texts(domain);
   counters(domain);
   training();
+  communicator();
   return 0;
 }

@@ -193,6 +193,28 @@ TEST_F(RunTest, DecodesPayloadsCountersAndTheRuntimesSchema) {
   EXPECT_EQ(allocations.bytes[3], 64u);
 }
 
+TEST_F(RunTest, WhatARangeLearnsAtItsEndIsAMarkThere) {
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
+  const Reader reader = trace();
+  const auto ranges = *reader.table<prof::Range>();
+  const auto marks = *reader.table<prof::Mark>();
+  ASSERT_EQ(std::count_if(marks.domain.begin(), marks.domain.end(),
+                          [&](prof::StringId id) { return reader.text(id) == "NCCL"; }),
+            1);
+  for (std::size_t i = 0; i < marks.name.size(); ++i) {
+    if (reader.text(marks.domain[i]) != "NCCL") continue;
+    EXPECT_EQ(reader.text(marks.name[i]), "end of range");
+    EXPECT_EQ(reader.text(marks.text[i]),
+              "NCCL communicator ID=18446744073709551615 No. of ranks=8 Rank=5 CUDA device=1");
+    const auto range = std::find_if(ranges.name.begin(), ranges.name.end(),
+                                    [&](prof::StringId id) { return reader.text(id) == "ncclCommInitRank"; });
+    const auto row = ranges.row(static_cast<std::size_t>(range - ranges.name.begin()));
+    EXPECT_GE(marks.timeNs[i], row.startNs);
+    EXPECT_LE(marks.timeNs[i], row.startNs + row.durNs);
+    EXPECT_EQ(marks.thread[i], row.thread);
+  }
+}
+
 TEST_F(RunTest, TextsOfPayloadsAreWholeCharacters) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
   const Reader reader = trace();
@@ -566,6 +588,39 @@ TEST_F(RunTest, TheLoaderRunsAProgramThatIsRecorded) {
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
 }
 
+TEST_F(RunTest, CallsOfNcclHaveTheirBytesCommunicatorRootPeerAndReduction) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the libraries were built without the sanitizer";
+#endif
+  const std::string run = program("lacuna") + " run -q -o out.lcn --trace nccl -- ";
+  ASSERT_EQ(WEXITSTATUS(shell(run + program("libraries_program") + " >found.txt 2>stderr.txt")), 0);
+  if (textOf("found.txt").find("nccl, all calls") == std::string::npos) GTEST_SKIP() << "no NCCL that takes them";
+  const Reader reader = trace();
+  const auto rows = *reader.table<prof::Range>();
+  std::vector<std::string> calls;
+  for (std::size_t i = 0; i < rows.name.size(); ++i) {
+    const std::string text(reader.text(rows.text[i]));
+    if (text.empty() || reader.text(rows.domain[i]) != "NCCL") continue;
+    EXPECT_EQ(rows.payloadType[i], prof::PayloadType::U64);
+    EXPECT_NE(text.find(" Message size [bytes]=" + std::to_string(rows.payload[i])), std::string::npos) << text;
+    calls.push_back(std::string(reader.text(rows.name[i])) + ' ' + text);
+  }
+  const auto call = [](const std::string& name, std::uint64_t communicator, int bytes, const std::string& more) {
+    return name + " NCCL communicator ID=" + std::to_string(communicator) +
+           " Message size [bytes]=" + std::to_string(bytes) + more;
+  };
+  constexpr std::uint64_t kOne = 81985529216486895u, kOther = 1147797409030816545u;
+  const std::vector<std::string> expected{call("ncclAllReduce", 0, 4096, " Reduction operation=Sum"),
+                                          call("ncclAllReduce", kOne, 4096, " Reduction operation=Max"),
+                                          call("ncclReduceScatter", kOther, 2000, " Reduction operation=Avg"),
+                                          call("ncclBroadcast", kOne, 80, " Root=3"),
+                                          call("ncclReduce", kOther, 80, " Root=5 Reduction operation=Min"),
+                                          call("ncclAllGather", kOne, 14, ""),
+                                          call("ncclSend", kOne, 200, " Peer rank=6"),
+                                          call("ncclRecv", kOther, 200, " Peer rank=7")};
+  EXPECT_EQ(calls, expected);
+}
+
 TEST_F(RunTest, LibrariesAnnotateWhereTheirSwitchIsOn) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the libraries were built without the sanitizer";
@@ -580,11 +635,6 @@ TEST_F(RunTest, LibrariesAnnotateWhereTheirSwitchIsOn) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < rows.name.size(); ++i) {
     seen.insert(std::string(reader.text(rows.domain[i])) + " " + std::string(reader.text(rows.name[i])));
-    if (reader.text(rows.name[i]) != "ncclAllReduce") continue;
-    const std::string text(reader.text(rows.text[i]));
-    EXPECT_NE(text.find("NCCL communicator ID="), std::string::npos) << text;
-    EXPECT_NE(text.find("Reduction operation=Sum"), std::string::npos) << text;
-    EXPECT_EQ(rows.payload[i], 4096u) << "bytes";
   }
   const auto expectFrom = [&](const char* library, const char* range) {
     EXPECT_EQ(seen.count(range), found.find(library) != std::string::npos ? 1u : 0u) << range;

@@ -27,7 +27,11 @@ int NVTX_API pushPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* pay
 }
 // What a range learns when it ends has no place in its record: it becomes a mark at the end.
 void closingPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
-  if (payloads != nullptr && count > 0) mark(Domain::of(domain), {.payloads = payloads, .payloadCount = count});
+  if (payloads == nullptr || count == 0) return;
+  Domain& owner = Domain::of(domain);
+  const Schema* schema = findSchema(owner, payloads->schemaId);
+  const bool named = schema != nullptr && !schema->name.empty();
+  mark(owner, {.message = named ? schema->name.c_str() : "end of range", .payloads = payloads, .payloadCount = count});
 }
 int NVTX_API popPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
   closingPayload(domain, payloads, count);
