@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "core/clock.h"
-#include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
+#include "sampler/exec_lines.h"
 
 namespace lacuna::collector::proc {
 
@@ -122,9 +122,8 @@ bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
 
 /// What it runs now.
 void Scan::describe(PerfRecord& exec, const Thread& thread) {
-  exec.commandLine = commandLineOf(exec.pid);
+  sampler::readExecLine(exec);
   exec.image = thread.program;
-  exec.stranger = lacksVariable(exec.pid, prof::kRecordingVariable);
 }
 
 void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,

@@ -17,14 +17,18 @@ bool isExec(const PerfRecord& record) {
 
 }  // namespace
 
+void readExecLine(PerfRecord& exec) {
+  exec.commandLine = proc::commandLineOf(exec.pid);
+  exec.stranger = proc::lacksVariable(exec.pid, prof::kRecordingVariable);
+  exec.lineNs = nowNs();
+}
+
 bool readExecLines(std::vector<PerfRecord>& records, std::size_t from) {
   bool any = false;
   for (std::size_t i = from; i < records.size(); ++i) {
     if (!isExec(records[i])) continue;
     any = true;
-    records[i].commandLine = proc::commandLineOf(records[i].pid);
-    records[i].stranger = proc::lacksVariable(records[i].pid, prof::kRecordingVariable);
-    records[i].lineNs = nowNs();
+    readExecLine(records[i]);
   }
   return any;
 }

@@ -9,8 +9,9 @@
 
 namespace lacuna::collector::sampler {
 
-/// Gives the execs among the records from `from` on the command lines that their processes have now, and what their
-/// environment says. False where there is no exec.
+/// Gives an exec the command line that its process has now, and what its environment says.
+void readExecLine(PerfRecord& exec);
+/// Gives the execs among the records from `from` on theirs. False where there is no exec.
 bool readExecLines(std::vector<PerfRecord>& records, std::size_t from);
 /// Takes a line away that was read when the process ran the next image already: it is that one's.
 void forgetLinesOfNext(std::vector<PerfRecord>& records);
