@@ -193,8 +193,7 @@ bool markSaid(const Domain& domain, const Described& event) {
   const nvtxPayloadData_t* payload = nullptr;
   const Schema* schema = plannedOf(domain, event, payload);
   if (schema == nullptr || schema->plan.kind() != prof::NvtxPlan::Kind::Memory) return false;
-  const auto said = prof::memoryFrom(PlannedFields(*schema, payload->payload));
-  prof::lacunaMemory_(&said);
+  prof::recordMemory(prof::memoryFrom(PlannedFields(*schema, payload->payload)));
   return true;
 }
 

@@ -95,8 +95,9 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
 
 void NVTX_API memory(nvtxDomainHandle_t, const MemoryPayload* from) {
   if (!guest::on()) return;
-  const prof::SaidMemory said = saidOf(*from);
-  prof::lacunaMemory_(&said);
+  prof::lacunaMemory_(
+      from->address, from->bytes, from->sequence, textOf(from->tensor),
+      prof::memoryWhat(textOf(from->op), from->action, from->role, static_cast<std::uint16_t>(from->queue)));
 }
 
 }  // namespace

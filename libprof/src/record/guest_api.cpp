@@ -74,19 +74,18 @@ void putAt(std::uint64_t stamp, std::uint64_t word, Words... words) {
 constexpr std::uint64_t kNoClock = 1;
 constexpr std::uint64_t kNumberedLook = std::uint64_t{LacunaPayloadU64} << 32;
 
-std::uint64_t whatOf(const SaidMemory& said) {
-  return packWhat(said.op, said.action, static_cast<std::uint32_t>(said.role) << 16 | said.queue);
-}
-
+/// With few branches: it is asked at every operator.
 bool fits(const SaidWhole& said) {
-  const std::uint64_t length = said.endStamp - said.beginStamp;
+  const std::uint64_t start = said.startStamp - said.beginStamp;
+  const std::uint64_t stop = said.stopStamp - said.beginStamp;
+  const std::uint64_t end = said.endStamp - said.beginStamp;  // huge where it is 0
   const std::uint64_t behind = said.execution.sequence - said.memory.sequence;
-  return said.hasMemory && said.endStamp != 0 && length <= 0xffffffffu &&
-         said.startStamp - said.beginStamp <= said.stopStamp - said.beginStamp &&
-         said.stopStamp - said.beginStamp <= length && said.correlation == said.execution.correlation &&
-         said.execution.enqueueStartNs == 0 && said.execution.queue == said.memory.queue &&
-         behind >> Whole::kBehindBits == 0 && said.memory.bytes >> Whole::kMemoryBits == 0 &&
-         said.execution.bytes >> Whole::kExecutionBits == 0;
+  const std::uint64_t tooLarge = end >> 32 | behind >> Whole::kBehindBits | said.memory.bytes >> Whole::kMemoryBits |
+                                 said.execution.bytes >> Whole::kExecutionBits;
+  const std::uint64_t different = (said.correlation ^ said.execution.correlation) |
+                                  (said.execution.queue ^ said.memory.queue) |
+                                  static_cast<std::uint64_t>(said.execution.enqueueStartNs);
+  return (tooLarge | different) == 0 && start <= stop && stop <= end && said.hasMemory;
 }
 
 void putWhole(const SaidWhole& said) {
@@ -105,20 +104,21 @@ void putWhole(const SaidWhole& said) {
                                          .tensor = said.memory.tensor,
                                          .address = said.memory.address,
                                          .sizes = said.execution.bytes << Whole::kMemoryBits | said.memory.bytes,
-                                         .memoryWhat = whatOf(said.memory),
+                                         .memoryWhat = memoryWhat(said.memory),
                                          .run = behind << 8 | said.execution.kind};
   slot[1] = head;
   __atomic_store_n(slot, said.beginStamp, __ATOMIC_RELEASE);
 }
 
-void putParts(const SaidWhole& said) {
+[[gnu::noinline, gnu::cold]] void putParts(const SaidWhole& said) {
   const std::uint64_t pop = word(Kind::Pop, said.domain, 0);
   putAt(said.beginStamp, word(Kind::PushEvent, said.domain, said.name), kNumberedLook, said.sequence, said.shapes,
         said.correlation);
   const std::uint64_t start = said.startStamp != 0 ? said.startStamp : said.beginStamp;
   if (said.hasMemory) {
     const SaidMemory& memory = said.memory;
-    putAt(start, word(Kind::Memory, 0, memory.tensor), memory.address, memory.bytes, memory.sequence, whatOf(memory));
+    putAt(start, word(Kind::Memory, 0, memory.tensor), memory.address, memory.bytes, memory.sequence,
+          memoryWhat(memory));
   }
   if (said.startStamp != 0) {
     const SaidExecution& run = said.execution;
@@ -259,8 +259,9 @@ extern "C" void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName c
   put(word(Kind::Wait, domain, name), packWhat(category, said->kind, said->queue), said->sequence);
 }
 
-extern "C" void lacunaMemory_(const SaidMemory* said) {
-  put(word(Kind::Memory, 0, said->tensor), said->address, said->bytes, said->sequence, whatOf(*said));
+extern "C" void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence, LacunaName tensor,
+                              std::uint64_t what) {
+  put(word(Kind::Memory, 0, tensor), address, bytes, sequence, what);
 }
 
 extern "C" std::uint64_t lacunaStamp_() {
@@ -275,7 +276,9 @@ extern "C" std::uint64_t lacunaStamp_() {
 
 extern "C" void lacunaWhole_(const SaidWhole* said) {
   if (said->beginStamp == kNoClock) return;  // nothing recorded when it began
-  fits(*said) ? putWhole(*said) : putParts(*said);
+  if (fits(*said)) [[likely]]
+    return putWhole(*said);
+  putParts(*said);
 }
 
 }  // namespace lacuna::prof

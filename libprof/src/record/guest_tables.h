@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "record/layout.h"
@@ -38,8 +39,14 @@ class GuestTables {
   }
   /// The counter that a site stands for; its row is written when it is first met.
   TrackId track(std::uint32_t site, ProcessId process);
-  std::uint32_t number(Numbered kind, std::uint32_t local);
-  void setNumber(Numbered kind, std::uint32_t local, std::uint32_t global) { numbers_[at(kind)][local] = global; }
+  std::uint32_t number(Numbered kind, std::uint32_t local) {
+    const auto [lastLocal, lastGlobal] = last_[at(kind)];
+    return local == lastLocal ? lastGlobal : lookNumberUp(kind, local);
+  }
+  void setNumber(Numbered kind, std::uint32_t local, std::uint32_t global) {
+    numbers_[at(kind)][local] = global;
+    last_[at(kind)] = {};
+  }
   [[nodiscard]] bool hasNumber(Numbered kind, std::uint32_t local) const { return numbers_[at(kind)].contains(local); }
 
   void save(Saver& saver) const;
@@ -50,12 +57,15 @@ class GuestTables {
   /// The body of an entry, or an empty view.
   [[nodiscard]] std::string_view body(std::uint32_t id, bool& site) const;
   const ResolvedName& resolve(std::uint32_t id, int depth);
+  std::uint32_t lookNumberUp(Numbered kind, std::uint32_t local);
 
   View view_;
   TraceBook& book_;
   std::vector<std::uint32_t> indexOf_;
   std::vector<ResolvedName> resolved_;
   std::array<std::unordered_map<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> numbers_;
+  /// What was asked last, of each kind: most rows are of the same queue as the one before.
+  std::array<std::pair<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> last_{};
   std::unordered_map<std::uint32_t, TrackId> tracks_;
 };
 

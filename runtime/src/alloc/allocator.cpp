@@ -14,7 +14,7 @@
 #include "alloc/planned_arena.h"
 #include "backend/common/fork.h"
 #include "backend/common/queue.h"
-#include "core/spin_lock.h"
+#include "core/biased_lock.h"
 #include "instrument/operator_recorder.h"
 
 namespace lacuna::rt {
@@ -196,7 +196,7 @@ class RangeAllocator : public Allocator {
     plan_.finish(std::move(packed));
   }
 
-  void lockForFork() { lock_.lock(); }
+  void lockForFork() { lock_.lockForFork(); }
   void unlockAfterFork() { lock_.unlock(); }
 
  private:
@@ -447,7 +447,7 @@ class RangeAllocator : public Allocator {
 
   [[nodiscard]] std::uint64_t position() const { return backed_ && ordered_ ? CpuQueue::instance().enqueued() : 0; }
 
-  SpinLock lock_;
+  BiasedLock lock_;
   const bool backed_;
   const bool ordered_;
   std::size_t limit_;

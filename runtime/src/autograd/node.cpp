@@ -8,8 +8,8 @@
 #include "autograd/replay.h"
 #include "backend/backend.h"
 #include "backend/common/fork.h"
+#include "core/biased_lock.h"
 #include "core/layout.h"
-#include "core/spin_lock.h"
 #include "instrument/operator_recorder.h"
 #include "instrument/own_knobs.h"
 #include "lacuna/runtime/ops.h"
@@ -24,7 +24,7 @@ thread_local constinit bool tGradMode = true;
 std::atomic<bool> gAnomaly{false};
 std::atomic<std::uint64_t> gSequence{0};
 const OpInfo kAccumulate{"accumulate"};
-SpinLock gLeafLock;  ///< of every leaf's AutogradMeta::accumulate
+BiasedLock gLeafLock;  ///< of every leaf's AutogradMeta::accumulate
 
 /// True when a tensor beside this one has its memory. What its own maker saved does not count: its version is checked.
 bool othersSee(const Tensor& tensor) {
@@ -61,7 +61,7 @@ Node* newAccumulation(const Tensor& leaf) {
 }
 
 /// Takes `lock`, of gLeafLock, where it has to.
-Edge edgeOf(const Tensor& tensor, std::unique_lock<SpinLock>& lock) {
+Edge edgeOf(const Tensor& tensor, std::unique_lock<BiasedLock>& lock) {
   if (!tensor.defined() || !tensor.requiresGrad()) return {};
   AutogradMeta& meta = *tensor.impl()->autograd;
   if (meta.gradFn) return {meta.gradFn, meta.outputIndex};
@@ -73,7 +73,7 @@ Edge edgeOf(const Tensor& tensor, std::unique_lock<SpinLock>& lock) {
 }  // namespace
 
 void lockLeavesForFork() {
-  gLeafLock.lock();
+  gLeafLock.lockForFork();
 }
 void unlockLeavesAfterFork() {
   gLeafLock.unlock();

@@ -228,7 +228,8 @@ std::int64_t nowNs() {
 }
 
 std::uint32_t threadId() {
-  thread_local const auto id = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  thread_local constinit std::uint32_t id = 0;
+  if (id == 0) id = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   return id;
 }
 
@@ -243,33 +244,15 @@ std::uint64_t nextCorrelation() {
 
 namespace {
 
-struct ShapeKey {
-  std::array<std::int64_t, 40> words;
-  std::size_t used;
-  std::uint64_t hash;  ///< its upper bits are the good ones
-};
-
-/// What tells the types and sizes of inputs apart. False where there is no room for all of it.
-bool makeKey(std::span<const Tensor* const> inputs, ShapeKey& key) {
-  // Each word has a factor of its own, so that no product waits for the one before.
-  constexpr std::uint64_t kStep = 2 * 0x9E3779B97F4A7C15U;
-  std::uint64_t hash = 0, factor = 0x9E3779B97F4A7C15U;
-  std::size_t used = 0;
-  const auto add = [&](std::int64_t word) {
-    key.words[used++] = word;
-    hash += static_cast<std::uint64_t>(word) * factor;
-    factor += kStep;
-  };
+/// Gives `take` the words that tell the types and sizes of inputs apart.
+template <class Take>
+void forEachWord(std::span<const Tensor* const> inputs, const Take& take) {
   for (const Tensor* input : inputs) {
     if (!input->defined()) continue;
     const TensorImpl& impl = *input->impl();
-    if (used + 1 + static_cast<std::size_t>(impl.shape.rank()) > key.words.size()) return false;
-    add(static_cast<std::int64_t>(impl.dtype) << 8 | impl.shape.rank());
-    for (const std::int64_t dim : impl.shape) add(dim);
+    take(static_cast<std::int64_t>(impl.dtype) << 8 | impl.shape.rank());
+    for (const std::int64_t dim : impl.shape) take(dim);
   }
-  key.used = used;
-  key.hash = hash;
-  return true;
 }
 
 const Name* shapesByText(std::span<const Tensor* const> inputs) {
@@ -286,18 +269,30 @@ const Name* shapesByText(std::span<const Tensor* const> inputs) {
 const Name* shapesOf(std::span<const Tensor* const> inputs) {
   if (inputs.empty()) return nullptr;
   struct Slot {
-    ShapeKey key;
+    std::array<std::int64_t, 40> words;
+    std::size_t used;
     const Name* name = nullptr;
   };
-  thread_local const std::unique_ptr<Slot[]> slots(new Slot[256]);
-  ShapeKey key;
-  if (!makeKey(inputs, key)) return shapesByText(inputs);
-  Slot& slot = slots[key.hash >> 56];
-  bool same = slot.name != nullptr && slot.key.hash == key.hash && slot.key.used == key.used;
-  for (std::size_t i = 0; same && i < key.used; ++i) same = slot.key.words[i] == key.words[i];
-  if (!same) {
+  thread_local const std::unique_ptr<Slot[]> slots(new Slot[256]());
+  // Each word has a factor of its own, so that no product waits for the one before. The upper bits are the good ones.
+  constexpr std::uint64_t kStep = 2 * 0x9E3779B97F4A7C15U;
+  std::uint64_t hash = 0, factor = 0x9E3779B97F4A7C15U;
+  forEachWord(inputs, [&](std::int64_t word) {
+    hash += static_cast<std::uint64_t>(word) * factor;
+    factor += kStep;
+  });
+  Slot& slot = slots[hash >> 56];
+  std::size_t used = 0;
+  std::int64_t different = 0;
+  forEachWord(inputs, [&](std::int64_t word) {
+    if (used < slot.words.size()) different |= slot.words[used] ^ word;
+    ++used;
+  });
+  if (used > slot.words.size()) return shapesByText(inputs);
+  if (slot.name == nullptr || different != 0 || slot.used != used) {
     slot.name = shapesByText(inputs);
-    slot.key = key;
+    slot.used = 0;
+    forEachWord(inputs, [&](std::int64_t word) { slot.words[slot.used++] = word; });
   }
   return slot.name;
 }
@@ -343,6 +338,21 @@ void opEnd(OpContext& op) {
   }
 }
 
+bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
+                     std::uint64_t sequence) {
+  const OpContext* op = tOp;
+  if (op == nullptr || tPending.op != op || sinks() != kNvtxSink || kind == LACUNA_RT_EXECUTION_UPKEEP) return false;
+  LacunaRtExecution* taken = takeExecutionBegin(op->correlation, fieldOf(name));
+  if (taken == nullptr) return false;
+  new (taken) LacunaRtExecution{op->correlation, sequence, 0, 0, threadId(), 0, kind, 0, bytes, flops};
+  return true;
+}
+
+void endInOperator() {
+  // What the execution did may have been told in between; its range is then open.
+  if (!takeExecutionEnd()) ::nvtxDomainRangePop(gDomain);
+}
+
 void executionBegin(Execution& execution) {
   execution.announced = nvtxOn();
   if (!execution.announced) return;
@@ -365,8 +375,10 @@ void executionEnd(const Execution& execution, std::int64_t startNs) {
 
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
                  const char* tensor, std::uint64_t sequence) {
-  if (tOp != nullptr && action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
-  if (tOp != nullptr && action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
+  if ((sinks() & kTableSink) != 0 && tOp != nullptr) {
+    if (action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
+    if (action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
+  }
   if (!nvtxOn()) return;
   LacunaRtMemory own;
   LacunaRtMemory* taken = takeMemory(action);

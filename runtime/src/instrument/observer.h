@@ -79,6 +79,11 @@ std::uint64_t nextCorrelation();
 /// `small`: it will most likely run on this thread, and be over soon.
 void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small = false);
 void opEnd(OpContext& op);
+/// An execution in place that is told along with its operator (see whole.h), of which nobody needs an Execution. False
+/// where it is to be told by itself.
+bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
+                     std::uint64_t sequence);
+void endInOperator();
 void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,

@@ -7,14 +7,14 @@
 
 #include "autograd/node.h"
 #include "backend/common/fork.h"
+#include "core/biased_lock.h"
 #include "core/layout.h"
-#include "core/spin_lock.h"
 
 namespace lacuna::rt {
 
 namespace {
 
-SpinLock gKeptLock;  ///< of every Storage::kept; nothing is allocated or freed under it
+BiasedLock gKeptLock;  ///< of every Storage::kept; nothing is allocated or freed under it
 
 bool fits(const KeptWeights& kept, const Tensor& weight, const kernel::WeightOrder& order) {
   const TensorImpl& impl = *weight.impl();
@@ -25,7 +25,7 @@ bool fits(const KeptWeights& kept, const Tensor& weight, const kernel::WeightOrd
 }  // namespace
 
 void lockKeptWeightsForFork() {
-  gKeptLock.lock();
+  gKeptLock.lockForFork();
 }
 void unlockKeptWeightsAfterFork() {
   gKeptLock.unlock();

@@ -179,7 +179,7 @@ TEST_F(SessionTest, WhatAQueueSaysBecomesItsRows) {
                           .queue = 0,
                           .action = 0,
                           .role = static_cast<std::uint8_t>(MemoryRole::Parameter)};
-  lacunaMemory_(&memory);
+  recordMemory(memory);
   const SaidExecution inPlace{.correlation = 41, .sequence = 7};
   lacunaPushExecution_(domain, lacunaName("linear"), lacunaName("execution"), &inPlace);
   const SaidExecution copy{.correlation = 42,

@@ -53,7 +53,7 @@ void tellInParts(const SaidWhole& said) {
   begin.correlation = said.correlation;
   begin.text = said.shapes;
   lacunaRangePushEvent(&begin);
-  lacunaMemory_(&said.memory);
+  recordMemory(said.memory);
   lacunaPushExecution_(said.domain, said.executionName, 0, &said.execution);
   lacunaDomainRangePop(said.domain);
   lacunaDomainRangePop(said.domain);

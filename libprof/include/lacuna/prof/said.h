@@ -30,9 +30,19 @@ struct SaidMemory {
   std::uint32_t op = 0;
   std::uint32_t tensor = 0;
   std::uint16_t queue = 0;
-  std::uint8_t action = 0;
-  std::uint8_t role = 0;
+  // Wider than the payload's: a copy of two bytes at once would wait until both of them, just stored, are in the cache.
+  std::uint16_t action = 0;
+  std::uint16_t role = 0;
 };
+
+/// Op 24 | action 8 | role 16 | queue 16.
+constexpr std::uint64_t memoryWhat(std::uint32_t op, std::uint8_t action, std::uint8_t role, std::uint16_t queue) {
+  return static_cast<std::uint64_t>(op & 0xffffff) << 40 | static_cast<std::uint64_t>(action) << 32 |
+         static_cast<std::uint64_t>(role) << 16 | queue;
+}
+constexpr std::uint64_t memoryWhat(const SaidMemory& said) {
+  return memoryWhat(said.op, static_cast<std::uint8_t>(said.action), static_cast<std::uint8_t>(said.role), said.queue);
+}
 
 /// The host waits for a queue, while the range is open.
 struct SaidWait {

@@ -137,7 +137,12 @@ extern "C" LACUNA_PROF_API void lacunaPushExecution_(LacunaName domain, LacunaNa
                                                      const SaidExecution* said);
 extern "C" LACUNA_PROF_API void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
                                                 const SaidWait* said);
-extern "C" LACUNA_PROF_API void lacunaMemory_(const SaidMemory* said);
+/// What a SaidMemory says, in registers; `what` is its memoryWhat().
+extern "C" LACUNA_PROF_API void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence,
+                                              LacunaName tensor, std::uint64_t what);
+inline void recordMemory(const SaidMemory& said) {
+  lacunaMemory_(said.address, said.bytes, said.sequence, said.tensor, memoryWhat(said));
+}
 
 }  // namespace lacuna::prof
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/spin_lock.h"
+#include "core/biased_lock.h"
 #include "instrument/observer.h"
 
 namespace lacuna::rt {
@@ -27,7 +27,7 @@ struct Work {
 /// The CPU device's in-order asynchronous queue: one thread runs what is enqueued from any thread, in order. With
 /// LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the calling thread instead.
 ///
-/// Tasks lie one behind the other in a ring of bytes. A producer takes a lock with one locked instruction, writes its
+/// Tasks lie one behind the other in a ring of bytes. A producer takes a lock (see BiasedLock), writes its
 /// task and publishes it with plain stores; who goes to sleep pays for the barrier between the two sides. A small task
 /// runs at once on the calling thread when the queue is idle: whatever it depends on has run by then, and whatever
 /// depends on it is enqueued later.
@@ -161,6 +161,7 @@ class CpuQueue {
   void announce(Record& record, const Name& name, const Work& work);
   bool runSmallSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
   void runSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
+  void runKeepingError(const Name& name, void (*run)(void*), void* task);
   void runNow(const Name& name, const Work& work, void (*run)(void*), void* task);
   void work();
   bool waitForWork(std::uint64_t at);
@@ -180,7 +181,7 @@ class CpuQueue {
   bool publishBarrier_ = false;  ///< the system has no barrier that a sleeper can impose on the others
   std::atomic<bool> synchronous_{false};
   // Producers' side.
-  alignas(64) SpinLock lock_;
+  alignas(64) BiasedLock lock_;
   std::uint64_t written_ = 0;                       ///< units of the ring, under the lock
   std::uint64_t freed_ = 0;                         ///< what producers last knew of read_
   alignas(64) std::atomic<std::uint64_t> head_{0};  ///< tasks enqueued

@@ -3,10 +3,8 @@
 #include "backend/common/queue.h"
 
 #include <immintrin.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +18,7 @@
 #include "backend/common/fork.h"
 #include "backend/cpu/parallel.h"
 #include "backend/cpu/thread_setting.h"
+#include "core/process_barrier.h"
 #include "lacuna/runtime/instrument.h"
 
 namespace lacuna::rt {
@@ -32,15 +31,6 @@ constexpr int kSpins = 2000;
 bool syncFromEnvironment() {
   const char* value = std::getenv("LACUNA_SYNC");
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
-
-/// Makes a barrier on one thread one on all threads of the process (for membarrier below).
-bool registerMembarrier() {
-#ifdef __SANITIZE_THREAD__
-  return false;
-#else
-  return ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-#endif
 }
 
 }  // namespace
@@ -72,7 +62,7 @@ CpuQueue& CpuQueue::make() {
 }
 
 CpuQueue::CpuQueue() : state_(new State) {
-  publishBarrier_ = !registerMembarrier();
+  publishBarrier_ = !processBarrierThere();
   if (syncFromEnvironment()) {
     synchronous_ = true;
     state_->throwsAtOnce = true;
@@ -103,7 +93,7 @@ void CpuQueue::installForkHandlers() {
 }
 
 void CpuQueue::lockForFork() {
-  lock_.lock();
+  lock_.lockForFork();
   while (tail_.load(std::memory_order_acquire) != head_.load(std::memory_order_relaxed)) std::this_thread::yield();
   state_->runMutex.lock();
   state_->errorMutex.lock();
@@ -194,7 +184,7 @@ void CpuQueue::wake() {
 // who wait for it; so the sleeper makes all threads pass one after it said that it sleeps, and looks again.
 void CpuQueue::sleepBarrier() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!publishBarrier_) ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  if (!publishBarrier_) processBarrier();
 }
 
 void CpuQueue::runNow(const Name& name, const Work& work, void (*run)(void*), void* task) {
@@ -215,6 +205,11 @@ bool CpuQueue::runSmallSeen(const Name& name, const Work& work, void (*run)(void
 void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::uint64_t sequence = head_.load(std::memory_order_relaxed) + 1;
   head_.store(sequence, std::memory_order_relaxed);
+  if (instrument::beginInOperator(name, work.kind, work.bytes, work.flops, sequence)) [[likely]] {
+    runKeepingError(name, run, task);
+    instrument::endInOperator();
+    return finish(sequence);
+  }
   instrument::Execution execution;
   std::int64_t startNs = 0;
   if (instrument::sinks() != 0) {
@@ -222,13 +217,17 @@ void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), v
     if ((instrument::sinks() & instrument::kTableSink) != 0) startNs = instrument::nowNs();
     instrument::executionBegin(execution);
   }
+  runKeepingError(name, run, task);
+  if (execution.name != nullptr) instrument::executionEnd(execution, startNs);
+  finish(sequence);  // another thread may wait for it, as for what the queue's thread runs
+}
+
+void CpuQueue::runKeepingError(const Name& name, void (*run)(void*), void* task) {
   try {
     run(task);
   } catch (const std::exception& error) {
     keepError(name, error.what());
   }
-  if (execution.name != nullptr) instrument::executionEnd(execution, startNs);
-  finish(sequence);  // another thread may wait for it, as for what the queue's thread runs
 }
 
 void CpuQueue::keepError(const Name& name, const char* text) {
