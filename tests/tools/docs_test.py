@@ -54,6 +54,13 @@ class Documents(unittest.TestCase):
                     wrong.append(told(page, target))
         self.assertEqual(wrong, [])
 
+    def test_every_analysis_has_formula_inputs_and_limits(self):
+        wrong = []
+        for page in sorted((ROOT / "docs" / "analyses").glob("*.md")):
+            headings = re.findall(r"^## (.*)$", page.read_text(), re.M)
+            wrong += [told(page, f"no heading '{wanted}'") for wanted in ("Formula", "Inputs", "Limits") if wanted not in headings]
+        self.assertEqual(wrong, [])
+
     def test_the_table_of_contents_has_every_page(self):
         contents = ROOT / "docs" / "README.md"
         listed = {(contents.parent / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", contents.read_text())}

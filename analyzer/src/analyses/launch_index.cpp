@@ -41,14 +41,20 @@ LaunchIndex::LaunchIndex(const Timeline& timeline) : topology_(timeline.topology
   }
 }
 
-const HostSpan* LaunchIndex::find(const DeviceSpan& span) const {
-  if (span.correlation == 0) return nullptr;
+std::span<const LaunchIndex::Entry> LaunchIndex::all(const DeviceSpan& span) const {
+  if (span.correlation == 0) return {};
   const auto key = std::pair(processOf(span.queue), span.correlation);
-  const auto found = std::lower_bound(
+  const auto first = std::lower_bound(
       entries_.begin(), entries_.end(), key,
       [](const Entry& entry, const auto& wanted) { return std::pair(entry.process, entry.correlation) < wanted; });
-  const bool same = found != entries_.end() && found->process == key.first && found->correlation == key.second;
-  return same ? found->span : nullptr;
+  auto last = first;
+  while (last != entries_.end() && last->process == key.first && last->correlation == key.second) ++last;
+  return {first, last};
+}
+
+const HostSpan* LaunchIndex::find(const DeviceSpan& span) const {
+  const auto found = all(span);
+  return found.empty() ? nullptr : found.front().span;
 }
 
 prof::ProcessId LaunchIndex::processOf(prof::ThreadId thread) const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -17,6 +18,13 @@ class LaunchIndex {
 
   /// The launching call, or null. An API call is preferred to a range that carries the same correlation.
   [[nodiscard]] const HostSpan* find(const DeviceSpan& span) const;
+  struct Entry {
+    std::uint64_t correlation;
+    prof::ProcessId process;
+    const HostSpan* span;
+  };
+  /// All calls and ranges that carry the work's correlation, the launching one first: calls may lie in each other.
+  [[nodiscard]] std::span<const Entry> all(const DeviceSpan& span) const;
   /// True for a thread that launched at least one span of device work.
   [[nodiscard]] bool isLaunching(prof::ThreadId thread) const { return launching_.contains(thread); }
 
@@ -26,11 +34,6 @@ class LaunchIndex {
   [[nodiscard]] prof::ProcessId processOf(const LedgerScope& scope) const;
 
  private:
-  struct Entry {
-    std::uint64_t correlation;
-    prof::ProcessId process;
-    const HostSpan* span;
-  };
   const Topology& topology_;
   std::vector<Entry> entries_;
   std::unordered_set<prof::ThreadId> launching_;

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyses/host_nesting.h"
 #include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/self_overhead.h"
@@ -22,52 +23,9 @@ bool startsIn(TimeWindow window, TimeNs startNs) {
   return startNs >= window.startNs && startNs < window.endNs;
 }
 
-/// Per thread, spans by start with parents before children.
-using ByThread = std::unordered_map<ThreadId, std::vector<const HostSpan*>>;
-
-ByThread sortedByThread(const Timeline& timeline, bool (*wanted)(const HostSpan&)) {
-  ByThread out;
-  for (const HostSpan& span : timeline.host) {
-    if (wanted(span)) out[span.thread].push_back(&span);
-  }
-  for (auto& [thread, spans] : out) {
-    std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
-      return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
-    });
-  }
-  return out;
-}
-
-/// For spans sorted as above, the position of each one's innermost enclosing span, or npos.
-std::vector<std::size_t> parentsOf(const std::vector<const HostSpan*>& spans) {
-  std::vector<std::size_t> parents(spans.size(), std::string::npos);
-  std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    while (!open.empty() && spans[open.back()]->endNs <= spans[i]->startNs) open.pop_back();
-    if (!open.empty()) parents[i] = open.back();
-    open.push_back(i);
-  }
-  return parents;
-}
-
 bool isOperatorSpan(const HostSpan& span) {
   return span.activity == Activity::Operator;
 }
-
-/// The operator around `t` on a thread, innermost, or null.
-const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents,
-                           TimeNs t) {
-  const auto after =
-      std::upper_bound(spans.begin(), spans.end(), t, [](TimeNs at, const HostSpan* s) { return at < s->startNs; });
-  if (after == spans.begin()) return nullptr;
-  auto at = static_cast<std::size_t>(after - spans.begin()) - 1;
-  while (at != std::string::npos && spans[at]->endNs < t) at = parents[at];
-  return at == std::string::npos ? nullptr : spans[at];
-}
-
-}  // namespace
-
-namespace {
 
 /// A row and the events recorded in the time that it sums up.
 struct CountedRow {
@@ -110,8 +68,6 @@ class OperatorRows {
   std::map<std::pair<StringId, StringId>, CountedRow> rows_;
 };
 
-using Parents = std::unordered_map<ThreadId, std::vector<std::size_t>>;
-
 /// Adds what was allocated less what was freed to the operators around it: to the innermost as its own, to each kind
 /// of operator around once.
 void addMemory(const Store& store, TimeWindow window, const ByThread& operators, const Parents& parents,
@@ -136,7 +92,7 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
                                              return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
                                            });
           const HostSpan* last = nullptr;
-          for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != std::string::npos; p = up[p]) {
+          for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != kNoSpan; p = up[p]) {
             const HostSpan* around = spans->second[p];
             if (last == nullptr || !rows.same(*last, *around)) {
               rows.of(*around).memBytes += delta;
@@ -155,7 +111,7 @@ std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans
   for (std::size_t i = spans.size(); i-- > 0;) {
     within[i] += startsIn(window, spans[i]->startNs) ? 1 : 0;
     if (within[i] > 0) rows.counted(*spans[i]).within.ranges += within[i];
-    if (up[i] != std::string::npos) within[up[i]] += within[i];
+    if (up[i] != kNoSpan) within[up[i]] += within[i];
   }
   return within;
 }
@@ -191,7 +147,7 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       if (inSteps) row.stepSelfNs += dur;
       ++counted.self.ranges;
       if (!nestedInItself) row.totalNs += dur;
-      if (up[i] == std::string::npos) continue;
+      if (up[i] == kNoSpan) continue;
       OperatorRow& outer = rows.of(*spans[up[i]]);
       outer.selfNs -= dur;
       if (inSteps && steps.hold(spans[up[i]]->startNs)) outer.stepSelfNs -= dur;
@@ -221,40 +177,28 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
 
 namespace {
 
-/// Joins calls that wait for their copy with it, by process and correlation.
-void addCopies(const Timeline& timeline, TimeWindow window, const StepSpans& steps,
+/// Joins calls that wait for their copy with it.
+void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, const StepSpans& steps,
                std::unordered_map<StringId, CallRow>& rows) {
-  std::unordered_map<std::uint64_t, std::vector<const HostSpan*>> blocking;
-  for (const HostSpan& span : timeline.host) {
-    const bool isCall = span.activity == Activity::Sync && span.launches && span.correlation != 0;
-    if (isCall && startsIn(window, span.startNs)) blocking[span.correlation].push_back(&span);
-  }
-  if (blocking.empty()) return;
-  const auto processOf = [](const auto& processes, auto id) {
-    const auto found = processes.find(id);
-    return found == processes.end() ? prof::ProcessId() : found->second;
-  };
-  const Topology& topology = timeline.topology;
   for (const DeviceSpan& span : timeline.device) {
     if (span.kind != DeviceSpanKind::Copy) continue;
-    const auto calls = blocking.find(span.correlation);
-    if (calls == blocking.end()) continue;
-    const prof::ProcessId process = processOf(topology.processOfQueue, span.queue);
-    for (const HostSpan* call : calls->second) {
-      if (process && processOf(topology.processOfThread, call->thread) != process) continue;
-      CallRow& row = rows[call->name];
+    // Of calls inside of each other the outer one waits as well.
+    for (const auto& entry : launches.all(span)) {
+      const HostSpan& call = *entry.span;
+      if (call.activity != Activity::Sync || !startsIn(window, call.startNs)) continue;
+      CallRow& row = rows[call.name];
       ++row.copies;
-      if (span.bytes <= kStagedBytes || !steps.hold(call->startNs)) continue;
+      if (span.bytes <= kStagedBytes || !steps.hold(call.startNs)) continue;
       ++row.stepLargeCount;
-      row.stepLargeNs += call->endNs - call->startNs;
+      row.stepLargeNs += call.endNs - call.startNs;
     }
   }
 }
 
 }  // namespace
 
-std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, TimeWindow window,
-                               const RecordedCosts* costs, const StepSpans& steps) {
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                               TimeWindow window, const RecordedCosts* costs, const StepSpans& steps) {
   const auto isCall = [](const HostSpan& span) {
     return span.activity == Activity::Launch || span.activity == Activity::Driver || span.activity == Activity::Sync;
   };
@@ -288,7 +232,7 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, Tim
     most[key.first] = ns;
     rows[key.first].caller = key.second;
   }
-  addCopies(timeline, window, steps, rows);
+  addCopies(timeline, launches, window, steps, rows);
   std::vector<CallRow> out;
   for (auto& [id, row] : rows) {
     row.name = store.text(id);

@@ -203,7 +203,7 @@ void mergeByName(std::vector<Row>& into, std::vector<Row> more, Merge merge) {
 /// `chunk`: what the timeline is for; `window`: of that, what was asked for. Work of the window's steps may run behind
 /// it.
 void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk, TimeWindow window,
-                 const RecordedCosts& costs, StepWork& stepWork, Course& course) {
+                 const RecordedCosts& costs, StepWork& stepWork, Projection& projection, Course& course) {
   const Store& store = *analysis.store;
   const StepSpans& steps = analysis.scope.steps;
   const LaunchIndex index(timeline);
@@ -227,17 +227,18 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
   mergeByName(analysis.operatorShapes, operatorTable(store, timeline, index, window, GroupBy::NameAndShapes),
               addOperator);
   if (!wanted()) return;
-  mergeByName(analysis.calls, callTable(store, timeline, window, &costs, steps), [](CallRow& a, const CallRow& b) {
-    a.count += b.count;
-    a.totalNs += b.totalNs;
-    a.stepCount += b.stepCount;
-    a.stepNs += b.stepNs;
-    a.recordingNs += b.recordingNs;
-    a.copies += b.copies;
-    a.stepLargeCount += b.stepLargeCount;
-    a.stepLargeNs += b.stepLargeNs;
-    if (a.caller.empty()) a.caller = b.caller;
-  });
+  mergeByName(analysis.calls, callTable(store, timeline, index, window, &costs, steps),
+              [](CallRow& a, const CallRow& b) {
+                a.count += b.count;
+                a.totalNs += b.totalNs;
+                a.stepCount += b.stepCount;
+                a.stepNs += b.stepNs;
+                a.recordingNs += b.recordingNs;
+                a.copies += b.copies;
+                a.stepLargeCount += b.stepLargeCount;
+                a.stepLargeNs += b.stepLargeNs;
+                if (a.caller.empty()) a.caller = b.caller;
+              });
   if (!wanted()) return;
   const CommunicationStats comm = communicationStats(store, timeline, window, &costs);
   analysis.communication.totalNs += comm.totalNs;
@@ -256,6 +257,8 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
   mergeSequences(analysis.sequences, kernelSequences(store, timeline, index, inSteps, analysis.steps, steps));
   if (!wanted()) return;
   addStepWork(timeline, index, inSteps, steps, stepWork);
+  addQueueLengths(timeline, index, window, analysis.window, analysis.queueLengths);
+  projection.add(timeline, index, window, steps, store);
   const LaunchStats more = launchStats(timeline, index, window, &costs);
   LaunchStats& launches = analysis.launches;
   const auto sum = static_cast<double>(launches.launches + more.launches);
@@ -355,6 +358,7 @@ void sortMerged(Analysis& analysis) {
 
 prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork, Course& course) {
   Collector collector(analysis);
+  Projection projection;
   const EventCosts eventCost = eventCosts(*analysis.store);
   std::size_t chunks = 0;
   std::vector<DeviceBooks> books;
@@ -374,14 +378,15 @@ prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWo
         ++chunks;
         const Selection& only = analysis.scope.only;
         if (only.everything) {
-          mergeTables(analysis, timeline, window, tables, *costs, stepWork, course);
+          mergeTables(analysis, timeline, window, tables, *costs, stepWork, projection, course);
         } else {
-          mergeTables(analysis, only.of(timeline), window, tables, *costs, stepWork, course);
+          mergeTables(analysis, only.of(timeline), window, tables, *costs, stepWork, projection, course);
         }
         return {};
       });
   collector.finish();
   analysis.launches.stepLaunches = stepWork.launches;
+  analysis.projectedRanges = projection.take();
   if (chunks > 1) sortMerged(analysis);
   return status;
 }
@@ -521,6 +526,7 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
   const Analysis::BetweenSteps between = analysis.betweenSteps();
   analysis.loaderVerdict = loaderVerdict(analysis.loader, analysis.meanStepNs() + between.ns,
                                          step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
+  analysis.bottleneck = bottleneckOf(analysis);
   return {};
 }
 

@@ -203,4 +203,13 @@ prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWin
   return wanted;
 }
 
+QueuePlace placeOf(const Analysis& analysis, prof::QueueId queue) {
+  for (const DeviceAccount& device : analysis.devices) {
+    for (const QueueAccount& account : device.queues) {
+      if (account.id == queue) return {device.label, account.name};
+    }
+  }
+  return {};
+}
+
 }  // namespace lacuna::analyzer

@@ -10,6 +10,13 @@ namespace lacuna::analyzer {
 prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, prof::TimeWindow window,
                                                      const AnalysisOptions& options);
 
+/// What a queue and its device are called; empty where the analysis has it not.
+struct QueuePlace {
+  std::string_view device;
+  std::string_view queue;
+};
+QueuePlace placeOf(const Analysis& analysis, prof::QueueId queue);
+
 /// "cuda:3", "cpu:0"
 std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index);
 /// The same of a device of the trace; empty where it has none of that id.

@@ -252,6 +252,60 @@ void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
       .endObject();
 }
 
+void writeQueueLengths(JsonWriter& json, const Analysis& analysis) {
+  json.key("queue_lengths").beginArray();
+  for (const QueueLength& row : analysis.queueLengths) {
+    json.beginObject();
+    const QueuePlace place = placeOf(analysis, row.queue);
+    json.field("device", place.device)
+        .field("queue", place.queue)
+        .field("launches", row.work)
+        .field("mean", row.mean())
+        .field("max", row.most)
+        .field("max_at_ns", row.mostAtNs)
+        .field("span_ns", row.spanNs)
+        .field("waiting_ns", row.waitingNs)
+        .field("full_ns", row.fullNs)
+        .key("curve")
+        .beginArray();
+    for (const QueueLengthPoint& point : row.curve)
+      json.beginObject().field("time_ns", point.timeNs).field("max", point.most).endObject();
+    json.endArray().endObject();
+  }
+  json.endArray();
+}
+
+void writeProjectedRanges(JsonWriter& json, const std::vector<ProjectedRange>& rows) {
+  json.key("projected_ranges").beginArray();
+  for (const ProjectedRange& row : rows) {
+    json.beginObject()
+        .field("name", row.name)
+        .field("count", row.count)
+        .field("work", row.work)
+        .field("host_ns", row.hostNs)
+        .field("projected_ns", row.projectedNs)
+        .field("busy_ns", row.busyNs)
+        .field("min_ns", row.minNs)
+        .field("max_ns", row.maxNs)
+        .endObject();
+  }
+  json.endArray();
+}
+
+void writeBottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
+  json.key("bottleneck").beginObject().field("bound_by", boundName(bottleneck.by)).key("parts").beginArray();
+  for (std::size_t i = 0; i < kBoundCount; ++i) {
+    const BoundShare& part = bottleneck.shares[i];
+    json.beginObject()
+        .field("part", boundName(static_cast<BoundBy>(i)))
+        .field("ns_per_step", part.nsPerStep)
+        .field("share", part.share)
+        .field("tier", tierName(part.tier))
+        .endObject();
+  }
+  json.endArray().endObject();
+}
+
 void writeSequenceRows(JsonWriter& json, const Analysis& analysis, const std::vector<SequenceRow>& rows) {
   json.beginArray();
   for (std::size_t i = 0; i < std::min(kSequencesListed, rows.size()); ++i) {
@@ -502,6 +556,10 @@ std::string renderJson(const Analysis& analysis) {
   writeMemoryUse(json, analysis);
   writeLoader(json, analysis);
   writeLaunches(json, analysis.launches);
+  writeQueueLengths(json, analysis);
+  writeProjectedRanges(json, analysis.projectedRanges);
+  writeBottleneck(json, analysis.bottleneck);
+  json.field("samples_per_second", analysis.samplesPerSecond());
   writeCalls(json, analysis.calls);
   writeCopies(json, analysis.copies);
   writeCommunication(json, analysis);

@@ -30,6 +30,11 @@ constexpr std::string_view kMemoryRemedy =
     "`lacuna run --torch` records allocations, PyTorch's profiler does with profile_memory=True, and programs of "
     "lacuna's runtime tell of theirs";
 
+constexpr std::string_view kRangesRemedy =
+    "mark phases with NVTX ranges (torch.profiler.record_function in PyTorch): what is launched inside of them is "
+    "summed "
+    "up here";
+
 /// Of a column of "±0.3 %"; the column is there only where recording took any time.
 constexpr int kBandWidth = 8;
 
@@ -223,6 +228,7 @@ void TextReport::ledger() {
     }
   }
   wrapped(ledgerWindowLine(analysis_), 1, 3);
+  wrapped(bottleneckLine(analysis_), 1, 3);
 }
 
 void TextReport::finding(std::size_t number, const Finding& finding) {
@@ -406,7 +412,8 @@ void TextReport::section(std::string_view name, int rows) {
   if (name == "operators") operatorsSection(rows);
   if (name == "sequences") lines("Repeated sequences", sequenceLines(analysis_, width_, rows));
   if (name == "calls") callsSection(rows);
-  if (name == "launches") lines("Launches", launchLines(analysis_));
+  if (name == "launches") lines("Launches", launchLines(analysis_, width_, rows));
+  if (name == "ranges") lines("Ranges on the device", rangeLines(analysis_, width_, rows), kRangesRemedy);
   if (name == "loader") lines("Loader", loaderLines(analysis_));
   if (name == "memory") lines("Memory", memoryLines(analysis_, width_, rows), kMemoryRemedy);
   if (name == "communication") lines("Communication", communicationLines(analysis_, width_, rows));
@@ -429,9 +436,9 @@ void TextReport::overview() {
 }  // namespace
 
 std::span<const std::string_view> reportSections() {
-  static constexpr std::array<std::string_view, 16> kSections{
-      "summary",   "ledger", "causes",   "findings", "devices", "steps",         "kernels", "sequences",
-      "operators", "calls",  "launches", "loader",   "memory",  "communication", "copies",  "efficiency"};
+  static constexpr std::array<std::string_view, 17> kSections{
+      "summary", "ledger", "causes",   "findings", "devices", "steps",         "kernels", "sequences", "operators",
+      "ranges",  "calls",  "launches", "loader",   "memory",  "communication", "copies",  "efficiency"};
   return kSections;
 }
 

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <climits>
 #include <cstddef>
+#include <functional>
 #include <map>
 
 #include "lacuna/analyzer/utf8.h"
@@ -286,12 +287,76 @@ Lines loaderLines(const Analysis& analysis) {
   return out;
 }
 
-Lines launchLines(const Analysis& analysis) {
+namespace {
+
+/// The queues whose work waited longest.
+void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) {
+  std::vector<const QueueLength*> order;
+  for (const QueueLength& row : analysis.queueLengths) order.push_back(&row);
+  std::ranges::stable_sort(order, std::greater(), &QueueLength::waitedNs);
+  if (order.empty()) return;
+  // Five columns of figures beside the name.
+  constexpr int kFigures = 56;
+  const int nameWidth = std::max(10, width - kFigures);
+  out.push_back(fmt::format(" {} {:>8} {:>10} {:>8} {:>11} {:>12}", padded("waiting in", nameWidth), "launches", "mean",
+                            "most", "any", fmt::format("{} or more", kFullQueue)));
+  const auto listed = std::min(order.size(), static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < listed; ++i) {
+    const QueueLength& row = *order[i];
+    const QueuePlace place = placeOf(analysis, row.queue);
+    const auto ofSpan = [&](std::int64_t ns) { return humanShare(ratio(double(ns), double(row.spanNs))); };
+    out.push_back(fmt::format(" {} {:>8} {:>10.2f} {:>8} {:>11} {:>12}",
+                              padded(shortened(fmt::format("{} {}", place.device, place.queue), nameWidth), nameWidth),
+                              row.work, row.mean(), row.most, ofSpan(row.waitingNs), ofSpan(row.fullNs)));
+  }
+  if (order.size() > listed) out.push_back(fmt::format("    and {} more", order.size() - listed));
+}
+
+}  // namespace
+
+Lines rangeLines(const Analysis& analysis, int width, int rows) {
+  Lines out;
+  if (analysis.projectedRanges.empty()) return out;
+  constexpr int kFigures = 59;
+  const int nameWidth = std::max(10, width - kFigures);
+  out.push_back(fmt::format(" {} {:>8} {:>8} {:>12} {:>12} {:>12}", padded("name", nameWidth), "count", "work",
+                            "on the host", "on a device", "busy"));
+  const auto listed = std::min(analysis.projectedRanges.size(), static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < listed; ++i) {
+    const ProjectedRange& row = analysis.projectedRanges[i];
+    out.push_back(fmt::format(" {} {:>8} {:>8} {:>12} {:>12} {:>12}", padded(shortened(row.name, nameWidth), nameWidth),
+                              row.count, row.work, humanTime(row.hostNs), humanTime(row.projectedNs),
+                              humanTime(row.busyNs)));
+  }
+  if (analysis.projectedRanges.size() > listed)
+    out.push_back(fmt::format("    and {} more", analysis.projectedRanges.size() - listed));
+  return out;
+}
+
+std::string bottleneckLine(const Analysis& analysis) {
+  const Bottleneck& bottleneck = analysis.bottleneck;
+  if (bottleneck.by == BoundBy::Nothing) return {};
+  std::string others;
+  for (std::size_t i = 0; i < kBoundCount; ++i) {
+    const auto bound = static_cast<BoundBy>(i);
+    const BoundShare& part = bottleneck.shares[i];
+    const bool isTold = bound == BoundBy::Input || bound == BoundBy::Host || part.tier != Tier::None;
+    if (bound == bottleneck.by || bound == BoundBy::Device || !isTold) continue;
+    others += fmt::format("{}{} {} ({})", others.empty() ? "" : ", ", boundName(bound), humanShare(part.share),
+                          tierName(part.tier));
+  }
+  const std::string_view by =
+      bottleneck.by == BoundBy::Other ? "waits between queues or without a cause" : boundName(bottleneck.by);
+  return fmt::format("bound by: {} ({} of {}); {}", by, humanShare(bottleneck[bottleneck.by].share),
+                     analysis.steps.all.empty() ? "all" : "a step", others);
+}
+
+Lines launchLines(const Analysis& analysis, int width, int rows) {
   const LaunchStats& stats = analysis.launches;
   if (stats.launches == 0) return {" no launch could be joined to device work"};
   const auto share = [&](std::uint64_t count) { return humanShare(ratio(double(count), double(stats.launches))); };
   const Ledger step = analysis.meanStepLedger();
-  return {
+  Lines out{
       fmt::format(
           " {}{}; call {}{} (median), from its end to the start {}{}", humanCount(stats.launches, "launch", "launches"),
           analysis.steps.all.empty()
@@ -305,6 +370,8 @@ Lines launchLines(const Analysis& analysis) {
       fmt::format(" launch-bound: the device waits {} {}{} for launches ({} of it)", humanTime(step[Cause::Launch]),
                   perStep(analysis), bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
                   humanShare(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
+  addQueueLengths(analysis, width, rows, out);
+  return out;
 }
 
 Lines memoryLines(const Analysis& analysis, int width, int rows) {

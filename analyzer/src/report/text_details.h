@@ -25,7 +25,8 @@ std::vector<std::string> paddedNames(const std::vector<std::string_view>& names,
 /// trace has nothing of the sort.
 using Lines = std::vector<std::string>;
 Lines loaderLines(const Analysis& analysis);
-Lines launchLines(const Analysis& analysis);
+Lines launchLines(const Analysis& analysis, int width, int rows);
+Lines rangeLines(const Analysis& analysis, int width, int rows);
 Lines memoryLines(const Analysis& analysis, int width, int rows);
 Lines communicationLines(const Analysis& analysis, int width, int rows);
 Lines copyLines(const Analysis& analysis);
@@ -38,6 +39,8 @@ std::string stayText(const MemoryStats& memory, std::size_t at);
 std::string liveName(const LiveTensor& tensor);
 /// What a ledger's shares are shares of, and what of the trace is in none; empty without devices.
 std::string ledgerWindowLine(const Analysis& analysis);
+/// What binds a step, and how much the other parts take; empty without devices.
+std::string bottleneckLine(const Analysis& analysis);
 /// What recording cost a step; empty where the trace does not say.
 std::string overheadLine(const Analysis& analysis);
 

@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/bottleneck.h"
 #include "lacuna/analyzer/core_contention.h"
 #include "lacuna/analyzer/efficiency.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/memory_use.h"
+#include "lacuna/analyzer/projection.h"
+#include "lacuna/analyzer/queue_length.h"
 #include "lacuna/analyzer/ranks.h"
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/self_overhead.h"
@@ -112,8 +115,11 @@ struct Analysis {
   std::vector<OperatorRow> operatorShapes;  ///< the same by name and input shapes
   std::vector<CallRow> calls;
   LaunchStats launches;
+  std::vector<QueueLength> queueLengths;        ///< by queue id
+  std::vector<ProjectedRange> projectedRanges;  ///< longest on the device first
   LoaderStats loader;
   LoaderVerdict loaderVerdict;
+  Bottleneck bottleneck;
   MemoryStats memory;
   std::vector<DeviceMemory> memoryByDevice;
   /// As memory, but of one device each, in the order of memoryByDevice; only where that has several.

@@ -109,8 +109,9 @@ struct CallRow {
 };
 class RecordedCosts;
 /// Without `costs` no row has a band.
-std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, prof::TimeWindow window,
-                               const RecordedCosts* costs = nullptr, const StepSpans& steps = {});
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                               prof::TimeWindow window, const RecordedCosts* costs = nullptr,
+                               const StepSpans& steps = {});
 /// In the order that each table has; for rows of several timelines that were added up.
 void sortOperators(std::vector<OperatorRow>& operators);
 void sortCalls(std::vector<CallRow>& calls);
