@@ -201,15 +201,19 @@ TEST_P(SampleRun, LeavesHardlyAnythingUnknown) {
   EXPECT_EQ(analysis.ledger.totalNs(), analysis.devices.at(0).window.endNs - analysis.devices.at(0).window.startNs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Samples, SampleRun,
-                         testing::Values("mlp_digits --steps 300", "mlp_digits --steps 300 --loader.workers 2",
-                                         "transformer_lm --steps 20 --features 64 --layers 2 --context 32 --batch 4",
-                                         "faulty --steps 60 --hidden 128 --batch 64",
-                                         "faulty --steps 60 --hidden 128 --batch 64 --fault sync-each-step",
-                                         "faulty --steps 60 --hidden 128 --batch 64 --fault tiny-ops",
-                                         "faulty --steps 60 --hidden 128 --batch 64 --fault alloc-churn",
-                                         "faulty --steps 60 --hidden 128 --batch 64 --fault memory-spike",
-                                         "faulty --steps 60 --hidden 128 --batch 64 --fault debug-mode"));
+INSTANTIATE_TEST_SUITE_P(
+    Samples, SampleRun,
+    testing::Values("mlp_digits --steps 300", "mlp_digits --steps 300 --loader.workers 2",
+                    "transformer_lm --steps 20 --features 64 --layers 2 --context 32 --batch 4",
+                    "resnet --steps 40 --batch 8 --width 16",
+                    "resnet --steps 40 --batch 8 --width 16 --loader.workers 0 --optimizer.fused off",
+                    "stylegan2_discriminator --steps 20 --size 32 --channels 1024",
+                    "faulty --steps 60 --hidden 128 --batch 64",
+                    "faulty --steps 60 --hidden 128 --batch 64 --fault sync-each-step",
+                    "faulty --steps 60 --hidden 128 --batch 64 --fault tiny-ops",
+                    "faulty --steps 60 --hidden 128 --batch 64 --fault alloc-churn",
+                    "faulty --steps 60 --hidden 128 --batch 64 --fault memory-spike",
+                    "faulty --steps 60 --hidden 128 --batch 64 --fault debug-mode"));
 
 }  // namespace
 }  // namespace lacuna
