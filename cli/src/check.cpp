@@ -122,7 +122,7 @@ int writeJunit(const std::string& path, const std::vector<Comparison>& rows, con
   file << "</testsuite>\n";
   file.close();
   if (file) return kOk;
-  (void)printError(fmt::format("{}: cannot be written; check that the folder exists and has room", path));
+  (void)printError(notWritten(path));
   return kUnable;
 }
 

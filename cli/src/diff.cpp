@@ -98,9 +98,9 @@ std::string toJson(const Difference& row) {
   };
   return fmt::format(
       "{{\"path\": {}, \"verdict\": \"{}\", \"before\": {}, \"after\": {}, \"device_before_ns\": {}, "
-      "\"device_after_ns\": {}, \"change_ns\": {}, \"low_ns\": {}, \"high_ns\": {}}}",
+      "\"device_after_ns\": {}, \"change_ns\": {}, \"low_ns\": {}, \"high_ns\": {}, \"noise_known\": {}}}",
       jsonString(row.path), analyzer::diffVerdictName(row.verdict), spread(row.before), spread(row.after),
-      row.deviceBeforeNs, row.deviceAfterNs, row.changeNs, row.lowNs, row.highNs);
+      row.deviceBeforeNs, row.deviceAfterNs, row.changeNs, row.lowNs, row.highNs, hasInterval(row));
 }
 
 /// Which of the runs have no steps, and what that means.

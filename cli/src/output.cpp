@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -119,6 +120,12 @@ std::string damageJson(std::span<const prof::Damage> list) {
                        damage.bytes, jsonString(damage.what));
   }
   return "[" + out + "]";
+}
+
+std::string notWritten(std::string_view path) {
+  const int error = errno;
+  return fmt::format("{}: cannot be written{}; check that the folder exists and has room", path,
+                     error == 0 ? std::string() : fmt::format(": {}", std::strerror(error)));
 }
 
 }  // namespace lacuna::cli

@@ -54,4 +54,7 @@ std::string jsonString(std::string_view text);
 /// A list with an object for each.
 std::string damageJson(std::span<const prof::Damage> list);
 
+/// Why a file could not be written, as far as the system just said.
+std::string notWritten(std::string_view path);
+
 }  // namespace lacuna::cli

@@ -94,7 +94,7 @@ int writeFile(const std::string& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) return printError(fmt::format("{}: cannot be written; check that the folder exists and has room", path));
+  if (!file) return printError(notWritten(path));
   return kOk;
 }
 

@@ -52,7 +52,13 @@ void printJson(const analyzer::Prediction& prediction, bool steps) {
 }
 
 /// Steps are replayed as far as there is time for; without any it is all of the trace or nothing.
-std::string nothingToReplay(std::string_view file, bool steps) {
+std::string nothingToReplay(std::string_view file, bool devices, bool steps) {
+  if (!devices) {
+    return fmt::format(
+        "{}: no device did any work in this trace, so there is nothing to replay; record the device too (lacuna doctor "
+        "says what is missing)",
+        file);
+  }
   if (steps) {
     return fmt::format(
         "{}: there is no device work that could be joined to its launches, so nothing can be replayed; record the "
@@ -78,7 +84,8 @@ int run(const WhatIfOptions& options) {
   const auto analysis = analyseShown(*store);
   if (!analysis) return printError(analysis.error().message);
   const auto simulator = analyzer::Simulator::create(*analysis);
-  if (!simulator) return printError(nothingToReplay(options.file, !analysis->steps.all.empty()));
+  if (!simulator)
+    return printError(nothingToReplay(options.file, !analysis->devices.empty(), !analysis->steps.all.empty()));
   for (const analyzer::Change& change : changes) {
     if (const auto fits = simulator->check(change); !fits) return printError(fits.error().message);
   }

@@ -742,6 +742,45 @@ TEST_F(TraceFiles, EveryCommandSaysWhatItIsForHowItEndsAndHowItIsCalled) {
   EXPECT_GE(commands, 11);
 }
 
+TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
+  ASSERT_EQ(lacuna("generate run.lcn --events 5000"), 0) << said();
+  std::ofstream(folder_ / "notes.txt") << "not a trace";
+  std::ofstream(folder_ / "nothing.lcn").close();
+  std::ofstream(folder_ / "none.json") << R"({"traceEvents": []})";
+  const std::pair<const char*, const char*> useless[] = {{"notes.txt", "notes.txt: not a trace"},
+                                                         {"nothing.lcn", "nothing.lcn: is empty"},
+                                                         {"none.json", "none.json: the trace has no events"}};
+  for (const auto& [file, why] : useless) {
+    for (const std::string words :
+         {"report @", "report @ --json", "report @ --html page.html", "whatif @ sync=off", "whatif @ sync=off --json",
+          "query @ 'SELECT 1'", "query @ 'SELECT 1' --json", "convert @ out.json", "merge @ run.lcn out.lcn",
+          "merge run.lcn @ out.lcn", "diff @ run.lcn", "diff run.lcn @ --json", "check @ --baseline run.lcn",
+          "check run.lcn --baseline @ --junit result.xml"}) {
+      std::string command = words;
+      command.replace(command.find('@'), 1, file);
+      const int exit = lacuna(command);
+      EXPECT_EQ(exit, words.starts_with("check") ? 3 : 1) << command;
+      EXPECT_THAT(said(), HasSubstr(why)) << command;
+      EXPECT_THAT(printed(), IsEmpty()) << command;
+    }
+  }
+  for (const char* written : {"page.html", "out.json", "out.lcn", "result.xml"})
+    EXPECT_FALSE(fs::exists(folder_ / written)) << written;
+}
+
+TEST_F(TraceFiles, ATraceWithoutADeviceSaysSo) {
+  std::ofstream(folder_ / "host.json")
+      << R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]})";
+  ASSERT_EQ(lacuna("report host.json"), 0) << said();
+  EXPECT_THAT(printed(), HasSubstr("No device did any work in this trace, so there is no ledger"));
+  ASSERT_EQ(lacuna("report host.json --json"), 0) << said();
+  EXPECT_THAT(printed(), HasSubstr("\"bound_by\": \"nothing\""));
+  EXPECT_EQ(lacuna("report host.json --device cuda:0"), 1);
+  EXPECT_THAT(said(), HasSubstr("no device did any work here, so --device selects nothing"));
+  EXPECT_EQ(lacuna("whatif host.json sync=off"), 1);
+  EXPECT_THAT(said(), HasSubstr("no device did any work in this trace, so there is nothing to replay"));
+}
+
 TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_THAT(said(), HasSubstr("(`lacuna info --help` says how)"));

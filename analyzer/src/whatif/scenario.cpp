@@ -511,6 +511,11 @@ bool scales(const Change& change, const Simulator::Model& model, std::size_t nod
          (change.target == "communication" && work == Work::Communication);
 }
 
+bool namesCalls(const Change& change, const Simulator::Model& model) {
+  return std::any_of(model.callNames.begin(), model.callNames.end(),
+                     [&](const auto& call) { return isNamed(change, call.second); });
+}
+
 bool quickensHost(const Change& change) {
   if (change.target == "host" || change.target == "off-cpu") return change.factor < 1;
   return change.target == "static_graph" || change.target == "allocator";

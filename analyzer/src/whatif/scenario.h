@@ -32,6 +32,9 @@ bool hasBounds(const Change& change);
 /// Changes that leave the device's work as it is, and only bring it sooner.
 bool quickensHost(const Change& change);
 
+/// Whether any call of the model has the name that the change is about.
+bool namesCalls(const Change& change, const Simulator::Model& model);
+
 /// Whether the change makes this node longer or shorter by its factor.
 bool scales(const Change& change, const Simulator::Model& model, std::size_t node);
 

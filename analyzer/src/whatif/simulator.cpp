@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "lacuna/analyzer/utf8.h"
@@ -87,6 +88,22 @@ std::string costliestKernels(const Simulator::Model& model) {
   return fmt::format("{}{}", fmt::join(names, ", "), more);
 }
 
+/// The calls that the program makes most, those first.
+std::string frequentCalls(const Simulator::Model& model) {
+  std::map<prof::StringId, std::size_t> counts;
+  for (const HostItem& item : model.items) {
+    if (item.kind != HostItemKind::LoaderWait) ++counts[item.call];
+  }
+  for (const DriverPart& part : model.driverParts) ++counts[part.call];
+  std::vector<std::pair<std::size_t, std::string_view>> order;
+  for (const auto& [call, count] : counts) order.emplace_back(count, model.callNames.at(call));
+  std::ranges::sort(order, std::greater());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(shortName(order[i].second));
+  const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
+  return names.empty() ? std::string("none") : fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
 }  // namespace
 
 Simulator::Simulator(std::unique_ptr<Model> model) : model_(std::move(model)) {}
@@ -101,6 +118,10 @@ std::optional<Simulator> Simulator::create(const Analysis& analysis) {
 }
 
 prof::Status Simulator::check(const Change& change) const {
+  if (change.target == "call" && !namesCalls(change, *model_)) {
+    return prof::Error{fmt::format("'{}': no call of the steps replayed has a name with '{}' in it; there are: {}",
+                                   change.text(), change.pattern, frequentCalls(*model_))};
+  }
   if (change.target != "kernel") return {};
   for (std::size_t i = 0; i < model_->nodes.size(); ++i) {
     if (scales(change, *model_, i)) return {};

@@ -97,6 +97,16 @@ TEST(WhatIf, CallsAreChosenByNameAndAWholeNameByQuotes) {
   EXPECT_EQ(parseChange("call:\"cudaMemset\"*0")->text(), "call:\"cudaMemset\"*0");
 }
 
+TEST(WhatIf, CallsThatThereAreNoneOfAreRefusedWithThoseThatThereAre) {
+  const auto analysis = analyse(test::makeRun({.syncEachStep = true, .mallocNs = 3'000'000}));
+  const auto simulator = Simulator::create(*analysis);
+  const auto refused = simulator->check(*parseChange("call:nothing*0"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("there are: cudaLaunchKernel, "));
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("cudaMalloc"));
+  EXPECT_TRUE(simulator->check(*parseChange("call:malloc*0")));
+}
+
 TEST(WhatIf, PartsThatCannotBeChosenAreRefused) {
   EXPECT_THAT(parseChange("call*0").error().message, testing::HasSubstr("say which calls"));
   EXPECT_THAT(parseChange("host:name*0").error().message, testing::HasSubstr("host has no names to choose from"));
