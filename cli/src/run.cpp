@@ -164,9 +164,13 @@ prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left,
   return left;
 }
 
+/// No program has its signals from us any more: what we cannot say must not end us.
+void outliveOwnOutput() {
+  for (const int lost : {SIGPIPE, SIGXFSZ}) std::signal(lost, SIG_IGN);
+}
+
 /// The program has run: what cannot be said or computed now must not change how this ends.
 void conclude(const Typed& typed, const collector::RunReport& report) {
-  for (const int lost : {SIGPIPE, SIGXFSZ}) std::signal(lost, SIG_IGN);
   const auto alone = [](auto&& work) {
     try {
       work();
@@ -186,6 +190,7 @@ int runCommand(Typed& typed, std::vector<std::string> left, const std::vector<st
   typed.run.command = std::move(*command);
   if (auto status = complete(typed); !status) return printMisuse(status.error().message);
   const auto report = collector::run(typed.run);
+  outliveOwnOutput();
   if (!report) {
     printError(report.error().message);
     return 127;

@@ -13,6 +13,7 @@ namespace {
 
 using prof::Reader;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -238,6 +239,50 @@ TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
             127);
   EXPECT_THAT(said(), HasSubstr("Remedy: raise the file size limit (ulimit -f)"));
   EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
+}
+
+TEST_F(OutputTest, AProcessThatCannotRecordIsNamedWithTheRemedy) {
+  const auto summaryOf = [&](const std::string& limit, const std::string& programs) {
+    shell(program("lacuna") + " run --no-report -o out.lcn -- sh -c '" + limit + "; " + programs + "' 2>stderr.txt");
+    EXPECT_THAT(said(), Not(HasSubstr("no process said anything")));
+    return said();
+  };
+  const std::string one = program("nvtx_program") + " 0; ";
+  EXPECT_THAT(summaryOf("ulimit -f 100", one), HasSubstr(" could not record: File too large; raise ulimit -f\n"));
+  EXPECT_THAT(summaryOf("ulimit -f 100", one + one + one), HasSubstr("; raise ulimit -f; nor could 2 others\n"));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_THAT(summaryOf("ulimit -v 300000", one), HasSubstr("raise ulimit -v, or give each process less"));
+#endif
+}
+
+TEST_F(OutputTest, TooFewDescriptorsAreNamedAndNothingIsLeft) {
+  int refused = 0;
+  for (int limit = 4; limit <= 24; ++limit) {
+    const int status = shell("exec 2>stderr.txt; ulimit -n " + std::to_string(limit) + "; exec " + program("lacuna") +
+                             " run -q -o out.lcn -- true");
+    if (WEXITSTATUS(status) == 0) continue;
+    ++refused;
+    EXPECT_EQ(WEXITSTATUS(status), 127) << limit;
+    EXPECT_THAT(said(), AnyOf(HasSubstr("Remedy: raise ulimit -n"), HasSubstr("error while loading shared libraries")))
+        << limit;
+    expectNoFilesLeft();
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST_F(OutputTest, AFullDiskIsNamedBeforeTheProgramStarts) {
+  fs::create_directory(folder_ / "small");
+  const std::string run = "mount -t tmpfs -o size=4k tmpfs small || exit 77; cd small; " + program("lacuna") +
+                          " run -q -o out.lcn -- touch ../started 2>../stderr.txt; code=$?; ls -A; exit $code";
+  int code = 77;
+  for (const std::string alone : {"unshare -m", "unshare -Urm"}) {
+    if (code == 77) code = WEXITSTATUS(shell(alone + " sh -c '" + run + "' >left.txt"));
+  }
+  if (code == 77 || code == 1) GTEST_SKIP() << "no file system can be mounted here";
+  EXPECT_EQ(code, 127) << said();
+  EXPECT_THAT(said(), HasSubstr("No space left on device. Remedy: make room there, or choose a file elsewhere"));
+  EXPECT_EQ(textOf("left.txt"), "");
+  EXPECT_FALSE(fs::exists(folder_ / "started"));
 }
 
 TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {

@@ -33,14 +33,38 @@ ControlFile::~ControlFile() {
   munmap(control_, sizeof(Control));
 }
 
+namespace {
+
+/// Whoever writes to a page that has no room on the disk is killed. 0, or an errno.
+int backPage(int fd) {
+  return posix_fallocate(fd, 0, sizeof(Control));
+}
+
+const char* remedyFor(int error) {
+  switch (error) {
+    case EFBIG:
+      return ". Remedy: raise the file size limit (ulimit -f)";
+    case EMFILE:
+      return ". Remedy: raise ulimit -n";
+    case ENOSPC:
+    case EDQUOT:
+      return ". Remedy: make room there, or choose a file elsewhere with -o";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, int flags, bool owner) {
   const int fd = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
   struct stat info {};
-  if (fd < 0 || (owner && ftruncate(fd, sizeof(Control)) != 0) || fstat(fd, &info) != 0) {
-    const char* remedy = errno == EFBIG ? ". Remedy: raise the file size limit (ulimit -f)" : "";
-    prof::Error error{fmt::format("cannot open {}: {}{}", path.string(), std::strerror(errno), remedy)};
+  int error = fd < 0 ? errno : 0;
+  if (error == 0 && owner) error = backPage(fd);
+  if (error == 0 && fstat(fd, &info) != 0) error = errno;
+  if (error != 0) {
     if (fd >= 0) close(fd);
-    return error;
+    return prof::Error{fmt::format("cannot open {}: {}{}", path.string(), std::strerror(error), remedyFor(error))};
   }
   void* page = MAP_FAILED;
   if (static_cast<std::size_t>(info.st_size) >= sizeof(Control)) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -163,6 +164,11 @@ prof::Status checkInjection(const fs::path& library) {
   }
   // Read, not loaded: loading it would start a recorder in this process.
   std::ifstream file(library, std::ios::binary);
+  if (!file) {
+    return prof::Error{fmt::format("the injected library {} cannot be read: {}. Remedy: {}.", library.string(),
+                                   std::strerror(errno),
+                                   errno == EMFILE ? "raise ulimit -n" : "install lacuna where you may read it")};
+  }
   const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const bool elf = content.size() > sizeof(Elf64_Ehdr) && std::memcmp(content.data(), ELFMAG, SELFMAG) == 0;
   if (!elf || content.find(kEntryPoint) == std::string::npos) {

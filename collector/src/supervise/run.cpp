@@ -415,6 +415,7 @@ class Supervisor {
     logNotes();
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
+    noteUnable(drainer_->whyUnable());
     drainer_.reset();
     control_.reset();
     std::error_code error;
@@ -431,6 +432,15 @@ class Supervisor {
       report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
                                     status.error().message, recording_.string());
     }
+  }
+
+  /// The trace's log has what each of them said.
+  void noteUnable(const std::string& why) {
+    const std::uint32_t others = report_.stats.unable > 0 ? report_.stats.unable - 1 : 0;
+    if (why.empty()) return;
+    report_.outOfReach = true;
+    report_.notes.push_back(others == 0 ? why
+                                        : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
   }
 
   /// What the program has started, and no recorder can enter. Looked at now, once for each file.

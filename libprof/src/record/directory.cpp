@@ -57,23 +57,30 @@ class Claim {
     // Whoever came before has left its settings, or is about to.
     std::error_code error;
     ours_ = fd_ >= 0 && std::distance(fs::directory_iterator(directory, error), fs::directory_iterator()) == 1;
+    if (fd_ >= 0 && error) error_ = error.value();
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
   ~Claim() {
-    if (fd_ < 0) return;
+    std::error_code error;
+    if (fd_ < 0) {
+      if (error_ != 0 && fresh_) fs::remove(directory_, error);
+      return;
+    }
     ::close(fd_);
     if (settled_) return;
-    std::error_code error;
     fs::remove(draft_, error);
     if (!shared_.empty()) fs::remove(directory_ / kSharedLink, error);
     if (!shared_.empty()) fs::remove(shared_, error);
-    if (ours_ && fresh_) fs::remove(directory_, error);
+    if ((ours_ || error_ != 0) && fresh_) fs::remove(directory_, error);
   }
 
   [[nodiscard]] Status taken() const {
     if (ours_) return {};
-    if (error_ != 0) return Error{fmt::format("{}: cannot be written: {}", draft_.string(), std::strerror(error_))};
+    if (error_ != 0) {
+      return Error{fmt::format("{}: cannot be written: {}{}", draft_.string(), std::strerror(error_),
+                               error_ == EMFILE ? ". Remedy: raise ulimit -n" : "")};
+    }
     return Error{
         fmt::format("{0}: not empty. If it holds a recording that nobody makes any more, make a trace of it with "
                     "'lacuna recover {0}' or delete it; or choose another place",

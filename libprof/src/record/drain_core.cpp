@@ -109,6 +109,8 @@ void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
     // One without its end is being written; the next look, or the one at the end of the recording, finds it whole.
     if (!text.ok() || !text->ends_with('\n')) continue;
     failed_.insert(note.filename().string());
+    ++book_.stats().unable;
+    if (whyUnable_.empty()) whyUnable_ = text->substr(0, text->find('\n'));
     book_.log(tick_.monotonicNs, LogLevel::Error, *text);
   }
 }

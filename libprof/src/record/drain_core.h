@@ -33,6 +33,7 @@ class DrainCore {
   Status flush();
   Status finish();
   [[nodiscard]] DrainStats stats();
+  [[nodiscard]] const std::string& whyUnable() const { return whyUnable_; }
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
   TraceBook& book() { return book_; }
   [[nodiscard]] const std::filesystem::path& directory() const { return place_.directory; }
@@ -73,6 +74,7 @@ class DrainCore {
   std::set<std::string> done_;                                     ///< read to the end, or no recordings at all
   std::map<std::string, std::string> saved_;  ///< states from a checkpoint, until the file is opened
   std::set<std::string> failed_;
+  std::string whyUnable_;  ///< not kept in a checkpoint
   Steady::time_point lastLook_{};
   Steady::time_point lastLifeCheck_{};
   Steady::time_point lastCheckpoint_ = Steady::now();

@@ -119,6 +119,11 @@ DrainStats Drainer::stats() const {
   return impl_->core.stats();
 }
 
+std::string Drainer::whyUnable() const {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->core.whyUnable();
+}
+
 void Drainer::setExitCode(std::uint32_t osPid, int code) {
   const std::lock_guard guard(impl_->mutex);
   impl_->core.book().setExitCode(osPid, code);

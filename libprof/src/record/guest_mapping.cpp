@@ -236,6 +236,9 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
 
 const char* remedyFor(int error) {
   if (error == -EFBIG) return "; raise ulimit -f";
+  if (error == -EMFILE) return "; raise ulimit -n";
+  if (error == -ENOMEM) return "; raise ulimit -v, or give each process less with --memory-limit";
+  if (error == -ENOSPC || error == -EDQUOT) return "; make room in /dev/shm, or where the trace is written";
   if (error == -EPROTONOSUPPORT) return "; its recorder is of another version of Lacuna, so build it with this one";
   return "";
 }

@@ -65,6 +65,7 @@ struct DrainStats {
   std::uint64_t fileBytes = 0;  ///< size of the trace so far
   std::uint32_t processes = 0;  ///< processes that ever joined
   std::uint32_t living = 0;     ///< of these, those still there
+  std::uint32_t unable = 0;     ///< processes that wanted to join and could not; the log says why
 };
 
 struct DrainOptions {
@@ -101,6 +102,8 @@ class Drainer {
   Status finish();
 
   [[nodiscard]] DrainStats stats() const;
+  /// What the first process said that could not join; empty when all could.
+  [[nodiscard]] std::string whyUnable() const;
   /// How a process ended, for its row: an exit code, or 128 + signal.
   void setExitCode(std::uint32_t osPid, int code);
 
