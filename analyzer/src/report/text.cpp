@@ -360,11 +360,15 @@ void TextReport::callsSection(int rows) {
   title("Calls");
   if (analysis_.calls.empty()) line(" no driver or synchronising calls were recorded");
   const int nameWidth = (width_ - 28 - bandWidth()) * 6 / 10;
+  if (!analysis_.calls.empty()) {
+    line(styled(fmt::format(" {} {:>8} {:>11} {}by", padded("name", nameWidth), "count", "total", bandTitle()), "2"));
+  }
   for (std::size_t i = 0; i < analysis_.calls.size() && static_cast<int>(i) < rows; ++i) {
     const CallRow& row = analysis_.calls[i];
-    line(fmt::format(" {} {:>8} {:>11} {} {}", padded(row.name, nameWidth), row.count, humanTime(row.totalNs),
-                     bandCell(row.recordingNs, row.totalNs),
-                     row.caller.empty() ? "" : shortened("from " + row.caller, width_ - 25 - nameWidth - bandWidth())));
+    const std::string cells = fmt::format(" {} {:>8} {:>11} {}{}", padded(row.name, nameWidth), row.count,
+                                          humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs),
+                                          shortened(row.caller, width_ - 25 - nameWidth - bandWidth()));
+    line(std::string_view(cells).substr(0, cells.find_last_not_of(' ') + 1));
   }
 }
 

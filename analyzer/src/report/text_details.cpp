@@ -416,6 +416,10 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
 
 Lines copyLines(const Analysis& analysis) {
   Lines out;
+  const auto& kinds = analysis.copies.byKind;
+  if (std::ranges::any_of(kinds, [](const CopyRow& row) { return row.count > 0; }))
+    out.push_back(
+        fmt::format(" {} {:>8} {:>11} {:>11} {:>12}", padded("from and to", 18), "count", "bytes", "total", "rate"));
   for (std::size_t i = 0; i < kCopyKindCount; ++i) {
     const CopyRow& row = analysis.copies.byKind[i];
     if (row.count == 0) continue;

@@ -154,6 +154,10 @@ void halfPrecision(RuleContext& context, const Shares& shares) {
 
 void fusion(RuleContext& context, const Shares& shares) {
   if (context.knob("fuse").value_or("off") == "on" || ratio(shares.pointwise, shares.all) < 0.1) return;
+  // Small launches that the host cannot keep up with may have it as their fix.
+  const bool isProposed = std::any_of(context.findings.begin(), context.findings.end(),
+                                      [](const Finding& told) { return told.knob == "fuse=on"; });
+  if (isProposed) return;
   offer(context, "fuse", "fuse=on", 0.03, 0.6,
         fmt::format("{} {} {} of the compute time and could be fused",
                     humanCount(shares.pointwiseCount, "pointwise kernel"),
@@ -273,9 +277,10 @@ void smallBatch(RuleContext& context) {
 
 /// Of host work and launching, what no finding but the one on the batch tells of.
 std::int64_t hostsLeftover(const RuleContext& context) {
+  static constexpr std::array<std::string_view, 4> kTold{"launch-bound", "slow-launches", "late-starts", "host-work"};
   std::int64_t ns = context.costOf(Cause::HostWork) + context.costOf(Cause::Launch);
   for (const Finding& told : context.findings) {
-    if (told.id == "launch-bound" || told.id == "slow-launches" || told.id == "host-work") ns -= told.costNsPerStep;
+    if (std::ranges::find(kTold, told.id) != kTold.end()) ns -= told.costNsPerStep;
   }
   return std::max<std::int64_t>(0, ns);
 }
@@ -301,7 +306,7 @@ Cause largestIdle(const RuleContext& context, const Ledger& step) {
       {Cause::DriverCall, {"driver-calls"}},
       {Cause::OffCpu, {"host-not-running"}},
       {Cause::HostWork, {"host-work", "launch-bound"}},
-      {Cause::Launch, {"launch-bound", "slow-launches"}}};
+      {Cause::Launch, {"launch-bound", "slow-launches", "late-starts"}}};
   const auto isTold = [&](Cause cause) {
     const auto ids = kTold.find(cause);
     return ids != kTold.end() && std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& f) {

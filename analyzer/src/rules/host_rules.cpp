@@ -299,6 +299,28 @@ void displaced(RuleContext& context) {
   context.add(std::move(finding), "cores-taken*0");
 }
 
+/// Work that starts long after its launch although its queue has nothing else to do.
+void lateStarts(RuleContext& context) {
+  const std::int64_t cost = context.costOf(Cause::Launch);
+  const bool explained = std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& f) {
+    return f.id == "launch-bound" || f.id == "debug-mode" || f.id == "slow-launches";
+  });
+  if (explained || context.shareOfStep(cost) < 0.15) return;
+  Finding finding;
+  finding.id = "late-starts";
+  finding.kind = FindingKind::Fault;
+  finding.costNsPerStep = cost;
+  finding.title = "launched work starts {cost} a step late ({share} of it) though its queue has nothing else to do";
+  finding.confidence = 0.5;
+  finding.count = context.analysis.launches.launches;
+  finding.advice =
+      "look at the longest of these stretches: the queue may wait for an event of work that was not recorded (a "
+      "sampled "
+      "or cut trace, another process), the device may be shared, or the clocks of host and device may disagree";
+  finding.evidence = context.evidenceOf(Cause::Launch);
+  context.addBounded(std::move(finding), "start-delay*0");
+}
+
 void unnamedHostWork(RuleContext& context) {
   const std::int64_t cost = context.costOf(Cause::HostWork);
   const bool explained = std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& f) {
@@ -368,6 +390,7 @@ void hostRules(RuleContext& context) {
   offCpu(context);
   displaced(context);
   unnamedHostWork(context);
+  lateStarts(context);
   slowSteps(context);
 }
 

@@ -149,6 +149,7 @@ std::vector<Cause> causesOf(std::string_view id) {
       {"host-work", {Cause::HostWork}},
       {"launch-bound", {Cause::HostWork, Cause::Launch}},
       {"slow-launches", {Cause::HostWork, Cause::Launch}},
+      {"late-starts", {Cause::Launch}},
       {"small-batch", {Cause::HostWork, Cause::Launch}},
   };
   const auto found = kCauses.find(id);
@@ -213,10 +214,15 @@ void RuleContext::add(Finding finding, std::span<const Change> changes) {
 void RuleContext::addBounded(Finding finding, std::string_view change) {
   const auto parsed = parseChange(change);
   assert(parsed);
-  predict(finding, std::span<const Change>(&*parsed, 1));
+  predict(finding, parsed ? std::span<const Change>(&*parsed, 1) : std::span<const Change>());
   if (finding.gainBasis == GainBasis::Replay) {
     finding.gainBasis = GainBasis::UpperBound;
     finding.gainLowNsPerStep = 0;
+    // What the device waited for it in all; without it other waits may go too, which other findings tell of.
+    if (finding.costNsPerStep > 0) {
+      finding.predictedGainNsPerStep = std::min(finding.predictedGainNsPerStep, finding.costNsPerStep);
+      finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
+    }
     // Anything from nothing to all of it is as likely, so half of it comes true half of the time.
     finding.confidence /= 2;
   }

@@ -32,9 +32,9 @@ constexpr std::array<Untold, 4> kUntold{{
     {"backend", "how fast another backend moves the same bytes is not in the trace",
      "record a short run with it and compare (lacuna diff); communication*FACTOR plays a speed-up that you know"},
 }};
-constexpr std::array<std::string_view, 12> kParts{"kernel",        "call",       "host",        "copy",
-                                                  "communication", "loader",     "off-cpu",     "replication",
-                                                  "through-host",  "conversion", "cores-taken", "batch"};
+constexpr std::array<std::string_view, 13> kParts{
+    "kernel",  "call",        "host",         "copy",       "communication", "loader", "start-delay",
+    "off-cpu", "replication", "through-host", "conversion", "cores-taken",   "batch"};
 /// Of which names can be chosen.
 bool hasNames(std::string_view part) {
   return part == "kernel" || part == "call";

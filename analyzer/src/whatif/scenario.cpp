@@ -391,6 +391,8 @@ void scalePart(Scenario& scenario, const Change& change) {
     applyCall(scenario, change);
   } else if (part == "loader") {
     scaleLoader(scenario, change.factor);
+  } else if (part == "start-delay") {
+    for (DeviceNode& node : scenario.nodes) node.launchDelayNs = scaled(node.launchDelayNs, change.factor);
   } else if (part == "off-cpu") {
     scaleOffCpu(scenario, change.factor);
   } else if (part == "cores-taken") {

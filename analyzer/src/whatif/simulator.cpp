@@ -88,6 +88,15 @@ std::string costliestKernels(const Simulator::Model& model) {
   return fmt::format("{}{}", fmt::join(names, ", "), more);
 }
 
+/// More samples make a step longer, so its length alone says nothing.
+std::string samplesNote(double factor, const Prediction& prediction) {
+  const double times = factor * static_cast<double>(prediction.baseNsPerStep) /
+                       static_cast<double>(std::max<std::int64_t>(1, prediction.predictedNsPerStep));
+  return fmt::format(
+      "a step has {:g} times the samples: {:.2f} times as many a second, or more where kernels grow less", factor,
+      times);
+}
+
 /// The calls that the program makes most, those first.
 std::string frequentCalls(const Simulator::Model& model) {
   std::map<prof::StringId, std::size_t> counts;
@@ -153,6 +162,10 @@ Prediction Simulator::play(std::span<const Change> changes) const {
       out.notes.push_back(change.text() +
                           " leaves collectives where they are launched, and only the optimizer waits for them; the "
                           "interval reaches from no gain to all of them hidden");
+    } else if (change.target == "repeats") {
+      out.notes.push_back(change.text() +
+                          " takes a loop's work for as long as all of its kernels; the interval reaches to the longest "
+                          "of them alone");
     } else if (hasBounds(change)) {
       out.notes.push_back(change.text() + " rests on a calibration of kernel durations; see the interval");
     }
@@ -188,6 +201,9 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   if (!changes.empty()) {
     out.lowNsPerStep -= std::min(out.lowNsPerStep, widen);
     out.highNsPerStep += widen;
+  }
+  for (const Change& change : changes) {
+    if (change.target == "batch") out.notes.push_back(samplesNote(change.factor, out));
   }
   out.confidence = confidenceOf(out);
   out.lowNsPerStep = std::max(out.lowNsPerStep, std::min(leastNs, out.predictedNsPerStep));

@@ -782,6 +782,8 @@ INSTANTIATE_TEST_SUITE_P(
                     p.hostPauseNs = 3'000'000;
                   }),
              "host-work", 3e6, GainBasis::UpperBound},
+        Gain{"LateStarts", with(kHostBound, [](RunPlan& p) { p.startDelayNs = 3'000'000; }), "late-starts", 3e6,
+             GainBasis::UpperBound},
         // 400 launches of 4 µs become two, behind which 260 µs of device work are left to wait for.
         Gain{"TinyKernels", with(kHostBound, [](RunPlan& p) { p.tinyRepeats = 200; }), "tiny-kernels",
              398 * 4e3 - 260e3},
