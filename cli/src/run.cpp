@@ -121,7 +121,7 @@ void printSummary(const collector::RunReport& report) {
     fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",
                report.exitSignal);
   }
-  if (stats.processes == 0 && report.samples == 0 && !report.outOfReach) {
+  if (stats.processes == 0 && report.samples == 0 && !report.explained) {
     fmt::print(
         stderr,
         "lacuna: no process said anything. Only programs with NVTX annotations or CUDA do; see lacuna doctor.\n");

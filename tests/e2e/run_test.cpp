@@ -511,11 +511,15 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
       {"-o out.lcn -- no-such-program", 127, "no program 'no-such-program' was found on the PATH"},
       {"-o out.lcn -- ./no-such-program", 127, "there is no program './no-such-program'"},
       {"-o out.lcn -- .", 127, "'.'"},
+      {"-o out.lcn -- ./damaged", 127, "cannot run ./damaged: Exec format error. It is damaged, or built for another"},
       {"-o /no/such/folder/out.lcn -- true", 127, "there is no folder /no/such/folder"},
       {"-o /proc/out.lcn -- true", 127, "choose a file elsewhere with -o"},
       {"-o . -- true", 127, "it is a folder"},
       {"--raw-capture /proc/captures -o out.lcn -- true", 127, "--raw-capture /proc/captures"},
   };
+  std::ofstream(folder_ / "damaged") << "\x7f"
+                                        "ELF and no more";
+  fs::permissions(folder_ / "damaged", fs::perms::owner_all);
   for (const Case& bad : cases) {
     EXPECT_EQ(WEXITSTATUS(lacuna(bad.words)), bad.code) << bad.words << ": " << said();
     EXPECT_NE(said().find(bad.says), std::string::npos) << bad.words << ": " << said();
@@ -534,7 +538,14 @@ TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
   // The user's own choice stays, good or bad, and NVTX would not say that it is bad.
   EXPECT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH=/no/such.so " + run + program("nvtx_program") + " 2>stderr.txt")),
             0);
-  EXPECT_NE(said().find("NVTX_INJECTION64_PATH is already set to /no/such.so, which does not exist"), std::string::npos)
+  EXPECT_NE(
+      said().find("NVTX_INJECTION64_PATH is already set to /no/such.so, which does not exist but stays: no library "
+                  "is loaded by it"),
+      std::string::npos)
+      << said();
+  EXPECT_EQ(said().find("no process said anything"), std::string::npos) << said();
+  shell("NVTX_INJECTION64_PATH=/etc/passwd " + run + program("nvtx_program") + " 2>stderr.txt");
+  EXPECT_NE(said().find("set to /etc/passwd, which is no library but stays: no library is loaded"), std::string::npos)
       << said();
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "supervise/child.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 namespace lacuna::collector {
 namespace {
@@ -37,10 +39,24 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execve(path, arguments, environment);
   // As a shell does for a script without an interpreter line.
-  if (errno == ENOEXEC) execve(script[0], script, environment);
+  if (errno == ENOEXEC && script != nullptr) execve(script[0], script, environment);
   const int error = errno;
   (void)!write(errorFd, &error, sizeof(error));
   _exit(127);
+}
+
+/// No script, whatever else is wrong with it.
+bool isBinary(const std::filesystem::path& program) {
+  std::ifstream file(program, std::ios::binary);
+  std::string head(SELFMAG, '\0');
+  file.read(head.data(), SELFMAG);
+  return head.compare(0, SELFMAG, ELFMAG) == 0;
+}
+
+const char* whatIsWrong(int error) {
+  if (error == ENOENT) return " Its interpreter is missing, the one in its first line or its loader.";
+  if (error == ENOEXEC) return " It is damaged, or built for another kind of machine.";
+  return "";
 }
 
 /// What a shell makes of a script without an interpreter line.
@@ -87,14 +103,15 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   const auto script = scriptCommand(request);
   auto scriptArguments = pointersTo(script);
   auto environment = pointersTo(request.environment);
+  const bool binary = isBinary(request.program);
   const pid_t pid = fork();
   if (pid < 0) {
     return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -u", std::strerror(errno))};
   }
   if (pid == 0) {
     close(go[1]);
-    becomeProgram(request.program.c_str(), arguments.data(), scriptArguments.data(), environment.data(),
-                  request.signalMask, request.ignoresChildren, go[0], failure[1]);
+    becomeProgram(request.program.c_str(), arguments.data(), binary ? nullptr : scriptArguments.data(),
+                  environment.data(), request.signalMask, request.ignoresChildren, go[0], failure[1]);
   }
   close(go[0]);
   close(failure[1]);
@@ -108,8 +125,8 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   if (got == sizeof(error)) {
     waitpid(pid, nullptr, 0);
     // The program itself was found before.
-    const char* remedy = error == ENOENT ? " Its interpreter is missing, the one in its first line or its loader." : "";
-    return prof::Error{fmt::format("cannot run {}: {}.{}", request.program.string(), std::strerror(error), remedy)};
+    return prof::Error{
+        fmt::format("cannot run {}: {}.{}", request.program.string(), std::strerror(error), whatIsWrong(error))};
   }
   return pid;
 }

@@ -34,9 +34,9 @@ std::optional<std::string> valueOf(const std::vector<std::string>& variables, st
   return std::nullopt;
 }
 
-/// True when the variable now has `value`; a value of the user's stays.
+/// True when the variable now has `value`; a value of the user's stays, whatever is wrong with it.
 bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const std::string& value,
-                    std::string_view lost) {
+                    std::string_view lost, std::string_view flaw = {}) {
   const auto old = valueOf(environment.variables, name);
   if (!old) {
     environment.variables.push_back(fmt::format("{}={}", name, value));
@@ -47,21 +47,36 @@ bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const 
     environment.notes.push_back(fmt::format("{0} is set and empty, which stays: {1}. Remedy: unset {0}.", name, lost));
     return false;
   }
-  std::error_code error;
-  const bool dangling = name.find("INJECTION") != std::string_view::npos && !fs::exists(*old, error);
-  environment.notes.push_back(fmt::format("{0} is already set to {1}, which {2}stays: {3}. Remedy: unset {0}.", name,
-                                          *old, dangling ? "does not exist but " : "", lost));
+  environment.notes.push_back(fmt::format("{0} is already set to {1}, which {2}{3}stays: {4}. Remedy: unset {0}.", name,
+                                          *old, flaw, flaw.empty() ? "" : " but ", lost));
   return false;
 }
 
-/// Our library is loaded by that variable, unless the user has another there.
-void setInjection(ChildEnvironment& environment, std::string_view name, const std::string& library,
+bool beginsAsElf(std::string_view content) {
+  return content.size() > SELFMAG && content.compare(0, SELFMAG, ELFMAG) == 0;
+}
+
+/// Why nothing can be loaded from there; empty when it looks as if it could.
+std::string_view flawOf(const fs::path& library) {
+  std::error_code error;
+  if (!fs::exists(library, error)) return "does not exist";
+  std::ifstream file(library, std::ios::binary);
+  std::string head(SELFMAG + 1, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return beginsAsElf(head) ? "" : "is no library";
+}
+
+/// Our library is loaded by that variable, unless the user has another there: then false.
+bool setInjection(ChildEnvironment& environment, std::string_view name, const std::string& library,
                   std::string_view events) {
   const auto users = valueOf(environment.variables, name);
-  const bool nowhere = users && users->empty();
-  setUnlessUsers(environment, name, library,
-                 nowhere ? fmt::format("no library is loaded by it, and {} events of this run are not recorded", events)
-                         : fmt::format("{} events of this run go to that library and not into this trace", events));
+  const std::string_view flaw = users && !users->empty() ? flawOf(*users) : "";
+  const bool nowhere = users && (users->empty() || !flaw.empty());
+  return setUnlessUsers(
+      environment, name, library,
+      nowhere ? fmt::format("no library is loaded by it, and {} events of this run are not recorded", events)
+              : fmt::format("{} events of this run go to that library and not into this trace", events),
+      flaw);
 }
 
 /// Gives the variable a new value made of the old one; of several, the one that the program would see.
@@ -90,7 +105,7 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
     environment.variables.push_back(setting);
   }
   if (sources.nvtx) {
-    setInjection(environment, "NVTX_INJECTION64_PATH", injection.string(), "NVTX");
+    environment.nvtxTaken = !setInjection(environment, "NVTX_INJECTION64_PATH", injection.string(), "NVTX");
   }
   if (sources.cuda) {
     setInjection(environment, "CUDA_INJECTION64_PATH", injection.string(), "CUDA");
@@ -170,8 +185,7 @@ prof::Status checkInjection(const fs::path& library) {
                                    errno == EMFILE ? "raise ulimit -n" : "install lacuna where you may read it")};
   }
   const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const bool elf = content.size() > sizeof(Elf64_Ehdr) && std::memcmp(content.data(), ELFMAG, SELFMAG) == 0;
-  if (!elf || content.find(kEntryPoint) == std::string::npos) {
+  if (!beginsAsElf(content) || content.find(kEntryPoint) == std::string::npos) {
     return prof::Error{
         fmt::format("{} is not lacuna's injected library ({} is missing in it). Remedy: point "
                     "LACUNA_INJECTION at {}, or unset it.",

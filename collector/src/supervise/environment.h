@@ -17,6 +17,7 @@ namespace lacuna::collector {
 struct ChildEnvironment {
   std::vector<std::string> variables;
   std::vector<std::string> notes;
+  bool nvtxTaken = false;  ///< the user's choice of a library for NVTX stays; a note says so
 };
 
 /// Adds what carries the recording through exec and spawn to `inherited` (this process's environment). A value that the

@@ -128,6 +128,13 @@ void inspect(const fs::path& path, Program& program, int depth) {
   if (auto found = locate(interpreter)) inspect(*found, program, depth + 1);
 }
 
+bool liesWhereNothingRuns(const fs::path& path) {
+  struct stat info {};
+  struct statvfs where {};
+  const bool allowed = stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+  return allowed && statvfs(path.c_str(), &where) == 0 && (where.f_flag & ST_NOEXEC) != 0;
+}
+
 std::string noteOf(const std::string& program, Privilege privilege) {
   const auto note = [&](const char* what, const char* remedy) {
     return fmt::format("{} {}: it runs with other rights than yours, so the recorder stays out of it. Remedy: {}.",
@@ -191,8 +198,11 @@ prof::Result<Program> findProgram(const std::string& name) {
   auto path = locate(name);
   if (!path) return path.error();
   if (access(path->c_str(), X_OK) != 0) {
-    return prof::Error{fmt::format("{} cannot be executed: {}. Remedy: chmod +x {}", path->string(),
-                                   std::strerror(errno), path->string())};
+    const std::string why = std::strerror(errno);
+    return prof::Error{fmt::format("{} cannot be executed: {}", path->string(),
+                                   liesWhereNothingRuns(*path)
+                                       ? "its file system is mounted noexec. Remedy: copy it elsewhere"
+                                       : fmt::format("{}. Remedy: chmod +x {}", why, path->string()))};
   }
   Program program;
   program.path = *path;

@@ -96,7 +96,7 @@ class Supervisor {
     auto program = findProgram(options_.command.empty() ? std::string() : options_.command[0]);
     if (!program) return program.error();
     report_.notes = program->limits();
-    report_.outOfReach = !obstacleOf(*program).what.empty();
+    report_.explained = !obstacleOf(*program).what.empty();
     image_ = program->image;
     if (auto status = prepare(); !status) return status.error();
     if (auto status = start(*program); !status) {
@@ -297,6 +297,7 @@ class Supervisor {
     if (auto status = addExtras(*environment, *injection); !status) return status.error();
     if (drainer_ && options_.sources.nvtx) noteSelfCost(*injection);
     report_.notes.insert(report_.notes.end(), environment->notes.begin(), environment->notes.end());
+    report_.explained |= environment->nvtxTaken;
     if (options_.onNote) std::for_each(report_.notes.begin(), report_.notes.end(), options_.onNote);
     logNotes();
     adoptOrphans();
@@ -355,7 +356,7 @@ class Supervisor {
   /// Root reaches everything, and so does who came to be root.
   void noteUser(pid_t pid, uid_t user) {
     if (user == geteuid() || user == 0 || otherUser_) return;
-    report_.outOfReach = otherUser_ = true;
+    report_.explained = otherUser_ = true;
     report_.notes.push_back(
         fmt::format("process {} ran as user {}, who cannot reach the recording of user {}: what such processes did is "
                     "missing, unless they had begun to record before they changed users. Remedy: start lacuna run "
@@ -438,7 +439,7 @@ class Supervisor {
   void noteUnable(const std::string& why) {
     const std::uint32_t others = report_.stats.unable > 0 ? report_.stats.unable - 1 : 0;
     if (why.empty()) return;
-    report_.outOfReach = true;
+    report_.explained = true;
     report_.notes.push_back(others == 0 ? why
                                         : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
   }
@@ -460,7 +461,7 @@ class Supervisor {
       remedies.insert(obstacle.remedy);
     }
     if (programs.empty()) return;
-    report_.outOfReach = true;
+    report_.explained = true;
     const std::size_t told = std::min(programs.size(), kImagesTold);
     const std::size_t more = programs.size() - told;
     report_.notes.push_back(fmt::format(
@@ -475,6 +476,7 @@ class Supervisor {
     const Control& control = *control_->operator->();
     const bool told = control.switches.load() != 0;
     if (told || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
+    report_.explained = true;
     report_.notes.push_back(
         options_.captureRange.empty()
             ? "nothing was recorded: the program ended before --delay was over. Remedy: a shorter --delay"
