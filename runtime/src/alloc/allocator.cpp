@@ -15,6 +15,7 @@
 #include "backend/common/fork.h"
 #include "backend/common/queue.h"
 #include "core/biased_lock.h"
+#include "core/environment.h"
 #include "instrument/operator_recorder.h"
 
 namespace lacuna::rt {
@@ -57,15 +58,6 @@ struct BySize {
     return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
   }
 };
-
-bool planFromEnvironment() {
-  const char* text = std::getenv("LACUNA_MEMORY_PLAN");
-  const std::string value = text != nullptr ? text : "";
-  if (value != "" && value != "0" && value != "1") {
-    fail("LACUNA_MEMORY_PLAN", "'" + value + "' is neither 0 nor 1");
-  }
-  return value == "1";
-}
 
 /// Where the addresses come from: memory of the machine, or none at all for the meta device.
 class RangeAllocator : public Allocator {
@@ -465,7 +457,8 @@ class RangeAllocator : public Allocator {
 };
 
 RangeAllocator& cpuAllocator() {
-  static auto* cpu = new RangeAllocator(true, true, limitFromEnvironment(), planFromEnvironment());
+  static auto* cpu =
+      new RangeAllocator(true, true, limitFromEnvironment(), switchFromEnvironment("LACUNA_MEMORY_PLAN"));
   return *cpu;
 }
 

@@ -199,6 +199,17 @@ TEST(Queue, RefusesNumbersOfThreadsThatAreNone) {
   }
 }
 
+TEST(Queue, TakesNothingBut0And1ForItsSwitch) {
+  for (const char* wrong : {"maybe", "on", "2", "01"}) {
+    const Outcome outcome = inAProcess("LACUNA_SYNC=" + std::string(wrong), "Queue.KeepsTheOrder*");
+    EXPECT_NE(outcome.status, 0) << wrong;
+    EXPECT_THAT(outcome.text, HasSubstr("LACUNA_SYNC: '" + std::string(wrong) + "' is neither 0 nor 1"));
+    EXPECT_THAT(outcome.text, HasSubstr("1 FAILED TEST")) << "an error, not the end of the program";
+  }
+  for (const char* right : {"0", "1", "''"})
+    EXPECT_EQ(inAProcess("LACUNA_SYNC=" + std::string(right), "Queue.KeepsTheOrder*").status, 0) << right;
+}
+
 TEST(Profile, ListsOperatorsWithMemoryAndCalls) {
   const Tensor x = ones({256, 256});
   ProfileTable table = profile([&] {

@@ -181,15 +181,11 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
          const kernel::ConvArguments& arguments, const View& workspace, kernel::ArrangedWeights* arranged = nullptr) {
   threadCount();
   Library& held = cpu::library();
-  thread_local std::unordered_map<std::string, ConvPlan> plans;
+  thread_local cpu::BoundedCache<ConvPlan> plans(cpu::kMostPlans);
   const bool hasBias = bias.data != nullptr;
   const cpu::PlanKey key = keyOf(pass, x, y, weight, hasBias, arguments).put(threadCount());
-  auto found = plans.find(key.bytes());
-  if (found == plans.end()) {
-    const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
-    found = plans.emplace(key.bytes(), makePlan(pass, geometry, hasBias, held.engine)).first;
-  }
-  ConvPlan& plan = found->second;
+  ConvPlan& plan = plans.find(
+      key.bytes(), [&] { return makePlan(pass, geometryOf(pass, x, y, weight, arguments), hasBias, held.engine); });
   auto* memory = static_cast<std::byte*>(held.memoryFor(workspace, plan.workspaceBytes));
   bind(plan.x, x.data, memory);
   bind(plan.y, y.data, memory);

@@ -21,14 +21,6 @@ struct MatmulPlan {
   std::size_t scratchBytes = 0;
 };
 
-using Plans = std::unordered_map<std::string, MatmulPlan>;
-
-// Executions of one queue run one after the other; synchronous mode runs them on several threads, each with its own.
-Plans& planCache() {
-  thread_local Plans own;
-  return own;
-}
-
 bool isStretched(const View& view, int dim) {
   return view.strides[dim] == 0 && view.shape[dim] != 1;
 }
@@ -93,11 +85,10 @@ MatmulPlan makePlan(const View& out, const View& a, const View& b, bool accumula
 }
 
 void throughLibrary(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
-  Plans& plans = planCache();
+  // Executions of one queue run one after the other; synchronous mode runs them on several threads, each with its own.
+  thread_local cpu::BoundedCache<MatmulPlan> plans(cpu::kMostPlans);
   const cpu::PlanKey key = keyOf(out, a, b, accumulate).put(threadCount());
-  auto found = plans.find(key.bytes());
-  if (found == plans.end()) found = plans.emplace(key.bytes(), makePlan(out, a, b, accumulate)).first;
-  MatmulPlan& plan = found->second;
+  MatmulPlan& plan = plans.find(key.bytes(), [&] { return makePlan(out, a, b, accumulate); });
   plan.a.set_data_handle(a.data);
   plan.b.set_data_handle(b.data);
   plan.out.set_data_handle(out.data);

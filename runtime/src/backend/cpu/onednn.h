@@ -5,9 +5,9 @@
 #include <cstring>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
-#include <unordered_map>
 
 #include "backend/backend.h"
+#include "backend/cpu/bounded_cache.h"
 #include "backend/cpu/parallel.h"
 
 /// What the kernels that call oneDNN share. Executions of one queue run one after the other; synchronous mode runs them
@@ -78,14 +78,14 @@ class AskedAhead {
   template <class Ask>
   const Value& find(PlanKey key, const Ask& ask) {
     key.put(queueThreadCount());
-    const auto found = values_.find(key.bytes());
-    if (found != values_.end()) return found->second;
-    const AsQueueThread executing;
-    return values_.emplace(key.bytes(), ask()).first->second;
+    return values_.find(key.bytes(), [&] {
+      const AsQueueThread executing;
+      return ask();
+    });
   }
 
  private:
-  std::unordered_map<std::string, Value> values_;
+  BoundedCache<Value> values_{kMostPlans};
 };
 /// How much memory they work in.
 using WorkspaceSizes = AskedAhead<std::size_t>;

@@ -18,6 +18,7 @@
 #include "backend/common/fork.h"
 #include "backend/cpu/parallel.h"
 #include "backend/cpu/thread_setting.h"
+#include "core/environment.h"
 #include "core/process_barrier.h"
 #include "lacuna/runtime/instrument.h"
 
@@ -27,11 +28,6 @@ namespace {
 
 thread_local bool tIsQueueThread = false;
 constexpr int kSpins = 2000;
-
-bool syncFromEnvironment() {
-  const char* value = std::getenv("LACUNA_SYNC");
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
 
 }  // namespace
 
@@ -63,7 +59,7 @@ CpuQueue& CpuQueue::make() {
 
 CpuQueue::CpuQueue() : state_(new State) {
   publishBarrier_ = !processBarrierThere();
-  if (syncFromEnvironment()) {
+  if (switchFromEnvironment("LACUNA_SYNC")) {
     synchronous_ = true;
     state_->throwsAtOnce = true;
     instrument::queueCreated("cpu:0 queue", 0, static_cast<std::uint32_t>(threadCount()));

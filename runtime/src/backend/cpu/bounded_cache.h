@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace lacuna::rt::cpu {
+
+/// What was made for a key, for the last `most` keys or so: what was not asked for while half of that many others came
+/// is dropped. A find of what is used all the time is one look into a hash map. A value stays where it is until it is
+/// dropped, which one found since was not.
+template <class Value>
+class BoundedCache {
+ public:
+  explicit BoundedCache(std::size_t most) : half_(most / 2) {}
+
+  template <class Make>
+  Value& find(const std::string& key, const Make& make) {
+    const auto known = young_.find(key);
+    if (known != young_.end()) [[likely]]
+      return known->second;
+    if (auto older = old_.extract(key)) {
+      makeRoom();
+      return young_.insert(std::move(older)).position->second;
+    }
+    Value value = make();  // which may find others
+    makeRoom();
+    return young_.emplace(key, std::move(value)).first->second;
+  }
+  [[nodiscard]] std::size_t size() const { return young_.size() + old_.size(); }
+
+ private:
+  void makeRoom() {
+    if (young_.size() < half_) return;
+    old_ = std::move(young_);
+    young_.clear();
+  }
+
+  std::size_t half_;
+  std::unordered_map<std::string, Value> young_, old_;
+};
+
+/// Of each kind of plan. Networks have some hundred shapes; inputs whose sizes never repeat would fill the memory.
+inline constexpr std::size_t kMostPlans = 2048;
+
+}  // namespace lacuna::rt::cpu
