@@ -43,7 +43,8 @@ class BoundedCache {
   std::unordered_map<std::string, Value> young_, old_;
 };
 
-/// Of each kind of plan. Networks have some hundred shapes; inputs whose sizes never repeat would fill the memory.
-inline constexpr std::size_t kMostPlans = 2048;
+/// Of each kind of plan, which takes some 50 KiB with its code. Networks have some hundred shapes; inputs whose sizes
+/// never repeat would fill the memory.
+inline constexpr std::size_t kMostPlans = 1024;
 
 }  // namespace lacuna::rt::cpu
