@@ -392,7 +392,10 @@ void scalePart(Scenario& scenario, const Change& change) {
   } else if (part == "loader") {
     scaleLoader(scenario, change.factor);
   } else if (part == "start-delay") {
-    for (DeviceNode& node : scenario.nodes) node.launchDelayNs = scaled(node.launchDelayNs, change.factor);
+    for (DeviceNode& node : scenario.nodes) {
+      for (const auto delay : {&DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
+        node.*delay = scaled(node.*delay, change.factor);
+    }
   } else if (part == "off-cpu") {
     scaleOffCpu(scenario, change.factor);
   } else if (part == "cores-taken") {

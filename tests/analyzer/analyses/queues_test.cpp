@@ -161,6 +161,7 @@ TEST(Report, TellsOfQueuesRangesAndWhatBinds) {
   EXPECT_THAT(renderText(analysis, {{"launches"}, 100, false}), testing::HasSubstr("waiting in"));
   EXPECT_THAT(renderText(analysis, {{"ranges"}, 100, false}), testing::HasSubstr("Optimizer.step"));
   EXPECT_THAT(renderText(analysis, {{"ledger"}, 100, false}), testing::HasSubstr("bound by: input (8"));
+  EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("bound by: input (8"));
   const std::string json = renderJson(analysis);
   for (const char* key : {"\"queue_lengths\"", "\"projected_ranges\"", "\"bottleneck\"", "\"bound_by\": \"input\"",
                           "\"samples_per_second\": 0"})
