@@ -71,7 +71,10 @@ bool replaying() {
 }
 
 Replay::Replay(CheckpointSegment segment, const std::vector<Tensor>& inputs)
-    : segment_(std::move(segment)), random_(randomState()), module_(instrument::tState.module), autocast_(Autocast::enabled()) {
+    : segment_(std::move(segment)),
+      random_(randomState()),
+      module_(instrument::tState.module),
+      autocast_(Autocast::enabled()) {
   for (const Tensor& input : inputs) inputs_.push_back(keep(input));
 }
 

@@ -144,10 +144,7 @@ TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
                 (void)conv2d(x, zeros({2, 3, 3, 3}, {DType::F32, kMeta}));
               }),
               HasSubstr("input is on cpu, weight on meta"));
-  EXPECT_THAT(messageOf([&] {
-                (void)conv2d(x, zeros({2, 3, 3, 3}), {}, {.stride = 0});
-              }),
-              HasSubstr("the stride 0×0"));
+  EXPECT_THAT(messageOf([&] { (void)conv2d(x, zeros({2, 3, 3, 3}), {}, {.stride = 0}); }), HasSubstr("the stride 0×0"));
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x.select(0, 0), zeros({2, 3, 3, 3}));
               }),

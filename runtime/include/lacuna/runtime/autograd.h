@@ -63,11 +63,11 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
 /// A part of a forward. It may use parameters and other tensors beside its inputs.
 using CheckpointSegment = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 /// The segment's results. While gradients are recorded, nothing is kept for the backward but the inputs (and the
-/// parameters, which are there anyway): the first gradient within the segment runs it once more, with the random numbers
-/// that it had; batch norm's running statistics are not moved again. What else the segment changes, it changes again.
-/// Segments may lie within one another. The segment is kept until then, so what it refers to has to live as long. A
-/// backward throws where an input was changed in place meanwhile, or where the segment does something else the second
-/// time. Knob `checkpoint`.
+/// parameters, which are there anyway): the first gradient within the segment runs it once more, with the random
+/// numbers that it had; batch norm's running statistics are not moved again. What else the segment changes, it changes
+/// again. Segments may lie within one another. The segment is kept until then, so what it refers to has to live as
+/// long. A backward throws where an input was changed in place meanwhile, or where the segment does something else the
+/// second time. Knob `checkpoint`.
 [[nodiscard]] std::vector<Tensor> checkpoint(const CheckpointSegment& segment, const std::vector<Tensor>& inputs);
 [[nodiscard]] Tensor checkpoint(const std::function<Tensor(const Tensor&)>& segment, const Tensor& input);
 
