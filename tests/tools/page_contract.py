@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the report's HTML page in headless Chromium, wide and narrow: every part is there and has a size, nothing sticks out to the side, nothing is loaded from
-elsewhere, and a screenshot has colours of the ledger. Ends with 77 where no Chromium starts."""
+"""Opens the report's HTML page in headless Chromium, as wide as a screen and as a phone: every part is there and has a size, nothing sticks out to the side, nothing is
+loaded from elsewhere, and a screenshot is not empty. Ends with 77 where no Chromium starts."""
 import argparse
 import json
 import os
@@ -21,8 +21,11 @@ const seen = {
   texts: [...document.querySelectorAll("h1, h2, .verdict, .card, .legend li")].map(box),
   small: Math.min(...[...document.querySelectorAll("svg text")].map((e) => e.getBoundingClientRect().height)),
   loads: performance.getEntriesByType("resource").length};
-document.title = "PROBE" + JSON.stringify(seen) + "EBORP";
+parent.postMessage("PROBE" + JSON.stringify(seen) + "EBORP", "*");
 </script>"""
+# A window is never as narrow as a phone, a frame is.
+FRAME = """<!doctype html><body style="margin:0;overflow:hidden"><script>onmessage = (e) => { document.title = e.data; };</script>
+<iframe src="file://PAGE" style="border:0;display:block;width:WIDTHpx;height:HEIGHTpx"></iframe>"""
 
 
 def chromium(browser, folder, *words):
@@ -30,8 +33,15 @@ def chromium(browser, folder, *words):
                           capture_output=True, text=True, timeout=100)
 
 
+def framed(folder, page, width, height):
+    frame = os.path.join(folder, f"frame-{width}-{height}.html")
+    with open(frame, "w", encoding="utf-8") as out:
+        out.write(FRAME.replace("PAGE", page).replace("WIDTH", str(width)).replace("HEIGHT", str(height)))
+    return f"file://{frame}"
+
+
 def check_page(browser, folder, page, width):
-    done = chromium(browser, folder, f"--window-size={width},900", "--dump-dom", f"file://{page}")
+    done = chromium(browser, folder, "--virtual-time-budget=5000", "--dump-dom", framed(folder, page, width, 900))
     found = re.search(r"PROBE(.*?)EBORP", done.stdout, re.DOTALL)
     if not found:
         return [f"{width}: the page did not load: {done.stderr[-300:]}"]
@@ -74,10 +84,10 @@ def main():
         probed = os.path.join(folder, "probed.html")
         with open(page, encoding="utf-8") as plain, open(probed, "w", encoding="utf-8") as out:
             out.write(plain.read().replace("</body>", PROBE + "</body>"))
-        for width in (1200, 500):
+        for width, height in ((1200, 1600), (375, 4000)):
             wrong += check_page(browser, folder, probed, width)
             shot = os.path.join(args.keep or folder, f"page-{width}.png")
-            chromium(browser, folder, f"--window-size={width},1600", f"--screenshot={shot}", f"file://{page}")
+            chromium(browser, folder, f"--window-size={max(width, 500)},{height}", f"--screenshot={shot}", framed(folder, page, width, height))
             if not os.path.exists(shot) or os.path.getsize(shot) < 20_000:
                 wrong.append(f"{width}: the screenshot is empty")
     print("\n".join(wrong))
