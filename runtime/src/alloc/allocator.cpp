@@ -424,7 +424,8 @@ class RangeAllocator : public Allocator {
   void tell(LacunaRtMemoryAction action, const Block& block) {
     if (instrument::sinks() == 0) [[likely]]
       return;
-    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor, position());
+    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor, position(),
+                            !backed_);
   }
 
   void note(LacunaRtMemoryAction action, const Block& block) {

@@ -335,6 +335,7 @@ void opEnd(OpContext& op) {
     op.outer->childNs += total;
     op.outer->memory += op.memory;
     op.outer->childMemory += op.memory;
+    op.outer->elsewhere = op.outer->elsewhere || op.elsewhere;
   }
 }
 
@@ -374,10 +375,11 @@ void executionEnd(const Execution& execution, std::int64_t startNs) {
 }
 
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
-                 const char* tensor, std::uint64_t sequence) {
+                 const char* tensor, std::uint64_t sequence, bool elsewhere) {
   if ((sinks() & kTableSink) != 0 && tOp != nullptr) {
     if (action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
     if (action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
+    tOp->elsewhere = tOp->elsewhere || elsewhere;
   }
   if (!nvtxOn()) return;
   LacunaRtMemory own;

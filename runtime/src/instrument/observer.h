@@ -42,6 +42,7 @@ struct OpContext {
   Direction direction = Direction::None;
   bool composite = false;    ///< made of others, enqueues nothing itself
   bool announced = false;    ///< the sinks heard of its beginning
+  bool elsewhere = false;    ///< its memory is that of another device than the CPU
   std::int64_t startNs = 0;  ///< for the table
   std::int64_t childNs = 0;
   std::int64_t memory = 0;  ///< bytes allocated minus freed, for the table
@@ -86,8 +87,9 @@ bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t
 void endInOperator();
 void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);
+/// `elsewhere`: not memory of the CPU device.
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
-                 const char* tensor, std::uint64_t sequence);
+                 const char* tensor, std::uint64_t sequence, bool elsewhere = false);
 /// A mark about memory, without a payload; `message` lives for good.
 void memoryMark(const char* message);
 void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores);

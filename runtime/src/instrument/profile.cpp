@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -54,6 +55,48 @@ std::string timeText(std::int64_t ns) {
   return text;
 }
 
+struct Column {
+  const char* head;
+  std::string (*cell)(const ProfileRow& row);
+  int width;  ///< below zero: the text stands on the left
+};
+
+std::vector<Column> columnsOf(const ProfileTable& table) {
+  std::size_t longest = 4;
+  bool byShape = false;
+  bool elsewhere = false;
+  for (const ProfileRow& row : table.rows) {
+    longest = std::max(longest, row.name.size());
+    byShape = byShape || !row.shapes.empty();
+    elsewhere = elsewhere || row.deviceMemory != 0 || row.selfDeviceMemory != 0;
+  }
+  std::vector<Column> columns{{"Name", [](const ProfileRow& row) { return row.name; }, -static_cast<int>(longest)},
+                              {"CPU Mem", [](const ProfileRow& row) { return bytesText(row.cpuMemory); }, 12},
+                              {"Self CPU Mem", [](const ProfileRow& row) { return bytesText(row.selfCpuMemory); }, 12}};
+  if (elsewhere) {
+    columns.push_back({"Device Mem", [](const ProfileRow& row) { return bytesText(row.deviceMemory); }, 12});
+    columns.push_back({"Self Device Mem", [](const ProfileRow& row) { return bytesText(row.selfDeviceMemory); }, 15});
+  }
+  columns.push_back({"Number of Calls", [](const ProfileRow& row) { return std::to_string(row.calls); }, 15});
+  columns.push_back({"Self CPU", [](const ProfileRow& row) { return timeText(row.selfCpuNs); }, 12});
+  columns.push_back({"CPU total", [](const ProfileRow& row) { return timeText(row.cpuNs); }, 12});
+  columns.push_back({"Device", [](const ProfileRow& row) { return timeText(row.deviceNs); }, 12});
+  if (byShape) columns.push_back({"Input Shapes", [](const ProfileRow& row) { return row.shapes; }, 0});
+  return columns;
+}
+
+template <class Text>
+std::string lineOf(const std::vector<Column>& columns, const Text& text) {
+  std::string line;
+  for (const Column& column : columns) {
+    const std::string cell = text(column);
+    const std::size_t width = static_cast<std::size_t>(std::abs(column.width));
+    const std::string blanks(width - std::min(width, cell.size()), ' ');
+    line += (line.empty() ? "" : "  ") + (column.width < 0 ? cell + blanks : blanks + cell);
+  }
+  return line + '\n';
+}
+
 /// Turns the table sink off again, however the profiled body ended.
 struct Running {
   ~Running() {
@@ -79,8 +122,8 @@ void instrument::tableOperator(const OpContext& op, std::int64_t totalNs) {
   ++row.calls;
   row.cpuNs += totalNs;
   row.selfCpuNs += totalNs - op.childNs;
-  row.cpuMemory += op.memory;
-  row.selfCpuMemory += op.memory - op.childMemory;
+  (op.elsewhere ? row.deviceMemory : row.cpuMemory) += op.memory;
+  (op.elsewhere ? row.selfDeviceMemory : row.selfCpuMemory) += op.memory - op.childMemory;
 }
 
 void instrument::tableExecution(const Execution& execution, std::int64_t durationNs) {
@@ -127,6 +170,10 @@ void ProfileTable::sort(ProfileSort by) {
         return row.cpuMemory;
       case ProfileSort::SelfCpuMemory:
         return row.selfCpuMemory;
+      case ProfileSort::DeviceMemory:
+        return row.deviceMemory;
+      case ProfileSort::SelfDeviceMemory:
+        return row.selfDeviceMemory;
       default:
         return 0;
     }
@@ -139,29 +186,11 @@ void ProfileTable::sort(ProfileSort by) {
 std::string ProfileTable::toString(ProfileSort by, std::size_t limit) const {
   ProfileTable sorted = *this;
   sorted.sort(by);
-  std::size_t width = 4;
-  std::size_t shapeWidth = 0;
-  for (const ProfileRow& row : rows) {
-    width = std::max(width, row.name.size());
-    shapeWidth = std::max(shapeWidth, row.shapes.size());
-  }
-  std::string text;
-  char line[1024];
-  const auto add = [&](const char* name, const std::string& mem, const std::string& selfMem, const std::string& calls,
-                       const std::string& self, const std::string& cpu, const std::string& device,
-                       const std::string& shapes) {
-    std::snprintf(line, sizeof(line), "%-*s  %12s  %12s  %15s  %12s  %12s  %12s", static_cast<int>(width), name,
-                  mem.c_str(), selfMem.c_str(), calls.c_str(), self.c_str(), cpu.c_str(), device.c_str());
-    text += line;
-    if (shapeWidth > 0) text += "  " + shapes;
-    text += '\n';
-  };
-  add("Name", "CPU Mem", "Self CPU Mem", "Number of Calls", "Self CPU", "CPU total", "Device", "Input Shapes");
-  for (std::size_t i = 0; i < sorted.rows.size() && i < limit; ++i) {
-    const ProfileRow& row = sorted.rows[i];
-    add(row.name.c_str(), bytesText(row.cpuMemory), bytesText(row.selfCpuMemory), std::to_string(row.calls),
-        timeText(row.selfCpuNs), timeText(row.cpuNs), timeText(row.deviceNs), row.shapes);
-  }
+  if (sorted.rows.size() > limit) sorted.rows.resize(limit);
+  const std::vector<Column> columns = columnsOf(*this);
+  std::string text = lineOf(columns, [](const Column& column) { return std::string(column.head); });
+  for (const ProfileRow& row : sorted.rows)
+    text += lineOf(columns, [&](const Column& column) { return column.cell(row); });
   return text;
 }
 

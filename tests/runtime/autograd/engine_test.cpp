@@ -11,6 +11,7 @@
 
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/profile.h"
@@ -486,6 +487,28 @@ TEST(Autograd, AnomalyModeNamesTheForwardSite) {
   const Tensor y = sum(sqrt(x));
   EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("sqrt.backward"), HasSubstr("not finite"),
                                                                 HasSubstr("inputs [2]"))));
+}
+
+TEST(Autograd, AnomalyModeNamesTheModuleAndSaysWhereItWasOff) {
+  nn::Sequential net;
+  net.add<nn::Linear>(2, 2).add<nn::Sigmoid>();
+  net.nameTree("net");
+  const auto messageOf = [&](bool inForward) -> std::string {
+    Tensor y;
+    {
+      const AnomalyMode mode(inForward);
+      y = sum(net(full({1, 2}, INFINITY)));
+    }
+    const AnomalyMode on;
+    try {
+      y.backward();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_THAT(messageOf(true), HasSubstr("linear in module net.0, inputs [1,2] [2,2] [2]"));
+  EXPECT_THAT(messageOf(false), HasSubstr("not recorded (anomaly mode was off)"));
 }
 
 TEST(Autograd, SavedTensorsGoAsTheBackwardPasses) {

@@ -251,7 +251,8 @@ TEST(Profile, TellsWhatAnOperatorDoesItselfFromWhatThoseInItDo) {
 
 TEST(Profile, IsSortedByEachOfItsColumns) {
   ProfileTable table;
-  table.rows = {{"b", "", 3, 10, 5, 7, -4, 9}, {"c", "", 1, 30, 1, 8, 6, 2}, {"a", "", 2, 20, 9, 6, 5, 4}};
+  table.rows = {
+      {"b", "", 3, 10, 5, 7, -4, 9, 1, 8}, {"c", "", 1, 30, 1, 8, 6, 2, 2, 9}, {"a", "", 2, 20, 9, 6, 5, 4, 3, 7}};
   const auto order = [&](ProfileSort by) {
     table.sort(by);
     std::string names;
@@ -267,7 +268,28 @@ TEST(Profile, IsSortedByEachOfItsColumns) {
   EXPECT_EQ(order(ProfileSort::DeviceTime), "cba");
   EXPECT_EQ(order(ProfileSort::CpuMemory), "cab");
   EXPECT_EQ(order(ProfileSort::SelfCpuMemory), "bac");
+  EXPECT_EQ(order(ProfileSort::DeviceMemory), "acb");
+  EXPECT_EQ(order(ProfileSort::SelfDeviceMemory), "cba");
   EXPECT_EQ(order(ProfileSort::Name), "abc");
+}
+
+TEST(Profile, TellsMemoryOfTheCpuFromThatOfAnotherDevice) {
+  const auto rowOf = [](Device device) {
+    const Tensor scores = empty({64, 10}, {DType::F32, device});
+    const Tensor target = zeros({64}, {DType::I64, device});
+    Tensor kept;
+    const ProfileTable table = profile([&] { kept = softmax(scores, 1) * 2.0; });
+    const auto row = std::ranges::find(table.rows, "softmax", &ProfileRow::name);
+    EXPECT_EQ(table.toString().find("Self Device Mem") != std::string::npos, device == kMeta) << table.toString();
+    return *row;
+  };
+  const ProfileRow onCpu = rowOf(kCpu);
+  EXPECT_EQ(onCpu.selfCpuMemory, 64 * 10 * 4);
+  EXPECT_EQ(onCpu.deviceMemory, 0);
+  const ProfileRow onMeta = rowOf(kMeta);
+  EXPECT_EQ(onMeta.selfDeviceMemory, 64 * 10 * 4);
+  EXPECT_EQ(onMeta.deviceMemory, 64 * 10 * 4);
+  EXPECT_EQ(onMeta.cpuMemory, 0);
 }
 
 TEST(Meta, TrainsWithoutValues) {

@@ -22,14 +22,27 @@ struct ProfileRow {
   std::int64_t deviceNs = 0;   ///< time of its executions on the queue
   std::int64_t cpuMemory = 0;  ///< bytes allocated minus freed during it
   std::int64_t selfCpuMemory = 0;
+  std::int64_t deviceMemory = 0;  ///< the same of a device that is not the CPU: meta
+  std::int64_t selfDeviceMemory = 0;
 };
 
-enum class ProfileSort : std::uint8_t { Calls, CpuTime, SelfCpuTime, DeviceTime, CpuMemory, SelfCpuMemory, Name };
+enum class ProfileSort : std::uint8_t {
+  Calls,
+  CpuTime,
+  SelfCpuTime,
+  DeviceTime,
+  CpuMemory,
+  SelfCpuMemory,
+  DeviceMemory,
+  SelfDeviceMemory,
+  Name
+};
 
 struct ProfileTable {
   std::vector<ProfileRow> rows;
   void sort(ProfileSort by);
-  /// Name, CPU Mem, Self CPU Mem, Number of Calls, times; the first `limit` rows.
+  /// Name, CPU Mem, Self CPU Mem, Number of Calls, times; Device Mem and Self Device Mem where another device than the
+  /// CPU has some; Input Shapes where grouped by them. The first `limit` rows.
   [[nodiscard]] std::string toString(ProfileSort by = ProfileSort::SelfCpuMemory, std::size_t limit = 100) const;
 };
 
