@@ -709,6 +709,32 @@ TEST(LoaderWorkers, WorkAtTheSameTime) {
   }
 }
 
+/// The count once it has come to `wanted` (or too much time has passed), and has had some time to go beyond.
+std::size_t settledAt(const SharedCounter& counter, std::size_t wanted) {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (*counter < wanted && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(milliseconds(1));
+  std::this_thread::sleep_for(milliseconds(20));
+  return *counter;
+}
+
+TEST_P(Loader, FetchesAheadAsFarAsItWasTold) {
+  constexpr std::size_t kBatch = 2;
+  for (const unsigned prefetch : {1U, 2U, 4U}) {
+    const SharedCounter fetched;
+    LoaderOptions own = options(kBatch);
+    own.prefetch = prefetch;
+    DataLoader loader(numbers(1000, [&](std::size_t, WorkerContext&) { ++*fetched; }), own);
+    loader.start();
+    const std::size_t ahead = own.workers * prefetch;
+    EXPECT_EQ(settledAt(fetched, ahead * kBatch), ahead * kBatch) << "while the consumer stands still";
+    std::vector<Batch> held;
+    for (std::size_t taken = 1; taken <= 2; ++taken) {
+      held.push_back(*loader.next());
+      EXPECT_EQ(settledAt(fetched, (ahead + taken) * kBatch), (ahead + taken) * kBatch) << taken << " taken";
+    }
+  }
+}
+
 TEST(LoaderWorkers, AreNoMoreThanWereAskedFor) {
   for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
     const SharedCounter begun;
