@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "lacuna/analyzer/scope.h"
@@ -39,20 +40,22 @@ class Projection {
 
  private:
   struct Instance {
-    std::int64_t hostNs = 0;
     prof::TimeNs firstNs = 0;
-    prof::TimeNs lastNs = 0;
-    prof::TimeNs untilNs = 0;  ///< of what busyNs holds
+    prof::TimeNs untilNs = 0;  ///< the last end
     std::int64_t busyNs = 0;
     std::uint64_t work = 0;
-    std::string name;
   };
   /// A range by its thread, begin, end and name.
   using Key = std::tuple<prof::ThreadId, prof::TimeNs, prof::TimeNs, prof::StringId>;
 
-  void close(const Instance& instance);
+  /// Adds a span of work that starts no sooner than those before it.
+  static void extend(Instance& instance, const DeviceSpan& span);
+  /// What one piece adds to a range that another piece has seen.
+  static void join(Instance& into, const Instance& more);
+  void close(const Key& key, const Instance& instance);
 
   std::map<Key, Instance> open_;
+  std::unordered_map<prof::StringId, std::string> names_;  ///< as the table has them
   std::map<std::string, ProjectedRange> rows_;
 };
 
