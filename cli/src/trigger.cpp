@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <memory>
 
 #include "command.h"
@@ -22,15 +25,18 @@ void addTrigger(CLI::App& app, int& code) {
   Command what = trigger.oneOf("action");
   what.flag("--start", wanted->start, "Record from now on");
   what.flag("--stop", wanted->stop, "Record nothing until --start");
-  what.flag("--dump", wanted->dump, "Write what has been recorded so far to the trace");
+  what.flag("--dump", wanted->dump, "Write what has been recorded so far, or what the rings hold, and wait for it");
   trigger.example("lacuna trigger $(pgrep -n train) --stop");
   trigger.does([wanted, &code] {
     const auto action = wanted->start  ? collector::Trigger::Start
                         : wanted->stop ? collector::Trigger::Stop
                                        : collector::Trigger::Dump;
-    if (auto status = collector::trigger(wanted->pid, action); !status) {
-      code = printError(status.error().message);
+    const auto said = collector::trigger(wanted->pid, action);
+    if (!said) {
+      code = printError(said.error().message);
+      return;
     }
+    fmt::print(stderr, "lacuna: {}\n", *said);
   });
 }
 

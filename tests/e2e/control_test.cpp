@@ -84,6 +84,8 @@ TEST_F(ControlTest, WhyNothingWasRecordedIsTold) {
   EXPECT_THAT(saidWith("--capture-range nosuch"), HasSubstr("no NVTX range 'nosuch' was opened"));
   EXPECT_THAT(saidWith("--delay 1h"), HasSubstr("ended before --delay was over"));
   EXPECT_THAT(saidWith("--capture-range step"), Not(HasSubstr("nothing was recorded")));
+  EXPECT_THAT(saidWith("--duration 1us"), HasSubstr("after the start, when --duration was over. Remedy: a longer"));
+  EXPECT_THAT(saidWith("--duration 1h"), Not(HasSubstr("--duration")));
 }
 
 TEST_F(ControlTest, DelayLeavesTheBeginningOut) {
@@ -139,18 +141,43 @@ TEST_F(ControlTest, TriggerHasTheLastWordOverACaptureRange) {
 }
 
 TEST_F(ControlTest, TriggerDumpMakesAGrowingTraceReadable) {
-  const std::string readable =
-      "cp out.lcn growing.lcn && " + program("lacuna") +
-      " query --csv growing.lcn \"select name from range where name = 'work 5'\" 2>/dev/null | grep -q work";
   ASSERT_EQ(WEXITSTATUS(shell("export HOLD=10; " + inBackground("-o out.lcn -- " + steps(20)) +
-                              atStep(10, trigger("--dump") + until(readable)) + "wait $run")),
-            0);
+                              atStep(10, trigger("--dump") + "cp out.lcn growing.lcn; ") + "wait $run")),
+            0)
+      << "it waits until that is so";
   auto growing = Reader::open(folder_ / "growing.lcn");
   ASSERT_TRUE(growing);
   EXPECT_FALSE(growing->complete());
   EXPECT_TRUE(has(*growing, "work 5"));
   EXPECT_FALSE(has(*growing, "work 19"));
   EXPECT_TRUE(has(trace(), "work 19"));
+}
+
+TEST_F(ControlTest, TriggerSaysWhatCameOfIt) {
+  const auto saying = [](const std::string& what) {
+    return program("lacuna") + " trigger $run " + what + " 2>>told.txt; ";
+  };
+  ASSERT_EQ(WEXITSTATUS(shell("export HOLD=10; " + inBackground("-o out.lcn -- " + steps(20)) +
+                              atStep(10, saying("--start") + saying("--stop") + saying("--stop") + saying("--start") +
+                                             saying("--dump")) +
+                              "wait $run")),
+            0);
+  const std::string trace = fs::canonical(folder_ / "out.lcn");
+  const std::string into = "lacuna: recording into " + trace + " is ";
+  EXPECT_EQ(textOf("told.txt"), into + "on already\n" + into + "stopped\n" + into + "stopped already\n" + into +
+                                    "on\nlacuna: what was recorded so far is in " + trace + "\n");
+}
+
+TEST_F(ControlTest, TriggerDumpNamesTheDumpOfTheRingsOnceItIsThere) {
+  ASSERT_EQ(
+      WEXITSTATUS(shell("export HOLD=10; " + inBackground("-o out.lcn --ring 16M -- " + steps(20)) +
+                        atStep(10, "for i in 1 2; do " + program("lacuna") +
+                                       " trigger $run --dump 2>>told.txt; ls out.dump-$i.lcn >>told.txt; done; ") +
+                        "wait $run")),
+      0);
+  const std::string stem = "lacuna: what the rings hold is in " + fs::canonical(folder_).string() + "/out.dump-";
+  EXPECT_EQ(textOf("told.txt"), stem + "1.lcn\nout.dump-1.lcn\n" + stem + "2.lcn\nout.dump-2.lcn\n");
+  EXPECT_TRUE(has(trace("out.dump-2.lcn"), "work 9"));
 }
 
 TEST_F(ControlTest, TriggerReachesARunWhoseProgramClearedItsEnvironment) {

@@ -51,7 +51,7 @@ struct CaptureSlot {
 /// What supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
 /// in it that could hurt.
 struct Control {
-  static constexpr std::uint32_t kMagic = 0x4c435434;  // LCT4
+  static constexpr std::uint32_t kMagic = 0x4c435435;  // LCT5
   std::uint32_t magic = kMagic;
   /// Process id of the supervisor.
   std::int32_t supervisor = 0;
@@ -59,7 +59,7 @@ struct Control {
   std::atomic<std::uint32_t> enabled{1};
   /// Open capture ranges of processes that found no slot free.
   std::atomic<std::uint32_t> captures{0};
-  /// Rises with every wish for a dump of the flight recorder.
+  /// Rises with every wish for a dump.
   std::atomic<std::uint32_t> dumpsWanted{0};
   /// 0 until the first start or stop from outside, to which --delay, --duration and capture ranges give way. From then
   /// on its lowest bit is the last one's word, and the others rise with each.
@@ -73,6 +73,11 @@ struct Control {
   static constexpr std::size_t kSwitchNotes = 256;
   std::atomic<std::uint64_t> switchCount{0};
   SwitchNote switchNotes[kSwitchNotes];
+  /// The last dump that was wished for and is over: first which it was and whether it is there, then the count of
+  /// wishes up to it.
+  std::atomic<std::uint32_t> dumpNumber{0};  ///< in its name; 0: it went into the trace itself
+  std::atomic<std::uint32_t> dumpFailed{0};
+  std::atomic<std::uint32_t> dumpsDone{0};
 
   /// Switches the recording, and notes when, for events that are judged long after they happened.
   void switchTo(bool on) {

@@ -35,10 +35,16 @@ FlightRecorder::~FlightRecorder() {
   finish();
 }
 
-void FlightRecorder::dump(const std::string& reason) {
+void FlightRecorder::dump(const std::string& reason, std::uint32_t wish) {
   const std::lock_guard guard(mutex_);
+  if (wish != 0) wish_ = wish;
   wanted_ += wanted_.empty() ? reason : "; " + reason;
   wake_.notify_all();
+}
+
+FlightRecorder::Answer FlightRecorder::answer() const {
+  const std::lock_guard guard(mutex_);
+  return answer_;
 }
 
 void FlightRecorder::setExitCode(int pid, int code) {
@@ -88,25 +94,31 @@ void FlightRecorder::work() {
     wake_.wait(guard, [&] { return stopping_ || !wanted_.empty(); });
     if (wanted_.empty()) return;
     const std::string reason = std::exchange(wanted_, {});
+    const std::uint32_t wish = std::exchange(wish_, 0);
     writing_ = true;
     guard.unlock();
-    write(reason);
+    const bool written = write(reason);
     guard.lock();
     writing_ = false;
+    if (wish != 0) answer_ = {wish, number_, written};
   }
 }
 
+fs::path flightDumpName(const fs::path& output, std::uint32_t number) {
+  const fs::path stem = output.parent_path() / output.stem();
+  return fmt::format("{}.dump-{}{}", stem.string(), number, output.extension().string());
+}
+
 fs::path FlightRecorder::nextName() {
-  const fs::path stem = output_.parent_path() / output_.stem();
   std::error_code error;
   fs::path name;
   do {
-    name = fmt::format("{}.dump-{}{}", stem.string(), ++number_, output_.extension().string());
+    name = flightDumpName(output_, static_cast<std::uint32_t>(++number_));
   } while (fs::exists(name, error));
   return name;
 }
 
-void FlightRecorder::write(const std::string& reason) {
+bool FlightRecorder::write(const std::string& reason) {
   prof::SnapshotOptions how;
   how.reason = reason;
   how.key = key_;
@@ -124,6 +136,7 @@ void FlightRecorder::write(const std::string& reason) {
   } else if (failure_.ok()) {
     failure_ = stats.status();
   }
+  return stats.ok();
 }
 
 const std::vector<RunReport::Dump>& FlightRecorder::finish() {

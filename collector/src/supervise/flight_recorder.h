@@ -19,6 +19,9 @@
 
 namespace lacuna::collector {
 
+/// OUT.dump-3.lcn of OUT.lcn.
+std::filesystem::path flightDumpName(const std::filesystem::path& output, std::uint32_t number);
+
 /// Writes what a ring recording holds, when asked or when a step is slow. Dumps are written by a thread of its own, one
 /// after the other; programs and supervisor go on meanwhile. Construct after SignalRelay.
 class FlightRecorder {
@@ -28,8 +31,15 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
   ~FlightRecorder();
 
-  /// Asks for a dump. Wishes that come before it is begun are one with it.
-  void dump(const std::string& reason);
+  /// Asks for a dump. Wishes that come before it is begun are one with it. `wish` numbers those from outside.
+  void dump(const std::string& reason, std::uint32_t wish = 0);
+  /// What came of the last wish from outside that is over.
+  struct Answer {
+    std::uint32_t wish = 0;
+    int number = 0;  ///< in the name of the dump
+    bool written = false;
+  };
+  [[nodiscard]] Answer answer() const;
   /// Looks for slow steps, and bounds the memory of processes that have ended. To be called often.
   void tend(Control& control);
   void setExitCode(int pid, int code);
@@ -43,7 +53,7 @@ class FlightRecorder {
 
  private:
   void work();
-  void write(const std::string& reason);
+  bool write(const std::string& reason);
   std::filesystem::path nextName();
   void watchSteps(Control& control);
 
@@ -61,6 +71,8 @@ class FlightRecorder {
   mutable std::mutex mutex_;  ///< guards what follows
   std::condition_variable wake_;
   std::string wanted_;
+  std::uint32_t wish_ = 0;  ///< the last in `wanted_`
+  Answer answer_;
   bool writing_ = false;
   bool stopping_ = false;
   std::uint64_t forgotten_ = 0;

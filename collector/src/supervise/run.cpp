@@ -378,9 +378,10 @@ class Supervisor {
     times_.look(control, elapsed);
     if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
       dumpsSeen_ = wanted;
-      dump("lacuna trigger --dump");
+      dump("lacuna trigger --dump", wanted);
     }
     if (flight_) flight_->tend(control);
+    if (flight_) tellOfDump(flight_->answer());
     if (captures_) captures_->look();
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
@@ -395,13 +396,23 @@ class Supervisor {
     return options_.ringBytes != 0 ? "recording in a ring" : "recording";
   }
 
-  void dump(const char* reason) {
-    if (flight_) flight_->dump(reason);
-    if (drainer_) (void)drainer_->flush();
+  void dump(const char* reason, std::uint32_t wish = 0) {
+    if (flight_) return flight_->dump(reason, wish);
+    tellOfDump({wish, 0, drainer_->flush().ok()});
+  }
+
+  /// To whoever asked for it from outside.
+  void tellOfDump(const FlightRecorder::Answer& answer) {
+    Control& control = *control_->operator->();
+    if (answer.wish == 0 || answer.wish == control.dumpsDone.load()) return;
+    control.dumpNumber.store(static_cast<std::uint32_t>(answer.number));
+    control.dumpFailed.store(answer.written ? 0 : 1);
+    control.dumpsDone.store(answer.wish);
   }
 
   void finish() {
     report_.wallNs = nowNs() - startNs_;
+    const bool told = (*control_)->switches.load() != 0;
     noteNeverOn();
     if (flight_) return finishFlight();
     if (watcher_) {
@@ -417,6 +428,7 @@ class Supervisor {
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
     noteUnable(drainer_->whyUnable());
+    if (!told) noteTooLate();
     drainer_.reset();
     control_.reset();
     std::error_code error;
@@ -433,6 +445,17 @@ class Supervisor {
       report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
                                     status.error().message, recording_.string());
     }
+  }
+
+  /// The time is counted from the start of the program, which may take longer than that to begin.
+  void noteTooLate() {
+    const prof::TimeNs joinedNs = report_.stats.firstJoinNs - startNs_;
+    if (options_.durationNs == 0 || report_.stats.firstJoinNs == 0) return;
+    if (joinedNs <= options_.delayNs + options_.durationNs) return;
+    report_.notes.push_back(fmt::format(
+        "no NVTX or CUDA event was recorded: the first process to say something began {} after the start, when "
+        "--duration was over. Remedy: a longer --duration",
+        formatDuration(joinedNs)));
   }
 
   /// The trace's log has what each of them said.
@@ -493,6 +516,7 @@ class Supervisor {
       flight_->dump(fmt::format("the program ended with code {}", report_.exitCode));
     }
     report_.dumps = flight_->finish();
+    tellOfDump(flight_->answer());
     // What was written before or after one that failed is there all the same.
     if (const auto& failure = flight_->failure(); !failure && !recordingIsThere()) {
       report_.failure = fmt::format(

@@ -4,18 +4,27 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "lacuna/collector/run.h"
 #include "supervise/control_file.h"
+#include "supervise/flight_recorder.h"
 
 namespace lacuna::collector {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kDumpWait{10};
+constexpr std::chrono::milliseconds kDumpLook{10};
 
 std::optional<std::string> variableOf(int pid, const std::string& name) {
   std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
@@ -48,9 +57,47 @@ std::optional<std::string> controlOf(int pid) {
   return std::nullopt;
 }
 
+/// The trace that is recorded, or beside which dumps are written, of OUT.recording/control.
+fs::path outputOf(const fs::path& control) {
+  fs::path output = control.parent_path();
+  return output.replace_extension();
+}
+
+std::string switchRecording(Control& page, bool on, const fs::path& output) {
+  const bool was = page.enabled.load() != 0;
+  page.tell(on);
+  return fmt::format("recording into {} is {}{}", output.string(), on ? "on" : "stopped", was == on ? " already" : "");
+}
+
+/// Whether the wish is answered before the time is up or the run ends, which takes its control page away.
+bool waitForDump(const Control& page, std::uint32_t wish, const fs::path& control) {
+  std::error_code error;
+  const auto over = [&] { return static_cast<std::int32_t>(page.dumpsDone.load() - wish) >= 0; };
+  const auto until = std::chrono::steady_clock::now() + kDumpWait;
+  while (!over() && fs::exists(control, error) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kDumpLook);
+  }
+  return over();
+}
+
+prof::Result<std::string> dumpRecording(Control& page, const fs::path& control) {
+  const std::uint32_t wish = page.dumpsWanted.fetch_add(1) + 1;
+  const fs::path output = outputOf(control);
+  if (!waitForDump(page, wish, control)) return fmt::format("the dump will be in or beside {}", output.string());
+  if (page.dumpFailed.load() != 0) {
+    return prof::Error{
+        fmt::format("the dump could not be written to {}; lacuna run says why at its end. Remedy: make "
+                    "room there",
+                    output.parent_path().string())};
+  }
+  const std::uint32_t number = page.dumpNumber.load();
+  if (number == 0) return fmt::format("what was recorded so far is in {}", output.string());
+  return fmt::format("what the rings hold is in {}", flightDumpName(output, number).string());
+}
+
 }  // namespace
 
-prof::Status trigger(int pid, Trigger what) {
+prof::Result<std::string> trigger(int pid, Trigger what) {
   if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) {
     return prof::Error{
         fmt::format("there is no process {}. Remedy: give the number of a recorded process, or of "
@@ -71,12 +118,8 @@ prof::Status trigger(int pid, Trigger what) {
                     "being recorded.",
                     pid, control.error().message)};
   Control& page = *control->operator->();
-  if (what == Trigger::Dump) {
-    page.dumpsWanted.fetch_add(1);
-  } else {
-    page.tell(what == Trigger::Start);
-  }
-  return {};
+  if (what == Trigger::Dump) return dumpRecording(page, *path);
+  return switchRecording(page, what == Trigger::Start, outputOf(*path));
 }
 
 }  // namespace lacuna::collector

@@ -43,6 +43,9 @@ ProcessId TraceBook::addProcess(const ProcessInfo& info) {
 }
 
 ProcessId TraceBook::process(const ProcessInfo& info) {
+  if (info.joinedNs != 0 && (stats_.firstJoinNs == 0 || info.joinedNs < stats_.firstJoinNs)) {
+    stats_.firstJoinNs = info.joinedNs;
+  }
   if (const auto known = processByKey_.find(info.key); known != processByKey_.end()) return known->second;
   ProcessId id;
   const auto [begin, end] = processesByPid_.equal_range(info.key.osPid);

@@ -48,8 +48,8 @@ prof::Result<RunReport> run(const RunOptions& options);
 
 enum class Trigger { Start, Stop, Dump };
 /// Reaches the recording that process `pid` (the program, one of its children, or `lacuna run`) belongs to. Returns
-/// when the wish is told; a dump is written soon after. Fails where the process is not there, not recorded, or another
-/// user's.
-prof::Status trigger(int pid, Trigger what);
+/// what came of it in words, of a dump when it is written, after ten seconds at the latest. Fails where the process is
+/// not there, not recorded, or another user's, and where the dump could not be written.
+prof::Result<std::string> trigger(int pid, Trigger what);
 
 }  // namespace lacuna::collector

@@ -66,6 +66,7 @@ struct DrainStats {
   std::uint32_t processes = 0;  ///< processes that ever joined
   std::uint32_t living = 0;     ///< of these, those still there
   std::uint32_t unable = 0;     ///< processes that wanted to join and could not; the log says why
+  TimeNs firstJoinNs = 0;       ///< when the first joined; 0 when none has
 };
 
 struct DrainOptions {
