@@ -237,6 +237,8 @@ void RuleContext::finish(Finding finding) {
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
   finding.costNsPerStep = atLeastItsGain(finding);
+  // The interval is that of the replayed step; no fix wins back more than what is lost.
+  if (finding.costNsPerStep > 0) finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
   finding.recordingNsPerStep = recordingIn(analysis, finding);
   const double weight = shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {

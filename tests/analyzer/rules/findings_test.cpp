@@ -690,6 +690,7 @@ TEST(Findings, TheFirstIsTheCostliestAndNoneGainsMoreThanItCosts) {
       const bool isFault = finding.kind == FindingKind::Fault;
       if (isFault || finding.costNsPerStep > 0) {
         EXPECT_LE(finding.predictedGainNsPerStep, finding.costNsPerStep) << finding.id;
+        EXPECT_LE(finding.gainHighNsPerStep, finding.costNsPerStep) << finding.id;
       }
       if (!isFault) continue;
       EXPECT_LE(finding.costNsPerStep, most) << finding.id;
@@ -815,6 +816,13 @@ INSTANTIATE_TEST_SUITE_P(
         // 46 % of the 4.1 ms of kernels, each 1 / 0.54 as long.
         Gain{"CoresTaken", kDisplaced, "cores-taken", 0.46 / 0.54 * 41 * 100e3}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Findings, AThreadThatWakesUpLateIsNoLateStart) {
+  RunPlan plan = kHostBound;
+  plan.startDelayNs = 3'000'000;
+  plan.cpuDevice = true;
+  EXPECT_EQ(find(analysed(plan), "late-starts"), nullptr);
+}
 
 TEST(Findings, ALargerBatchIsPricedInSamples) {
   // 120 of 480 MiB are used, so three times the batch fits. Its 1.8 ms of kernels hide behind 3 ms of launching them.
