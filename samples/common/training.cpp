@@ -15,7 +15,8 @@ Flags& addLoaderFlags(Flags& flags, const char* workers) {
   return flags.knob("loader.workers", workers, "loader threads, or processes; 0 loads on the training thread")
       .knob("loader.prefetch", "2", "ready batches per worker")
       .knob("loader.processes", "off", "load in worker processes instead of threads", "on|off")
-      .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off");
+      .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off")
+      .knob("loader.dtype", "f32", "type in which floating inputs leave the workers", "f32|f16|bf16");
 }
 
 Flags& addUpdateFlags(Flags& flags) {
@@ -50,6 +51,8 @@ rt::LoaderOptions loaderOptions(const Flags& flags) {
   options.prefetch = static_cast<unsigned>(flags.integer("loader.prefetch", 1, kMostPrefetch));
   options.kind = flags.on("loader.processes") ? rt::WorkerKind::Process : rt::WorkerKind::Thread;
   options.pin = flags.on("loader.pin");
+  const std::string& dtype = flags.text("loader.dtype");
+  options.dtype = dtype == "f16" ? rt::DType::F16 : dtype == "bf16" ? rt::DType::BF16 : rt::DType::F32;
   options.seed = static_cast<std::uint64_t>(flags.integer("seed"));
   return options;
 }

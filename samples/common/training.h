@@ -13,7 +13,7 @@
 /// What the larger samples share: their flags and the loop around a step.
 namespace lacuna::samples {
 
-/// The knobs loader.workers, loader.prefetch, loader.processes and loader.pin.
+/// The knobs loader.workers, loader.prefetch, loader.processes, loader.pin and loader.dtype.
 Flags& addLoaderFlags(Flags& flags, const char* workers);
 /// The knobs of what follows a forward: `zero_grad`, `optimizer.fused`, `debug`.
 Flags& addUpdateFlags(Flags& flags);

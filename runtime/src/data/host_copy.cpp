@@ -71,4 +71,28 @@ void copyElements(const Tensor& tensor, std::byte* to) {
   }
 }
 
+namespace {
+
+template <class Short>
+void convertTo(const Tensor& to, const std::vector<float>& values) {
+  auto* out = static_cast<Short*>(to.data());
+  for (const float value : values) *out++ = Short(value);
+}
+
+Tensor shortened(const Tensor& tensor, DType dtype) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.numel()));
+  copyElements(tensor, reinterpret_cast<std::byte*>(values.data()));
+  Tensor out = emptyHost(tensor.shape(), dtype);
+  dtype == DType::F16 ? convertTo<Float16>(out, values) : convertTo<BFloat16>(out, values);
+  return out;
+}
+
+}  // namespace
+
+void shorten(std::vector<Tensor>& tensors, DType dtype) {
+  for (Tensor& tensor : tensors) {
+    if (tensor.defined() && tensor.dtype() == DType::F32) tensor = shortened(tensor, dtype);
+  }
+}
+
 }  // namespace lacuna::rt

@@ -118,6 +118,7 @@ void tellKnobs(const LoaderOptions& options) {
   instrument::tellKnob(OwnKnob::LoaderPrefetch, std::to_string(options.prefetch));
   instrument::tellSwitch(OwnKnob::LoaderProcesses, options.kind == WorkerKind::Process);
   instrument::tellSwitch(OwnKnob::LoaderPin, options.pin);
+  instrument::tellKnob(OwnKnob::LoaderDtype, name(options.dtype));
   instrument::tellKnob(OwnKnob::Batch, std::to_string(options.batch));
 }
 
@@ -136,6 +137,8 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
   if (options_.workers > 0 && options_.prefetch == 0) {
     fail("DataLoader", "prefetch must be at least 1 when there are workers (or set workers to 0)");
   }
+  if (options_.dtype != DType::F32 && options_.dtype != DType::F16 && options_.dtype != DType::BF16)
+    fail("DataLoader", std::string("batches travel in f32, f16 or bf16, not in ") + name(options_.dtype));
   if (options_.timeout.count() < 0) fail("DataLoader", "the time-out must not be negative (0 waits for ever)");
   options_.timeout = std::min(options_.timeout, kLongestTimeout);
   options_.sampler = samplerFor(options_);
@@ -158,7 +161,7 @@ std::size_t DataLoader::size() const {
 void DataLoader::start() {
   if (options_.pin && !staging_) staging_ = std::make_shared<StagingRing>(options_.device, aheadLimit() + kForConsumer);
   if (options_.workers > 0 && !pool_) {
-    LoaderJob job{dataset_, options_.collate, number_, staging_};
+    LoaderJob job{dataset_, options_.collate, number_, staging_, options_.dtype};
     pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
@@ -203,7 +206,15 @@ std::optional<LoaderTask> DataLoader::cutOrFail(std::uint64_t ticket) {
 std::optional<Batch> DataLoader::next() {
   if (!epoch_) fail("DataLoader", "next() without start()");
   PhaseScope phase(Phase::Load);
-  return options_.workers > 0 ? nextFromWorkers() : nextFromHere();
+  std::optional<Batch> batch = options_.workers > 0 ? nextFromWorkers() : nextFromHere();
+  if (batch && options_.dtype != DType::F32) widen(*batch);
+  return batch;
+}
+
+void DataLoader::widen(Batch& batch) const {
+  for (Tensor& field : batch) {
+    if (field.defined() && field.dtype() == options_.dtype) field = field.to(DType::F32);
+  }
 }
 
 std::optional<Batch> DataLoader::nextFromHere() {
@@ -211,7 +222,7 @@ std::optional<Batch> DataLoader::nextFromHere() {
   const LoaderScope scope(LoaderStage::Wait, number_, -1, ticket_);
   try {
     const LoaderTask task = epoch_->cut(ticket_++, options_, dataset_->size());
-    LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_}, task, -1, {});
+    LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_, options_.dtype}, task, -1, {});
     if (!outcome.error.empty()) throw Error(outcome.error);
     return std::move(outcome.batch);
   } catch (...) {

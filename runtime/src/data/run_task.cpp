@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "alloc/staging_ring.h"
+#include "data/host_copy.h"
 #include "data/worker_pool.h"
 
 namespace lacuna::rt {
@@ -14,8 +15,18 @@ std::string whoFailed(int worker, std::uint64_t batch, const std::string& where,
 }
 
 std::optional<Batch> wholeBatch(const LoaderJob& job, const LoaderTask& task, int worker, WorkerContext& context) {
-  const StagingFill fill(job.staging, worker < 0, job.loader, worker, task.ticket);
-  return job.dataset->getBatch(task.indices, context);
+  const auto staged = [&](const auto& make) {
+    const StagingFill fill(job.staging, worker < 0, job.loader, worker, task.ticket);
+    return make();
+  };
+  const auto whole = [&] { return job.dataset->getBatch(task.indices, context); };
+  if (job.dtype == DType::F32) return staged(whole);
+  std::optional<Batch> batch = whole();
+  if (!batch) return batch;
+  return staged([&] {
+    shorten(*batch, job.dtype);
+    return std::move(batch);
+  });
 }
 
 Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop,
@@ -29,6 +40,7 @@ Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std:
       where = ", example " + std::to_string(task.indices[i]);
       context.random = SampleRandom(task.seeds[i]);
       examples.push_back(job.dataset->get(task.indices[i], context));
+      if (job.dtype != DType::F32) shorten(examples.back(), job.dtype);
     }
   }
   where = ", while collating";

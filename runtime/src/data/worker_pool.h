@@ -33,6 +33,7 @@ struct LoaderJob {
   Collate collate;
   std::uint32_t loader = 0;
   std::shared_ptr<StagingRing> staging;  ///< none: batches lie in ordinary host memory
+  DType dtype = DType::F32;              ///< in which fields in f32 travel
 };
 
 /// Makes the batch on the calling thread; never throws.

@@ -13,7 +13,7 @@ namespace instrument {
 namespace {
 
 constexpr std::string_view kKnobNames[] = {
-    "loader.workers",  "loader.prefetch", "loader.pin", "loader.processes", "batch",
+    "loader.workers",  "loader.prefetch", "loader.pin", "loader.processes", "loader.dtype", "batch",
     "optimizer.fused", "zero_grad",       "debug",      "checkpoint",       "amp"};
 std::atomic<bool> gKnobTold[std::size(kKnobNames)];
 std::atomic<bool> gTellsOwnKnobs{true};

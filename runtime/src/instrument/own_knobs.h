@@ -16,6 +16,7 @@ enum class OwnKnob : std::uint8_t {
   LoaderPrefetch,
   LoaderPin,
   LoaderProcesses,
+  LoaderDtype,
   Batch,
   Fused,
   ZeroGrad,

@@ -709,6 +709,65 @@ TEST(LoaderWorkers, WorkAtTheSameTime) {
   }
 }
 
+/// Examples with a picture in f32 that is a view, a number in f64 and a label; also whole batches at once, if asked to.
+class MixedDataset : public Dataset {
+ public:
+  explicit MixedDataset(bool whole) : whole_(whole) {}
+  [[nodiscard]] std::size_t size() const override { return 7; }
+  [[nodiscard]] Example get(std::size_t index, WorkerContext& /*context*/) const override {
+    Example out{emptyHost({3, 2}, DType::F32), emptyHost({}, DType::F64), emptyHost({}, DType::I64)};
+    auto* pixels = static_cast<float*>(out[0].data());
+    for (int i = 0; i < 6; ++i) pixels[i] = static_cast<float>(index) + static_cast<float>(i) / 7;
+    *static_cast<double*>(out[1].data()) = 1.0 / 3;
+    *static_cast<std::int64_t*>(out[2].data()) = static_cast<std::int64_t>(index);
+    out[0] = out[0].t();
+    return out;
+  }
+  [[nodiscard]] std::optional<Batch> getBatch(std::span<const std::size_t> indices,
+                                              WorkerContext& context) const override {
+    if (!whole_) return std::nullopt;
+    std::vector<Example> examples;
+    for (const std::size_t index : indices) examples.push_back(get(index, context));
+    return stackExamples(std::move(examples));
+  }
+
+ private:
+  bool whole_;
+};
+
+TEST_P(Loader, CarriesF32FieldsInAShorterTypeWhenAsked) {
+  for (const bool whole : {false, true}) {
+    for (const DType type : {DType::F32, DType::F16, DType::BF16}) {
+      LoaderOptions own = options(3);
+      own.dtype = type;
+      DType collated = DType::U8;
+      if (own.workers == 0 && !whole) {
+        own.collate = [&](std::vector<Example> examples) {
+          collated = examples[0][0].dtype();
+          return stackExamples(std::move(examples));
+        };
+      }
+      DataLoader loader(std::make_shared<MixedDataset>(whole), own);
+      std::size_t seen = 0;
+      for (Batch& batch : loader) {
+        ASSERT_EQ(batch[0].dtype(), DType::F32);
+        EXPECT_EQ(batch[1].dtype(), DType::F64);
+        EXPECT_EQ(batch[1].toVector<double>()[0], 1.0 / 3);
+        const auto labels = batch[2].toVector<std::int64_t>();
+        const auto pixels = batch[0].toVector<float>();
+        for (std::size_t i = 0; i < pixels.size(); ++i) {
+          const std::size_t at = i % 6 % 3 * 2 + i % 6 / 3;  // as it lies: the other way round
+          const float exact = static_cast<float>(labels[i / 6]) + static_cast<float>(at) / 7;
+          EXPECT_EQ(pixels[i], scalar(exact).to(type).item()) << name(type);
+        }
+        seen += labels.size();
+      }
+      EXPECT_EQ(seen, 7U);
+      EXPECT_EQ(own.collate ? collated : type, type);
+    }
+  }
+}
+
 /// The count once it has come to `wanted` (or too much time has passed), and has had some time to go beyond.
 std::size_t settledAt(const SharedCounter& counter, std::size_t wanted) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -780,6 +839,9 @@ TEST(LoaderMisuse, IsRefusedWithAReason) {
     return messageOf([&] { DataLoader(numbers(1), options); });
   };
   EXPECT_THAT(messageOf([] { DataLoader(nullptr, {}); }), HasSubstr("no dataset"));
+  LoaderOptions doubles;
+  doubles.dtype = DType::F64;
+  EXPECT_THAT(messageOf([&] { DataLoader(numbers(1), doubles); }), HasSubstr("f32, f16 or bf16, not in f64"));
   EXPECT_THAT(refusal(0, 0, 2), HasSubstr("at least 1"));
   EXPECT_THAT(refusal(1, 2, 0), HasSubstr("prefetch"));
   EXPECT_THAT(messageOf([] { (void)DataLoader(numbers(1), {}).next(); }), HasSubstr("without start()"));

@@ -62,6 +62,15 @@ TEST(Samples, TrainTheSameWithCheckpoints) {
   }
 }
 
+/// The drawn pictures have 256 values, which the short types hold.
+TEST(ResNetSample, TrainsTheSameFromPicturesInShortTypes) {
+  const std::string plain = losses(run(kResNet).text);
+  EXPECT_THAT(plain, HasSubstr("step 3 loss"));
+  for (const char* way : {"--loader.dtype f16", "--loader.dtype bf16 --loader.processes on",
+                          "--loader.dtype f16 --loader.pin on --loader.workers 0"})
+    EXPECT_EQ(losses(run(std::string(kResNet) + " " + way).text), plain) << way;
+}
+
 TEST(ResNetSample, OverfitsABatchInBfloat16) {
   const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on --amp on");
   EXPECT_EQ(out.status, 0) << out.text;

@@ -197,6 +197,9 @@ struct LoaderOptions {
   /// consumer: page-locked memory for a device that copies from it, whole pages on the CPU. A buffer is filled again
   /// when its batch was dropped and the queue has run what was enqueued with it. The knob is called loader.pin.
   bool pin = false;
+  /// f16 or bf16: fields in f32 travel so, from before they are collated until the consumer takes them, in half of the
+  /// memory; the device's queue makes f32 of them again. The knob is called loader.dtype.
+  DType dtype = DType::F32;
   Device device = kCpu;  ///< that the batches are for
   std::shared_ptr<const Sampler> sampler;
   Collate collate;  ///< stackExamples when empty
@@ -275,6 +278,7 @@ class DataLoader {
   void submitAhead();
   /// The task of the next batch; none where that failed, which is kept for the batch's turn.
   std::optional<LoaderTask> cutOrFail(std::uint64_t ticket);
+  void widen(Batch& batch) const;
   std::optional<Batch> nextFromHere();
   std::optional<Batch> nextFromWorkers();
   void receive();
