@@ -69,10 +69,7 @@ prof::Status written(const analyzer::Store& store, const ConvertOptions& options
 int run(const ConvertOptions& options) {
   using namespace analyzer;
   const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
-  if (!format) {
-    return printMisuse(fmt::format("{}: say what to write with --to: {}", options.to.empty() ? options.out : options.to,
-                                   formatNames()));
-  }
+  if (!format) return printMisuse(unknownFormat(options.out, options.to));
   if (!options.table.empty() && *format != Format::Csv && *format != Format::TableJson) {
     return printMisuse(fmt::format("--table {} is for csv and table-json, which hold one table; {} gets all of them",
                                    options.table, options.out));
@@ -104,9 +101,8 @@ void addConvert(CLI::App& app, int& exitCode) {
       .required();
   command.option("out", options->out, "the file to write; .gz and .zst compress text formats").required();
   command.option("--to", options->to,
-                 fmt::format("what to write ({}); else by the ending of OUT: .lcn, .json, .pftrace, .sqlite, "
-                             ".folded, .speedscope.json, .csv",
-                             analyzer::formatNames()));
+                 fmt::format("what to write ({}); else by the ending of OUT: {}", analyzer::formatNames(),
+                             analyzer::formatEndings()));
   command.option("--table", options->table, "the table that csv and table-json write (default: kernel)");
   command.flag("-q,--quiet", options->quiet, "no progress");
   command.example("lacuna convert run.lcn run.json.gz");

@@ -65,10 +65,7 @@ int run(MergeOptions options) {
   const std::string out = options.files.back();
   options.files.pop_back();
   const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
-  if (!format) {
-    return printMisuse(
-        fmt::format("{}: say what to write with --to: {}", options.to.empty() ? out : options.to, formatNames()));
-  }
+  if (!format) return printMisuse(unknownFormat(out, options.to));
   std::vector<std::shared_ptr<const Store>> stores;
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     const std::string& path = options.files[i];

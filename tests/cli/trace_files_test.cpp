@@ -572,7 +572,7 @@ TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   EXPECT_EQ(lacuna("merge a.lcn b.lcn"), 2);
   EXPECT_THAT(said(), HasSubstr("name two traces or more, then the file to write"));
   EXPECT_EQ(lacuna("merge a.lcn b.lcn c.lcn --to nothing"), 2);
-  EXPECT_THAT(said(), HasSubstr("nothing: say what to write with --to: "));
+  EXPECT_THAT(said(), HasSubstr("--to nothing: there is no such format"));
 }
 
 TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
@@ -697,7 +697,8 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
         std::pair("report run.lcn --cause laziness", "there is no such cause"),
         std::pair("report run.lcn --steps many", "expected A:B"), std::pair("whatif run.lcn colour=red", "colour"),
         std::pair("convert run.lcn out.poem", "say what to write with --to"),
-        std::pair("convert run.lcn out.lcn --to poem", "say what to write with --to")}) {
+        std::pair("convert run.lcn out.pb", "or by the file's ending: .lcn, .json, .pftrace"),
+        std::pair("convert run.lcn out.lcn --to poem", "--to poem: there is no such format; there are: lcn, chrome")}) {
     EXPECT_EQ(lacuna(words), 2) << words;
     EXPECT_THAT(said(), HasSubstr(what)) << words;
     EXPECT_THAT(printed(), IsEmpty()) << words;

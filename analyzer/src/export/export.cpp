@@ -32,6 +32,16 @@ std::optional<Format> formatOf(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
+std::string unknownFormat(std::string_view out, std::string_view to) {
+  if (!to.empty()) return fmt::format("--to {}: there is no such format; there are: {}", to, formatNames());
+  return fmt::format("{}: say what to write with --to: {}; or by the file's ending: {}", out, formatNames(),
+                     formatEndings());
+}
+
+std::string_view formatEndings() {
+  return ".lcn, .json, .pftrace, .sqlite, .folded, .speedscope.json, .csv";
+}
+
 std::string_view formatNames() {
   return "lcn, chrome, perfetto, nsys, folded, speedscope, csv, table-json";
 }

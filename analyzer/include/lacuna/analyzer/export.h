@@ -37,6 +37,10 @@ std::optional<Format> formatOf(const std::filesystem::path& path);
 /// By name: lcn, chrome, perfetto, nsys, folded, speedscope, csv, table-json.
 std::optional<Format> formatNamed(std::string_view name);
 std::string_view formatNames();
+/// What formatOf() knows, for people.
+std::string_view formatEndings();
+/// Why nothing is known of how to write `out`: by the name that was given with --to, or by its ending.
+std::string unknownFormat(std::string_view out, std::string_view to);
 
 /// Where this process writes a file until it is whole: beside it, with its ending. The name itself for what is no file
 /// (a device, a pipe), and where nothing can be made beside it.
