@@ -7,10 +7,56 @@
 #include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace lacuna::cli {
+namespace {
+
+constexpr std::size_t kHelpColumns = 110;
+constexpr std::size_t kOptionColumns = 28;
+
+/// In lines of so many columns, as far as there are blanks to break at.
+std::string wrapped(const std::string& text, std::size_t columns) {
+  std::string lines;
+  std::size_t begin = 0;
+  while (text.size() - begin > columns) {
+    const std::size_t blank = text.rfind(' ', begin + columns);
+    if (blank == std::string::npos || blank <= begin) break;
+    lines += text.substr(begin, blank - begin) + '\n';
+    begin = blank + 1;
+  }
+  return lines + text.substr(begin);
+}
+
+class HelpLayout : public CLI::Formatter {
+ public:
+  explicit HelpLayout(std::string usage = {}) : usage_(std::move(usage)) { column_width(kOptionColumns); }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return usage_.empty() ? CLI::Formatter::make_usage(app, name) : "Usage: " + name + " " + usage_ + "\n";
+  }
+  /// A group of options is an application without a name.
+  std::string make_expanded(const CLI::App* app) const override {
+    if (!app->get_name().empty()) return CLI::Formatter::make_expanded(app);
+    return make_group("Exactly one of", false,
+                      app->get_options([app](const CLI::Option* one) { return one != app->get_help_ptr(); }));
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(option->get_description(), kHelpColumns - kOptionColumns);
+  }
+
+ private:
+  std::string usage_;
+};
+
+}  // namespace
+
+void layOutHelp(CLI::App& app) {
+  app.formatter(std::make_shared<HelpLayout>());
+}
 
 Option& Option::required() {
   option_->required();
@@ -78,6 +124,10 @@ Command Command::oneOf(const std::string& name) {
   Command group(app_->add_option_group(name));
   group.app_->require_option(1);
   return group;
+}
+
+void Command::usage(const std::string& words) {
+  app_->formatter(std::make_shared<HelpLayout>(words));
 }
 
 void Command::footer(const std::string& text) {

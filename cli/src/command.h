@@ -48,6 +48,8 @@ class Command {
   /// A group of options of which exactly one is to be given.
   Command oneOf(const std::string& name);
 
+  /// What --help shows behind the command's name, where that is more than its options.
+  void usage(const std::string& words);
   /// The text below the options in --help, in the place of the exit codes that every command has.
   void footer(const std::string& text);
   /// A line below that, which shows how the command is called.
@@ -64,5 +66,8 @@ class Command {
 
   CLI::App* app_;
 };
+
+/// How --help looks, of all commands that are added afterwards.
+void layOutHelp(CLI::App& app);
 
 }  // namespace lacuna::cli

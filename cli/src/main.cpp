@@ -18,6 +18,7 @@
 #include <system_error>
 #include <vector>
 
+#include "command.h"
 #include "commands.h"
 #include "nearest.h"
 #include "output.h"
@@ -99,7 +100,7 @@ int parseAndRun(int argc, char** argv) {
   CLI::App app("Lacuna finds where the time and memory of neural-network training go.", "lacuna");
   app.set_version_flag("--version", "lacuna " LACUNA_VERSION);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(28);
+  layOutHelp(app);
   int exitCode = kOk;
   for (const AddCommand add : kCommands) add(app, exitCode);
   app.footer(

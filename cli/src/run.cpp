@@ -207,11 +207,12 @@ int runCommand(Typed& typed, std::vector<std::string> left, const std::vector<st
 void addRun(CLI::App& app, int& code) {
   auto typed = std::make_shared<Typed>();
   Command run(app, "run", "Record a program and everything it starts into a trace");
+  run.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
   run.footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
       "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not\n"
       "be started, 2 for wrong usage.\n"
-      "Usage: lacuna run [OPTIONS] [--] PROGRAM [ARGUMENTS…]; what stands behind PROGRAM is the program's own.\n"
+      "What stands behind PROGRAM is the program's own, options too.\n"
       "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number\n"
       "alone: bytes).");
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
@@ -241,7 +242,8 @@ void addRun(CLI::App& app, int& code) {
       .typeName("DIR")
       .notEmpty();
   run.option("--delay", typed->delay, "Begin to record only after this time").typeName("TIME").notEmpty();
-  run.option("--duration", typed->duration, "Record no longer than this; the program runs on")
+  run.option("--duration", typed->duration,
+             "Record no longer than this, from the program's start or --delay on; the program runs on")
       .typeName("TIME")
       .notEmpty();
   run.option("--capture-range", typed->run.captureRange,

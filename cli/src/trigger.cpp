@@ -26,6 +26,7 @@ void addTrigger(CLI::App& app, int& code) {
   what.flag("--start", wanted->start, "Record from now on");
   what.flag("--stop", wanted->stop, "Record nothing until --start");
   what.flag("--dump", wanted->dump, "Write what has been recorded so far, or what the rings hold, and wait for it");
+  trigger.usage("PID --start | --stop | --dump");
   trigger.example("lacuna trigger $(pgrep -n train) --stop");
   trigger.does([wanted, &code] {
     const auto action = wanted->start  ? collector::Trigger::Start
