@@ -402,11 +402,13 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
                             bandInBrackets(comm.recordingNs, comm.totalNs),
                             humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
   const int nameWidth = std::max(10, width - 58);
+  out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>20}", padded("collective", nameWidth), "count", "total",
+                            "exposed", "rate"));
   for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
     const CollectiveRow& row = comm.collectives[i];
     const std::string name = collectiveName(row, nameWidth);
     const std::string speed = row.bytes == 0 ? "" : rate(ratio(double(row.bytes) * 1e9, double(row.totalNs)), "B/s");
-    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} exposed {:>12}{}", padded(name, nameWidth), row.count,
+    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>20}{}", padded(name, nameWidth), row.count,
                               humanTime(row.totalNs), humanTime(row.exposedNs), speed,
                               bandInBrackets(row.recordingNs, row.totalNs)));
   }
@@ -451,10 +453,13 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
   }
   const bool banded =
       std::any_of(stats.rows.begin(), stats.rows.end(), [](const RooflineRow& row) { return row.recordingNs > 0; });
+  const bool hasRoof = std::ranges::any_of(stats.rows, [](const RooflineRow& row) { return row.ofRoof >= 0; });
+  if (!hasRoof) out.emplace_back(" what this device could do at most is not known, so no row says how near it comes");
   const int bandWidth = banded ? 9 : 0;
   const int nameWidth = std::max(12, width - 58 - bandWidth);
   out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
-                            padded(banded ? " ±" : "", bandWidth), "arithmetic", "bytes", "of the roof"));
+                            padded(banded ? " ±" : "", bandWidth), "arithmetic", "bytes",
+                            hasRoof ? "of the roof" : ""));
   for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
     const RooflineRow& row = stats.rows[i];
     const std::string roof =

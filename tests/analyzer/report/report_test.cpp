@@ -164,6 +164,10 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
     EXPECT_EQ(title, operation) << efficiency;
     EXPECT_THAT(efficiency, HasSubstr("±0.1 %"));
   }
+  analysis.efficiency.rows[0].ofRoof = -1;
+  const std::string withoutPeaks = renderText(analysis, {{"efficiency"}, 120, false});
+  EXPECT_THAT(withoutPeaks, HasSubstr("what this device could do at most is not known"));
+  EXPECT_THAT(withoutPeaks, Not(HasSubstr("of the roof")));
 }
 
 TEST(Report, OperatorsAreToldApartBesideTheirMemory) {
