@@ -131,6 +131,7 @@ TEST_F(DoctorTest, ARecorderThatIsNotThereIsMissing) {
   EXPECT_EQ(nvtx.state, "missing");
   EXPECT_THAT(nvtx.detail, HasSubstr("/nowhere/liblacuna_inject.so"));
   EXPECT_THAT(nvtx.remedy, HasSubstr("LACUNA_INJECTION"));
+  EXPECT_THAT(nvtx.detail, Not(HasSubstr("Remedy"))) << "it has a place of its own";
 }
 
 TEST_F(DoctorTest, SamplesAreTriedAsARunTriesThem) {
@@ -186,6 +187,23 @@ TEST_F(DoctorTest, EachRefusalOfCuptiHasItsRemedy) {
     EXPECT_THAT(refused.detail, HasSubstr(words.first)) << code;
     EXPECT_THAT(refused.remedy, HasSubstr(words.second)) << code;
   }
+}
+
+TEST_F(DoctorTest, LittleRoomForTracesIsSaid) {
+  if (withSharedMemory("8m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
+  const Finding output = examine("", withSharedMemory("8m") + "sh -c 'cd /dev/shm; exec \"$@\"' sh ").at("output");
+  EXPECT_EQ(output.state, "limited");
+  EXPECT_EQ(output.detail, "/dev/shm has 8.0 MiB free. That is too little for most traces.");
+  EXPECT_THAT(output.remedy, HasSubstr("Make room, or name a file elsewhere"));
+}
+
+TEST_F(DoctorTest, ALimitOfFilesIsSaid) {
+  const Finding output = examine("", "prlimit --fsize=1048576 ").at("output");
+  EXPECT_EQ(output.state, "limited");
+  EXPECT_THAT(output.detail, HasSubstr("Files may be 1.0 MiB long at most (ulimit -f)"));
+  EXPECT_THAT(output.detail, HasSubstr("record nothing"));
+  EXPECT_THAT(output.remedy, HasSubstr("ulimit -f unlimited"));
+  EXPECT_THAT(examine("", "prlimit --fsize=1073741824 ").at("output").detail, Not(HasSubstr("record nothing")));
 }
 
 TEST_F(DoctorTest, AFolderThatThisUserCannotWriteIsLimited) {

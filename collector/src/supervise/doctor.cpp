@@ -5,15 +5,19 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <linux/perf_event.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "core/cupti_places.h"
 #include "gpu/nvml.h"
@@ -58,8 +62,13 @@ Finding nvtx() {
   const auto library = findInjection();
   if (!library) {
     finding.state = State::Missing;
-    finding.detail = library.error().message;
-    finding.remedy = "Install lacuna as a whole, or point LACUNA_INJECTION at liblacuna_inject.so.";
+    // It has its remedy within.
+    constexpr std::string_view kRemedy = " Remedy: ";
+    const std::string& text = library.error().message;
+    const auto at = std::min(text.find(kRemedy), text.size());
+    finding.detail = text.substr(0, at);
+    finding.remedy = at < text.size() ? text.substr(at + kRemedy.size()) : "";
+    if (!finding.remedy.empty()) finding.remedy[0] = static_cast<char>(std::toupper(finding.remedy[0]));
     return finding;
   }
   finding.detail = fmt::format("recorded through {}.", library->string());
@@ -304,6 +313,21 @@ Finding place() {
   return finding;
 }
 
+/// A run of some minutes; less may do.
+constexpr std::uint64_t kLittleRoom = 256u << 20;
+/// What a process needs to record at all.
+constexpr std::uint64_t kLeastFile = 18u << 20;
+
+void limitOfFiles(Finding& finding) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  finding.state = State::Limited;
+  finding.detail += fmt::format(
+      " Files may be {} long at most (ulimit -f): a longer trace breaks off{}.", formatBytes(limit.rlim_cur),
+      limit.rlim_cur < kLeastFile ? ", and processes with so low a limit record nothing" : "");
+  finding.remedy += finding.remedy.empty() ? "ulimit -f unlimited" : "; and ulimit -f unlimited";
+}
+
 Finding output() {
   Finding finding{"output", "Where traces go", State::Works, {}, {}};
   std::error_code error;
@@ -314,8 +338,14 @@ Finding output() {
     finding.detail = fmt::format("{} cannot be written by this user.", folder.string());
     finding.remedy = "Name a file elsewhere: lacuna run -o FILE.lcn -- PROGRAM";
   } else if (statvfs(folder.c_str(), &room) == 0) {
-    finding.detail = fmt::format("{} has {} free.", folder.string(),
-                                 formatBytes(static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize));
+    const std::uint64_t bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
+    finding.detail = fmt::format("{} has {} free.", folder.string(), formatBytes(bytes));
+    if (bytes < kLittleRoom) {
+      finding.state = State::Limited;
+      finding.detail += bytes < kLeastFile ? " That is too little for most traces." : " A long run may fill that.";
+      finding.remedy = "Make room, or name a file elsewhere: lacuna run -o FILE.lcn -- PROGRAM";
+    }
+    limitOfFiles(finding);
   }
   return finding;
 }
