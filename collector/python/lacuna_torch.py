@@ -298,6 +298,7 @@ class Loader:
         dataloader = self.torch.utils.data.dataloader
         utils = dataloader._utils
         self.install_consumer(dataloader._BaseDataLoaderIter)
+        self.install_start(dataloader.DataLoader)
         self.install_fetch(utils.fetch)
         self.install_worker(utils.worker)
 
@@ -329,11 +330,31 @@ class Loader:
         iterator.__init__ = __init__
         iterator.__next__ = __next__
 
+    def install_start(self, dataloader):
+        original = dataloader.__iter__
+        loader = self
+
+        @functools.wraps(original)
+        def __iter__(self):
+            kept = getattr(self, "_iterator", None) is not None  # workers that stay are not started again
+            if kept or not getattr(self, "num_workers", 0):
+                return original(self)
+            number = getattr(self, "_lacuna_loader", loader.loaders)
+            with Phase(loader.voice, b"load", "input"):
+                level = loader.voice.open_loader(b"start", 0, number, -1)
+                try:
+                    return original(self)
+                finally:
+                    loader.voice.close(level)
+
+        dataloader.__iter__ = __iter__
+
     def wait(self, iterator, original_next):
         voice = self.voice
         number = getattr(iterator, "_lacuna_loader", 0)
         # Without gradients it is a validation, whose batches are no part of the training step that follows.
-        if self.torch.is_grad_enabled() and not self.used_up(iterator):
+        used_up = self.used_up(iterator)
+        if self.torch.is_grad_enabled() and not used_up:
             self.steps.begin()
         self.say_depth(iterator, number)
         if getattr(iterator, "_num_yielded", None) == 0:
@@ -341,7 +362,8 @@ class Loader:
         self.batch = iterator._lacuna_batch
         self.number = number
         with Phase(voice, b"load", "input"):
-            level = voice.open_loader(b"wait", self.batch, number, -1)
+            # Behind the last batch the workers are ended.
+            level = voice.open_loader(b"stop" if used_up else b"wait", self.batch, number, -1)
             try:
                 batch = original_next(iterator)
                 iterator._lacuna_batch += 1

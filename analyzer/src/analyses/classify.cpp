@@ -21,7 +21,9 @@ bool isLoaderWait(std::string_view category, std::string_view name) {
   if (name.starts_with("enumerate(dataloader)#")) return true;
   // TorchRec's range of this name waits for nothing: it makes the compute queue wait for the one that copies.
   if (name.starts_with("## wait_for_batch")) return false;
-  if (category == "loader") return name == "wait" || containsAny(name, {"next batch", "get_batch"});
+  if (category == "loader") {
+    return name == "wait" || name == "start" || name == "stop" || containsAny(name, {"next batch", "get_batch"});
+  }
   return containsAny(
       name, {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch", "data_wait", "wait_for_data"});
 }

@@ -20,9 +20,11 @@ using prof::TimeNs;
 constexpr int kNoStage = -1;
 constexpr int kPut = -2;
 constexpr int kWait = -3;
+constexpr int kChange = -4;  ///< the consumer waits for workers to begin or to end, and takes no batch
 
 /// What a range is to a loader: a stage's number, or one of the above.
 int roleOf(std::string_view domain, std::string_view category, std::string_view name) {
+  if (category == "loader" && (name == "start" || name == "stop")) return kChange;
   if (classifyRange(domain, category, name) == Activity::LoaderWait) return kWait;
   if (category != "loader") return kNoStage;
   if (name == "put") return kPut;
@@ -230,14 +232,15 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
               }
               if (role->second == kNoStage) continue;
               stats.present = true;
-              if (role->second == kWait) {
+              if (role->second == kWait || role->second == kChange) {
                 // Programs put a range of their own around the framework's: that is one wait.
                 TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
                 const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
                 stats.waitNs += ns;
                 if (ns > 0) waits.push_back({thread[i], to - ns, to});
                 if (scope.steps.hold(from)) stats.stepWaitNs += ns;
-                taken[thread[i]] += start[i] >= window.startNs && from >= until ? 1 : 0;
+                const bool takes = role->second == kWait && start[i] >= window.startNs && from >= until;
+                taken[thread[i]] += takes ? 1 : 0;
                 until = std::max(until, to);
               } else if (role->second == kPut) {
                 stats.blockedNs += to - from;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <unordered_map>
 #include <utility>
@@ -71,13 +72,14 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
   BatchTimes times;
   const prof::StringId loader = store.find("loader");
   const prof::StringId wait = store.find("wait");
-  const prof::StringId put = store.find("put");
+  const std::array noBatch{store.find("put"), store.find("start"), store.find("stop")};
   if (!loader) return {};
   const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name,
                                  &Range::payload, &Range::payloadType>(
       window, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto payload, auto type) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (category[i] != loader || name[i] == put || type[i] == prof::PayloadType::None) continue;
+          if (category[i] != loader || type[i] == prof::PayloadType::None) continue;
+          if (std::find(noBatch.begin(), noBatch.end(), name[i]) != noBatch.end()) continue;
           if (name[i] == wait) {
             times.take(payload[i], start[i] + dur[i]);
           } else {

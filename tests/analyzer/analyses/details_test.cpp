@@ -485,6 +485,30 @@ std::shared_ptr<const Store> twoEpochs(TimeNs secondFrom) {
   return builder.build();
 }
 
+// As lacuna run --torch tells of an epoch's workers: they are ended, and the next ones are started.
+TEST(Loader, WhatStartsAndEndsWorkersIsWaitedForAndTakesNoBatch) {
+  StoreBuilder builder;
+  for (std::uint32_t worker = 1; worker <= 3; ++worker) {
+    builder.append(Process{.id = ProcessId(worker), .parent = ProcessId(worker > 1 ? 1 : 0), .osPid = worker});
+    builder.append(Thread{.id = ThreadId(worker), .process = ProcessId(worker)});
+  }
+  const auto range = loaderRanges(builder);
+  for (const TimeNs epoch : {0, 10'000}) {
+    range(1, epoch, 1000, "start");
+    for (TimeNs i = 0; i < 4; ++i) {
+      range(epoch == 0 ? 2 : 3, epoch + 1100 + 200 * i, 200, "fetch");
+      range(1, epoch + 1100 + 200 * i, 200, "wait");
+    }
+    range(1, epoch + 1900, 500, "stop");
+  }
+  const auto loader = loaderStats(*builder.build(), {0, 20'000});
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->batches, 8U);
+  EXPECT_EQ(loader->waitNs, 2 * (1000 + 4 * 200 + 500));
+  EXPECT_EQ(loader->restarts, 1U);
+  EXPECT_EQ(loader->restartNs, 500 + 1000) << "the first set's end and the second one's beginning";
+}
+
 TEST(Loader, WorkersThatTakeTheirPredecessorsPlaceAreNotMore) {
   const auto loader = loaderStats(*twoEpochs(5000), {0, 10'000});
   ASSERT_TRUE(loader);

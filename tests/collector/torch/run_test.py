@@ -233,7 +233,7 @@ class TorchRun(unittest.TestCase):
 
     def check_workers(self, method):
         self.assertEqual(self.train(2, method).stdout, "saw [0, 1, 4]\n")
-        self.assertEqual(self.counts("loader"), {"wait": 4, "fetch": 3, "collate": 3, "put": 5})
+        self.assertEqual(self.counts("loader"), {"start": 1, "wait": 3, "stop": 1, "fetch": 3, "collate": 3, "put": 5})
         rows = self.query("select distinct t.name from range r join thread t on t.id = r.thread where r.name = 'fetch' order by 1")
         self.assertEqual(rows, [("DataLoader worker 0",), ("DataLoader worker 1",)])
         self.assertEqual(self.query("select payload from range where name = 'fetch' order by payload"), [(0,), (1,), (2,)])
