@@ -319,7 +319,8 @@ class RangeAllocator : public Allocator {
     stats_.reserved += bytes;
     stats_.peakReserved = std::max(stats_.peakReserved, stats_.reserved);
     if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
-      instrument::memoryEvent(LACUNA_RT_MEMORY_RESERVE, block.address, bytes, Role::Cached, "", "", position());
+      instrument::memoryEvent(LACUNA_RT_MEMORY_RESERVE, block.address, bytes, Role::Cached, "", "", position(),
+                              !backed_);
     }
   }
 
@@ -363,7 +364,7 @@ class RangeAllocator : public Allocator {
       stats_.reserved -= block->bytes;
       if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
         instrument::memoryEvent(LACUNA_RT_MEMORY_RELEASE, block->address, block->bytes, Role::Cached, "", "",
-                                position());
+                                position(), !backed_);
       }
       giveBack(block, false);
     }

@@ -381,7 +381,7 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
     if (action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
     tOp->elsewhere = tOp->elsewhere || elsewhere;
   }
-  if (!nvtxOn()) return;
+  if (!nvtxOn() || elsewhere) return;
   LacunaRtMemory own;
   LacunaRtMemory* taken = takeMemory(action);
   const auto* payload = new (taken != nullptr ? taken : &own) LacunaRtMemory{address,

@@ -87,7 +87,7 @@ bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t
 void endInOperator();
 void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);
-/// `elsewhere`: not memory of the CPU device.
+/// `elsewhere`: of meta, which has none; for the table alone.
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
                  const char* tensor, std::uint64_t sequence, bool elsewhere = false);
 /// A mark about memory, without a payload; `message` lives for good.

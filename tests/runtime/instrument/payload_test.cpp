@@ -194,6 +194,19 @@ TEST(MemoryPayload, OfExternalMemoryNamesItsOwner) {
   }
 }
 
+TEST(MemoryPayload, IsNotToldOfMeta) {
+  const Events events = said([] {
+    const StepScope step(0);
+    const Tensor x = ones({1 << 22}, {DType::F32, kMeta});
+    Tensor y = x + x;
+    y.setName("y").setRole(Role::Input);
+    y = {};
+    releaseCachedMemory(kMeta);
+  });
+  EXPECT_THAT(operators(events, "add"), SizeIs(1));
+  EXPECT_THAT(ofSchema(events, LACUNA_RT_MEMORY_SCHEMA), IsEmpty());
+}
+
 /// That of `tensor` in the last allocation at its address.
 std::string toldName(const Events& events, const Tensor& tensor) {
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
