@@ -249,8 +249,9 @@ void predictLargerBatch(const RuleContext& context, Finding& finding, double use
   const double now = context.analysis.samplesPerSecond();
   finding.samplesPerSecond = now;
   finding.predictedSamplesPerSecond = now * faster;
+  finding.knob = fmt::format("batch*{}", times);
   finding.advice =
-      fmt::format("try {} times the batch: {}, as the host's part of a step stays; {}", thousands(times),
+      fmt::format("try {} times the batch: {}, as the host's part of a step stays; {}", times,
                   now > 0 ? fmt::format("{} samples a second instead of {}", thousands(now * faster), thousands(now))
                           : fmt::format("{:.2f} times as many samples a second", faster),
                   caution);

@@ -837,9 +837,10 @@ TEST(Findings, ALargerBatchIsPricedInSamples) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->gainBasis, GainBasis::Replay);
   EXPECT_NEAR(finding->gainShare(), 2.0 / 3, 0.01);
+  EXPECT_EQ(finding->knob, "batch*3") << "which can be played";
   EXPECT_NEAR(finding->samplesPerSecond, 64 / 3e-3, 0.02 * 64 / 3e-3);
   EXPECT_NEAR(finding->predictedSamplesPerSecond, 3 * finding->samplesPerSecond, 0.02 * 3 * finding->samplesPerSecond);
-  EXPECT_THAT(finding->advice, testing::StartsWith("try 3.0 times the batch: "));
+  EXPECT_THAT(finding->advice, testing::StartsWith("try 3 times the batch: "));
   EXPECT_THAT(finding->advice, testing::HasSubstr("samples a second instead of 2"));
 }
 
