@@ -42,6 +42,11 @@ Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, cons
   return addUpdateFlags(addLoaderFlags(flags, "1"));
 }
 
+rt::DType loaderDtype(const Flags& flags) {
+  const std::string& dtype = flags.text("loader.dtype");
+  return dtype == "f16" ? rt::DType::F16 : dtype == "bf16" ? rt::DType::BF16 : rt::DType::F32;
+}
+
 rt::LoaderOptions loaderOptions(const Flags& flags) {
   rt::LoaderOptions options;
   options.batch = static_cast<std::size_t>(flags.integer("batch", 1, kMostBatch));
@@ -51,8 +56,7 @@ rt::LoaderOptions loaderOptions(const Flags& flags) {
   options.prefetch = static_cast<unsigned>(flags.integer("loader.prefetch", 1, kMostPrefetch));
   options.kind = flags.on("loader.processes") ? rt::WorkerKind::Process : rt::WorkerKind::Thread;
   options.pin = flags.on("loader.pin");
-  const std::string& dtype = flags.text("loader.dtype");
-  options.dtype = dtype == "f16" ? rt::DType::F16 : dtype == "bf16" ? rt::DType::BF16 : rt::DType::F32;
+  options.dtype = loaderDtype(flags);
   options.seed = static_cast<std::uint64_t>(flags.integer("seed"));
   return options;
 }

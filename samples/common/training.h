@@ -22,6 +22,8 @@ Flags& addNetworkFlags(Flags& flags);
 /// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate);
 rt::LoaderOptions loaderOptions(const Flags& flags);
+/// What the flag loader.dtype says.
+rt::DType loaderDtype(const Flags& flags);
 
 /// Runs `step` on batch after batch, each in the ranges of a training step, and prints a line of progress every `log`
 /// steps. `step` returns the loss after its backward.

@@ -9,6 +9,7 @@
 
 #include "common/digit_dataset.h"
 #include "common/flags.h"
+#include "common/training.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
@@ -45,6 +46,7 @@ Flags parseFlags(int argc, char** argv) {
       .knob("loader.prefetch", "2", "ready batches per worker")
       .knob("loader.processes", "off", "load in worker processes instead of threads", "on|off")
       .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off")
+      .knob("loader.dtype", "f32", "type in which pictures leave the workers", "f32|f16|bf16")
       .knob("zero_grad", "", "drop gradients, or fill them with zeros; empty: none, or what the fault wants",
             "|none|zero")
       .knob("optimizer.fused", "", "one execution for all parameters; empty: on, or what the fault wants", "|on|off")
@@ -173,6 +175,7 @@ class Run {
     options.prefetch = static_cast<unsigned>(flags_.integer("loader.prefetch", 1, samples::kMostPrefetch));
     options.kind = flags_.on("loader.processes") ? rt::WorkerKind::Process : rt::WorkerKind::Thread;
     options.pin = flags_.on("loader.pin");
+    options.dtype = samples::loaderDtype(flags_);
     options.seed = static_cast<std::uint64_t>(flags_.integer("seed"));
     options.shuffle = true;
     options.examples = static_cast<std::size_t>(flags_.integer("steps", 1, samples::kMostSteps)) * options.batch;

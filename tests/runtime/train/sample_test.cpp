@@ -130,6 +130,19 @@ TEST_F(Samples, LossesDoNotDependOnHowBatchesAreLoaded) {
   }
 }
 
+TEST_F(Samples, TrainNearlyTheSameFromInputsInShortTypes) {
+  const auto lastLoss = [](const Outcome& out) { return std::stod(out.text.substr(out.text.rfind(" loss ") + 6)); };
+  for (const std::string sample : {"mlp_digits --steps 20", "faulty --steps 20 --hidden 64"}) {
+    const Outcome exact = run(sample);
+    for (const char* way : {"--loader.dtype f16", "--loader.workers 2 --loader.dtype bf16 --loader.processes on"}) {
+      const Outcome out = run(sample + " " + way);
+      EXPECT_EQ(out.status, 0) << out.text;
+      EXPECT_NE(out.text, exact.text) << "it is rounded";
+      EXPECT_NEAR(lastLoss(out), lastLoss(exact), 0.01 * lastLoss(exact));
+    }
+  }
+}
+
 TEST_F(Samples, ADamagedDataFileIsNamedWithTheLine) {
   const auto file = std::filesystem::temp_directory_path() / ("lacuna-digits-" + std::to_string(::getpid()));
   std::string pixels;
