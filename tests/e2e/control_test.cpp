@@ -86,6 +86,9 @@ TEST_F(ControlTest, WhyNothingWasRecordedIsTold) {
   EXPECT_THAT(saidWith("--capture-range step"), Not(HasSubstr("nothing was recorded")));
   EXPECT_THAT(saidWith("--duration 1us"), HasSubstr("after the start, when --duration was over. Remedy: a longer"));
   EXPECT_THAT(saidWith("--duration 1h"), Not(HasSubstr("--duration")));
+  EXPECT_THAT(saidWith("--ring 16M --dump-on slow-step"), Not(HasSubstr("no step was seen")));
+  EXPECT_THAT(saidWith("--ring 16M --dump-on slow-step --step-range other"),
+              HasSubstr("no step was seen, so none could be slow: no NVTX range named other was pushed"));
 }
 
 TEST_F(ControlTest, DelayLeavesTheBeginningOut) {

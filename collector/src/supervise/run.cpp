@@ -508,7 +508,18 @@ class Supervisor {
                           options_.captureRange));
   }
 
+  /// A recorder that waits for slow steps must not wait in vain without a word.
+  void noteNoSteps() {
+    if (!options_.dumpOn.slowStep || (*control_)->stepCount.load() != 0) return;
+    const std::string name = options_.stepRange.empty() ? "step, train_step or ProfilerStep#…" : options_.stepRange;
+    report_.notes.push_back(fmt::format(
+        "no step was seen, so none could be slow: no NVTX range named {} was pushed. Remedy: give --step-range the "
+        "name of a range that the program pushes for each step",
+        name));
+  }
+
   void finishFlight() {
+    noteNoSteps();
     logNotes();
     if (options_.dumpOn.crash && report_.exitSignal != 0) {
       flight_->dump(fmt::format("the program was killed by signal {}", report_.exitSignal));
