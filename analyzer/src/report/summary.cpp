@@ -17,6 +17,14 @@ double share(const Analysis& analysis, std::int64_t ns) {
   return total <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(total);
 }
 
+/// Where hardly any of what is unknown lies in the steps, that: it is no part of training.
+std::string_view whereUnknown(const Analysis& analysis) {
+  std::int64_t inSteps = 0;
+  for (const Ledger& step : analysis.stepLedgers) inSteps += step[Cause::Unknown];
+  const bool outside = !analysis.stepLedgers.empty() && 20 * inSteps <= analysis.ledger[Cause::Unknown];
+  return outside ? " outside the steps" : "";
+}
+
 std::string worstCauses(const Analysis& analysis) {
   std::vector<Cause> causes;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
@@ -27,8 +35,9 @@ std::string worstCauses(const Analysis& analysis) {
   if (causes.size() > 3) causes.resize(3);
   std::string out;
   for (const Cause cause : causes) {
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", causeLabel(cause),
-                       humanShare(share(analysis, analysis.ledger[cause])));
+    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", causeLabel(cause),
+                       humanShare(share(analysis, analysis.ledger[cause])),
+                       cause == Cause::Unknown ? whereUnknown(analysis) : "");
   }
   return out;
 }
@@ -37,7 +46,8 @@ std::string worstCauses(const Analysis& analysis) {
 std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
   const double unknown = share(analysis, analysis.ledger[Cause::Unknown]);
-  if (unknown > kMostUnknown) return fmt::format("{} of the time has no cause in the trace", humanShare(unknown));
+  if (unknown > kMostUnknown)
+    return fmt::format("{} of the time{} has no cause in the trace", humanShare(unknown), whereUnknown(analysis));
   if (analysis.droppedEvents > 0 || !analysis.store->warnings().empty())
     return "the trace does not hold all of the run";
   return {};

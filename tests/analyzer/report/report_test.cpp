@@ -324,10 +324,16 @@ TEST(Report, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
   EXPECT_THAT(renderText(sure, {{"findings"}, 100, false}), HasSubstr(" none: nothing stands out"));
   EXPECT_THAT(renderHtml(sure), HasSubstr("<p>None: nothing stands out.</p>"));
   const Analysis unsure = said(sure.ledger.totalNs() / 9);
-  EXPECT_THAT(verdict(unsure), HasSubstr("No fault is named, but 10.0 % of the time has no cause in the trace."));
+  EXPECT_THAT(verdict(unsure),
+              HasSubstr("No fault is named, but 10.0 % of the time outside the steps has no cause in the trace."));
+  EXPECT_THAT(verdict(unsure), HasSubstr("unknown 10.0 % outside the steps"));
+  Analysis inSteps = unsure;
+  inSteps.stepLedgers.front().ns[static_cast<std::size_t>(Cause::Unknown)] =
+      inSteps.ledger.ns[static_cast<std::size_t>(Cause::Unknown)];
+  EXPECT_THAT(verdict(inSteps), HasSubstr("No fault is named, but 10.0 % of the time has no cause in the trace."));
   EXPECT_THAT(renderText(unsure, {{"findings"}, 100, false}),
-              HasSubstr(" none is named, but 10.0 % of the time has no cause in the trace"));
-  EXPECT_THAT(renderHtml(unsure), HasSubstr("<p>None is named, but 10.0 % of the time has no cause"));
+              HasSubstr(" none is named, but 10.0 % of the time outside the steps has no cause in the"));
+  EXPECT_THAT(renderHtml(unsure), HasSubstr("<p>None is named, but 10.0 % of the time outside the steps has no cause"));
 }
 
 TEST(Report, JsonHasItsKeys) {
