@@ -75,6 +75,13 @@ std::string notConverted(std::string said) {
   return fmt::format("'{}' is not a number, or not one that {} takes", said.substr(between + kBetween.size()), option);
 }
 
+/// "--output: At Most 1 required but received 2" in words.
+std::string givenTooOften(std::string said) {
+  const auto end = said.find(": At Most 1 required");
+  if (end == std::string::npos) return said;
+  return fmt::format("{} is given more than once: leave all but one out", said.substr(0, end));
+}
+
 int failed(const std::string& message) {
   lacuna::cli::printError(message);
   return lacuna::cli::failureCode;
@@ -120,6 +127,8 @@ int parseAndRun(int argc, char** argv) {
     return app.exit(wanted);
   } catch (const CLI::ConversionError& error) {
     return printMisuse(notConverted(error.what()));
+  } catch (const CLI::ArgumentMismatch& error) {
+    return printMisuse(fmt::format("{} ({} says how)", givenTooOften(error.what()), helpFor(argv[1])));
   } catch (const CLI::ExcludesError& error) {
     return printMisuse(fmt::format("{}: leave one of the two out", error.what()));
   } catch (const CLI::ParseError& error) {

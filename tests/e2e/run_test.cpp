@@ -500,6 +500,7 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
        "there is no option '--trce'; did you mean '--trace'? `lacuna run --help` lists the options\n"},
       {"--ring 1000T -- true", 2, "--ring is more than the memory of this machine"},
       {"--trace nvidia -- true", 2, "does not know 'nvidia'"},
+      {"-o a.lcn -o b.lcn -- true", 2, "--output is given more than once: leave all but one out"},
       {"--trace , -- true", 2, "--trace ',' has an empty place"},
       {"--trace nvtx,,cuda -- true", 2, "has an empty place"},
       {"--ring 1M --dump-on crash, -- true", 2, "--dump-on 'crash,' has an empty place"},
