@@ -67,7 +67,7 @@ TEST(Plans, OfShapesThatNeverRepeatAreBounded) {
   const std::int64_t before = pagesAfter(16, shape);
   const std::int64_t full = pagesAfter(2 * most, shape) - before;
   const std::int64_t later = pagesAfter(2 * most, shape) - before;
-  EXPECT_LT(static_cast<double>(later), 1.2 * static_cast<double>(full));
+  EXPECT_LT(static_cast<double>(later), 1.5 * static_cast<double>(full)) << "kept for good it would be twice as much";
   RecordProperty("full", std::to_string(full));
   RecordProperty("later", std::to_string(later));
 }
