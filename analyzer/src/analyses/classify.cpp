@@ -22,7 +22,8 @@ bool isLoaderWait(std::string_view category, std::string_view name) {
   // TorchRec's range of this name waits for nothing: it makes the compute queue wait for the one that copies.
   if (name.starts_with("## wait_for_batch")) return false;
   if (category == "loader") {
-    return name == "wait" || name == "start" || name == "stop" || containsAny(name, {"next batch", "get_batch"});
+    const bool isChange = std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end();
+    return isChange || name == "wait" || containsAny(name, {"next batch", "get_batch"});
   }
   return containsAny(
       name, {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch", "data_wait", "wait_for_data"});

@@ -20,11 +20,11 @@ using prof::TimeNs;
 constexpr int kNoStage = -1;
 constexpr int kPut = -2;
 constexpr int kWait = -3;
-constexpr int kChange = -4;  ///< the consumer waits for workers to begin or to end, and takes no batch
+constexpr int kChange = -4;  ///< one of kLoaderChanges
 
 /// What a range is to a loader: a stage's number, or one of the above.
 int roleOf(std::string_view domain, std::string_view category, std::string_view name) {
-  if (category == "loader" && (name == "start" || name == "stop")) return kChange;
+  if (category == "loader" && std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end()) return kChange;
   if (classifyRange(domain, category, name) == Activity::LoaderWait) return kWait;
   if (category != "loader") return kNoStage;
   if (name == "put") return kPut;

@@ -316,8 +316,7 @@ void lateStarts(RuleContext& context) {
   finding.count = context.analysis.launches.launches;
   finding.advice =
       "look at the longest of these stretches: the queue may wait for an event of work that was not recorded (a "
-      "sampled "
-      "or cut trace, another process), the device may be shared, or the clocks of host and device may disagree";
+      "sampled or cut trace, another process), the device may be shared, or the clocks of host and device may disagree";
   finding.evidence = context.evidenceOf(Cause::Launch);
   context.addBounded(std::move(finding), "start-delay*0");
 }

@@ -72,7 +72,7 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
   BatchTimes times;
   const prof::StringId loader = store.find("loader");
   const prof::StringId wait = store.find("wait");
-  const std::array noBatch{store.find("put"), store.find("start"), store.find("stop")};
+  const std::array noBatch{store.find("put"), store.find(kLoaderChanges[0]), store.find(kLoaderChanges[1])};
   if (!loader) return {};
   const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name,
                                  &Range::payload, &Range::payloadType>(

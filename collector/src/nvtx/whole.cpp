@@ -95,9 +95,7 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
 
 void NVTX_API memory(nvtxDomainHandle_t, const MemoryPayload* from) {
   if (!guest::on()) return;
-  prof::lacunaMemory_(
-      from->address, from->bytes, from->sequence, textOf(from->tensor),
-      prof::memoryWhat(textOf(from->op), from->action, from->role, static_cast<std::uint16_t>(from->queue)));
+  prof::recordMemory(saidOf(*from));
 }
 
 }  // namespace

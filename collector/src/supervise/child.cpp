@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "supervise/child.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -16,7 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
+
+#include "supervise/program.h"
 
 namespace lacuna::collector {
 namespace {
@@ -43,14 +43,6 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
   const int error = errno;
   (void)!write(errorFd, &error, sizeof(error));
   _exit(127);
-}
-
-/// No script, whatever else is wrong with it.
-bool isBinary(const std::filesystem::path& program) {
-  std::ifstream file(program, std::ios::binary);
-  std::string head(SELFMAG, '\0');
-  file.read(head.data(), SELFMAG);
-  return head.compare(0, SELFMAG, ELFMAG) == 0;
 }
 
 const char* whatIsWrong(int error) {
@@ -103,7 +95,7 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   const auto script = scriptCommand(request);
   auto scriptArguments = pointersTo(script);
   auto environment = pointersTo(request.environment);
-  const bool binary = isBinary(request.program);
+  const bool binary = isElf(request.program);
   const pid_t pid = fork();
   if (pid < 0) {
     return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -u", std::strerror(errno))};

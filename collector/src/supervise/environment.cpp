@@ -3,7 +3,6 @@
 #include "supervise/environment.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <iterator>
 #include <optional>
 
+#include "supervise/program.h"
 #include "timer/ring.h"
 
 namespace lacuna::collector {
@@ -52,18 +52,11 @@ bool setUnlessUsers(ChildEnvironment& environment, std::string_view name, const 
   return false;
 }
 
-bool beginsAsElf(std::string_view content) {
-  return content.size() > SELFMAG && content.compare(0, SELFMAG, ELFMAG) == 0;
-}
-
 /// Why nothing can be loaded from there; empty when it looks as if it could.
 std::string_view flawOf(const fs::path& library) {
   std::error_code error;
   if (!fs::exists(library, error)) return "does not exist";
-  std::ifstream file(library, std::ios::binary);
-  std::string head(SELFMAG + 1, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return beginsAsElf(head) ? "" : "is no library";
+  return isElf(library) ? "" : "is no library";
 }
 
 /// Our library is loaded by that variable, unless the user has another there: then false.

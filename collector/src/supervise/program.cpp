@@ -74,7 +74,7 @@ bool hasLibraryName(const Elf64_Phdr& dynamic, std::ifstream& file) {
 }
 
 void inspectElf(const std::string& head, std::ifstream& file, Program& program) {
-  if (head.size() < sizeof(Elf64_Ehdr) || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return;
+  if (head.size() < sizeof(Elf64_Ehdr) || !beginsAsElf(head)) return;
   Elf64_Ehdr header;
   std::memcpy(&header, head.data(), sizeof(header));
 #if defined(__x86_64__)
@@ -191,6 +191,17 @@ Obstacle obstacleOf(const Program& program) {
   if (program.foreignArchitecture) return {"another architecture", "run a 64-bit build of it"};
   if (program.staticBinary) return {"static", "link it dynamically"};
   return {};
+}
+
+bool beginsAsElf(std::string_view content) {
+  return content.starts_with(std::string_view(ELFMAG, SELFMAG));
+}
+
+bool isElf(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string head(SELFMAG, '\0');
+  in.read(head.data(), SELFMAG);
+  return beginsAsElf(head);
 }
 
 prof::Result<Program> findProgram(const std::string& name) {

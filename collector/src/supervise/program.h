@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lacuna/prof/result.h"
@@ -34,6 +35,10 @@ struct Obstacle {
   std::string remedy;
 };
 Obstacle obstacleOf(const Program& program);
+
+bool beginsAsElf(std::string_view content);
+/// A program or library, whatever else is wrong with it.
+bool isElf(const std::filesystem::path& file);
 
 /// Finds `name` the way execvp does. Fails with a remedy where it is missing, a folder, or not executable.
 prof::Result<Program> findProgram(const std::string& name);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -105,6 +106,8 @@ class NameClasses {
 };
 
 /// The same by text; the tables are in docs/analyses/names.md.
+/// Ranges of the category "loader" in which the program waits for workers to begin or to end, and takes no batch.
+inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"};
 Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);
 Activity classifyCall(std::string_view name);
 Work classifyKernel(std::string_view name);

@@ -36,12 +36,9 @@ struct SaidMemory {
 };
 
 /// Op 24 | action 8 | role 16 | queue 16.
-constexpr std::uint64_t memoryWhat(std::uint32_t op, std::uint8_t action, std::uint8_t role, std::uint16_t queue) {
-  return static_cast<std::uint64_t>(op & 0xffffff) << 40 | static_cast<std::uint64_t>(action) << 32 |
-         static_cast<std::uint64_t>(role) << 16 | queue;
-}
 constexpr std::uint64_t memoryWhat(const SaidMemory& said) {
-  return memoryWhat(said.op, static_cast<std::uint8_t>(said.action), static_cast<std::uint8_t>(said.role), said.queue);
+  return static_cast<std::uint64_t>(said.op & 0xffffff) << 40 | static_cast<std::uint64_t>(said.action & 0xff) << 32 |
+         static_cast<std::uint64_t>(said.role & 0xff) << 16 | said.queue;
 }
 
 /// The host waits for a queue, while the range is open.
