@@ -35,6 +35,7 @@
 #include "models/details_model.h"
 #include "models/sql_model.h"
 #include "models/table_model.h"
+#include "timeline/text.h"
 #include "views/charts.h"
 #include "views/finding_card.h"
 #include "views/finding_panel.h"
@@ -704,6 +705,43 @@ class WindowTest : public QObject {
     const QStringList arguments{QStringLiteral("Input Dims=[[2,3],[3]]"), QStringLiteral("Sequence number=42")};
     QCOMPARE(all.sliced(all.size() - 2), arguments);
     QVERIFY2(all.filter(QStringLiteral("args")).isEmpty(), "a number of our own says nothing");
+    QTRY_VERIFY(!window_->busy());
+  }
+
+  void theDetailsOfACollectiveHoldWhatNcclSaysOfIt() {
+    window_->loader()->setOpener([](const auto&, const auto&) {
+      using namespace prof;  // NOLINT: rows of every table
+      analyzer::StoreBuilder trace;
+      trace.append(Process{.id = ProcessId(1), .osPid = 1});
+      trace.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+      trace.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda});
+      trace.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
+      trace.append(Range{.startNs = 100,
+                         .durNs = 5'000,
+                         .thread = ThreadId(1),
+                         .domain = trace.intern("NCCL"),
+                         .name = trace.intern("ncclBroadcast"),
+                         .text = trace.intern("NCCL communicator ID=171 Message size [bytes]=2000 Root=0")});
+      trace.append(ApiCall{.startNs = 200, .durNs = 50, .thread = ThreadId(1), .correlation = 7});
+      trace.append(Kernel{.startNs = 10'000,
+                          .durNs = 1'000,
+                          .queue = QueueId(1),
+                          .device = DeviceId(1),
+                          .correlation = 7,
+                          .name = trace.intern("ncclDevKernel_Broadcast_RING_LL()")});
+      return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
+    });
+    QSignalSpy shown(window_.get(), &MainWindow::traceShown);
+    window_->openFile(QStringLiteral("nccl.lcn"));
+    QVERIFY(shown.wait(kPatienceMs));
+    const DetailRows rows = argumentsOf(*window_->trace(), {analyzer::EventRef::Table::Kernel, 0});
+    const DetailRows expected{
+        {QStringLiteral("communicator"), QStringLiteral("0xab")},
+        {QStringLiteral("calls carried out"), QStringLiteral("1")},
+        {QStringLiteral("bytes put in"), QString::fromStdString(bytesText(2'000))},
+        {QStringLiteral("rate"), QString::fromStdString(bytesText(2e9)) + QStringLiteral("/s")},
+        {QStringLiteral("bus rate"), QString::fromStdString(bytesText(2e9)) + QStringLiteral("/s")}};
+    QCOMPARE(rows, expected);
     QTRY_VERIFY(!window_->busy());
   }
 

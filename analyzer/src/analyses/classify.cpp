@@ -9,6 +9,7 @@
 #include "analyses/lowered.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/analyzer/timeline.h"
+#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -83,11 +84,7 @@ Activity classifyCall(std::string_view name) {
 }
 
 Work classifyKernel(std::string_view name) {
-  const std::string lower = lowered(name);
-  const bool library = containsAny(lower, {"nccl", "rccl", "gloo", "oneccl", "cross_device_reduce", "multimem_all"});
-  const bool collective = startsWithAny(lower, {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter",
-                                                "reduce_scatter", "alltoall", "all_to_all", "comm."});
-  return library || collective ? Work::Communication : Work::Compute;
+  return isCommunicationKernel(name) ? Work::Communication : Work::Compute;
 }
 
 Activity NameClasses::ofRange(prof::StringId domain, prof::StringId category, prof::StringId name) {

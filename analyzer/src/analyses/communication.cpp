@@ -5,8 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "analyses/collectives.h"
 #include "analyses/recording_bands.h"
+#include "lacuna/analyzer/collectives.h"
 #include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
@@ -44,25 +44,51 @@ std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs
   return sum;
 }
 
+/// The window's collectives by where and when they begin.
+struct Listed {
+  std::map<std::pair<prof::QueueId, TimeNs>, const Collective*> at;
+  CollectiveList list;
+
+  Listed(const Store& store, prof::TimeWindow window) {
+    if (auto found = listCollectives(store, window)) list = *std::move(found);
+    for (const Collective& one : list.calls) at.emplace(std::pair(one.queue, one.startNs), &one);
+  }
+  [[nodiscard]] const Collective* find(const DeviceSpan& span) const {
+    const auto found = at.find({span.queue, span.startNs});
+    return found == at.end() ? nullptr : found->second;
+  }
+};
+
+void addVolume(const Collective& one, CollectiveRow& row) {
+  const std::int64_t dur = one.endNs - one.startNs;
+  row.calls += one.calls;
+  row.bytes += one.volume.bytes;
+  row.algorithmBytes += one.volume.algorithmBytes;
+  row.busBytes += one.volume.busBytes;
+  if (one.volume.bytes > 0) row.bytesNs += dur;
+  if (one.volume.algorithmBytes > 0) row.algorithmNs += dur;
+  if (one.volume.busBytes > 0) row.busNs += dur;
+}
+
 }  // namespace
 
 CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window,
                                       const RecordedCosts* costs) {
   CommunicationStats stats;
   const auto busy = computing(timeline);
-  std::map<std::pair<prof::QueueId, TimeNs>, Collective> told;
-  if (const auto listed = listCollectives(store, window)) {
-    for (const Collective& one : *listed) told.emplace(std::pair(one.queue, one.startNs), one);
-  }
-  std::map<std::pair<prof::StringId, prof::StringId>, CollectiveRow> rows;
+  const Listed listed(store, window);
+  std::map<std::pair<prof::StringId, std::string_view>, CollectiveRow> rows;
   for (const DeviceSpan& span : timeline.device) {
     if (span.work != Work::Communication || span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const std::int64_t dur = span.endNs - span.startNs;
     const auto found = busy.find(deviceOf(timeline, span.queue));
     const std::int64_t hidden = found == busy.end() ? 0 : covered(found->second, span.startNs, span.endNs);
-    const auto one = told.find({span.queue, span.startNs});
-    CollectiveRow& row = rows[{span.name, one == told.end() ? prof::StringId() : one->second.communicator}];
-    if (one != told.end()) row.bytes += one->second.bytes;
+    const Collective* one = listed.find(span);
+    const Communicator* among = one == nullptr ? nullptr : &listed.list.communicatorOf(*one);
+    CollectiveRow& row = rows[{span.name, among == nullptr ? std::string_view() : among->name}];
+    if (one != nullptr) addVolume(*one, row);
+    if (one != nullptr) row.kind = nameOf(one->kind);
+    if (among != nullptr && among->ranks > 0) row.ranks = among->ranks;
     ++row.count;
     row.totalNs += dur;
     row.exposedNs += dur - hidden;
@@ -76,7 +102,7 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
   }
   for (auto& [id, row] : rows) {
     row.name = store.text(id.first);
-    row.communicator = store.text(id.second);
+    row.communicator = id.second;
     stats.collectives.push_back(std::move(row));
   }
   sortCollectives(stats.collectives);

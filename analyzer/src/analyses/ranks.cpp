@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyses/collectives.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/collectives.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -99,11 +99,12 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
   auto found = listCollectives(store, window);
   if (!found) return found.error();
   std::vector<CollectiveCall> calls;
-  for (const Collective& one : *found) {
+  for (const Collective& one : found->calls) {
     const auto device = deviceOf.find(one.queue);
     if (device == deviceOf.end()) continue;
     std::string group(store.text(one.name));
-    for (const prof::StringId part : {one.group, one.communicator}) group.append(1, '\n').append(store.text(part));
+    const Communicator& among = found->communicatorOf(one);
+    group.append(1, '\n').append(among.group).append(1, '\n').append(among.name);
     calls.push_back({one.startNs, one.endNs, device->second->rank, std::move(group), steps.hold(one.startNs),
                      device->second->id, one.queue});
   }

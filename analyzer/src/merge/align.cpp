@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
+#include "lacuna/analyzer/collectives.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {
@@ -45,24 +45,32 @@ std::vector<Marker> markersOf(const Store& store) {
   return markers;
 }
 
-/// Ends of collectives by step and name. Those outside of all steps have a step of their own.
-std::map<std::pair<std::string, std::string>, std::vector<TimeNs>> collectivesOf(const Store& store,
-                                                                                 const std::vector<Marker>& markers) {
-  std::map<std::pair<std::string, std::string>, std::vector<TimeNs>> out;
-  std::unordered_map<std::uint32_t, bool> known;
-  const auto names = store.column<&prof::Kernel::name>();
-  const auto starts = store.column<&prof::Kernel::startNs>();
-  const auto lengths = store.column<&prof::Kernel::durNs>();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto [at, isNew] = known.try_emplace(names[i].value, false);
-    if (isNew) at->second = classifyKernel(store.text(names[i])) == Work::Communication;
-    if (!at->second) continue;
+/// What tells collectives apart that ranks have in common: of which step, of which kernel, among whom.
+struct CollectiveKey {
+  std::string step, kernel, group;
+  auto operator<=>(const CollectiveKey&) const = default;
+};
+using CollectiveEnds = std::map<CollectiveKey, std::vector<TimeNs>>;
+
+/// Ends of collectives. Those outside of all steps have a step of their own.
+CollectiveEnds collectivesOf(const Store& store, const std::vector<Marker>& markers, bool byGroup) {
+  CollectiveEnds out;
+  const auto found = listCollectives(store, {});
+  if (!found) return out;
+  for (const Collective& one : found->calls) {
     // The last step that began before it: device work may outlive its step's marker.
-    auto step = std::ranges::upper_bound(markers, starts[i], {}, &Marker::startNs);
-    const std::string name = step == markers.begin() ? std::string() : std::prev(step)->name;
-    out[{name, std::string(store.text(names[i]))}].push_back(starts[i] + lengths[i]);
+    const auto step = std::ranges::upper_bound(markers, one.startNs, {}, &Marker::startNs);
+    const Communicator& among = found->communicatorOf(one);
+    out[{.step = step == markers.begin() ? std::string() : std::prev(step)->name,
+         .kernel = std::string(store.text(one.name)),
+         .group = byGroup ? among.group + '\n' + among.name : std::string()}]
+        .push_back(one.endNs);
   }
   return out;
+}
+
+bool tellsGroups(const CollectiveEnds& ends) {
+  return std::ranges::any_of(ends, [](const auto& entry) { return entry.first.group != "\n"; });
 }
 
 /// The median of differences, and their median distance from it.
@@ -81,15 +89,24 @@ Alignment summary(AlignedBy how, std::vector<std::int64_t> differences) {
   return out;
 }
 
-std::optional<Alignment> byCollectives(const Store& reference, const Store& other, const std::vector<Marker>& ours,
-                                       const std::vector<Marker>& theirs) {
-  const auto first = collectivesOf(reference, ours);
-  const auto second = collectivesOf(other, theirs);
+std::vector<std::int64_t> differencesOf(const CollectiveEnds& first, const CollectiveEnds& second) {
   std::vector<std::int64_t> differences;
   for (const auto& [key, ends] : first) {
     const auto match = second.find(key);
     if (match == second.end() || match->second.size() != ends.size()) continue;
     for (std::size_t i = 0; i < ends.size(); ++i) differences.push_back(ends[i] - match->second[i]);
+  }
+  return differences;
+}
+
+std::optional<Alignment> byCollectives(const Store& reference, const Store& other, const std::vector<Marker>& ours,
+                                       const std::vector<Marker>& theirs) {
+  const CollectiveEnds first = collectivesOf(reference, ours, true);
+  const CollectiveEnds second = collectivesOf(other, theirs, true);
+  std::vector<std::int64_t> differences = differencesOf(first, second);
+  // Where only one of the two tells communicators, their kernels' names are what they have in common.
+  if (differences.empty() && tellsGroups(first) != tellsGroups(second)) {
+    differences = differencesOf(collectivesOf(reference, ours, false), collectivesOf(other, theirs, false));
   }
   if (differences.empty()) return std::nullopt;
   return summary(AlignedBy::Collectives, std::move(differences));

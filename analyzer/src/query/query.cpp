@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "lacuna/analyzer/utf8.h"
+#include "query/collective_table.h"
 #include "query/virtual_table.h"
 #include "store/damage_watch.h"
 
@@ -55,6 +56,7 @@ Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows) : s
   // Whoever asks about a trace writes no files, by ATTACH and VACUUM INTO neither.
   sqlite3_limit(db_, SQLITE_LIMIT_ATTACHED, 0);
   registerTables(db_, *store_, mostKeptRows);
+  registerCollectives(db_, *store_);
   sqlite3_create_function_v2(db_, "arg_value", 2, SQLITE_UTF8, &store_, argValue, nullptr, nullptr, nullptr);
 }
 

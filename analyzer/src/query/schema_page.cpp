@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lacuna/analyzer/query.h"
+#include "query/collective_table.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -32,6 +33,13 @@ std::string schemaPage() {
       page += fmt::format("| {} | {} | {} |\n", column.name, typeOf(column), column.doc);
     }
   }
+  page += fmt::format(
+      "\n## {}\n\nComputed from the others when it is first read: what the kernels of communication libraries carry "
+      "out\n(docs/analyses/communication.md). Rows are in the order of their kernels.\n\n| column | type | what "
+      "|\n|---|---|---|\n",
+      kCollectiveTable);
+  for (const ComputedColumn& column : collectiveColumns())
+    page += fmt::format("| {} | {} | {} |\n", column.name, column.type, column.doc);
   return page;
 }
 

@@ -249,7 +249,14 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.totalNs += b.totalNs;
     a.exposedNs += b.exposedNs;
     a.recordingNs += b.recordingNs;
+    a.calls += b.calls;
     a.bytes += b.bytes;
+    a.bytesNs += b.bytesNs;
+    a.algorithmBytes += b.algorithmBytes;
+    a.algorithmNs += b.algorithmNs;
+    a.busBytes += b.busBytes;
+    a.busNs += b.busNs;
+    if (a.ranks == 0) a.ranks = b.ranks;
   });
   if (!wanted()) return;
   const TimeWindow inSteps = steps.everything() ? window : chunk;

@@ -375,11 +375,19 @@ void writeCommunication(JsonWriter& json, const Analysis& analysis) {
     json.beginObject()
         .field("name", row.name)
         .field("communicator", row.communicator)
+        .field("kind", row.kind)
+        .field("ranks", row.ranks)
         .field("count", row.count)
+        .field("calls", row.calls)
         .field("total_ns", row.totalNs)
         .field("exposed_ns", row.exposedNs)
         .field("recording_ns", row.recordingNs)
         .field("bytes", row.bytes)
+        .field("bytes_ns", row.bytesNs)
+        .field("algorithm_bytes", row.algorithmBytes)
+        .field("algorithm_ns", row.algorithmNs)
+        .field("bus_bytes", row.busBytes)
+        .field("bus_ns", row.busNs)
         .endObject();
   }
   json.endArray().key("ranks").beginArray();

@@ -158,6 +158,11 @@ std::string collectiveName(const CollectiveRow& row, int width) {
   return where + kernel;
 }
 
+/// "456 GB/s", or nothing where nothing is known to have been moved.
+std::string rateOf(double bytes, std::int64_t ns) {
+  return bytes > 0 && ns > 0 ? rate(bytes * 1e9 / double(ns), "B/s") : std::string();
+}
+
 std::string numbersLine(const EfficiencyStats& stats) {
   std::string numbers;
   for (std::size_t i = 0; i < kNumberCount; ++i) {
@@ -402,14 +407,17 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
                             bandInBrackets(comm.recordingNs, comm.totalNs),
                             humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
   const int nameWidth = std::max(10, width - 58);
-  out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>20}", padded("collective", nameWidth), "count", "total",
-                            "exposed", "rate"));
+  out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>9} {:>10}", padded("collective", nameWidth), "count", "total",
+                            "exposed", "rate", "bus rate"));
   for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
     const CollectiveRow& row = comm.collectives[i];
     const std::string name = collectiveName(row, nameWidth);
-    const std::string speed = row.bytes == 0 ? "" : rate(ratio(double(row.bytes) * 1e9, double(row.totalNs)), "B/s");
-    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>20}{}", padded(name, nameWidth), row.count,
-                              humanTime(row.totalNs), humanTime(row.exposedNs), speed,
+    // Where it is not known how large the whole buffer is, what a rank puts in.
+    const bool isWhole = row.algorithmBytes > 0;
+    const std::string speed =
+        rateOf(double(isWhole ? row.algorithmBytes : row.bytes), isWhole ? row.algorithmNs : row.bytesNs);
+    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>9} {:>10}{}", padded(name, nameWidth), row.count,
+                              humanTime(row.totalNs), humanTime(row.exposedNs), speed, rateOf(row.busBytes, row.busNs),
                               bandInBrackets(row.recordingNs, row.totalNs)));
   }
   addRanks(analysis, out);

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
+
+#include "lacuna/analyzer/text_match.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -43,6 +46,17 @@ std::string withoutScopes(std::string_view signature) {
     rest.remove_prefix(1);
   }
   return out.empty() ? std::string(signature) : out;
+}
+
+bool isCommunicationKernel(std::string_view name) {
+  for (const std::string_view library : {"nccl", "rccl", "gloo", "oneccl", "cross_device_reduce", "multimem_all"}) {
+    if (containsAnyCase(name, library)) return true;
+  }
+  const std::initializer_list<std::string_view> kBegins{"allreduce",  "all_reduce",    "allgather",
+                                                        "all_gather", "reducescatter", "reduce_scatter",
+                                                        "alltoall",   "all_to_all",    "comm."};
+  return std::any_of(kBegins.begin(), kBegins.end(),
+                     [&](std::string_view begin) { return findAnyCase(name.substr(0, begin.size()), begin) == 0; });
 }
 
 }  // namespace lacuna::analyzer

@@ -11,4 +11,7 @@ namespace lacuna::analyzer {
 /// what tells it from its like, "sum_kernel<4, Add<float>>". Other names are left as they are.
 std::string withoutScopes(std::string_view signature);
 
+/// Whether a kernel of that name moves data between devices. docs/analyses/names.md.
+bool isCommunicationKernel(std::string_view name);
+
 }  // namespace lacuna::analyzer

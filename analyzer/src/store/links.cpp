@@ -11,6 +11,7 @@
 
 #include "lacuna/analyzer/store.h"
 #include "store/link_builders.h"
+#include "store/nccl_calls.h"
 
 namespace lacuna::analyzer {
 
@@ -176,9 +177,14 @@ struct Links::Impl {
     return flowLinks;
   }
 
+  const NcclCalls& ncclCalls() {
+    return *ncclLinks.get({}, [&] { return std::optional(buildNcclCalls(store, owners())); });
+  }
+
   const Store& store;
   ComputedOnce<LaunchLinks> launchLinks;
   ComputedOnce<NestingLinks> nestingLinks;
+  ComputedOnce<NcclCalls> ncclLinks;
   std::atomic<std::uint64_t> bytes = 0;
 
  private:
@@ -275,6 +281,10 @@ void Links::workUnder(std::uint64_t range, const std::function<void(const EventR
       if (row == range || inside(at(nesting.parent, row))) visitAll(links.firstOfRange, row);
     }
   });
+}
+
+const NcclCalls& Links::ncclCalls() const {
+  return impl_->ncclCalls();
 }
 
 std::uint32_t Links::allocationPartner(std::uint64_t allocation) const {

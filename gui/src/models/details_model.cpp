@@ -3,8 +3,10 @@
 #include "models/details_model.h"
 
 #include <QCoreApplication>
+#include <algorithm>
 #include <cstring>
 
+#include "lacuna/analyzer/collectives.h"
 #include "timeline/text.h"
 #include "views/words.h"
 
@@ -133,11 +135,38 @@ prof::ArgSetId argSetOf(const analyzer::Store& store, const analyzer::EventRef& 
   return {};
 }
 
+/// What a communication kernel carries out, where the trace tells.
+DetailRows collectiveOf(const Trace& trace, const analyzer::EventRef& event) {
+  if (event.table != analyzer::EventRef::Table::Kernel) return {};
+  const prof::TimeNs startNs = trace.store->row<prof::Kernel>(event.row).startNs;
+  const auto list = analyzer::listCollectives(*trace.store, {startNs, startNs + 1});
+  if (!list) return {};
+  const auto found = std::ranges::find(list->calls, event.row, &analyzer::Collective::kernel);
+  if (found == list->calls.end()) return {};
+  DetailRows rows;
+  const auto add = [&](const char* what, const QString& value) {
+    if (!value.isEmpty()) rows.emplace_back(QCoreApplication::translate("Details", what), value);
+  };
+  const auto bytes = [](double count) { return count > 0 ? QString::fromStdString(bytesText(count)) : QString(); };
+  const auto perSecond = [&](double count) {
+    const auto lasts = static_cast<double>(found->endNs - found->startNs);
+    return count > 0 && lasts > 0 ? bytes(count * 1e9 / lasts) + QStringLiteral("/s") : QString();
+  };
+  const analyzer::Communicator& among = list->communicatorOf(*found);
+  add(QT_TRANSLATE_NOOP("Details", "communicator"), QString::fromStdString(among.name));
+  add(QT_TRANSLATE_NOOP("Details", "ranks"), among.ranks > 0 ? QString::number(among.ranks) : QString());
+  add(QT_TRANSLATE_NOOP("Details", "calls carried out"), found->calls > 0 ? QString::number(found->calls) : QString());
+  add(QT_TRANSLATE_NOOP("Details", "bytes put in"), bytes(static_cast<double>(found->volume.bytes)));
+  add(QT_TRANSLATE_NOOP("Details", "rate"), perSecond(static_cast<double>(found->volume.algorithmBytes)));
+  add(QT_TRANSLATE_NOOP("Details", "bus rate"), perSecond(found->volume.busBytes));
+  return rows;
+}
+
 }  // namespace
 
 DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event) {
   constexpr QChar kHeld = QLatin1Char('+');  // before the name, in a shape
-  DetailRows rows;
+  DetailRows rows = collectiveOf(trace, event);
   const prof::ArgSetId set = argSetOf(*trace.store, event);
   if (!set) return rows;
   const analyzer::Args& args = trace.args();

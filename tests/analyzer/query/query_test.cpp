@@ -65,6 +65,39 @@ TEST(Query, GroupsAndJoins) {
             "1000 4 \n");
 }
 
+TEST(Query, CollectivesAreATableThatJoinsKernels) {
+  using namespace prof;  // NOLINT: rows of every table
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1), .osPid = 1});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  builder.append(Queue{.id = QueueId(1), .process = ProcessId(1)});
+  for (const TimeNs at : {100, 200}) {
+    const auto text = fmt::format("NCCL communicator ID=171 Message size [bytes]={} Reduction operation=Sum", at);
+    builder.append(Range{.startNs = at,
+                         .durNs = 20,
+                         .thread = ThreadId(1),
+                         .domain = builder.intern("NCCL"),
+                         .name = builder.intern("ncclAllReduce"),
+                         .text = builder.intern(text)});
+    builder.append(ApiCall{.startNs = at + 5, .thread = ThreadId(1), .correlation = static_cast<std::uint64_t>(at)});
+    builder.append(Kernel{.startNs = at + 50,
+                          .durNs = 10,
+                          .queue = QueueId(1),
+                          .correlation = static_cast<std::uint64_t>(at),
+                          .name = builder.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL()")});
+    builder.append(Kernel{.startNs = at + 70, .durNs = 10, .queue = QueueId(1), .name = builder.intern("gemm")});
+  }
+  const auto store = builder.build();
+  EXPECT_EQ(ask("SELECT kernel, startNs, kind, communicator, calls, bytes FROM collective", store),
+            "0 150 all_reduce 0xab 1 100 \n2 250 all_reduce 0xab 1 200 \n");
+  EXPECT_EQ(
+      ask("SELECT k.name, c.bytes FROM kernel k LEFT JOIN collective c ON c.kernel = k.rowid", store),
+      "ncclDevKernel_AllReduce_Sum_f32_RING_LL() 100 \ngemm - \nncclDevKernel_AllReduce_Sum_f32_RING_LL() 200 \ngemm - "
+      "\n");
+  EXPECT_EQ(ask("SELECT count(*) FROM collective WHERE kernel = 'x' OR kernel = 1", store), "0 \n");
+  EXPECT_EQ(ask("SELECT count(*) FROM collective"), "0 \n") << "a trace without any";
+}
+
 TEST(Query, BoundsOnTimeGiveTheSameRowsAsAFullScan) {
   for (const auto* condition :
        {"startNs > 500", "startNs >= 500", "startNs < 500", "startNs <= 500", "startNs = 500", "startNs > 500.5",

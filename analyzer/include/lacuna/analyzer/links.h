@@ -13,6 +13,7 @@
 namespace lacuna::analyzer {
 
 class Store;
+struct NcclCalls;
 
 /// A row of an event table of the store.
 struct EventRef {
@@ -100,6 +101,10 @@ class Links {
   /// Calls visit for the device work launched within a range, by the range itself or by what it encloses. Reads the
   /// calls and ranges of the range's time.
   void workUnder(std::uint64_t range, const std::function<void(const EventRef&)>& visit) const;
+
+  /// Which of NCCL's calls the kernels carry out, by the ranges that NCCL writes; listCollectives() tells it in our
+  /// words.
+  [[nodiscard]] const NcclCalls& ncclCalls() const;
 
   /// The row that gave back what a row of the allocation table took, and the other way round; kNone for what was not
   /// freed, or not seen allocated. Blocks, external memory and segments pair among themselves, by address, within
