@@ -12,9 +12,9 @@ namespace lacuna::rt {
 namespace instrument {
 namespace {
 
-constexpr std::string_view kKnobNames[] = {
-    "loader.workers",  "loader.prefetch", "loader.pin", "loader.processes", "loader.dtype", "batch",
-    "optimizer.fused", "zero_grad",       "debug",      "checkpoint",       "amp"};
+#define LACUNA_RT_KNOB_NAME(constant, name) name,
+constexpr std::string_view kKnobNames[] = {LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_NAME)};
+#undef LACUNA_RT_KNOB_NAME
 std::atomic<bool> gKnobTold[std::size(kKnobNames)];
 std::atomic<bool> gTellsOwnKnobs{true};
 

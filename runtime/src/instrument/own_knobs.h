@@ -11,19 +11,22 @@
 /// runtime's: a second loader, for validation say, changes nothing.
 namespace lacuna::rt::instrument {
 
-enum class OwnKnob : std::uint8_t {
-  LoaderWorkers,
-  LoaderPrefetch,
-  LoaderPin,
-  LoaderProcesses,
-  LoaderDtype,
-  Batch,
-  Fused,
-  ZeroGrad,
-  Debug,
-  Checkpoint,
-  Amp
-};
+#define LACUNA_RT_OWN_KNOBS(KNOB)           \
+  KNOB(LoaderWorkers, "loader.workers")     \
+  KNOB(LoaderPrefetch, "loader.prefetch")   \
+  KNOB(LoaderPin, "loader.pin")             \
+  KNOB(LoaderProcesses, "loader.processes") \
+  KNOB(LoaderDtype, "loader.dtype")         \
+  KNOB(Batch, "batch")                      \
+  KNOB(Fused, "optimizer.fused")            \
+  KNOB(ZeroGrad, "zero_grad")               \
+  KNOB(Debug, "debug")                      \
+  KNOB(Checkpoint, "checkpoint")            \
+  KNOB(Amp, "amp")
+
+#define LACUNA_RT_KNOB_CONSTANT(constant, name) constant,
+enum class OwnKnob : std::uint8_t { LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_CONSTANT) };
+#undef LACUNA_RT_KNOB_CONSTANT
 
 void tellKnobSlow(OwnKnob knob, std::string_view value);
 inline void tellKnob(OwnKnob knob, std::string_view value) {
