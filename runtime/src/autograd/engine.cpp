@@ -11,6 +11,7 @@
 #include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -372,6 +373,7 @@ class BackwardGuard {
       : direction_(instrument::tState.direction), mode_(GradMode::enabled()), autocast_(false) {
     instrument::tState.direction = instrument::Direction::Backward;
     GradMode::set(record);
+    forgetShortCopies();
   }
   ~BackwardGuard() {
     instrument::tState.direction = direction_;

@@ -25,8 +25,11 @@ struct Storage : RefCounted, Pooled<Storage> {
   bool host = false;  ///< from the host pool: the block goes back when the queue has passed
   std::atomic<std::uint32_t> version{0};
   Block* block = nullptr;
-  std::atomic<bool> lent{false};      ///< the program has the address, and may write there without a new version
-  std::shared_ptr<KeptWeights> kept;  ///< of weights, under the lock of keptWeights()
+  std::atomic<bool> lent{false};  ///< the program has the address, and may write there without a new version
+  bool keptCopy = false;          ///< a copy of weights that is kept with them
+  /// Of weights, under the lock of keptWeights(): their copies in the library's order and in bf16.
+  std::shared_ptr<KeptWeights> kept, keptShort;
+  std::atomic<bool> keepsCopies{false};
 };
 void destroy(Storage* storage);
 
@@ -66,8 +69,13 @@ std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype);
 /// A tensor over existing storage, without history.
 Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides, std::int64_t offset,
                 DType dtype);
+/// Lets go the copies of weights that are kept with them (see keptWeights).
+void dropKeptWeights(const Tensor& weight);
 inline void bumpVersion(const Tensor& tensor) {
-  tensor.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  Storage& storage = *tensor.impl()->storage;
+  storage.version.fetch_add(1, std::memory_order_relaxed);
+  if (storage.keepsCopies.load(std::memory_order_relaxed)) [[unlikely]]
+    dropKeptWeights(tensor);
 }
 /// Fresh memory for a contiguous tensor like this one: the short way of empty().
 Tensor emptyLikeFlat(const TensorImpl& like);

@@ -18,9 +18,11 @@ bool takesShort(const Tensors&... inputs) {
   const auto fits = [](const Tensor& x) { return !x.defined() || x.dtype() == DType::F32 || x.dtype() == DType::BF16; };
   return (fits(inputs) && ...) && ((inputs.defined() && inputs.dtype() == DType::F32) || ...);
 }
-inline Tensor shortOf(const Tensor& x) {
-  return x.defined() ? x.to(DType::BF16) : x;
-}
+/// In bf16. A weight that is used again before it changes is not converted again: its copy is kept by whoever can let
+/// it go in time, which is the scope for one with history and the weight's own memory for one without.
+Tensor shortOf(const Tensor& x);
+/// Lets go what the scope keeps. A backward frees the graph that it belongs to.
+void forgetShortCopies();
 
 /// True when one of these is to be taken in f32.
 template <class... Tensors>

@@ -16,10 +16,27 @@ namespace {
 
 BiasedLock gKeptLock;  ///< of every Storage::kept; nothing is allocated or freed under it
 
-bool fits(const KeptWeights& kept, const Tensor& weight, const kernel::WeightOrder& order) {
+bool isOf(const KeptWeights& kept, const Tensor& weight) {
   const TensorImpl& impl = *weight.impl();
-  return kept.version == weight.version() && kept.offset == impl.offset && kept.shape == impl.shape &&
-         kept.arranged->order == order.text;
+  return kept.version == weight.version() && kept.offset == impl.offset && kept.shape == impl.shape;
+}
+
+/// False where the program may write the weights unseen.
+bool mayKeep(const Tensor& weight) {
+  const Storage& storage = *weight.impl()->storage;
+  const bool areWeights = storage.role == Role::Parameter || storage.keptCopy;
+  return areWeights && !storage.lent.load(std::memory_order_relaxed) && weight.isContiguous();
+}
+
+KeptWeights copyOf(const Tensor& weight, Tensor memory) {
+  return {nullptr, std::move(memory), weight.version(), weight.impl()->offset, weight.shape()};
+}
+
+/// `made` takes the place of what was kept; that is let go without the lock.
+void keep(Storage& storage, std::shared_ptr<KeptWeights> Storage::*place, std::shared_ptr<KeptWeights> made) {
+  const std::lock_guard lock(gKeptLock);
+  (storage.*place).swap(made);
+  storage.keepsCopies.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -33,34 +50,51 @@ void unlockKeptWeightsAfterFork() {
 
 std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::WeightOrder& order) {
   Storage& storage = *weight.impl()->storage;
-  const bool mayKeep =
-      storage.role == Role::Parameter && !storage.lent.load(std::memory_order_relaxed) && weight.isContiguous();
-  if (!mayKeep) dropKeptWeights(weight);  // what was kept before the program had the address
-  if (!mayKeep || order.bytes == 0) return nullptr;
+  const bool keeps = mayKeep(weight);
+  if (!keeps) dropKeptWeights(weight);  // what was kept before the program had the address
+  if (!keeps || order.bytes == 0) return nullptr;
   {
     const std::lock_guard lock(gKeptLock);
-    if (storage.kept && fits(*storage.kept, weight, order)) return storage.kept;
+    if (storage.kept && isOf(*storage.kept, weight) && storage.kept->arranged->order == order.text) return storage.kept;
   }
-  auto fresh = std::make_shared<KeptWeights>();
+  Tensor memory;
   try {
-    fresh->memory = emptyWorkspace(order.bytes, weight.device());
+    memory = emptyWorkspace(order.bytes, weight.device());
   } catch (const OutOfMemory&) {
     return nullptr;
   }
+  auto fresh = std::make_shared<KeptWeights>(copyOf(weight, std::move(memory)));
   fresh->arranged = std::make_shared<kernel::ArrangedWeights>(dataOf(*fresh->memory.impl()), order.text);
-  fresh->version = weight.version();
-  fresh->offset = weight.impl()->offset;
-  fresh->shape = weight.shape();
-  std::shared_ptr<KeptWeights> before = fresh;
-  const std::lock_guard lock(gKeptLock);
-  storage.kept.swap(before);
+  keep(storage, &Storage::kept, fresh);
   return fresh;
 }
 
+Tensor keptShort(const Tensor& x) {
+  Storage& storage = *x.impl()->storage;
+  if (!mayKeep(x)) {
+    dropKeptWeights(x);
+    return x.to(DType::BF16);
+  }
+  {
+    const std::lock_guard lock(gKeptLock);
+    if (storage.keptShort && isOf(*storage.keptShort, x)) return storage.keptShort->memory;
+  }
+  const NoGrad guard;
+  Tensor copy = x.detach().to(DType::BF16);
+  copy.setRole(Role::Workspace);
+  copy.impl()->storage->keptCopy = true;
+  keep(storage, &Storage::keptShort, std::make_shared<KeptWeights>(copyOf(x, copy)));
+  return copy;
+}
+
 void dropKeptWeights(const Tensor& weight) {
-  std::shared_ptr<KeptWeights> before;
+  Storage& storage = *weight.impl()->storage;
+  if (!storage.keepsCopies.load(std::memory_order_relaxed)) return;
+  std::shared_ptr<KeptWeights> arranged, narrow;
   const std::lock_guard lock(gKeptLock);
-  weight.impl()->storage->kept.swap(before);
+  storage.kept.swap(arranged);
+  storage.keptShort.swap(narrow);
+  storage.keepsCopies.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace lacuna::rt

@@ -7,13 +7,13 @@
 #include "backend/nn_kernels.h"
 #include "core/tensor_impl.h"
 
-/// A forward that records nothing uses the same weights again and again, so their copy in the library's order is kept
-/// with their memory. It serves as long as the version that it was made of; a forward that records drops it, since
-/// training changes the weights with every step and needs the memory.
+/// A forward that records nothing uses the same weights again and again, so their copies, in the library's order or in
+/// bf16, are kept with their memory. They end with the version that they were made of; a forward that records drops
+/// them, too, since training changes the weights with every step and needs the memory.
 namespace lacuna::rt {
 
 struct KeptWeights {
-  std::shared_ptr<kernel::ArrangedWeights> arranged;  ///< in `memory`
+  std::shared_ptr<kernel::ArrangedWeights> arranged;  ///< in `memory`; of the copy in bf16 there is none
   Tensor memory;
   std::uint32_t version = 0;  ///< and what else of the weights the copy was made of
   std::int64_t offset = 0;
@@ -24,6 +24,7 @@ struct KeptWeights {
 /// it until then. Null where the order is the weights' own, where the program may write the weights unseen
 /// (Storage::lent), where they are no parameter, and where there is no memory for it.
 std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::WeightOrder& order);
-void dropKeptWeights(const Tensor& weight);
+/// `x` in bf16, without history: the copy that is kept, where `x` is a parameter of which one may be.
+Tensor keptShort(const Tensor& x);
 
 }  // namespace lacuna::rt

@@ -146,6 +146,20 @@ void dispatch(Sides& sides) {
   if (sides.profiled) hook(sides);
 }
 
+/// What Autocast makes of a step: each next to an f32 step of the same process.
+void amp(Process& own, const std::string& network, int count, int rounds) {
+  std::vector<double> steps, ratios;
+  for (int round = -1; round < rounds; ++round) {
+    const double wide = own.ask("step_" + network, count) / count;
+    const double narrow = own.ask("step_" + network + "_amp", count) / count;
+    if (round < 0) continue;
+    steps.push_back(narrow);
+    ratios.push_back(narrow / wide);
+  }
+  print("runtime." + network + "_amp_step_ms", median(steps) / 1e6, "ms");
+  print("runtime." + network + "_amp_over_f32", median(ratios), "ratio");
+}
+
 void models(Sides& sides, const std::vector<std::string>& plain, const std::vector<std::string>& profiled) {
   const std::array<std::pair<std::string, int>, 3> networks{{{"mlp", 40}, {"transformer", 1}, {"resnet18", 1}}};
   double worst = 0;
@@ -157,6 +171,7 @@ void models(Sides& sides, const std::vector<std::string>& plain, const std::vect
       print("runtime." + name + "_libtorch_step_ms", times.torch / 1e6, "ms");
       print("runtime." + name + "_over_libtorch", times.own / times.torch, "ratio");
     }
+    amp(sides.own, name, count, name == "resnet18" ? 9 : 15);
     if (profiled.empty() || name == "mlp") continue;
     const Ratio ratio = addedToStep(plain, profiled, step, name == "resnet18" ? 90 : 45);
     print("runtime." + name + "_profiled_step_over_plain", ratio.median, "ratio");

@@ -36,8 +36,8 @@ bench::Workload chain() {
   };
 }
 
-bench::Workload steps(const std::string& network) {
-  return [trainer = bench::makeTrainer(network, rt::kCpu), number = std::uint64_t{0}](int count) mutable {
+bench::Workload steps(const std::string& network, bench::Precision precision) {
+  return [trainer = bench::makeTrainer(network, rt::kCpu, precision), number = std::uint64_t{0}](int count) mutable {
     for (int i = 0; i < count; ++i) {
       const rt::StepScope scope(number++);
       trainer.step();
@@ -68,7 +68,9 @@ int main() {
                              {"dispatch_fwdbwd", [] { return chain(); }},
                              {"infer_kept", [] { return inference(true); }},
                              {"infer_arranged", [] { return inference(false); }}};
-  for (const std::string network : {"mlp", "resnet18", "transformer"})
-    workloads["step_" + network] = [=] { return steps(network); };
+  for (const std::string network : {"mlp", "resnet18", "transformer"}) {
+    workloads["step_" + network] = [=] { return steps(network, bench::Precision::F32); };
+    workloads["step_" + network + "_amp"] = [=] { return steps(network, bench::Precision::Amp); };
+  }
   return bench::serve(workloads);
 }

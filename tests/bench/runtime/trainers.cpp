@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/runtime/trainers.h"
 
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory_plan.h"
 #include "lacuna/runtime/ops.h"
@@ -39,8 +40,17 @@ std::shared_ptr<rt::nn::Module> makeMlp(rt::Options options) {
 
 using Loss = std::function<Tensor(rt::nn::Module&)>;
 
-Trainer assemble(std::shared_ptr<rt::nn::Module> net, std::shared_ptr<rt::optim::Optimizer> optimizer, Loss loss) {
+Loss inShortTypes(Loss loss) {
+  return [loss = std::move(loss)](rt::nn::Module& net) {
+    const rt::Autocast cast;
+    return loss(net);
+  };
+}
+
+Trainer assemble(std::shared_ptr<rt::nn::Module> net, std::shared_ptr<rt::optim::Optimizer> optimizer,
+                 Precision precision, Loss loss) {
   net->nameTree("net");
+  if (precision == Precision::Amp) loss = inShortTypes(std::move(loss));
   Trainer out{net, optimizer, {}};
   out.step = [net, optimizer, loss = std::move(loss)] {
     Tensor value = loss(*net);
@@ -52,30 +62,32 @@ Trainer assemble(std::shared_ptr<rt::nn::Module> net, std::shared_ptr<rt::optim:
   return out;
 }
 
-Trainer withSgd(const std::shared_ptr<rt::nn::Module>& net, Loss loss) {
+Trainer withSgd(const std::shared_ptr<rt::nn::Module>& net, Precision precision, Loss loss) {
   const auto sgd = std::make_shared<rt::optim::Sgd>(net->parameters(), rt::optim::SgdOptions{.rate = 0.01});
-  return assemble(net, sgd, std::move(loss));
+  return assemble(net, sgd, precision, std::move(loss));
 }
 
-Trainer classifier(const std::shared_ptr<rt::nn::Module>& net, const Tensor& x) {
-  return withSgd(
-      net, [x, y = labels({x.size(0)}, x.device())](rt::nn::Module& module) { return rt::crossEntropy(module(x), y); });
+Trainer classifier(const std::shared_ptr<rt::nn::Module>& net, Precision precision, const Tensor& x) {
+  return withSgd(net, precision, [x, y = labels({x.size(0)}, x.device())](rt::nn::Module& module) {
+    return rt::crossEntropy(module(x), y);
+  });
 }
 
 }  // namespace
 
-Trainer makeTrainer(const std::string& name, rt::Device device) {
+Trainer makeTrainer(const std::string& name, rt::Device device, Precision precision) {
   rt::manualSeed(1);
   const rt::Options options{rt::DType::F32, device};
-  if (name == "mlp") return classifier(makeMlp(options), noise({128, 784}, device));
-  if (name == "resnet18") return classifier(samples::makeResNet({.options = options}), noise({64, 3, 32, 32}, device));
+  if (name == "mlp") return classifier(makeMlp(options), precision, noise({128, 784}, device));
+  if (name == "resnet18")
+    return classifier(samples::makeResNet({.options = options}), precision, noise({64, 3, 32, 32}, device));
   if (name == "resnet50") {
     const auto net = samples::makeResNet({.depth = 50, .classes = 1000, .smallPictures = false, .options = options});
-    return classifier(net, noise({16, 3, 224, 224}, device));
+    return classifier(net, precision, noise({16, 3, 224, 224}, device));
   }
   if (name == "transformer") {
     const auto net = samples::makeTransformer({.options = options});
-    return withSgd(net,
+    return withSgd(net, precision,
                    [tokens = labels({16, 128}, device), next = labels({16 * 128}, device)](rt::nn::Module& module) {
                      return rt::crossEntropy(module(tokens).view({16 * 128, -1}), next);
                    });
@@ -84,7 +96,7 @@ Trainer makeTrainer(const std::string& name, rt::Device device) {
     const auto net = samples::makeStyleGan2Discriminator({.channelBase = 32768, .options = options});
     const auto adam =
         std::make_shared<rt::optim::Adam>(net->parameters(), rt::optim::AdamOptions{.rate = 2e-3, .beta1 = 0});
-    return assemble(net, adam, [x = noise({4, 3, 256, 256}, device)](rt::nn::Module& module) {
+    return assemble(net, adam, precision, [x = noise({4, 3, 256, 256}, device)](rt::nn::Module& module) {
       return rt::mean(rt::softplus(module(x)));
     });
   }

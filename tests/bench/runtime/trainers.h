@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,10 +22,13 @@ struct Trainer {
   std::function<lacuna::rt::Tensor()> step;
 };
 
+/// What the forward computes in: f32, or what Autocast makes of it.
+enum class Precision : std::uint8_t { F32, Amp };
+
 /// mlp (784-512-512-10, batch 128), resnet18 (3×32×32, batch 64), transformer (4 layers of 256, 128 characters, batch
-/// 16), all in f32 with SGD; resnet50 (3×224×224, batch 16, SGD), stylegan2 (the discriminator for 256×256, batch 4,
-/// Adam).
-Trainer makeTrainer(const std::string& name, lacuna::rt::Device device);
+/// 16), all of f32 parameters with SGD; resnet50 (3×224×224, batch 16, SGD), stylegan2 (the discriminator for 256×256,
+/// batch 4, Adam).
+Trainer makeTrainer(const std::string& name, lacuna::rt::Device device, Precision precision = Precision::F32);
 
 /// Memory on meta while the iterations of a trainer follow a plan.
 struct PlannedMemory {

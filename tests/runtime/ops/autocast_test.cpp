@@ -9,8 +9,10 @@
 
 #include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn_image.h"
 #include "lacuna/runtime/nn_sequence.h"
+#include "lacuna/runtime/profile.h"
 #include "lacuna/runtime/random.h"
 
 /// Operators that take f32 in the type that suits them.
@@ -216,6 +218,125 @@ TEST(Autocast, TakesRecurrentNetworks) {
   for (const nn::Module* net : std::initializer_list<const nn::Module*>{&longMemory, &gated}) {
     for (const Tensor& parameter : net->parameters()) EXPECT_EQ(parameter.grad().dtype(), DType::F32);
   }
+}
+
+/// How often something is converted meanwhile.
+std::uint64_t conversions(const std::function<void()>& body) {
+  std::uint64_t calls = 0;
+  for (const ProfileRow& row : profile(body).rows) {
+    if (row.name == "convert") calls += row.calls;
+  }
+  return calls;
+}
+
+/// A parameter, and rows that are short already, so that what is converted is the parameter.
+struct OneWeight : testing::Test {
+  Tensor weight = parameter({4, 4});
+  const Tensor rows = some({3, 4}, DType::BF16);
+
+  static Tensor parameter(Shape shape) {
+    return empty(shape, {DType::F32, kCpu, Role::Parameter}).copy_(some(shape)).setRequiresGrad();
+  }
+  [[nodiscard]] Tensor product() const { return matmul(rows, weight); }
+  [[nodiscard]] Tensor inferred() const {
+    const NoGrad guard;
+    const Autocast cast;
+    return product();
+  }
+  void change() {
+    const NoGrad guard;
+    weight.mul_(2);
+  }
+  [[nodiscard]] static std::size_t heldForWork() {
+    synchronize();
+    return memoryStats(kCpu).activeByRole[static_cast<std::size_t>(Role::Workspace)];
+  }
+};
+
+TEST_F(OneWeight, IsConvertedOnceInAScopeThatUsesItOften) {
+  Tensor total;
+  EXPECT_EQ(conversions([&] {
+              const Autocast cast;
+              total = sum(product() + product() + product());
+            }),
+            1U);
+  total.backward();
+  const Tensor slope = sum(rows.to(DType::F32), {0}) * 3;
+  for (int column = 0; column < 4; ++column)
+    EXPECT_LT(max(abs(weight.grad().select(1, column) - slope)).item(), 0.02 * max(abs(slope)).item());
+}
+
+TEST_F(OneWeight, IsConvertedAgainInTheNextScopeAndWhenItChanged) {
+  EXPECT_EQ(conversions([&] {
+              for (int i = 0; i < 2; ++i) {
+                const Autocast cast;
+                (void)product();
+              }
+            }),
+            2U);
+  const Autocast cast;
+  const std::vector<float> before = product().toVector<float>();
+  change();
+  const std::vector<float> after = product().toVector<float>();
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i], 2 * before[i]);
+}
+
+TEST_F(OneWeight, MayBeUsedAgainAfterABackwardOfTheSameScope) {
+  const Autocast cast;
+  sum(product()).backward();
+  const std::vector<float> once = weight.grad().toVector<float>();
+  sum(product()).backward();
+  const std::vector<float> twice = weight.grad().toVector<float>();
+  for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(twice[i], 2 * once[i]);
+}
+
+TEST_F(OneWeight, KeepsItsCopyFromInferenceToInferenceUntilItChanges) {
+  const std::size_t before = heldForWork();
+  std::vector<float> want;
+  EXPECT_EQ(conversions([&] { want = inferred().toVector<float>(); }), 2U) << "the weight, and the result for the test";
+  EXPECT_EQ(heldForWork(), before + static_cast<std::size_t>(weight.numel()) * 2);
+  for (int i = 0; i < 3; ++i) {
+    Tensor again;
+    EXPECT_EQ(conversions([&] { again = inferred(); }), 0U);
+    EXPECT_EQ(again.toVector<float>(), want);
+  }
+  change();
+  EXPECT_EQ(heldForWork(), before) << "nobody can use it any more";
+  EXPECT_NE(inferred().toVector<float>(), want);
+}
+
+TEST_F(OneWeight, LeavesNothingBehindForTraining) {
+  const std::size_t before = heldForWork();
+  (void)inferred();
+  {
+    const Autocast cast;
+    sum(product()).backward();
+  }
+  EXPECT_EQ(heldForWork(), before);
+}
+
+TEST_F(OneWeight, IsReadAnewWhereTheProgramMayWriteIt) {
+  (void)inferred();
+  weight.host<float>()[0] = 64;
+  const std::vector<float> y = inferred().toVector<float>();
+  EXPECT_EQ(y, matmul(rows, weight.detach().to(DType::BF16)).toVector<float>());
+}
+
+TEST(Autocast, KeepsConvolutionWeightsInTheLibrarysOrderToo) {
+  const Tensor weight = OneWeight::parameter({32, 16, 3, 3});
+  const Tensor x = some({2, 16, 12, 12}, DType::BF16);
+  const auto run = [&](const Tensor& w) {
+    const NoGrad guard;
+    const Autocast cast;
+    return conv2d(x, w, {}, {.padding = 1}).toVector<float>();
+  };
+  const std::size_t before = OneWeight::heldForWork();
+  const std::vector<float> first = run(weight);
+  const std::size_t kept = OneWeight::heldForWork();
+  EXPECT_GE(kept, before + static_cast<std::size_t>(weight.numel()) * 2 * 2) << "in bf16, and that in the order";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run(weight), first);
+  EXPECT_EQ(OneWeight::heldForWork(), kept);
+  EXPECT_EQ(run(weight.clone().setRole(Role::Other)), first);
 }
 
 TEST(Autocast, HasGradientsOfGradients) {

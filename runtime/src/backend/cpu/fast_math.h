@@ -12,7 +12,7 @@
 namespace lacuna::rt::cpu {
 
 /// Relative error below 2e-7 wherever the result is a normal number.
-inline float fastExp(float x) {
+[[gnu::always_inline]] inline float fastExp(float x) {
   constexpr float kLog2e = 1.44269504088896341F;
   constexpr float kRound = 12582912.0F;  // 1.5 · 2^23: adding it leaves the rounded integer in the low bits
   const float clamped = std::min(std::max(x, -104.0F), 89.0F);
@@ -37,7 +37,7 @@ inline double fastExp(double x) {
 }
 
 /// Relative error below 3e-7.
-inline float fastErf(float x) {
+[[gnu::always_inline]] inline float fastErf(float x) {
   const float a = std::fabs(x);
   // erf(x) / x as a polynomial in x², interpolated on [0, 1]
   const float u = std::min(a, 1.0F) * std::min(a, 1.0F);
