@@ -67,12 +67,24 @@ class Rank {
 
   void range(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name,
              const char* text = "") {
-    out_.append(Range{.startNs = start,
-                      .durNs = end - start,
-                      .thread = thread,
-                      .category = out_.intern(category),
-                      .name = out_.intern(name),
-                      .text = out_.intern(text)});
+    out_.append(rangeRow(thread, start, end, category, name, text));
+  }
+  void loaderRange(ThreadId thread, TimeNs start, TimeNs end, const char* stage, int batch) {
+    Range row = rangeRow(thread, start, end, "loader", stage);
+    if (plan_.batchesNumbered) {
+      row.payloadType = PayloadType::U64;
+      row.payload = static_cast<std::uint64_t>(batch);
+    }
+    out_.append(row);
+  }
+  [[nodiscard]] Range rangeRow(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name,
+                               const char* text = "") {
+    return {.startNs = start,
+            .durNs = end - start,
+            .thread = thread,
+            .category = out_.intern(category),
+            .name = out_.intern(name),
+            .text = out_.intern(text)};
   }
   void call(TimeNs start, TimeNs end, const char* name, std::uint64_t correlation = 0) {
     out_.append(ApiCall{.startNs = start,
@@ -202,10 +214,10 @@ void Rank::waitForBatch(int step) {
     TimeNs& free = loaderReady_[static_cast<std::size_t>(worker)];
     const TimeNs start = std::max(free, begin - 2 * plan_.batchNs);
     free = start + plan_.batchNs;
-    range(workerThread(epoch * plan_.workers + worker), start, free, "loader", "decode");
+    loaderRange(workerThread(epoch * plan_.workers + worker), start, free, "decode", step);
     host_ = std::max(begin + 2'000, free);
   }
-  range(thread_, begin, host_, "loader", "wait");
+  loaderRange(thread_, begin, host_, "wait", step);
   if (!plan_.loaderComputes && !plan_.loaderSleeps) return;
   const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) : 0;
   out_.append(CounterSample{.timeNs = host_, .track = TrackId(rank_ + 1), .value = computed});

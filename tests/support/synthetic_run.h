@@ -80,7 +80,8 @@ struct RunPlan {
       nullptr;              ///< what the wait for a batch is called where no stage of its preparation is recorded
   std::int64_t readNs = 0;  ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
   int stepsPerEpoch = 0;  ///< workers are processes that are started anew for each epoch; 0: they are threads and stay
-  std::int64_t restartNs = 0;  ///< with `stepsPerEpoch`: until a new worker is there
+  std::int64_t restartNs = 0;    ///< with `stepsPerEpoch`: until a new worker is there
+  bool batchesNumbered = false;  ///< with `workers`: the loader's ranges say which batch they are about
 };
 
 /// Deterministic.

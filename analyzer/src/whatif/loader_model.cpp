@@ -20,8 +20,8 @@ struct Batches {
   std::vector<std::int64_t> handedNs;    ///< from there to the consumer
 };
 
-/// One batch on one worker: its stages follow one another there. Numbers begin again with each epoch.
-struct Prepared {
+/// One batch on one thread: its stages follow one another there. Numbers begin again with each epoch.
+struct BatchTime {
   std::uint64_t number = 0;
   TimeNs startNs = 0;
   TimeNs endNs = 0;
@@ -30,40 +30,37 @@ struct Prepared {
 class BatchTimes {
  public:
   void prepare(prof::ThreadId thread, std::uint64_t number, TimeNs start, TimeNs end) {
-    Prepared& current = current_.try_emplace(thread, Prepared{number, start, start}).first->second;
+    BatchTime& current = current_.try_emplace(thread, BatchTime{number, start, start}).first->second;
     if (current.number != number) {
       finish(current);
       current = {number, start, end};
     }
     current.endNs = std::max(current.endNs, end);
   }
-  void take(std::uint64_t number, TimeNs at) { taken_.emplace_back(number, at); }
+  void take(std::uint64_t number, TimeNs from, TimeNs to) { taken_.push_back({number, from, to}); }
   Batches all() {
     for (auto& [thread, batch] : current_) finish(batch);
     for (auto& [number, ends] : ends_) std::sort(ends.begin(), ends.end());
-    for (const auto& [number, at] : taken_) {
+    for (const auto& [number, startNs, endNs] : taken_) {
       const auto ends = ends_.find(number);
       if (ends == ends_.end()) continue;
-      const auto next = std::lower_bound(ends->second.begin(), ends->second.end(), at);
-      // Long after it was ready says when the consumer came, not what handing over takes.
-      if (next != ends->second.begin() && at - *std::prev(next) < kHandingOverNs)
-        out_.handedNs.push_back(at - *std::prev(next));
+      const auto next = std::lower_bound(ends->second.begin(), ends->second.end(), endNs);
+      // That the consumer came later than the batch was ready is not handing over.
+      if (next != ends->second.begin()) out_.handedNs.push_back(endNs - std::max(startNs, *std::prev(next)));
     }
     return std::move(out_);
   }
 
  private:
-  static constexpr std::int64_t kHandingOverNs = 1'000'000;
-
-  void finish(const Prepared& batch) {
+  void finish(const BatchTime& batch) {
     if (batch.endNs <= batch.startNs) return;
     out_.preparedNs.push_back(batch.endNs - batch.startNs);
     ends_[batch.number].push_back(batch.endNs);
   }
 
-  std::unordered_map<prof::ThreadId, Prepared> current_;
+  std::unordered_map<prof::ThreadId, BatchTime> current_;
   std::unordered_map<std::uint64_t, std::vector<TimeNs>> ends_;
-  std::vector<std::pair<std::uint64_t, TimeNs>> taken_;
+  std::vector<BatchTime> taken_;  ///< by the consumer: when it asked and when it had them
   Batches out_;
 };
 
@@ -81,7 +78,7 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
           if (category[i] != loader || type[i] == prof::PayloadType::None) continue;
           if (std::find(noBatch.begin(), noBatch.end(), name[i]) != noBatch.end()) continue;
           if (name[i] == wait) {
-            times.take(payload[i], start[i] + dur[i]);
+            times.take(payload[i], start[i], start[i] + dur[i]);
           } else {
             times.prepare(thread[i], payload[i], start[i], start[i] + dur[i]);
           }
