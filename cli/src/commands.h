@@ -39,6 +39,7 @@ void addInfo(CLI::App& app, int& exitCode);
 void addRecover(CLI::App& app, int& exitCode);
 void addReport(CLI::App& app, int& exitCode);
 void addWhatif(CLI::App& app, int& exitCode);
+void addCalibrate(CLI::App& app, int& exitCode);
 void addCheck(CLI::App& app, int& exitCode);
 void addDiff(CLI::App& app, int& exitCode);
 
@@ -52,6 +53,7 @@ inline constexpr AddCommand kCommands[] = {
 #endif
     addReport,
     addWhatif,
+    addCalibrate,
     addDiff,
     addCheck,
     addGui,

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "calibration_option.h"
+
 namespace lacuna::cli {
 
 using std::chrono::steady_clock;
@@ -37,6 +39,11 @@ prof::Result<analyzer::Analysis> analyseShown(std::shared_ptr<const analyzer::St
                                               analyzer::AnalysisOptions options) {
   ProgressLine line("analysing", std::chrono::seconds(1));
   options.progress = line.hook();
+  if (!options.calibration) {
+    auto calibration = calibrationFrom({});
+    if (!calibration) return calibration.error();
+    options.calibration = *std::move(calibration);
+  }
   return analyzer::analyse(std::move(store), options);
 }
 

@@ -32,7 +32,8 @@ class ProgressLine {
   int percent_ = -1;
 };
 
-/// As analyzer::analyse, with such a line where it takes more than a moment.
+/// As analyzer::analyse, with such a line where it takes more than a moment, and the environment's calibration where
+/// there is none.
 prof::Result<analyzer::Analysis> analyseShown(std::shared_ptr<const analyzer::Store> store,
                                               analyzer::AnalysisOptions options = {});
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "calibration_option.h"
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
@@ -29,6 +30,7 @@ struct ReportOptions {
   std::int32_t rank = -1;
   std::string html;
   std::string cause;
+  std::string calibration;
   int width = 0;
   bool json = false;
 };
@@ -110,6 +112,9 @@ int run(const ReportOptions& options) {
     if (!steps) return printMisuse(steps.error().message);
     wanted.steps = *steps;
   }
+  auto calibration = calibrationFrom(options.calibration);
+  if (!calibration) return printError(calibration.error().message);
+  wanted.calibration = *std::move(calibration);
   std::error_code ignored;
   if (std::filesystem::equivalent(options.html, options.file, ignored)) {
     return printError(fmt::format("{}: is the trace that is read; name another file for the page", options.html));
@@ -162,6 +167,7 @@ void addReport(CLI::App& app, int& exitCode) {
   command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT").notEmpty();
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
+  addCalibration(command, options->calibration);
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
       .excludes(section)
       .excludes(cause);

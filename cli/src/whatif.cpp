@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 
+#include "calibration_option.h"
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/analysis.h"
@@ -20,6 +21,7 @@ namespace {
 struct WhatIfOptions {
   std::string file;
   std::vector<std::string> changes;
+  std::string calibration;
   bool json = false;
 };
 
@@ -79,9 +81,13 @@ int run(const WhatIfOptions& options) {
     if (!change) return printMisuse(change.error().message);
     changes.push_back(std::move(*change));
   }
+  analyzer::AnalysisOptions wanted;
+  auto calibration = calibrationFrom(options.calibration);
+  if (!calibration) return printError(calibration.error().message);
+  wanted.calibration = *std::move(calibration);
   const auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
-  const auto analysis = analyseShown(*store);
+  const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
   const auto simulator = analyzer::Simulator::create(*analysis);
   if (!simulator)
@@ -108,6 +114,7 @@ void addWhatif(CLI::App& app, int& exitCode) {
               "loader.workers=4, static_graph=on, kernel:gelu*0.5 (half the time), host*0.8, …; several are played "
               "together (docs/analyses/whatif.md has all)")
       .required();
+  addCalibration(command, options->calibration);
   command.flag("--json", options->json, "print the prediction as JSON (docs/analyses/whatif.md)");
   command.example("lacuna whatif run.lcn loader.workers=8 'kernel:gelu*0.5'");
   command.does([options, &exitCode] { exitCode = run(*options); });

@@ -223,6 +223,11 @@ def check_misuse(lacuna, trace, folder):
     misused("empty trace", 1, "empty.json", "report", empty)
     misused("no steps", 1, "no steps", "report", host, "--steps", "0:1")
     misused("no device to replay", 1, "device", "whatif", host, "host*1")
+    other = file("other.json", '{"schema": "lacuna.report/1"}')
+    for command in (("whatif", trace, "amp=on"), ("report", trace)):
+        misused("no calibration", 1, ("other.json: is no calibration", "`lacuna calibrate`"), *command, "--calibration", other)
+        misused("no such calibration", 1, "none.json: cannot be read", *command, "--calibration", os.path.join(folder, "none.json"))
+    misused("a Python that is none", 1, ("/nonexistent: ", "--python"), "calibrate", "--python", "/nonexistent")
     misused("unknown device", 1, "cuda:99", "report", trace, "--device", "cuda:99")
     misused("unknown rank", 1, "rank 77", "report", trace, "--rank", "77")
     misused("unknown section", 2, "poems", "report", trace, "--section", "poems")

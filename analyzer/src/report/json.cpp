@@ -5,6 +5,7 @@
 
 #include "lacuna/analyzer/report.h"
 #include "report/devices.h"
+#include "report/gain_factors.h"
 #include "report/json_writer.h"
 #include "report/sequence_text.h"
 #include "report/shown_steps.h"
@@ -127,6 +128,7 @@ void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& fin
       .field("gain_low_ns_per_step", finding.gainLowNsPerStep)
       .field("gain_high_ns_per_step", finding.gainHighNsPerStep)
       .field("gain_basis", gainBasisName(finding.gainBasis))
+      .field("gain_factors", gainFactors(analysis, finding))
       .field("predicted_gain_bytes", finding.predictedGainBytes)
       .field("not_predicted", finding.notPredicted)
       .field("samples_per_second", finding.samplesPerSecond)

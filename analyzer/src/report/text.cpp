@@ -15,6 +15,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "report/gain_factors.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
@@ -243,7 +244,10 @@ void TextReport::finding(std::size_t number, const Finding& finding) {
   width_ += 11;
   const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   wrapped("fix   " + oneLine(fix), 11, 17);
-  wrapped("gain  " + describeGain(finding, analysis_.steps.all.empty() ? "in all" : "a step"), 11, 17);
+  const std::string factors = gainFactors(analysis_, finding);
+  wrapped("gain  " + describeGain(finding, analysis_.steps.all.empty() ? "in all" : "a step") +
+              (factors.empty() ? "" : "; factors " + factors),
+          11, 17);
 }
 
 void TextReport::findings(int rows) {

@@ -559,6 +559,7 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   auto model = std::make_unique<Simulator::Model>();
   model->steps = chosen.stepStarts.size();
   model->hostCores = analysis.hostCores;
+  model->calibration = analysis.options.calibration;
   model->lostShare = std::min(0.9, analysis.contention.lostShare());
   const bool cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
   if (cpuDevice) model->queueCores = std::max(1u, analysis.devices.front().cores);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/calibration.h"
 #include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {
@@ -115,6 +117,8 @@ struct Simulator::Model {
   /// By node: the one that would do its work too if a loop over samples were one operator; empty where there is none.
   std::vector<std::size_t> joins;
   LoaderModel loader;
+  std::shared_ptr<const Calibration> calibration;  ///< null for the built-in one
+  [[nodiscard]] const Calibration& factors() const { return calibration ? *calibration : Calibration::builtIn(); }
   std::uint32_t hostCores = 0;
   std::uint32_t queueCores = 0;  ///< cores that a running piece of work takes; 0 for a device of its own
   std::int64_t busyNs = 0;       ///< what a typical step takes of the device that works most, queues side by side

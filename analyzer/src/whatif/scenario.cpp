@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "lacuna/analyzer/efficiency.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
 #include "whatif/replay.h"
@@ -21,17 +22,7 @@ constexpr std::int64_t kPinnedCallNs = 5'000;
 /// Shorter waits leave a CPU as it was.
 constexpr double kSleepNs = 1e6;
 
-/// Factors on durations of kernels; docs/analyses/whatif.md says where each was measured.
-struct Factor {
-  double likely, low, high;
-};
-constexpr Factor kAmpMatrix{0.35, 0.15, 0.6};
-constexpr Factor kAmpOther{0.85, 0.6, 1.0};
-constexpr Factor kAutotune{0.9, 0.75, 1.0};
-constexpr Factor kFusedRest{0.15, 0.0, 0.5};
-constexpr Factor kPinned{0.5, 0.3, 0.9};
-
-double pick(const Factor& factor, Bound bound) {
+double pick(const DurationFactor& factor, Bound bound) {
   return bound == Bound::Likely ? factor.likely : bound == Bound::Low ? factor.low : factor.high;
 }
 
@@ -69,12 +60,18 @@ void scaleNodes(Scenario& scenario, const Change& change) {
   }
 }
 
-void scaleMatching(Scenario& scenario, double matrix, double other) {
+bool computesInHalf(std::string_view kernel) {
+  const Number number = numberOfKernel(kernel);
+  return number == Number::F16 || number == Number::Bf16 || number == Number::F8 || number == Number::I8;
+}
+
+/// By what the knob leaves of kernels of each kind and length.
+void scaleKernels(Scenario& scenario, std::string_view knob, Bound bound) {
+  const Simulator::Model& base = *scenario.base;
   for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
     DeviceNode& node = scenario.nodes[i];
-    if (node.work != Work::Compute) continue;
-    const double factor = isMatrixWork(scenario.base->names[i]) ? matrix : other;
-    node.durNs = static_cast<std::int64_t>(static_cast<double>(node.durNs) * factor);
+    if (node.work != Work::Compute || (knob == "amp" && computesInHalf(base.names[i]))) continue;
+    node.durNs = scaled(node.durNs, pick(base.factors().factor(knob, kernelKindOf(base.names[i]), node.durNs), bound));
   }
 }
 
@@ -127,9 +124,9 @@ void applyFusion(Scenario& scenario, Bound bound) {
       continue;
     }
     std::int64_t& total = scenario.nodes[head->node].durNs;
-    const std::int64_t longer = std::max(total, node.durNs);
-    total =
-        longer + static_cast<std::int64_t>(static_cast<double>(std::min(total, node.durNs)) * pick(kFusedRest, bound));
+    const std::int64_t longer = std::max(total, node.durNs), shorter = std::min(total, node.durNs);
+    const DurationFactor rest = scenario.base->factors().factor("fuse", KernelKind::Pointwise, shorter);
+    total = longer + scaled(shorter, pick(rest, bound));
     removeLaunch(scenario, item);
   }
 }
@@ -138,7 +135,8 @@ void applyPinning(Scenario& scenario, Bound bound) {
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch || !scenario.nodes[item.node].isPageable) continue;
     DeviceNode& node = scenario.nodes[item.node];
-    node.durNs = static_cast<std::int64_t>(static_cast<double>(node.durNs) * pick(kPinned, bound));
+    const DurationFactor pinned = scenario.base->factors().factor("loader.pin", KernelKind::Copy, node.durNs);
+    node.durNs = scaled(node.durNs, pick(pinned, bound));
     item.durNs = item.blocks ? kPinnedCallNs : std::min(item.durNs, kPinnedCallNs);
     item.blocks = false;
   }
@@ -458,8 +456,7 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
     }
     if (knob == "loader.pin") applyPinning(scenario, bound);
     if (knob == "optimizer.fused") applyFusedOptimizer(scenario);
-    if (knob == "amp") scaleMatching(scenario, pick(kAmpMatrix, bound), pick(kAmpOther, bound));
-    if (knob == "autotune") scaleMatching(scenario, pick(kAutotune, bound), 1.0);
+    if (knob == "amp" || knob == "autotune") scaleKernels(scenario, knob, bound);
   }
 }
 
@@ -527,8 +524,7 @@ bool quickensHost(const Change& change) {
 }
 
 bool hasBounds(const Change& change) {
-  return change.target == "overlap" || change.target == "amp" || change.target == "autotune" ||
-         change.target == "fuse" || change.target == "loader.pin" || change.target == "repeats";
+  return change.target == "overlap" || change.target == "repeats" || Calibration::isFor(change.target);
 }
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
@@ -537,6 +533,7 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
   const std::vector<DeviceNode>& nodes = unstalls ? model.steady.nodes : model.nodes;
   const std::vector<HostItem>& items = unstalls ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};
+  scenario.unstalled = unstalls;
   scenario.pipelined = unstalls && model.loader.canBePlayed();
   for (const Change& change : changes) apply(scenario, change, bound);
   const bool overlaps =

@@ -22,6 +22,7 @@ struct Scenario {
   LoaderModel loader;
   bool pipelined = false;  ///< batches are prepared by workers of the model, not at the recorded pace
   bool touched = false;    ///< a change altered something
+  bool unstalled = false;  ///< changes take waits away, so that steady steps are what is replayed
 };
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound);

@@ -68,7 +68,7 @@ constexpr std::size_t kNamedKernels = 5;
 constexpr std::size_t kNameBytes = 50;
 
 /// What tells a kernel from others, in few words.
-std::string shortName(std::string_view name) {
+std::string inFewWords(std::string_view name) {
   std::string plain = oneLine(withoutScopes(name));
   return plain.size() <= kNameBytes ? plain : std::string(headOf(plain, kNameBytes)) + "…";
 }
@@ -83,7 +83,7 @@ std::string costliestKernels(const Simulator::Model& model) {
   for (const auto& [name, ns] : costs) order.emplace_back(-ns, name);
   std::sort(order.begin(), order.end());
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(shortName(order[i].second));
+  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(inFewWords(order[i].second));
   const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
   return fmt::format("{}{}", fmt::join(names, ", "), more);
 }
@@ -108,9 +108,46 @@ std::string frequentCalls(const Simulator::Model& model) {
   for (const auto& [call, count] : counts) order.emplace_back(count, model.callNames.at(call));
   std::ranges::sort(order, std::greater());
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(shortName(order[i].second));
+  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(inFewWords(order[i].second));
   const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
   return names.empty() ? std::string("none") : fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
+/// What one piece of a step, or a wait that comes with it, has become shorter by.
+std::int64_t lessBy(std::int64_t beforeNs, std::int64_t afterNs) {
+  return std::max<std::int64_t>(0, beforeNs - afterNs);
+}
+
+/// See Prediction::takenNsPerStep. All steps are chains of such pieces.
+std::optional<std::int64_t> takenPerStep(const Scenario& scenario) {
+  const Simulator::Model& base = *scenario.base;
+  if (scenario.unstalled) return std::nullopt;
+  std::int64_t ns = 0;
+  for (std::size_t i = 0; i < base.items.size(); ++i) {
+    const HostItem& before = base.items[i];
+    const HostItem& after = scenario.items[i];
+    if (before.node != after.node || before.room != after.room || before.blocks != after.blocks ||
+        before.periodNs != after.periodNs)
+      return std::nullopt;
+    ns += lessBy(before.gapNs, after.gapNs) + lessBy(before.durNs, after.durNs);
+  }
+  for (std::size_t i = 0; i < base.nodes.size(); ++i) {
+    const DeviceNode& before = base.nodes[i];
+    const DeviceNode& after = scenario.nodes[i];
+    // A bond that a change adds makes no step shorter.
+    if (before.queue != after.queue || (before.after != kNowhere && before.after != after.after)) return std::nullopt;
+    ns += lessBy(before.durNs, after.durNs);
+    for (const auto delay : {&DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
+      ns += scenario.removed[i] != 0 ? before.*delay : lessBy(before.*delay, after.*delay);
+  }
+  return ns / static_cast<std::int64_t>(base.steps);
+}
+
+std::int64_t workTakenPerStep(const Scenario& scenario) {
+  const Simulator::Model& base = *scenario.base;
+  std::int64_t ns = 0;
+  for (std::size_t i = 0; i < base.nodes.size(); ++i) ns += base.nodes[i].durNs - scenario.nodes[i].durNs;
+  return std::max<std::int64_t>(0, ns / static_cast<std::int64_t>(base.steps));
 }
 
 }  // namespace
@@ -147,6 +184,8 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   const auto played = [&](Bound bound) { return replay(scenarioOf(*model_, changes, bound)); };
   const Scenario likely = scenarioOf(*model_, changes, Bound::Likely);
   out.touched = likely.touched;
+  out.takenNsPerStep = takenPerStep(likely);
+  out.workTakenNsPerStep = workTakenPerStep(likely);
   const std::int64_t playedNs = replay(likely);
   out.predictedNsPerStep = out.touched ? playedNs : out.baseNsPerStep;
   // A quicker host takes idle time away, and no more.
@@ -167,7 +206,8 @@ Prediction Simulator::play(std::span<const Change> changes) const {
                           " takes a loop's work for as long as all of its kernels; the interval reaches to the longest "
                           "of them alone");
     } else if (hasBounds(change)) {
-      out.notes.push_back(change.text() + " rests on a calibration of kernel durations; see the interval");
+      out.notes.push_back(fmt::format("{} by factors of durations, {} (see the interval)", change.text(),
+                                      model_->factors().sourceOf(change.target)));
     }
     if (change.target == "loader.workers" && (model_->hostCores == 0 || model_->loader.cpuShare < 0))
       out.notes.push_back(change.text() + " assumes that the host has the cores to run the workers");
@@ -176,6 +216,11 @@ Prediction Simulator::play(std::span<const Change> changes) const {
     out.notes.push_back(
         "nothing that was recorded would change, so the replay cannot tell what this brings: record a run with it and "
         "compare (lacuna diff)");
+  }
+  if (bounded) {
+    const auto most = takenPerStep(scenarioOf(*model_, changes, Bound::Low));
+    out.takenNsPerStep =
+        out.takenNsPerStep && most ? std::optional(std::max(*out.takenNsPerStep, *most)) : std::nullopt;
   }
   out.lowNsPerStep = bounded ? std::min(out.predictedNsPerStep, played(Bound::Low)) : out.predictedNsPerStep;
   out.highNsPerStep = bounded ? std::max(out.predictedNsPerStep, played(Bound::High)) : out.predictedNsPerStep;

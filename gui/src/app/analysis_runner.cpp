@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/analysis_runner.h"
 
+#include "lacuna/analyzer/calibration.h"
+
 namespace lacuna::gui {
 
 namespace {
@@ -28,7 +30,10 @@ void AnalysisRunner::start(const TracePtr& trace) {
   job_.start([this, trace, analyse = analyse_](const LongJob::Turn& turn) {
     analyzer::AnalysisOptions options;
     options.progress = turn.progress([this](double share) { Q_EMIT progressed(share); });
-    auto analysis = analyse(trace->store, options);
+    auto calibration = analyzer::calibrationOfEnvironment();
+    if (calibration) options.calibration = *std::move(calibration);
+    auto analysis =
+        calibration ? analyse(trace->store, options) : prof::Result<analyzer::Analysis>(calibration.error());
     if (!turn.wanted()) return;
     const Findings findings = findingsOf(std::move(analysis));
     turn.post([this, findings] { findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(findings.problem); });

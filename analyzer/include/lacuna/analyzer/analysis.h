@@ -28,11 +28,14 @@
 
 namespace lacuna::analyzer {
 
+class Calibration;
+
 struct AnalysisOptions {
   /// Positions of the first step and of the one behind the last, as listed in Steps::all.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> steps;
   std::string device;  ///< "cuda:3", or empty for all
   std::optional<std::int32_t> rank;
+  std::shared_ptr<const Calibration> calibration{};  ///< null for the built-in one
   Progress progress;  ///< never goes back; comes on the thread that analyses, many times a second
 };
 

@@ -43,6 +43,10 @@ struct Prediction {
   /// unchanged replay is off, what is known of the model's error and, where a change rests on one, its calibration.
   std::int64_t lowNsPerStep = 0;
   std::int64_t highNsPerStep = 0;
+  /// What the change takes off the program's pieces at most, without which no step is shorter by more than that;
+  /// nothing where it does away with waits too, which may have been for anything.
+  std::optional<std::int64_t> takenNsPerStep;
+  std::int64_t workTakenNsPerStep = 0;  ///< by how much the devices' work becomes less
   bool touched = false;            ///< something that was recorded would change; else the replay knows nothing of it
   double confidence = 0;           ///< that at least half of the gain comes true
   std::vector<std::string> notes;  ///< assumptions, in words for people

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/calibration.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/utf8.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using JsonValue = simdjson::dom::element;
+
+constexpr std::string_view kSchema = "lacuna.calibration/1";
+constexpr std::string_view kSchemaName = "lacuna.calibration/";
+/// No knob makes work so much longer; a file that says so is of another unit.
+constexpr double kMostLeft = 100;
+
+/// The knobs, and what each may be about: by the words of a file.
+struct Word {
+  std::string_view knob, kernels;
+  std::array<std::optional<KernelKind>, 4> kinds;
+};
+constexpr Word kWords[] = {
+    {"amp", "matrix", {KernelKind::Product, KernelKind::Convolution}},
+    {"amp", "product", {KernelKind::Product}},
+    {"amp", "convolution", {KernelKind::Convolution}},
+    {"amp", "other", {KernelKind::Pointwise, KernelKind::Other}},
+    {"autotune", "matrix", {KernelKind::Product, KernelKind::Convolution}},
+    {"autotune", "product", {KernelKind::Product}},
+    {"autotune", "convolution", {KernelKind::Convolution}},
+    {"fuse", "pointwise", {KernelKind::Pointwise}},
+    {"loader.pin", "copy", {KernelKind::Copy}},
+};
+
+std::vector<KernelKind> kindsOf(const Word& word) {
+  std::vector<KernelKind> kinds;
+  for (const auto kind : word.kinds) {
+    if (kind) kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
+std::string knownWords(std::string_view knob) {
+  std::string list;
+  for (const Word& word : kWords) {
+    const std::string_view one = knob.empty() ? word.knob : word.kernels;
+    if ((knob.empty() || word.knob == knob) && !contains(list, one))
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", one);
+  }
+  return list;
+}
+
+std::optional<std::string_view> textOf(const JsonValue& object, std::string_view key) {
+  std::string_view text;
+  if (object[key].get(text) != simdjson::SUCCESS) return std::nullopt;
+  return text;
+}
+std::optional<double> numberOf(const JsonValue& object, std::string_view key) {
+  double value = 0;
+  if (object[key].get(value) != simdjson::SUCCESS || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// What is wrong with a row, or the row.
+prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
+  const auto knob = textOf(json, "knob");
+  if (!knob || !Calibration::isFor(*knob))
+    return prof::Error{fmt::format("its \"knob\" is none of these: {}", knownWords({}))};
+  const auto kernels = textOf(json, "kernels");
+  const auto word = std::ranges::find_if(
+      kWords, [&](const Word& one) { return kernels && one.knob == *knob && one.kernels == *kernels; });
+  if (word == std::end(kWords))
+    return prof::Error{fmt::format("its \"kernels\" is none of those that {} is about: {}", *knob, knownWords(*knob))};
+  Calibration::Row row{.knob = std::string(*knob), .kinds = kindsOf(*word), .factor = {}};
+  for (const auto& [key, value] : {std::pair("likely", &row.factor.likely), std::pair("low", &row.factor.low),
+                                   std::pair("high", &row.factor.high)}) {
+    const auto number = numberOf(json, key);
+    if (!number || *number < 0 || *number > kMostLeft)
+      return prof::Error{fmt::format("its \"{}\" is no number from 0 to {}", key, kMostLeft)};
+    *value = *number;
+  }
+  if (row.factor.low > row.factor.likely || row.factor.likely > row.factor.high)
+    return prof::Error{"its \"likely\" does not lie between \"low\" and \"high\""};
+  for (const auto& [key, value] : {std::pair("from_ns", &row.fromNs), std::pair("to_ns", &row.toNs)}) {
+    if (json[key].error() == simdjson::NO_SUCH_FIELD) continue;
+    const auto number = numberOf(json, key);
+    if (!number || *number < 0 || *number > 9e18)
+      return prof::Error{fmt::format("its \"{}\" is no number of nanoseconds", key)};
+    *value = static_cast<std::int64_t>(*number);
+  }
+  if (row.fromNs >= row.toNs) return prof::Error{"its \"from_ns\" is not below \"to_ns\""};
+  return row;
+}
+
+/// "a100.json: NVIDIA A100 in node7, PyTorch 2.9, 2026-11-25"
+std::string sourceIn(const JsonValue& root, const std::filesystem::path& path) {
+  std::string said;
+  JsonValue measured;
+  if (root["measured"].get(measured) == simdjson::SUCCESS && measured.is_object()) {
+    const std::string_view host = textOf(measured, "host").value_or("");
+    for (const char* key : {"device", "with", "date"}) {
+      const auto text = textOf(measured, key);
+      if (!text || text->empty()) continue;
+      said += fmt::format("{}{}", said.empty() ? "" : ", ", oneLine(*text));
+      if (std::string_view(key) == "device" && !host.empty()) said += fmt::format(" in {}", oneLine(host));
+    }
+  }
+  return path.filename().string() + (said.empty() ? "" : ": measured on ") + said;
+}
+
+/// The nearer of two ranges of durations, on a scale of ratios.
+double distance(const Calibration::Row& row, std::int64_t durNs) {
+  const auto ratio = [](std::int64_t a, std::int64_t b) {
+    return std::log(static_cast<double>(std::max<std::int64_t>(a, 1)) /
+                    static_cast<double>(std::max<std::int64_t>(b, 1)));
+  };
+  if (durNs < row.fromNs) return ratio(row.fromNs, durNs);
+  return durNs >= row.toNs ? ratio(durNs, row.toNs) : 0;
+}
+
+}  // namespace
+
+KernelKind kernelKindOf(std::string_view name) {
+  if (isMatrixWork(name)) {
+    for (const char* part : {"conv", "cudnn", "winograd", "wgrad", "dgrad", "fprop"}) {
+      if (containsAnyCase(name, part)) return KernelKind::Convolution;
+    }
+    return KernelKind::Product;
+  }
+  return isPointwiseWork(name) ? KernelKind::Pointwise : KernelKind::Other;
+}
+
+const Calibration& Calibration::builtIn() {
+  // docs/calibration.md says which of these were measured, and where.
+  static const Calibration calibration = [] {
+    Calibration made;
+    made.rows_ = {
+        {.knob = "amp", .kinds = {KernelKind::Product, KernelKind::Convolution}, .factor = {0.35, 0.15, 0.6}},
+        {.knob = "amp", .kinds = {KernelKind::Pointwise, KernelKind::Other}, .factor = {0.85, 0.6, 1.0}},
+        {.knob = "autotune", .kinds = {KernelKind::Product, KernelKind::Convolution}, .factor = {0.9, 0.75, 1.0}},
+        {.knob = "fuse", .kinds = {KernelKind::Pointwise}, .factor = {0.15, 0.0, 0.5}},
+        {.knob = "loader.pin", .kinds = {KernelKind::Copy}, .factor = {0.5, 0.3, 0.9}}};
+    return made;
+  }();
+  return calibration;
+}
+
+prof::Result<Calibration> Calibration::read(const std::filesystem::path& path) {
+  const auto wrong = [&](std::string_view what) {
+    return prof::Error{
+        fmt::format("{}: {}; `lacuna calibrate` writes such files (docs/calibration.md)", path.string(), what)};
+  };
+  simdjson::dom::parser parser;
+  JsonValue root;
+  const auto error = parser.load(path.string()).get(root);
+  if (error == simdjson::IO_ERROR)
+    return prof::Error{fmt::format("{}: cannot be read; is there such a file?", path.string())};
+  if (error != simdjson::SUCCESS) return wrong(fmt::format("is no JSON ({})", simdjson::error_message(error)));
+  const auto schema = textOf(root, "schema");
+  if (!schema || !schema->starts_with(kSchemaName)) return wrong("is no calibration");
+  if (*schema != kSchema)
+    return prof::Error{fmt::format("{}: is a calibration of a newer kind ({}) than this Lacuna reads ({})",
+                                   path.string(), oneLine(*schema), kSchema)};
+  simdjson::dom::array rows;
+  if (root["factors"].get(rows) != simdjson::SUCCESS) return wrong("has no list \"factors\"");
+  Calibration calibration;
+  for (const JsonValue& json : rows) {
+    auto row = rowOf(json);
+    if (!row) return wrong(fmt::format("factor {}: {}", calibration.rows_.size() + 1, row.error().message));
+    calibration.rows_.push_back(*std::move(row));
+  }
+  if (calibration.rows_.empty()) return wrong("has no factors");
+  calibration.source_ = sourceIn(root, path);
+  return calibration;
+}
+
+DurationFactor Calibration::factor(std::string_view knob, KernelKind kind, std::int64_t durNs) const {
+  const Row* best = nullptr;
+  const auto isBetter = [&](const Row& row) {
+    if (best == nullptr || row.kinds.size() != best->kinds.size())
+      return best == nullptr || row.kinds.size() < best->kinds.size();
+    return distance(row, durNs) < distance(*best, durNs);
+  };
+  for (const Row& row : rows_) {
+    const bool fits = row.knob == knob && std::ranges::find(row.kinds, kind) != row.kinds.end();
+    if (fits && isBetter(row)) best = &row;
+  }
+  if (best != nullptr) return best->factor;
+  return this == &builtIn() ? DurationFactor() : builtIn().factor(knob, kind, durNs);
+}
+
+bool Calibration::isFor(std::string_view knob) {
+  return std::ranges::any_of(kWords, [&](const Word& word) { return word.knob == knob; });
+}
+
+bool Calibration::tells(std::string_view knob, KernelKind kind) const {
+  return std::ranges::any_of(
+      rows_, [&](const Row& row) { return row.knob == knob && std::ranges::find(row.kinds, kind) != row.kinds.end(); });
+}
+
+std::string Calibration::sourceOf(std::string_view knob) const {
+  std::size_t told = 0, all = 0;
+  for (const Row& row : builtIn().rows_) {
+    if (row.knob != knob) continue;
+    for (const KernelKind kind : row.kinds) told += tells(knob, kind) ? 1 : 0;
+    all += row.kinds.size();
+  }
+  if (!source_.empty() && told == all) return source_;
+  const bool isMeasured = knob == "amp" || knob == "fuse";
+  const std::string here =
+      isMeasured ? "built in: measured on a CPU with AMX, a convention elsewhere" : "built in: a convention";
+  return source_.empty() || told == 0 ? here : fmt::format("{}; of other kinds of kernels {}", source_, here);
+}
+
+prof::Result<std::shared_ptr<const Calibration>> calibrationOfEnvironment() {
+  const char* path = std::getenv("LACUNA_CALIBRATION");
+  if (path == nullptr || *path == '\0') return std::shared_ptr<const Calibration>();
+  auto read = Calibration::read(path);
+  if (!read) return prof::Error{"LACUNA_CALIBRATION: " + read.error().message};
+  return std::make_shared<const Calibration>(*std::move(read));
+}
+
+}  // namespace lacuna::analyzer
