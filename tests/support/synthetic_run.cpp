@@ -100,9 +100,9 @@ class Rank {
     free = start + durNs;
     return start;
   }
-  void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0) {
+  void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0, std::int64_t longerNs = 0) {
     const TimeNs begin = host_;
-    host_ += plan_.launchNs;
+    host_ += plan_.launchNs + longerNs;
     call(begin, host_, "cudaLaunchKernel", ++correlation_);
     const TimeNs start = enqueue(queue, durNs, notBefore);
     out_.append(Kernel{.startNs = start,
@@ -266,7 +266,9 @@ void Rank::forwardBackward(int step) {
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
     host_ += plan_.operatorNs - plan_.launchNs - 1'000;
-    launch(compute_, displacedNs(kernelNs), plan_.kernelName, i == 0 ? host_ + plan_.launchNs + plan_.startDelayNs : 0);
+    const std::int64_t longerNs = i == 0 ? plan_.loadsCodeNs : 0;
+    launch(compute_, displacedNs(kernelNs), plan_.kernelName,
+           i == 0 ? host_ + plan_.launchNs + longerNs + plan_.startDelayNs : 0, longerNs);
     host_ += 1'000;
     range(thread_, begin, host_, "cpu_op", "aten::block");
     if (plan_.syncEveryOperators > 0 && i % plan_.syncEveryOperators == 0) readNumber();
@@ -375,6 +377,10 @@ void Rank::useMemory(int step) {
     memory(MemoryAction::Reserve, at, 20 * kMiB, MemoryRole::Cached, "");
     memory(MemoryAction::Release, at, 20 * kMiB, MemoryRole::Cached, "");
   }
+  if (plan_.largeBytes > 0) {
+    memory(MemoryAction::Allocate, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
+    memory(MemoryAction::Free, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
+  }
   host_ += 1'000;
   for (std::uint64_t i = 1; i <= 10; ++i)
     memory(MemoryAction::Free, at + (i << 30), 4 * kMiB, MemoryRole::Activation, "aten::block");
@@ -396,7 +402,8 @@ void Rank::runStep(int step) {
   const std::int64_t alone = plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs +
                              plan_.startDelayNs + plan_.profilerNs + plan_.readNs;
   const bool isSlow = plan_.slowStepNs > 0 && step % 10 == 9;
-  if (plan_.syncEachStep || isSlow || alone > 0) synchronise("aten::item");
+  const bool waits = plan_.syncEachStep || isSlow || alone > 0;
+  if (waits && step % plan_.syncEverySteps == 0) synchronise("aten::item");
   if (isSlow) {
     range(thread_, host_, host_ + plan_.slowStepNs, "user_annotation", "evaluate");
     host_ += plan_.slowStepNs;
@@ -441,6 +448,8 @@ std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
   for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
   if (plan.hostCores > 0)
     out.append(Environment{.key = out.intern("host.cores"), .value = out.intern(std::to_string(plan.hostCores))});
+  if (plan.runsOut)
+    out.append(LogLine{.timeNs = 1, .level = LogLevel::Error, .text = out.intern("out of memory on cuda:0")});
   if (plan.knob != nullptr)
     out.append(Environment{.key = out.intern(std::string("knob.") + plan.knob), .value = out.intern(plan.knobValue)});
   out.setPath("run.lcn");

@@ -81,6 +81,10 @@ struct RunPlan {
   std::int64_t readNs = 0;  ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
   int stepsPerEpoch = 0;  ///< workers are processes that are started anew for each epoch; 0: they are threads and stay
   std::int64_t restartNs = 0;    ///< with `stepsPerEpoch`: until a new worker is there
+  int syncEverySteps = 1;        ///< what waits for the device at the end of a step does so only every so many steps
+  std::int64_t loadsCodeNs = 0;  ///< how much longer the first launch call of a step takes
+  std::uint64_t largeBytes = 0;  ///< of one more activation, each step
+  bool runsOut = false;          ///< the log says in the end that memory ran out
   bool batchesNumbered = false;  ///< with `workers`: the loader's ranges say which batch they are about
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "report/shown_steps.h"
 #include "rules/rule.h"
@@ -59,6 +60,21 @@ std::string nothingFound(const Analysis& analysis) {
   return why.empty() ? " No fault found." : fmt::format(" No fault is named, but {}.", why);
 }
 
+/// ", one every 12.70 ms", where what lies between steps is more of that than anybody would overlook.
+std::string pace(const Analysis& analysis) {
+  constexpr double kGaps = 1.05;
+  const Steps shown = shownSteps(analysis);
+  const std::span<const Step> steady = shown.steady();
+  if (steady.size() < 2) return {};
+  const std::int64_t everyNs =
+      (steady.back().startNs - steady.front().startNs) / static_cast<std::int64_t>(steady.size() - 1);
+  std::int64_t sumNs = 0;
+  for (const Step& step : steady.first(steady.size() - 1)) sumNs += step.durNs();
+  const auto meanNs = static_cast<double>(sumNs) / static_cast<double>(steady.size() - 1);
+  return static_cast<double>(everyNs) > kGaps * meanNs ? fmt::format(", one every {}", humanTime(everyNs))
+                                                       : std::string();
+}
+
 }  // namespace
 
 std::string verdict(const Analysis& analysis) {
@@ -107,6 +123,7 @@ std::string describeRun(const Analysis& analysis) {
                                  humanTime(analysis.meanStepNs()))
                    : fmt::format("{} of {} (± {})", humanCount(shown.all.size(), "step"), humanTime(shown.medianNs()),
                                  humanTime(shown.spreadNs()));
+    steps += pace(analysis);
   }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
                      humanTime(analysis.window.endNs - analysis.window.startNs), steps,

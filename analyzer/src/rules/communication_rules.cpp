@@ -31,6 +31,16 @@ void exposed(RuleContext& context) {
   context.add(std::move(finding), "overlap=on");
 }
 
+/// What launching threads lose by it is replayed, what others lose is not. So a replay that gains next to nothing does
+/// not say that nothing would be gained.
+void addSeenInPart(RuleContext& context, Finding finding, std::string_view change) {
+  const auto gain = context.play(change);
+  if (!gain || !gain->touched || context.isWorthActing(gain->gainNs(), finding.kind))
+    return context.addBounded(std::move(finding), change);
+  finding.notPredicted = "it hardly holds up the threads that launch, and what others lose by it is not replayed";
+  context.addAsItIs(std::move(finding));
+}
+
 bool mentions(const Analysis& analysis, std::string_view text) {
   return std::any_of(analysis.operators.begin(), analysis.operators.end(),
                      [&](const OperatorRow& row) { return row.name.find(text) != std::string::npos; });
@@ -54,7 +64,7 @@ void dataParallel(RuleContext& context) {
   finding.advice =
       "use DistributedDataParallel: one process a device, no copy of the model each step, gradients overlap the "
       "backward pass";
-  context.addBounded(std::move(finding), "replication*0");
+  addSeenInPart(context, std::move(finding), "replication*0");
 }
 
 /// Collectives that go through the host although the data is on a GPU.
@@ -77,7 +87,7 @@ void slowBackend(RuleContext& context) {
   finding.title = "collectives of GPU tensors go through the host (gloo or MPI)";
   finding.confidence = 0.9;
   finding.advice = "use NCCL (RCCL) as the backend for tensors on the device";
-  context.addBounded(std::move(finding), "through-host*0");
+  addSeenInPart(context, std::move(finding), "through-host*0");
 }
 
 /// Ranks of one job enter each collective; the one that enters last holds the others up.
@@ -92,8 +102,8 @@ void lateRank(RuleContext& context) {
     finding.kind = FindingKind::Fault;
     finding.costNsPerStep = cost;
     finding.count = row.last;
-    finding.title = fmt::format("rank {} enters {} of {} collectives last, {} a step behind", row.rank, row.last,
-                                ranks.matched, humanTime(cost));
+    finding.title = fmt::format("rank {} enters {} of {} collectives last, {{cost}} a step behind", row.rank, row.last,
+                                ranks.matched);
     // The replay knows no bonds between ranks. On the entries themselves it is known what each collective would gain:
     // the others wait for the next-latest rank all the same. What moves behind the collective is not known.
     finding.confidence = 0.5;

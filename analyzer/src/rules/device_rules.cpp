@@ -71,7 +71,7 @@ void pageableCopies(RuleContext& context) {
   finding.costNsPerStep = cost;
   finding.count = copies.stepPageableCount;
   finding.title =
-      fmt::format("{} of {} {} pageable host memory", humanCount(copies.stepPageableCount, "copy", "copies"),
+      fmt::format("{} of {} {} pageable host memory{{: cost}}", humanCount(copies.stepPageableCount, "copy", "copies"),
                   humanBytes(copies.stepPageableBytes), copies.stepPageableCount == 1 ? "uses" : "use");
   finding.confidence = 0.7;
   finding.advice = "pin the loader's batches and copy them asynchronously, so that the copy overlaps the step before";
@@ -388,10 +388,13 @@ void biasBeforeNorm(RuleContext& context) {
   finding.count = patterns.biasedNorms;
   finding.title =
       patterns.biasedNorms == 0
-          ? std::string("layers in front of a batch norm have a bias that it takes out again")
-          : fmt::format("{} adds a bias directly in front of a batch norm, which takes it out again ({} a step)",
-                        patterns.biasedNorm, rounded(context.timesAStep(patterns.biasedNorms), "time"));
+          ? std::string("layers in front of a batch norm have a bias that it takes out again{: cost}")
+          : fmt::format(
+                "{} adds a bias directly in front of a batch norm, which takes it out again ({} a step){{: cost}}",
+                patterns.biasedNorm, rounded(context.timesAStep(patterns.biasedNorms), "time"));
   finding.confidence = 0.95;
+  // The work that goes is there, also where something else bounds the run.
+  if (const auto without = context.play("conv_bias=off")) finding.costNsPerStep = without->workTakenNsPerStep;
   finding.advice = "build these layers without bias";
   context.add(std::move(finding), "conv_bias=off");
 }

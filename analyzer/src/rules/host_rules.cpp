@@ -75,11 +75,12 @@ bool debugMode(RuleContext& context, std::int64_t blockedNs) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep =
       std::max(context.unclaimedCostOf(Cause::Synchronisation), gain ? gain->gainNs() - blockedNs : 0);
-  finding.title = announced ? "a debug mode is switched on"
-                  : checksAll
-                      ? fmt::format("{:.0f} times a step the host waits for a check whether numbers are finite", checks)
-                      : fmt::format("the host waits for the device {:.1f} times per launch",
-                                    static_cast<double>(synchronised) / launches);
+  finding.title =
+      announced ? "a debug mode is switched on{: cost}"
+      : checksAll
+          ? fmt::format("{:.0f} times a step the host waits for a check whether numbers are finite{{: cost}}", checks)
+          : fmt::format("the host waits for the device {:.1f} times per launch{{: cost}}",
+                        static_cast<double>(synchronised) / launches);
   finding.confidence = 0.9;
   finding.count = syncCalls(analysis);
   finding.knob = "debug=off";
@@ -161,11 +162,12 @@ void launchBound(RuleContext& context) {
   finding.title = fmt::format(
       "the host cannot keep up: {:.0f} small launches a step leave the device idle {{share}} of it", perStep);
   finding.confidence = 0.75;
-  finding.advice =
-      fmt::format("{} of the launches found an empty queue; capture the step as a graph{}",
-                  humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches),
-                  // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
-                  context.onlyHost() ? " or fuse small operators" : ", fuse small operators, or use a larger batch");
+  finding.advice = fmt::format("{}{}; {} of the launches found an empty queue",
+                               fuseWins ? "fuse small operators, or capture the step as a graph"
+                                        : "capture the step as a graph, or fuse small operators",
+                               // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
+                               context.onlyHost() ? "" : "; a larger batch hides it too",
+                               humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
   finding.evidence = context.evidenceOf(
       analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
   context.add(std::move(finding), fuseWins ? "fuse=on" : "static_graph=on");
@@ -215,7 +217,7 @@ bool slowLaunches(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
   finding.count = launches.launches;
-  finding.title = fmt::format("half of the launch calls take {} or more", humanTime(launches.medianCallNs));
+  finding.title = fmt::format("half of the launch calls take {} or more{{: cost}}", humanTime(launches.medianCallNs));
   finding.confidence = 0.8;
   finding.advice =
       "look for a debugger or a second profiler, other processes of the driver, and a busy host; "
@@ -282,7 +284,8 @@ void displaced(RuleContext& context) {
   Finding finding;
   finding.id = "cores-taken";
   finding.kind = FindingKind::Fault;
-  finding.costNsPerStep = static_cast<std::int64_t>(share * static_cast<double>(analysis.meanStepNs()));
+  const std::int64_t stepNs = std::max(analysis.meanStepNs(), context.unchangedStepNs());
+  finding.costNsPerStep = static_cast<std::int64_t>(share * static_cast<double>(stepNs));
   finding.title = fmt::format("other programs keep {} off the cores {{cost}} a step ({{share}} of it)",
                               most.name.empty() ? std::string("a thread") : "thread '" + most.name + "'");
   finding.confidence = 0.8;
@@ -321,6 +324,16 @@ void lateStarts(RuleContext& context) {
   context.addBounded(std::move(finding), "start-delay*0");
 }
 
+/// What launch calls of a step took beyond what as many usual ones do.
+std::int64_t longLaunchesNs(const RuleContext& context) {
+  const std::int64_t usualNs = context.analysis.launches.medianCallNs;
+  std::int64_t ns = 0;
+  for (const CallRow& row : context.analysis.calls) {
+    if (row.activity == Activity::Launch) ns += row.stepNs - usualNs * static_cast<std::int64_t>(row.stepCount);
+  }
+  return context.perStep(std::max<std::int64_t>(0, ns));
+}
+
 void unnamedHostWork(RuleContext& context) {
   const std::int64_t cost = context.costOf(Cause::HostWork);
   const bool explained = std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& f) {
@@ -332,10 +345,19 @@ void unnamedHostWork(RuleContext& context) {
   finding.id = "host-work";
   finding.kind = FindingKind::Fault;
   finding.costNsPerStep = cost;
-  finding.title = fmt::format("the device waits for host work {{cost}} a step{}",
-                              where == nullptr ? "" : ", most of it in " + where->name);
+  // What the host does in a launch call it does not do for the program.
+  const std::int64_t longNs = longLaunchesNs(context);
+  const bool inLaunches = 2 * longNs >= cost;
+  finding.title = fmt::format(
+      "the device waits for host work {{cost}} a step{}",
+      where == nullptr ? "" : fmt::format(", most of it in {}{}", inLaunches ? "launch calls of " : "", where->name));
   finding.confidence = 0.6;
-  finding.advice = "move this work out of the loop, into loader workers, or onto the device";
+  finding.advice =
+      inLaunches ? fmt::format(
+                       "launch calls take {} {} longer than as many usual ones: a kernel's first launch loads its "
+                       "code; launch each once in front of the loop, or look at the steps behind it (--steps)",
+                       humanTime(longNs), context.analysis.steps.all.empty() ? "in all" : "a step")
+                 : "move this work out of the loop, into loader workers, or onto the device";
   finding.evidence = context.evidenceOf(Cause::HostWork);
   context.addBounded(std::move(finding), "host*0");
 }
@@ -364,7 +386,7 @@ void slowSteps(RuleContext& context) {
   finding.id = "slow-steps";
   finding.costNsPerStep = cost;
   finding.title =
-      fmt::format("{} step{} took more than {}", finding.count, finding.count == 1 ? "" : "s", humanTime(limit));
+      fmt::format("{} took more than {}{{: cost}} on average", humanCount(finding.count, "step"), humanTime(limit));
   // Read off the steps: what they would take if all were usual ones. Some of what slows them may be wanted.
   finding.gainBasis = GainBasis::Trace;
   finding.predictedGainNsPerStep = cost;

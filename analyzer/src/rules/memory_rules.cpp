@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/text_match.h"
 #include "rules/rule.h"
 
@@ -65,14 +68,55 @@ std::uint64_t leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
   return std::min(memory.peakBytes, steps * static_cast<std::uint64_t>(memory.leakBytesPerStep));
 }
 
-/// By how much the peak is above all that is alive when this tensor is not: what is gained by its going, at most.
-std::uint64_t aboveOthers(const MemoryStats& memory, const LiveTensor& tensor, const TensorLife& life) {
-  std::uint64_t elsewhere = 0;
-  for (const MemoryPoint& point : memory.curve) {
-    const bool there = point.timeNs >= tensor.allocatedNs && (!life.freed || point.timeNs < life.freedNs);
-    elsewhere = std::max(elsewhere, there ? point.bytes - std::min(point.bytes, tensor.bytes) : point.bytes);
+/// What is alive without tensors like one, as every step may make its own.
+class WithoutLikes {
+ public:
+  WithoutLikes(const Store& store, const LiveTensor& tensor)
+      : tensor_(tensor), op_(store.find(tensor.op)), name_(store.find(tensor.tensor)) {}
+
+  void apply(const prof::Allocation& row) {
+    using prof::MemoryAction;
+    const bool takes = row.action == MemoryAction::Allocate || row.action == MemoryAction::ExternalAllocate;
+    if (!takes && row.action != MemoryAction::Free && row.action != MemoryAction::ExternalFree) return;
+    const auto [block, isNew] = bytes_.try_emplace({row.device, row.address}, 0);
+    alive_ -= block->second;
+    if (!takes) return void(bytes_.erase(block));
+    block->second = isLike(row) ? 0 : row.bytes;
+    alive_ += block->second;
   }
-  return memory.peakBytes - std::min(memory.peakBytes, elsewhere);
+  [[nodiscard]] std::uint64_t aliveBytes() const { return alive_; }
+
+ private:
+  [[nodiscard]] bool isLike(const prof::Allocation& row) const {
+    return row.op == op_ && row.tensor == name_ && row.role == tensor_.role && 2 * row.bytes > tensor_.bytes;
+  }
+
+  const LiveTensor& tensor_;
+  prof::StringId op_, name_;
+  std::map<std::pair<prof::DeviceId, std::uint64_t>, std::uint64_t> bytes_;
+  std::uint64_t alive_ = 0;
+};
+
+/// By how much the peak is above all that is alive when tensors like this one are not: what is gained by their going,
+/// at most.
+std::uint64_t aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTensor& tensor) {
+  const Store& store = *analysis.store;
+  const bool isOneOfSeveral = !analysis.memoryStatsByDevice.empty();
+  WithoutLikes without(store, tensor);
+  std::uint64_t mostBytes = 0;
+  bool hasBegun = false;
+  const auto status = forEachAllocation(store, analysis.window.endNs, [&](const prof::Allocation& row, std::uint64_t) {
+    const bool counts =
+        isOneOfSeveral ? row.device == one.device : analysis.scope.only.holdsMemory(row.device, row.thread);
+    if (!counts) return true;
+    const bool within = row.timeNs >= analysis.window.startNs;
+    // What is alive when the window begins counts for it too.
+    if (within && !std::exchange(hasBegun, true)) mostBytes = without.aliveBytes();
+    without.apply(row);
+    if (within) mostBytes = std::max(mostBytes, without.aliveBytes());
+    return true;
+  });
+  return status ? one.memory.peakBytes - std::min(one.memory.peakBytes, mostBytes) : 0;
 }
 
 /// The edit that takes most off the peak of a device; null where none does.
@@ -166,10 +210,8 @@ bool spike(RuleContext& context, const OneMemory& one) {
   finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier",
                                humanBytes(largest->bytes), origin(*largest));
   finding.evidence.push_back(moment(memory.peakAtNs, "peak", one.device));
-  const auto at = static_cast<std::size_t>(largest - memory.live.data());
-  // Without what the one step has above the others, or as if the one tensor were made and gone in small pieces.
-  addBytes(context, std::move(finding),
-           oneStep ? memory.peakBytes - usual : aboveOthers(memory, *largest, memory.lives[at]));
+  // Without what the one step has above the others, or as if such tensors were made and gone in small pieces.
+  addBytes(context, std::move(finding), oneStep ? memory.peakBytes - usual : aboveOthers(analysis, one, *largest));
   return true;
 }
 
@@ -199,7 +241,8 @@ void churn(RuleContext& context) {
   finding.kind = FindingKind::Fault;
   finding.severity = Severity::Medium;
   std::vector<Change> without;
-  finding.title = fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up", perStep);
+  finding.title =
+      fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up{{: cost}}", perStep);
   for (const CauseDetail& call : analysis.stepCalls) {
     if (call.cause != Cause::DriverCall || !goesToSystem(call.name)) continue;
     finding.costNsPerStep += call.ns;

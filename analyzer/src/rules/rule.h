@@ -39,6 +39,8 @@ class RuleContext {
   }
   /// Of a step, 0 … 1.
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
+  /// Whether it is enough of a step for anybody to do something about it.
+  [[nodiscard]] bool isWorthActing(std::int64_t nsPerStep, FindingKind kind) const;
   /// What a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
   /// From now on calls of that name, or that share of their time, belong to a finding that tells more than that they
@@ -57,8 +59,9 @@ class RuleContext {
   /// What a gain is taken from: the step as it is replayed without a change, or as it is marked where none is replayed.
   [[nodiscard]] std::int64_t unchangedStepNs() const;
 
-  /// Fills in gain, interval, confidence and severity from the change and adds the finding. In its title "{cost}" and
-  /// "{share}" stand for what it costs in the end, and for that part of the step.
+  /// Fills in gain, interval, confidence and severity from the change and adds the finding, unless what it costs and
+  /// gains is not worth acting on. In its title "{cost}" stands for what it costs in the end, "{share} of it", behind
+  /// "a step", for that part of the step, and "{: cost}" at the end for ": … a step", where it costs anything.
   void add(Finding finding, std::string_view change = {});
   void add(Finding finding, std::span<const Change> changes);
   /// The same of a change that takes away all that the finding is about.
@@ -71,6 +74,7 @@ class RuleContext {
  private:
   void predict(Finding& finding, std::span<const Change> changes) const;
   void finish(Finding finding);
+  [[nodiscard]] bool isWorthTelling(const Finding& finding) const;
 
   const Simulator* simulator_;
   std::map<std::string, double, std::less<>> claimed_;

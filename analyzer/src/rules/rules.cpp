@@ -58,20 +58,28 @@ std::string_view gainBasisName(GainBasis basis) {
   return kNames[static_cast<std::size_t>(basis)];
 }
 
+namespace {
+
+/// Of a step, what a share with one decimal shows as nothing.
+constexpr double kShownAsNothing = 0.0005;
+
+}  // namespace
+
 std::string describeGain(const Finding& finding, std::string_view per) {
   if (finding.gainBasis == GainBasis::None) return "not predicted: " + finding.notPredicted;
   const std::string sure = fmt::format("confidence {:.0f} %", 100 * finding.confidence);
   if (finding.gainBasis == GainBasis::Bytes)
     return fmt::format("frees {}, {}", humanBytes(finding.predictedGainBytes), sure);
-  if (finding.predictedGainNsPerStep <= 0) {
+  if (finding.gainShare() < kShownAsNothing) {
     return finding.gainHighNsPerStep <= 0
                ? std::string("none is predicted, as something else bounds the run")
                : fmt::format("none is predicted, as something else bounds the run; {} {} at most",
                              humanTime(finding.gainHighNsPerStep), per);
   }
   const bool isBound = finding.gainBasis == GainBasis::UpperBound;
-  std::string out = fmt::format("{}{} {} ({}), {}", isBound ? "up to " : "", humanTime(finding.predictedGainNsPerStep),
-                                per, humanShare(finding.gainShare()), sure);
+  std::string out = fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "",
+                                humanTime(finding.predictedGainNsPerStep), per, humanShare(finding.gainShare()),
+                                finding.coversGaps ? " of " + humanTime(finding.baseNsPerStep) : std::string(), sure);
   if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
     out +=
         fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
@@ -164,6 +172,25 @@ std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
   return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
 }
 
+/// For so little of a step nobody switches anything on; the next run differs by more.
+constexpr double kWorthSwitching = 0.005;
+/// What is wrong may be hidden behind something else that is, but not be nothing.
+constexpr double kWorthMending = 0.001;
+/// Replayed steps that are longer than the marked ones by this are so with what lies between.
+constexpr double kGaps = 1.05;
+
+/// Whether the change of a finding only lets the host hand over sooner what the devices then do all the same.
+bool leavesWorkAsItIs(std::string_view id) {
+  return id == "launch-bound" || id == "slow-launches" || id == "driver-calls" || id == "allocation-churn" ||
+         id == "blocking-copy" || id == "blocking-memset";
+}
+
+/// No more than that is gained, for all that is known.
+void limitGain(Finding& finding, std::int64_t mostNs) {
+  finding.gainLowNsPerStep = std::min(finding.gainLowNsPerStep, mostNs);
+  finding.gainHighNsPerStep = std::max(finding.predictedGainNsPerStep, std::min(finding.gainHighNsPerStep, mostNs));
+}
+
 /// What mending it wins back, it costs: the ledger of the marked step may hold less than a change takes away, or
 /// nothing of it. What could be switched on need not cost anything.
 std::int64_t atLeastItsGain(const Finding& finding) {
@@ -175,6 +202,10 @@ std::int64_t atLeastItsGain(const Finding& finding) {
 
 Change withoutCall(std::string_view name) {
   return {.target = "call", .value = {}, .pattern = std::string(name), .whole = true, .factor = 0};
+}
+
+bool RuleContext::isWorthActing(std::int64_t nsPerStep, FindingKind kind) const {
+  return shareOfStep(nsPerStep) >= (kind == FindingKind::Fault ? kWorthMending : kWorthSwitching);
 }
 
 void RuleContext::predict(Finding& finding, std::span<const Change> changes) const {
@@ -193,6 +224,12 @@ void RuleContext::predict(Finding& finding, std::span<const Change> changes) con
   finding.baseNsPerStep = prediction->baseNsPerStep;
   finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
   finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
+  limitGain(finding, prediction->takenNsPerStep.value_or(INT64_MAX));
+  if (leavesWorkAsItIs(finding.id)) {
+    const std::int64_t idleNs = analysis.meanStepLedger().idleNs() + analysis.betweenSteps().ns;
+    finding.predictedGainNsPerStep = std::min(finding.predictedGainNsPerStep, idleNs);
+    limitGain(finding, idleNs);
+  }
   // The rule may be wrong, and so may the replay.
   if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
 }
@@ -233,10 +270,18 @@ void RuleContext::addAsItIs(Finding finding) {
   finish(std::move(finding));
 }
 
+/// What costs and gains next to nothing is none. Where neither is known, it may be anything.
+bool RuleContext::isWorthTelling(const Finding& finding) const {
+  const bool isPriced = finding.costNsPerStep > 0 || finding.gainBasis != GainBasis::None;
+  if (!isPriced || finding.gainBasis == GainBasis::Bytes) return true;
+  return isWorthActing(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep), finding.kind);
+}
+
 void RuleContext::finish(Finding finding) {
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
-  finding.costNsPerStep = atLeastItsGain(finding);
+  const std::int64_t stepNs = std::max(analysis.meanStepNs(), finding.baseNsPerStep);
+  finding.costNsPerStep = std::min(atLeastItsGain(finding), stepNs);
   // The interval is that of the replayed step; no fix wins back more than what is lost.
   if (finding.costNsPerStep > 0) finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
   finding.recordingNsPerStep = recordingIn(analysis, finding);
@@ -244,10 +289,19 @@ void RuleContext::finish(Finding finding) {
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0) {
     finding.severity = weight >= 0.2 ? Severity::High : weight >= 0.05 ? Severity::Medium : Severity::Low;
   }
+  if (!isWorthTelling(finding)) return;
   // A change may gain what lies between the marked steps too: no share is of less than what it is taken from.
-  const auto stepNs = static_cast<double>(std::max({std::int64_t{1}, analysis.meanStepNs(), finding.baseNsPerStep}));
+  finding.coversGaps = !analysis.steps.all.empty() &&
+                       static_cast<double>(finding.baseNsPerStep) > kGaps * static_cast<double>(analysis.meanStepNs());
+  replaceAll(finding.title, "{: cost}", finding.costNsPerStep > 0 ? ": {cost} a step" : "");
+  if (finding.coversGaps) {
+    replaceAll(finding.title, "{share} of it",
+               fmt::format("{{share}} of the {} from one step to the next", humanTime(finding.baseNsPerStep)));
+  }
   replaceAll(finding.title, "{cost}", humanTime(finding.costNsPerStep));
-  replaceAll(finding.title, "{share}", humanShare(static_cast<double>(finding.costNsPerStep) / stepNs));
+  replaceAll(
+      finding.title, "{share}",
+      humanShare(static_cast<double>(finding.costNsPerStep) / static_cast<double>(std::max<std::int64_t>(1, stepNs))));
   if (analysis.steps.all.empty()) replaceAll(finding.title, " a step", " in all");
   findings.push_back(std::move(finding));
 }

@@ -43,6 +43,14 @@ const Finding* find(const Analysis& analysis, std::string_view id) {
   return nullptr;
 }
 
+/// A step of 40 µs of device work and some 0.2 ms of the host's, at whose end the host waits for the device.
+constexpr RunPlan kHostBound{.steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true};
+
+RunPlan with(RunPlan plan, auto change) {
+  change(plan);
+  return plan;
+}
+
 TEST(Findings, TellOfWorkersThatAreStartedAnew) {
   const RunPlan plan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
   const Analysis analysis = analysed(plan);
@@ -150,14 +158,75 @@ std::vector<std::string> opportunities(const RunPlan& plan) {
 }
 
 TEST(Findings, OpportunitiesAreNamed) {
-  EXPECT_THAT(opportunities({.roundTrips = 3}), testing::Contains("dtype-round-trip"));
-  EXPECT_THAT(opportunities({.optimizerKernels = 12}), testing::Contains("optimizer-fused"));
+  EXPECT_THAT(opportunities(with(kHostBound, [](RunPlan& p) { p.roundTrips = 3; })),
+              testing::Contains("dtype-round-trip"));
+  EXPECT_THAT(opportunities(with(kHostBound, [](RunPlan& p) { p.optimizerKernels = 12; })),
+              testing::Contains("optimizer-fused"));
   EXPECT_THAT(opportunities({.cpuDevice = true}), testing::Contains("half-on-cpu"));
   EXPECT_THAT(opportunities({.kernelName = "sgemm_128x64", .syncEachStep = true}), testing::Contains("amp"));
   EXPECT_THAT(opportunities({.kernelName = "vectorized_elementwise_kernel"}), testing::Contains("fuse"));
   EXPECT_THAT(opportunities({.kernelName = "sgemm_128x64", .knob = "autotune", .knobValue = "off"}),
               testing::Contains("autotune"));
   EXPECT_THAT(opportunities({.steps = 40, .slowStepNs = 20'000'000}), testing::Contains("slow-steps"));
+}
+
+TEST(Findings, WhatCostsAndGainsNextToNothingIsNone) {
+  // Half a percent of a step is worth acting on, of a fault a tenth: 3 conversions of 2 µs in 0.2 ms are, in 4 ms not.
+  const RunPlan longSteps{.syncEachStep = true, .roundTrips = 3};
+  EXPECT_THAT(opportunities(longSteps), testing::Not(testing::Contains("dtype-round-trip")));
+  EXPECT_THAT(faults({.operators = 400, .zeroGradNs = 100}), testing::Not(testing::Contains("zero-grad")));
+  EXPECT_THAT(faults({.zeroGradNs = 100'000}), testing::Contains("zero-grad"));
+  for (const RunPlan& plan : {RunPlan{.biasGradientNs = 10'000}, RunPlan{.syncEachStep = true, .optimizerKernels = 12},
+                              RunPlan{.operators = 400, .zeroGradNs = 100}, longSteps}) {
+    const Analysis analysis = analysed(plan);
+    for (const Finding& finding : analysis.findings) {
+      const std::int64_t weight = std::max(finding.costNsPerStep, finding.predictedGainNsPerStep);
+      const int oneIn = finding.kind == FindingKind::Fault ? 1000 : 200;
+      EXPECT_TRUE(weight * oneIn >= analysis.meanStepNs() || finding.gainBasis == GainBasis::None ||
+                  finding.gainBasis == GainBasis::Bytes)
+          << finding.id;
+    }
+  }
+}
+
+TEST(Findings, AFaultThatSomethingElseHidesIsToldOfWithItsCost) {
+  // A reduction of 0.9 ms for a bias, behind waits for batches that take longer than all work of a step.
+  const RunPlan plan{.batchNs = 20'000'000, .workers = 1, .biasBeforeNorm = true, .biasGradientNs = 900'000};
+  const Analysis analysis = analysed(plan);
+  const Finding* finding = find(analysis, "bias-before-norm");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->costNsPerStep, 900'000);
+  EXPECT_LT(finding->predictedGainNsPerStep, 100'000);
+  EXPECT_THAT(finding->title, testing::EndsWith(": 900.0 µs a step"));
+}
+
+TEST(Findings, AChangeGainsNoMoreThanItTakesAway) {
+  RunPlan plan = kHostBound;
+  plan.operators = 200;
+  plan.roundTrips = 10;
+  plan.hostOperatorNs = 10'000;
+  const Analysis analysis = analysed(plan);
+  const Finding* finding = find(analysis, "dtype-round-trip");
+  ASSERT_NE(finding, nullptr);
+  // Ten conversions of 10 µs are taken away, however uncertain the replay of a step of 3 ms is.
+  EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), 100e3, 5e3);
+  EXPECT_LE(finding->gainHighNsPerStep, 105'000);
+}
+
+TEST(Findings, WhatTheReplayDoesNotSeeOfIsNotCalledWorthless) {
+  const Analysis analysis = analysed({.gloo = true});
+  const Finding* finding = find(analysis, "slow-backend");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->gainBasis, GainBasis::None);
+  EXPECT_THAT(finding->notPredicted, testing::HasSubstr("what others lose by it is not replayed"));
+}
+
+TEST(Findings, LaunchCallsThatTakeLongAreNotWorkOfTheProgram) {
+  const Analysis analysis = analysed(with(kHostBound, [](RunPlan& p) { p.loadsCodeNs = 3'000'000; }));
+  const Finding* finding = find(analysis, "host-work");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title, testing::EndsWith("a step, most of it in launch calls of aten::block"));
+  EXPECT_THAT(finding->advice, testing::HasSubstr("a kernel's first launch loads its code"));
 }
 
 TEST(Findings, SeveralTensorsThatAreConvertedOneByOneAreNoRoundTrip) {
@@ -675,7 +744,8 @@ TEST(Findings, AGainInPercentIsOfTheReplayedStep) {
   // The marked part of the step is half of it.
   EXPECT_GT(found->baseNsPerStep, analysis.meanStepNs() * 3 / 2);
   EXPECT_LT(found->gainShare(), 0.6);
-  const std::string share = fmt::format(" ({:.1f} %), confidence", 100 * prediction.gainShare());
+  const std::string share = fmt::format(" ({:.1f} % of {:.2f} ms), confidence", 100 * prediction.gainShare(),
+                                        static_cast<double>(found->baseNsPerStep) / 1e6);
   EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}), testing::HasSubstr(share));
 }
 
@@ -712,9 +782,6 @@ TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
   EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("gain: not predicted: nothing in the trace"));
 }
 
-/// A step of 40 µs of device work and some 0.2 ms of the host's, at whose end the host waits for the device.
-constexpr RunPlan kHostBound{.steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true};
-
 /// What a change of the program gains, worked out on paper from what was planted.
 struct Gain {
   const char* name;
@@ -723,11 +790,6 @@ struct Gain {
   double gainNs;
   GainBasis basis = GainBasis::Replay;
 };
-
-RunPlan with(RunPlan plan, auto change) {
-  change(plan);
-  return plan;
-}
 
 class PredictedGain : public testing::TestWithParam<Gain> {};
 
@@ -760,6 +822,26 @@ INSTANTIATE_TEST_SUITE_P(
                     p.stuckSyncNs = 2'000'000;
                   }),
              "sync-in-step", 2e6},
+        // The copy itself goes on: 51 launches of 40 µs hide behind it, and 51 kernels of 1 µs, 1 µs apart, are left.
+        Gain{"BlockingCopy",
+             RunPlan{.steps = 20,
+                     .operators = 10,
+                     .operatorNs = 45'000,
+                     .kernelNs = 1'000,
+                     .batchNs = 1'000,
+                     .syncEachStep = true,
+                     .blockingCopyNs = 3'000'000,
+                     .optimizerKernels = 50,
+                     .launchNs = 40'000},
+             "blocking-copy", 51 * (40e3 - 2e3)},
+        // In every other step, which is no synchronisation in each.
+        Gain{"UnderUtilised",
+             with(kHostBound,
+                  [](RunPlan& p) {
+                    p.stuckSyncNs = 6'000'000;
+                    p.syncEverySteps = 2;
+                  }),
+             "under-utilised", 3e6, GainBasis::UpperBound},
         Gain{"DriverCalls",
              with(kHostBound,
                   [](RunPlan& p) {
@@ -859,6 +941,28 @@ TEST(Findings, MemoryIsGainedInBytes) {
   const Analysis spiking = analysed({.memorySpike = true});
   ASSERT_NE(find(spiking, "memory-spike"), nullptr);
   EXPECT_EQ(find(spiking, "memory-spike")->predictedGainBytes, 300 * kMiB);
+  // 80 MiB of parameters and 40 of activations are there beside one tensor of 200 in each step.
+  const Analysis large = analysed({.largeBytes = 200 * kMiB});
+  ASSERT_NE(find(large, "memory-spike"), nullptr);
+  EXPECT_THAT(find(large, "memory-spike")->title, testing::StartsWith("one tensor is 62.5 % of the 320.0 MiB peak"));
+  EXPECT_EQ(find(large, "memory-spike")->predictedGainBytes, 200 * kMiB);
+}
+
+TEST(Findings, MemoryThatIsShortIsGainedByTheBestEditOfThePeak) {
+  constexpr std::uint64_t kMiB = 1u << 20;
+  // Of the peak of 120 MiB 80 are parameters, and 40 are of one operator that can be computed again.
+  const Analysis full = analysed({.deviceBytes = 125 * kMiB});
+  ASSERT_NE(find(full, "memory-nearly-full"), nullptr);
+  EXPECT_EQ(find(full, "memory-nearly-full")->gainBasis, GainBasis::Bytes);
+  EXPECT_EQ(find(full, "memory-nearly-full")->predictedGainBytes, 40 * kMiB);
+  EXPECT_THAT(find(full, "memory-nearly-full")->advice, testing::HasSubstr("most helps to recompute aten::block"));
+  // With a tensor of 30 MiB that is there for a moment the peak is 150, which saves less than the 40.
+  const Analysis out = analysed({.largeBytes = 30 * kMiB, .runsOut = true});
+  ASSERT_NE(find(out, "out-of-memory"), nullptr);
+  EXPECT_EQ(find(out, "out-of-memory")->predictedGainBytes, 40 * kMiB);
+  EXPECT_THAT(find(out, "out-of-memory")->advice, testing::HasSubstr("most helps to recompute aten::block"));
+  const Analysis larger = analysed({.largeBytes = 50 * kMiB, .runsOut = true});
+  EXPECT_EQ(find(larger, "out-of-memory")->predictedGainBytes, 50 * kMiB);
 }
 
 TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
@@ -873,6 +977,35 @@ TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
       EXPECT_EQ(finding.gainBasis == GainBasis::Bytes, finding.predictedGainBytes > 0) << finding.id;
       EXPECT_GT(finding.confidence, 0) << finding.id;
       EXPECT_THAT(finding.title, testing::Not(testing::HasSubstr("{"))) << finding.id;
+    }
+  }
+}
+
+TEST(Findings, APercentageIsOfWhatItSaysAndNoMoreThanAll) {
+  const Analysis analysis =
+      analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false});
+  const Finding* finding = find(analysis, "loader-wait");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_GT(finding->costNsPerStep, analysis.meanStepNs());
+  EXPECT_TRUE(finding->coversGaps);
+  EXPECT_THAT(finding->title, testing::EndsWith("12.00 ms a step (74.2 % of the 16.16 ms from one step to the next)"));
+  EXPECT_THAT(describeGain(*finding, "a step"), testing::HasSubstr("12.00 ms a step (74.2 % of 16.16 ms), "));
+  EXPECT_THAT(describeRun(analysis), testing::HasSubstr("30 steps of 4.17 ms (± 0 ns), one every 16.16 ms"));
+  // Markers that follow each other have no gaps to tell of.
+  const Analysis whole = analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
+  EXPECT_FALSE(find(whole, "loader-wait")->coversGaps);
+  EXPECT_THAT(describeRun(whole), testing::Not(testing::HasSubstr("one every")));
+}
+
+TEST(Findings, NoneCostsMoreThanAStepTakes) {
+  // The launches of a loop run ahead of the device, from the first to the last longer than a step.
+  for (const RunPlan& plan :
+       {RunPlan{.tinyRepeats = 300}, RunPlan{.steps = 60, .stepsPerEpoch = 20, .restartNs = 80'000'000},
+        RunPlan{.operators = 200, .kernelNs = 3'000, .tinyRepeats = 300}}) {
+    const Analysis analysis = analysed(plan);
+    for (const Finding& finding : analysis.findings) {
+      EXPECT_LE(finding.costNsPerStep, std::max(analysis.meanStepNs(), finding.baseNsPerStep)) << finding.id;
+      EXPECT_LE(finding.gainShare(), 1) << finding.id;
     }
   }
 }

@@ -49,6 +49,8 @@ struct Finding {
   std::int64_t predictedGainNsPerStep = 0;
   /// The step that the gain is taken from, as Prediction's; 0 where none was predicted.
   std::int64_t baseNsPerStep = 0;
+  /// Shares are of that step, which is longer than the marked one, as it is with what lies between one and the next.
+  bool coversGaps = false;
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
   GainBasis gainBasis = GainBasis::None;
