@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 
@@ -34,6 +35,23 @@ TEST(Queue, KeepsTheOrderOfManyMoreTasksThanItHolds) {
   Tensor x = zeros({8});
   for (int i = 0; i < 5000; ++i) x.add_(ones({8}));
   EXPECT_EQ(sum(x).item(), 40000);
+}
+
+std::int64_t nanoseconds(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+TEST(Queue, LetsTheProcessorGoToThoseWhoComputeWhileItIsFull) {
+  Tensor x = zeros({1 << 18});
+  const Tensor one = ones({1 << 18});
+  const std::int64_t start = nanoseconds(CLOCK_MONOTONIC);
+  const std::int64_t computed = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  for (int i = 0; i < 6000; ++i) x.add_(one);
+  const std::int64_t took = nanoseconds(CLOCK_MONOTONIC) - start;
+  EXPECT_LT(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - computed, took / 2) << took;
+  EXPECT_EQ(x.select(0, 77).item(), 6000);
 }
 
 TEST(Queue, TakesWorkFromSeveralThreads) {

@@ -158,6 +158,7 @@ class CpuQueue {
   void makeRoom(std::uint32_t units);
   static void drainAtThreadEnd();
   void waitForUnits(std::uint64_t end);
+  void sleepForRoom(std::uint64_t unit);
   void announce(Record& record, const Name& name, const Work& work);
   bool runSmallSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
   void runSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
@@ -193,7 +194,9 @@ class CpuQueue {
   alignas(64) std::atomic<bool> sleeping_{false};
   std::atomic<std::uint32_t> wake_{0};
   std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<bool> started_{false};  ///< the thread has set itself up
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> roomAt_{kNobody};  ///< where read_ has to be for the producer that sleeps for room
+  std::atomic<bool> started_{false};            ///< the thread has set itself up
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
   struct State;

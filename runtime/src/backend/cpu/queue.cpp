@@ -27,6 +27,7 @@ namespace {
 
 thread_local bool tIsQueueThread = false;
 constexpr int kSpins = 2000;
+constexpr int kSpinsForRoom = 16 * kSpins;  // about a millisecond
 
 }  // namespace
 
@@ -135,15 +136,25 @@ void CpuQueue::makeRoom(std::uint32_t units) {
   waitForUnits(written_ + units);
 }
 
-// Waits for a good piece of the ring at once and looks rarely: every look slows the queue's thread down.
+// Waits for a good piece of the ring at once and looks rarely: every look slows the queue's thread down. Small
+// operators free it soon. Large ones want the processor meanwhile.
 void CpuQueue::waitForUnits(std::uint64_t end) {
   freed_ = read_.load(std::memory_order_acquire);
   if (end - freed_ <= kUnits) return;
-  for (int looks = 0; end + kUnits / 4 - freed_ > kUnits; ++looks) {
+  const std::uint64_t wanted = end + kUnits / 4 - kUnits;
+  for (int spin = 0; spin < kSpinsForRoom && freed_ < wanted; spin += 32) {
     for (int i = 0; i < 32; ++i) _mm_pause();
-    if (looks > kSpins / 32) std::this_thread::yield();
     freed_ = read_.load(std::memory_order_acquire);
   }
+  if (freed_ < wanted) sleepForRoom(wanted);
+}
+
+void CpuQueue::sleepForRoom(std::uint64_t unit) {
+  roomAt_.store(unit, std::memory_order_relaxed);
+  sleepBarrier();
+  for (freed_ = read_.load(std::memory_order_acquire); freed_ < unit; freed_ = read_.load(std::memory_order_acquire))
+    read_.wait(freed_, std::memory_order_acquire);
+  roomAt_.store(kNobody, std::memory_order_relaxed);
 }
 
 void CpuQueue::announce(Record& record, const Name& name, const Work& work) {
@@ -176,7 +187,7 @@ void CpuQueue::wake() {
 }
 
 // A producer publishes, then looks for a sleeper, with no barrier between, and so does the queue's thread with those
-// who wait for it; so the sleeper makes all threads pass one after it said that it sleeps, and looks again.
+// who wait for it or for room; so the sleeper makes all threads pass one after it said that it sleeps, and looks again.
 void CpuQueue::sleepBarrier() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!publishBarrier_) processBarrier();
@@ -300,6 +311,8 @@ void CpuQueue::work() {
     unit += units;
     read_.store(unit, std::memory_order_release);
     finish(sequence);
+    if (unit >= roomAt_.load(std::memory_order_relaxed)) [[unlikely]]
+      read_.notify_all();  // who sleeps takes the mark away: by then it may be that of the next one
   }
 }
 
