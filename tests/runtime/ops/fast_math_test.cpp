@@ -6,6 +6,9 @@
 
 #include <limits>
 
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/random.h"
+
 namespace lacuna::rt::cpu {
 namespace {
 
@@ -78,6 +81,30 @@ TEST(FastMath, HandsNotANumberOn) {
   for (const float nan : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_TRUE(std::isnan(fastErf(nan)));
     EXPECT_TRUE(std::isnan(fastExp(nan)));
+  }
+}
+
+/// Rows that lie in one piece go through the widest vectors of the processor, others value by value.
+TEST(Loops, GiveTheSameNumbersWithVectorsOfEveryWidth) {
+  manualSeed(5);
+  const auto expectSame = [](const char* what, DType type, const auto& use) {
+    const Tensor apart = (randn({1000, 2}) * 3).to(type).select(1, 0);
+    ASSERT_FALSE(apart.isContiguous());
+    EXPECT_EQ(use(apart).template toVector<float>(), use(apart.contiguous()).template toVector<float>())
+        << what << " of " << name(type);
+  };
+  const auto slope = [](const Tensor& x) {
+    const Tensor leaf = x.detach().setRequiresGrad();
+    gelu(leaf).backward(ones({1000}, {x.dtype()}));
+    return leaf.grad();
+  };
+  for (const DType type : {DType::F32, DType::BF16, DType::F16}) {
+    expectSame("gelu", type, [](const Tensor& x) { return gelu(x); });
+    expectSame("its gradient", type, slope);
+    expectSame("sigmoid", type, [](const Tensor& x) { return sigmoid(x); });
+    expectSame("a product and a sum", type, [](const Tensor& x) { return add(x, x, 0.3) * x - x; });
+    expectSame("a quotient", type, [](const Tensor& x) { return x / (x + 7.5); });
+    expectSame("a cube", type, [](const Tensor& x) { return pow(x, 3); });
   }
 }
 

@@ -98,7 +98,7 @@ struct Normaliser {
 };
 
 template <class W>
-Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
+LACUNA_RT_EVERY_WIDTH Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
   W top = -std::numeric_limits<W>::infinity();
   for (std::int64_t i = 0; i < keys; ++i) top = std::max(top, row[i]);
   if (top == -std::numeric_limits<W>::infinity()) {
@@ -118,7 +118,7 @@ Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
 
 /// The same, from what the forward found.
 template <class W>
-void softmaxAgain(W* row, std::int64_t keys, Normaliser<W> n) {
+LACUNA_RT_EVERY_WIDTH void softmaxAgain(W* row, std::int64_t keys, Normaliser<W> n) {
   for (std::int64_t i = 0; i < keys; ++i) row[i] = cpu::fastExp(row[i] - n.top) * n.share;
 }
 

@@ -23,7 +23,7 @@ inline bool isRow(const View& view) {
 /// One compiled loop for each operator and type, whoever calls it: not inlined, for it would be vectorised once more at
 /// each of its callers.
 template <class O, class T, class F>
-[[gnu::noinline]] void zipRow(O* out, const T* a, const T* b, std::int64_t n, F f) {
+LACUNA_RT_EVERY_WIDTH [[gnu::noinline]] void zipRow(O* out, const T* a, const T* b, std::int64_t n, F f) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = O(f(WideT<T>(a[i]), WideT<T>(b[i])));
 }
 
@@ -52,7 +52,7 @@ void zip(const View& out, const View& a, const View& b, F f) {
 }
 
 template <class T, class F>
-[[gnu::noinline]] void mapRow(T* out, const T* x, std::int64_t n, F f) {
+LACUNA_RT_EVERY_WIDTH [[gnu::noinline]] void mapRow(T* out, const T* x, std::int64_t n, F f) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = T(f(static_cast<WideT<T>>(x[i])));
 }
 

@@ -13,6 +13,14 @@
 /// Loops over strided operands: dimensions that lie together are joined, the innermost runs in one call.
 namespace lacuna::rt::cpu {
 
+/// In front of a function that is a loop over values: it is compiled for the vectors of the usual processors, and the
+/// program's start picks. Kernels are compiled without contraction, so all of them give the same numbers.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(LACUNA_RT_ONE_WIDTH)
+#define LACUNA_RT_EVERY_WIDTH [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#else
+#define LACUNA_RT_EVERY_WIDTH
+#endif
+
 inline constexpr std::int64_t kGrain = 16384;
 
 /// Arithmetic of the 16-bit types happens in float.
