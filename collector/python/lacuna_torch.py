@@ -130,12 +130,57 @@ class Phase:
         self.voice.close(self.level)
 
 
+class Modes:
+    """Settings of PyTorch that change what every step costs. They are looked at where a backward pass begins, which is
+    where they count (a program may switch them on around each pass, or for a validation), and told when they changed."""
+
+    def __init__(self, torch, voice):
+        self.torch = torch
+        self.voice = voice
+        self.told = {}
+        self.anomaly = getattr(torch, "is_anomaly_enabled", lambda: False)
+        autograd = getattr(getattr(torch, "_C", None), "_autograd", None)
+        self.profiler = getattr(autograd, "_profiler_type", lambda: None)
+        # The driver reads it once, when it starts.
+        self.blocking = os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
+
+    def on_gpu(self):
+        cuda = getattr(self.torch, "cuda", None)
+        return cuda is not None and cuda.is_initialized()
+
+    def debug(self):
+        if self.anomaly():
+            return "anomaly detection"
+        if getattr(self.profiler(), "name", "") == "NVTX":
+            return "emit_nvtx"
+        return "blocking launches" if self.blocking and self.on_gpu() else "off"
+
+    def autotune(self):
+        """cuDNN's search. On the CPU there is none."""
+        if not self.on_gpu():
+            return None
+        return "on" if self.torch.backends.cudnn.benchmark else "off"
+
+    def tell(self):
+        try:
+            found = {"debug": self.debug(), "autotune": self.autotune()}
+        except Exception:  # a version of PyTorch that keeps them elsewhere; the program goes on
+            self.tell = lambda: None
+            return
+        for name, value in found.items():
+            if value is not None and self.told.get(name) != value:
+                self.told[name] = value
+                self.voice.knob(name.encode(), value.encode())
+
+
 def install_backward(torch, voice, steps):
     original = torch.autograd.backward
+    modes = Modes(torch, voice)
 
     @functools.wraps(original)
     def backward(*arguments, **named):
         steps.begin()
+        modes.tell()
         with Phase(voice, b"backward", "gradient"):
             return original(*arguments, **named)
 

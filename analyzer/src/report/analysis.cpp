@@ -398,13 +398,23 @@ prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWo
   return status;
 }
 
+/// What is told last counts: a program's first loader may be a validation's, and a mode may be switched later.
+void setKnob(Analysis& analysis, std::string_view name, std::string_view value) {
+  const auto known = std::ranges::find(analysis.knobs, name, &std::pair<std::string, std::string>::first);
+  if (known == analysis.knobs.end()) {
+    analysis.knobs.emplace_back(name, value);
+  } else if (!value.empty()) {
+    known->second = value;
+  }
+}
+
 void readEnvironment(Analysis& analysis) {
   const Store& store = *analysis.store;
   for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
     const auto row = store.row<prof::Environment>(i);
     const std::string_view key = store.text(row.key);
     const std::string_view value = store.text(row.value);
-    if (key.starts_with("knob.")) analysis.knobs.emplace_back(key.substr(5), value);
+    if (key.starts_with("knob.")) setKnob(analysis, key.substr(5), value);
     if (key == "host.cores" || key == "cpu.count")
       std::from_chars(value.data(), value.data() + value.size(), analysis.hostCores);
   }

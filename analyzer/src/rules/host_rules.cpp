@@ -58,7 +58,8 @@ const CauseDetail* longestWait(const RuleContext& context, Cause cause) {
 bool debugMode(RuleContext& context, std::int64_t blockedNs) {
   const Analysis& analysis = context.analysis;
   const std::string_view mode = context.knob("debug").value_or("off");
-  const bool announced = mode == "on" || mode == "1" || mode == "true";
+  const bool announced = mode != "off" && mode != "0" && mode != "false" && mode != "no";
+  const bool isNamed = announced && mode != "on" && mode != "1" && mode != "true" && mode != "yes";
   const auto launches = static_cast<double>(analysis.launches.stepLaunches);
   // A step of few launches, as of a captured graph, may wait once for its loss. A program that reads a number behind
   // each launch waits for its copies; no mode does that.
@@ -76,7 +77,7 @@ bool debugMode(RuleContext& context, std::int64_t blockedNs) {
   finding.costNsPerStep =
       std::max(context.unclaimedCostOf(Cause::Synchronisation), gain ? gain->gainNs() - blockedNs : 0);
   finding.title =
-      announced ? "a debug mode is switched on{: cost}"
+      announced ? fmt::format("a debug mode is switched on{}{{: cost}}", isNamed ? fmt::format(" ({})", mode) : "")
       : checksAll
           ? fmt::format("{:.0f} times a step the host waits for a check whether numbers are finite{{: cost}}", checks)
           : fmt::format("the host waits for the device {:.1f} times per launch{{: cost}}",

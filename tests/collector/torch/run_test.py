@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LACUNA, CORE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -158,6 +160,57 @@ class LoaderNumbers(unittest.TestCase):
                 self.assertEqual(self.workers_own_numbers(context, 3), [0, 1, 2])
 
 
+class Modes(unittest.TestCase):
+    """PyTorch as far as it tells its modes."""
+
+    def setUp(self):
+        self.knobs = []
+        self.is_on_gpu = self.detects = False
+        self.emits = "NONE"
+        self.cuda = types.SimpleNamespace(is_initialized=lambda: self.is_on_gpu)
+        self.backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(benchmark=False))
+        self._C = types.SimpleNamespace(_autograd=types.SimpleNamespace(_profiler_type=lambda: types.SimpleNamespace(name=self.emits)))
+
+    def is_anomaly_enabled(self):
+        return self.detects
+
+    def knob(self, name, value):
+        self.knobs.append((name.decode(), value.decode()))
+
+    def test_are_told_when_they_change(self):
+        modes = lacuna_torch.Modes(self, self)
+        for self.detects in (False, False, True, True, False):
+            modes.tell()
+        self.emits = "NVTX"
+        modes.tell()
+        self.assertEqual(self.knobs, [("debug", "off"), ("debug", "anomaly detection"), ("debug", "off"), ("debug", "emit_nvtx")])
+
+    def test_the_search_of_cudnn_is_a_gpus(self):
+        modes = lacuna_torch.Modes(self, self)
+        modes.tell()
+        self.is_on_gpu = True
+        modes.tell()
+        self.backends.cudnn.benchmark = True
+        modes.tell()
+        self.assertEqual(self.knobs, [("debug", "off"), ("autotune", "off"), ("autotune", "on")])
+
+    def test_launches_that_block_are_told_once_there_are_any(self):
+        with unittest.mock.patch.dict(os.environ, CUDA_LAUNCH_BLOCKING="1"):
+            modes = lacuna_torch.Modes(self, self)
+        modes.tell()
+        self.is_on_gpu = True
+        modes.tell()
+        self.assertEqual([value for name, value in self.knobs if name == "debug"], ["off", "blocking launches"])
+
+    def test_a_version_without_them_goes_on_untold(self):
+        del self.backends, self._C
+        self.is_on_gpu = True
+        modes = lacuna_torch.Modes(self, self)
+        modes.tell()
+        modes.tell()
+        self.assertEqual(self.knobs, [])
+
+
 class TorchRun(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -254,6 +307,13 @@ class TorchRun(unittest.TestCase):
         knobs = dict(self.query("select key, value from environment where key like 'knob.%'"))
         self.assertEqual(knobs["knob.loader.workers"], "2")
         self.assertEqual(knobs["knob.torch.version"], "2.99.0")
+        self.assertEqual(knobs["knob.debug"], "off")
+        self.assertNotIn("knob.autotune", knobs)
+
+    def test_anomaly_detection_is_told_and_found(self):
+        self.train(0, "fork", "anomaly")
+        rows = self.query("select value from environment where key = 'knob.debug'")
+        self.assertEqual(rows, [("off",), ("anomaly detection",)])
 
     def test_parts_can_be_left_out(self):
         self.train(0, "fork", LACUNA_TORCH="steps")

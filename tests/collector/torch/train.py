@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds]."""
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds|anomaly]."""
 
 import sys
 
@@ -40,17 +40,21 @@ def train(workers, method):
     return net, seen
 
 
-def main(workers, method, validates, folds):
+def main(workers, method, validates, folds, detects):
     if validates:
         with torch.no_grad():
             for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
                 Net()(batch)
     for _ in range(folds):
         net, seen = train(workers, method)
+    if detects:
+        with torch.autograd.detect_anomaly():
+            train(workers, method)
     with torch.no_grad():
         net(None)
     print("saw", sorted(seen))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1)
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1,
+         sys.argv[3:] == ["anomaly"])

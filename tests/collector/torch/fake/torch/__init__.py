@@ -73,6 +73,21 @@ def no_grad():
     _grad = True
 
 
+_anomaly = False
+
+
+def is_anomaly_enabled():
+    return _anomaly
+
+
+@contextlib.contextmanager
+def detect_anomaly():
+    global _anomaly
+    _anomaly = True
+    yield
+    _anomaly = False
+
+
 def compile(function):
     return function
 
@@ -84,6 +99,6 @@ def _backward(tensor):
                 pass
 
 
-autograd = types.SimpleNamespace(backward=_backward, _get_sequence_nr=lambda: _sequence)
+autograd = types.SimpleNamespace(backward=_backward, detect_anomaly=detect_anomaly, _get_sequence_nr=lambda: _sequence)
 
 from . import nn, optim, utils  # noqa: E402
