@@ -22,6 +22,7 @@
 #include "lacuna/analyzer/whatif.h"
 #include "report/course.h"
 #include "report/devices.h"
+#include "report/host_before_steps.h"
 #include "report/without_devices.h"
 #include "store/watched_store.h"
 
@@ -86,6 +87,7 @@ class Collector {
     const TimeNs to = std::min(segment.endNs, device.window.endNs);
     if (from >= to) return;
     device.ledger.add(segment.cause, to - from);
+    if (segment.cause == Cause::Unknown) addUnknown(from, to);
     if (countedSteps_ == 0) addCall(segment, to - from);
     device.bands.add(segment.cause, share(bandNs, to - from, segment));
     if (segment.cause == Cause::Compute) return;
@@ -144,6 +146,19 @@ class Collector {
       analysis_.bands.steps[at].add(segment.cause, share(bandNs, dur, segment));
       if (counted_[at]) addCall(segment, dur);
     }
+  }
+  void addUnknown(TimeNs from, TimeNs to) {
+    const auto& steps = analysis_.steps.all;
+    if (steps.empty()) return;
+    UnknownPlaces& places = analysis_.unknown;
+    const TimeNs begin = std::clamp(steps.front().startNs, from, to), end = std::clamp(steps.back().endNs, from, to);
+    std::int64_t inSteps = 0;
+    for (std::size_t at = countBy(steps, &Step::endNs, begin); at < steps.size() && steps[at].startNs < end; ++at)
+      inSteps += std::min(steps[at].endNs, end) - std::max(steps[at].startNs, begin);
+    places.beforeNs += begin - from;
+    places.inStepsNs += inSteps;
+    places.betweenNs += end - begin - inSteps;
+    places.behindNs += to - end;
   }
   void addCall(const LedgerSegment& segment, std::int64_t durNs) {
     if (segment.cause != Cause::DriverCall && segment.cause != Cause::Synchronisation) return;
@@ -628,6 +643,7 @@ prof::Status fill(Analysis& analysis, Course& course) {
   StepWork stepWork;
   if (!course.next(kBooksUntil)) return cancelled();
   if (auto status = accountDevices(analysis, topology, stepWork, course); !status) return status.error();
+  if (auto status = findHostBeforeSteps(analysis); !status) return status.error();
   if (auto status = fillTables(analysis, stepWork, course); !status) return status.error();
   if (!course.next(kReplayUntil)) return cancelled();
   const auto simulator = Simulator::create(analysis);

@@ -156,8 +156,10 @@ void Page::ledger() {
                         humanTime(step.ns[i]), analysis_.steps.all.empty() ? "" : " a step",
                         band.empty() ? "" : fmt::format("<span>{}</span>", escaped(band)));
   }
-  out_ += fmt::format("</ul>\n<div class=\"dim\">{}</div>\n<div class=\"dim\">{}</div>\n",
-                      escaped(ledgerWindowLine(analysis_)), escaped(bottleneckLine(analysis_)));
+  out_ += "</ul>\n";
+  for (const std::string& line : {ledgerWindowLine(analysis_), unknownLine(analysis_), bottleneckLine(analysis_)}) {
+    if (!line.empty()) out_ += fmt::format("<div class=\"dim\">{}</div>\n", escaped(line));
+  }
   if (analysis_.devices.size() < 2) return;
   for (const DeviceAccount& device : analysis_.devices) {
     out_ += fmt::format("<div class=\"dim\">{} {}</div>", device.label, escaped(device.name));

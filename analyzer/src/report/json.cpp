@@ -516,6 +516,18 @@ void writeLedgerWindow(JsonWriter& json, const Analysis& analysis) {
       .endObject();
 }
 
+void writeUnknown(JsonWriter& json, const UnknownPlaces& places) {
+  json.key("unknown")
+      .beginObject()
+      .field("before_steps_ns", places.beforeNs)
+      .field("in_steps_ns", places.inStepsNs)
+      .field("between_steps_ns", places.betweenNs)
+      .field("after_steps_ns", places.behindNs)
+      .field("host_ran_before", places.ranShare)
+      .field("host_waited_before", places.waitedShare)
+      .endObject();
+}
+
 void writeTrace(JsonWriter& json, const Analysis& analysis) {
   const auto span = analysis.store->span();
   json.key("trace")
@@ -545,6 +557,7 @@ std::string renderJson(const Analysis& analysis) {
   json.key("ledger");
   writeLedger(json, analysis.ledger, analysis.bands.run);
   writeLedgerWindow(json, analysis);
+  writeUnknown(json, analysis.unknown);
   json.key("findings").beginArray();
   for (const Finding& finding : analysis.findings) writeFinding(json, analysis, finding);
   json.endArray().key("kernels").beginArray();

@@ -18,8 +18,12 @@ double share(const Analysis& analysis, std::int64_t ns) {
   return total <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(total);
 }
 
-/// Where hardly any of what is unknown lies in the steps, that: it is no part of training.
+/// Where nearly all of what is unknown lies outside of the steps, where: it is no part of training.
 std::string_view whereUnknown(const Analysis& analysis) {
+  const std::int64_t unknownNs = analysis.ledger[Cause::Unknown];
+  const auto isNearlyAll = [&](std::int64_t ns) { return unknownNs > 0 && 20 * (unknownNs - ns) <= unknownNs; };
+  if (isNearlyAll(analysis.unknown.beforeNs)) return " before the first step";
+  if (isNearlyAll(analysis.unknown.behindNs)) return " behind the last step";
   std::int64_t inSteps = 0;
   for (const Ledger& step : analysis.stepLedgers) inSteps += step[Cause::Unknown];
   const bool outside = !analysis.stepLedgers.empty() && 20 * inSteps <= analysis.ledger[Cause::Unknown];

@@ -229,6 +229,7 @@ void TextReport::ledger() {
     }
   }
   wrapped(ledgerWindowLine(analysis_), 1, 3);
+  if (const std::string unknown = unknownLine(analysis_); !unknown.empty()) wrapped(unknown, 1, 3);
   wrapped(bottleneckLine(analysis_), 1, 3);
 }
 

@@ -502,6 +502,31 @@ std::string ledgerWindowLine(const Analysis& analysis) {
   return out;
 }
 
+std::string unknownLine(const Analysis& analysis) {
+  constexpr int kTold = 100;  // from a hundredth of the ledger on
+  const UnknownPlaces& places = analysis.unknown;
+  const std::int64_t unknownNs = analysis.ledger[Cause::Unknown];
+  if (unknownNs == 0 || kTold * unknownNs < analysis.ledger.totalNs() || analysis.steps.all.empty()) return {};
+  std::string out;
+  const auto add = [&](std::int64_t ns, std::string_view where) {
+    if (kTold * ns >= unknownNs) out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", humanTime(ns), where);
+  };
+  add(places.beforeNs, "before the first step");
+  if (2 * places.beforeNs >= unknownNs) {
+    const auto did = [](double share, std::string_view what) {
+      return share < 0 ? std::string() : fmt::format("{} {:.0f} %", what, 100 * share);
+    };
+    const std::string ran = did(places.ranShare, "the host's thread ran");
+    const std::string waited =
+        places.waitedShare < 0.01 ? "" : did(places.waitedShare, " of that time and waited for a core");
+    out += fmt::format(" ({}{}{}imports and set-up tell of nothing)", ran, waited, ran.empty() ? "" : "; ");
+  }
+  add(places.inStepsNs, "in steps");
+  add(places.betweenNs, "between steps");
+  add(places.behindNs, "behind the last step");
+  return out;
+}
+
 std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.overhead;
   if (!overhead.known) return {};

@@ -39,6 +39,8 @@ std::string stayText(const MemoryStats& memory, std::size_t at);
 std::string liveName(const LiveTensor& tensor);
 /// What a ledger's shares are shares of, and what of the trace is in none; empty without devices.
 std::string ledgerWindowLine(const Analysis& analysis);
+/// Where time without a cause lies, and what the host did meanwhile; empty where there is hardly any.
+std::string unknownLine(const Analysis& analysis);
 /// What binds a step, and how much the other parts take; empty without devices.
 std::string bottleneckLine(const Analysis& analysis);
 /// What recording cost a step; empty where the trace does not say.

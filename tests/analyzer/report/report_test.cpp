@@ -336,6 +336,66 @@ TEST(Report, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
   EXPECT_THAT(renderHtml(unsure), HasSubstr("<p>None is named, but 10.0 % of the time outside the steps has no cause"));
 }
 
+/// Work of the device, 400 ms of nothing, two steps of 100 ms with 20 ms of nothing in each and 30 ms between them, and
+/// 50 ms until the last work.
+Analysis withUnknownTime(bool counted) {
+  StoreBuilder builder;
+  const prof::ThreadId thread(1);
+  builder.append(prof::Process{.id = prof::ProcessId(1)});
+  builder.append(prof::Thread{.id = thread, .process = prof::ProcessId(1)});
+  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  const auto work = [&](prof::TimeNs startMs, std::int64_t ms) {
+    builder.append(prof::Kernel{.startNs = startMs * 1'000'000,
+                                .durNs = ms * 1'000'000,
+                                .queue = prof::QueueId(1),
+                                .device = prof::DeviceId(1),
+                                .name = builder.intern("k")});
+  };
+  work(0, 10);
+  for (const prof::TimeNs at : {410, 540}) {
+    builder.append(prof::Range{.startNs = at * 1'000'000,
+                               .durNs = 100'000'000,
+                               .thread = thread,
+                               .category = builder.intern("step"),
+                               .name = builder.intern("step")});
+    work(at, 40);
+    work(at + 60, 40);
+  }
+  work(690, 10);
+  for (int i = 1; counted && i <= 4; ++i) {
+    for (const auto& [track, percent] : {std::pair(1u, 60.0), std::pair(2u, 30.0)})
+      builder.append(prof::CounterSample{.timeNs = i * 100'000'000, .track = prof::TrackId(track), .value = percent});
+  }
+  if (counted) {
+    builder.append(prof::CounterTrack{.id = prof::TrackId(1), .thread = thread, .name = builder.intern("thread CPU")});
+    builder.append(
+        prof::CounterTrack{.id = prof::TrackId(2), .thread = thread, .name = builder.intern("waiting for a core")});
+  }
+  auto analysis = analyse(builder.build());
+  EXPECT_TRUE(analysis) << analysis.error().message;
+  return std::move(*analysis);
+}
+
+TEST(Report, SaysWhereTimeWithoutACauseLies) {
+  const Analysis analysis = withUnknownTime(true);
+  EXPECT_EQ(analysis.unknown.beforeNs, 400'000'000);
+  EXPECT_EQ(analysis.unknown.inStepsNs, 40'000'000);
+  EXPECT_EQ(analysis.unknown.betweenNs, 30'000'000);
+  EXPECT_EQ(analysis.unknown.behindNs, 50'000'000);
+  const UnknownPlaces& places = analysis.unknown;
+  EXPECT_EQ(places.beforeNs + places.inStepsNs + places.betweenNs + places.behindNs, analysis.ledger[Cause::Unknown]);
+  const std::string said =
+      "unknown: 400.00 ms before the first step (the host's thread ran 60 % of that time and waited for a core 30 %; "
+      "imports and set-up tell of nothing), 40.00 ms in steps, 30.00 ms between steps, 50.00 ms behind the last step";
+  EXPECT_THAT(withoutBreaks(renderText(analysis, {{"ledger"}, 100, false})), HasSubstr(said));
+  EXPECT_THAT(renderJson(analysis), HasSubstr("\"before_steps_ns\": 400000000"));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("400.00 ms before the first step"));
+  const std::string uncounted = withoutBreaks(renderText(withUnknownTime(false), {{"ledger"}, 100, false}));
+  EXPECT_THAT(uncounted, HasSubstr("before the first step (imports and set-up tell of nothing), 40.00 ms in steps"));
+  EXPECT_THAT(renderText(analysed({}), {{"ledger"}, 100, false}), Not(HasSubstr("unknown:")));
+}
+
 TEST(Report, JsonHasItsKeys) {
   const std::string json = renderJson(analysed(kSlow));
   for (const char* key : {"schema",

@@ -95,6 +95,18 @@ struct WithoutDevices {
   [[nodiscard]] bool isHardlyKnown() const { return 20 * longestNs < ns; }
 };
 
+/// Where the time lies that the ledger has no cause for, summed over the devices; zeros without steps.
+struct UnknownPlaces {
+  std::int64_t beforeNs = 0;  ///< in front of the first step
+  std::int64_t inStepsNs = 0;
+  std::int64_t betweenNs = 0;
+  std::int64_t behindNs = 0;  ///< the last step
+  /// Of the time from the first work of a device to the first step, what the thread of the steps ran, and waited for a
+  /// core; -1: not recorded.
+  double ranShare = -1;
+  double waitedShare = -1;
+};
+
 /// Everything that a report says about one trace.
 struct Analysis {
   std::shared_ptr<const Store> store;
@@ -105,6 +117,7 @@ struct Analysis {
   TableScope scope;  ///< what the tables below are about: these devices, their processes, the steps in the window
   Ledger ledger;     ///< sum of the devices
   WithoutDevices before, after;  ///< of the window, what lies before the first and behind the last work of any device
+  UnknownPlaces unknown;         ///< of the ledger
   std::vector<Ledger> stepLedgers;  ///< all devices, by position in steps.all
   /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
   std::vector<std::int64_t> loaderWaitsBefore;
