@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "report_text.h"
 
@@ -155,6 +156,9 @@ int run(const CheckOptions& options) {
   for (const std::string& trace : traces) {
     if (!std::filesystem::equivalent(options.junit, trace, ignored)) continue;
     return unable({fmt::format("{}: is one of the traces that are read; name another file for --junit", trace)});
+  }
+  if (!options.junit.empty()) {
+    if (const auto target = prof::checkTarget(options.junit); !target) return unable(target.error());
   }
   const auto after = analysed(options.file);
   if (!after) return unable(after.error());

@@ -13,6 +13,7 @@
 #ifdef LACUNA_CLI_COLLECTOR
 #include "lacuna/collector/capture.h"
 #endif
+#include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "progress_line.h"
 #include "unfinished_file.h"
@@ -74,6 +75,7 @@ int run(const ConvertOptions& options) {
     return printMisuse(fmt::format("--table {} is for csv and table-json, which hold one table; {} gets all of them",
                                    options.table, options.out));
   }
+  if (const auto target = prof::checkTarget(options.out); !target) return printError(target.error().message);
 #ifdef LACUNA_CLI_COLLECTOR
   if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);
 #endif

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/prof/file_error.h"
 #include "output.h"
 
 namespace lacuna::cli {
@@ -23,6 +24,7 @@ int run(const GenerateOptions& options) {
   if (options.generate.events == 0 && options.generate.steps == 0) {
     return printMisuse("--events 0 would be a trace without events: name at least 1, or --steps");
   }
+  if (const auto target = prof::checkTarget(options.out); !target) return printError(target.error().message);
   auto writer = prof::Writer::create(options.out, options.writer);
   if (!writer.ok()) return printError(writer.error().message);
   const auto made = prof::generateTrace(*writer, options.generate);

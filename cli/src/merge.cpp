@@ -10,6 +10,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
+#include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "unfinished_file.h"
 
@@ -66,6 +67,7 @@ int run(MergeOptions options) {
   options.files.pop_back();
   const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
   if (!format) return printMisuse(unknownFormat(out, options.to));
+  if (const auto target = prof::checkTarget(out); !target) return printError(target.error().message);
   std::vector<std::shared_ptr<const Store>> stores;
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     const std::string& path = options.files[i];

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/file_error.h"
 #include "lacuna/prof/reader.h"
 
 namespace lacuna::cli {
@@ -124,8 +125,8 @@ std::string damageJson(std::span<const prof::Damage> list) {
 
 std::string notWritten(std::string_view path) {
   const int error = errno;
-  return fmt::format("{}: cannot be written{}; check that the folder exists and has room", path,
-                     error == 0 ? std::string() : fmt::format(": {}", std::strerror(error)));
+  return fmt::format("{}: cannot be written{}", path,
+                     error == 0 ? "; check that the folder exists and has room" : ": " + prof::fileProblem(error));
 }
 
 }  // namespace lacuna::cli

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/collector/recover.h"
+#include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "timeline_blocks.h"
 #include "unfinished_file.h"
@@ -102,6 +103,7 @@ int recover(const RecoverOptions& options, const std::string& out) {
 
 int run(const RecoverOptions& options) {
   const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
+  if (const auto target = prof::checkTarget(out); !target) return printError(target.error().message);
   const int code = recover(options, out);
   // Of use to the timeline, and no part of what was to be recovered.
   if (code == kOk) (void)addTimeline(out);

@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 
 #include "calibration_option.h"
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "progress_line.h"
 #include "report_text.h"
@@ -29,7 +29,7 @@ struct ReportOptions {
   std::string device;
   std::int32_t rank = -1;
   std::string html;
-  std::string cause;
+  std::vector<std::string> causes;
   std::string calibration;
   int width = 0;
   bool json = false;
@@ -66,7 +66,7 @@ prof::Status checkSections(const std::vector<std::string>& wanted) {
 
 /// What is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning, as
 /// those that lacuna-gui takes.
-int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
+void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   const std::int64_t ns = analysis.ledger[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), humanDuration(ns));
   for (const analyzer::CauseDetail& detail : analysis.details) {
@@ -80,16 +80,21 @@ int printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
     fmt::print(" {:>11} at {:.6f} s  {}\n", humanDuration(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
                analyzer::oneLine(analysis.store->text(segment.name)));
   }
-  return kOk;
 }
 
-prof::Result<std::optional<analyzer::Cause>> parseCause(const std::string& name) {
-  if (name.empty()) return std::optional<analyzer::Cause>();
-  if (const auto cause = analyzer::findCause(name)) return cause;
-  std::string known;
-  for (std::size_t i = 0; i < analyzer::kCauseCount; ++i)
-    known += fmt::format("{}{}", i > 0 ? ", " : "", analyzer::causeKey(static_cast<analyzer::Cause>(i)));
-  return prof::Error{fmt::format("--cause {}: there is no such cause; there are: {}", name, known)};
+prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::string>& names) {
+  std::vector<analyzer::Cause> causes;
+  for (const std::string& name : names) {
+    const auto cause = analyzer::findCause(name);
+    if (!cause) {
+      std::string known;
+      for (std::size_t i = 0; i < analyzer::kCauseCount; ++i)
+        known += fmt::format("{}{}", i > 0 ? ", " : "", analyzer::causeKey(static_cast<analyzer::Cause>(i)));
+      return prof::Error{fmt::format("--cause {}: there is no such cause; there are: {}", name, known)};
+    }
+    causes.push_back(*cause);
+  }
+  return causes;
 }
 
 int writeFile(const std::string& path, std::string_view text) {
@@ -105,12 +110,15 @@ int run(const ReportOptions& options) {
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
   if (auto status = checkSections(options.sections); !status) return printMisuse(status.error().message);
-  const auto cause = parseCause(options.cause);
-  if (!cause) return printMisuse(cause.error().message);
+  const auto causes = parseCauses(options.causes);
+  if (!causes) return printMisuse(causes.error().message);
   if (!options.steps.empty()) {
     auto steps = parseSteps(options.steps);
     if (!steps) return printMisuse(steps.error().message);
     wanted.steps = *steps;
+  }
+  if (!options.html.empty()) {
+    if (const auto target = prof::checkTarget(options.html); !target) return printError(target.error().message);
   }
   auto calibration = calibrationFrom(options.calibration);
   if (!calibration) return printError(calibration.error().message);
@@ -129,8 +137,9 @@ int run(const ReportOptions& options) {
   // The summary names them too.
   const bool withSummary =
       options.sections.empty() || std::ranges::find(options.sections, "summary") != options.sections.end();
-  if (*cause || (!options.json && !withSummary)) printWarnings(**store);
-  if (*cause) return printCause(*analysis, **cause);
+  if (!causes->empty() || (!options.json && !withSummary)) printWarnings(**store);
+  for (const analyzer::Cause cause : *causes) printCause(*analysis, cause);
+  if (!causes->empty()) return kOk;
   if (options.json) {
     fmt::print("{}", analyzer::renderJson(*analysis));
   } else {
@@ -152,11 +161,15 @@ void addReport(CLI::App& app, int& exitCode) {
           "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)")
       .required();
   const std::string sections =
-      fmt::format("only this section, in full (repeatable): {}", fmt::join(analyzer::reportSections(), ", "));
-  const Option section = command.option("--section", options->sections, sections).typeName("NAME");
+      fmt::format("only these sections, in full: {}", fmt::join(analyzer::reportSections(), ", "));
+  const Option section = command.option("--section", options->sections, sections)
+                             .typeName("NAME,…")
+                             .commaSeparated()
+                             .notEmpty();
   const Option cause =
-      command.option("--cause", options->cause, "only what is behind this cause of the ledger, such as loader_wait")
-          .typeName("NAME")
+      command.option("--cause", options->causes, "only what is behind these causes of the ledger, such as loader_wait")
+          .typeName("NAME,…")
+          .commaSeparated()
           .notEmpty()
           .excludes(section);
   command.option("--steps", options->steps, "only steps A up to but without B, counted from 0")
@@ -171,7 +184,7 @@ void addReport(CLI::App& app, int& exitCode) {
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
       .excludes(section)
       .excludes(cause);
-  command.example("lacuna report run.lcn --section findings --section memory");
+  command.example("lacuna report run.lcn --section findings,memory");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

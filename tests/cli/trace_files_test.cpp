@@ -455,6 +455,32 @@ TEST_F(TraceFiles, AnUnwritablePlaceIsAnError) {
   EXPECT_THAT(said(), HasSubstr("cannot create /proc/run.lcn"));
 }
 
+TEST_F(TraceFiles, APlaceThatHoldsNoFileIsToldBeforeTheWorkWithWhatToDo) {
+  generate();
+  fs::create_directory(folder_ / "folder");
+  std::ofstream(folder_ / "file").flush();
+  const auto expect = [&](const std::string& words, const char* what) {
+    EXPECT_NE(lacuna(words), 0) << words;
+    EXPECT_THAT(said(), HasSubstr(what)) << words;
+  };
+  for (const char* to : {"lcn", "chrome", "nsys", "perfetto", "csv"}) {
+    const std::string kind = std::string(" --to ") + to;
+    expect("convert run.lcn folder" + kind, "folder: is a folder; name a file in it to write");
+    expect("convert run.lcn nowhere/x" + kind, "nowhere/x: cannot be written: there is no folder nowhere; create it");
+    expect("convert run.lcn file/x" + kind, "file is no folder; choose another place");
+    // /proc takes no files, whoever asks, and says so only then.
+    expect("convert run.lcn /proc/x" + kind, "/proc/x: ");
+    EXPECT_THAT(said(), Not(HasSubstr("unfinished-"))) << to;
+  }
+  expect("merge run.lcn run.lcn folder --to lcn", "folder: is a folder; name a file in it to write");
+  expect("generate folder --events 10", "is a folder");
+  expect("recover run.lcn -o folder", "is a folder");
+  expect("report run.lcn --html folder", "is a folder");
+  expect("check run.lcn --baseline run.lcn --junit folder", "is a folder");
+  expect("convert run.lcn /dev/full --to chrome",
+         "/dev/full: cannot be written: No space left on device; free some space");
+}
+
 TEST_F(TraceFiles, AFullDiskIsAnError) {
   EXPECT_EQ(lacuna("generate /dev/full --events 100000"), 1);
   EXPECT_THAT(said(), HasSubstr("No space left"));
@@ -706,6 +732,24 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
   // What depends on the trace is no misuse.
   EXPECT_EQ(lacuna("report run.lcn --device cuda:99"), 1);
   EXPECT_EQ(lacuna("report run.lcn --steps 5000:5001"), 1);
+}
+
+TEST_F(TraceFiles, SectionsAndCausesMayBeSeveral) {
+  generate();
+  for (const char* words : {"report run.lcn --section kernels,launches", "report --section kernels,launches run.lcn",
+                            "report run.lcn --section kernels --section launches"}) {
+    ASSERT_EQ(lacuna(words), 0) << words << said();
+    EXPECT_THAT(printed(), testing::AllOf(testing::StartsWith("\nKernels\n"), HasSubstr("\nLaunches\n"),
+                                          Not(HasSubstr("Findings"))))
+        << words;
+  }
+  ASSERT_EQ(lacuna("report run.lcn --cause launch,host_work"), 0) << said();
+  EXPECT_THAT(printed(), testing::AllOf(testing::StartsWith("launch-bound: "), HasSubstr("\nhost work: ")));
+  EXPECT_EQ(lacuna("report run.lcn --section kernels,poems"), 2);
+  EXPECT_THAT(said(), HasSubstr("--section poems: there is no such section; there are: summary, ledger, causes"));
+  EXPECT_EQ(lacuna("report run.lcn --cause launch,laziness"), 2);
+  EXPECT_THAT(said(), HasSubstr("--cause laziness: there is no such cause; there are: compute"));
+  EXPECT_EQ(lacuna("report run.lcn --section kernels,"), 2);
 }
 
 TEST_F(TraceFiles, OptionsOfWhichOneWouldDoNothingExcludeEachOther) {

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <vector>
 
+#include "lacuna/prof/file_error.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -84,7 +86,7 @@ class ZstdSink final : public FileSink {
 
 prof::Result<std::unique_ptr<ByteSink>> ByteSink::create(const std::filesystem::path& path) {
   File file(std::fopen(path.c_str(), "wbe"));
-  if (!file) return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno))};
+  if (!file) return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), prof::fileProblem(errno))};
   std::unique_ptr<ByteSink> sink;
   if (path.extension() == ".gz") {
     sink = std::make_unique<GzipSink>(std::move(file));
@@ -93,18 +95,19 @@ prof::Result<std::unique_ptr<ByteSink>> ByteSink::create(const std::filesystem::
   } else {
     sink = std::make_unique<FileSink>(std::move(file));
   }
+  sink->path_ = path;
   return sink;
 }
 
 void ByteSink::drain() {
-  if (problem_.empty() && !put(buffer_, false)) problem_ = std::strerror(errno);
+  if (problem_.empty() && !put(buffer_, false)) problem_ = prof::fileProblem(errno);
   buffer_.clear();
 }
 
 prof::Status ByteSink::finish() {
-  if (problem_.empty() && !put(buffer_, true)) problem_ = std::strerror(errno);
+  if (problem_.empty() && !put(buffer_, true)) problem_ = prof::fileProblem(errno);
   buffer_.clear();
-  if (!problem_.empty()) return prof::Error{fmt::format("writing failed: {}", problem_)};
+  if (!problem_.empty()) return prof::Error{fmt::format("{}: cannot be written: {}", path_.string(), problem_)};
   return {};
 }
 

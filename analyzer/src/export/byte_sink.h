@@ -34,6 +34,8 @@ class ByteSink {
 
  private:
   void drain();
+
+  std::filesystem::path path_;
 };
 
 }  // namespace lacuna::analyzer

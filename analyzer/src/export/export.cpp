@@ -12,6 +12,7 @@
 
 #include "export/exporters.h"
 #include "lacuna/analyzer/track_file.h"
+#include "lacuna/prof/file_error.h"
 #include "store/damage_watch.h"
 #include "store/lcn_writer.h"
 
@@ -161,6 +162,13 @@ prof::Status writeTrace(const Store& store, const std::filesystem::path& path, F
   return format == Format::Lcn && std::filesystem::is_regular_file(path, ignored) ? addTracks(path) : status;
 }
 
+/// People know a file by the name that it was to get.
+prof::Error named(std::string message, const std::filesystem::path& unfinished, const std::filesystem::path& path) {
+  const std::size_t at = message.find(unfinished.string());
+  if (at != std::string::npos) message.replace(at, unfinished.string().size(), path.string());
+  return prof::Error{std::move(message)};
+}
+
 }  // namespace
 
 std::filesystem::path unfinishedName(const std::filesystem::path& path) {
@@ -182,8 +190,8 @@ prof::Status writeWhole(const std::filesystem::path& path,
   if (status) std::filesystem::rename(unfinished, path, failed);
   if (status && !failed) return status;
   discard(unfinished);
-  if (!status) return status;
-  return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), failed.message())};
+  if (!status) return named(status.error().message, unfinished, path);
+  return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), prof::fileProblem(failed.value()))};
 }
 
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
@@ -192,6 +200,7 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
   if (std::filesystem::equivalent(store.path(), path, ignored)) {
     return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
   }
+  if (const auto target = prof::checkTarget(path); !target) return target;
   return writeWhole(path, [&](const auto& unfinished) { return writeTrace(store, unfinished, format, options); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "lacuna/prof/file_error.h"
 #include "store/nsys_schema.h"
 
 namespace lacuna::analyzer {
@@ -122,6 +123,9 @@ class NsysExport {
   NsysExport(const Store& store, sqlite3* db, const ExportOptions& options)
       : store_(store), db_(db), meter_(store, options.progress) {}
 
+  /// What SQLite said first, where writing failed.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
   prof::Status run() {
     exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
     numberPlaces();
@@ -139,7 +143,7 @@ class NsysExport {
     writeStrings();
     exec("COMMIT");
     if (auto status = meter_.status(); !status) return status;
-    if (!problem_.empty()) return Error{"writing failed: " + problem_};
+    if (!problem_.empty()) return Error{problem_};
     return {};
   }
 
@@ -497,8 +501,14 @@ prof::Status exportNsys(const Store& store, const std::filesystem::path& path, c
   sqlite3* opened = nullptr;
   const int code = sqlite3_open(path.c_str(), &opened);
   const std::unique_ptr<sqlite3, CloseDatabase> db(opened);
-  if (code != SQLITE_OK) return Error{fmt::format("{}: cannot be written: {}", path.string(), sqlite3_errmsg(opened))};
-  return NsysExport(store, db.get(), options).run();
+  const auto notWritten = [&](const std::string& sqlite) {
+    const int reason = sqlite3_system_errno(opened);
+    return Error{fmt::format("{}: cannot be written: {}", path.string(), reason == 0 ? sqlite : fileProblem(reason))};
+  };
+  if (code != SQLITE_OK) return notWritten(sqlite3_errmsg(opened));
+  NsysExport written(store, db.get(), options);
+  const auto status = written.run();
+  return status || written.problem().empty() ? status : notWritten(written.problem());
 }
 
 }  // namespace lacuna::analyzer

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <vector>
 
+#include "lacuna/prof/file_error.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -178,7 +180,7 @@ prof::Status refuseOtherThanFiles(const std::filesystem::path& path, mode_t mode
 
 prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem::path& path) {
   const auto cannotOpen = [&] {
-    return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno))};
+    return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), prof::fileProblem(errno))};
   };
   // Before it is opened: to open a pipe waits for a writer, and to open a device may do something.
   struct stat info {};

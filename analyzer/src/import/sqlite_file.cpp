@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "import/byte_source.h"
+#include "lacuna/prof/file_error.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -63,7 +64,7 @@ class NamelessFile {
     if (file.file_ >= 0) return file;
     std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();  // not every file system has O_TMPFILE
     file.file_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (file.file_ < 0) return prof::Error{fmt::format("{} cannot be created: {}", name, std::strerror(errno))};
+    if (file.file_ < 0) return prof::Error{fmt::format("{} cannot be created: {}", name, prof::fileProblem(errno))};
     ::unlink(name.c_str());
     return file;
   }

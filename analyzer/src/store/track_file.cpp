@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "lacuna/prof/file_error.h"
 #include "lacuna/prof/writer.h"
 #include "store/backend.h"
 #include "store/byte_stream.h"
@@ -343,7 +344,7 @@ prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_
   if (!canBeKept(tracks)) return {};
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return prof::Error{fmt::format("cannot create {}: {}", folder.string(), error.message())};
+  if (error) return prof::Error{fmt::format("cannot create {}: {}", folder.string(), prof::fileProblem(error.value()))};
   const std::uint64_t content = own->contentKey();
   const auto path = folder / fmt::format("{:016x}.lcn", cacheName(store.path(), content));
   // Another process may read or write the same: only whole files get the name.

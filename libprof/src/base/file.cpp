@@ -12,15 +12,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "lacuna/prof/file_error.h"
+
 namespace lacuna::prof::base {
 namespace {
 
 Error fileError(const char* doing, const std::filesystem::path& path, int code) {
-  const char* remedy = "";
-  if (code == ENOSPC || code == EDQUOT) remedy = "; free some space or write to another place";
-  if (code == EFBIG) remedy = "; the file size limit was reached (ulimit -f)";
-  if (code == EACCES || code == EPERM || code == EROFS) remedy = "; choose a place that you may write to or read from";
-  return Error{fmt::format("cannot {} {}: {}{}", doing, path.string(), std::strerror(code), remedy)};
+  return Error{fmt::format("cannot {} {}: {}", doing, path.string(), fileProblem(code))};
 }
 
 /// Writes all of the pieces at `offset`; answers 0 or an errno.

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "format/block_list.h"
 #include "format/block_sink.h"
+#include "lacuna/prof/file_error.h"
 
 namespace fs = std::filesystem;
 
@@ -76,7 +77,7 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to) {
   Status status = writeWhole(*file, *list, part, summary);
   error.clear();
   if (status.ok() && isFile) fs::rename(part, output, error);
-  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
+  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
   if (status.ok()) return summary;
   if (isFile) fs::remove(part, error);
   return status.error();

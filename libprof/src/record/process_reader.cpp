@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lacuna/prof/file_error.h"
 #include "record/saver.h"
 
 namespace lacuna::prof::recording {
@@ -44,7 +45,7 @@ ProcessInfo describe(const Header& header) {
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shared) {
   const int fd = ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno))};
+  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path.string(), fileProblem(errno))};
   struct stat status {};
   alignas(Header) unsigned char head[kHeaderBytes];
   const bool whole = fstat(fd, &status) == 0 && pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);

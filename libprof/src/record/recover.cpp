@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "lacuna/prof/file_error.h"
 #include "lacuna/prof/reader.h"
 #include "record/book_access.h"
 #include "record/drain_core.h"
@@ -156,7 +157,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   if (status.ok()) status = core.finish();
   error.clear();
   if (status.ok()) fs::rename(temporary, output, error);
-  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
+  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
   if (!status.ok()) {
     fs::remove(temporary, error);
     return status.error();

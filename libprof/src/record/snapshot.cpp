@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/prof/file_error.h"
 #include "record/drain_core.h"
 #include "record/proc_files.h"
 
@@ -193,14 +194,14 @@ Status copyRecorder(const fs::path& from, const fs::path& folder) {
   SparseFile to(folder / from.filename(), view.offsets.end);
   if (to.ok()) Copy(view, to).run();
   if (to.ok()) return {};
-  return Error{fmt::format("{}: cannot be written: {}", (folder / from.filename()).string(), std::strerror(errno))};
+  return Error{fmt::format("{}: cannot be written: {}", (folder / from.filename()).string(), fileProblem(errno))};
 }
 
 Status copyRecording(const fs::path& directory, const fs::path& copy) {
   std::error_code error;
   fs::remove_all(copy, error);
   fs::create_directory(copy, error);
-  if (error) return Error{fmt::format("{}: cannot be made: {}", copy.string(), error.message())};
+  if (error) return Error{fmt::format("{}: cannot be made: {}", copy.string(), fileProblem(error.value()))};
   const RecordingFiles files = listRecording(directory);
   for (const fs::path& recorder : files.recorders) {
     if (auto status = copyRecorder(recorder, copy); !status.ok()) return status;
@@ -276,7 +277,8 @@ Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, c
   fs::remove_all(copy, error);
   error.clear();
   if (stats.ok()) fs::rename(temporary, output, error);
-  if (stats.ok() && error) stats = Error{fmt::format("{}: cannot be written: {}", output.string(), error.message())};
+  if (stats.ok() && error)
+    stats = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
   if (!stats.ok()) fs::remove(temporary, error);
   return stats;
 }

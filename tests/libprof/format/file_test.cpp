@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "lacuna/prof/file_error.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
@@ -103,6 +104,28 @@ TEST(File, WhereNothingCanBeWrittenCreateSaysSo) {
   EXPECT_THAT(Writer::create(dir / "no/such/a.lcn").error().message, HasSubstr("cannot create"));
   auto full = Writer::create("/dev/full");
   EXPECT_FALSE(full.ok());
+}
+
+TEST(File, ATargetIsLookedAtBeforeTheWork) {
+  const test::TempDir dir;
+  std::ofstream(dir / "there.lcn").flush();
+  const auto why = [](const std::filesystem::path& path) {
+    const Status status = checkTarget(path);
+    return status.ok() ? std::string("none") : status.error().message;
+  };
+  for (const char* name : {"there.lcn", "new.lcn"}) EXPECT_EQ(why(dir / name), "none");
+  EXPECT_EQ(why("/dev/null"), "none");
+  EXPECT_THAT(why(dir.path()), HasSubstr("is a folder; name a file in it"));
+  EXPECT_THAT(why(dir / "no" / "a.lcn"), HasSubstr("there is no folder " + (dir / "no").string() + "; create it"));
+  EXPECT_THAT(why(dir / "there.lcn" / "a.lcn"), HasSubstr("there.lcn is no folder"));
+  EXPECT_THAT(why(""), HasSubstr("name one"));
+}
+
+TEST(File, WhatTheSystemSaysOfAFileComesWithARemedy) {
+  for (const int code :
+       {ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG, ELOOP, EMFILE})
+    EXPECT_THAT(fileProblem(code), HasSubstr("; ")) << code;
+  EXPECT_EQ(fileProblem(EIO), std::strerror(EIO));
 }
 
 TEST(File, ATruncationUnderAnOpenReaderIsAnError) {

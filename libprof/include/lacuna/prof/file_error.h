@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::prof {
+
+/// What the system says of a file (an errno), and what to do about it: "No space left on device; free some space or
+/// write to another place".
+std::string fileProblem(int code);
+
+/// Whether a file can be written at this path, as far as that shows beforehand: an error names what is in the way, and
+/// what to do. For work that would take long before it fails.
+Status checkTarget(const std::filesystem::path& path);
+
+}  // namespace lacuna::prof
