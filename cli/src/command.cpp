@@ -83,6 +83,12 @@ Option& Option::notEmpty() {
   return *this;
 }
 
+Option& Option::commaSeparated() {
+  // A word behind it is none of it, so that FILE may stand there.
+  option_->delimiter(',')->allow_extra_args(false);
+  return *this;
+}
+
 Option& Option::words(int least, int most) {
   option_->expected(least, most);
   return *this;

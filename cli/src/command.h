@@ -25,6 +25,8 @@ class Option {
   Option& notNegative();
   /// Refuses "", which a script gives where a variable of its own is not set.
   Option& notEmpty();
+  /// Its word may be several with commas between them; given again it takes more.
+  Option& commaSeparated();
   /// How many words it takes; `most` below 0 is any number.
   Option& words(int least, int most);
   Option& excludes(const Option& other);
