@@ -236,6 +236,7 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
+      if (store_.text(row.name) == kOperatorQueue) operatorQueues_.insert(row.id);
       Place& place = queues_[row.id];
       place.pid = deviceToken(device);
       place.tid = tidFor("queue", place.pid, token("stream", row.id.value, row.nativeId));
@@ -603,6 +604,7 @@ class ChromeExport {
     putOwnColumns(row);
   }
   void call(const prof::ApiCall& row) {
+    if (!operatorQueues_.empty() && store_.text(row.name) == kOperatorCall) return;
     begin('X', ArgTable::ApiCall, row.args, row.kind == prof::ApiKind::Driver ? "cuda_driver" : "cuda_runtime",
           row.name, threads_[row.thread], row.startNs);
     length(row.durNs);
@@ -611,6 +613,7 @@ class ChromeExport {
     end(ArgTable::ApiCall);
   }
   void kernel(const prof::Kernel& row) {
+    if (operatorQueues_.contains(row.queue)) return;
     begin('X', ArgTable::Kernel, row.args, "kernel", row.name, queues_[row.queue], row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
@@ -735,6 +738,7 @@ class ChromeExport {
   std::map<std::string, std::string_view, std::less<>> environment_;
   std::unordered_map<prof::ThreadId, Place> threads_;
   std::unordered_map<prof::QueueId, Place> queues_;
+  std::set<prof::QueueId> operatorQueues_;  ///< whose executions stand for no event of their own
   std::map<prof::DeviceId, prof::Device> devices_;
   std::map<prof::DeviceId, std::string> deviceTokens_;
   std::set<prof::ProcessId> owners_;                             ///< that fill a device alone

@@ -10,7 +10,9 @@
 #include <cmath>
 #include <future>
 
+#include "import/allocation_operators.h"
 #include "import/flow_folding.h"
+#include "import/host_device.h"
 #include "import/trace_places.h"
 #include "store/own_columns.h"
 #include "store/range_launches.h"
@@ -674,10 +676,13 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   placeRows();
   addMemoryOfTotals(builder_, memoryTotals_);
   readMetadata();
+  // Operators of a machine with GPUs only launch what was not recorded.
+  if (deviceInfo_.empty()) addHostDevice(builder_);
   auto& ids = builder_.columns<prof::ArgSet>().id;
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;
   foldFlows(builder_);
   nest();
+  addAllocationOperators(builder_);
   flattened.get();
   joinArgs(builder_, joins_);
   const auto& starts = builder_.columns<prof::Range>().startNs;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "torch/speaker.h"
 
@@ -80,6 +81,13 @@ bool onMainThread() {
   return main && getpid() == mainProcess;
 }
 
+/// The engine calls the backward of an operator in a function of this name, with the backward's behind it.
+constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
+
+bool isEvaluation(const char* name) {
+  return std::strncmp(name, kEvaluates.data(), kEvaluates.size()) == 0;
+}
+
 Started startOperator(const RecordFunction& function) {
   if (watching.load(std::memory_order_relaxed) != 0) lookForSequence(function);
   const auto sequence = sequenceOf(function);
@@ -91,7 +99,7 @@ Started startOperator(const RecordFunction& function) {
     static std::atomic<std::uint64_t> correlations{0};
     const auto correlation = correlations.fetch_add(1, std::memory_order_relaxed) + 1;
     openOperator(name, sequence, direction, correlation, &function);
-    openExecution(name, correlation, &function);
+    openExecution(isEvaluation(name) ? name + kEvaluates.size() : name, correlation, &function);
   } else {
     openOperator(name, sequence, direction, 0, &function);
   }
@@ -100,10 +108,8 @@ Started startOperator(const RecordFunction& function) {
 
 /// A node of the backward graph, around the operators that it calls.
 Started startBackward(const RecordFunction& function) {
-  constexpr char kEvaluates[] = "autograd::engine::evaluate_function: ";
   const char* name = nameOf(&function);
-  const bool outer = std::strncmp(name, kEvaluates, sizeof kEvaluates - 1) == 0;
-  if (outer) {
+  if (isEvaluation(name)) {
     open(Category::None, name, &function);
   } else {
     openOperator(name, sequenceOf(function), Direction::Backward, 0, &function);

@@ -197,10 +197,11 @@ class Names {
 Names gNames;
 
 /// The ranges that are open on a thread, innermost last.
+enum class Is : std::uint8_t { Other, Operator, Room };  ///< Room: an operator that makes a tensor for another one
 struct Level {
   const void* owner;
   nvtxStringHandle_t name;
-  bool isOperator;
+  Is is;
 };
 constexpr int kMostLevels = 512;
 struct Stack {
@@ -247,12 +248,12 @@ struct Event : nvtxEventAttributes_t {
   nvtxPayloadData_t data{};
 };
 
-int push(const Event& event, const void* owner, bool isOperator = false) {
+int push(const Event& event, const void* owner, Is is = Is::Other) {
   Stack* open = stack();
   if (open == nullptr || open->depth == kMostLevels) return -1;
   const auto name = event.messageType == NVTX_MESSAGE_TYPE_REGISTERED ? event.message.registered : nullptr;
-  open->levels[open->depth] = {owner, const_cast<nvtxStringHandle_t>(name), isOperator};
-  open->operators += isOperator ? 1 : 0;
+  open->levels[open->depth] = {owner, const_cast<nvtxStringHandle_t>(name), is};
+  open->operators += is != Is::Other ? 1 : 0;
   nvtxDomainRangePushEx(gDomain, &event);
   return open->depth++;
 }
@@ -281,11 +282,23 @@ bool start() {
   return true;
 }
 
+Is kindOf(const char* name) {
+  constexpr std::string_view kNamespace = "aten::";
+  std::string_view text(name);
+  if (!text.starts_with(kNamespace)) return Is::Operator;
+  text.remove_prefix(kNamespace.size());
+  return text.starts_with("empty") || text.starts_with("new_empty") || text == "resize_" ? Is::Room : Is::Operator;
+}
+
+/// Whoever asks for memory: who called aten::empty says more than that it was called.
 nvtxStringHandle_t innermostOperator() {
+  nvtxStringHandle_t room = nullptr;
   for (int i = tStack != nullptr ? tStack->depth : 0; i > 0; --i) {
-    if (tStack->levels[i - 1].isOperator) return tStack->levels[i - 1].name;
+    const Level& level = tStack->levels[i - 1];
+    if (level.is == Is::Operator) return level.name;
+    if (level.is == Is::Room) room = level.name;
   }
-  return nullptr;
+  return room;
 }
 
 }  // namespace
@@ -302,9 +315,9 @@ int open(Category category, const char* name, const void* owner) {
 int openOperator(const char* name, std::uint64_t sequence, Direction direction, std::uint64_t correlation,
                  const void* owner) {
   if (!listening()) return -1;
-  if (sequence == 0 && correlation == 0) return push(Event(Category::Operator, name), owner, true);
+  if (sequence == 0 && correlation == 0) return push(Event(Category::Operator, name), owner, kindOf(name));
   const OperatorPayload payload{correlation, sequence, 0, 0, 0, static_cast<std::uint32_t>(direction)};
-  return push(Event(Category::Operator, name, payload), owner, true);
+  return push(Event(Category::Operator, name, payload), owner, kindOf(name));
 }
 
 int openStep(std::uint64_t index, std::uint64_t samples) {
@@ -329,7 +342,7 @@ void closeTo(int level) {
   Stack* open = tStack;
   if (open == nullptr || level < 0) return;
   while (open->depth > level) {
-    open->operators -= open->levels[--open->depth].isOperator ? 1 : 0;
+    open->operators -= open->levels[--open->depth].is != Is::Other ? 1 : 0;
     nvtxDomainRangePop(gDomain);
   }
 }

@@ -122,12 +122,12 @@ std::vector<std::string> allocationsOf(const Store& store) {
 TEST(ChromeImport, TotalsOfMemoryTellWhatWasHeldBefore) {
   const auto store = import(midTraining());
   ASSERT_NE(store, nullptr);
-  EXPECT_THAT(allocationsOf(*store),
-              testing::UnorderedElementsAre("10: take 700 at 8192 held before the recording",
-                                            "10: take 9300 at 0 held before the recording",
-                                            "10: reserve 12000 at 0 held before the recording", "20: take 300 at 4096 ",
-                                            "30: give 700 at 8192 ", "30: reserve 4000 at 0 Total Reserved",
-                                            "40: give 300 at 4096 ", "40: release 6000 at 0 Total Reserved"));
+  EXPECT_THAT(
+      allocationsOf(*store),
+      testing::UnorderedElementsAre(
+          "10: take 700 at 8192 held before the recording", "10: take 9300 at 0 held before the recording",
+          "10: reserve 12000 at 0 held before the recording", "20: take 300 at 4096 op", "30: give 700 at 8192 ",
+          "30: reserve 4000 at 0 Total Reserved", "40: give 300 at 4096 ", "40: release 6000 at 0 Total Reserved"));
   const auto stats = memoryStats(*store, {}, Steps{}, Selection{});
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->peakBytes, 10300U);
@@ -150,8 +150,8 @@ TEST(ChromeImport, TotalsOfMemoryAreOfEachDeviceAndInTheOrderOfTime) {
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(allocationsOf(*store),
               testing::UnorderedElementsAre("10: take 100 at 0 held before the recording",
-                                            "10: reserve 5000 at 0 held before the recording", "30: take 10 at 1024 ",
-                                            "40: take 5 at 512 ", "50: take 10 at 512 "));
+                                            "10: reserve 5000 at 0 held before the recording", "30: take 10 at 1024 op",
+                                            "40: take 5 at 512 op", "50: take 10 at 512 op"));
   const auto devices = deviceMemory(*store, {});
   ASSERT_TRUE(devices);
   ASSERT_EQ(devices->size(), 2U);
@@ -272,6 +272,95 @@ TEST(ChromeImport, MakesProcessesThreadsDevicesAndQueues) {
   EXPECT_EQ(queue.process, process.id);
   EXPECT_EQ(store->row<Kernel>(0).queue, queue.id);
   EXPECT_EQ(store->row<Kernel>(0).device, device.id);
+}
+
+/// Of two threads, with a loader in the one that trains.
+std::string cpuOnly(std::string_view more = "", std::string_view head = "") {
+  return fmt::format(R"JSON({{{} "traceEvents": [
+  {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 10, "tid": 11, "ts": 1000, "dur": 100}},
+  {{"ph": "X", "cat": "user_annotation", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+   "pid": 10, "tid": 11, "ts": 1001, "dur": 20}},
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::stack", "pid": 10, "tid": 11, "ts": 1002, "dur": 10}},
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 10, "tid": 11, "ts": 1030, "dur": 30}},
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 10, "tid": 11, "ts": 1030, "dur": 20}},
+  {{"ph": "X", "cat": "cpu_op", "name": "autograd::engine::evaluate_function: AddmmBackward0", "pid": 10, "tid": 11,
+   "ts": 1060, "dur": 20}},
+  {{"ph": "X", "cat": "cpu_op", "name": "AddmmBackward0", "pid": 10, "tid": 11, "ts": 1061, "dur": 10}},
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "pid": 10, "tid": 12, "ts": 1000, "dur": 90}}{}
+  ]}})JSON",
+                     head, more);
+}
+
+TEST(ChromeImport, WithoutAnotherDeviceTheTrainingThreadsOutermostOperatorsAreTheCpusWork) {
+  const auto store = import(cpuOnly());
+  ASSERT_NE(store, nullptr);
+  ASSERT_EQ(store->rows<Kernel>(), 2U);
+  const auto linear = store->row<Kernel>(0), backward = store->row<Kernel>(1);
+  EXPECT_EQ(store->text(linear.name), "aten::linear");
+  EXPECT_EQ(linear.startNs, 1'030'000);
+  EXPECT_EQ(linear.durNs, 30'000);
+  EXPECT_EQ(store->text(backward.name), "AddmmBackward0");
+  EXPECT_EQ(backward.durNs, 20'000);
+  ASSERT_EQ(store->rows<Device>(), 1U);
+  EXPECT_EQ(store->row<Device>(0).kind, DeviceKind::Cpu);
+  EXPECT_EQ(store->row<Queue>(0).device, store->row<Device>(0).id);
+  ASSERT_EQ(store->rows<ApiCall>(), 2U);
+  EXPECT_EQ(store->row<ApiCall>(1).startNs, backward.startNs);
+  EXPECT_EQ(store->row<ApiCall>(1).correlation, backward.correlation);
+}
+
+TEST(ChromeImport, EachProcessWithOperatorsHasACpuOfItsOwn) {
+  const auto store = import(cpuOnly(R"(,
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 20, "tid": 21, "ts": 1000, "dur": 5})"));
+  ASSERT_NE(store, nullptr);
+  ASSERT_EQ(store->rows<Device>(), 2U);
+  EXPECT_EQ(store->row<Device>(1).process, store->row<Thread>(store->rows<Thread>() - 1).process);
+  EXPECT_EQ(store->rows<Kernel>(), 3U);
+}
+
+TEST(ChromeImport, OperatorsOfAMachineWithAGpuAreNoDevicesWork) {
+  const std::string_view launch = R"(,
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 10, "tid": 11, "ts": 1035, "dur": 2,
+   "args": {"correlation": 5}})";
+  EXPECT_EQ(import(cpuOnly(launch))->rows<Device>(), 0U);
+  EXPECT_EQ(import(cpuOnly("", R"("deviceProperties": [{"id": 0, "name": "A100"}],)"))->rows<Device>(), 0U);
+  EXPECT_EQ(import(cpuOnly("", R"("deviceProperties": [],)"))->rows<Device>(), 1U);
+}
+
+TEST(ChromeImport, TheCpusWorkIsNoEventOfItsOwn) {
+  const auto store = import(cpuOnly());
+  const test::TempFile lcn(".lcn"), back(".json");
+  ASSERT_TRUE(exportTrace(*store, lcn.path(), Format::Lcn));
+  ASSERT_TRUE(exportTrace(**Store::open(lcn.path()), back.path(), Format::Chrome));
+  std::ifstream file(back.path());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("operator call")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("\"kernel\"")));
+  const auto again = *Store::open(back.path());
+  EXPECT_EQ(again->rows<Range>(), store->rows<Range>());
+  EXPECT_EQ(again->rows<Kernel>(), store->rows<Kernel>());
+}
+
+TEST(ChromeImport, AllocationsAreOfTheOperatorThatAskedAndNotOfTheOneThatMadeRoom) {
+  const std::string_view memory = R"(,
+  {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 10, "tid": 11, "ts": 1033, "dur": 2},
+  {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": 1034,
+   "args": {"Bytes": 512, "Addr": 4096, "Device Type": 0, "Device Id": -1}},
+  {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": 1075,
+   "args": {"Bytes": 256, "Addr": 8192, "Device Type": 0, "Device Id": -1}},
+  {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": 1076,
+   "args": {"Bytes": -512, "Addr": 4096, "Device Type": 0, "Device Id": -1}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 10, "tid": 11, "ts": 1090, "dur": 2},
+  {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": 1091,
+   "args": {"Bytes": 64, "Addr": 4096, "Device Type": 0, "Device Id": -1}},
+  {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": 1095,
+   "args": {"Bytes": 32, "Addr": 4096, "Device Type": 0, "Device Id": -1}})";
+  const auto store = import(cpuOnly(memory));
+  ASSERT_NE(store, nullptr);
+  std::vector<std::string> operators;
+  for (std::uint64_t i = 0; i < store->rows<Allocation>(); ++i)
+    operators.emplace_back(store->text(store->row<Allocation>(i).op));
+  EXPECT_THAT(operators, testing::ElementsAre("aten::addmm", "AddmmBackward0", "", "aten::empty", ""));
 }
 
 TEST(ChromeImport, RocmNamesMakeTheSameTables) {

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+
+/// Gives each allocation that names no operator the innermost one around it on its thread, but those that only make
+/// room (aten::empty and its like): who called them says more. The ranges must be in the order of time.
+void addAllocationOperators(StoreBuilder& builder);
+
+}  // namespace lacuna::analyzer

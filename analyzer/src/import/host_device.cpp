@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "import/host_device.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "import/pytorch_names.h"
+#include "store/own_columns.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Range;
+using prof::StringId;
+using prof::ThreadId;
+using prof::TimeNs;
+
+/// Or calls that give it work, which was not recorded then.
+bool hasDevice(StoreBuilder& builder) {
+  return !builder.columns<prof::Device>().id.empty() || !builder.columns<prof::ApiCall>().startNs.empty();
+}
+
+class HostDevice {
+ public:
+  explicit HostDevice(StoreBuilder& builder) : builder_(builder), ranges_(builder.columns<Range>()) {}
+
+  void add() {
+    sortOut();
+    for (const auto& [process, thread] : trainingThreads()) {
+      makeQueue(process);
+      executeAll(thread);
+    }
+  }
+
+ private:
+  enum class Kind : std::uint8_t { Unseen, Other, Step, Loader };
+  struct Thread {
+    std::vector<std::size_t> spans;  ///< operators, and waits for the loader
+    std::size_t steps = 0;
+    TimeNs operatorNs = 0;
+  };
+
+  Kind kindOf(StringId name) {
+    if (name.value >= kinds_.size()) kinds_.resize(std::max<std::size_t>(2 * kinds_.size(), name.value + 1));
+    Kind& kind = kinds_[name.value];
+    if (kind != Kind::Unseen) return kind;
+    const std::string_view text = builder_.text(name);
+    return kind = text.starts_with(pytorch::kStep)         ? Kind::Step
+                  : text.starts_with(pytorch::kLoaderWait) ? Kind::Loader
+                                                           : Kind::Other;
+  }
+
+  void sortOut() {
+    const StringId op = builder_.intern(pytorch::kOperators), olderOp = builder_.intern(pytorch::kOlderOperators);
+    for (std::size_t i = 0; i < ranges_.startNs.size(); ++i) {
+      if (!ranges_.thread[i] || ranges_.kind[i] != prof::RangeKind::PushPop) continue;
+      const Kind kind = kindOf(ranges_.name[i]);
+      const bool isOperator = ranges_.category[i] == op || ranges_.category[i] == olderOp;
+      if (!isOperator && kind == Kind::Other) continue;
+      Thread& thread = threads_[ranges_.thread[i]];
+      if (isOperator) thread.operatorNs += ranges_.durNs[i];
+      if (kind == Kind::Step) {
+        ++thread.steps;
+      } else {
+        thread.spans.push_back(i);
+      }
+    }
+  }
+
+  /// Of each process the one with steps, else the one that is longest in operators.
+  [[nodiscard]] std::map<prof::ProcessId, ThreadId> trainingThreads() const {
+    std::map<prof::ProcessId, ThreadId> best;
+    const auto& processes = builder_.columns<prof::Thread>().process;
+    const auto rank = [&](ThreadId id) {
+      const Thread& thread = threads_.at(id);
+      return std::tuple(thread.steps, thread.operatorNs, -std::int64_t{id.value});
+    };
+    for (const auto& [id, thread] : threads_) {
+      if (thread.operatorNs == 0) continue;
+      const auto [other, isFirst] = best.try_emplace(processes[id.value - 1], id);
+      if (!isFirst && rank(other->second) < rank(id)) other->second = id;
+    }
+    return best;
+  }
+
+  void makeQueue(prof::ProcessId process) {
+    device_ = prof::DeviceId(device_.value + 1);
+    queue_ = prof::QueueId(queue_.value + 1);
+    builder_.append(prof::Device{.id = device_,
+                                 .kind = prof::DeviceKind::Cpu,
+                                 .index = 0,
+                                 .process = process,
+                                 .name = builder_.intern("CPU, as no other device was recorded")});
+    builder_.append(
+        prof::Queue{.id = queue_, .device = device_, .process = process, .name = builder_.intern(kOperatorQueue)});
+  }
+
+  void executeAll(ThreadId thread) {
+    std::vector<std::size_t>& spans = threads_[thread].spans;
+    std::ranges::sort(spans, {}, [this](std::size_t i) { return std::tuple(ranges_.startNs[i], -ranges_.durNs[i]); });
+    TimeNs until = INT64_MIN;
+    for (const std::size_t i : spans) {
+      if (ranges_.startNs[i] < until) continue;
+      until = ranges_.startNs[i] + ranges_.durNs[i];
+      if (kinds_[ranges_.name[i].value] != Kind::Loader) execute(i, thread);
+    }
+  }
+
+  void execute(std::size_t i, ThreadId thread) {
+    std::string_view name = builder_.text(ranges_.name[i]);
+    if (name.starts_with(pytorch::kEngine)) name.remove_prefix(pytorch::kEngine.size());
+    const std::uint64_t correlation = ++executions_;
+    builder_.append(prof::Kernel{.startNs = ranges_.startNs[i],
+                                 .durNs = ranges_.durNs[i],
+                                 .queue = queue_,
+                                 .device = device_,
+                                 .correlation = correlation,
+                                 .name = builder_.intern(std::string(name)),
+                                 .flags = static_cast<std::uint8_t>(ranges_.flags[i] & prof::kUnfinished)});
+    builder_.append(prof::ApiCall{.startNs = ranges_.startNs[i],
+                                  .thread = thread,
+                                  .kind = prof::ApiKind::Other,
+                                  .name = builder_.intern(kOperatorCall),
+                                  .correlation = correlation});
+  }
+
+  StoreBuilder& builder_;
+  const Range::Columns& ranges_;
+  std::vector<Kind> kinds_;  ///< by name
+  std::unordered_map<ThreadId, Thread> threads_;
+  prof::DeviceId device_;
+  prof::QueueId queue_;
+  std::uint64_t executions_ = 0;
+};
+
+}  // namespace
+
+void addHostDevice(StoreBuilder& builder) {
+  if (!hasDevice(builder)) HostDevice(builder).add();
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+
+/// Makes the CPU the device of a capture of PyTorch that has no other, as a recording with `--torch` does: the
+/// outermost operators of each process's training thread become executions of a queue, each launched where it begins.
+/// What prepares batches in that thread is no device's work. Does nothing where device work was recorded. The rows
+/// stand for no event of their own; own_columns.h says how they are told from others.
+void addHostDevice(StoreBuilder& builder);
+
+}  // namespace lacuna::analyzer

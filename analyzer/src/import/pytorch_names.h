@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+/// What PyTorch's profiler calls things.
+namespace lacuna::analyzer::pytorch {
+
+/// The category of operators, and that of older versions.
+inline constexpr std::string_view kOperators = "cpu_op";
+inline constexpr std::string_view kOlderOperators = "Operator";
+/// The engine calls the backward of an operator in a range of this name, with the backward's behind it.
+inline constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
+inline constexpr std::string_view kStep = "ProfilerStep#";
+inline constexpr std::string_view kLoaderWait = "enumerate(DataLoader)#";
+
+/// Whether an operator makes a tensor for another one and does nothing else.
+inline bool onlyMakesRoom(std::string_view name) {
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_";
+}
+
+}  // namespace lacuna::analyzer::pytorch
