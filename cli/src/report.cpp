@@ -162,13 +162,11 @@ void addReport(CLI::App& app, int& exitCode) {
       .required();
   const std::string sections =
       fmt::format("only these sections, in full: {}", fmt::join(analyzer::reportSections(), ", "));
-  const Option section = command.option("--section", options->sections, sections)
-                             .typeName("NAME,…")
-                             .commaSeparated()
-                             .notEmpty();
+  const Option section =
+      command.option("--section", options->sections, sections).typeName("NAME,NAME").commaSeparated().notEmpty();
   const Option cause =
       command.option("--cause", options->causes, "only what is behind these causes of the ledger, such as loader_wait")
-          .typeName("NAME,…")
+          .typeName("NAME,NAME")
           .commaSeparated()
           .notEmpty()
           .excludes(section);
