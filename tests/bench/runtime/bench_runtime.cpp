@@ -195,10 +195,29 @@ void inference(Process& own) {
   print("runtime.resnet18_inference_kept_over_arranged", median(ratios), "ratio");
 }
 
+/// Convolutions on pictures as operators hand them on, next to the orders that the library chooses: where they lie so
+/// already, and where operators in between have them row-major. In a process whose threads nobody else uses.
+void pictureOrders(const std::vector<std::string>& command) {
+  Process own(command);
+  std::vector<double> ours, overBlocked, overReordered;
+  for (int round = -1; round < 11; ++round) {
+    const double last = own.ask("convolutions_channels_last", 1);
+    const double blocked = own.ask("convolutions_blocked", 1);
+    const double reordered = own.ask("convolutions_reordered", 1);
+    if (round < 0) continue;
+    ours.push_back(last);
+    overBlocked.push_back(last / blocked);
+    overReordered.push_back(last / reordered);
+  }
+  print("runtime.resnet18_convolutions_ms", median(ours) / 1e6, "ms");
+  print("runtime.channels_last_over_blocked", median(overBlocked), "ratio");
+  print("runtime.channels_last_over_reordered", median(overReordered), "ratio");
+}
+
 int usage(int code) {
   std::fprintf(
       code == 0 ? stdout : stderr,
-      "usage: bench_runtime [--json] [dispatch|inference|models]\n\n"
+      "usage: bench_runtime [--json] [dispatch|inference|models|orders]\n\n"
       "Times operators and training steps of the runtime, plain, under `lacuna run`, and next to libtorch where\n"
       "it was found when this was built. Times of operators include the final wait for the queue.\n");
   return code;
@@ -214,7 +233,7 @@ int main(int argc, char** argv) {
       gJson = true;
     } else if (argument == "--help" || argument == "-h") {
       return usage(0);
-    } else if (argument == "dispatch" || argument == "inference" || argument == "models") {
+    } else if (argument == "dispatch" || argument == "inference" || argument == "models" || argument == "orders") {
       part = argument;
     } else {
       return usage(2);
@@ -237,6 +256,7 @@ int main(int argc, char** argv) {
     sides.profiled.reset();
   }
   if (part.empty() || part == "inference") inference(sides.own);
+  if (part.empty() || part == "orders") pictureOrders(plain);
   if (part.empty() || part == "models") models(sides, plain, profiled);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
+#include "picture_orders.h"
 #include "workloads.h"
 
 namespace {
@@ -60,6 +61,11 @@ bench::Workload inference(bool kept) {
   };
 }
 
+double convolutions(bench::PictureOrder order) {
+  static std::map<bench::PictureOrder, bench::Convolutions> made;
+  return made.try_emplace(order, order).first->second.step();
+}
+
 }  // namespace
 
 int main() {
@@ -72,5 +78,9 @@ int main() {
     workloads["step_" + network] = [=] { return steps(network, bench::Precision::F32); };
     workloads["step_" + network + "_amp"] = [=] { return steps(network, bench::Precision::Amp); };
   }
-  return bench::serve(workloads);
+  const bench::Values values{
+      {"convolutions_channels_last", [] { return convolutions(bench::PictureOrder::ChannelsLast); }},
+      {"convolutions_blocked", [] { return convolutions(bench::PictureOrder::Blocked); }},
+      {"convolutions_reordered", [] { return convolutions(bench::PictureOrder::Reordered); }}};
+  return bench::serve(workloads, values);
 }
