@@ -83,14 +83,17 @@ struct AttentionArguments {
   bool causal;
 };
 void attention(const View& out, const View& sums, const View& query, const View& key, const View& value,
-               const View& mask, const AttentionArguments& arguments);
+               const View& mask, const AttentionArguments& arguments, const View& workspace);
+/// Bytes that it works in, which it is given as a view of them. May be asked on any thread.
+std::size_t attentionWorkspace(const View& query, const View& key, const View& value);
 struct AttentionGradients {
   View query, key, value;  ///< any of them may be empty
 };
 /// `out` and `value` may be empty where only the gradient of the value is asked for.
 void attentionGrad(const AttentionGradients& gradients, const View& gradOut, const View& out, const View& sums,
                    const View& query, const View& key, const View& value, const View& mask,
-                   const AttentionArguments& arguments);
+                   const AttentionArguments& arguments, const View& workspace);
+std::size_t attentionGradWorkspace(const View& gradOut, const View& query, const View& key);
 
 struct PoolArguments {
   std::array<std::int64_t, 2> window{1, 1}, stride{1, 1}, padding{0, 0};

@@ -67,6 +67,12 @@ Tensor emptyLikeHeads(const Shape& shape, const Tensor& x) {
   return emptyStrided(shape, {shape[2] * token, shape[3], token, 1}, options);
 }
 
+/// What the kernel works in comes from the allocator, and ends with the execution.
+template <class Bytes>
+Tensor workspaceOn(Device device, const Bytes& bytes) {
+  return device.type == DeviceType::Cpu ? emptyWorkspace(bytes(), device) : Tensor();
+}
+
 Tensor hideLater(const Tensor& scores) {
   const Options options{DType::I64, scores.device()};
   const Tensor later =
@@ -153,12 +159,14 @@ void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
   if (n.wanted(2)) out[2] = emptyLikeHeads(valueShape, value.defined() ? value : key);
   const auto viewOrNothing = [&lead](const Tensor& x) { return x.defined() ? fourDimensions(x, lead) : View{}; };
   const AttentionArguments arguments{n.doubles[0], n.ints[0] != 0};
+  const View gradOut = fourDimensions(g[0], lead), q = fourDimensions(query, lead), k = fourDimensions(key, lead);
+  const Tensor workspace = workspaceOn(g[0].device(), [&] { return kernel::attentionGradWorkspace(gradOut, q, k); });
   op.launch(g[0].device(), gradientWork(n, g[0], key),
             [grads = kernel::AttentionGradients{viewOrNothing(out[0]), viewOrNothing(out[1]), viewOrNothing(out[2])},
-             gradOut = fourDimensions(g[0], lead), held = viewOrNothing(result), s = viewOf(sums),
-             q = fourDimensions(query, lead), k = fourDimensions(key, lead), v = viewOrNothing(value),
-             m = maskView(mask, query, key),
-             arguments] { kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments); });
+             gradOut, held = viewOrNothing(result), s = viewOf(sums), q, k, v = viewOrNothing(value),
+             m = maskView(mask, query, key), arguments, memory = viewOrNone(workspace)] {
+              kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments, memory);
+            });
 }
 
 void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {
@@ -215,10 +223,11 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const auto width = static_cast<double>(std::max<std::int64_t>(1, query.size(-1)));
   const AttentionArguments arguments{scale != 0 ? scale : 1 / std::sqrt(width), causal};
   const auto products = static_cast<std::uint64_t>(out.numel()) * static_cast<std::uint64_t>(key.size(-2));
+  const View q = fourDimensions(query, lead), k = fourDimensions(key, lead), v = fourDimensions(value, lead);
+  const Tensor workspace = workspaceOn(query.device(), [&] { return kernel::attentionWorkspace(q, k, v); });
   op.launch(query.device(), {out.sizeBytes() * 4, products * 4},
-            [o = fourDimensions(out, lead), s = viewOf(sums), q = fourDimensions(query, lead),
-             k = fourDimensions(key, lead), v = fourDimensions(value, lead), m = maskView(added, query, key),
-             arguments] { kernel::attention(o, s, q, k, v, m, arguments); });
+            [o = fourDimensions(out, lead), s = viewOf(sums), q, k, v, m = maskView(added, query, key), arguments,
+             memory = viewOrNone(workspace)] { kernel::attention(o, s, q, k, v, m, arguments, memory); });
   if (Node* node = op.record({&query, &key, &value}, {&out})) {
     node->doubles[0] = arguments.scale;
     node->ints[0] = causal ? 1 : 0;

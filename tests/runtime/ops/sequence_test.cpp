@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn_sequence.h"
 #include "runtime/ops/gradient_case.h"
 
@@ -95,6 +97,32 @@ TEST(Attention, OverManyBlocksEqualsThePlainFormula) {
     EXPECT_LT(max(abs(k.grad().to(DType::F32) - inputs[1].grad())).item(), bound * 2);
     EXPECT_LT(max(abs(v.grad().to(DType::F32) - inputs[2].grad())).item(), bound * 2);
   }
+}
+
+std::size_t heapBytes() {
+  const struct mallinfo2 heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+/// What it works in counts for limits, statistics and tools, and goes with the execution.
+TEST(Attention, WorksInMemoryOfTheAllocator) {
+  constexpr std::int64_t kKeys = 4096;
+  constexpr std::size_t kScores = 64 * kKeys * sizeof(float);
+  const Tensor x = randn({2, kKeys, 16}).setRequiresGrad();
+  const auto workspace = [](const auto& stats) { return stats[static_cast<std::size_t>(Role::Workspace)]; };
+  synchronize();
+  const std::size_t heap = heapBytes();
+  resetPeakMemory();
+  const std::size_t held = workspace(memoryStats().activeByRole);
+  const Tensor y = attention(x, x, x);
+  synchronize();
+  EXPECT_GT(workspace(memoryStats().peakByRole), held + kScores);
+  resetPeakMemory();
+  y.backward(ones({2, kKeys, 16}));
+  synchronize();
+  EXPECT_GT(workspace(memoryStats().peakByRole), held + 2 * kScores) << "the scores and their gradients";
+  EXPECT_EQ(workspace(memoryStats().activeByRole), held);
+  EXPECT_LT(heapBytes(), heap + kScores / 2) << "and nothing beside it";
 }
 
 TEST(Attention, WhereEverythingIsHiddenGivesZeros) {

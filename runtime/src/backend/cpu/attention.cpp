@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "backend/cpu/fast_math.h"
 #include "backend/cpu/loops.h"
+#include "backend/cpu/onednn.h"
 #include "backend/nn_kernels.h"
 
 /// Attention head by head, some rows of the score matrix at a time; the backward makes those rows again. A head is the
-/// work of one thread, so sums do not depend on the number of threads. Halves are widened to f32.
+/// work of one thread, so sums do not depend on the number of threads; each works in a share of the execution's
+/// workspace. Halves are widened to f32.
 namespace lacuna::rt {
 
 using cpu::WideT;
@@ -46,6 +47,66 @@ void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, d
   }
 }
 
+/// Cuts a piece of memory up, in whole cache lines; without one it only counts.
+class Carving {
+ public:
+  explicit Carving(std::byte* memory = nullptr) : memory_(memory) {}
+  template <class W>
+  void take(W*& to, std::int64_t count) {
+    to = memory_ == nullptr ? nullptr : reinterpret_cast<W*>(memory_ + bytes_);
+    bytes_ += cpu::wholeLines(static_cast<std::size_t>(count) * sizeof(W));
+  }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t bytes_ = 0;
+};
+
+struct Sizes {
+  std::int64_t rows, keys, features, width;  ///< rows: queries at a time; width: of a value
+
+  Sizes(const View& query, const View& key, std::int64_t valueWidth)
+      : rows(std::min(kBlock, query.shape[2])), keys(key.shape[2]), features(query.shape[3]), width(valueWidth) {}
+};
+
+/// What a thread works in, for one head after the other.
+template <class W>
+struct ForwardRoom {
+  W *query, *key, *value, *scores, *out;
+
+  ForwardRoom(Carving& from, const Sizes& s) {
+    from.take(query, s.rows * s.features);
+    from.take(key, s.keys * s.features);
+    from.take(value, s.keys * s.width);
+    from.take(scores, s.rows * s.keys);
+    from.take(out, s.rows * s.width);
+  }
+  static std::size_t bytes(const Sizes& sizes) {
+    Carving counts;
+    const ForwardRoom room(counts, sizes);
+    return counts.bytes();
+  }
+};
+
+template <class W>
+struct BackwardRoom : ForwardRoom<W> {
+  W *gradOut, *slopes, *gradQuery, *gradKey, *gradValue;
+
+  BackwardRoom(Carving& from, const Sizes& s) : ForwardRoom<W>(from, s) {
+    from.take(gradOut, s.rows * s.width);
+    from.take(slopes, s.rows * s.keys);
+    from.take(gradQuery, s.rows * s.features);
+    from.take(gradKey, s.keys * s.features);
+    from.take(gradValue, s.keys * s.width);
+  }
+  static std::size_t bytes(const Sizes& sizes) {
+    Carving counts;
+    const BackwardRoom room(counts, sizes);
+    return counts.bytes();
+  }
+};
+
 template <class T>
 struct Head {
   using W = WideT<T>;
@@ -53,20 +114,19 @@ struct Head {
 
   [[nodiscard]] std::int64_t offset(const View& view) const { return batch * view.strides[0] + head * view.strides[1]; }
   /// Rows of the view, packed and widened.
-  void load(std::vector<W>& to, const View& view, std::int64_t begin, std::int64_t end) const {
+  void load(W* to, const View& view, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = view.shape[3];
-    to.resize(static_cast<std::size_t>((end - begin) * width));
     const T* from = static_cast<const T*>(view.data) + offset(view);
     for (std::int64_t r = begin; r < end; ++r) {
-      W* row = to.data() + (r - begin) * width;
+      W* row = to + (r - begin) * width;
       for (std::int64_t i = 0; i < width; ++i) row[i] = static_cast<W>(from[r * view.strides[2] + i * view.strides[3]]);
     }
   }
-  void store(const View& view, const std::vector<W>& from, std::int64_t begin, std::int64_t end) const {
+  void store(const View& view, const W* from, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = view.shape[3];
     T* to = static_cast<T*>(view.data) + offset(view);
     for (std::int64_t r = begin; r < end; ++r) {
-      const W* row = from.data() + (r - begin) * width;
+      const W* row = from + (r - begin) * width;
       for (std::int64_t i = 0; i < width; ++i) to[r * view.strides[2] + i * view.strides[3]] = T(row[i]);
     }
   }
@@ -74,15 +134,14 @@ struct Head {
 
 /// Scores of rows begin … end with mask and causality in them; hidden ones are -infinity.
 template <class T>
-void scoresOf(std::vector<WideT<T>>& scores, const Head<T>& head, const std::vector<WideT<T>>& query,
-              const std::vector<WideT<T>>& key, const View& mask, std::int64_t begin, std::int64_t end,
-              std::int64_t keys, std::int64_t features, const AttentionArguments& a) {
+void scoresOf(WideT<T>* scores, const Head<T>& head, const WideT<T>* query, const WideT<T>* key, const View& mask,
+              std::int64_t begin, std::int64_t end, std::int64_t keys, std::int64_t features,
+              const AttentionArguments& a) {
   using W = WideT<T>;
   const std::int64_t rows = end - begin;
-  scores.resize(static_cast<std::size_t>(rows * keys));
-  product(false, true, rows, keys, features, static_cast<W>(a.scale), query.data(), key.data(), false, scores.data());
+  product(false, true, rows, keys, features, static_cast<W>(a.scale), query, key, false, scores);
   for (std::int64_t r = 0; r < rows; ++r) {
-    W* row = scores.data() + r * keys;
+    W* row = scores + r * keys;
     if (mask.data != nullptr) {
       const T* from = static_cast<const T*>(mask.data) + head.offset(mask) + (begin + r) * mask.strides[2];
       for (std::int64_t i = 0; i < keys; ++i) row[i] += static_cast<W>(from[i * mask.strides[3]]);
@@ -123,52 +182,46 @@ LACUNA_RT_EVERY_WIDTH void softmaxAgain(W* row, std::int64_t keys, Normaliser<W>
 }
 
 template <class T>
-void forwardHead(const Head<T>& head, const View& out, const View& sums, const View& query, const View& key,
-                 const View& value, const View& mask, const AttentionArguments& a) {
+void forwardHead(const Head<T>& head, const ForwardRoom<WideT<T>>& in, const View& out, const View& sums,
+                 const View& query, const View& key, const View& value, const View& mask, const AttentionArguments& a) {
   using W = WideT<T>;
   const std::int64_t queries = query.shape[2];
   const std::int64_t keys = key.shape[2];
-  thread_local std::vector<W> q, k, v, scores, result;
-  head.load(k, key, 0, keys);
-  head.load(v, value, 0, keys);
+  head.load(in.key, key, 0, keys);
+  head.load(in.value, value, 0, keys);
   W* sum = static_cast<W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
     const std::int64_t seen = a.causal ? std::min(keys, end) : keys;  // later keys are hidden from all of these rows
-    head.load(q, query, begin, end);
-    scoresOf<T>(scores, head, q, k, mask, begin, end, seen, query.shape[3], a);
+    head.load(in.query, query, begin, end);
+    scoresOf<T>(in.scores, head, in.query, in.key, mask, begin, end, seen, query.shape[3], a);
     for (std::int64_t r = begin; r < end; ++r) {
-      const Normaliser<W> found = softmaxRow(scores.data() + (r - begin) * seen, seen);
+      const Normaliser<W> found = softmaxRow(in.scores + (r - begin) * seen, seen);
       sum[r * 2] = found.top;
       sum[r * 2 + 1] = found.share;
     }
-    result.resize(static_cast<std::size_t>((end - begin) * value.shape[3]));
-    product(false, false, end - begin, value.shape[3], seen, W(1), scores.data(), v.data(), false, result.data());
-    head.store(out, result, begin, end);
+    product(false, false, end - begin, value.shape[3], seen, W(1), in.scores, in.value, false, in.out);
+    head.store(out, in.out, begin, end);
   }
 }
 
 /// The gradients of some rows of scores, before the scale: p · (g vᵀ - what the row's g and output have in common).
 template <class W>
-void slopesOf(std::vector<W>& slopes, const std::vector<W>& probabilities, const std::vector<W>& gradOut,
-              const std::vector<W>& out, const std::vector<W>& value, std::int64_t rows, std::int64_t keys,
-              std::int64_t width) {
-  slopes.resize(probabilities.size());
-  product(false, true, rows, keys, width, W(1), gradOut.data(), value.data(), false, slopes.data());
+void slopesOf(const BackwardRoom<W>& in, std::int64_t rows, std::int64_t keys, std::int64_t width) {
+  product(false, true, rows, keys, width, W(1), in.gradOut, in.value, false, in.slopes);
   for (std::int64_t r = 0; r < rows; ++r) {
     W along = 0;
-    for (std::int64_t i = r * width; i < (r + 1) * width; ++i)
-      along += gradOut[static_cast<std::size_t>(i)] * out[static_cast<std::size_t>(i)];
-    W* slope = slopes.data() + r * keys;
-    const W* p = probabilities.data() + r * keys;
+    for (std::int64_t i = r * width; i < (r + 1) * width; ++i) along += in.gradOut[i] * in.out[i];
+    W* slope = in.slopes + r * keys;
+    const W* p = in.scores + r * keys;
     for (std::int64_t i = 0; i < keys; ++i) slope[i] = p[i] * (slope[i] - along);
   }
 }
 
 template <class T>
-void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradients, const View& gradOut,
-                  const View& out, const View& sums, const View& query, const View& key, const View& value,
-                  const View& mask, const AttentionArguments& a) {
+void backwardHead(const Head<T>& head, const BackwardRoom<WideT<T>>& in, const kernel::AttentionGradients& gradients,
+                  const View& gradOut, const View& out, const View& sums, const View& query, const View& key,
+                  const View& value, const View& mask, const AttentionArguments& a) {
   using W = WideT<T>;
   const std::int64_t queries = query.shape[2];
   const std::int64_t keys = key.shape[2];
@@ -178,65 +231,97 @@ void backwardHead(const Head<T>& head, const kernel::AttentionGradients& gradien
   const bool ofKey = gradients.key.data != nullptr;
   const bool ofValue = gradients.value.data != nullptr;
   const W scale = static_cast<W>(a.scale);
-  thread_local std::vector<W> q, k, v, g, o, scores, slopes, gradQ, gradK, gradV;
-  head.load(k, key, 0, keys);
-  if (ofQuery || ofKey) head.load(v, value, 0, keys);
-  if (ofKey) gradK.assign(k.size(), W(0));
-  if (ofValue) gradV.assign(static_cast<std::size_t>(keys * width), W(0));
+  head.load(in.key, key, 0, keys);
+  if (ofQuery || ofKey) head.load(in.value, value, 0, keys);
+  if (ofKey) std::fill_n(in.gradKey, keys * features, W(0));
+  if (ofValue) std::fill_n(in.gradValue, keys * width, W(0));
   const W* sum = static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
     const std::int64_t rows = end - begin;
     const std::int64_t seen = a.causal ? std::min(keys, end) : keys;
-    head.load(q, query, begin, end);
-    head.load(g, gradOut, begin, end);
-    scoresOf<T>(scores, head, q, k, mask, begin, end, seen, features, a);
+    head.load(in.query, query, begin, end);
+    head.load(in.gradOut, gradOut, begin, end);
+    scoresOf<T>(in.scores, head, in.query, in.key, mask, begin, end, seen, features, a);
     for (std::int64_t r = 0; r < rows; ++r) {
       const W* found = sum + (begin + r) * 2;
-      softmaxAgain(scores.data() + r * seen, seen, Normaliser<W>{found[0], found[1]});
+      softmaxAgain(in.scores + r * seen, seen, Normaliser<W>{found[0], found[1]});
     }
-    if (ofValue) product(true, false, seen, width, rows, W(1), scores.data(), g.data(), true, gradV.data());
+    if (ofValue) product(true, false, seen, width, rows, W(1), in.scores, in.gradOut, true, in.gradValue);
     if (!ofQuery && !ofKey) continue;
-    head.load(o, out, begin, end);
-    slopesOf<W>(slopes, scores, g, o, v, rows, seen, width);
+    head.load(in.out, out, begin, end);
+    slopesOf<W>(in, rows, seen, width);
     if (ofQuery) {
-      gradQ.resize(q.size());
-      product(false, false, rows, features, seen, scale, slopes.data(), k.data(), false, gradQ.data());
-      head.store(gradients.query, gradQ, begin, end);
+      product(false, false, rows, features, seen, scale, in.slopes, in.key, false, in.gradQuery);
+      head.store(gradients.query, in.gradQuery, begin, end);
     }
-    if (ofKey) product(true, false, seen, features, rows, scale, slopes.data(), q.data(), true, gradK.data());
+    if (ofKey) product(true, false, seen, features, rows, scale, in.slopes, in.query, true, in.gradKey);
   }
-  if (ofKey) head.store(gradients.key, gradK, 0, keys);
-  if (ofValue) head.store(gradients.value, gradV, 0, keys);
+  if (ofKey) head.store(gradients.key, in.gradKey, 0, keys);
+  if (ofValue) head.store(gradients.value, in.gradValue, 0, keys);
 }
 
-template <class T, class F>
-void forHeads(const View& query, const F& body) {
+/// Threads among which the heads are shared out.
+std::int64_t workersOf(const View& query) {
+  return std::min<std::int64_t>(queueThreadCount(), query.shape[0] * query.shape[1]);
+}
+
+/// Bytes of the workspace: as many rooms as there are threads.
+template <template <class> class Room>
+std::size_t roomBytes(const View& query, const Sizes& sizes) {
+  std::size_t bytes = 0;
+  cpu::dispatchFloating(query.dtype, [&](auto tag) { bytes = Room<WideT<decltype(tag)>>::bytes(sizes); });
+  return bytes * static_cast<std::size_t>(workersOf(query));
+}
+
+/// Calls body(head, room) for all heads, each thread with a room of its own.
+template <class T, template <class> class Room, class F>
+void forHeads(const View& query, const Sizes& sizes, const View& workspace, const F& body) {
   const std::int64_t heads = query.shape[1];
-  parallelFor(query.shape[0] * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) body(Head<T>{i / heads, i % heads});
+  const std::int64_t all = query.shape[0] * heads;
+  const std::int64_t workers = workersOf(query);
+  const auto each = static_cast<std::int64_t>(Room<WideT<T>>::bytes(sizes));
+  if (workers > 0 && workspace.shape.numel() < workers * each) throw Error("the workspace of attention is too small");
+  parallelFor(workers, 1, [&](std::int64_t first, std::int64_t past) {
+    for (std::int64_t worker = first; worker < past; ++worker) {
+      Carving carving(static_cast<std::byte*>(workspace.data) + worker * each);
+      const Room<WideT<T>> room(carving, sizes);
+      for (std::int64_t i = all * worker / workers; i < all * (worker + 1) / workers; ++i)
+        body(Head<T>{i / heads, i % heads}, room);
+    }
   });
 }
 
 }  // namespace
 
+std::size_t kernel::attentionWorkspace(const View& query, const View& key, const View& value) {
+  return roomBytes<ForwardRoom>(query, {query, key, value.shape[3]});
+}
+
+std::size_t kernel::attentionGradWorkspace(const View& gradOut, const View& query, const View& key) {
+  return roomBytes<BackwardRoom>(query, {query, key, gradOut.shape[3]});
+}
+
 void kernel::attention(const View& out, const View& sums, const View& query, const View& key, const View& value,
-                       const View& mask, const AttentionArguments& arguments) {
+                       const View& mask, const AttentionArguments& arguments, const View& workspace) {
   cpu::dispatchFloating(query.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forHeads<T>(query,
-                [&](const Head<T>& head) { forwardHead<T>(head, out, sums, query, key, value, mask, arguments); });
+    forHeads<T, ForwardRoom>(query, {query, key, value.shape[3]}, workspace,
+                             [&](const Head<T>& head, const ForwardRoom<WideT<T>>& room) {
+                               forwardHead<T>(head, room, out, sums, query, key, value, mask, arguments);
+                             });
   });
 }
 
 void kernel::attentionGrad(const AttentionGradients& gradients, const View& gradOut, const View& out, const View& sums,
                            const View& query, const View& key, const View& value, const View& mask,
-                           const AttentionArguments& arguments) {
+                           const AttentionArguments& arguments, const View& workspace) {
   cpu::dispatchFloating(query.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forHeads<T>(query, [&](const Head<T>& head) {
-      backwardHead<T>(head, gradients, gradOut, out, sums, query, key, value, mask, arguments);
-    });
+    forHeads<T, BackwardRoom>(
+        query, {query, key, gradOut.shape[3]}, workspace, [&](const Head<T>& head, const BackwardRoom<WideT<T>>& room) {
+          backwardHead<T>(head, room, gradients, gradOut, out, sums, query, key, value, mask, arguments);
+        });
   });
 }
 

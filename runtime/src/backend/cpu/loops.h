@@ -15,7 +15,8 @@ namespace lacuna::rt::cpu {
 
 /// In front of a function that is a loop over values: it is compiled for the vectors of the usual processors, and the
 /// program's start picks. Kernels are compiled without contraction, so all of them give the same numbers.
-#if defined(__x86_64__) && !defined(__clang__) && !defined(LACUNA_RT_ONE_WIDTH)
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
+    !defined(LACUNA_RT_ONE_WIDTH)
 #define LACUNA_RT_EVERY_WIDTH [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
 #define LACUNA_RT_EVERY_WIDTH
