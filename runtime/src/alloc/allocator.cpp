@@ -89,7 +89,7 @@ class RangeAllocator : public Allocator {
                                           : takeLarge(rounded);
     block->requested = bytes;
     block->role = role;
-    block->op = instrument::tOp != nullptr ? instrument::tOp->name->text : "";
+    block->op = origin();
     block->tensor = instrument::tState.tensorName != nullptr ? instrument::tState.tensorName : "";
     block->serial = ++stats_.allocations;
     account(role, static_cast<std::int64_t>(bytes));
@@ -192,9 +192,15 @@ class RangeAllocator : public Allocator {
   void unlockAfterFork() { lock_.unlock(); }
 
  private:
+  /// Who asks: an operator, a stage of a loader, or the program itself.
+  [[nodiscard]] const char* origin() const {
+    if (instrument::tOp != nullptr) return instrument::tOp->name->text;
+    if (instrument::tState.origin != nullptr) return instrument::tState.origin;
+    return ordered_ ? "empty" : "empty_host";
+  }
+
   Block* takePlanned(std::size_t bytes) {
-    const char* op = instrument::tOp != nullptr ? instrument::tOp->name->text : "the program";
-    if (Block* block = plan_.take(bytes, op)) return block;
+    if (Block* block = plan_.take(bytes, origin())) return block;
     Block* block = takeLarge(bytes);
     if (plan_.state() == PlannedArena::State::Recording) plan_.recordAllocation(*block, bytes);
     return block;
@@ -381,9 +387,9 @@ class RangeAllocator : public Allocator {
   }
 
   [[noreturn]] void outOfMemory(std::size_t bytes, const std::string& why) {
-    const std::string op = instrument::tOp != nullptr ? instrument::tOp->name->text : "allocation";
-    throw OutOfMemory(op + ": no memory for " + std::to_string(bytes) + " more bytes (" + why + "); " +
-                      std::to_string(stats_.active) + " bytes are held by tensors, the largest:\n" + largestLocked(10));
+    throw OutOfMemory(std::string(origin()) + ": no memory for " + std::to_string(bytes) + " more bytes (" + why +
+                      "); " + std::to_string(stats_.active) + " bytes are held by tensors, the largest:\n" +
+                      largestLocked(10));
   }
 
   std::string largestLocked(std::size_t count) {
@@ -403,8 +409,7 @@ class RangeAllocator : public Allocator {
     std::string text;
     for (std::size_t i = 0; i < count; ++i) {
       const Block& block = *live[i];
-      text += "  " + std::to_string(block.requested) + " bytes, " + name(block.role) + ", by " +
-              (*block.op != '\0' ? block.op : "the program") +
+      text += "  " + std::to_string(block.requested) + " bytes, " + name(block.role) + ", by " + block.op +
               (*block.tensor != '\0' ? ", \"" + std::string(block.tensor) + "\"" : "") + "\n";
     }
     return text;

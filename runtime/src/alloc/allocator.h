@@ -24,7 +24,7 @@ struct Block : Pooled<Block> {
   bool free = false;
   bool committed = false;  ///< free blocks only: backed by memory
   Role role = Role::Other;
-  const char* op = "";             ///< operator that asked; lives for good
+  const char* op = "";             ///< operator that asked, or whoever else did; lives for good
   const char* tensor = "";         ///< name of the tensor; lives for good
   std::uint64_t serial = 0;        ///< order of allocation
   bool slab = false;               ///< cut up into small blocks, which have no neighbours

@@ -44,6 +44,26 @@ const OpInfo kRandn{"randn", zeroBackward};
 const OpInfo kRandint{"randint"};
 const OpInfo kRandperm{"randperm"};
 
+using Draw = void (*)(const View& out, RandomState state, double, double);
+
+Tensor& drawInto(const OpInfo& info, Tensor& tensor, Draw draw, double a, double b) {
+  Op op(info, {&tensor});
+  if (!tensor.isContiguous()) op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
+  beginInPlace(op, tensor);
+  op.launch(tensor.device(), {tensor.sizeBytes()},
+            [to = viewOf(tensor), state = nextDraw(), draw, a, b] { draw(to, state, a, b); });
+  op.record({&tensor}, {&tensor});
+  return tensor;
+}
+
+Tensor drawn(const OpInfo& info, const Shape& shape, const Options& options, Draw draw, double a, double b) {
+  const Op op(info, {});
+  Tensor out = empty(shape, options);
+  op.launch(options.device, {out.sizeBytes()},
+            [to = viewOf(out), state = nextDraw(), draw, a, b] { draw(to, state, a, b); });
+  return out;
+}
+
 }  // namespace
 
 void lockRandomForFork() {
@@ -66,33 +86,23 @@ void setRandomState(RandomState state) {
 }
 
 Tensor& uniform_(Tensor& tensor, double low, double high) {
-  Op op(kRand, {&tensor});
-  if (!tensor.isContiguous()) op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
-  beginInPlace(op, tensor);
-  op.launch(tensor.device(), {tensor.sizeBytes()},
-            [to = viewOf(tensor), draw = nextDraw(), low, high] { kernel::uniform(to, draw, low, high); });
-  op.record({&tensor}, {&tensor});
-  return tensor;
+  return drawInto(kRand, tensor, kernel::uniform, low, high);
 }
 
 Tensor& normal_(Tensor& tensor, double mean, double deviation) {
-  Op op(kRandn, {&tensor});
-  if (!tensor.isContiguous()) op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
-  beginInPlace(op, tensor);
-  op.launch(tensor.device(), {tensor.sizeBytes()},
-            [to = viewOf(tensor), draw = nextDraw(), mean, deviation] { kernel::normal(to, draw, mean, deviation); });
-  op.record({&tensor}, {&tensor});
-  return tensor;
+  return drawInto(kRandn, tensor, kernel::normal, mean, deviation);
+}
+
+Tensor uniform(Shape shape, double low, double high, Options options) {
+  return drawn(kRand, shape, options, kernel::uniform, low, high);
 }
 
 Tensor rand(Shape shape, Options options) {
-  Tensor out = empty(shape, options);
-  return uniform_(out, 0, 1);
+  return uniform(shape, 0, 1, options);
 }
 
 Tensor randn(Shape shape, Options options) {
-  Tensor out = empty(shape, options);
-  return normal_(out, 0, 1);
+  return drawn(kRandn, shape, options, kernel::normal, 0, 1);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options) {

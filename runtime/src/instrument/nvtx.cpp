@@ -175,6 +175,9 @@ const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},
                         {LACUNA_RT_MSG_PHASE_OPTIMIZER}};
 const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE}, {LACUNA_RT_MSG_LOADER_AUGMENT},
                         {LACUNA_RT_MSG_LOADER_COLLATE}, {LACUNA_RT_MSG_LOADER_PUT},    {LACUNA_RT_MSG_LOADER_WAIT}};
+/// Of memory that a stage asks for.
+constexpr const char* kStageOrigins[] = {"loader.fetch",   "loader.decode", "loader.augment",
+                                         "loader.collate", "loader.put",    "loader.wait"};
 
 // Runs before main: a tool that is attached answers with a domain handle, none answers with null.
 std::uint32_t attachTool() {
@@ -462,7 +465,9 @@ PhaseScope::~PhaseScope() {
 }
 
 LoaderScope::LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t bytes)
-    : pushed_(nvtxOn()), loader_(loader) {
+    : pushed_(nvtxOn()),
+      loader_(loader),
+      outerOrigin_(std::exchange(instrument::tState.origin, kStageOrigins[static_cast<std::size_t>(stage)])) {
   if (pushed_) [[unlikely]] {
     push(handleOf(kStages[static_cast<std::size_t>(stage)]), LACUNA_RT_CATEGORY_LOADER,
          LacunaRtLoader{batch, bytes, loader, worker});
@@ -474,6 +479,7 @@ LoaderScope::LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, st
   }
 }
 LoaderScope::~LoaderScope() {
+  instrument::tState.origin = outerOrigin_;
   if (!pushed_) return;
   if (cpuFromNs_ >= 0) {
     tInLoaderStage = false;

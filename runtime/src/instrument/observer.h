@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "lacuna/runtime/nvtx_schema.h"
 #include "lacuna/runtime/tensor.h"
@@ -55,8 +56,21 @@ struct ThreadState {
   Direction direction = Direction::Forward;
   const Name* module = nullptr;
   const char* tensorName = nullptr;
+  const char* origin = nullptr;  ///< what asks for memory where no operator does; lives for good
 };
 extern thread_local constinit ThreadState tState;
+
+/// Says what asks for memory while it lives, outside of operators.
+class MemoryOrigin {
+ public:
+  explicit MemoryOrigin(const char* origin) : before_(std::exchange(tState.origin, origin)) {}
+  ~MemoryOrigin() { tState.origin = before_; }
+  MemoryOrigin(const MemoryOrigin&) = delete;
+  MemoryOrigin& operator=(const MemoryOrigin&) = delete;
+
+ private:
+  const char* before_;
+};
 
 /// An execution as the queue keeps it; filled only when a sink is on.
 struct Execution {

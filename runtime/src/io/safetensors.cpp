@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "backend/backend.h"
+#include "instrument/observer.h"
 #include "io/checksum.h"
 #include "io/safetensors_header.h"
 #include "lacuna/runtime/serialize.h"
@@ -192,6 +193,7 @@ class FileLoader {
   }
 
   Tensor read(const SafetensorsEntry& entry) {
+    const instrument::MemoryOrigin origin("load");
     Tensor tensor = emptyHost(entry.shape, entry.dtype);
     file_.seekg(static_cast<std::streamoff>(dataStart_ + entry.begin));
     if (entry.end > entry.begin &&

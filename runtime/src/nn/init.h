@@ -12,8 +12,7 @@ namespace lacuna::rt::nn {
 inline Tensor uniformParameter(const char* name, Shape shape, double bound, Options options) {
   options.role = Role::Parameter;
   const instrument::TensorName naming(name);
-  Tensor value = empty(shape, options);
-  return uniform_(value, -bound, bound);
+  return uniform(shape, -bound, bound, options);
 }
 
 inline Tensor filledParameter(const char* name, Shape shape, double value, Options options) {

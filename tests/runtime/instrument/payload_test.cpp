@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/data.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/nn_image.h"
+#include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
+#include "lacuna/runtime/random.h"
 #include "runtime/instrument/tool.h"
 
 /// What payloads hold.
@@ -124,6 +128,44 @@ TEST(ExecutionPayload, HasTheCorrelationOfItsOperatorAndCountsUp) {
   EXPECT_EQ(executions[1].numbers.at("sequence"), executions[0].numbers.at("sequence") + 1);
   EXPECT_THAT(executions[0], number("flops", 2 * 300 * 300 * 300));
   EXPECT_THAT(executions[1], number("bytes", 3 * 300 * 300 * 4));
+}
+
+/// A step on each batch of a loader, from the making of the network on.
+void trainFrom(const LoaderOptions& options) {
+  nn::Sequential net;
+  net.add<nn::Linear>(4, 3).add<nn::Tanh>();
+  optim::Adam adam(net.parameters(), {});
+  DataLoader loader(std::make_shared<TensorDataset>(std::vector<Tensor>{randn({12, 4}), rand({12, 3})}), options);
+  for (Batch& batch : loader) {
+    mseLoss(net(batch[0]), batch[1]).backward();
+    adam.step();
+    adam.zeroGrad();
+  }
+}
+
+TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
+  tellOwnKnobs(false);  // another test looks at the first ones that the process tells
+  std::set<std::string> askers;
+  for (const bool pinned : {false, true}) {
+    for (const auto& [kind, workers] :
+         {std::pair(WorkerKind::Thread, 0), {WorkerKind::Thread, 2}, {WorkerKind::Process, 2}}) {
+      LoaderOptions options;
+      options.batch = 4;
+      options.workers = static_cast<unsigned>(workers);
+      options.kind = kind;
+      options.pin = pinned;
+      for (const tool::Event& event : memory(said([&] { trainFrom(options); }), LACUNA_RT_MEMORY_ALLOCATE)) {
+        EXPECT_NE(event.texts.at("op"), "") << event.numbers.at("bytes") << " bytes, role " << event.numbers.at("role");
+        askers.insert(event.texts.at("op"));
+      }
+    }
+  }
+  tellOwnKnobs(true);
+  const Events own =
+      memory(said([] { (void)std::pair(empty({99}), emptyHost({99}, DType::F32)); }), LACUNA_RT_MEMORY_ALLOCATE);
+  for (const tool::Event& event : own) askers.insert(event.texts.at("op"));
+  for (const char* asker : {"rand", "randn", "linear", "fill", "loader.fetch", "loader.wait", "empty", "empty_host"})
+    EXPECT_THAT(askers, Contains(asker));
 }
 
 TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {

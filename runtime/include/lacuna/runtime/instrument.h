@@ -53,6 +53,7 @@ class LoaderScope {
  private:
   bool pushed_;
   std::uint32_t loader_;
+  const char* outerOrigin_;
   std::int64_t cpuFromNs_ = -1;  ///< of the outermost stage that prepares a batch; -1: not this one
 };
 

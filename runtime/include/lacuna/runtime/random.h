@@ -19,7 +19,8 @@ struct RandomState {
 [[nodiscard]] RandomState randomState();
 void setRandomState(RandomState state);
 
-[[nodiscard]] Tensor rand(Shape shape, Options options = {});   ///< uniform in [0, 1)
+[[nodiscard]] Tensor rand(Shape shape, Options options = {});  ///< uniform in [0, 1)
+[[nodiscard]] Tensor uniform(Shape shape, double low, double high, Options options = {});
 [[nodiscard]] Tensor randn(Shape shape, Options options = {});  ///< normal, mean 0, deviation 1
 /// Whole numbers, uniform in [low, high).
 [[nodiscard]] Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options = {DType::I64});
