@@ -108,12 +108,7 @@ Started startOperator(const RecordFunction& function) {
 
 /// A node of the backward graph, around the operators that it calls.
 Started startBackward(const RecordFunction& function) {
-  const char* name = nameOf(&function);
-  if (isEvaluation(name)) {
-    open(Category::None, name, &function);
-  } else {
-    openOperator(name, sequenceOf(function), Direction::Backward, 0, &function);
-  }
+  openOperator(nameOf(&function), sequenceOf(function), Direction::Backward, 0, &function);
   return nullptr;
 }
 

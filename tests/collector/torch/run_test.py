@@ -274,10 +274,11 @@ class TorchRun(unittest.TestCase):
         self.train(0, "fork")
         kernels = dict(self.query("select name, count(*) from kernel group by name"))
         self.assertEqual(kernels["aten::linear"], 4)
+        self.assertEqual(kernels["NegBackward0"], 3)
         self.assertNotIn("aten::addmm", kernels)
         self.assertEqual(self.query("select name from device"), [("CPU",)])
 
-    def test_memory_has_its_operator_and_its_role(self):
+    def test_memory_has_the_operator_that_asked_and_its_role(self):
         self.train(0, "fork")
         rows = self.query("select address, bytes, op from allocation where action = 0")
         self.assertEqual(rows, [(0x1000, 4096, "aten::addmm")] * 4)

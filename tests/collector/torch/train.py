@@ -16,7 +16,7 @@ class Squares:
 class Layer(torch.nn.Module):
     def forward(self, x):
         with torch.operator("aten::linear", sequence=torch._sequence):
-            with torch.operator("aten::addmm"):
+            with torch.operator("aten::addmm"), torch.operator("aten::empty"):
                 torch.allocate(0x1000, 4096)
         return torch.Tensor()
 

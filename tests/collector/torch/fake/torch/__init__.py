@@ -93,7 +93,7 @@ def compile(function):
 
 
 def _backward(tensor):
-    with operator("autograd::engine::evaluate_function: NegBackward0", BACKWARD, _sequence - 1):
+    with operator("autograd::engine::evaluate_function: NegBackward0"):
         with operator("NegBackward0", BACKWARD, _sequence - 1):
             with operator("aten::neg"):
                 pass
