@@ -54,6 +54,7 @@ class StageSums {
       sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)] -= dur;
     }
     sums.stageNs[static_cast<std::size_t>(stage)] += dur;
+    if (sums.firstBatchNs == 0 && sums.pieces[static_cast<std::size_t>(stage)] > 0) sums.firstBatchNs = sums.lastNs;
     sums.firstNs = std::min(sums.firstNs, start);
     sums.lastNs = std::max(sums.lastNs, start + dur);
     ++sums.pieces[static_cast<std::size_t>(stage)];
@@ -65,7 +66,9 @@ class StageSums {
               const std::vector<ConsumerWait>& waits, const StepSpans& steps, LoaderStats& stats) const {
     std::vector<WorkerSpan> workers;
     for (const auto& [thread, sums] : byThread_) {
-      if (!taken.contains(thread)) workers.push_back({thread, sums.firstNs, sums.lastNs, sums.batches()});
+      if (taken.contains(thread)) continue;
+      const TimeNs firstBatchNs = sums.firstBatchNs > 0 ? sums.firstBatchNs : sums.lastNs;
+      workers.push_back({thread, sums.firstNs, firstBatchNs, sums.lastNs, sums.batches()});
     }
     const WorkerSets sets = workerSets(store, std::move(workers), waits);
     stats.workers = sets.workers;
@@ -96,6 +99,7 @@ class StageSums {
     std::array<std::int64_t, 4> stageNs{};
     std::array<std::uint64_t, 4> pieces{};  ///< by stage; a batch has one of each at most
     TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
+    TimeNs firstBatchNs = 0;  ///< when the first was done; 0: it is the only one so far
     std::vector<Open> open;
     [[nodiscard]] std::uint64_t batches() const { return *std::max_element(pieces.begin(), pieces.end()); }
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -67,23 +68,45 @@ bool addWaits(const std::vector<ConsumerWait>& waits, TimeNs from, TimeNs to, st
   return out.size() > before;
 }
 
+/// Workers that are started one after the other begin one after the other. Had the last of a set begun with the first,
+/// its first batch would have been there sooner by that, and the consumer would have waited as much less.
+void addLateStarts(const std::vector<ConsumerWait>& waits, std::span<const WorkerSpan> set,
+                   std::vector<ConsumerWait>& out) {
+  std::int64_t lateNs = set.back().firstNs - set.front().firstNs;
+  std::vector<ConsumerWait> between;
+  addWaits(waits, set.front().firstBatchNs, set.back().firstBatchNs, between);
+  for (ConsumerWait& wait : between) {
+    wait.endNs = std::min(wait.endNs, wait.startNs + lateNs);
+    lateNs -= wait.endNs - wait.startNs;
+    if (wait.startNs < wait.endNs) out.push_back(wait);
+  }
+}
+
 void addSets(Served& served, WorkerSets& sets) {
   std::ranges::sort(served.workers, {}, &WorkerSpan::firstNs);
-  std::uint32_t widest = 0, width = 0;
+  const std::vector<WorkerSpan>& workers = served.workers;
+  std::size_t begin = 0, widest = 0;
   std::uint64_t batches = 0;
+  bool isAnew = false;
   TimeNs lastNs = INT64_MIN;
-  for (const WorkerSpan& worker : served.workers) {
+  const auto endSet = [&](std::size_t end) {
+    widest = std::max(widest, end - begin);
+    if (isAnew) addLateStarts(served.waits, std::span(workers).subspan(begin, end - begin), sets.restartWaits);
+    begin = end;
+    batches = 0;
+  };
+  for (std::size_t i = 0; i < workers.size(); ++i) {
     // Two workers that made a batch each, one after the other, are no set and its successor.
-    if (width > 0 && worker.firstNs >= lastNs && batches > width) {
-      sets.restarts += addWaits(served.waits, lastNs, worker.firstNs, sets.restartWaits) ? 1 : 0;
-      width = 0;
-      batches = 0;
+    if (i > begin && workers[i].firstNs >= lastNs && batches > i - begin) {
+      endSet(i);
+      isAnew = addWaits(served.waits, lastNs, workers[i].firstNs, sets.restartWaits);
+      sets.restarts += isAnew ? 1 : 0;
     }
-    widest = std::max(widest, ++width);
-    batches += worker.batches;
-    lastNs = std::max(lastNs, worker.lastNs);
+    batches += workers[i].batches;
+    lastNs = std::max(lastNs, workers[i].lastNs);
   }
-  sets.workers += widest;
+  endSet(workers.size());
+  sets.workers += static_cast<std::uint32_t>(widest);
 }
 
 }  // namespace

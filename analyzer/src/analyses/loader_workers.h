@@ -14,6 +14,7 @@ namespace lacuna::analyzer {
 struct WorkerSpan {
   prof::ThreadId thread;
   prof::TimeNs firstNs = 0;
+  prof::TimeNs firstBatchNs = 0;  ///< when the first batch was done
   prof::TimeNs lastNs = 0;
   std::uint64_t batches = 0;
 };
@@ -28,7 +29,8 @@ struct ConsumerWait {
 struct WorkerSets {
   std::uint32_t workers = 0;   ///< at a time; the greatest sets of all consumers
   std::uint32_t restarts = 0;  ///< sets that took the place of one before, while a consumer waited
-  /// The consumers' waits between the last batch of a set and the first of the next.
+  /// The consumers' waits between the last batch of a set and the first of the next, and what they waited for the first
+  /// batch of a worker because it came later than the others of its set.
   std::vector<ConsumerWait> restartWaits;
 };
 WorkerSets workerSets(const Store& store, std::vector<WorkerSpan> workers, const std::vector<ConsumerWait>& waits);

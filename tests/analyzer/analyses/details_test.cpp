@@ -514,12 +514,40 @@ TEST(Loader, WorkersThatTakeTheirPredecessorsPlaceAreNotMore) {
   ASSERT_TRUE(loader);
   EXPECT_EQ(loader->workers, 2U);
   EXPECT_EQ(loader->restarts, 1U);
-  // The first set's last batch was ready at 650; the wait for the second began at 700.
-  EXPECT_EQ(loader->restartNs, 5000 - 700);
+  // The first set's last batch was ready at 650; the wait for the second began at 700. Its other worker began 100
+  // later, and between the first batches of both the program waited from 5220 to 5250.
+  EXPECT_EQ(loader->restartNs, 5000 - 700 + 30);
   EXPECT_EQ(loader->longestRestart.startNs, 700);
   EXPECT_EQ(loader->longestRestart.endNs, 5000);
   EXPECT_EQ(loader->busyNs, 12 * 150);
-  EXPECT_EQ(loader->spanNs, 5650 - (5000 - 700));
+  EXPECT_EQ(loader->spanNs, 5650 - (5000 - 700 + 30));
+}
+
+TEST(Loader, AWorkerThatIsStartedBehindTheOthersIsWaitedFor) {
+  // Two sets of two workers that take 100 for each batch, two for each worker. In the second set the other worker
+  // begins 40 later; then the program waits for its first batch from 5105 to 5140, or, where it comes late itself, not
+  // at all.
+  for (const bool waits : {true, false}) {
+    StoreBuilder builder;
+    for (std::uint32_t worker = 1; worker <= 5; ++worker) {
+      builder.append(Process{.id = ProcessId(worker), .parent = ProcessId(worker > 1 ? 1 : 0), .osPid = worker});
+      builder.append(Thread{.id = ThreadId(worker), .process = ProcessId(worker)});
+    }
+    const auto range = loaderRanges(builder);
+    for (const TimeNs from : {0, 5000}) {
+      for (TimeNs i = 0; i < 4; ++i) {
+        const TimeNs late = from > 0 && i % 2 == 1 ? 40 : 0;
+        range((from > 0 ? 4 : 2) + static_cast<std::uint32_t>(i % 2), from + late + 100 * (i / 2), 100, "fetch");
+      }
+    }
+    range(1, 300, 4700 + 100, "wait");
+    if (waits) range(1, 5105, 35, "wait");
+    const auto loader = loaderStats(*builder.build(), {0, 10'000});
+    ASSERT_TRUE(loader);
+    EXPECT_EQ(loader->workers, 2U);
+    EXPECT_EQ(loader->restarts, 1U);
+    EXPECT_EQ(loader->restartNs, 4700 + (waits ? 35 : 0));
+  }
 }
 
 TEST(Loader, WorkersThatWorkAtTheSameTimeAreSoMany) {
