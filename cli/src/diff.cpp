@@ -110,6 +110,8 @@ std::vector<std::string> notesOf(const DiffOptions& options, const analyzer::Run
   if (!diff.stepsAfter) notes.push_back(withoutSteps(options.after));
   if (diff.stepsBefore != diff.stepsAfter)
     notes.emplace_back("a step of one is compared with all of the other: take two runs that both have steps");
+  if (diff.framesLeftOut)
+    notes.emplace_back("one run alone has Python's stacks, so their frames were left out of the places");
   return notes;
 }
 

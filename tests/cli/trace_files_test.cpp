@@ -815,7 +815,7 @@ TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
 
 TEST_F(TraceFiles, ATraceWithoutADeviceSaysSo) {
   std::ofstream(folder_ / "host.json")
-      << R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]})";
+      << R"({"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": "load", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]})";
   ASSERT_EQ(lacuna("report host.json"), 0) << said();
   EXPECT_THAT(printed(), HasSubstr("No device did any work in this trace, so there is no ledger"));
   ASSERT_EQ(lacuna("report host.json --json"), 0) << said();

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -29,6 +31,21 @@ struct PathTimes {
 };
 using Tree = std::map<std::string, PathTimes>;
 
+/// A name without what is not the same in the next run, or after an edit elsewhere in a file: addresses ("<built-in
+/// method at 0x7f…>") and the lines of Python's functions ("train.py(22): step").
+std::string nameAlike(std::string_view name) {
+  constexpr std::string_view kAddress = " at 0x", kHex = "0123456789abcdefABCDEF", kDigits = "0123456789";
+  std::string out(name);
+  for (std::size_t at = out.find(kAddress); at != std::string::npos; at = out.find(kAddress, at))
+    out.erase(at, std::min(out.find_first_not_of(kHex, at + kAddress.size()), out.size()) - at);
+  const std::size_t open = out.find(".py(");
+  if (open == std::string::npos) return out;
+  const std::size_t digits = open + 4, close = out.find_first_not_of(kDigits, digits);
+  if (close != std::string::npos && close > digits && out.compare(close, 3, "): ") == 0)
+    out.erase(open + 3, close + 1 - (open + 3));
+  return out;
+}
+
 /// Ranges of a thread as they nest, each with the path of names above it.
 class TreeBuilder {
  public:
@@ -37,25 +54,34 @@ class TreeBuilder {
     paths_.push_back("");
   }
 
-  /// Markers bear the number of their step in their name, and their category may be all that tells them.
-  prof::Status findMarkers() {
+  /// Markers bear the number of their step in their name, and their category may be all that tells them, as it is of
+  /// the frames of a Python program.
+  prof::Status sortNames() {
     using prof::Range;
+    const StringId python = store_.find("python_function");
     std::unordered_set<std::uint64_t> seen;
     return store_.scan<&Range::category, &Range::name>({}, [&](std::uint64_t, auto category, auto name) {
       for (std::size_t i = 0; i < name.size(); ++i) {
         if (!seen.insert((std::uint64_t{category[i].value} << 32) | name[i].value).second) continue;
-        if (isStepMarker(store_.text(category[i]), store_.text(name[i]))) markers_.insert(name[i]);
+        if (isStepMarker(store_.text(category[i]), store_.text(name[i]))) leftOut_.insert(name[i]);
+        if (category[i] == python && python) frames_.insert(name[i]);
       }
     });
   }
 
+  [[nodiscard]] bool hasFrames() const { return !frames_.empty(); }
+  void leaveFramesOut() { leftOut_.insert(frames_.begin(), frames_.end()); }
+
   void add(const Timeline& timeline, prof::TimeWindow window) {
+    firstWindowNs_ = std::min(firstWindowNs_, window.startNs);
     const LaunchIndex launches(timeline);
     nest(timeline, window, launches);
     for (const DeviceSpan& span : timeline.device) {
       if (span.startNs < window.startNs || span.startNs >= window.endNs || !only_.holds(span.queue)) continue;
       const HostSpan* launch = launches.find(span);
-      const std::size_t step = launch == nullptr ? kNone : indexAt(launch->startNs);
+      // What the host itself executed in place is in its own time.
+      if (launch == nullptr || launch->startNs == span.startNs) continue;
+      const std::size_t step = indexAt(launch->startNs);
       if (step == kNone) continue;
       Times& times = timesOf(pathAt(*launch));
       times.byStep[step] += span.endNs - span.startNs;
@@ -99,7 +125,7 @@ class TreeBuilder {
     if (isNew) {
       std::string path = paths_[parent];
       path += path.empty() ? "" : " > ";
-      path += store_.text(name);
+      path += nameAlike(store_.text(name));
       paths_.push_back(std::move(path));
     }
     return found->second;
@@ -113,7 +139,7 @@ class TreeBuilder {
       const bool names = span.activity == Activity::Operator || span.activity == Activity::Annotation ||
                          span.activity == Activity::LoaderWait;
       const bool feeds = launches.isLaunching(span.thread) || span.thread == feeder_;
-      if (feeds && names && only_.holds(span.thread) && !markers_.contains(span.name))
+      if (feeds && names && only_.holds(span.thread) && !leftOut_.contains(span.name))
         byThread[span.thread].push_back(&span);
     }
     for (auto& [thread, spans] : byThread) {
@@ -128,15 +154,24 @@ class TreeBuilder {
         const std::size_t path = child(up == kNone ? 0 : list[up].path, span->name);
         stack.push_back(list.size());
         list.push_back({span->startNs, span->endNs, path, up});
-        addHost(list.back(), up == kNone ? kNone : list[up].path, window);
+        addHost(list.back(), up == kNone ? nullptr : &list[up], window);
       }
     }
   }
-  void addHost(const Nested& span, std::size_t parent, prof::TimeWindow window) {
-    const std::size_t step = indexAt(span.startNs);
-    if (step == kNone || span.startNs < window.startNs || span.startNs >= window.endNs) return;
-    timesOf(span.path).byStep[step] += span.endNs - span.startNs;
-    if (parent != kNone) timesOf(parent).byStep[step] -= span.endNs - span.startNs;
+  /// A range may be longer than a step: each has its part. A child may end behind its parent, of which it is then a
+  /// part only as long as that lasts.
+  void addHost(const Nested& span, const Nested* parent, prof::TimeWindow window) {
+    const bool beganBefore = span.startNs < window.startNs && window.startNs > firstWindowNs_;
+    if (beganBefore || span.startNs >= window.endNs) return;
+    share(span.path, 1, span.startNs, span.endNs);
+    if (parent != nullptr) share(parent->path, -1, span.startNs, std::min(span.endNs, parent->endNs));
+  }
+  void share(std::size_t path, int sign, TimeNs startNs, TimeNs endNs) {
+    auto step = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& s) { return s.endNs <= startNs; });
+    for (; step != steps_.end() && step->startNs < endNs; ++step) {
+      const TimeNs ns = std::min(endNs, step->endNs) - std::max(startNs, step->startNs);
+      timesOf(path).byStep[static_cast<std::size_t>(step - steps_.begin())] += sign * ns;
+    }
   }
   /// The innermost range around a launch.
   [[nodiscard]] std::size_t pathAt(const HostSpan& launch) const {
@@ -152,8 +187,9 @@ class TreeBuilder {
 
   const Store& store_;
   const Selection& only_;
-  std::unordered_set<StringId> markers_;
+  std::unordered_set<StringId> frames_, leftOut_;
   std::vector<Step> steps_;
+  TimeNs firstWindowNs_ = INT64_MAX;
   prof::ThreadId feeder_;  ///< that sets the steps' markers
   std::vector<std::string> paths_;
   std::map<std::pair<std::size_t, StringId>, std::size_t> children_;
@@ -172,16 +208,24 @@ std::vector<Step> stepsOf(const Analysis& analysis) {
   return steps;
 }
 
-prof::Result<Tree> treeOf(const Analysis& analysis) {
-  TreeBuilder builder(analysis, stepsOf(analysis));
-  if (auto status = builder.findMarkers(); !status) return status.error();
-  const auto status =
-      forEachChunk(*analysis.store, analysis.window, [&](const Timeline& timeline, prof::TimeWindow window) {
-        builder.add(timeline, window);
-        return prof::Status();
-      });
-  if (!status) return status.error();
-  return builder.take();
+prof::Status build(const Analysis& analysis, TreeBuilder& builder) {
+  return forEachChunk(*analysis.store, analysis.window, [&](const Timeline& timeline, prof::TimeWindow window) {
+    builder.add(timeline, window);
+    return prof::Status();
+  });
+}
+
+/// Stacks of one run alone would leave nothing in the place that it has in the other.
+prof::Result<std::pair<Tree, Tree>> treesOf(const Analysis& before, const Analysis& after, bool& framesLeftOut) {
+  TreeBuilder a(before, stepsOf(before)), b(after, stepsOf(after));
+  for (TreeBuilder* builder : {&a, &b}) {
+    if (auto status = builder->sortNames(); !status) return status.error();
+  }
+  framesLeftOut = a.hasFrames() != b.hasFrames();
+  if (framesLeftOut) (a.hasFrames() ? a : b).leaveFramesOut();
+  if (auto status = build(before, a); !status) return status.error();
+  if (auto status = build(after, b); !status) return status.error();
+  return std::pair(a.take(), b.take());
 }
 
 std::vector<std::int64_t> durationsOf(const Analysis& analysis) {
@@ -263,19 +307,18 @@ Difference compareSteps(std::string path, std::span<const std::int64_t> before, 
 }
 
 prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
-  auto a = treeOf(before);
-  if (!a) return a.error();
-  auto b = treeOf(after);
-  if (!b) return b.error();
   RunDiff diff;
+  const auto trees = treesOf(before, after, diff.framesLeftOut);
+  if (!trees) return trees.error();
+  const auto& [a, b] = *trees;
   const auto stepsA = durationsOf(before);
   const auto stepsB = durationsOf(after);
   const auto floor = static_cast<std::int64_t>(kFloor * static_cast<double>(medianOf(stepsA)));
   diff.stepsBefore = !before.steps.steadyWithin(before.window).empty();
   diff.stepsAfter = !after.steps.steadyWithin(after.window).empty();
   diff.step = compareSteps(diff.stepsBefore || diff.stepsAfter ? "step" : "run", stepsA, stepsB, floor);
-  diff.pathsBefore = a->size();
-  diff.pathsAfter = b->size();
+  diff.pathsBefore = a.size();
+  diff.pathsAfter = b.size();
   const auto add = [&](const std::string& path, const PathTimes* x, const PathTimes* y) {
     const std::vector<std::int64_t> none;
     const auto& from = x == nullptr ? none : x->byStep;
@@ -286,13 +329,13 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
     if (y != nullptr) difference.deviceAfterNs = mean(y->deviceNs, stepsB.size());
     diff.tree.push_back(std::move(difference));
   };
-  for (const auto& [path, times] : *a) {
-    const auto other = b->find(path);
-    diff.pathsCommon += other == b->end() ? 0 : 1;
-    add(path, &times, other == b->end() ? nullptr : &other->second);
+  for (const auto& [path, times] : a) {
+    const auto other = b.find(path);
+    diff.pathsCommon += other == b.end() ? 0 : 1;
+    add(path, &times, other == b.end() ? nullptr : &other->second);
   }
-  for (const auto& [path, times] : *b) {
-    if (!a->contains(path)) add(path, nullptr, &times);
+  for (const auto& [path, times] : b) {
+    if (!a.contains(path)) add(path, nullptr, &times);
   }
   std::sort(diff.tree.begin(), diff.tree.end(), [](const Difference& x, const Difference& y) {
     return std::abs(x.changeNs) != std::abs(y.changeNs) ? std::abs(x.changeNs) > std::abs(y.changeNs) : x.path < y.path;

@@ -845,6 +845,61 @@ TEST(RunDiff, FindsTheSlowerKernelsInTheTree) {
   EXPECT_NEAR(static_cast<double>(first.deviceAfterNs - first.deviceBeforeNs), 40 * 50'000, 40'000) << first.path;
 }
 
+/// Ten steps of 1 ms on the CPU, in a function of Python that lasts from before the first to behind the last; an
+/// operator of `operatorNs` in each.
+Analysis inPython(prof::TimeNs operatorNs, bool frames, const char* module, const char* method) {
+  using namespace prof;
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1)});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  const auto range = [&](TimeNs start, TimeNs dur, const char* category, const std::string& name) {
+    builder.append(Range{.startNs = start,
+                         .durNs = dur,
+                         .thread = ThreadId(1),
+                         .category = builder.intern(category),
+                         .name = builder.intern(name)});
+  };
+  if (frames) range(0, 12'000'000, "python_function", module);
+  for (int i = 0; i < 10; ++i) {
+    const TimeNs start = 1'000'000 * (i + 1);
+    range(start, 1'000'000, "user_annotation", "ProfilerStep#" + std::to_string(i));
+    // What it calls may end behind it, by as much as clocks are read late.
+    if (frames) range(start + 100'000, operatorNs, "python_function", method);
+    range(start + 100'001, operatorNs + 1'000, "cpu_op", "aten::relu");
+  }
+  return *analyse(builder.build());
+}
+
+TEST(RunDiff, ARangeThatOutlivesAStepHasItsPartInEach) {
+  const auto diff = diffRuns(inPython(200'000, true, "train.py(3): <module>", "f"),
+                             inPython(500'000, true, "train.py(3): <module>", "f"));
+  ASSERT_TRUE(diff);
+  ASSERT_EQ(diff->tree.size(), 2U);
+  EXPECT_EQ(diff->tree[0].path, "train.py: <module>");
+  EXPECT_EQ(diff->tree[0].before.medianNs, 800'000);
+  EXPECT_EQ(diff->tree[0].after.medianNs, 500'000);
+  EXPECT_EQ(diff->tree[1].path, "train.py: <module> > f > aten::relu");
+}
+
+TEST(RunDiff, LinesAndAddressesInNamesMakeNoOtherPlace) {
+  const auto diff =
+      diffRuns(inPython(200'000, true, "train.py(3): <module>", "<built-in method relu of object at 0x7ffa3c753490>"),
+               inPython(500'000, true, "train.py(8): <module>", "<built-in method relu of object at 0x7f0000000000>"));
+  ASSERT_TRUE(diff);
+  EXPECT_EQ(diff->pathsCommon, 3U);
+  EXPECT_EQ(diff->pathsBefore, 3U);
+  EXPECT_EQ(diff->pathsAfter, 3U);
+}
+
+TEST(RunDiff, StacksOfOneRunAloneAreLeftOut) {
+  const auto diff = diffRuns(inPython(200'000, false, "", ""), inPython(500'000, true, "train.py(3): <module>", "f"));
+  ASSERT_TRUE(diff);
+  EXPECT_TRUE(diff->framesLeftOut);
+  ASSERT_EQ(diff->tree.size(), 1U);
+  EXPECT_EQ(diff->tree[0].path, "aten::relu");
+  EXPECT_EQ(diff->tree[0].changeNs, 300'000);
+}
+
 TEST(RunDiff, WithoutStepsIsOfTheWholeRun) {
   const Analysis stepped = analysed({});
   const Analysis whole = analysed({.steps = 1, .stepsMarked = false});

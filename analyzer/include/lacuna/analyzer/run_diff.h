@@ -44,8 +44,9 @@ Difference compareSteps(std::string path, std::span<const std::int64_t> before, 
                         std::int64_t floorNs);
 
 struct RunDiff {
-  Difference step;           ///< its path is "run" where neither has steps
-  bool stepsBefore = false;  ///< false: no steady steps, so the whole run is compared as if it were one
+  Difference step;             ///< its path is "run" where neither has steps
+  bool framesLeftOut = false;  ///< frames of Python that one run alone has
+  bool stepsBefore = false;    ///< false: no steady steps, so the whole run is compared as if it were one
   bool stepsAfter = false;
   std::vector<Difference> tree;  ///< greatest change first; what changed by less than the floor is not listed
   std::size_t pathsBefore = 0;   ///< in the trees, the common ones in both
