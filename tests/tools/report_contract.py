@@ -26,7 +26,7 @@ def run(*words):
 
 
 KEYS = {
-    "": {"schema", "trace", "devices", "steps", "ledger", "ledger_window", "findings", "kernels", "memory", "memory_devices", "peak_edits", "loader", "launches",
+    "": {"schema", "trace", "devices", "steps", "ledger", "ledger_window", "unknown", "findings", "kernels", "memory", "memory_devices", "peak_edits", "loader", "launches",
          "communication", "efficiency", "self_overhead", "critical_path", "operators", "sequences"},
     "devices": {"id", "kind", "index", "uuid", "process", "span_ns", "busy_ns", "idle_ns", "kernel_ns", "memcpy_ns", "memset_ns",
                 "comm_ns", "comm_exposed_ns", "kernels", "ledger"},
@@ -54,6 +54,12 @@ def check_keys(report):
             missing = KEYS[name] - set(row)
             check(not missing, f"{name}[] lacks {missing}")
     check({"peak_bytes", "at_ns", "live"} <= set(report["memory"]), "keys of memory")
+    places = report["unknown"]
+    parts = [places[f"{where}_steps_ns"] for where in ("before", "in", "between", "after")]
+    check(sum(parts) == (report["ledger"]["unknown_ns"] if report["steps"] else 0), "where the unknown time lies")
+    for finding in report["findings"]:
+        longest = max(finding["base_ns_per_step"], max((step["dur_ns"] for step in report["steps"]), default=0))
+        check(not report["steps"] or finding["cost_ns_per_step"] <= longest, f"cost of {finding['id']}")
     check(report["schema"].startswith("lacuna.report/"), "schema")
     for finding in report["findings"]:
         check(finding["kind"] in ("fault", "opportunity"), f"kind of {finding['id']}")
@@ -216,7 +222,7 @@ def check_misuse(lacuna, trace, folder):
 
     text = file("text.txt", "this is no trace\n")
     empty = file("empty.json", '{"traceEvents": []}')
-    host = file("host.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}')
+    host = file("host.json", '{"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": "load", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}')
     misused("not a trace", 1, "text.txt", "report", text)
     misused("no such file", 1, "nothing.lcn", "report", os.path.join(folder, "nothing.lcn"))
     misused("empty file", 1, "zero.lcn", "report", file("zero.lcn", ""))
