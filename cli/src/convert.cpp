@@ -60,11 +60,11 @@ prof::Result<std::shared_ptr<const analyzer::Store>> opened(const ConvertOptions
   return analyzer::Store::open(options.in, how);
 }
 
-prof::Status written(const analyzer::Store& store, const ConvertOptions& options, analyzer::Format format,
-                     analyzer::ExportOptions how) {
+prof::Status written(std::shared_ptr<const analyzer::Store>&& store, const ConvertOptions& options,
+                     analyzer::Format format, analyzer::ExportOptions how) {
   ProgressLine line("writing");
   if (!options.quiet) how.progress = line.hook();
-  return analyzer::exportTrace(store, options.out, format, how);
+  return analyzer::exportTrace(std::move(store), options.out, format, how);
 }
 
 int run(const ConvertOptions& options) {
@@ -79,14 +79,14 @@ int run(const ConvertOptions& options) {
 #ifdef LACUNA_CLI_COLLECTOR
   if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);
 #endif
-  const auto store = opened(options);
+  auto store = opened(options);
   if (!store) return printError(store.error().message);
   printWarnings(**store);
   ExportOptions how;
   if (!options.table.empty()) how.table = options.table;
   how.warn = [](const std::string& text) { printWarning(text); };
   const UnfinishedFile unfinished(options.out);
-  const auto status = written(**store, options, *format, how);
+  const auto status = written(*std::move(store), options, *format, how);
   if (!status) return printError(status.error().message);
   printWritten(options.out);
   return kOk;

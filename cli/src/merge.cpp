@@ -80,14 +80,15 @@ int run(MergeOptions options) {
     if (!store) return printError(store.error().message);
     stores.push_back(std::move(*store));
   }
-  const auto merged = mergeTraces(stores);
+  auto merged = mergeTraces(stores);
   if (!merged) return printError(merged.error().message);
   printWarnings(*merged->store);
   for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged->alignments[i]);
+  stores.clear();
   ExportOptions how;
   how.warn = [](const std::string& text) { printWarning(text); };
   const UnfinishedFile unfinished(out);
-  const auto status = exportTrace(*merged->store, out, *format, how);
+  const auto status = exportTrace(std::move(merged->store), out, *format, how);
   if (!status) return printError(status.error().message);
   printWritten(out);
   return kOk;

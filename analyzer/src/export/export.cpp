@@ -147,19 +147,22 @@ void removeLeftovers(const std::filesystem::path& path) {
   for (const auto& leftover : leftovers) discard(leftover);
 }
 
-prof::Status writeTrace(const Store& store, const std::filesystem::path& path, Format format,
-                        const ExportOptions& options) {
+/// The rows; a .lcn has no timeline yet.
+prof::Status writeRows(const Store& store, const std::filesystem::path& path, Format format,
+                       const ExportOptions& options) {
   const DamageWatch watch(store);
   const prof::Status status = format == Format::Lcn    ? exportLcn(store, path, options)
                               : format == Format::Nsys ? exportDatabase(store, path, options)
                                                        : exportToSink(store, path, format, options);
   if (!status) return status;
-  if (prof::Status damage = watch.status(); !damage) {
-    discard(path);
-    return damage;
-  }
+  prof::Status damage = watch.status();
+  if (!damage) discard(path);
+  return damage;
+}
+
+prof::Status addTimeline(const std::filesystem::path& path, Format format) {
   std::error_code ignored;
-  return format == Format::Lcn && std::filesystem::is_regular_file(path, ignored) ? addTracks(path) : status;
+  return format == Format::Lcn && std::filesystem::is_regular_file(path, ignored) ? addTracks(path) : prof::Status();
 }
 
 /// People know a file by the name that it was to get.
@@ -194,14 +197,35 @@ prof::Status writeWhole(const std::filesystem::path& path,
   return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), prof::fileProblem(failed.value()))};
 }
 
-prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
-                         const ExportOptions& options) {
+namespace {
+
+/// `done` is called when the store is no longer read.
+prof::Status exportAndCall(const Store& store, const std::filesystem::path& path, Format format,
+                           const ExportOptions& options, const std::function<void()>& done) {
   std::error_code ignored;
   if (std::filesystem::equivalent(store.path(), path, ignored)) {
     return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
   }
   if (const auto target = prof::checkTarget(path); !target) return target;
-  return writeWhole(path, [&](const auto& unfinished) { return writeTrace(store, unfinished, format, options); });
+  return writeWhole(path, [&](const auto& unfinished) {
+    const prof::Status written = writeRows(store, unfinished, format, options);
+    if (!written) return written;
+    done();
+    return addTimeline(unfinished, format);
+  });
+}
+
+}  // namespace
+
+prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options) {
+  return exportAndCall(store, path, format, options, [] {});
+}
+
+prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options) {
+  std::shared_ptr<const Store> last = std::move(store);
+  return exportAndCall(*last, path, format, options, [&] { last = nullptr; });
 }
 
 }  // namespace lacuna::analyzer

@@ -140,27 +140,48 @@ class LcnCopy {
     const auto sets = store_.column<&prof::Arg::set>();
     const auto scopes = store_.column<&prof::Arg::scope>();
     const auto keys = store_.column<&prof::Arg::key>();
-    const auto types = store_.column<&prof::Arg::type>();
-    const auto values = store_.column<&prof::Arg::value>();
-    std::vector<std::pair<std::uint32_t, std::size_t>> order;
+    std::vector<ArgPlace> order;
     const auto sameName = [&](std::size_t a, std::size_t b) { return keys[a] == keys[b] && scopes[a] == scopes[b]; };
     for (std::size_t from = 0; from < sets.size();) {
       std::size_t to = from;
       order.clear();
       for (; to < sets.size() && sameName(from, to); ++to) {
-        if (const std::uint32_t set = argSets_.of(sets[to].value); set != 0) order.emplace_back(set, to);
+        const std::uint32_t set = argSets_.of(sets[to].value);
+        if (set != 0) order.push_back({set, static_cast<std::uint32_t>(to - from)});
       }
-      std::ranges::stable_sort(order, {}, &std::pair<std::uint32_t, std::size_t>::first);
-      prof::Arg::Columns run;
-      run.reserve(order.size());
-      for (const auto& [set, row] : order) {
-        const bool isText = types[row] == prof::ArgType::Text || types[row] == prof::ArgType::Json;
-        const std::uint64_t value = isText ? mapped(static_cast<std::uint32_t>(values[row])) : values[row];
-        run.push({prof::ArgSetId(set), scopes[row], prof::StringId(mapped(keys[row].value)), types[row], value});
-      }
-      writer_.append<prof::Arg>(run);
+      // Sorted in place: what a stable sort takes besides would be a large part of a trace with many arguments.
+      std::ranges::sort(order);
+      appendArgs(order, from);
       from = to;
     }
+  }
+
+  /// Where in a run of one name's rows the argument of a set is. Runs are of less than 2^32 rows, as sets are.
+  struct ArgPlace {
+    std::uint32_t set = 0;
+    std::uint32_t row = 0;
+    auto operator<=>(const ArgPlace&) const = default;
+  };
+
+  void appendArgs(const std::vector<ArgPlace>& order, std::size_t firstRow) {
+    constexpr std::size_t kPiece = 65536;
+    const auto scopes = store_.column<&prof::Arg::scope>();
+    const auto keys = store_.column<&prof::Arg::key>();
+    const auto types = store_.column<&prof::Arg::type>();
+    const auto values = store_.column<&prof::Arg::value>();
+    prof::Arg::Columns piece;
+    piece.reserve(std::min(kPiece, order.size()));
+    for (const ArgPlace& place : order) {
+      const std::size_t row = firstRow + place.row;
+      const bool isText = types[row] == prof::ArgType::Text || types[row] == prof::ArgType::Json;
+      const std::uint64_t value = isText ? mapped(static_cast<std::uint32_t>(values[row])) : values[row];
+      piece.push({prof::ArgSetId(place.set), scopes[row], prof::StringId(mapped(keys[row].value)), types[row], value});
+      if (piece.set.size() < kPiece) continue;
+      writer_.append<prof::Arg>(piece);
+      piece = {};
+      piece.reserve(kPiece);
+    }
+    writer_.append<prof::Arg>(piece);
   }
 
   const Store& store_;

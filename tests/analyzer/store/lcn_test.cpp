@@ -207,6 +207,26 @@ TEST(LcnStore, ArgumentsOfAnyNumberAreWritten) {
     EXPECT_EQ(args.integer(store->row<Range>(row).args, "k"), row == 1 ? 2 : 1) << row;
 }
 
+TEST(LcnStore, ManyArgumentsAreWrittenInTheOrderOfTheirEvents) {
+  constexpr std::uint32_t kEvents = 150'000;  // several pieces
+  StoreBuilder builder;
+  // Sets are listed from the last event's to the first one's.
+  for (std::uint32_t i = 0; i < kEvents; ++i) {
+    const prof::ArgSetId set(kEvents - i);
+    builder.append(Range{.startNs = i, .args = set});
+    builder.append(prof::ArgSet{prof::ArgSetId(i + 1), builder.intern("+k")});
+    builder.append(prof::Arg{prof::ArgSetId(i + 1), prof::ArgScope::Argument, builder.intern("k"), prof::ArgType::I64,
+                             kEvents - i - 1});
+  }
+  const test::TempFile file(".lcn");
+  ASSERT_TRUE(exportTrace(builder.build(), file.path(), Format::Lcn).ok());
+  const auto store = *Store::open(file.path());
+  const auto sets = store->column<&prof::Arg::set>();
+  const auto values = store->column<&prof::Arg::value>();
+  ASSERT_EQ(sets.size(), kEvents);
+  for (std::uint32_t i = 0; i < kEvents; ++i) ASSERT_TRUE(sets[i].value == i + 1 && values[i] == i) << i;
+}
+
 TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
   const test::TempFile file(".lcn");
   StoreBuilder reference;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,10 @@ prof::Status writeWhole(const std::filesystem::path& path,
 
 /// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options = {});
+/// The same of a store that nobody else keeps: it goes as soon as its rows are written, before a .lcn gets its
+/// timeline, so that the memory of only one of the two is needed at a time.
+prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 
 }  // namespace lacuna::analyzer
