@@ -78,10 +78,22 @@ std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype) {
   return shape.numel();
 }
 
+void failUndefined(const char* op, const std::string& argument) {
+  fail(op, argument + " is not defined (a default-constructed tensor, or a gradient that was never computed)");
+}
+
+void failUndefined(const char* op, const char* names, std::initializer_list<bool> defined) {
+  std::string_view rest = names;
+  for (const bool there : defined) {
+    const std::size_t end = std::min(rest.find(", "), rest.size());
+    if (!there) failUndefined(op, std::string(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  failUndefined(op, names);
+}
+
 TensorImpl* checked(const Tensor& tensor) {
-  if (!tensor.defined())
-    fail(instrument::tOp != nullptr ? instrument::tOp->name->text : "tensor",
-         "a tensor is not defined (default-constructed, or a gradient that was never computed)");
+  if (!tensor.defined()) failUndefined(instrument::tOp != nullptr ? instrument::tOp->name->text : "tensor", "a tensor");
   return tensor.impl();
 }
 
@@ -239,11 +251,13 @@ Tensor ones(Shape shape, Options options) {
   return full(shape, 1, options);
 }
 Tensor emptyLike(const Tensor& tensor) {
+  needsDefined("empty_like", "the tensor", tensor);
   const Options options{tensor.dtype(), tensor.device()};
   if (tensor.isContiguous() || !isDense(tensor)) return empty(tensor.shape(), options);
   return emptyStrided(tensor.shape(), tensor.strides(), options);
 }
 Tensor zerosLike(const Tensor& tensor) {
+  needsDefined("zeros_like", "the tensor", tensor);
   return zeros(tensor.shape(), {tensor.dtype(), tensor.device()});
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <list>
 #include <memory>
+#include <string>
 
 #include "alloc/allocator.h"
 #include "core/pooled.h"
@@ -64,6 +66,16 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
 
 /// The implementation of a tensor that must be defined; throws where it is not.
 TensorImpl* checked(const Tensor& tensor);
+[[noreturn]] void failUndefined(const char* op, const std::string& argument);
+/// The same for one of several: `names` are those of the arguments, "a, b", and `defined` says which of them are.
+[[noreturn]] void failUndefined(const char* op, const char* names, std::initializer_list<bool> defined);
+/// What an operator begins with: throws where a tensor that it cannot do without is not defined, naming the operator
+/// and the argument.
+template <class... Tensors>
+void needsDefined(const char* op, const char* names, const Tensors&... tensors) {
+  if (!(tensors.defined() && ...)) [[unlikely]]
+    failUndefined(op, names, {tensors.defined()...});
+}
 /// The number of elements of a tensor to be made; throws naming `op` for sizes that no memory can have.
 std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype);
 /// A tensor over existing storage, without history.

@@ -129,6 +129,7 @@ View viewOf(const Tensor& tensor) {
 }
 
 Tensor Tensor::view(Shape wanted) const {
+  needsDefined("view", "the tensor", *this);
   static const OpInfo kInfo{"view", viewBackward};
   const Shape shape = resolve(*this, wanted, "view");
   Shape strides;
@@ -140,12 +141,14 @@ Tensor Tensor::view(Shape wanted) const {
 }
 
 Tensor Tensor::reshape(Shape wanted) const {
+  needsDefined("reshape", "the tensor", *this);
   const Shape shape = resolve(*this, wanted, "reshape");
   Shape strides;
   return viewStrides(*this, shape, strides) ? view(shape) : contiguous().view(shape);
 }
 
 Tensor Tensor::flatten(int startDim, int endDim) const {
+  needsDefined("flatten", "the tensor", *this);
   const int start = normalizeDim("flatten", startDim, this->shape());
   const int end = normalizeDim("flatten", endDim, this->shape());
   if (start > end)
@@ -161,6 +164,7 @@ Tensor Tensor::flatten(int startDim, int endDim) const {
 }
 
 Tensor Tensor::permute(Shape dims) const {
+  needsDefined("permute", "the tensor", *this);
   static const OpInfo kInfo{"permute", permuteBackward};
   if (dims.rank() != rank())
     fail("permute", dims.toString() + " does not name the dimensions of " + shape().toString());
@@ -181,6 +185,7 @@ Tensor Tensor::permute(Shape dims) const {
 }
 
 Tensor Tensor::transpose(int a, int b) const {
+  needsDefined("transpose", "the tensor", *this);
   Shape dims = Shape::filled(rank(), 0);
   for (int i = 0; i < rank(); ++i) dims[i] = i;
   if (rank() == 0) return *this;
@@ -189,6 +194,7 @@ Tensor Tensor::transpose(int a, int b) const {
 }
 
 Tensor Tensor::expand(Shape wanted) const {
+  needsDefined("expand", "the tensor", *this);
   static const OpInfo kInfo{"expand", expandBackward};
   const int extra = wanted.rank() - rank();
   Shape strides = Shape::filled(wanted.rank(), 0);
@@ -204,6 +210,7 @@ Tensor Tensor::expand(Shape wanted) const {
 }
 
 Tensor Tensor::squeeze(int dim) const {
+  needsDefined("squeeze", "the tensor", *this);
   const int at = normalizeDim("squeeze", dim, this->shape());
   if (rank() == 0 || shape()[at] != 1) return *this;
   static const OpInfo kInfo{"squeeze", viewBackward};
@@ -215,6 +222,7 @@ Tensor Tensor::squeeze(int dim) const {
 }
 
 Tensor Tensor::unsqueeze(int dim) const {
+  needsDefined("unsqueeze", "the tensor", *this);
   static const OpInfo kInfo{"unsqueeze", viewBackward};
   const int at = normalizeDim("unsqueeze", dim, this->shape(), 1);
   if (rank() == kMaxRank)
@@ -228,6 +236,7 @@ Tensor Tensor::unsqueeze(int dim) const {
 }
 
 Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t step) const {
+  needsDefined("slice", "the tensor", *this);
   static const OpInfo kInfo{"slice", sliceBackward};
   const int at = normalizeDim("slice", dim, this->shape());
   if (rank() == 0) fail("slice", "a tensor without dimensions, [], cannot be sliced");
@@ -247,6 +256,7 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t
 }
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
+  needsDefined("select", "the tensor", *this);
   const int at = normalizeDim("select", dim, shape());
   if (rank() == 0) fail("select", "a tensor without dimensions, [], has none to pick from");
   const std::int64_t size = shape()[at];
@@ -259,16 +269,19 @@ Tensor Tensor::select(int dim, std::int64_t index) const {
 }
 
 Tensor Tensor::contiguous() const {
+  needsDefined("contiguous", "the tensor", *this);
   static const OpInfo kInfo{"contiguous", copyBackward};
   return isContiguous() ? *this : copyOf(kInfo, *this, dtype());
 }
 
 Tensor Tensor::clone() const {
+  needsDefined("clone", "the tensor", *this);
   static const OpInfo kInfo{"clone", copyBackward};
   return copyOf(kInfo, *this, dtype());
 }
 
 Tensor Tensor::to(DType wanted) const {
+  needsDefined("to", "the tensor", *this);
   static const OpInfo kInfo{"convert", copyBackward};
   if (wanted == dtype()) return *this;
   // An integer or a truth value does not follow small changes of what it was made of: it has no gradient.
@@ -277,6 +290,7 @@ Tensor Tensor::to(DType wanted) const {
 }
 
 Tensor Tensor::to(Device wanted) const {
+  needsDefined("to", "the tensor", *this);
   if (wanted == device()) return *this;
   if (wanted.type == DeviceType::Meta) {
     if (recording() && requiresGrad()) fail("to", "no gradient comes back from meta; detach() the tensor first");
@@ -286,6 +300,7 @@ Tensor Tensor::to(Device wanted) const {
 }
 
 Tensor& Tensor::fill_(double value) {
+  needsDefined("fill_", "the tensor", *this);
   static const OpInfo kInfo{"fill_", zeroBackward};
   Op op(kInfo, {this});
   beginInPlace(op, *this);
@@ -296,6 +311,7 @@ Tensor& Tensor::fill_(double value) {
 }
 
 Tensor& Tensor::copy_(const Tensor& source) {
+  needsDefined("copy_", "the tensor, source", *this, source);
   static const OpInfo kInfo{"copy_", copyInPlaceBackward};
   if (!isFloating(dtype()) && source.requiresGrad()) return copy_(source.detach());
   if (overlaps(*this, source)) return copy_(source.clone());

@@ -22,7 +22,8 @@ namespace lacuna::rt::instrument {
   KNOB(ZeroGrad, "zero_grad")               \
   KNOB(Debug, "debug")                      \
   KNOB(Checkpoint, "checkpoint")            \
-  KNOB(Amp, "amp")
+  KNOB(Amp, "amp")                          \
+  KNOB(Backend, "backend")
 
 #define LACUNA_RT_KNOB_CONSTANT(constant, name) constant,
 enum class OwnKnob : std::uint8_t { LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_CONSTANT) };

@@ -13,6 +13,7 @@ namespace {
 
 /// What both cells check; `gates` blocks of `hidden` rows in each weight.
 void checkCell(const char* op, const Tensor& x, const Tensor& state, const RecurrentWeights& w, std::int64_t gates) {
+  needsDefined(op, "x, weights.input, weights.hidden", x, w.input, w.hidden);
   const std::int64_t hidden = w.hidden.rank() == 2 ? w.hidden.size(1) : -1;
   if (x.rank() != 3 || w.input.rank() != 2 || hidden < 0 || w.input.size(1) != x.size(2) ||
       w.input.size(0) != gates * hidden || w.hidden.size(0) != gates * hidden) {

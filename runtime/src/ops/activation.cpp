@@ -34,6 +34,7 @@ void leakyReluBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor leakyRelu(Tensor x, double slope, double gain) {
+  needsDefined("leaky_relu", "x", x);
   static const OpInfo kInfo{"leaky_relu", leakyReluBackward};
   if (gain <= 0) fail("leaky_relu", "the gain " + std::to_string(gain) + " must be positive");
   if (!isFloating(x.dtype())) fail("leaky_relu", std::string("needs a floating type, not ") + name(x.dtype()));

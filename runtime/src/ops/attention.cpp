@@ -201,6 +201,7 @@ void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& v
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
                  double scale) {
+  needsDefined("attention", "query, key, value", query, key, value);
   static const OpInfo kInfo{"attention", attentionBackward};
   if (takesShort(query, key, value)) [[unlikely]]
     return attention(shortOf(query), shortOf(key), shortOf(value), mask, causal, scale);

@@ -132,6 +132,7 @@ Statistics fromRunning(const Op& op, const Tensor& x, const Tensor& runningMean,
 
 Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
                  const Tensor& runningVar, bool training, double momentum, double epsilon) {
+  needsDefined("batch_norm", "x", x);
   static const OpInfo kInfo{"batch_norm", batchNormBackward};
   Op op(kInfo, {&x, &weight, &bias});
   if (x.rank() < 2) op.fail("input " + x.shape().toString() + " has no channels [n,channels,…]");

@@ -206,6 +206,7 @@ void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const T
 }  // namespace
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
+  needsDefined("conv2d", "x, weight", x, weight);
   if (takesShort(x, weight, bias)) [[unlikely]]
     return conv2d(shortOf(x), shortOf(weight), shortOf(bias), options);
   const Arguments a = argumentsOf("conv2d", x, weight, options);
@@ -228,6 +229,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dO
 }
 
 Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, ConvTranspose2dOptions options) {
+  needsDefined("conv_transpose2d", "x, weight", x, weight);
   if (takesShort(x, weight, bias)) [[unlikely]]
     return convTranspose2d(shortOf(x), shortOf(weight), shortOf(bias), options);
   const char* op = kTransposed.name.text;

@@ -101,6 +101,7 @@ void checkKeepsFraction(const char* op, const Tensor& x, const Tensor& other) {
 }
 
 Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 0, double q = 0) {
+  needsDefined(info.name.text, "x", x);
   Op op(info, {&x});
   const bool test = kind == Unary::LogicalNot || kind == Unary::IsFinite;
   if (isInteger(x.dtype()) && !takesIntegers(kind))
@@ -131,6 +132,7 @@ Tensor launchBroadcast(const Op& op, Binary kind, const Tensor& a, const Tensor&
 
 Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor& b, bool keepA, bool keepB,
                  double alpha = 1) {
+  needsDefined(info.name.text, "a, b", a, b);
   if (a.dtype() != b.dtype()) {
     const DType type = promote(a.dtype(), b.dtype());
     return runBinary(info, kind, a.to(type), b.to(type), keepA, keepB, alpha);
@@ -359,6 +361,7 @@ LACUNA_RT_BACKWARD(clampBackward) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b, double alpha) {
+  needsDefined("add", "a, b", a, b);
   static const OpInfo kInfo{"add", addBackward};
   if (alpha != 1 && isInteger(promote(a.dtype(), b.dtype()))) {
     if (!isWhole(alpha))
@@ -376,6 +379,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   return runBinary(kInfo, Binary::Mul, a, b, b.requiresGrad(), a.requiresGrad());
 }
 Tensor div(const Tensor& a, const Tensor& b) {
+  needsDefined("div", "a, b", a, b);
   static const OpInfo kInfo{"div", divBackward};
   const DType type = promote(a.dtype(), b.dtype());
   if (isInteger(type)) return div(a.to(DType::F32), b.to(DType::F32));
@@ -397,6 +401,7 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  needsDefined("where", "condition, a, b", condition, a, b);
   static const OpInfo kInfo{"where", whereBackward};
   if (a.dtype() != b.dtype()) {
     const DType type = promote(a.dtype(), b.dtype());
@@ -468,18 +473,22 @@ Tensor isFinite(const Tensor& x) {
   return runUnary(kInfo, Unary::IsFinite, x, Keep::Nothing);
 }
 Tensor add(const Tensor& a, double b) {
+  needsDefined("add_scalar", "a", a);
   static const OpInfo kInfo{"add_scalar", addScalarBackward};
   return runUnary(kInfo, Unary::AddScalar, meeting("add_scalar", a, b), Keep::Nothing, b);
 }
 Tensor mul(const Tensor& a, double b) {
+  needsDefined("mul_scalar", "a", a);
   static const OpInfo kInfo{"mul_scalar", mulScalarBackward};
   return runUnary(kInfo, Unary::MulScalar, meeting("mul_scalar", a, b), Keep::Nothing, b);
 }
 Tensor div(const Tensor& a, double b) {
+  needsDefined("div_scalar", "a", a);
   static const OpInfo kInfo{"div_scalar", divScalarBackward};
   return runUnary(kInfo, Unary::DivScalar, meeting(a, false), Keep::Nothing, b);
 }
 Tensor pow(const Tensor& a, double exponent) {
+  needsDefined("pow_scalar", "a", a);
   static const OpInfo kInfo{"pow_scalar", powScalarBackward};
   Tensor x = meeting(a, isWhole(exponent));
   if (isInteger(x.dtype()) && (exponent < 0 || exponent >= 0x1p63))
@@ -498,12 +507,14 @@ Tensor gelu(Tensor x, bool tanhApproximation) {
                            : runUnary(kExact, Unary::Gelu, std::move(x), Keep::Input);
 }
 Tensor clamp(Tensor x, double low, double high) {
+  needsDefined("clamp", "x", x);
   static const OpInfo kInfo{"clamp", clampBackward};
   x = meeting(std::move(x), std::trunc(low) == low && std::trunc(high) == high);
   return runUnary(kInfo, Unary::Clamp, std::move(x), Keep::Input, low, high);
 }
 
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
+  needsDefined("add_", "the tensor, other", *this, other);
   static const OpInfo kInfo{"add_", addBackward};
   if (other.dtype() != dtype()) {
     checkKeepsFraction("add_", *this, other);
@@ -533,6 +544,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
 }
 
 Tensor& Tensor::mul_(const Tensor& other) {
+  needsDefined("mul_", "the tensor, other", *this, other);
   static const OpInfo kInfo{"mul_"};
   if (other.dtype() != dtype()) {
     checkKeepsFraction("mul_", *this, other);
@@ -553,6 +565,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
 }
 
 Tensor& Tensor::mul_(double factor) {
+  needsDefined("mul_", "the tensor", *this);
   static const OpInfo kInfo{"mul_", mulScalarBackward};
   Op op(kInfo, {this});
   checkMeets(op, *this, factor);

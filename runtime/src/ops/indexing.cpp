@@ -140,6 +140,12 @@ Tensor keptOf(const Tensor& x, const Tensor& kept, double scale) {
   return where(kept, mul(x, scale), zeros({}, {x.dtype(), x.device()}));
 }
 
+void needPartsDefined(const char* op, const std::vector<Tensor>& parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].defined()) failUndefined(op, "part " + std::to_string(i));
+  }
+}
+
 void dropoutBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = keptOf(g[0], n.unpack(0), n.doubles[0]);
 }
@@ -147,17 +153,20 @@ void dropoutBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor embedding(const Tensor& weight, const Tensor& index) {
+  needsDefined("embedding", "weight, index", weight, index);
   if (weight.rank() != 2) fail("embedding", "the weight must be [entries,features], not " + weight.shape().toString());
   return select(kEmbedding, weight, 0, index);
 }
 
 Tensor indexSelect(const Tensor& x, int dim, const Tensor& index) {
+  needsDefined("index_select", "x, index", x, index);
   if (index.rank() != 1) fail("index_select", "the index must have one dimension, not " + index.shape().toString());
   if (x.rank() == 0) fail("index_select", "a tensor without dimensions, [], has none to index; view it as [1]");
   return select(kIndexSelect, x, normalizeDim("index_select", dim, x.shape()), index);
 }
 
 Tensor gather(const Tensor& x, int dim, const Tensor& index) {
+  needsDefined("gather", "x, index", x, index);
   static const OpInfo kInfo{"gather", gatherBackward};
   Op op(kInfo, {&x, &index});
   const int at = normalizeDim(op.name(), dim, x.shape());
@@ -175,11 +184,13 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
 }
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
+  needsDefined("scatter", "x, index, values", x, index, values);
   static const OpInfo kInfo{"scatter", scatterBackward};
   return place(kInfo, false, x, dim, index, values);
 }
 
 Tensor scatterAdd(const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
+  needsDefined("scatter_add", "x, index, values", x, index, values);
   static const OpInfo kInfo{"scatter_add", scatterAddBackward};
   const DType type = wideType(x.dtype());
   if (type != x.dtype() && values.dtype() == x.dtype())
@@ -188,6 +199,7 @@ Tensor scatterAdd(const Tensor& x, int dim, const Tensor& index, const Tensor& v
 }
 
 Tensor concat(const std::vector<Tensor>& parts, int dim) {
+  needPartsDefined("concat", parts);
   static const OpInfo kInfo{"concat", concatBackward};
   if (parts.empty()) fail("concat", "no tensors");
   std::vector<const Tensor*> inputs;
@@ -229,6 +241,7 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
 }
 
 Tensor stack(const std::vector<Tensor>& parts, int dim) {
+  needPartsDefined("stack", parts);
   if (parts.empty()) fail("stack", "no tensors");
   const Shape& shape = parts[0].shape();
   const int at = normalizeDim("stack", dim, shape, 1);
@@ -246,6 +259,7 @@ Tensor stack(const std::vector<Tensor>& parts, int dim) {
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
+  needsDefined("split", "x", x);
   if (size < 1) fail("split", "pieces of " + std::to_string(size) + " of " + x.shape().toString());
   const int at = normalizeDim("split", dim, x.shape());
   if (x.rank() == 0) fail("split", "a tensor without dimensions, [], has none to be cut along");
@@ -256,6 +270,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
 }
 
 Tensor dropout(const Tensor& x, double probability, bool training) {
+  needsDefined("dropout", "x", x);
   static const OpInfo kInfo{"dropout", dropoutBackward};
   if (!(probability >= 0 && probability < 1))
     fail("dropout", "the probability " + std::to_string(probability) + " must lie in [0, 1)");
@@ -278,6 +293,7 @@ Tensor dropout(const Tensor& x, double probability, bool training) {
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int dim) {
+  needsDefined("unbind", "x", x);
   static const OpInfo kInfo{"unbind", unbindBackward};
   const int at = normalizeDim("unbind", dim, x.shape());
   if (x.rank() == 0) fail("unbind", "a tensor without dimensions, [], has none to be taken apart along");

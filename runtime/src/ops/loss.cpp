@@ -47,6 +47,7 @@ void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) {
+  needsDefined(info.name.text, "x", x);
   if (takesWide(x)) [[unlikely]]
     return runSoftmax(info, wideOf(x), dim, logarithm);
   const int at = normalizeDim(info.name.text, dim, x.shape());
@@ -167,6 +168,7 @@ Tensor reduced(const Tensor& values, Reduction reduction) {
 }
 
 void sameShapes(const char* op, const Tensor& x, const Tensor& target) {
+  needsDefined(op, "x, target", x, target);
   if (x.shape() != target.shape()) {
     fail(op, "prediction " + x.shape().toString() + " and target " + target.shape().toString() + " differ");
   }
@@ -194,6 +196,7 @@ Tensor logSoftmax(const Tensor& x, int dim) {
 
 Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,
                     std::int64_t ignore, const Tensor& weight) {
+  needsDefined("cross_entropy", "scores, target", scores, target);
   static const OpInfo kInfo{"cross_entropy", crossEntropyBackward};
   if (takesWide(scores)) [[unlikely]]
     return crossEntropy(wideOf(scores), target, reduction, labelSmoothing, ignore, weight);
@@ -225,6 +228,7 @@ Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduct
 
 Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target, Reduction reduction, std::int64_t ignore,
                const Tensor& weight) {
+  needsDefined("nll_loss", "logProbabilities, target", logProbabilities, target);
   static const OpInfo kInfo{"nll_loss"};
   if (takesWide(logProbabilities)) [[unlikely]]
     return nllLoss(wideOf(logProbabilities), target, reduction, ignore, weight);

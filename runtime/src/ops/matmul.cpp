@@ -119,6 +119,7 @@ void linearBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  needsDefined("matmul", "a, b", a, b);
   if (takesShort(a, b)) [[unlikely]]
     return matmul(shortOf(a), shortOf(b));
   if (a.rank() == 0 || b.rank() == 0)
@@ -138,6 +139,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  needsDefined("linear", "x, weight", x, weight);
   if (takesShort(x, weight, bias)) [[unlikely]]
     return linear(shortOf(x), shortOf(weight), shortOf(bias));
   static const OpInfo kInfo{"linear", linearBackward};

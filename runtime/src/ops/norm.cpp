@@ -143,6 +143,7 @@ Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const T
 }  // namespace
 
 Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
+  needsDefined("layer_norm", "x", x);
   static const OpInfo kInfo{"layer_norm", rowNormBackward};
   if (takesWide(x)) [[unlikely]]
     return layerNorm(wideOf(x), normalized, weight, bias, epsilon);
@@ -158,6 +159,7 @@ Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight,
 }
 
 Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {
+  needsDefined("group_norm", "x", x);
   static const OpInfo kInfo{"group_norm", rowNormBackward};
   if (takesWide(x)) [[unlikely]]
     return groupNorm(wideOf(x), groups, weight, bias, epsilon);
@@ -165,6 +167,7 @@ Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, con
 }
 
 Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
+  needsDefined("instance_norm", "x", x);
   static const OpInfo kInfo{"instance_norm", rowNormBackward};
   if (takesWide(x)) [[unlikely]]
     return instanceNorm(wideOf(x), weight, bias, epsilon);

@@ -160,6 +160,7 @@ void adaptiveGradBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
+  needsDefined("max_pool2d", "x", x);
   static const OpInfo kInfo{"max_pool2d", maxPoolBackward};
   const Arguments arguments = argumentsOf("max_pool2d", x, options);
   Op op(kInfo, {&x});
@@ -183,11 +184,13 @@ Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
 }
 
 Tensor avgPool2d(const Tensor& x, Pool2dOptions options) {
+  needsDefined("avg_pool2d", "x", x);
   const Arguments arguments = argumentsOf("avg_pool2d", x, options);
   return average(kAvg, avgForward, x, pooled(x, arguments, options.ceilMode), arguments);
 }
 
 Tensor adaptiveAvgPool2d(const Tensor& x, Extent size) {
+  needsDefined("adaptive_avg_pool2d", "x", x);
   checkPicture("adaptive_avg_pool2d", x);
   if (size.height < 1 || size.width < 1 || x.size(2) == 0 || x.size(3) == 0) {
     fail("adaptive_avg_pool2d", "input " + x.shape().toString() + " to " + show(size));

@@ -35,6 +35,7 @@ DType resultType(kernel::Reduce kind, DType type) {
 
 Tensor run(const OpInfo& info, kernel::Reduce kind, const Tensor& x, const std::vector<int>& dims, bool keepDims,
            bool keepValues) {
+  needsDefined(info.name.text, "x", x);
   const bool needsValues = kind == kernel::Reduce::Max || kind == kernel::Reduce::Min;
   if (needsValues && x.dtype() == DType::Bool) return run(info, kind, x.to(DType::I64), dims, keepDims, keepValues);
   Op op(info, {&x});
@@ -79,6 +80,7 @@ void reducedExtremeBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool keepDim) {
+  needsDefined(info.name.text, "x", x);
   const Op op(info, {});
   const int at = normalizeDim(op.name(), dim, x.shape());
   if (x.rank() == 0) op.fail("a tensor without dimensions, [], has none to search; view it as [1]");
@@ -111,6 +113,7 @@ Tensor min(const Tensor& x, std::vector<int> dims, bool keepDims) {
   return run(kInfo, kernel::Reduce::Min, x, dims, keepDims, true);
 }
 Tensor var(const Tensor& x, std::vector<int> dims, bool keepDims, bool unbiased) {
+  needsDefined("var", "x", x);
   // The sum of squares may not fit into 16 bits where their mean does.
   if (isFloating(x.dtype()) && itemSize(x.dtype()) == 2)
     return var(x.to(DType::F32), std::move(dims), keepDims, unbiased).to(x.dtype());

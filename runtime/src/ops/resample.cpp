@@ -105,6 +105,7 @@ void filterBackward(Node& n, const Tensor* g, Tensor* out) {
 }  // namespace
 
 Tensor interpolate(const Tensor& x, Extent size, Interpolation mode, bool alignCorners) {
+  needsDefined("interpolate", "x", x);
   checkPicture("interpolate", x);
   if (size.height < 1 || size.width < 1 || x.size(2) == 0 || x.size(3) == 0)
     fail("interpolate", "input " + x.shape().toString() + " to " + show(size));
@@ -114,6 +115,7 @@ Tensor interpolate(const Tensor& x, Extent size, Interpolation mode, bool alignC
 }
 
 Tensor upFirDn2d(const Tensor& x, const std::vector<double>& filter, UpFirDnOptions options) {
+  needsDefined("up_fir_dn2d", "x", x);
   const char* op = "up_fir_dn2d";
   checkPicture(op, x);
   if (filter.empty()) fail(op, "the filter for " + x.shape().toString() + " is empty");
@@ -137,6 +139,7 @@ Tensor upFirDn2d(const Tensor& x, const std::vector<double>& filter, UpFirDnOpti
 }
 
 Tensor blur2d(const Tensor& x, const std::vector<double>& filter) {
+  needsDefined("blur2d", "x", x);
   const auto taps = static_cast<std::int64_t>(filter.size());
   return upFirDn2d(x, filter, {.before = taps / 2, .after = (taps - 1) / 2});
 }

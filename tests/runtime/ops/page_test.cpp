@@ -65,6 +65,12 @@ TEST(OperatorsPage, ListsWhatTheHeadersDeclare) {
   EXPECT_EQ(listed, operatorsOfHeaders());
 }
 
+TEST(OperatorsPage, EveryOperatorIsTriedWithoutItsTensors) {
+  const std::string calls = contents("tests/runtime/ops/undefined_test.cpp");
+  for (const std::string& name : operatorsOfHeaders())
+    EXPECT_TRUE(std::regex_search(calls, std::regex("\\(" + name + "[,(]"))) << name << " has no call";
+}
+
 // Each case of these files checks the second gradient too.
 TEST(OperatorsPage, OperatorsWithASecondGradientHaveItChecked) {
   const std::string cases = contents("tests/runtime/autograd/gradient_test.cpp") +

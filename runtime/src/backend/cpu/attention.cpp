@@ -22,10 +22,24 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  ///< rows of scores at a time
 
+template <class W>
+void productByLoop(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, W alpha, const W* a, const W* b,
+                   bool add, W* c) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      W sum = 0;
+      for (std::int64_t l = 0; l < k; ++l)
+        sum += (ta ? a[l * m + i] : a[i * k + l]) * (tb ? b[j * k + l] : b[l * n + j]);
+      c[i * n + j] = alpha * sum + (add ? c[i * n + j] : 0);
+    }
+  }
+}
+
 /// c [m, n] = alpha · a · b (+ c), row-major; a or b transposed.
 void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
              const float* b, bool add, float* c) {
   if (m == 0 || n == 0) return;
+  if (cpu::inPlainLoops()) return productByLoop(ta, tb, m, n, k, alpha, a, b, add, c);
   if (k == 0) {  // the library refuses it
     if (!add) std::fill(c, c + m * n, 0.0F);
     return;
@@ -37,14 +51,7 @@ void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, f
 
 void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* a,
              const double* b, bool add, double* c) {
-  for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      double sum = 0;
-      for (std::int64_t l = 0; l < k; ++l)
-        sum += (ta ? a[l * m + i] : a[i * k + l]) * (tb ? b[j * k + l] : b[l * n + j]);
-      c[i * n + j] = alpha * sum + (add ? c[i * n + j] : 0);
-    }
-  }
+  productByLoop(ta, tb, m, n, k, alpha, a, b, add, c);
 }
 
 /// Cuts a piece of memory up, in whole cache lines; without one it only counts.

@@ -207,6 +207,15 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   held.stream.wait();
 }
 
+/// In f32, through the library or in plain loops.
+void runWide(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
+             const kernel::ConvArguments& arguments, const View& workspace) {
+  if (!cpu::inPlainLoops()) return run(pass, x, y, weight, bias, arguments, workspace);
+  if (pass == Pass::Forward) cpu::referenceConvForward(y, x, weight, bias, arguments);
+  if (pass == Pass::Data) cpu::referenceConvBackwardData(x, y, weight, arguments);
+  if (pass == Pass::Weights) cpu::referenceConvBackwardWeights(weight, bias, x, y, arguments);
+}
+
 /// The operands in f32, each in the order of its own.
 struct WideOperands {
   View x, y, weight, bias;
@@ -227,7 +236,7 @@ void throughWide(Pass pass, const View& x, const View& y, const View& weight, co
   if (pass != Pass::Forward) kernel::copy(wide.y, y);
   if (pass != Pass::Weights) kernel::copy(wide.weight, weight);
   if (hasBias && pass == Pass::Forward) kernel::copy(wide.bias, bias);
-  run(pass, wide.x, wide.y, wide.weight, wide.bias, arguments, widening.rest());
+  runWide(pass, wide.x, wide.y, wide.weight, wide.bias, arguments, widening.rest());
   if (pass == Pass::Data) kernel::copy(x, wide.x);
   if (pass == Pass::Forward) kernel::copy(y, wide.y);
   if (pass == Pass::Weights) kernel::copy(weight, wide.weight);
@@ -248,9 +257,14 @@ bool isEmpty(const View& x, const View& y, const View& weight) {
   return x.shape.numel() == 0 || y.shape.numel() == 0 || weight.shape.numel() == 0;
 }
 
+/// What the library lacks, and what it is not to compute.
+bool isForLoops(const View& x, const View& y, const View& weight) {
+  return x.dtype == DType::F64 || (x.dtype == DType::F32 && cpu::inPlainLoops()) || isEmpty(x, y, weight);
+}
+
 /// What is not runs in the plain loops, or is refused.
 bool isForLibrary(const View& x, const View& y, const View& weight) {
-  return !isEmpty(x, y, weight) && x.dtype != DType::F64 && x.dtype != DType::F16;
+  return !isForLoops(x, y, weight) && x.dtype != DType::F16;
 }
 
 }  // namespace
@@ -284,15 +298,14 @@ const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y,
 void kernel::convForward(const View& y, const View& x, const View& weight, const View& bias,
                          const ConvArguments& arguments, const View& workspace, ArrangedWeights* arranged) {
   if (y.shape.numel() == 0) return;
-  if (x.dtype == DType::F64 || isEmpty(x, y, weight)) return cpu::referenceConvForward(y, x, weight, bias, arguments);
+  if (isForLoops(x, y, weight)) return cpu::referenceConvForward(y, x, weight, bias, arguments);
   throughLibrary(Pass::Forward, x, y, weight, bias, arguments, workspace, arranged);
 }
 
 void kernel::convBackwardData(const View& gradX, const View& gradY, const View& weight, const ConvArguments& arguments,
                               const View& workspace) {
   if (gradX.shape.numel() == 0) return;
-  if (gradX.dtype == DType::F64 || isEmpty(gradX, gradY, weight))
-    return cpu::referenceConvBackwardData(gradX, gradY, weight, arguments);
+  if (isForLoops(gradX, gradY, weight)) return cpu::referenceConvBackwardData(gradX, gradY, weight, arguments);
   throughLibrary(Pass::Data, gradX, gradY, weight, {}, arguments, workspace);
 }
 
@@ -303,7 +316,7 @@ void kernel::convBackwardWeights(const View& gradWeight, const View& gradBias, c
     if (gradBias.data != nullptr) fill(gradBias, 0);
     return;
   }
-  if (x.dtype == DType::F64 || isEmpty(x, gradY, gradWeight))
+  if (isForLoops(x, gradY, gradWeight))
     return cpu::referenceConvBackwardWeights(gradWeight, gradBias, x, gradY, arguments);
   throughLibrary(Pass::Weights, x, gradY, gradWeight, gradBias, arguments, workspace);
 }

@@ -6,9 +6,16 @@ namespace lacuna::rt::cpu {
 
 namespace {
 
-double& at(const View& view, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+template <class T>
+T& at(const View& view, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
   const Shape& s = view.strides;
-  return static_cast<double*>(view.data)[a * s[0] + b * s[1] + c * s[2] + d * s[3]];
+  return static_cast<T*>(view.data)[a * s[0] + b * s[1] + c * s[2] + d * s[3]];
+}
+
+/// Calls f(T{}); what is empty may be of any type.
+template <class F>
+void withType(DType type, const F& f) {
+  return type == DType::F32 ? f(float{}) : f(double{});
 }
 
 /// Calls body(n, output channel, input channel, channel within its group, oh, ow, h, w, kh, kw) for every product.
@@ -35,10 +42,13 @@ void forEachProduct(const View& x, const View& y, const View& weight, const kern
 void referenceConvForward(const View& y, const View& x, const View& weight, const View& bias,
                           const kernel::ConvArguments& arguments) {
   kernel::fill(y, 0);
-  forEachProduct(x, y, weight, arguments,
-                 [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
-                   at(y, n, co, oh, ow) += at(x, n, ci, h, w) * at(weight, co, i, kh, kw);
-                 });
+  withType(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    forEachProduct(x, y, weight, arguments,
+                   [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
+                     at<T>(y, n, co, oh, ow) += at<T>(x, n, ci, h, w) * at<T>(weight, co, i, kh, kw);
+                   });
+  });
   if (bias.data == nullptr) return;
   View channel = bias;
   channel.shape = {1, bias.shape[0], 1, 1};
@@ -49,19 +59,25 @@ void referenceConvForward(const View& y, const View& x, const View& weight, cons
 void referenceConvBackwardData(const View& gradX, const View& gradY, const View& weight,
                                const kernel::ConvArguments& arguments) {
   kernel::fill(gradX, 0);
-  forEachProduct(gradX, gradY, weight, arguments,
-                 [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
-                   at(gradX, n, ci, h, w) += at(gradY, n, co, oh, ow) * at(weight, co, i, kh, kw);
-                 });
+  withType(gradX.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    forEachProduct(gradX, gradY, weight, arguments,
+                   [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
+                     at<T>(gradX, n, ci, h, w) += at<T>(gradY, n, co, oh, ow) * at<T>(weight, co, i, kh, kw);
+                   });
+  });
 }
 
 void referenceConvBackwardWeights(const View& gradWeight, const View& gradBias, const View& x, const View& gradY,
                                   const kernel::ConvArguments& arguments) {
   kernel::fill(gradWeight, 0);
-  forEachProduct(x, gradY, gradWeight, arguments,
-                 [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
-                   at(gradWeight, co, i, kh, kw) += at(gradY, n, co, oh, ow) * at(x, n, ci, h, w);
-                 });
+  withType(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    forEachProduct(x, gradY, gradWeight, arguments,
+                   [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
+                     at<T>(gradWeight, co, i, kh, kw) += at<T>(gradY, n, co, oh, ow) * at<T>(x, n, ci, h, w);
+                   });
+  });
   if (gradBias.data == nullptr) return;
   View out = gradBias;
   out.shape = {1, gradBias.shape[0], 1, 1};

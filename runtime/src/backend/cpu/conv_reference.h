@@ -4,7 +4,8 @@
 
 #include "backend/nn_kernels.h"
 
-/// Plain loops in f64, which oneDNN lacks: for checking gradients. Pictures may have any strides.
+/// Plain loops: in f64, which oneDNN lacks, for checking gradients, and in f32 next to the library. Pictures may have
+/// any strides.
 namespace lacuna::rt::cpu {
 
 void referenceConvForward(const View& y, const View& x, const View& weight, const View& bias,

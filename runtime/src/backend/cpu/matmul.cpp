@@ -9,7 +9,8 @@
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/widened.h"
 
-/// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN lacks, by a blocked loop.
+/// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN lacks, by a plain loop,
+/// and the others where the program chose so.
 namespace lacuna::rt {
 
 namespace {
@@ -147,7 +148,7 @@ enum class Way : std::uint8_t { Library, Loop, Wide };
 Way wayOf(const View& out, const View& a, const View& b) {
   const bool takes = libraryTakes(a, b) && libraryTakes(b, a);
   if (out.dtype == DType::BF16) return takes && !cpu::isWidened(DType::BF16) ? Way::Library : Way::Wide;
-  return takes && out.dtype == DType::F32 ? Way::Library : Way::Loop;
+  return takes && out.dtype == DType::F32 && !cpu::inPlainLoops() ? Way::Library : Way::Loop;
 }
 
 /// The factors and the product in f32. What stands for many is not copied often.

@@ -9,10 +9,16 @@
 #include "backend/backend.h"
 #include "backend/cpu/bounded_cache.h"
 #include "backend/cpu/parallel.h"
+#include "lacuna/runtime/backend.h"
 
 /// What the kernels that call oneDNN share. Executions of one queue run one after the other; synchronous mode runs them
 /// on several threads, so everything here belongs to its thread.
 namespace lacuna::rt::cpu {
+
+/// Whether what the library can compute goes through plain loops all the same.
+inline bool inPlainLoops() {
+  return backend() == Backend::Reference;
+}
 
 struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};

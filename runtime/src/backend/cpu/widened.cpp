@@ -24,6 +24,7 @@ bool libraryMultiplies(DType type) {
 
 bool isWidened(DType type) {
   if (type != DType::BF16) return false;
+  if (inPlainLoops()) return true;
   static const bool kWidened = !libraryMultiplies(DType::BF16);
   return kWidened;
 }

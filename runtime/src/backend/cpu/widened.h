@@ -6,11 +6,11 @@
 
 #include "backend/backend.h"
 
-/// bf16 on processors that cannot compute in it (those without AVX-512): oneDNN refuses it there, so its kernels work
-/// on copies in f32, in the workspace that they are given, and round the result once.
+/// bf16 on processors that cannot compute in it (those without AVX-512), which oneDNN refuses there, and in plain
+/// loops: kernels work on copies in f32, in the workspace that they are given, and round the result once.
 namespace lacuna::rt::cpu {
 
-/// Whether operands of this type are widened on this machine. ONEDNN_MAX_CPU_ISA counts, as for the library itself.
+/// Whether operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library itself.
 bool isWidened(DType type);
 
 /// Takes copies from the front of a workspace. Without one it only counts, and the views have no memory.
