@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/backend.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 
@@ -19,10 +20,15 @@ Flags& addLoaderFlags(Flags& flags, const char* workers) {
       .knob("loader.dtype", "f32", "type in which floating inputs leave the workers", "f32|f16|bf16");
 }
 
+/// As LACUNA_BACKEND calls them.
+constexpr const char* kBackends[] = {"tuned", "reference"};
+
 Flags& addUpdateFlags(Flags& flags) {
   return flags.knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
       .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off")
-      .knob("debug", "off", "look for NaN after each backward, and name the forward (anomaly mode; slow)", "on|off");
+      .knob("debug", "off", "look for NaN after each backward, and name the forward (anomaly mode; slow)", "on|off")
+      .knob("backend", kBackends[static_cast<std::size_t>(rt::backend())],
+            "products, convolutions and attention through oneDNN, or in plain loops (slow)", "tuned|reference");
 }
 
 Flags& addNetworkFlags(Flags& flags) {
@@ -68,6 +74,7 @@ void Training::run() {
   }
   const std::int64_t steps = flags.integer("steps", 1, kMostSteps);
   const rt::AnomalyMode debug(flags.on("debug"));
+  rt::setBackend(flags.text("backend") == "reference" ? rt::Backend::Reference : rt::Backend::Tuned);
   rt::LoaderOptions options = loaderOptions(flags);
   options.examples = static_cast<std::size_t>(steps) * options.batch;
   rt::DataLoader loader(dataset, options);

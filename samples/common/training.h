@@ -15,7 +15,7 @@ namespace lacuna::samples {
 
 /// The knobs loader.workers, loader.prefetch, loader.processes, loader.pin and loader.dtype.
 Flags& addLoaderFlags(Flags& flags, const char* workers);
-/// The knobs of what follows a forward: `zero_grad`, `optimizer.fused`, `debug`.
+/// The knobs of what follows a forward, `zero_grad`, `optimizer.fused` and `debug`, and `backend`.
 Flags& addUpdateFlags(Flags& flags);
 /// `checkpoint` and `amp`, of networks that can be computed so.
 Flags& addNetworkFlags(Flags& flags);
