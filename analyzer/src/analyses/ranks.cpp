@@ -16,8 +16,36 @@ namespace {
 
 constexpr std::size_t kLatestKept = 20;
 
+/// How long any of several windows lasts. Collectives of one rank may wait side by side, and are over together.
+class Windows {
+ public:
+  void add(prof::TimeNs fromNs, std::int64_t durNs) {
+    if (durNs > 0) windows_.push_back({fromNs, fromNs + durNs});
+  }
+  [[nodiscard]] std::int64_t length() {
+    std::ranges::sort(windows_, {}, &prof::TimeWindow::startNs);
+    std::int64_t sum = 0;
+    prof::TimeNs until = INT64_MIN;
+    for (const prof::TimeWindow& window : windows_) {
+      const prof::TimeNs from = std::max(window.startNs, until);
+      sum += std::max<std::int64_t>(0, window.endNs - from);
+      until = std::max(until, window.endNs);
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<prof::TimeWindow> windows_;
+};
+
+/// Of a rank, while its row is being made.
+struct Waits {
+  Windows inSteps, heldUp, stepHeldUp, stepAlone;
+};
+
 /// The same collective as its ranks saw it.
-void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, std::map<std::int32_t, RankRow>& rows) {
+void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, std::map<std::int32_t, RankRow>& rows,
+             std::map<std::int32_t, Waits>& waits) {
   std::vector<const CollectiveCall*> byStart = calls;
   std::ranges::stable_sort(byStart, {}, &CollectiveCall::startNs);
   // Of several that enter last the first in the list.
@@ -32,17 +60,18 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
     ++row.collectives;
     row.waitNs += waitOf(call);
     row.transferNs += call->endNs - call->startNs - waitOf(call);
-    if (call->inSteps) row.stepWaitNs += waitOf(call);
+    if (call->inSteps) waits[call->rank].inSteps.add(call->startNs, waitOf(call));
   }
   ++stats.matched;
-  RankRow& late = rows[last->rank];
-  ++late.last;
-  late.heldUpNs += waitOf(middle);
+  ++rows[last->rank].last;
+  Waits& late = waits[last->rank];
+  late.heldUp.add(middle->startNs, waitOf(middle));
   // Without this rank the others wait for the next-latest one all the same.
   const CollectiveCall* next = nullptr;
   for (const CollectiveCall* call : byStart) next = call == last ? next : call;
-  if (last->inSteps) late.stepHeldUpNs += waitOf(middle);
-  if (last->inSteps && next != nullptr) late.stepAloneNs += std::min(waitOf(next), waitOf(middle));
+  if (last->inSteps) late.stepHeldUp.add(middle->startNs, waitOf(middle));
+  if (last->inSteps && next != nullptr)
+    late.stepAlone.add(std::max(next->startNs, middle->startNs), std::min(waitOf(next), waitOf(middle)));
   stats.latest.push_back({middle->startNs, middle->startNs + waitOf(middle), last->rank, last->device, last->queue});
 }
 
@@ -62,6 +91,7 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
   std::erase_if(calls, [](const CollectiveCall& call) { return call.rank < 0; });
   std::map<std::string, std::map<std::int32_t, std::vector<const CollectiveCall*>>> groups;
   std::map<std::int32_t, RankRow> rows;
+  std::map<std::int32_t, Waits> waits;
   std::sort(calls.begin(), calls.end(),
             [](const CollectiveCall& a, const CollectiveCall& b) { return a.startNs < b.startNs; });
   for (const CollectiveCall& call : calls) {
@@ -77,13 +107,20 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
     for (std::size_t k = 0; even && k < count; ++k) {
       std::vector<const CollectiveCall*> same;
       for (const auto& [rank, list] : ranks) same.push_back(list[k]);
-      account(same, stats, rows);
+      account(same, stats, rows, waits);
     }
   }
   std::sort(stats.latest.begin(), stats.latest.end(),
             [](const LateEntry& a, const LateEntry& b) { return a.toNs - a.fromNs > b.toNs - b.fromNs; });
   if (stats.latest.size() > kLatestKept) stats.latest.resize(kLatestKept);
-  for (auto& [rank, row] : rows) stats.rows.push_back(std::move(row));
+  for (auto& [rank, row] : rows) {
+    Waits& of = waits[rank];
+    row.stepWaitNs = of.inSteps.length();
+    row.heldUpNs = of.heldUp.length();
+    row.stepHeldUpNs = of.stepHeldUp.length();
+    row.stepAloneNs = of.stepAlone.length();
+    stats.rows.push_back(std::move(row));
+  }
   return stats;
 }
 

@@ -236,7 +236,8 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
-      if (store_.text(row.name) == kOperatorQueue) operatorQueues_.insert(row.id);
+      const std::string_view name = store_.text(row.name);
+      if (name == kOperatorQueue || name == kCollectiveQueue) operatorQueues_.insert(row.id);
       Place& place = queues_[row.id];
       place.pid = deviceToken(device);
       place.tid = tidFor("queue", place.pid, token("stream", row.id.value, row.nativeId));

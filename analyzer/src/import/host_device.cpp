@@ -32,27 +32,42 @@ class HostDevice {
   void add() {
     sortOut();
     for (const auto& [process, thread] : trainingThreads()) {
-      makeQueue(process);
+      makeDevice(process);
       executeAll(thread);
+      executeCollectives(process);
     }
   }
 
  private:
-  enum class Kind : std::uint8_t { Unseen, Other, Step, Loader };
+  enum class Kind : std::uint8_t { Unseen, Other, Step, Loader, Collective, CollectiveCall };
   struct Thread {
     std::vector<std::size_t> spans;  ///< operators, and waits for the loader
     std::size_t steps = 0;
     TimeNs operatorNs = 0;
   };
 
+  /// The ranges of a process that begin collectives, and those in which they are executed.
+  struct Collectives {
+    std::vector<std::size_t> calls, executions;
+  };
+
+  [[nodiscard]] prof::ProcessId processOf(ThreadId thread) const {
+    return builder_.columns<prof::Thread>().process[thread.value - 1];
+  }
+  void sortByStart(std::vector<std::size_t>& ranges) const {
+    std::ranges::sort(ranges, {}, [this](std::size_t i) { return std::tuple(ranges_.startNs[i], -ranges_.durNs[i]); });
+  }
+
   Kind kindOf(StringId name) {
     if (name.value >= kinds_.size()) kinds_.resize(std::max<std::size_t>(2 * kinds_.size(), name.value + 1));
     Kind& kind = kinds_[name.value];
     if (kind != Kind::Unseen) return kind;
     const std::string_view text = builder_.text(name);
-    return kind = text.starts_with(pytorch::kStep)         ? Kind::Step
-                  : text.starts_with(pytorch::kLoaderWait) ? Kind::Loader
-                                                           : Kind::Other;
+    return kind = text.starts_with(pytorch::kStep)              ? Kind::Step
+                  : text.starts_with(pytorch::kLoaderWait)      ? Kind::Loader
+                  : text.starts_with(pytorch::kHostCollectives) ? Kind::Collective
+                  : text.starts_with(pytorch::kCollectiveCalls) ? Kind::CollectiveCall
+                                                                : Kind::Other;
   }
 
   void sortOut() {
@@ -62,6 +77,12 @@ class HostDevice {
       const Kind kind = kindOf(ranges_.name[i]);
       const bool isOperator = ranges_.category[i] == op || ranges_.category[i] == olderOp;
       if (!isOperator && kind == Kind::Other) continue;
+      Collectives& collectives = collectives_[processOf(ranges_.thread[i])];
+      if (kind == Kind::CollectiveCall) collectives.calls.push_back(i);
+      if (kind == Kind::Collective) {
+        collectives.executions.push_back(i);
+        continue;
+      }
       Thread& thread = threads_[ranges_.thread[i]];
       if (isOperator) thread.operatorNs += ranges_.durNs[i];
       if (kind == Kind::Step) {
@@ -75,67 +96,91 @@ class HostDevice {
   /// Of each process the one with steps, else the one that is longest in operators.
   [[nodiscard]] std::map<prof::ProcessId, ThreadId> trainingThreads() const {
     std::map<prof::ProcessId, ThreadId> best;
-    const auto& processes = builder_.columns<prof::Thread>().process;
     const auto rank = [&](ThreadId id) {
       const Thread& thread = threads_.at(id);
       return std::tuple(thread.steps, thread.operatorNs, -std::int64_t{id.value});
     };
     for (const auto& [id, thread] : threads_) {
       if (thread.operatorNs == 0) continue;
-      const auto [other, isFirst] = best.try_emplace(processes[id.value - 1], id);
+      const auto [other, isFirst] = best.try_emplace(processOf(id), id);
       if (!isFirst && rank(other->second) < rank(id)) other->second = id;
     }
     return best;
   }
 
-  void makeQueue(prof::ProcessId process) {
+  void makeDevice(prof::ProcessId process) {
     device_ = prof::DeviceId(device_.value + 1);
-    queue_ = prof::QueueId(queue_.value + 1);
     builder_.append(prof::Device{.id = device_,
                                  .kind = prof::DeviceKind::Cpu,
                                  .index = 0,
                                  .process = process,
                                  .name = builder_.intern("CPU, as no other device was recorded")});
-    builder_.append(
-        prof::Queue{.id = queue_, .device = device_, .process = process, .name = builder_.intern(kOperatorQueue)});
+  }
+  prof::QueueId makeQueue(prof::ProcessId process, std::string_view name) {
+    queue_ = prof::QueueId(queue_.value + 1);
+    builder_.append(prof::Queue{.id = queue_, .device = device_, .process = process, .name = builder_.intern(name)});
+    return queue_;
   }
 
   void executeAll(ThreadId thread) {
+    const prof::QueueId queue = makeQueue(processOf(thread), kOperatorQueue);
     std::vector<std::size_t>& spans = threads_[thread].spans;
-    std::ranges::sort(spans, {}, [this](std::size_t i) { return std::tuple(ranges_.startNs[i], -ranges_.durNs[i]); });
+    sortByStart(spans);
     TimeNs until = INT64_MIN;
     for (const std::size_t i : spans) {
       if (ranges_.startNs[i] < until) continue;
       until = ranges_.startNs[i] + ranges_.durNs[i];
-      if (kinds_[ranges_.name[i].value] != Kind::Loader) execute(i, thread);
+      if (kinds_[ranges_.name[i].value] == Kind::Loader) continue;
+      launch(i);
+      execute(i, queue);
     }
   }
 
-  void execute(std::size_t i, ThreadId thread) {
-    std::string_view name = builder_.text(ranges_.name[i]);
-    if (name.starts_with(pytorch::kEngine)) name.remove_prefix(pytorch::kEngine.size());
-    const std::uint64_t correlation = ++executions_;
-    builder_.append(prof::Kernel{.startNs = ranges_.startNs[i],
-                                 .durNs = ranges_.durNs[i],
-                                 .queue = queue_,
-                                 .device = device_,
-                                 .correlation = correlation,
-                                 .name = builder_.intern(std::string(name)),
-                                 .flags = static_cast<std::uint8_t>(ranges_.flags[i] & prof::kUnfinished)});
+  /// They are begun and taken up in one order. A call before the capture leaves one without a launch.
+  void executeCollectives(prof::ProcessId process) {
+    auto& [calls, executions] = collectives_[process];
+    sortByStart(calls);
+    sortByStart(executions);
+    std::map<ThreadId, prof::QueueId> queues;
+    std::size_t next = 0;
+    for (const std::size_t i : executions) {
+      const auto [queue, isNew] = queues.try_emplace(ranges_.thread[i]);
+      if (isNew) queue->second = makeQueue(process, kCollectiveQueue);
+      correlation_ = 0;
+      if (next < calls.size() && ranges_.startNs[calls[next]] <= ranges_.startNs[i]) launch(calls[next++]);
+      execute(i, queue->second);
+    }
+  }
+
+  /// Of what is executed next.
+  void launch(std::size_t i) {
+    correlation_ = ++launches_;
     builder_.append(prof::ApiCall{.startNs = ranges_.startNs[i],
-                                  .thread = thread,
+                                  .thread = ranges_.thread[i],
                                   .kind = prof::ApiKind::Other,
                                   .name = builder_.intern(kOperatorCall),
-                                  .correlation = correlation});
+                                  .correlation = correlation_});
+  }
+  void execute(std::size_t i, prof::QueueId queue) {
+    std::string_view name = builder_.text(ranges_.name[i]);
+    if (name.starts_with(pytorch::kEngine)) name.remove_prefix(pytorch::kEngine.size());
+    builder_.append(prof::Kernel{.startNs = ranges_.startNs[i],
+                                 .durNs = ranges_.durNs[i],
+                                 .queue = queue,
+                                 .device = device_,
+                                 .correlation = correlation_,
+                                 .name = builder_.intern(std::string(name)),
+                                 .flags = static_cast<std::uint8_t>(ranges_.flags[i] & prof::kUnfinished)});
   }
 
   StoreBuilder& builder_;
   const Range::Columns& ranges_;
   std::vector<Kind> kinds_;  ///< by name
   std::unordered_map<ThreadId, Thread> threads_;
+  std::map<prof::ProcessId, Collectives> collectives_;
   prof::DeviceId device_;
-  prof::QueueId queue_;
-  std::uint64_t executions_ = 0;
+  prof::QueueId queue_;  ///< the last one made
+  std::uint64_t launches_ = 0, correlation_ = 0;
 };
 
 }  // namespace

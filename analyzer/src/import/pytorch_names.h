@@ -14,6 +14,9 @@ inline constexpr std::string_view kOlderOperators = "Operator";
 inline constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
 inline constexpr std::string_view kStep = "ProfilerStep#";
 inline constexpr std::string_view kLoaderWait = "enumerate(DataLoader)#";
+/// Operators that begin collectives, and those that a library of the host executes in threads of its own.
+inline constexpr std::string_view kCollectiveCalls = "c10d::";
+inline constexpr std::string_view kHostCollectives = "gloo:";
 
 /// Whether an operator makes a tensor for another one and does nothing else.
 inline bool onlyMakesRoom(std::string_view name) {

@@ -145,9 +145,10 @@ void launchBound(RuleContext& context) {
   const std::int64_t cost = (context.costOf(Cause::HostWork) + context.costOf(Cause::Launch));
   const double perStep = context.timesAStep(analysis.launches.stepLaunches);
   if (context.shareOfStep(cost) < 0.15 || perStep < 20) return;
-  // Who idles so long for each launch waits for work between launches, and a graph launches no sooner.
-  constexpr double kMostIdlePerLaunchNs = 1'000'000;
-  if (static_cast<double>(cost) > kMostIdlePerLaunchNs * perStep) return;
+  // Who idles so long for each launch waits for work between launches, and a graph launches no sooner. An operator of
+  // the CPU is called in microseconds.
+  const double mostIdlePerLaunchNs = context.onlyHost() ? 50'000 : 1'000'000;
+  if (static_cast<double>(cost) > mostIdlePerLaunchNs * perStep) return;
   const auto launches = static_cast<double>(std::max<std::uint64_t>(1, analysis.launches.launches));
   const bool starved = static_cast<double>(analysis.launches.foundQueueEmpty) >= 0.3 * launches;
   const bool tiny = static_cast<double>(analysis.launches.shorterThanCall) >= 0.3 * launches;

@@ -21,8 +21,9 @@ inline constexpr std::string_view kReservedMemory = "[reserved memory]";
 inline constexpr std::string_view kHeldBefore = "held before the recording";
 inline constexpr std::string_view kReservedTotal = "Total Reserved";
 
-/// The queue whose executions, and the call whose launches, are operators that have events of their own.
+/// The queues whose executions, and the call whose launches, are operators and ranges that have events of their own.
 inline constexpr std::string_view kOperatorQueue = "outermost operators";
+inline constexpr std::string_view kCollectiveQueue = "collectives of the host";
 inline constexpr std::string_view kOperatorCall = "operator call";
 
 /// The metadata event that says which rank a process is, where the file's own distributedInfo does not: that speaks of

@@ -269,6 +269,18 @@ TEST(Ranks, WithoutTheLastOneTheOthersWaitForTheNextToLast) {
   EXPECT_EQ(stats.rows[2].stepAloneNs, 0);
 }
 
+TEST(Ranks, WhatIsWaitedForInSeveralAtOnceIsLostOnce) {
+  // Two all-reduces of buckets, side by side: the rank that is late holds the other one up from 0 to 45.
+  const RankStats stats =
+      rankStats({{0, 100, 0, "first"}, {40, 100, 1, "first"}, {5, 100, 0, "second"}, {45, 100, 1, "second"}});
+  ASSERT_EQ(stats.rows.size(), 2U);
+  EXPECT_EQ(stats.rows[0].waitNs, 80);
+  EXPECT_EQ(stats.rows[0].stepWaitNs, 45);
+  EXPECT_EQ(stats.rows[1].heldUpNs, 45);
+  EXPECT_EQ(stats.rows[1].stepHeldUpNs, 45);
+  EXPECT_EQ(stats.rows[1].stepAloneNs, 45);
+}
+
 TEST(Ranks, ARankThatLeavesEarlyIsHeldUpNoLonger) {
   const RankStats stats = rankStats({{0, 25, 0, "send"}, {40, 100, 1, "send"}});
   ASSERT_EQ(stats.rows.size(), 2u);

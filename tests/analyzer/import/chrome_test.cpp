@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <tuple>
 
 #include "import/importers.h"
 #include "lacuna/analyzer/args.h"
@@ -307,6 +309,29 @@ TEST(ChromeImport, WithoutAnotherDeviceTheTrainingThreadsOutermostOperatorsAreTh
   ASSERT_EQ(store->rows<ApiCall>(), 2U);
   EXPECT_EQ(store->row<ApiCall>(1).startNs, backward.startNs);
   EXPECT_EQ(store->row<ApiCall>(1).correlation, backward.correlation);
+}
+
+TEST(ChromeImport, CollectivesOfTheHostAreTheCpusWorkOnQueuesOfTheirThreads) {
+  const auto store = import(cpuOnly(R"(,
+  {"ph": "X", "cat": "cpu_op", "name": "c10d::allreduce_", "pid": 10, "tid": 11, "ts": 1062, "dur": 1},
+  {"ph": "X", "cat": "cpu_op", "name": "c10d::allreduce_", "pid": 10, "tid": 11, "ts": 1064, "dur": 1},
+  {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 10, "tid": 14, "ts": 1063, "dur": 30},
+  {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 10, "tid": 15, "ts": 1065, "dur": 30},
+  {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 10, "tid": 15, "ts": 1096, "dur": 2})"));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->rows<Device>(), 1U);
+  EXPECT_EQ(store->rows<Queue>(), 3U);
+  std::map<std::uint64_t, TimeNs> called;
+  for (std::uint64_t i = 0; i < store->rows<ApiCall>(); ++i)
+    called[store->row<ApiCall>(i).correlation] = store->row<ApiCall>(i).startNs;
+  std::vector<std::tuple<std::uint32_t, TimeNs, TimeNs>> collectives;
+  for (std::uint64_t i = 0; i < store->rows<Kernel>(); ++i) {
+    const auto row = store->row<Kernel>(i);
+    if (store->text(row.name) == "gloo:all_reduce")
+      collectives.emplace_back(row.queue.value, row.startNs, row.correlation == 0 ? 0 : called.at(row.correlation));
+  }
+  EXPECT_THAT(collectives, testing::ElementsAre(std::tuple(2, 1'063'000, 1'062'000),
+                                                std::tuple(3, 1'065'000, 1'064'000), std::tuple(3, 1'096'000, 0)));
 }
 
 TEST(ChromeImport, EachProcessWithOperatorsHasACpuOfItsOwn) {

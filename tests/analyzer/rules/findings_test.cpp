@@ -51,6 +51,15 @@ RunPlan with(RunPlan plan, auto change) {
   return plan;
 }
 
+TEST(Findings, NoGraphLaunchesTheCpusOperatorsSooner) {
+  // Thirty operators, and 0.3 ms of the program's own work in front of each: of a GPU that might be launches.
+  const RunPlan plan{.steps = 20, .operators = 30, .operatorNs = 300'000, .kernelNs = 20'000, .batchNs = 1'000};
+  EXPECT_THAT(faults(plan), testing::Contains("launch-bound"));
+  const auto onCpu = faults(with(plan, [](RunPlan& p) { p.cpuDevice = true; }));
+  EXPECT_THAT(onCpu, testing::Contains("host-work"));
+  EXPECT_THAT(onCpu, testing::Not(testing::Contains("launch-bound")));
+}
+
 TEST(Findings, TellOfWorkersThatAreStartedAnew) {
   const RunPlan plan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
   const Analysis analysis = analysed(plan);

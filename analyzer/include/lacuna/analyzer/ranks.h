@@ -35,9 +35,9 @@ struct RankRow {
   std::int64_t waitNs = 0;        ///< in collectives, for ranks that entered later
   std::int64_t transferNs = 0;    ///< in collectives, behind the last entry
   std::uint64_t last = 0;         ///< how often it entered last
-  std::int64_t heldUpNs = 0;      ///< how long the middle rank then waited for it
+  std::int64_t heldUpNs = 0;      ///< how long the middle rank then waited for it, in one collective or several at once
   std::int64_t computeNs = 0;     ///< of its device, in the window
-  std::int64_t stepWaitNs = 0;    ///< of waitNs, in the steps
+  std::int64_t stepWaitNs = 0;    ///< how long it waited in any collective, in the steps
   std::int64_t stepHeldUpNs = 0;  ///< of heldUpNs, likewise
   std::int64_t stepAloneNs = 0;   ///< how long the next-latest rank waited for it: what all would gain without it
   /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to the others by
