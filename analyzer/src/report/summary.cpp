@@ -122,7 +122,7 @@ std::string describeRun(const Analysis& analysis) {
   std::string steps = "no steps";
   if (const Steps shown = shownSteps(analysis); !shown.all.empty()) {
     // A host that runs ahead of the device has short steps and long ones; only their mean means something.
-    const bool uneven = 4 * shown.spreadNs() > shown.medianNs();
+    const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
     steps = uneven ? fmt::format("{} of {} on average", humanCount(shown.all.size(), "step"),
                                  humanTime(analysis.meanStepNs()))
                    : fmt::format("{} of {} (± {})", humanCount(shown.all.size(), "step"), humanTime(shown.medianNs()),

@@ -93,6 +93,10 @@ struct FullestDevice {
 };
 FullestDevice fullestDevice(const Analysis& analysis);
 
+/// As many launches wait on average as a step has, so the host is a step ahead of the devices or more. Its steps then
+/// follow each other quickly until it is held back, and say nothing one by one.
+bool hostRunsAhead(const Analysis& analysis);
+
 void loaderRules(RuleContext& context);
 void hostRules(RuleContext& context);
 void deviceRules(RuleContext& context);

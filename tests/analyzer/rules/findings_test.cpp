@@ -740,6 +740,24 @@ TEST(Findings, SlowStepsAreThoseOfTheStepsThatWereAskedFor) {
   EXPECT_EQ(find(analysed(plan, between), "slow-steps"), nullptr);
 }
 
+TEST(Findings, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
+  Analysis analysis = analysed({.steps = 40});
+  ASSERT_GT(analysis.launches.meanQueueDepth, 41) << "as many launches as a step has";
+  for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10) analysis.steps.all[i].endNs += 20'000'000;
+  const auto isSlow = [&] {
+    const std::vector<Finding> findings = findFindings(analysis, nullptr);
+    return std::ranges::find(findings, "slow-steps", &Finding::id) != findings.end();
+  };
+  EXPECT_FALSE(isSlow());
+  EXPECT_THAT(describeRun(analysis), testing::HasSubstr("40 steps of 3.95 ms on average"));
+  // What the device waits for in them is lost also then.
+  for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10)
+    analysis.stepLedgers[i].add(Cause::HostWork, 20'000'000);
+  EXPECT_TRUE(isSlow());
+  analysis.launches.meanQueueDepth = 1;
+  EXPECT_TRUE(isSlow());
+}
+
 TEST(Findings, AGainInPercentIsOfTheReplayedStep) {
   const Analysis analysis = analysed(
       {.steps = 30, .operators = 200, .kernelNs = 3'000, .batchNs = 3'000'000, .workers = 0, .waitIsMarked = false});
