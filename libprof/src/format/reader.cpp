@@ -45,6 +45,16 @@ TableSpec ownSpecOf(std::uint16_t id) {
   return {id, {}, nullptr, 0};
 }
 
+/// A block leaves out columns of zeros, which others of its table may have.
+void addLeftOut(std::vector<ColumnSpec>& columns, const TableSpec& own) {
+  const std::size_t described = columns.size();
+  for (const ColumnSpec& column : std::span(own.columns, own.columnCount)) {
+    const auto end = columns.begin() + static_cast<std::ptrdiff_t>(described);
+    if (std::none_of(columns.begin(), end, [&](const ColumnSpec& c) { return c.name == column.name; }))
+      columns.push_back(column);
+  }
+}
+
 struct Table {
   std::shared_ptr<const format::OwnedTable> declaration;
   TableInfo info;
@@ -159,6 +169,7 @@ void Reader::Impl::takeRows(const BlockEntry& entry) {
       for (const auto& section : blockHeader->sections) {
         columns.push_back({section.name, section.type, section.refers, section.hint, {}});
       }
+      addLeftOut(columns, ownSpecOf(entry.table));
       table.declaration = std::make_unique<format::OwnedTable>(
           TableSpec{entry.table, blockHeader->tableName, columns.data(), columns.size()});
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "format/block_list.h"
@@ -83,6 +84,41 @@ void Writer::Impl::emitLong(TableBuffer& table) {
   table.longRows.clear();
 }
 
+namespace {
+
+/// A column that a block does not have reads as zero, and most of a small block is what it says of its columns. The
+/// first column and those that others are predicted from stay.
+void leaveOutZeros(std::vector<format::Section>& sections) {
+  std::vector<bool> isNeeded(sections.size(), false);
+  isNeeded[0] = true;
+  const auto references = [](format::Encoding& encoding) {
+    return std::array{&encoding.baseColumn, &encoding.groupColumn, &encoding.contextColumn};
+  };
+  for (format::Section& section : sections) {
+    if (section.encoding.scheme != format::Scheme::Predicted) continue;
+    for (const std::uint8_t* column : references(section.encoding)) {
+      if (*column < sections.size()) isNeeded[*column] = true;
+    }
+  }
+  std::vector<std::uint8_t> place(sections.size(), format::kNoColumn);
+  std::vector<format::Section> kept;
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const format::Encoding& encoding = sections[i].encoding;
+    if (!isNeeded[i] && encoding.scheme == format::Scheme::Constant && encoding.reference == 0) continue;
+    place[i] = static_cast<std::uint8_t>(kept.size());
+    kept.push_back(sections[i]);
+  }
+  for (format::Section& section : kept) {
+    if (section.encoding.scheme != format::Scheme::Predicted) continue;
+    for (std::uint8_t* column : references(section.encoding)) {
+      if (*column < place.size()) *column = place[*column];
+    }
+  }
+  sections = std::move(kept);
+}
+
+}  // namespace
+
 void Writer::Impl::writeRows(TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
                              std::uint8_t flags) {
   writeStrings();
@@ -107,6 +143,7 @@ void Writer::Impl::writeRows(TableBuffer& table, std::span<const ColumnView> vie
     section.storedBytes = static_cast<std::uint32_t>(body.size() - before);
     header.sections.push_back(section);
   }
+  leaveOutZeros(header.sections);
   sink.append(header, body);
 }
 

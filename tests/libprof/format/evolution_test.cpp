@@ -131,6 +131,36 @@ TEST(Evolution, AColumnThatBecameWiderReadsFromOlderFiles) {
   EXPECT_EQ(reader.table<WideThing>()->row(0), (WideThing{.timeNs = 5, .size = UINT32_MAX}));
 }
 
+TEST(Evolution, AColumnOfZerosIsLeftOutOfItsBlock) {
+  const test::TempDir dir;
+  WriterOptions options;
+  options.blockRows = 100;
+  auto writer = Writer::create(dir / "a.lcn", options);
+  for (int i = 0; i < 300; ++i) {
+    const bool second = i >= 100 && i < 200;
+    writer->append(Kernel{.startNs = 10 * i, .durNs = 3, .gridX = second ? 1U + static_cast<std::uint32_t>(i) : 0});
+  }
+  ASSERT_TRUE(writer->finish().ok());
+  const auto reader = Reader::open(dir / "a.lcn");
+  ASSERT_TRUE(reader.ok());
+  const auto& blocks = reader->table(Kernel::kTable)->blocks;
+  ASSERT_EQ(blocks.size(), 3u);
+  const auto namesOf = [&](const BlockInfo& block) {
+    std::string names;
+    const auto columns = reader->storedColumns(block);
+    for (const StoredColumn& column : *columns) names += std::string(column.name) + ' ';
+    return names;
+  };
+  EXPECT_EQ(namesOf(blocks[0]), "startNs durNs ");
+  EXPECT_EQ(namesOf(blocks[1]), "startNs durNs gridX ") << "named, though the first block has none";
+  const auto rows = reader->table<Kernel>();
+  ASSERT_EQ(rows->startNs.size(), 300u);
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(rows->gridX[i], i >= 100 && i < 200 ? 1 + i : 0);
+    EXPECT_EQ(rows->registersPerThread[i], 0);
+  }
+}
+
 TEST(Evolution, TablesUnknownAtCompileTimeAreDescribedAndReadable) {
   const test::TempDir dir;
   const Reader reader = written(dir / "a.lcn", NewThing{.timeNs = 5, .size = 7, .weight = 0.5});
