@@ -84,8 +84,13 @@ bool onMainThread() {
 /// The engine calls the backward of an operator in a function of this name, with the backward's behind it.
 constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
 
-bool isEvaluation(const char* name) {
-  return std::strncmp(name, kEvaluates.data(), kEvaluates.size()) == 0;
+std::uint64_t nextCorrelation() {
+  static std::atomic<std::uint64_t> correlations{0};
+  return correlations.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+bool startsWith(const char* name, std::string_view prefix) {
+  return std::strncmp(name, prefix.data(), prefix.size()) == 0;
 }
 
 Started startOperator(const RecordFunction& function) {
@@ -93,13 +98,14 @@ Started startOperator(const RecordFunction& function) {
   const auto sequence = sequenceOf(function);
   const char* name = nameOf(&function);
   const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
-  if (executions.load(std::memory_order_relaxed) && operatorsOpen() == 0 && onMainThread()) {
+  const bool executes = executions.load(std::memory_order_relaxed);
+  if (executes && startsWith(name, "c10d::")) noteCollectiveCall(nextCorrelation());
+  if (executes && operatorsOpen() == 0 && onMainThread()) {
     static const bool announced = (announceCpuQueue(), true);
     (void)announced;
-    static std::atomic<std::uint64_t> correlations{0};
-    const auto correlation = correlations.fetch_add(1, std::memory_order_relaxed) + 1;
+    const auto correlation = nextCorrelation();
     openOperator(name, sequence, direction, correlation, &function);
-    openExecution(isEvaluation(name) ? name + kEvaluates.size() : name, correlation, &function);
+    openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, correlation, &function);
   } else {
     openOperator(name, sequence, direction, 0, &function);
   }
@@ -115,7 +121,12 @@ Started startBackward(const RecordFunction& function) {
 Started startUserRange(const RecordFunction& function) {
   // The loader's wait has a range of its own, with the batch.
   const char* name = nameOf(&function);
-  if (std::strncmp(name, "enumerate(DataLoader)#", 22) != 0) open(Category::None, name, &function);
+  if (startsWith(name, "enumerate(DataLoader)#")) return nullptr;
+  if (executions.load(std::memory_order_relaxed) && startsWith(name, "gloo:")) {
+    openCollective(name, &function);
+  } else {
+    open(Category::None, name, &function);
+  }
   return nullptr;
 }
 

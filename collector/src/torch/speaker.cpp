@@ -11,8 +11,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <ctime>
 #include <iterator>
+#include <mutex>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -282,6 +285,56 @@ bool start() {
   return true;
 }
 
+std::uint32_t threadNumber() {
+  return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+std::int64_t monotonicNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+struct CollectiveCall {
+  std::uint64_t correlation;
+  std::int64_t startNs;
+  std::uint32_t thread;
+};
+
+/// Calls are taken up in the order in which they are made.
+class CollectiveCalls {
+ public:
+  void put(const CollectiveCall& call) {
+    const std::scoped_lock lock(mutex_);
+    calls_[end_++ % kMost] = call;
+    if (end_ - begin_ > kMost) ++begin_;
+  }
+  std::optional<CollectiveCall> take() {
+    const std::scoped_lock lock(mutex_);
+    if (begin_ == end_) return std::nullopt;
+    return calls_[begin_++ % kMost];
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  std::mutex mutex_;
+  std::size_t begin_ = 0, end_ = 0;
+  CollectiveCall calls_[kMost]{};
+};
+CollectiveCalls gCollectiveCalls;
+
+/// A queue of the CPU besides that of operators, which is 0; the schema says how queues of one device are numbered.
+std::uint32_t announceCollectiveQueue() {
+  static std::atomic<std::uint32_t> queues{0};
+  QueuePayload payload{};
+  payload.name = text("cpu:0 collectives");
+  payload.queue = 256 * (queues.fetch_add(1, std::memory_order_relaxed) + 1);
+  payload.deviceKind = kCpuDevice;
+  payload.thread = threadNumber();
+  sayMark(Category::Info, "queue", payload);
+  return payload.queue;
+}
+
 Is kindOf(const char* name) {
   constexpr std::string_view kNamespace = "aten::";
   std::string_view text(name);
@@ -338,6 +391,23 @@ int openExecution(const char* name, std::uint64_t correlation, const void* owner
   return push(Event(Category::Execution, name, payload), owner);
 }
 
+void noteCollectiveCall(std::uint64_t correlation) {
+  gCollectiveCalls.put({correlation, monotonicNs(), threadNumber()});
+}
+
+int openCollective(const char* name, const void* owner) {
+  if (!listening()) return -1;
+  const std::optional<CollectiveCall> call = gCollectiveCalls.take();
+  if (!call) return push(Event(Category::None, name), owner);
+  static thread_local const std::uint32_t queue = announceCollectiveQueue();
+  ExecutionPayload payload{};
+  payload.correlation = call->correlation;
+  payload.enqueueStartNs = payload.enqueueEndNs = call->startNs;
+  payload.enqueueThread = call->thread;
+  payload.queue = queue;
+  return push(Event(Category::Execution, name, payload), owner);
+}
+
 void closeTo(int level) {
   Stack* open = tStack;
   if (open == nullptr || level < 0) return;
@@ -381,7 +451,7 @@ void loaderDepth(std::uint32_t loader, std::int64_t ready) {
 }
 
 void nameThread(const char* name) {
-  if (listening()) nvtxNameOsThreadA(static_cast<std::uint32_t>(syscall(SYS_gettid)), name);
+  if (listening()) nvtxNameOsThreadA(threadNumber(), name);
 }
 
 void announceCpuQueue() {

@@ -83,8 +83,10 @@ class Values {
 QueueId queueId(std::uint32_t number) {
   return QueueId(number + 1);
 }
+/// Queues that a device has besides its first are 256 · n more than that one.
+constexpr std::uint32_t kFirstQueues = 256;
 DeviceId deviceOf(std::uint32_t queue) {
-  return DeviceId(queue + 1);
+  return DeviceId(queue % kFirstQueues + 1);
 }
 
 /// A value that the enum does not have becomes its zero.
@@ -93,7 +95,7 @@ Enum enumOr(std::uint64_t value, Enum last) {
   return value <= static_cast<std::uint64_t>(last) ? static_cast<Enum>(value) : Enum{};
 }
 
-void mapQueue(const Values& values, NvtxRowSink& sink) {
+void mapDevice(const Values& values, NvtxRowSink& sink) {
   using namespace queues;
   Device device;
   device.id = deviceOf(values.u32(kQueue));
@@ -105,9 +107,14 @@ void mapQueue(const Values& values, NvtxRowSink& sink) {
   device.memoryBytes = values[kMemoryBytes];
   device.multiprocessors = values.u32(kCores);
   sink.take(device);
+}
+
+void mapQueue(const Values& values, NvtxRowSink& sink) {
+  using namespace queues;
+  if (values.u32(kQueue) < kFirstQueues) mapDevice(values, sink);
   Queue row;
   row.id = queueId(values.u32(kQueue));
-  row.device = device.id;
+  row.device = deviceOf(values.u32(kQueue));
   row.process = ProcessId(1);
   row.nativeId = values[kQueue];
   row.name = values.text(kName);

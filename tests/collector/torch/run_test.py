@@ -278,6 +278,15 @@ class TorchRun(unittest.TestCase):
         self.assertNotIn("aten::addmm", kernels)
         self.assertEqual(self.query("select name from device"), [("CPU",)])
 
+    def test_collectives_of_the_host_are_executions_on_queues_of_their_threads(self):
+        self.train(0, "fork", "collectives")
+        self.assertEqual(self.query("select name from device"), [("CPU",)])
+        kernels = self.query("select count(*), count(distinct queue), count(distinct device) from kernel where name = 'gloo:all_reduce'")
+        self.assertEqual(kernels, [(2, 2, 1)])
+        calls = self.query("select c.thread = t.thread, c.startNs <= k.startNs from kernel k join api_call c on c.correlation = k.correlation "
+                           "join (select distinct thread from range where name = 'step') t where k.name = 'gloo:all_reduce'")
+        self.assertEqual(calls, [(1, 1)] * 2)
+
     def test_memory_has_the_operator_that_asked_and_its_role(self):
         self.train(0, "fork")
         rows = self.query("select address, bytes, op from allocation where action = 0")

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds|anomaly]."""
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds|anomaly|collectives]."""
 
 import sys
+import threading
 
 import torch
 from torch.utils.data import DataLoader
@@ -40,7 +41,21 @@ def train(workers, method):
     return net, seen
 
 
-def main(workers, method, validates, folds, detects):
+def reduce_in_a_thread():
+    """As the reducer and gloo: begun by one thread, executed by another."""
+    with torch.operator("c10d::allreduce_"):
+        pass
+
+    def execute():
+        with torch.operator("gloo:all_reduce", torch.USER):
+            pass
+
+    thread = threading.Thread(target=execute)
+    thread.start()
+    thread.join()
+
+
+def main(workers, method, validates, folds, detects, reduces):
     if validates:
         with torch.no_grad():
             for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
@@ -50,6 +65,8 @@ def main(workers, method, validates, folds, detects):
     if detects:
         with torch.autograd.detect_anomaly():
             train(workers, method)
+    for _ in range(2 if reduces else 0):
+        reduce_in_a_thread()
     with torch.no_grad():
         net(None)
     print("saw", sorted(seen))
@@ -57,4 +74,4 @@ def main(workers, method, validates, folds, detects):
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1,
-         sys.argv[3:] == ["anomaly"])
+         sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"])

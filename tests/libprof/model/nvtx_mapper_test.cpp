@@ -192,6 +192,25 @@ TEST(NvtxMapper, UnknownRolesAndActionsAreNotInvented) {
   EXPECT_EQ(rows.allocations[0].action, MemoryAction::Allocate);
 }
 
+TEST(NvtxMapper, FurtherQueuesOfADeviceAreOnIt) {
+  LacunaRtQueue queue{};
+  queue.deviceKind = LACUNA_RT_DEVICE_CPU;
+  const Rows first = mapped(queue);
+  queue.queue = 512;
+  const Rows further = mapped(queue);
+  ASSERT_EQ(first.devices.size(), 1u);
+  EXPECT_TRUE(further.devices.empty());
+  ASSERT_EQ(further.queues.size(), 1u);
+  EXPECT_EQ(further.queues[0].device, first.devices[0].id);
+  EXPECT_NE(further.queues[0].id, first.queues[0].id);
+  LacunaRtExecution execution{};
+  execution.queue = 512;
+  const Rows ran = mapped(execution);
+  ASSERT_EQ(ran.kernels.size(), 1u);
+  EXPECT_EQ(ran.kernels[0].device, first.devices[0].id);
+  EXPECT_EQ(ran.kernels[0].queue, further.queues[0].id);
+}
+
 TEST(NvtxMapper, SyncQueueAndKnobBecomeTheirRows) {
   LacunaRtSync sync{};
   sync.kind = LACUNA_RT_SYNC_ITEM;
