@@ -266,8 +266,9 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
     meta.requiresGrad = true;
     node->outputShapes.emplace_back(outputs[i]->shape());
     meta.outputIndex = static_cast<std::uint32_t>(i);
-    meta.gradFn = i + 1 < outputs.size() ? owner : std::move(owner);
+    if (i + 1 < outputs.size()) meta.gradFn = owner;
   }
+  outputs.back()->impl()->autograd->gradFn = std::move(owner);
   if (AnomalyMode::enabled()) {
     std::string site = info_.name.text;
     if (node->module != nullptr) site += " in module " + std::string(node->module->text);

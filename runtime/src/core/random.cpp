@@ -93,19 +93,19 @@ Tensor& normal_(Tensor& tensor, double mean, double deviation) {
   return drawInto(kRandn, tensor, kernel::normal, mean, deviation);
 }
 
-Tensor uniform(Shape shape, double low, double high, Options options) {
+Tensor uniform(const Shape& shape, double low, double high, Options options) {
   return drawn(kRand, shape, options, kernel::uniform, low, high);
 }
 
-Tensor rand(Shape shape, Options options) {
+Tensor rand(const Shape& shape, Options options) {
   return uniform(shape, 0, 1, options);
 }
 
-Tensor randn(Shape shape, Options options) {
+Tensor randn(const Shape& shape, Options options) {
   return drawn(kRandn, shape, options, kernel::normal, 0, 1);
 }
 
-Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options) {
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options options) {
   const Op op(kRandint, {});
   const auto range = [&] { return "[" + std::to_string(low) + ", " + std::to_string(high) + ")"; };
   if (high <= low) op.fail("nothing lies in " + range());

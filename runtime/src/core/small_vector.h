@@ -78,7 +78,7 @@ class SmallVector {
   T* data_ = own();
   std::size_t size_ = 0;
   std::size_t capacity_ = N;
-  alignas(T) std::byte inline_[N * sizeof(T)];
+  alignas(T) std::byte inline_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression): T may be a pointer
 };
 
 }  // namespace lacuna::rt

@@ -213,7 +213,7 @@ double Tensor::item() const {
   return dtype() == DType::F32 ? *static_cast<const float*>(value) : *static_cast<const double*>(value);
 }
 
-Tensor empty(Shape shape, Options options) {
+Tensor empty(const Shape& shape, Options options) {
   const std::size_t bytes = bytesOf("empty", shape, options.dtype);
   return fresh(newStorage(allocatorOf(options.device), bytes, options.device, roleFromContext(options.role)), shape,
                options.dtype);
@@ -226,7 +226,7 @@ Tensor emptyLikeFlat(const TensorImpl& like) {
                      like.strides, like.dtype);
 }
 
-Tensor emptyHost(Shape shape, DType dtype) {
+Tensor emptyHost(const Shape& shape, DType dtype) {
   const std::size_t bytes = bytesOf("emptyHost", shape, dtype);
   Block* staged = StagingFill::allocate(bytes);
   auto storage = staged != nullptr ? storageOver(staged, bytes, kCpu, Role::Input)
@@ -235,7 +235,7 @@ Tensor emptyHost(Shape shape, DType dtype) {
   return fresh(std::move(storage), shape, dtype);
 }
 
-Tensor full(Shape shape, double value, Options options) {
+Tensor full(const Shape& shape, double value, Options options) {
   const Op op(kFill, {});
   Tensor out = empty(shape, options);
   if (out.numel() == 0) return out;
@@ -244,10 +244,10 @@ Tensor full(Shape shape, double value, Options options) {
   return out;
 }
 
-Tensor zeros(Shape shape, Options options) {
+Tensor zeros(const Shape& shape, Options options) {
   return full(shape, 0, options);
 }
-Tensor ones(Shape shape, Options options) {
+Tensor ones(const Shape& shape, Options options) {
   return full(shape, 1, options);
 }
 Tensor emptyLike(const Tensor& tensor) {
@@ -269,7 +269,7 @@ Tensor arange(std::int64_t count, Options options) {
   return out;
 }
 
-Tensor fromBytes(const void* values, Shape shape, DType dtype) {
+Tensor fromBytes(const void* values, const Shape& shape, DType dtype) {
   const Op op(kFromBytes, {});
   Tensor out = emptyHost(shape, dtype);
   if (out.sizeBytes() != 0) std::memcpy(dataOf(*out.impl()), values, out.sizeBytes());
@@ -277,7 +277,7 @@ Tensor fromBytes(const void* values, Shape shape, DType dtype) {
 }
 
 template <>
-Tensor fromVector<bool>(const std::vector<bool>& values, Shape shape) {
+Tensor fromVector<bool>(const std::vector<bool>& values, const Shape& shape) {
   const std::vector<std::uint8_t> bytes(values.begin(), values.end());
   if (static_cast<std::int64_t>(bytes.size()) != shape.numel())
     fail("fromVector", std::to_string(bytes.size()) + " values do not fill " + shape.toString());

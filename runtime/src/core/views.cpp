@@ -128,7 +128,7 @@ View viewOf(const Tensor& tensor) {
   return {dataOf(impl), impl.shape, impl.strides, impl.dtype};
 }
 
-Tensor Tensor::view(Shape wanted) const {
+Tensor Tensor::view(const Shape& wanted) const {
   needsDefined("view", "the tensor", *this);
   static const OpInfo kInfo{"view", viewBackward};
   const Shape shape = resolve(*this, wanted, "view");
@@ -140,7 +140,7 @@ Tensor Tensor::view(Shape wanted) const {
   return finishView(kInfo, *this, shape, strides, impl_->offset);
 }
 
-Tensor Tensor::reshape(Shape wanted) const {
+Tensor Tensor::reshape(const Shape& wanted) const {
   needsDefined("reshape", "the tensor", *this);
   const Shape shape = resolve(*this, wanted, "reshape");
   Shape strides;

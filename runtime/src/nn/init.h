@@ -9,13 +9,13 @@
 /// First values of parameters; their memory has the role and the name from the start.
 namespace lacuna::rt::nn {
 
-inline Tensor uniformParameter(const char* name, Shape shape, double bound, Options options) {
+inline Tensor uniformParameter(const char* name, const Shape& shape, double bound, Options options) {
   options.role = Role::Parameter;
   const instrument::TensorName naming(name);
   return uniform(shape, -bound, bound, options);
 }
 
-inline Tensor filledParameter(const char* name, Shape shape, double value, Options options) {
+inline Tensor filledParameter(const char* name, const Shape& shape, double value, Options options) {
   options.role = Role::Parameter;
   const instrument::TensorName naming(name);
   return full(shape, value, options);

@@ -118,11 +118,11 @@ Tensor& Module::addBuffer(const char* name, Tensor value) {
   return *buffers_.back().tensor;
 }
 
-void Module::addChild(std::string name, std::shared_ptr<Module> child) {
+void Module::addChild(const std::string& name, std::shared_ptr<Module> child) {
   for (const auto& [other, module] : children_) {
     if (other == name) fail("addModule", "the module has a submodule '" + name + "' already");
   }
-  children_.emplace_back(std::move(name), std::move(child));
+  children_.emplace_back(name, std::move(child));
 }
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool withBias, Options options) {
@@ -143,7 +143,8 @@ Tensor Embedding::forward(const Tensor& x) {
   return embedding(weight, x);
 }
 
-LayerNorm::LayerNorm(Shape normalized, double epsilon, Options options) : normalized_(normalized), epsilon_(epsilon) {
+LayerNorm::LayerNorm(const Shape& normalized, double epsilon, Options options)
+    : normalized_(normalized), epsilon_(epsilon) {
   weight = addParameter("weight", filledParameter("weight", normalized, 1, options));
   bias = addParameter("bias", filledParameter("bias", normalized, 0, options));
 }

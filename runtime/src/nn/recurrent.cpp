@@ -103,7 +103,7 @@ Recurrent::Recurrent(std::int64_t gates, std::int64_t features, std::int64_t hid
     const int layer = i / directions_;
     const std::string direction = i % directions_ == 1 ? "_reverse" : "";
     const std::int64_t in = layer == 0 ? features : hidden * directions_;
-    const auto parameter = [&](const char* kind, Shape shape) {
+    const auto parameter = [&](const char* kind, const Shape& shape) {
       const std::string name = std::string(kind) + "_l" + std::to_string(layer) + direction;
       return addParameter(internText(name), uniformParameter(internText(name), shape, bound, options));
     };

@@ -100,6 +100,7 @@ void checkKeepsFraction(const char* op, const Tensor& x, const Tensor& other) {
          std::string(name(other.dtype())) + " in place on " + name(x.dtype()) + " would be cut off; convert it first");
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the last handle of x lends the result its memory
 Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 0, double q = 0) {
   needsDefined(info.name.text, "x", x);
   Op op(info, {&x});

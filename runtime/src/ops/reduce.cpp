@@ -96,27 +96,27 @@ Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool k
 
 }  // namespace
 
-Tensor sum(const Tensor& x, std::vector<int> dims, bool keepDims) {
+Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"sum", sumBackward};
   return run(kInfo, kernel::Reduce::Sum, x, dims, keepDims, false);
 }
-Tensor mean(const Tensor& x, std::vector<int> dims, bool keepDims) {
+Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"mean", meanBackward};
   return run(kInfo, kernel::Reduce::Mean, x, dims, keepDims, false);
 }
-Tensor max(const Tensor& x, std::vector<int> dims, bool keepDims) {
+Tensor max(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"max", reducedExtremeBackward};
   return run(kInfo, kernel::Reduce::Max, x, dims, keepDims, true);
 }
-Tensor min(const Tensor& x, std::vector<int> dims, bool keepDims) {
+Tensor min(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"min", reducedExtremeBackward};
   return run(kInfo, kernel::Reduce::Min, x, dims, keepDims, true);
 }
-Tensor var(const Tensor& x, std::vector<int> dims, bool keepDims, bool unbiased) {
+Tensor var(const Tensor& x, const std::vector<int>& dims, bool keepDims, bool unbiased) {
   needsDefined("var", "x", x);
   // The sum of squares may not fit into 16 bits where their mean does.
   if (isFloating(x.dtype()) && itemSize(x.dtype()) == 2)
-    return var(x.to(DType::F32), std::move(dims), keepDims, unbiased).to(x.dtype());
+    return var(x.to(DType::F32), dims, keepDims, unbiased).to(x.dtype());
   const Reduced to = plan("var", x, dims, keepDims);
   // Nothing, and unbiased a single element, has none: 0 / 0.
   const std::int64_t freedom = std::max<std::int64_t>(0, to.each - (unbiased ? 1 : 0));

@@ -23,7 +23,10 @@ void needPositive(const char* what, double value) {
 
 Curve stepDecay(std::int64_t every, double gamma) {
   needPositive("stepDecay", static_cast<double>(every));
-  return [=](std::int64_t step) { return std::pow(gamma, static_cast<double>(step / every)); };
+  return [=](std::int64_t step) {
+    const std::int64_t decays = step / every;
+    return std::pow(gamma, static_cast<double>(decays));
+  };
 }
 
 Curve cosineDecay(std::int64_t total, double floor) {

@@ -54,13 +54,13 @@ class Module {
   Tensor& addParameter(const char* name, Tensor value);
   Tensor& addBuffer(const char* name, Tensor value);
   template <class M>
-  std::shared_ptr<M> addModule(std::string name, std::shared_ptr<M> module) {
-    addChild(std::move(name), module);
+  std::shared_ptr<M> addModule(const std::string& name, std::shared_ptr<M> module) {
+    addChild(name, module);
     return module;
   }
 
  private:
-  void addChild(std::string name, std::shared_ptr<Module> child);
+  void addChild(const std::string& name, std::shared_ptr<Module> child);
   void checkTensorName(const char* op, std::string_view name) const;
   void collect(const std::string& prefix, bool buffers, std::vector<Named>& out) const;
   struct Slot {
@@ -100,7 +100,7 @@ class Embedding : public Module {
 
 class LayerNorm : public Module {
  public:
-  explicit LayerNorm(Shape normalized, double epsilon = 1e-5, Options options = {});
+  explicit LayerNorm(const Shape& normalized, double epsilon = 1e-5, Options options = {});
   [[nodiscard]] const char* kind() const override { return "LayerNorm"; }
   Tensor weight, bias;
 

@@ -99,13 +99,16 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor round(Tensor x);
 
 // Reductions. No dimensions given means all of them. bool is counted as i64.
-[[nodiscard]] Tensor sum(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);   ///< of integers: i64
-[[nodiscard]] Tensor mean(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);  ///< of integers: f32
-[[nodiscard]] Tensor max(const Tensor& x, std::vector<int> dims = {},
+[[nodiscard]] Tensor sum(const Tensor& x, const std::vector<int>& dims = {},
+                         bool keepDims = false);  ///< of integers: i64
+[[nodiscard]] Tensor mean(const Tensor& x, const std::vector<int>& dims = {},
+                          bool keepDims = false);  ///< of integers: f32
+[[nodiscard]] Tensor max(const Tensor& x, const std::vector<int>& dims = {},
                          bool keepDims = false);  ///< ties share the gradient
-[[nodiscard]] Tensor min(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false);
+[[nodiscard]] Tensor min(const Tensor& x, const std::vector<int>& dims = {}, bool keepDims = false);
 /// NaN of no elements, and unbiased of one.
-[[nodiscard]] Tensor var(const Tensor& x, std::vector<int> dims = {}, bool keepDims = false, bool unbiased = true);
+[[nodiscard]] Tensor var(const Tensor& x, const std::vector<int>& dims = {}, bool keepDims = false,
+                         bool unbiased = true);
 /// The first of several; NaN counts as the extreme, as it does for max and min.
 [[nodiscard]] Tensor argmax(const Tensor& x, int dim, bool keepDim = false);
 [[nodiscard]] Tensor argmin(const Tensor& x, int dim, bool keepDim = false);

@@ -19,11 +19,11 @@ struct RandomState {
 [[nodiscard]] RandomState randomState();
 void setRandomState(RandomState state);
 
-[[nodiscard]] Tensor rand(Shape shape, Options options = {});  ///< uniform in [0, 1)
-[[nodiscard]] Tensor uniform(Shape shape, double low, double high, Options options = {});
-[[nodiscard]] Tensor randn(Shape shape, Options options = {});  ///< normal, mean 0, deviation 1
+[[nodiscard]] Tensor rand(const Shape& shape, Options options = {});  ///< uniform in [0, 1)
+[[nodiscard]] Tensor uniform(const Shape& shape, double low, double high, Options options = {});
+[[nodiscard]] Tensor randn(const Shape& shape, Options options = {});  ///< normal, mean 0, deviation 1
 /// Whole numbers, uniform in [low, high).
-[[nodiscard]] Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Options options = {DType::I64});
+[[nodiscard]] Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options options = {DType::I64});
 /// 0 … count - 1 in a random order, as i64.
 [[nodiscard]] Tensor randperm(std::int64_t count);
 /// In place: uniform in [low, high).

@@ -91,8 +91,8 @@ class Tensor {
   [[nodiscard]] double item() const;
 
   // Views share the memory; all are differentiable.
-  [[nodiscard]] Tensor view(Shape shape) const;     ///< one size may be -1; throws where a copy would be needed
-  [[nodiscard]] Tensor reshape(Shape shape) const;  ///< a view if possible, else a copy
+  [[nodiscard]] Tensor view(const Shape& shape) const;     ///< one size may be -1; throws where a copy would be needed
+  [[nodiscard]] Tensor reshape(const Shape& shape) const;  ///< a view if possible, else a copy
   [[nodiscard]] Tensor flatten(int startDim = 0, int endDim = -1) const;
   [[nodiscard]] Tensor permute(Shape dims) const;
   [[nodiscard]] Tensor transpose(int a, int b) const;
@@ -153,10 +153,10 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-[[nodiscard]] Tensor empty(Shape shape, Options options = {});
-[[nodiscard]] Tensor zeros(Shape shape, Options options = {});
-[[nodiscard]] Tensor ones(Shape shape, Options options = {});
-[[nodiscard]] Tensor full(Shape shape, double value, Options options = {});
+[[nodiscard]] Tensor empty(const Shape& shape, Options options = {});
+[[nodiscard]] Tensor zeros(const Shape& shape, Options options = {});
+[[nodiscard]] Tensor ones(const Shape& shape, Options options = {});
+[[nodiscard]] Tensor full(const Shape& shape, double value, Options options = {});
 [[nodiscard]] Tensor arange(std::int64_t count, Options options = {DType::I64});
 [[nodiscard]] inline Tensor scalar(double value, Options options = {}) {
   return full({}, value, options);
@@ -165,18 +165,18 @@ class Tensor {
 [[nodiscard]] Tensor zerosLike(const Tensor& tensor);
 /// CPU memory that the host may fill at once through data(), from any thread and without the queue: for loader workers.
 /// Operators take it like any other tensor. It comes from its own pool and its role is Input.
-[[nodiscard]] Tensor emptyHost(Shape shape, DType dtype);
+[[nodiscard]] Tensor emptyHost(const Shape& shape, DType dtype);
 /// Copies host values into a new CPU tensor; the host memory is free for reuse on return.
-[[nodiscard]] Tensor fromBytes(const void* values, Shape shape, DType dtype);
+[[nodiscard]] Tensor fromBytes(const void* values, const Shape& shape, DType dtype);
 template <class T>
-[[nodiscard]] Tensor fromVector(const std::vector<T>& values, Shape shape) {
+[[nodiscard]] Tensor fromVector(const std::vector<T>& values, const Shape& shape) {
   if (static_cast<std::int64_t>(values.size()) != shape.numel()) {
     fail("fromVector", std::to_string(values.size()) + " values do not fill " + shape.toString());
   }
   return fromBytes(values.data(), shape, DTypeOf<T>::kValue);
 }
 template <>
-Tensor fromVector<bool>(const std::vector<bool>& values, Shape shape);
+Tensor fromVector<bool>(const std::vector<bool>& values, const Shape& shape);
 
 template <class T>
 std::vector<T> Tensor::toVector() const {

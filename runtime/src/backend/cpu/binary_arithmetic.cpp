@@ -36,7 +36,7 @@ void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alp
       if constexpr (std::is_floating_point_v<W>) return run([](W x, W y) { return W(x / y); });
       break;
     case Pow:
-      if constexpr (isWhole<W>) return run([](W x, W y) { return integerPower(x, static_cast<std::int64_t>(y)); });
+      if constexpr (kIsWhole<W>) return run([](W x, W y) { return integerPower(x, static_cast<std::int64_t>(y)); });
       break;
     case Maximum:
       return run([](W x, W y) { return x > y || x != x ? x : y; });

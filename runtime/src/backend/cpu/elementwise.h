@@ -74,7 +74,7 @@ void map(const View& out, const View& x, F f) {
 /// base^exponent; overflow wraps, and of negative powers what is below one is cut off.
 template <class T>
 T integerPower(T base, std::int64_t exponent) {
-  static_assert(isWhole<T>);
+  static_assert(kIsWhole<T>);
   using U = std::make_unsigned_t<T>;
   if (exponent < 0) return base == T(1) || (base == T(-1) && exponent % 2 == 0) ? T(1) : base == T(-1) ? T(-1) : T(0);
   std::uint64_t result = 1;

@@ -65,12 +65,12 @@ O converted(I value) {
 }
 
 template <class T>
-inline constexpr bool isWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+inline constexpr bool kIsWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
 /// A whole number as the unsigned one of its size, whose arithmetic wraps around; any other number as it is.
 template <class W>
 auto wrapping(W value) {
-  if constexpr (isWhole<W>) {
+  if constexpr (kIsWhole<W>) {
     return static_cast<std::make_unsigned_t<W>>(value);
   } else {
     return value;

@@ -180,7 +180,8 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
   using W = WideT<T>;
   using S = Sum<T>;
   const std::int64_t kept = std::max<std::int64_t>(out.shape.numel(), 1);
-  const auto n = static_cast<double>(x.shape.numel() / kept);
+  const std::int64_t each = x.shape.numel() / kept;
+  const auto n = static_cast<double>(each);
   switch (op) {
     case kernel::Reduce::Sum:
       if (sumColumns<T>(out, x, 1)) return;

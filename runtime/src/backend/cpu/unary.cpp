@@ -5,7 +5,7 @@
 namespace lacuna::rt {
 
 using cpu::dispatch;
-using cpu::isWhole;
+using cpu::kIsWhole;
 using cpu::WideT;
 using cpu::wrapping;
 
@@ -14,7 +14,7 @@ namespace {
 /// The number of an operator with a number. A negative one wraps around where there is no sign.
 template <class W>
 W operand(double number) {
-  if constexpr (isWhole<W>) {
+  if constexpr (kIsWhole<W>) {
     return static_cast<W>(static_cast<std::int64_t>(number));
   } else {
     return static_cast<W>(number);
@@ -48,7 +48,7 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
     case MulScalar:
       return cpu::map<T>(out, x, [c = operand<W>(p)](W v) { return W(wrapping(v) * wrapping(c)); });
     case PowScalar:
-      if constexpr (isWhole<W>)
+      if constexpr (kIsWhole<W>)
         return cpu::map<T>(out, x, [e = static_cast<std::int64_t>(p)](W v) { return cpu::integerPower(v, e); });
       return cpu::floatingUnary(op, out, x, p);
     default:
