@@ -27,7 +27,7 @@ namespace {
 
 thread_local bool tIsQueueThread = false;
 constexpr int kSpins = 2000;
-constexpr int kSpinsForRoom = 16 * kSpins;  // about a millisecond
+constexpr std::int64_t kPatienceNs = 2'000'000;  ///< of a producer, awake
 
 }  // namespace
 
@@ -142,8 +142,10 @@ void CpuQueue::waitForUnits(std::uint64_t end) {
   freed_ = read_.load(std::memory_order_acquire);
   if (end - freed_ <= kUnits) return;
   const std::uint64_t wanted = end + kUnits / 4 - kUnits;
-  for (int spin = 0; spin < kSpinsForRoom && freed_ < wanted; spin += 32) {
+  const std::int64_t until = instrument::nowNs() + kPatienceNs;
+  for (int spin = 0; freed_ < wanted && (spin < kSpins || instrument::nowNs() < until); spin += 32) {
     for (int i = 0; i < 32; ++i) _mm_pause();
+    if (spin > kSpins) std::this_thread::yield();
     freed_ = read_.load(std::memory_order_acquire);
   }
   if (freed_ < wanted) sleepForRoom(wanted);
