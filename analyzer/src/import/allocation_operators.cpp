@@ -42,11 +42,8 @@ class OperatorNames {
     if (makes == Makes::Unseen) makes = pytorch::onlyMakesRoom(builder_.text(name)) ? Makes::Room : Makes::More;
     return makes == Makes::Room;
   }
-  StringId shown(StringId name) {
-    const std::string_view text = builder_.text(name);
-    return text.starts_with(pytorch::kEngine) ? builder_.intern(std::string(text.substr(pytorch::kEngine.size())))
-                                              : name;
-  }
+  // By value: interning may move the texts.
+  StringId shown(StringId name) { return builder_.intern(std::string(pytorch::withoutEngine(builder_.text(name)))); }
 
   StoreBuilder& builder_;
   std::vector<Makes> makes_;  ///< by name

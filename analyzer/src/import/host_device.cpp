@@ -131,8 +131,7 @@ class HostDevice {
       if (ranges_.startNs[i] < until) continue;
       until = ranges_.startNs[i] + ranges_.durNs[i];
       if (kinds_[ranges_.name[i].value] == Kind::Loader) continue;
-      launch(i);
-      execute(i, queue);
+      execute(i, queue, launch(i));
     }
   }
 
@@ -146,30 +145,29 @@ class HostDevice {
     for (const std::size_t i : executions) {
       const auto [queue, isNew] = queues.try_emplace(ranges_.thread[i]);
       if (isNew) queue->second = makeQueue(process, kCollectiveQueue);
-      correlation_ = 0;
-      if (next < calls.size() && ranges_.startNs[calls[next]] <= ranges_.startNs[i]) launch(calls[next++]);
-      execute(i, queue->second);
+      const bool isCalled = next < calls.size() && ranges_.startNs[calls[next]] <= ranges_.startNs[i];
+      execute(i, queue->second, isCalled ? launch(calls[next++]) : 0);
     }
   }
 
-  /// Of what is executed next.
-  void launch(std::size_t i) {
-    correlation_ = ++launches_;
+  /// The number that joins the call in range `i` to what it launches.
+  std::uint64_t launch(std::size_t i) {
+    const std::uint64_t correlation = ++launches_;
     builder_.append(prof::ApiCall{.startNs = ranges_.startNs[i],
                                   .thread = ranges_.thread[i],
                                   .kind = prof::ApiKind::Other,
                                   .name = builder_.intern(kOperatorCall),
-                                  .correlation = correlation_});
+                                  .correlation = correlation});
+    return correlation;
   }
-  void execute(std::size_t i, prof::QueueId queue) {
-    std::string_view name = builder_.text(ranges_.name[i]);
-    if (name.starts_with(pytorch::kEngine)) name.remove_prefix(pytorch::kEngine.size());
+  void execute(std::size_t i, prof::QueueId queue, std::uint64_t correlation) {
+    const std::string name(pytorch::withoutEngine(builder_.text(ranges_.name[i])));
     builder_.append(prof::Kernel{.startNs = ranges_.startNs[i],
                                  .durNs = ranges_.durNs[i],
                                  .queue = queue,
                                  .device = device_,
-                                 .correlation = correlation_,
-                                 .name = builder_.intern(std::string(name)),
+                                 .correlation = correlation,
+                                 .name = builder_.intern(name),
                                  .flags = static_cast<std::uint8_t>(ranges_.flags[i] & prof::kUnfinished)});
   }
 
@@ -180,7 +178,7 @@ class HostDevice {
   std::map<prof::ProcessId, Collectives> collectives_;
   prof::DeviceId device_;
   prof::QueueId queue_;  ///< the last one made
-  std::uint64_t launches_ = 0, correlation_ = 0;
+  std::uint64_t launches_ = 0;
 };
 
 }  // namespace

@@ -18,6 +18,11 @@ inline constexpr std::string_view kLoaderWait = "enumerate(DataLoader)#";
 inline constexpr std::string_view kCollectiveCalls = "c10d::";
 inline constexpr std::string_view kHostCollectives = "gloo:";
 
+/// The name of what the engine calls, of others their own.
+inline std::string_view withoutEngine(std::string_view name) {
+  return name.starts_with(kEngine) ? name.substr(kEngine.size()) : name;
+}
+
 /// Whether an operator makes a tensor for another one and does nothing else.
 inline bool onlyMakesRoom(std::string_view name) {
   return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_";

@@ -66,7 +66,6 @@ std::string nothingFound(const Analysis& analysis) {
 
 /// ", one every 12.70 ms", where what lies between steps is more of that than anybody would overlook.
 std::string pace(const Analysis& analysis) {
-  constexpr double kGaps = 1.05;
   const Steps shown = shownSteps(analysis);
   const std::span<const Step> steady = shown.steady();
   if (steady.size() < 2) return {};

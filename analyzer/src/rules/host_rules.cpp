@@ -58,8 +58,8 @@ const CauseDetail* longestWait(const RuleContext& context, Cause cause) {
 bool debugMode(RuleContext& context, std::int64_t blockedNs) {
   const Analysis& analysis = context.analysis;
   const std::string_view mode = context.knob("debug").value_or("off");
-  const bool announced = mode != "off" && mode != "0" && mode != "false" && mode != "no";
-  const bool isNamed = announced && mode != "on" && mode != "1" && mode != "true" && mode != "yes";
+  const bool announced = !isOneOf(mode, kOffWords);
+  const bool isNamed = announced && !isOneOf(mode, kOnWords);
   const auto launches = static_cast<double>(analysis.launches.stepLaunches);
   // A step of few launches, as of a captured graph, may wait once for its loss. A program that reads a number behind
   // each launch waits for its copies; no mode does that.

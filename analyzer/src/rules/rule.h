@@ -93,6 +93,9 @@ struct FullestDevice {
 };
 FullestDevice fullestDevice(const Analysis& analysis);
 
+/// From one step to the next it is so many times a marked step, or more, where what lies between is told of.
+inline constexpr double kGaps = 1.05;
+
 /// As many launches wait on average as a step has, so the host is a step ahead of the devices or more. Its steps then
 /// follow each other quickly until it is held back, and say nothing one by one.
 bool hostRunsAhead(const Analysis& analysis);

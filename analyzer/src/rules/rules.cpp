@@ -176,8 +176,6 @@ std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
 constexpr double kWorthSwitching = 0.005;
 /// What is wrong may be hidden behind something else that is, but not be nothing.
 constexpr double kWorthMending = 0.001;
-/// Replayed steps that are longer than the marked ones by this are so with what lies between.
-constexpr double kGaps = 1.05;
 
 /// Whether the change of a finding only lets the host hand over sooner what the devices then do all the same.
 bool leavesWorkAsItIs(std::string_view id) {

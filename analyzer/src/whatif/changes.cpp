@@ -55,7 +55,8 @@ std::vector<std::string_view> valuesOf(std::string_view knob) {
   if (knob == "zero_grad") return {"none", "zero"};
   if (knob == "allocator") return {"cached"};
   if (knob == "repeats") return {"joined"};
-  std::vector<std::string_view> values{"on", "off", "1", "0", "true", "false", "yes", "no"};
+  std::vector<std::string_view> values;
+  for (std::size_t i = 0; i < kOnWords.size(); ++i) values.insert(values.end(), {kOnWords[i], kOffWords[i]});
   if (knob == "amp") values.insert(values.begin(), {"bf16", "fp16"});
   return values;
 }
@@ -97,6 +98,10 @@ bool needsNumber(std::string_view knob) {
 }
 
 }  // namespace
+
+bool isOneOf(std::string_view value, std::span<const std::string_view> words) {
+  return std::ranges::find(words, value) != words.end();
+}
 
 std::string Change::text() const {
   if (!value.empty()) return target + "=" + value;

@@ -27,7 +27,7 @@ double pick(const DurationFactor& factor, Bound bound) {
 }
 
 bool isOn(const Change& change) {
-  return change.value == "on" || change.value == "1" || change.value == "true" || change.value == "yes";
+  return isOneOf(change.value, kOnWords);
 }
 
 /// Whether a name holds the pattern, in which '*' stands for anything; letters match in either case.

@@ -105,9 +105,10 @@ class NameClasses {
   std::unordered_map<prof::StringId, Work> kernels_;
 };
 
-/// The same by text; the tables are in docs/analyses/names.md.
 /// Ranges of the category "loader" in which the program waits for workers to begin or to end, and takes no batch.
 inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"};
+
+/// As NameClasses, by text; the tables are in docs/analyses/names.md.
 Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);
 Activity classifyCall(std::string_view name);
 Work classifyKernel(std::string_view name);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,10 @@ struct Change {
 };
 /// Names the knobs there are when the text is none of them, and says why a knob of a finding cannot be played.
 prof::Result<Change> parseChange(std::string_view text);
+/// The words by which a knob is on, and by which it is off.
+inline constexpr std::array<std::string_view, 4> kOnWords{"on", "1", "true", "yes"};
+inline constexpr std::array<std::string_view, 4> kOffWords{"off", "0", "false", "no"};
+bool isOneOf(std::string_view value, std::span<const std::string_view> words);
 
 struct Prediction {
   std::int64_t measuredNsPerStep = 0;
