@@ -31,6 +31,23 @@ std::optional<int> markerRank(std::string_view category, std::string_view name) 
 
 struct MarkerSet {
   std::vector<Step> steps;
+
+  /// Markers come by start. One inside another of its kind is not a step of its own; one that begins a little before the other
+  /// has ended, as rounded times make it, ends the other.
+  void add(std::string_view name, TimeNs startNs, TimeNs durNs) {
+    if (!steps.empty() && startNs < steps.back().endNs) {
+      Step& before = steps.back();
+      const TimeNs shared = before.endNs - startNs;
+      if (2 * shared >= std::min(durNs, before.endNs - before.startNs)) return;
+      before.endNs = startNs;
+    }
+    steps.push_back({.index = steps.size(),
+                     .name = std::string(name),
+                     .startNs = startNs,
+                     .endNs = startNs + durNs,
+                     .samples = 0,
+                     .warmUp = false});
+  }
 };
 /// By process, then preference, then thread.
 using Markers = std::map<ProcessId, std::map<std::pair<int, ThreadId>, MarkerSet>>;
@@ -46,16 +63,9 @@ prof::Status collectMarkers(const Store& store, const Topology& topology, Marker
           if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
           if (!rank->second || dur[i] <= 0) continue;
           const auto process = topology.processOfThread.find(thread[i]);
-          auto& set = markers[process == topology.processOfThread.end() ? ProcessId() : process->second]
-                             [{*rank->second, thread[i]}];
-          // A marker inside another one of its kind is not a step of its own.
-          if (!set.steps.empty() && start[i] < set.steps.back().endNs) continue;
-          set.steps.push_back({.index = set.steps.size(),
-                               .name = std::string(store.text(name[i])),
-                               .startNs = start[i],
-                               .endNs = start[i] + dur[i],
-                               .samples = 0,
-                               .warmUp = false});
+          markers[process == topology.processOfThread.end() ? ProcessId() : process->second]
+                 [{*rank->second, thread[i]}]
+                     .add(store.text(name[i]), start[i], dur[i]);
         }
       });
 }

@@ -47,6 +47,19 @@ TEST_F(StepsTest, NestedMarkersOfOneKindCountOnce) {
   EXPECT_EQ(found().all.size(), 2u);
 }
 
+TEST_F(StepsTest, AMarkerThatBeginsBeforeTheOtherHasEndedEndsIt) {
+  marker(1000, 1001, "ProfilerStep#1");
+  marker(2000, 1001, "ProfilerStep#2");
+  marker(3000, 1000, "ProfilerStep#3");
+  marker(3900, 110, "ProfilerStep#4");  // mostly inside
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 3u);
+  EXPECT_EQ(steps.all[0].endNs, 2000);
+  EXPECT_EQ(steps.all[1].durNs(), 1000);
+  EXPECT_EQ(steps.all[2].name, "ProfilerStep#3");
+  EXPECT_EQ(steps.all[2].durNs(), 1000);
+}
+
 TEST_F(StepsTest, CategoryMarksSteps) {
   marker(0, 10, "whatever", "step");
   EXPECT_EQ(found().all.size(), 1u);
