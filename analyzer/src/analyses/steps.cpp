@@ -32,8 +32,8 @@ std::optional<int> markerRank(std::string_view category, std::string_view name) 
 struct MarkerSet {
   std::vector<Step> steps;
 
-  /// Markers come by start. One inside another of its kind is not a step of its own; one that begins a little before the other
-  /// has ended, as rounded times make it, ends the other.
+  /// Markers come by start. One inside another of its kind is not a step of its own; one that begins a little before
+  /// the other has ended, as rounded times make it, ends the other.
   void add(std::string_view name, TimeNs startNs, TimeNs durNs) {
     if (!steps.empty() && startNs < steps.back().endNs) {
       Step& before = steps.back();
@@ -63,9 +63,8 @@ prof::Status collectMarkers(const Store& store, const Topology& topology, Marker
           if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
           if (!rank->second || dur[i] <= 0) continue;
           const auto process = topology.processOfThread.find(thread[i]);
-          markers[process == topology.processOfThread.end() ? ProcessId() : process->second]
-                 [{*rank->second, thread[i]}]
-                     .add(store.text(name[i]), start[i], dur[i]);
+          markers[process == topology.processOfThread.end() ? ProcessId() : process->second][{*rank->second, thread[i]}]
+              .add(store.text(name[i]), start[i], dur[i]);
         }
       });
 }
