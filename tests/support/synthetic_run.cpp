@@ -103,8 +103,9 @@ class Rank {
   void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0, std::int64_t longerNs = 0) {
     const TimeNs begin = host_;
     host_ += plan_.launchNs + longerNs;
-    call(begin, host_, "cudaLaunchKernel", ++correlation_);
     const TimeNs start = enqueue(queue, durNs, notBefore);
+    if (plan_.callsWork) host_ = start + durNs + 1'000;
+    call(begin, host_, "cudaLaunchKernel", ++correlation_);
     out_.append(Kernel{.startNs = start,
                        .durNs = durNs,
                        .queue = queue,
@@ -158,6 +159,7 @@ class Rank {
   QueueId compute_, network_;
   DeviceId device_;
   TimeNs host_ = 1'000'000;
+  TimeNs setUpUntil_ = 0;
   TimeNs computeFree_ = 0;
   TimeNs networkFree_ = 0;
   std::uint64_t correlation_ = 0;
@@ -172,11 +174,12 @@ void Rank::setUp() {
   for (int i = 0; i < plan_.setupKernels; ++i) launch(compute_, plan_.kernelNs, "initialise");
   if (plan_.setupCopyNs > 0) copyPageable(plan_.setupCopyNs);
   if (plan_.setupKernels > 0 || plan_.setupCopyNs > 0) synchronise("setup");
+  setUpUntil_ = host_;
 }
 
 /// Most kernels are hardly held up, some long: on average as much as was asked for.
 std::int64_t Rank::displacedNs(std::int64_t durNs) {
-  if (plan_.displaced <= 0) return durNs;
+  if (plan_.displaced <= 0 || plan_.displacedAtFirst) return durNs;
   const std::uint64_t hash = ++kernels_ * 0x9e3779b97f4a7c15u;
   const double u = static_cast<double>(hash >> 40) / static_cast<double>(1u << 24);
   const double most = 4 * (1 / (1 - plan_.displaced) - 1);
@@ -187,13 +190,14 @@ void Rank::tellOfOthers() {
   if (plan_.displaced <= 0 || !plan_.countersOfThreads) return;
   const ThreadId thread(thread_.value + 50);
   out_.append(Thread{.id = thread, .process = process_, .name = out_.intern("cpu:0 queue")});
-  const auto tell = [&](std::uint32_t id, const char* name, double percent) {
+  const auto tell = [&](std::uint32_t id, const char* name, double percent, double afterSetUp) {
     out_.append(CounterTrack{.id = TrackId(id), .thread = thread, .name = out_.intern(name)});
     for (TimeNs at = 1'000'000; at < host_; at += 10'000'000)
-      out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = percent});
+      out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = at < setUpUntil_ ? percent : afterSetUp});
   };
-  tell(1000 + 2 * rank_, "thread CPU", 80 * (1 - plan_.displaced));
-  tell(1001 + 2 * rank_, "waiting for a core", 80 * plan_.displaced);
+  const double runs = 80 * (1 - plan_.displaced), waits = 80 * plan_.displaced;
+  tell(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? 80 : runs);
+  tell(1001 + 2 * rank_, "waiting for a core", waits, plan_.displacedAtFirst ? 0 : waits);
 }
 
 void Rank::waitForBatch(int step) {
@@ -391,6 +395,7 @@ void Rank::useMemory(int step) {
 }
 
 void Rank::runStep(int step) {
+  host_ += plan_.betweenStepsNs;
   TimeNs begin = host_;
   waitForBatch(step);
   if (!plan_.waitIsMarked) begin = host_;

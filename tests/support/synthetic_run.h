@@ -80,12 +80,15 @@ struct RunPlan {
       nullptr;              ///< what the wait for a batch is called where no stage of its preparation is recorded
   std::int64_t readNs = 0;  ///< a call of the operating system, behind a synchronisation; sleeps `asleepNs` besides
   int stepsPerEpoch = 0;  ///< workers are processes that are started anew for each epoch; 0: they are threads and stay
-  std::int64_t restartNs = 0;    ///< with `stepsPerEpoch`: until a new worker is there
-  int syncEverySteps = 1;        ///< what waits for the device at the end of a step does so only every so many steps
-  std::int64_t loadsCodeNs = 0;  ///< how much longer the first launch call of a step takes
-  std::uint64_t largeBytes = 0;  ///< of one more activation, each step
-  bool runsOut = false;          ///< the log says in the end that memory ran out
-  bool batchesNumbered = false;  ///< with `workers`: the loader's ranges say which batch they are about
+  std::int64_t restartNs = 0;       ///< with `stepsPerEpoch`: until a new worker is there
+  int syncEverySteps = 1;           ///< what waits for the device at the end of a step does so only every so many steps
+  std::int64_t loadsCodeNs = 0;     ///< how much longer the first launch call of a step takes
+  std::uint64_t largeBytes = 0;     ///< of one more activation, each step
+  bool runsOut = false;             ///< the log says in the end that memory ran out
+  bool batchesNumbered = false;     ///< with `workers`: the loader's ranges say which batch they are about
+  bool displacedAtFirst = false;    ///< with `displaced`: only before the first step
+  bool callsWork = false;           ///< a launch call returns when the work is done
+  std::int64_t betweenStepsNs = 0;  ///< what the training thread does in front of a step, of which nothing tells
 };
 
 /// Deterministic.

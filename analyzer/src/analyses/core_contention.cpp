@@ -65,6 +65,7 @@ class Sweep {
     passTo(window_.endNs);
     CoreContention out;
     out.known = true;
+    out.window = window_;
     for (auto& [thread, now] : threads_) {
       now.keepStretch();
       const DisplacedThread row{

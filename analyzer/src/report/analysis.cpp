@@ -525,6 +525,13 @@ prof::Status findPeakEdits(Analysis& analysis) {
   return {};
 }
 
+/// From the first steady step to the end of the last; all of the run where there are none. What a thread waits for
+/// while it imports and sets up says nothing of a step.
+TimeWindow steadyStretch(const Analysis& analysis) {
+  const std::vector<Step> steady = analysis.steps.steadyWithin(analysis.window);
+  return steady.empty() ? analysis.window : TimeWindow{steady.front().startNs, steady.back().endNs};
+}
+
 prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& course) {
   const Store& store = *analysis.store;
   const TableScope& scope = analysis.scope;
@@ -540,7 +547,10 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
       [&] { return take(analysis.copies, copyStats(store, window, scope, stepWork)); },
       [&] { return take(analysis.operatorPatterns, operatorPatterns(store, window, scope)); },
       [&] { return fillMemory(analysis); },
-      [&] { return take(analysis.contention, coreContention(store, window, scope.only, analysis.hostCores)); },
+      [&] {
+        return take(analysis.contention,
+                    coreContention(store, steadyStretch(analysis), scope.only, analysis.hostCores));
+      },
       [&] { return take(analysis.ranks, rankStats(store, window, analysis.devices, scope.steps)); },
       [&] { return take(analysis.overhead, selfOverheadOf(store, window, analysis.stepCount(), scope.only)); },
       [&] {

@@ -278,7 +278,7 @@ void offCpu(RuleContext& context) {
 void displaced(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   const CoreContention& contention = analysis.contention;
-  const std::int64_t windowNs = analysis.window.endNs - analysis.window.startNs;
+  const std::int64_t windowNs = contention.window.endNs - contention.window.startNs;
   if (contention.threads.empty() || windowNs <= 0 || contention.lostShare() < kNoContention) return;
   const DisplacedThread& most = contention.threads.front();
   const double share = static_cast<double>(most.lostNs) / static_cast<double>(windowNs);

@@ -109,6 +109,7 @@ class Builder {
     collectNodes(model);
     if (model.nodes.empty()) return false;
     collectPhases();
+    collectMarked();
     collectDetours();
     collectRepeats(model);
     collectItems();
@@ -167,6 +168,7 @@ class Builder {
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
   void fillGap(Simulator::Model& model, HostItem& item, Interval gap) const;
+  void collectMarked();
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
@@ -186,6 +188,7 @@ class Builder {
   std::vector<Item> items_;
   std::vector<Interval> optimizer_, zeroGrad_, accumulation_, driver_;
   std::vector<Interval> driverOrAsleep_;
+  std::vector<Interval> marked_;  ///< the steps, where ranges mark them
   std::map<StringId, std::vector<Interval>> driverCalls_;
   std::array<std::vector<Interval>, kDetourCount> detours_;
 };
@@ -278,6 +281,12 @@ void Builder::collectPhases() {
   joinOverlaps(driver_);
   joinOverlaps(driverOrAsleep_);
   for (auto& [name, spans] : driverCalls_) joinOverlaps(spans);
+}
+
+void Builder::collectMarked() {
+  if (analysis_.steps.source != StepSource::Marker) return;
+  for (const Step& step : analysis_.steps.all) marked_.push_back({step.startNs, step.endNs});
+  joinOverlaps(marked_);
 }
 
 void Builder::collectDetours() {
@@ -499,6 +508,7 @@ void Builder::fillGap(Simulator::Model& model, HostItem& item, Interval gap) con
   item.driverNs = overlap(driver_, gap.startNs, gap.endNs);
   item.offCpuNs = std::max<std::int64_t>(0, overlap(driverOrAsleep_, gap.startNs, gap.endNs) - item.driverNs);
   for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = overlap(detours_[i], gap.startNs, gap.endNs);
+  if (!marked_.empty()) item.betweenNs = item.gapNs - overlap(marked_, gap.startNs, gap.endNs);
   if (item.driverNs == 0) return;
   for (const auto& [name, spans] : driverCalls_) {
     const std::int64_t ns = overlap(spans, gap.startNs, gap.endNs);

@@ -49,9 +49,10 @@ inline constexpr std::size_t kDetourCount = 3;
 struct HostItem {
   HostItemKind kind = HostItemKind::Launch;
   std::size_t step = 0;
-  std::int64_t gapNs = 0;     ///< host work between the item before and this one
-  std::int64_t driverNs = 0;  ///< of that, allocator and driver calls
-  std::int64_t offCpuNs = 0;  ///< and what the thread was off the CPU outside of those
+  std::int64_t gapNs = 0;      ///< host work between the item before and this one
+  std::int64_t driverNs = 0;   ///< of that, allocator and driver calls
+  std::int64_t offCpuNs = 0;   ///< and what the thread was off the CPU outside of those
+  std::int64_t betweenNs = 0;  ///< of the gap, what lies outside of the steps that ranges mark
   std::array<std::int64_t, kDetourCount> detourNs{};
   std::int64_t durNs = 0;       ///< the call; for waits what is left without the waiting
   std::size_t node = kNowhere;  ///< the work launched, or waited for

@@ -75,14 +75,17 @@ void scaleKernels(Scenario& scenario, std::string_view knob, Bound bound) {
   }
 }
 
-/// Every launch costs what a graph's node costs; what the host computes for itself between waits is gone.
+/// Every launch costs what a graph's node costs; what the host computes for itself between waits is gone. A graph holds
+/// a step: what the host does between two, as waiting for batches of a loader that nothing tells of, stays.
 void applyGraph(Scenario& scenario) {
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch) continue;
-    item.gapNs = std::min(item.gapNs, kGraphLaunchNs);
+    const std::int64_t betweenNs = std::min(item.gapNs, item.betweenNs);
+    item.gapNs = betweenNs + std::min(item.gapNs - betweenNs, kGraphLaunchNs);
     item.driverNs = std::min(item.driverNs, item.gapNs);
     item.durNs = 0;
-    item.blocks = false;
+    // A CPU that works within the call does so for a graph, too.
+    item.blocks = item.blocks && scenario.base->queueCores > 0;
     DeviceNode& node = scenario.nodes[item.node];
     node.queueGapNs = std::min(node.queueGapNs, kGraphGapNs);
   }
@@ -119,7 +122,7 @@ void applyFusion(Scenario& scenario, Bound bound) {
       head = nullptr;
       continue;
     }
-    if (head == nullptr || scenario.nodes[head->node].queue != node.queue) {
+    if (head == nullptr || item.betweenNs > 0 || scenario.nodes[head->node].queue != node.queue) {
       head = &item;
       continue;
     }

@@ -128,7 +128,8 @@ void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, co
   // Workers make some steps wait and others not; the median of that would be a loader that nobody waits for.
   if (loaderInStep) kinds.push_back(HostItemKind::LoaderWait);
   for (const HostItemKind kind : kinds) {
-    for (const auto field : {&HostItem::gapNs, &HostItem::driverNs, &HostItem::durNs, &HostItem::periodNs})
+    for (const auto field :
+         {&HostItem::gapNs, &HostItem::driverNs, &HostItem::betweenNs, &HostItem::durNs, &HostItem::periodNs})
       alike.levelItems(kind, field);
   }
   alike.learnWarmShares();

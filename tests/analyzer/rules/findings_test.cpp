@@ -491,6 +491,17 @@ TEST(Findings, CoresThatOtherProgramsTookAreNamed) {
   EXPECT_EQ(find(analysed({.syncEachStep = true, .hostCores = 2, .cpuDevice = true}), "cores-taken"), nullptr);
 }
 
+TEST(Findings, CoresThatWereTakenBeforeTheFirstStepCostNoStepAnything) {
+  RunPlan plan = kDisplaced;
+  plan.displacedAtFirst = true;
+  plan.setupKernels = 1;
+  plan.setupCallNs = 2'000'000'000;
+  const Analysis analysis = analysed(plan);
+  EXPECT_EQ(find(analysis, "cores-taken"), nullptr);
+  EXPECT_TRUE(analysis.contention.known);
+  EXPECT_LT(analysis.contention.lostShare(), kNoContention);
+}
+
 TEST(Findings, TwoFaultsAreBothFound) {
   EXPECT_THAT(faults({.batchNs = 20'000'000, .workers = 0, .leakBytes = 2 << 20}),
               testing::IsSupersetOf({"loader-wait", "memory-leak"}));

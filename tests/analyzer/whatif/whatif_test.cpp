@@ -308,6 +308,28 @@ TEST(WhatIf, AQuickerHostGainsTheIdleTimeAndNoMore) {
   }
 }
 
+TEST(WhatIf, AGraphHoldsAStepAndNotWhatLiesBetweenTwo) {
+  const RunPlan plan{.steps = 30, .operators = 200, .kernelNs = 3'000, .syncEachStep = true};
+  RunPlan waits = plan;
+  waits.betweenStepsNs = 7'000'000;
+  const Prediction without = play(plan, "static_graph=on"), with = play(waits, "static_graph=on");
+  EXPECT_GT(without.gainNs(), 1'000'000);
+  EXPECT_NEAR(static_cast<double>(with.gainNs()), static_cast<double>(without.gainNs()), 50'000);
+}
+
+TEST(WhatIf, AGraphOfACpuWorksWhileItIsCalled) {
+  // As PyTorch's operators on a CPU: a call returns when its work is done.
+  const RunPlan plan{.steps = 30,
+                     .operators = 50,
+                     .kernelNs = 20'000,
+                     .cpuDevice = true,
+                     .callsWork = true,
+                     .betweenStepsNs = 7'000'000};
+  const Prediction prediction = play(plan, "static_graph=on");
+  EXPECT_GT(prediction.predictedNsPerStep, 7'000'000 + 50 * 20'000);
+  EXPECT_NEAR(static_cast<double>(prediction.gainNs()), 50 * 11'000.0, 50'000);
+}
+
 TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
   const RunPlan plan{.steps = 30, .syncEachStep = true};
   for (const char* change : {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {

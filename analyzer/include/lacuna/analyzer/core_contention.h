@@ -23,7 +23,8 @@ struct DisplacedThread {
 /// What the use of the host's cores by other programs took from this one. What its own threads took from each other is
 /// not in it.
 struct CoreContention {
-  bool known = false;  ///< the trace tells when threads waited for a core, and how many cores there are
+  bool known = false;             ///< the trace tells when threads waited for a core, and how many cores there are
+  prof::TimeWindow window{0, 0};  ///< what was looked at
   std::int64_t ranNs = 0;
   std::int64_t lostNs = 0;
   std::vector<DisplacedThread> threads;  ///< most lost first; without those that lost nothing
