@@ -50,6 +50,7 @@ Flags parseFlags(int argc, char** argv) {
       .knob("zero_grad", "", "drop gradients, or fill them with zeros; empty: none, or what the fault wants",
             "|none|zero")
       .knob("optimizer.fused", "", "one execution for all parameters; empty: on, or what the fault wants", "|on|off")
+      .add("pieces", "", "parameters that make up a norm's scale, or its shift; empty: 1, or what the fault wants")
       .knob("conv_bias", "", "a bias in layers before a norm; empty: off, or what the fault wants", "|on|off")
       .knob("debug", "", "debug mode (anomaly detection); empty: off, or what the fault wants", "|on|off");
   flags.parse(argc, argv);
@@ -62,6 +63,12 @@ std::string chosen(const Flags& flags, const char* knob, const char* fault, cons
   const std::string value = !given.empty() ? given : flags.text("fault") == fault ? faulty : sane;
   if (given.empty()) Flags::announce(knob, value);
   return value;
+}
+
+/// Updates one by one cost what they cost where there are many of them, and small ones.
+std::int64_t piecesOf(const Flags& flags) {
+  const bool wanted = flags.text("pieces").empty();
+  return !wanted ? flags.integer("pieces", 1) : flags.text("fault") == "unfused-optimizer" ? 64 : 1;
 }
 
 /// When the training thread waited for batches, as the program itself sees it: to hold a profiler's account against.
@@ -94,42 +101,64 @@ class Waits {
   std::FILE* file_ = nullptr;
 };
 
+/// A vector that is kept in pieces, each a parameter of its own, as adapters, experts and heads are.
+class PiecewiseVector {
+ public:
+  PiecewiseVector(std::int64_t size, std::int64_t pieces) : size_(size), pieces_(std::min(size, pieces)) {}
+
+  /// `add` makes a tensor a parameter.
+  template <class Add>
+  void fill(double value, const std::string& name, Add&& add) {
+    for (std::int64_t i = 0; i < pieces_; ++i) {
+      const std::int64_t length = size_ * (i + 1) / pieces_ - size_ * i / pieces_;
+      parts_.push_back(add(pieces_ == 1 ? name : name + "_" + std::to_string(i), rt::full({length}, value)));
+    }
+  }
+  [[nodiscard]] Tensor whole() const { return parts_.size() == 1 ? parts_[0] : rt::concat(parts_, 0); }
+
+ private:
+  std::int64_t size_, pieces_;
+  std::vector<Tensor> parts_;
+};
+
 /// Three hidden layers, each followed by a batch norm, in training as in many a vision model.
 class Net : public rt::nn::Module {
  public:
-  Net(std::int64_t hidden, bool bias)
+  Net(std::int64_t hidden, bool bias, std::int64_t pieces)
       : one_(addModule("one", std::make_shared<rt::nn::Linear>(samples::kDigitPixels, hidden, bias))),
         two_(addModule("two", std::make_shared<rt::nn::Linear>(hidden, hidden, bias))),
         three_(addModule("three", std::make_shared<rt::nn::Linear>(hidden, hidden, bias))),
-        head_(addModule("head", std::make_shared<rt::nn::Linear>(hidden, 10))) {
-    scaleOne_ = addParameter("scale_one", rt::ones({hidden}));
-    scaleTwo_ = addParameter("scale_two", rt::ones({hidden}));
-    scaleThree_ = addParameter("scale_three", rt::ones({hidden}));
-    shiftOne_ = addParameter("shift_one", rt::zeros({hidden}));
-    shiftTwo_ = addParameter("shift_two", rt::zeros({hidden}));
-    shiftThree_ = addParameter("shift_three", rt::zeros({hidden}));
+        head_(addModule("head", std::make_shared<rt::nn::Linear>(hidden, 10))),
+        scales_(3, PiecewiseVector(hidden, pieces)),
+        shifts_(scales_) {
+    const auto add = [this](const std::string& name, Tensor value) {
+      return addParameter(name.c_str(), std::move(value));
+    };
+    constexpr const char* kLayers[]{"one", "two", "three"};
+    for (std::size_t i = 0; i < 3; ++i) scales_[i].fill(1, std::string("scale_") + kLayers[i], add);
+    for (std::size_t i = 0; i < 3; ++i) shifts_[i].fill(0, std::string("shift_") + kLayers[i], add);
   }
   [[nodiscard]] const char* kind() const override { return "Net"; }
   bool syncs = false;  ///< looks at every layer's values on the host
 
  protected:
   Tensor forward(const Tensor& x) override {
-    Tensor h = layer((*one_)(x), scaleOne_, shiftOne_);
-    h = layer((*two_)(h), scaleTwo_, shiftTwo_);
-    h = layer((*three_)(h), scaleThree_, shiftThree_);
+    Tensor h = layer((*one_)(x), 0);
+    h = layer((*two_)(h), 1);
+    h = layer((*three_)(h), 2);
     return (*head_)(h);
   }
 
  private:
-  Tensor layer(const Tensor& x, const Tensor& scale, const Tensor& shift) const {
-    const Tensor normal = rt::batchNorm(x, scale, shift, {}, {}, true);
+  Tensor layer(const Tensor& x, std::size_t number) const {
+    const Tensor normal = rt::batchNorm(x, scales_[number].whole(), shifts_[number].whole(), {}, {}, true);
     Tensor out = rt::relu(normal);
     if (syncs) watched_ += rt::mean(out.detach()).item();
     return out;
   }
 
   std::shared_ptr<rt::nn::Linear> one_, two_, three_, head_;
-  Tensor scaleOne_, scaleTwo_, scaleThree_, shiftOne_, shiftTwo_, shiftThree_;
+  std::vector<PiecewiseVector> scales_, shifts_;
   mutable double watched_ = 0;
 };
 
@@ -146,7 +175,8 @@ class Run {
         fault_(flags.text("fault")),
         waits_(flags.text("waits")),
         digits_(std::make_shared<const samples::Digits>(digitsOf(flags))),
-        net_(flags.integer("hidden", 1), chosen(flags, "conv_bias", "bias-before-norm", "on", "off") == "on"),
+        net_(flags.integer("hidden", 1), chosen(flags, "conv_bias", "bias-before-norm", "on", "off") == "on",
+             piecesOf(flags)),
         optimizer_(net_.parameters(), {.rate = 0.02, .momentum = 0.9}),
         toNone_(chosen(flags, "zero_grad", "zero-grad-memset", "zero", "none") == "none") {
     net_.nameTree("net");

@@ -19,6 +19,9 @@ namespace {
 constexpr std::int64_t kGraphLaunchNs = 500;
 constexpr std::int64_t kGraphGapNs = 500;
 constexpr std::int64_t kPinnedCallNs = 5'000;
+/// What does nothing takes about this on a GPU, and on a CPU's queue.
+constexpr std::int64_t kEmptyKernelNs = 1'500;
+constexpr std::int64_t kEmptyCpuWorkNs = 200;
 /// Shorter waits leave a CPU as it was.
 constexpr double kSleepNs = 1e6;
 
@@ -166,23 +169,35 @@ void applyZeroGrad(Scenario& scenario) {
   }
 }
 
+using KernelOfQueue = std::pair<std::size_t, prof::StringId>;
+
+/// What a kernel takes however little it does: what it took where it did least, as far as that is usual.
+std::map<KernelOfQueue, std::int64_t> startCostsNs(const Simulator::Model& model) {
+  const std::int64_t most = model.queueCores > 0 ? kEmptyCpuWorkNs : kEmptyKernelNs;
+  std::map<KernelOfQueue, std::int64_t> costs;
+  for (const DeviceNode& node : model.nodes) {
+    std::int64_t& cost = costs.try_emplace({node.queue, node.name}, most).first->second;
+    cost = std::min(cost, node.durNs);
+  }
+  return costs;
+}
+
 /// In each step one launch for all parameters that kernels of one name update: it computes what they did.
 void applyFusedOptimizer(Scenario& scenario) {
-  std::map<std::pair<std::size_t, prof::StringId>, DeviceNode*> heads;  // by queue and kernel, of one step
+  const auto startNs = startCostsNs(*scenario.base);
+  std::map<KernelOfQueue, DeviceNode*> heads;  // of one step
   std::size_t step = kNowhere;
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch || !item.inOptimizer || item.inZeroGrad) continue;
     if (item.step != step) heads.clear();
     step = item.step;
-    item.gapNs /= 10;  // every parameter is still listed
-    item.driverNs /= 10;
-    item.durNs /= 10;
     DeviceNode& node = scenario.nodes[item.node];
     if (node.work != Work::Compute || node.isMemset || item.blocks) continue;
-    const auto [head, isFirst] = heads.try_emplace({node.queue, node.name}, &node);
+    const KernelOfQueue kernel{node.queue, node.name};
+    const auto [head, isFirst] = heads.try_emplace(kernel, &node);
     if (isFirst) continue;
-    head->second->durNs += node.durNs;
-    const std::int64_t gapNs = item.gapNs;
+    head->second->durNs += std::max<std::int64_t>(0, node.durNs - startNs.at(kernel));
+    const std::int64_t gapNs = item.gapNs / 10;  // every parameter is still listed
     removeLaunch(scenario, item);
     item.gapNs = gapNs;
   }

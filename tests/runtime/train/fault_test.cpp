@@ -143,7 +143,10 @@ TEST_F(Fault, DebugModeLooksAtEveryGradient) {
 
 TEST_F(Fault, UnfusedOptimizerUpdatesEachParameterByItself) {
   EXPECT_EQ(clean()["operator sgd"], kSteps);
-  EXPECT_EQ(countsOf("unfused-optimizer")["operator sgd"], kSteps * 11);
+  EXPECT_EQ(countsOf("unfused-optimizer", "--pieces 1")["operator sgd"], kSteps * 11);
+  EXPECT_EQ(countsOf("unfused-optimizer", "--pieces 5")["operator sgd"], kSteps * (5 + 6 * 5));
+  // No piece is empty.
+  EXPECT_EQ(countsOf("unfused-optimizer")["operator sgd"], kSteps * (5 + 6 * 32));
 }
 
 TEST_F(Fault, GivesWayToItsKnob) {
