@@ -109,9 +109,9 @@ class Walk {
     const std::int64_t called = hostEnd_[item] - (held ? nodeEnd_[node] - begin + model_.items[item].durNs : 0);
     to(std::min(called, now), &StepPath::launchNs, now);
     // What the call itself waited for is asked of the item before a blocking one.
-    if (held && item > 0) {
-      to(std::min(now, hostEnd_[item - 1]), &StepPath::hostNs, now);
-      --item;
+    if (held) {
+      to(std::min(now, item > 0 ? hostEnd_[item - 1] : 0), &StepPath::hostNs, now);
+      if (item > 0) --item;
     }
     node = kNowhere;
   }

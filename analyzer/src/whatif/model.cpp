@@ -499,7 +499,7 @@ void Builder::fillItems(Simulator::Model& model) {
   TimeNs last = window_.endNs;
   for (const DeviceNode& node : model.nodes) last = std::max(last, node.measuredEndNs);
   model.measured.totalNs = last - window_.startNs;
-  TimeNs latest = INT64_MIN;
+  TimeNs latest = 0;  // a step without items ends with the one before
   for (std::int64_t& at : model.measured.atNs) at = latest = std::max(latest, at);
 }
 

@@ -52,7 +52,7 @@ Completions Replay::pass() {
     at = std::max(at, std::max(host_, item.kind == HostItemKind::Launch ? end_[item.node] : INT64_MIN));
   }
   host_ += base_.tailNs;
-  std::int64_t latest = INT64_MIN;
+  std::int64_t latest = from;  // a step without items ends with the one before
   for (std::int64_t& at : out.atNs) at = latest = std::max(latest, at);
   out.totalNs = std::max(host_, last_) - from;
   return out;
