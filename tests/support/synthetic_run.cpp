@@ -102,10 +102,11 @@ class Rank {
   }
   void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0, std::int64_t longerNs = 0) {
     const TimeNs begin = host_;
-    host_ += plan_.launchNs + longerNs;
-    const TimeNs start = enqueue(queue, durNs, notBefore);
+    if (!plan_.callerWorks) host_ += plan_.launchNs + longerNs;
+    const TimeNs start = plan_.callerWorks ? begin : enqueue(queue, durNs, notBefore);
     if (plan_.callsWork) host_ = start + durNs + 1'000;
     call(begin, host_, "cudaLaunchKernel", ++correlation_);
+    if (plan_.callerWorks) host_ = computeFree_ = start + durNs;
     out_.append(Kernel{.startNs = start,
                        .durNs = durNs,
                        .queue = queue,

@@ -88,6 +88,7 @@ struct RunPlan {
   bool batchesNumbered = false;     ///< with `workers`: the loader's ranges say which batch they are about
   bool displacedAtFirst = false;    ///< with `displaced`: only before the first step
   bool callsWork = false;           ///< a launch call returns when the work is done
+  bool callerWorks = false;         ///< work is launched in no time where it begins, and the thread goes on behind it
   std::int64_t betweenStepsNs = 0;  ///< what the training thread does in front of a step, of which nothing tells
 };
 

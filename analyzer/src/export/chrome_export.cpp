@@ -326,6 +326,7 @@ class ChromeExport {
       const auto row = store_.row<prof::Thread>(i);
       name("thread_name", threads_[row.id].pid, threads_[row.id].tid, store_.text(row.name));
     }
+    describeLives();
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       name("thread_name", queues_[row.id].pid, queues_[row.id].tid, store_.text(row.name));
@@ -363,6 +364,28 @@ class ChromeExport {
     return out;
   }
 
+  void describeLives() {
+    for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
+      const auto row = store_.row<prof::Process>(i);
+      std::string more = fmt::format(", \"exit_code\": {}", row.exitCode);
+      if (row.parent && pids_.contains(row.parent)) more += fmt::format(", \"parent\": {}", pids_.at(row.parent));
+      if (row.commandLine) json::appendQuoted(more += ", \"command_line\": ", store_.text(row.commandLine));
+      life(kLifeOfProcess, pids_[row.id], "0", row, more);
+    }
+    for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
+      const auto row = store_.row<prof::Thread>(i);
+      life(kLifeOfThread, threads_[row.id].pid, threads_[row.id].tid, row, "");
+    }
+  }
+  template <class Row>
+  void life(std::string_view what, const std::string& pid, const std::string& tid, const Row& row,
+            std::string_view more) {
+    out_ = fmt::format(
+        "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": 0, \"args\": {{\"start_ns\": {}, "
+        "\"end_ns\": {}{}}}}}",
+        what, pid, tid, row.startNs, row.endNs, more);
+    give();
+  }
   void name(std::string_view what, const std::string& pid, const std::string& tid, std::string_view text) {
     if (text.empty()) return;
     out_.clear();

@@ -11,8 +11,10 @@
 #include <future>
 
 #include "import/allocation_operators.h"
+#include "import/chrome_lives.h"
 #include "import/flow_folding.h"
 #include "import/host_device.h"
+#include "import/memory_roles.h"
 #include "import/trace_places.h"
 #include "store/own_columns.h"
 #include "store/range_launches.h"
@@ -645,6 +647,18 @@ void ChromeAssembly::nest() {
   }
 }
 
+void ChromeAssembly::readLivesOf() {
+  const auto process = [&](const std::string& pid) {
+    const auto found = processes_.find(pid);
+    return found == processes_.end() ? prof::ProcessId() : found->second;
+  };
+  const auto thread = [&](const std::string& pid, const std::string& tid) {
+    const auto found = locationNumbers_.find(pid + '\n' + tid);
+    return found == locationNumbers_.end() ? prof::ThreadId() : threads_[found->second];
+  };
+  readLives(metadata_, {process, thread}, builder_);
+}
+
 /// One run of rows for each name, so that the values of a name lie together.
 void ChromeAssembly::flattenArgs() {
   auto& args = builder_.columns<prof::Arg>();
@@ -682,7 +696,9 @@ std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path&
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i].value = static_cast<std::uint32_t>(i) + 1;
   foldFlows(builder_);
   nest();
+  readLivesOf();
   addAllocationOperators(builder_);
+  addMemoryRoles(builder_);
   flattened.get();
   joinArgs(builder_, joins_);
   const auto& starts = builder_.columns<prof::Range>().startNs;

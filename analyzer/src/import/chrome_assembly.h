@@ -74,6 +74,7 @@ class ChromeAssembly {
   OwnDevices ownDevices();
   void placeRows();
   void nest();
+  void readLivesOf();
   void flattenArgs();
   void addEnvironment(std::string_view key, std::string_view value);
 

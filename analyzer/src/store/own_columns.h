@@ -30,6 +30,11 @@ inline constexpr std::string_view kOperatorCall = "operator call";
 /// one rank.
 inline constexpr std::string_view kRankEvent = "lacuna_rank";
 
+/// The metadata events that say of a process and of a thread of ours what Kineto has no words for: its parent, when it
+/// began and ended, its command line, its exit code.
+inline constexpr std::string_view kLifeOfProcess = "lacuna_process";
+inline constexpr std::string_view kLifeOfThread = "lacuna_thread";
+
 /// Those columns of a table.
 template <class Row>
 constexpr std::string_view ownColumns() {

@@ -240,7 +240,7 @@ TEST(Export, TextsThatAreNoUtf8BecomeTextsThatAre) {
   builder.append(row);
   const test::TempFile file(".json");
   ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome).ok());
-  EXPECT_EQ(canonicalEvents(file.path()).size(), 2U);
+  EXPECT_EQ(canonicalEvents(file.path()).size(), 3U);  // the range, the thread's name and its life
   const auto back = open(file.path());
   ASSERT_EQ(back->rows<prof::Range>(), 1U);
   EXPECT_EQ(back->text(back->row<prof::Range>(0).name), "caf\xef\xbf\xbd \xc3\xa9t\xc3\xa9");
@@ -810,6 +810,30 @@ TEST(Export, RanksAndTheTimeOfDayComeBackFromChromeJson) {
     EXPECT_THAT(ranks, testing::UnorderedElementsAre("7 is 1", "8 is 2", "9 is -1"));
     const auto clock = back->row<prof::Clock>(0);
     EXPECT_EQ(clock.realtimeNs - clock.timeNs, 1'700'000'000'000'000'000);
+  }
+}
+
+TEST(Export, ParentsAndLivesComeBackFromChromeJson) {
+  StoreBuilder builder;
+  const prof::ProcessId parent(1), child(2);
+  builder.append(prof::Process{
+      .id = parent, .osPid = 7, .startNs = 5, .endNs = 900, .commandLine = builder.intern("python \"a b\"")});
+  builder.append(prof::Process{.id = child, .parent = parent, .osPid = 8, .startNs = 20, .endNs = 800, .exitCode = -9});
+  for (const prof::ProcessId process : {parent, child}) {
+    const prof::ThreadId thread(process.value);
+    builder.append(prof::Thread{
+        .id = thread, .process = process, .osTid = process.value + 6, .startNs = 10 * process.value, .endNs = 700});
+    builder.append(prof::Range{.startNs = 50, .durNs = 5, .thread = thread, .name = builder.intern("a")});
+  }
+  for (const auto& back : throughChromeJsonTwice(*builder.build())) {
+    ASSERT_EQ(back->rows<prof::Process>(), 2U);
+    const auto first = back->row<prof::Process>(0), second = back->row<prof::Process>(1);
+    EXPECT_EQ(back->text(first.commandLine), "python \"a b\"");
+    EXPECT_FALSE(first.parent);
+    EXPECT_EQ(std::tuple(first.startNs, first.endNs, first.exitCode), std::tuple(5, 900, 0));
+    EXPECT_EQ(second.parent, first.id);
+    EXPECT_EQ(std::tuple(second.startNs, second.endNs, second.exitCode), std::tuple(20, 800, -9));
+    EXPECT_EQ(std::tuple(back->row<prof::Thread>(1).startNs, back->row<prof::Thread>(1).endNs), std::tuple(20, 700));
   }
 }
 
