@@ -242,6 +242,10 @@ std::string_view roleName(MemoryRole role) {
   return at < kNames.size() ? kNames[at] : kNames[0];
 }
 
+std::string_view roleWords(MemoryRole role) {
+  return role == MemoryRole::Other ? "not known" : roleName(role);
+}
+
 prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps,
                                       const Selection& only) {
   MemoryStats stats;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "import/open_ranges.h"
 #include "import/pytorch_names.h"
 
 namespace lacuna::analyzer {
@@ -14,24 +15,18 @@ namespace {
 
 using prof::MemoryAction;
 using prof::StringId;
-using prof::TimeNs;
-
-/// The operators that are open on a thread, outermost first.
-struct Open {
-  TimeNs endNs = 0;
-  StringId name;
-};
-using Stack = std::vector<Open>;
 
 class OperatorNames {
  public:
   explicit OperatorNames(StoreBuilder& builder) : builder_(builder) {}
 
-  [[nodiscard]] StringId around(const Stack& open) {
+  /// `open`: operators, outermost first.
+  [[nodiscard]] StringId around(const std::vector<std::size_t>& open) {
+    const auto& names = builder_.columns<prof::Range>().name;
     for (auto it = open.rbegin(); it != open.rend(); ++it) {
-      if (!onlyMakesRoom(it->name)) return shown(it->name);
+      if (!onlyMakesRoom(names[*it])) return shown(names[*it]);
     }
-    return open.empty() ? StringId() : open.back().name;
+    return open.empty() ? StringId() : names[open.back()];
   }
 
  private:
@@ -59,22 +54,11 @@ void addAllocationOperators(StoreBuilder& builder) {
       order, [&](std::size_t i) { return rows.op[i] || !rows.thread[i] || rows.action[i] != MemoryAction::Allocate; });
   if (order.empty()) return;
   std::ranges::sort(order, {}, [&](std::size_t i) { return rows.timeNs[i]; });
-  const auto& ranges = builder.columns<prof::Range>();
+  const auto& category = builder.columns<prof::Range>().category;
   const StringId op = builder.intern(pytorch::kOperators), olderOp = builder.intern(pytorch::kOlderOperators);
-  std::vector<Stack> stacks(builder.columns<prof::Thread>().id.size() + 1);
+  OpenRanges open(builder, [&](std::size_t i) { return category[i] == op || category[i] == olderOp; });
   OperatorNames names(builder);
-  std::size_t next = 0;
-  for (const std::size_t i : order) {
-    for (; next < ranges.startNs.size() && ranges.startNs[next] <= rows.timeNs[i]; ++next) {
-      if (ranges.category[next] != op && ranges.category[next] != olderOp) continue;
-      Stack& open = stacks[ranges.thread[next].value];
-      std::erase_if(open, [&](const Open& one) { return one.endNs <= ranges.startNs[next]; });
-      open.push_back({ranges.startNs[next] + ranges.durNs[next], ranges.name[next]});
-    }
-    Stack& open = stacks[rows.thread[i].value];
-    std::erase_if(open, [&](const Open& one) { return one.endNs < rows.timeNs[i]; });
-    rows.op[i] = names.around(open);
-  }
+  for (const std::size_t i : order) rows.op[i] = names.around(open.at(rows.thread[i], rows.timeNs[i]));
 }
 
 }  // namespace lacuna::analyzer

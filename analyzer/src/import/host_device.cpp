@@ -31,10 +31,12 @@ class HostDevice {
 
   void add() {
     sortOut();
-    for (const auto& [process, thread] : trainingThreads()) {
+    const auto threads = trainingThreads();
+    for (const auto& [process, thread] : threads) {
       makeDevice(process);
       executeAll(thread);
       executeCollectives(process);
+      takeMemory(process, threads.size() == 1);
     }
   }
 
@@ -147,6 +149,15 @@ class HostDevice {
       if (isNew) queue->second = makeQueue(process, kCollectiveQueue);
       const bool isCalled = next < calls.size() && ranges_.startNs[calls[next]] <= ranges_.startNs[i];
       execute(i, queue->second, isCalled ? launch(calls[next++]) : 0);
+    }
+  }
+
+  /// Of rows without a thread nothing says whose they are, unless there is one device alone.
+  void takeMemory(prof::ProcessId process, bool isOnly) {
+    auto& rows = builder_.columns<prof::Allocation>();
+    for (std::size_t i = 0; i < rows.device.size(); ++i) {
+      if (rows.device[i]) continue;
+      if (rows.thread[i] ? processOf(rows.thread[i]) == process : isOnly) rows.device[i] = device_;
     }
   }
 

@@ -14,6 +14,7 @@ inline constexpr std::string_view kOlderOperators = "Operator";
 inline constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
 inline constexpr std::string_view kStep = "ProfilerStep#";
 inline constexpr std::string_view kLoaderWait = "enumerate(DataLoader)#";
+inline constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 /// Operators that begin collectives, and those that a library of the host executes in threads of its own.
 inline constexpr std::string_view kCollectiveCalls = "c10d::";
 inline constexpr std::string_view kHostCollectives = "gloo:";

@@ -311,7 +311,7 @@ void Page::memoryOf(const MemoryStats& memory, std::string_view where) {
   for (std::size_t i = 0; i < std::min<std::size_t>(10, memory.live.size()); ++i) {
     const LiveTensor& tensor = memory.live[i];
     out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(liveName(tensor)),
-                        roleName(tensor.role), humanBytes(tensor.bytes), ageText(memory, i), stayText(memory, i));
+                        roleWords(tensor.role), humanBytes(tensor.bytes), ageText(memory, i), stayText(memory, i));
   }
   out_ += "</table></div>\n";
 }

@@ -87,18 +87,21 @@ void addLive(const MemoryStats& memory, int width, int rows, Lines& out) {
                               padded("tensor (operator)", nameWidth), "for", "and for"));
   for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
     const LiveTensor& tensor = memory.live[i];
-    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", humanBytes(tensor.bytes), roleName(tensor.role),
+    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", humanBytes(tensor.bytes), roleWords(tensor.role),
                               padded(liveName(tensor), nameWidth), ageText(memory, i), stayText(memory, i)));
   }
 }
 
 std::string peakLine(const MemoryStats& memory, std::string_view where) {
   std::string roles;
-  for (std::size_t i = 0; i < kRoleCount; ++i) {
+  for (std::size_t i = 1; i < kRoleCount; ++i) {
     if (memory.peakByRole[i] > 0)
       roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)),
                            humanBytes(memory.peakByRole[i]));
   }
+  if (roles.empty()) roles = "what it is for is not known";
+  if (const std::uint64_t rest = memory.peakByRole[0]; rest > 0 && rest < memory.peakBytes)
+    roles += ", not known " + humanBytes(rest);
   return fmt::format(
       " peak{} {} ({}){}", where, humanBytes(memory.peakBytes), roles,
       memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : "");

@@ -273,6 +273,7 @@ void TrackAssembly::placeCounters() {
       "other", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
   for (auto& [device, curves] : memory_) {
     TrackGroup& group = deviceGroup(device);
+    if (device == 0 && group.tracks.empty()) group.label = "Host";
     // A single role is the whole curve.
     const bool alone = curves.size() <= 2;
     if (const auto all = curves.find(Track::kAllRoles); all != curves.end()) {

@@ -388,6 +388,70 @@ TEST(ChromeImport, AllocationsAreOfTheOperatorThatAskedAndNotOfTheOneThatMadeRoo
   EXPECT_THAT(operators, testing::ElementsAre("aten::addmm", "AddmmBackward0", "", "aten::empty", ""));
 }
 
+/// An allocation or, below 0, its end, of the thread of cpuOnly() that trains.
+std::string hostMemory(double ts, int bytes, int address) {
+  return fmt::format(
+      R"(,
+  {{"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 10, "tid": 11, "ts": {},
+   "args": {{"Bytes": {}, "Addr": {}, "Device Type": 0, "Device Id": -1, "Total Allocated": 9000}}}})",
+      ts, bytes, address);
+}
+
+std::map<std::uint64_t, MemoryRole> rolesByAddress(const Store& store) {
+  std::map<std::uint64_t, MemoryRole> roles;
+  for (std::uint64_t i = 0; i < store.rows<Allocation>(); ++i) {
+    const auto row = store.row<Allocation>(i);
+    if (row.action == MemoryAction::Allocate && row.address != 0) roles[row.address] = row.role;
+  }
+  return roles;
+}
+
+TEST(ChromeImport, MemoryOfTheHostIsTheCpusThatTrainsOnIt) {
+  const auto store = import(cpuOnly(hostMemory(1031, 512, 4096) + hostMemory(1075, -64, 8192)));
+  ASSERT_NE(store, nullptr);
+  ASSERT_GT(store->rows<Allocation>(), 2U) << "what was held before, too";
+  for (std::uint64_t i = 0; i < store->rows<Allocation>(); ++i)
+    EXPECT_EQ(store->row<Allocation>(i).device, store->row<Device>(0).id) << i;
+  // Of two, nothing says whose the memory without a thread is.
+  const auto two = import(cpuOnly(R"(,
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 20, "tid": 21, "ts": 1000, "dur": 5})" +
+                                  hostMemory(1031, 512, 4096)));
+  for (std::uint64_t i = 0; i < two->rows<Allocation>(); ++i) {
+    const auto row = two->row<Allocation>(i);
+    EXPECT_EQ(row.device, row.thread ? two->row<Device>(0).id : DeviceId()) << i;
+  }
+}
+
+TEST(ChromeImport, WhatMemoryIsForIsToldByWhereItWasAskedForAndUntilWhenItLived) {
+  const std::string_view optimizer = R"(,
+  {"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#Adam.step", "pid": 10, "tid": 11, "ts": 1085, "dur": 10},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::zeros_like", "pid": 10, "tid": 11, "ts": 1086, "dur": 4})";
+  const auto store =
+      import(cpuOnly(std::string(optimizer) + hostMemory(1003, 8, 1) +   // in the loader's wait
+                     hostMemory(1040, 8, 2) + hostMemory(1070, -8, 2) +  // until the backward pass
+                     hostMemory(1041, 8, 3) + hostMemory(1055, -8, 3) +  // within the operator
+                     hostMemory(1042, 8, 4) + hostMemory(1090, -8, 4) +  // beyond the optimizer's begin
+                     hostMemory(1065, 8, 5) + hostMemory(1066, 8, 6) +   // in the backward pass, one within a call
+                     hostMemory(1068, -8, 6) +                           //
+                     hostMemory(1087, 8, 7) + hostMemory(1088, 8, 8) +   // in the optimizer, one for good
+                     hostMemory(1094, -8, 8) +                           //
+                     hostMemory(1098, 8, 9)));                           // by nobody that is known
+  using enum MemoryRole;
+  EXPECT_THAT(rolesByAddress(*store),
+              testing::ElementsAre(std::pair(1, Input), std::pair(2, Activation), std::pair(3, Workspace),
+                                   std::pair(4, Other), std::pair(5, Gradient), std::pair(6, Workspace),
+                                   std::pair(7, Optimizer), std::pair(8, Workspace), std::pair(9, Other)));
+}
+
+TEST(ChromeImport, WhatACheckpointComputesAgainIsNoGradient) {
+  const auto store = import(cpuOnly(R"(,
+  {"ph": "X", "cat": "cpu_op", "name": "autograd::engine::evaluate_function: CheckpointFunctionBackward", "pid": 10,
+   "tid": 11, "ts": 1082, "dur": 10},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 10, "tid": 11, "ts": 1083, "dur": 2})" +
+                                    hostMemory(1084, 8, 1)));
+  EXPECT_EQ(rolesByAddress(*store).at(1), MemoryRole::Other);
+}
+
 TEST(ChromeImport, RocmNamesMakeTheSameTables) {
   const auto store = import(R"JSON({"traceEvents": [
     {"ph":"X","cat":"hip_runtime","name":"hipLaunchKernel","pid":5,"tid":5,"ts":1,"dur":2,"args":{"correlation":3}},

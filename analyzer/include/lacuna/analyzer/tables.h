@@ -198,6 +198,8 @@ struct MemoryPoint {
 };
 inline constexpr std::size_t kRoleCount = 9;
 std::string_view roleName(prof::MemoryRole role);
+/// The same for people: of what nobody said what it is for, that that is not known.
+std::string_view roleWords(prof::MemoryRole role);
 struct MemoryStats {
   bool present = false;
   std::uint64_t peakBytes = 0;
