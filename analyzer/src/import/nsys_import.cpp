@@ -424,6 +424,7 @@ StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& opt
   if (!file) return file.error();
   StoreBuilder builder;
   builder.setPath(path);
+  if (!(*file)->problem().empty()) builder.addWarning((*file)->problem());
   NsysImport import(**file, builder, options.progress);
   if (const auto status = import.run(); !status) {
     return Error{fmt::format("{}: {}", path.string(), status.error().message)};
@@ -445,7 +446,9 @@ StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& opt
     }
   });
   if (!hasEvents && builder.columns<CounterSample>().timeNs.empty()) {
-    return Error{fmt::format("{}: the trace has no events: the tables are there, but empty", path.string())};
+    const std::string& damage = (*file)->problem();
+    return Error{fmt::format("{}: the trace has no events: {}", path.string(),
+                             damage.empty() ? "the tables are there, but empty" : damage)};
   }
   return builder.build();
 }

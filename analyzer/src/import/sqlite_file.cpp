@@ -43,6 +43,19 @@ bool isPlain(const std::filesystem::path& path) {
   return std::string_view(magic, sizeof magic) == "SQLite format 3";
 }
 
+/// How long the database is by its own header; 0 where that does not say.
+std::uint64_t bytesTold(const std::filesystem::path& path) {
+  unsigned char header[32] = {};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
+  const auto number = [&](std::size_t at, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | header[at + i];
+    return value;
+  };
+  const std::uint64_t pageSize = number(16, 2);
+  return number(28, 4) * (pageSize == 1 ? 65536 : pageSize);
+}
+
 /// Unpacking leaves so much of the temporary folder free, which others use too.
 constexpr std::uintmax_t kKeptFree = std::uintmax_t{256} << 20;
 
@@ -243,6 +256,22 @@ SqliteFile::~SqliteFile() {
 }
 
 prof::Status SqliteFile::learnTables() {
+  int code = listTables();
+  if (code == SQLITE_CORRUPT) {
+    openDamaged(sqlite3_errmsg(db_));
+    code = listTables();
+  }
+  if (code != SQLITE_DONE) {
+    return prof::Error{
+        fmt::format("the database's table list cannot be read: {}; it begins on the first page (from byte 0)",
+                    sqlite3_errmsg(db_))};
+  }
+  learnViews();
+  return {};
+}
+
+/// SQLITE_DONE, or why not.
+int SqliteFile::listTables() {
   sqlite3_stmt* list = nullptr;
   // The pragma's function is not a table of the file, so no file can replace it.
   const char* const kList =
@@ -258,14 +287,23 @@ prof::Status SqliteFile::learnTables() {
     };
     tables_[text(0)].insert(text(1));
   }
-  const std::string why = sqlite3_errmsg(db_);
   sqlite3_finalize(list);
-  if (code != SQLITE_DONE) {
-    return prof::Error{
-        fmt::format("the database's table list cannot be read: {}; it begins on the first page (from byte 0)", why)};
-  }
-  learnViews();
-  return {};
+  return code;
+}
+
+/// SQLite reads a file that is shorter than its header says, or of whose tables one is not understood, only for who may
+/// mend it by hand. Nothing is written all the same.
+void SqliteFile::openDamaged(const std::string& why) {
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+  problem_ = fmt::format("the database is damaged ({}): what is readable of it was read", why);
+  const std::filesystem::path path = sqlite3_db_filename(db_, "main");
+  std::error_code unknown;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
+  const std::uint64_t told = bytesTold(path);
+  if (unknown || bytes >= told) return;
+  problem_ =
+      fmt::format("the database ends early, after {} of {} bytes: what is whole before that was read", bytes, told);
 }
 
 void SqliteFile::learnViews() {

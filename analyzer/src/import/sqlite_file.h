@@ -36,6 +36,8 @@ class SqliteFile {
   [[nodiscard]] sqlite3* handle() const { return db_; }
   /// " (the first damage is on page 12, from byte 45056)", looked for once; empty where SQLite finds none.
   [[nodiscard]] const std::string& placeOfDamage() const;
+  /// Why only a part of the file can be there; empty where nothing says so.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
   class Unpacked;
@@ -43,6 +45,8 @@ class SqliteFile {
   SqliteFile();
   prof::Status begin();
   prof::Status learnTables();
+  int listTables();
+  void openDamaged(const std::string& why);
   void learnViews();
 
   std::unique_ptr<Unpacked> unpacked_;
@@ -50,6 +54,7 @@ class SqliteFile {
   std::map<std::string, std::set<std::string>> tables_;
   std::set<std::string> views_;
   mutable std::optional<std::string> placeOfDamage_;
+  std::string problem_;
 };
 
 /// The rows of one table, in the order of the file (or as `order` says). A column that the table does not have reads as

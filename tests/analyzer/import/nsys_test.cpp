@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <zlib.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "lacuna/analyzer/export.h"
@@ -293,18 +294,43 @@ void makeRanges(const std::filesystem::path& path) {
       "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
 }
 
-TEST_F(NsysImportTest, ACutOffDatabaseSaysWhichTableBreaksOff) {
+TEST_F(NsysImportTest, ACutOffDatabaseGivesWhatIsWholeAndSaysWhereItEnds) {
   const test::TempFile big(".sqlite");
   makeRanges(big.path());
-  std::filesystem::resize_file(big.path(), std::filesystem::file_size(big.path()) / 4096 / 2 * 4096);
-  const auto store = Store::open(big.path());
-  if (store.ok()) {
+  const auto whole = std::filesystem::file_size(big.path());
+  std::uint64_t before = 5000;
+  for (const int tenths : {9, 5, 2}) {
+    const auto bytes = whole / 10 * static_cast<unsigned>(tenths);
+    std::filesystem::resize_file(big.path(), bytes);
+    const auto store = Store::open(big.path());
+    ASSERT_TRUE(store.ok()) << store.error().message;
+    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, whole))));
     EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("table NVTX_EVENTS")));
-    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("from byte ")));
-  } else {
-    EXPECT_THAT(store.error().message, HasSubstr("malformed"));
-    EXPECT_THAT(store.error().message, HasSubstr("byte "));
+    EXPECT_LT((*store)->rows<Range>(), before);
+    before = (*store)->rows<Range>();
+    EXPECT_GT(before, 500U);
   }
+  std::filesystem::resize_file(big.path(), 5000);  // the tables' list and no row
+  EXPECT_THAT(Store::open(big.path()).error().message, HasSubstr("ends early, after 5000 of "));
+}
+
+TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {
+  const test::TempFile other(".sqlite");
+  {
+    Database db(other.path());
+    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
+    db.run("INSERT INTO NVTX_EVENTS VALUES (10, 15, 59, 'a', 167772171)");
+    db.run("CREATE TABLE ThreadNames (nameId INTEGER)");
+  }
+  std::ostringstream content;
+  content << std::ifstream(other.path(), std::ios::binary).rdbuf();
+  std::string bytes = content.str();
+  bytes.replace(bytes.find("CREATE TABLE ThreadNames"), 12, "CREATE TXBLE");
+  std::ofstream(other.path(), std::ios::binary) << bytes;
+  const auto store = Store::open(other.path());
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  EXPECT_EQ((*store)->rows<Range>(), 1U);
+  EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("the database is damaged (malformed database schema")));
 }
 
 TEST_F(NsysImportTest, ADamagedPageIsNamedWithItsRowAndByte) {
