@@ -191,9 +191,14 @@ void TextReport::bar(const Ledger& ledger) {
   line(text);
 }
 
+constexpr std::string_view kLedgerTitle = "Where the device's time goes";
+
 void TextReport::ledger() {
-  if (analysis_.devices.empty()) return;
-  title("Where the device's time goes");
+  if (analysis_.devices.empty()) {
+    lines(kLedgerTitle, {}, "no device did any work");
+    return;
+  }
+  title(kLedgerTitle);
   bar(analysis_.ledger);
   const std::int64_t total = std::max<std::int64_t>(1, analysis_.ledger.totalNs());
   std::vector<Cause> order;

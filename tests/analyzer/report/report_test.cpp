@@ -295,7 +295,8 @@ TEST(Report, ASectionOfWhatWasNotRecordedSaysSo) {
   builder.append(prof::Range{.startNs = 1, .durNs = 10, .thread = prof::ThreadId(1)});
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
-  for (const std::string section : {"memory", "loader", "communication", "efficiency", "copies", "launches"}) {
+  for (const std::string section :
+       {"ledger", "memory", "loader", "communication", "efficiency", "copies", "launches"}) {
     const std::string text = renderText(*analysis, {{section}, 100, false});
     EXPECT_GE(std::ranges::count(text, '\n'), 2) << section << ":\n" << text;
   }

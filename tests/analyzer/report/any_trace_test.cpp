@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whatever times a trace has, the whole analysis ends, and its sums hold.
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/run_diff.h"
+#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/whatif.h"
+#include "support/random_store.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+/// A program whose times are thrown: calls of no length, work that begins before its launch has returned or ends with
+/// it, launches without work and work without a launch, threads that do nothing, steps that overlap or are not there.
+class ThrownTrace {
+ public:
+  explicit ThrownTrace(unsigned seed) : random_(seed) {
+    devices_ = 1 + pick(3);
+    unit_ = pick(2) == 0 ? 1 : 1000;
+    out_.append(Process{.id = ProcessId(1), .osPid = 100, .name = out_.intern("program")});
+    for (std::uint32_t d = 1; d <= devices_; ++d) {
+      out_.append(Device{.id = DeviceId(d), .kind = pick(4) == 0 ? DeviceKind::Cpu : DeviceKind::Cuda, .index = d - 1});
+      for (std::uint32_t q = 2 * d - 1; q <= 2 * d; ++q)
+        out_.append(Queue{.id = QueueId(q), .device = DeviceId(d), .process = ProcessId(1), .nativeId = q});
+    }
+    if (pick(4) > 0) steps();
+    for (std::uint32_t t = 1; t <= 2; ++t) {
+      out_.append(Thread{.id = ThreadId(t), .process = ProcessId(1), .name = out_.intern("thread")});
+      host(ThreadId(t));
+    }
+    for (std::uint64_t i = pick(6); i > 0; --i) memory();
+  }
+  std::shared_ptr<const Store> build() { return out_.build(); }
+
+ private:
+  std::uint64_t pick(std::uint64_t n) { return random_() % n; }
+  /// Often nothing.
+  TimeNs length(std::uint64_t most) { return pick(3) == 0 ? 0 : static_cast<TimeNs>(pick(most)) * unit_; }
+  StringId one(std::initializer_list<const char*> names) { return out_.intern(std::data(names)[pick(names.size())]); }
+
+  void steps() {
+    TimeNs at = length(20);
+    for (std::uint64_t i = 0; i < 1 + pick(8); ++i) {
+      const TimeNs dur = length(300) + 1;
+      out_.append(Range{.startNs = at,
+                        .durNs = dur,
+                        .thread = ThreadId(1),
+                        .name = out_.intern("ProfilerStep#" + std::to_string(i))});
+      at += dur + length(30) - (pick(4) == 0 ? 1 : 0);
+    }
+  }
+  void host(ThreadId thread) {
+    TimeNs at = length(50);
+    for (std::uint64_t i = pick(60); i > 0; --i) {
+      at += length(20);
+      const TimeNs dur = length(30);
+      if (pick(3) == 0) {
+        out_.append(
+            Range{.startNs = at,
+                  .durNs = dur,
+                  .thread = thread,
+                  .category = one({"cpu_op", "loader", "user_annotation", ""}),
+                  .name = one({"aten::mm", "wait", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                               "aten::item", "Optimizer.step#SGD.step", "autograd::engine::evaluate_function: X"})});
+        if (pick(2) == 0) continue;  // what follows lies in it
+      } else {
+        out_.append(
+            ApiCall{.startNs = at,
+                    .durNs = dur,
+                    .thread = thread,
+                    .name = one({"cudaLaunchKernel", "cudaLaunchKernel", "cudaLaunchKernel", "cudaMemcpyAsync",
+                                 "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMalloc", "cudaEventRecord"}),
+                    .correlation = ++correlation_});
+        if (pick(4) > 0) work(at, dur);
+      }
+      at += dur;
+    }
+  }
+  void work(TimeNs called, TimeNs dur) {
+    const auto device = static_cast<std::uint32_t>(1 + pick(devices_));
+    const QueueId queue(static_cast<std::uint32_t>(2 * device - pick(2)));
+    const TimeNs start = pick(3) == 0 ? called + dur / 2 : pick(2) == 0 ? called + dur : called + length(100);
+    const TimeNs end = pick(3) == 0 ? std::max(start, called + dur) : start + length(60);
+    const std::uint64_t correlation = pick(8) == 0 ? 0 : correlation_;
+    switch (pick(6)) {
+      case 0:
+        out_.append(Memcpy{.startNs = start,
+                           .durNs = end - start,
+                           .queue = queue,
+                           .device = DeviceId(device),
+                           .correlation = correlation,
+                           .bytes = pick(1 << 20)});
+        return;
+      case 1:
+        out_.append(Memset{.startNs = start,
+                           .durNs = end - start,
+                           .queue = queue,
+                           .device = DeviceId(device),
+                           .correlation = correlation,
+                           .bytes = pick(1 << 20)});
+        return;
+      default:
+        out_.append(Kernel{.startNs = start,
+                           .durNs = end - start,
+                           .queue = queue,
+                           .device = DeviceId(device),
+                           .correlation = correlation,
+                           .name = one({"gemm", "add", "add", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"})});
+    }
+  }
+  void memory() {
+    out_.append(Allocation{.timeNs = length(500),
+                           .thread = ThreadId(1),
+                           .device = DeviceId(1),
+                           .action = pick(2) == 0 ? MemoryAction::Allocate : MemoryAction::Free,
+                           .address = pick(4),
+                           .bytes = pick(1 << 20),
+                           .op = one({"aten::mm", ""})});
+  }
+
+  std::mt19937_64 random_;
+  StoreBuilder out_;
+  std::uint64_t devices_ = 1;
+  TimeNs unit_ = 1;
+  std::uint64_t correlation_ = 0;
+};
+
+void expectSums(const Analysis& analysis) {
+  std::int64_t all = 0;
+  for (const auto& device : analysis.devices) {
+    EXPECT_EQ(device.ledger.totalNs(), device.window.endNs - device.window.startNs);
+    all += device.ledger.totalNs();
+  }
+  EXPECT_EQ(analysis.ledger.totalNs(), all);
+  for (const Finding& finding : analysis.findings) {
+    EXPECT_GE(finding.costNsPerStep, 0) << finding.id;
+    EXPECT_GE(finding.predictedGainNsPerStep, 0) << finding.id;
+    EXPECT_TRUE(finding.confidence >= 0 && finding.confidence <= 1) << finding.id << ' ' << finding.confidence;
+  }
+}
+
+/// Everything that can be asked of a trace.
+void askAll(const std::shared_ptr<const Store>& store) {
+  const auto analysis = analyse(store);
+  if (!analysis) return;  // it says why
+  expectSums(*analysis);
+  for (const std::string_view section : reportSections())
+    EXPECT_FALSE(renderText(*analysis, {{std::string(section)}, 80, false}).empty()) << section;
+  renderText(*analysis);
+  renderHtml(*analysis);
+  const std::string json = renderJson(*analysis);
+  simdjson::dom::parser parser;
+  EXPECT_EQ(parser.parse(json).error(), simdjson::SUCCESS) << json;
+  EXPECT_EQ(json.find("nan"), std::string::npos);
+  EXPECT_TRUE(diffRuns(*analysis, *analysis));
+  const auto simulator = Simulator::create(*analysis);
+  if (!simulator) return;
+  for (const char* change :
+       {"loader.workers=4", "loader.prefetch=2", "loader.pin=on",   "amp=bf16",      "static_graph=on",
+        "fuse=on",          "autotune=on",       "zero_grad=none",  "conv_bias=off", "optimizer.fused=on",
+        "sync=off",         "allocator=cached",  "debug=off",       "overlap=on",    "repeats=joined",
+        "kernel:add*0.5",   "host*0.5",          "communication*0", "loader*2",      "start-delay*0",
+        "off-cpu*0",        "replication*0",     "through-host*0",  "conversion*0",  "cores-taken*0",
+        "batch*2"}) {
+    ASSERT_TRUE(parseChange(change)) << change;
+    const Prediction prediction = simulator->play(change);
+    EXPECT_GE(prediction.predictedNsPerStep, 0) << change;
+    EXPECT_TRUE(std::isfinite(prediction.gainShare())) << change;
+  }
+  std::int64_t onPath = 0;
+  for (const StepPath& path : simulator->criticalPaths()) {
+    EXPECT_TRUE(path.computeNs >= 0 && path.hostNs >= 0 && path.launchNs >= 0 && path.loaderNs >= 0 &&
+                path.copyNs >= 0);
+    onPath += path.totalNs();
+  }
+  EXPECT_GE(onPath, 0);
+}
+
+class AnyTrace : public testing::TestWithParam<unsigned> {};
+
+TEST_P(AnyTrace, OfThrownTimesIsAnalysedToTheEnd) {
+  for (unsigned round = 0; round < 50; ++round) {
+    SCOPED_TRACE(round);
+    askAll(ThrownTrace(GetParam() * 1000 + round).build());
+  }
+}
+
+TEST_P(AnyTrace, OfRandomRowsIsAnalysedToTheEnd) {
+  askAll(test::randomStore(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AnyTrace, testing::Range(0u, 20u));
+
+}  // namespace
+}  // namespace lacuna::analyzer
