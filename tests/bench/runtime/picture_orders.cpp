@@ -26,6 +26,8 @@ struct Convolution {
 
   [[nodiscard]] std::int64_t outSide() const { return side / stride; }
   [[nodiscard]] std::int64_t padding() const { return window / 2; }
+  /// Whether the runtime has it made by Winograd's algorithm, where the library has that.
+  [[nodiscard]] bool byWinograd() const { return window == 3 && stride == 1 && in >= 64 && in <= 256; }
   [[nodiscard]] rt::Shape x() const { return {kPictures, in, side, side}; }
   [[nodiscard]] rt::Shape y() const { return {kPictures, out, outSide(), outSide()}; }
   [[nodiscard]] rt::Shape weight() const { return {out, in, window, window}; }
@@ -45,23 +47,29 @@ class Pool {
   float* read(std::size_t which) { return reads_[which].data(); }
   float* written() { return written_.data(); }
   float* staged(std::size_t which) { return staged_[which].data(); }
+  /// The library's code counts on whole lines of the cache, as the allocator gives them.
   std::byte* workspace(std::size_t bytes) {
-    if (workspace_.size() < bytes) workspace_.resize(bytes);
-    return workspace_.data();
+    if (workspace_.size() < bytes / sizeof(Line) + 1) workspace_.resize(bytes / sizeof(Line) + 1);
+    return workspace_.data()->bytes;
   }
 
  private:
   Pool() {
     for (std::size_t which = 0; which < 2; ++which) {
-      for (std::size_t i = 0; i < kValues; ++i) reads_[which][i] = 0.01F * static_cast<float>(i % (7 + which)) - 0.03F;
+      for (std::size_t i = 0; i < kValues; ++i)
+        reads_[which].data()[i] = 0.01F * static_cast<float>(i % (7 + which)) - 0.03F;
     }
   }
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  struct Values {
+    std::vector<Line> lines = std::vector<Line>(kValues * sizeof(float) / sizeof(Line));
+    float* data() { return reinterpret_cast<float*>(lines.data()); }
+  };
   static constexpr std::size_t kValues = kPictures * 64 * 32 * 32;
-  std::vector<float> reads_[2] = {std::vector<float>(kValues), std::vector<float>(kValues)};
-  std::vector<float> written_ = std::vector<float>(kValues);
-  std::vector<float> staged_[3] = {std::vector<float>(kValues), std::vector<float>(kValues),
-                                   std::vector<float>(kValues)};
-  std::vector<std::byte> workspace_;
+  Values reads_[2], written_, staged_[3];
+  std::vector<Line> workspace_;
 };
 
 /// Where x, y and the weight lie: the pass writes one of them.
@@ -108,7 +116,7 @@ struct Choice {
   memory::desc x, y, weight;
 };
 
-Choice choose(const Convolution& c, ConvPass pass) {
+Choice choose(const Convolution& c, ConvPass pass, dnnl::algorithm how) {
   const auto any = [](const rt::Shape& s) {
     return memory::desc({s.begin(), s.end()}, memory::data_type::f32, memory::format_tag::any);
   };
@@ -118,18 +126,18 @@ Choice choose(const Convolution& c, ConvPass pass) {
   // Where the stride is 2 the last row and column of the padding are not reached.
   const std::int64_t rest = (c.outSide() - 1) * c.stride + c.window - c.side - c.padding();
   const memory::dims after{rest, rest};
-  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
   const dnnl::convolution_forward::primitive_desc forward(
-      {dnnl::prop_kind::forward_training, kAlgorithm, x, w, y, strides, before, after}, engine());
+      {dnnl::prop_kind::forward_training, how, x, w, y, strides, before, after}, engine(), true);
+  if (!forward) return choose(c, pass, dnnl::algorithm::convolution_direct);
   if (pass == ConvPass::Forward)
     return {dnnl::convolution_forward(forward), forward.src_desc(), forward.dst_desc(), forward.weights_desc()};
   if (pass == ConvPass::Data) {
-    const dnnl::convolution_backward_data::primitive_desc data({kAlgorithm, x, w, y, strides, before, after}, engine(),
+    const dnnl::convolution_backward_data::primitive_desc data({how, x, w, y, strides, before, after}, engine(),
                                                                forward);
     return {dnnl::convolution_backward_data(data), data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc()};
   }
-  const dnnl::convolution_backward_weights::primitive_desc weights({kAlgorithm, x, w, y, strides, before, after},
-                                                                   engine(), forward);
+  const dnnl::convolution_backward_weights::primitive_desc weights({how, x, w, y, strides, before, after}, engine(),
+                                                                   forward);
   return {dnnl::convolution_backward_weights(weights), weights.src_desc(), weights.diff_dst_desc(),
           weights.diff_weights_desc()};
 }
@@ -157,7 +165,8 @@ struct Operand {
 };
 
 std::function<void()> ofTheLibrary(const Convolution& c, ConvPass pass, bool reordersPictures) {
-  const Choice choice = choose(c, pass);
+  const Choice choice =
+      choose(c, pass, c.byWinograd() ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct);
   const Places at(pass);
   const auto operands = std::make_shared<std::vector<Operand>>();
   operands->emplace_back(at.x, c.x(), choice.x, reordersPictures, pass == ConvPass::Data, 0);

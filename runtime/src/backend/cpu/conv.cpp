@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "backend/cpu/conv_reference.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/parallel.h"
@@ -21,18 +23,29 @@ using Pass = kernel::ConvPass;
 struct Operand {
   memory own, held;
   dnnl::primitive reorder;
+  dnnl::primitive add;  ///< of a staged result: adds it to what is there
   bool staged = false;
   std::size_t offset = 0;  ///< in the workspace
+  std::size_t step = 0;    ///< bytes from one part of the pictures to the next
 };
 
+/// Pictures may be worked on in equal parts, one after the other.
 struct ConvPlan {
   dnnl::primitive primitive;
+  std::int64_t parts = 1;
   Operand x, y, weight;
   memory bias, scratch;  ///< scratch: what the primitive itself works in, behind the copies
   std::string weightOrder;
   std::size_t copiesBytes = 0;  ///< of the workspace
   std::size_t workspaceBytes = 0;
   std::unordered_map<int, memory> arguments;
+};
+
+/// The operands of a convolution, in any pass.
+struct Operands {
+  View x, y, weight;
+  bool bias;
+  kernel::ConvArguments arguments;
 };
 
 struct Geometry {
@@ -44,11 +57,18 @@ struct Geometry {
 /// Channels last suits the library nearly as well as its own orders. Where pictures are smaller than the weights, its
 /// own are much faster and copying the pictures costs little; for the gradient of the weights they are not. The choice
 /// depends on shapes alone, so that equal runs give equal numbers.
-bool ownOrderPays(Pass pass, const View& x, const View& y, const View& weight) {
-  return pass != Pass::Weights && x.shape.numel() < weight.shape.numel() && y.shape.numel() < weight.shape.numel();
+bool ownOrderPays(Pass pass, const Operands& of) {
+  const std::int64_t weights = of.weight.shape.numel();
+  return pass != Pass::Weights && of.x.shape.numel() < weights && of.y.shape.numel() < weights;
 }
 
-Geometry geometryOf(Pass pass, const View& x, const View& y, const View& weight, const kernel::ConvArguments& a) {
+memory::desc inAnyOrder(const memory::desc& own) {
+  return {own.dims(), own.data_type(), memory::format_tag::any};
+}
+
+/// `free`: the library may choose the order of the pictures.
+Geometry geometryOf(const Operands& of, bool free) {
+  const auto& [x, y, weight, bias, a] = of;
   const auto dims = [](const Shape& shape) { return memory::dims(shape.begin(), shape.end()); };
   const memory::data_type type = cpu::libraryType(x.dtype);
   memory::dims w = dims(weight.shape);
@@ -59,13 +79,12 @@ Geometry geometryOf(Pass pass, const View& x, const View& y, const View& weight,
     order = memory::format_tag::goihw;
   }
   Geometry g;
-  const auto picture = ownOrderPays(pass, x, y, weight) ? memory::format_tag::any : memory::format_tag::nhwc;
   g.ownX = {dims(x.shape), type, memory::format_tag::nhwc};
   g.ownY = {dims(y.shape), type, memory::format_tag::nhwc};
   g.ownWeight = {w, type, order};
-  g.x = {dims(x.shape), type, picture};
-  g.y = {dims(y.shape), type, picture};
-  g.weight = {w, type, memory::format_tag::any};
+  g.x = free ? inAnyOrder(g.ownX) : g.ownX;
+  g.y = free ? inAnyOrder(g.ownY) : g.ownY;
+  g.weight = inAnyOrder(g.ownWeight);
   g.bias = {{y.shape[1]}, type, memory::format_tag::x};
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -78,55 +97,102 @@ Geometry geometryOf(Pass pass, const View& x, const View& y, const View& weight,
   return g;
 }
 
-dnnl::convolution_forward::primitive_desc forwardOf(const Geometry& g, bool bias, const dnnl::engine& engine) {
-  constexpr auto kKind = dnnl::prop_kind::forward_training;
-  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-  using Desc = dnnl::convolution_forward::desc;
-  const auto description =
-      bias ? Desc(kKind, kAlgorithm, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
-           : Desc(kKind, kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
-  return {description, cpu::inGivenMemory(), engine};
-}
-
 /// What the library makes of a convolution, and the orders in which it wants the operands.
 struct Choice {
+  Geometry geometry;
   dnnl::primitive_desc primitive;
   memory::desc x, y, weight;
+  std::int64_t parts = 1;
 };
 
-Choice choose(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
-  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-  const auto forward = forwardOf(g, bias, engine);
-  if (pass == Pass::Forward) return {forward, forward.src_desc(), forward.dst_desc(), forward.weights_desc()};
+/// Without a primitive where the library lacks Winograd's algorithm.
+Choice ask(Pass pass, dnnl::algorithm how, const Geometry& g, bool bias, const dnnl::engine& engine) {
+  constexpr auto kKind = dnnl::prop_kind::forward_training;
+  const bool mayLack = how == dnnl::algorithm::convolution_winograd;
+  const dnnl::primitive_attr attributes = cpu::inGivenMemory();
+  using Forward = dnnl::convolution_forward;
+  const auto ahead =
+      bias ? Forward::desc(kKind, how, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
+           : Forward::desc(kKind, how, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
+  const Forward::primitive_desc forward(ahead, attributes, engine, mayLack);
+  if (!forward) return {};
+  if (pass == Pass::Forward) return {g, forward, forward.src_desc(), forward.dst_desc(), forward.weights_desc()};
   if (pass == Pass::Data) {
     const dnnl::convolution_backward_data::primitive_desc data(
-        {kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, cpu::inGivenMemory(), engine,
-        forward);
-    return {data, data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc()};
+        {how, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd}, attributes, engine, forward, mayLack);
+    if (!data) return {};
+    return {g, data, data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc()};
   }
-  using Desc = dnnl::convolution_backward_weights::desc;
-  const auto description =
-      bias ? Desc(kAlgorithm, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
-           : Desc(kAlgorithm, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
-  const dnnl::convolution_backward_weights::primitive_desc weights(description, cpu::inGivenMemory(), engine, forward);
-  return {weights, weights.src_desc(), weights.diff_dst_desc(), weights.diff_weights_desc()};
+  using Weights = dnnl::convolution_backward_weights;
+  const auto back = bias ? Weights::desc(how, g.x, g.weight, g.bias, g.y, g.stride, g.dilation, g.padding, g.paddingEnd)
+                         : Weights::desc(how, g.x, g.weight, g.y, g.stride, g.dilation, g.padding, g.paddingEnd);
+  const Weights::primitive_desc weights(back, attributes, engine, forward, mayLack);
+  if (!weights) return {};
+  return {g, weights, weights.src_desc(), weights.diff_dst_desc(), weights.diff_weights_desc()};
 }
 
 std::size_t copyBytes(const memory::desc& own, const memory::desc& wanted) {
   return own == wanted ? 0 : cpu::wholeLines(wanted.get_size());
 }
 
+std::size_t workspaceBytes(const Choice& choice) {
+  const Geometry& g = choice.geometry;
+  return copyBytes(g.ownX, choice.x) + copyBytes(g.ownY, choice.y) + copyBytes(g.ownWeight, choice.weight) +
+         choice.primitive.scratchpad_desc().get_size();
+}
+
+/// Winograd's algorithm makes 4 × 4 results from 6 × 6 values at a time, with a quarter of the multiplications. The
+/// library wants its own orders for it and keeps all values that it makes of a part: parts are as many pictures as fill
+/// a few MB, which also stay in the cache. It first makes four times as many values of the weights; that pays from some
+/// 64 tiles on. 0 where it does not.
+std::int64_t picturesForWinograd(Pass pass, const Operands& of) {
+  constexpr std::int64_t kTile = 4, kLeastTiles = 64, kLeastChannels = 32;
+  constexpr std::int64_t kMostChannels = 65536;  // of all tiles of a part, with 36 values each
+  constexpr std::array<std::int64_t, 2> kOne{1, 1};
+  const auto& [x, y, weight, bias, a] = of;
+  const bool fits = x.dtype == DType::F32 && weight.shape[2] == 3 && weight.shape[3] == 3 && a.groups == 1 &&
+                    a.stride == kOne && a.dilation == kOne && std::max(a.padding[0], a.padding[1]) <= 1;
+  if (!fits || std::min(x.shape[1], y.shape[1]) < kLeastChannels) return 0;
+  const auto tilesAlong = [&](int d) { return (y.shape[d] + kTile - 1) / kTile; };
+  const std::int64_t tiles = tilesAlong(2) * tilesAlong(3);
+  const std::int64_t most = kMostChannels / ((x.shape[1] + y.shape[1]) * tiles);
+  std::int64_t pictures = x.shape[0];
+  while (pictures > std::max<std::int64_t>(1, most) || x.shape[0] % pictures != 0) --pictures;
+  const bool addsBias = pass == Pass::Weights && bias && pictures < x.shape[0];  // which nobody does
+  return pictures * tiles < kLeastTiles || addsBias ? 0 : pictures;
+}
+
+/// As everything that is chosen here it depends on shapes alone, so that equal runs give equal numbers.
+Choice choose(Pass pass, const Operands& of, const dnnl::engine& engine) {
+  constexpr std::size_t kMostWorkspace = std::size_t{40} << 20;  // a step's peak grows by it
+  if (const std::int64_t pictures = picturesForWinograd(pass, of); pictures != 0) {
+    Operands part = of;
+    part.x.shape[0] = part.y.shape[0] = pictures;
+    Choice choice = ask(pass, dnnl::algorithm::convolution_winograd, geometryOf(part, true), of.bias, engine);
+    choice.parts = of.x.shape[0] / pictures;
+    const bool adds =
+        pass == Pass::Weights && choice.parts > 1;  // from a copy, which the order of the weights asks for
+    if (choice.primitive && workspaceBytes(choice) <= kMostWorkspace &&
+        !(adds && choice.weight == choice.geometry.ownWeight))
+      return choice;
+  }
+  return ask(pass, dnnl::algorithm::convolution_direct, geometryOf(of, ownOrderPays(pass, of)), of.bias, engine);
+}
+
 std::string textOf(const memory::desc& order) {
   return {reinterpret_cast<const char*>(&order.data), sizeof order.data};
 }
 
-kernel::WeightOrder weightOrderOf(const Geometry& g, const Choice& choice) {
-  return {textOf(choice.weight), copyBytes(g.ownWeight, choice.weight)};
+kernel::WeightOrder weightOrderOf(const Choice& choice) {
+  return {textOf(choice.weight), copyBytes(choice.geometry.ownWeight, choice.weight)};
 }
 
-std::size_t workspaceBytes(const Geometry& g, const Choice& choice) {
-  return copyBytes(g.ownX, choice.x) + copyBytes(g.ownY, choice.y) + copyBytes(g.ownWeight, choice.weight) +
-         choice.primitive.scratchpad_desc().get_size();
+dnnl::primitive addition(const memory& from, const memory& to) {
+  dnnl::post_ops sum;
+  sum.append_sum(1.0F);
+  dnnl::primitive_attr attributes;
+  attributes.set_post_ops(sum);
+  return dnnl::reorder(from, to, attributes);
 }
 
 Operand operandOf(ConvPlan& plan, const memory::desc& own, const memory::desc& wanted, bool isOutput,
@@ -142,18 +208,23 @@ Operand operandOf(ConvPlan& plan, const memory::desc& own, const memory::desc& w
   return operand;
 }
 
-ConvPlan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& engine) {
-  const Choice choice = choose(pass, g, bias, engine);
+ConvPlan makePlan(Pass pass, const Operands& of, const dnnl::engine& engine) {
+  const Choice choice = choose(pass, of, engine);
+  const Geometry& g = choice.geometry;
   ConvPlan plan;
   plan.primitive = dnnl::primitive(choice.primitive);
+  plan.parts = choice.parts;
   plan.x = operandOf(plan, g.ownX, choice.x, pass == Pass::Data, engine);
   plan.y = operandOf(plan, g.ownY, choice.y, pass == Pass::Forward, engine);
   plan.weight = operandOf(plan, g.ownWeight, choice.weight, pass == Pass::Weights, engine);
+  plan.x.step = g.ownX.get_size();
+  plan.y.step = g.ownY.get_size();
   plan.weightOrder = textOf(choice.weight);
   plan.bias = memory(g.bias, engine, nullptr);
   const memory::desc scratch = cpu::scratchOf(plan.primitive);
   plan.workspaceBytes = plan.copiesBytes + scratch.get_size();
   const bool isWeights = pass == Pass::Weights;
+  if (isWeights && plan.parts > 1) plan.weight.add = addition(plan.weight.held, plan.weight.own);
   plan.arguments = {{pass == Pass::Data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, plan.x.held},
                     {isWeights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, plan.weight.held},
                     {pass == Pass::Forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, plan.y.held}};
@@ -161,20 +232,34 @@ ConvPlan makePlan(Pass pass, const Geometry& g, bool bias, const dnnl::engine& e
     plan.scratch = memory(scratch, engine, nullptr);
     plan.arguments.emplace(DNNL_ARG_SCRATCHPAD, plan.scratch);
   }
-  if (bias) plan.arguments.emplace(isWeights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, plan.bias);
+  if (of.bias) plan.arguments.emplace(isWeights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, plan.bias);
   return plan;
 }
 
-cpu::PlanKey keyOf(Pass pass, const View& x, const View& y, const View& weight, bool bias,
-                   const kernel::ConvArguments& arguments) {
+cpu::PlanKey keyOf(Pass pass, const Operands& of) {
   cpu::PlanKey key;
-  key.put(pass).put(x.dtype).put(bias).put(arguments).put(x.shape).put(y.shape).put(weight.shape);
+  key.put(pass).put(of.x.dtype).put(of.bias).put(of.arguments).put(of.x.shape).put(of.y.shape).put(of.weight.shape);
   return key;
 }
 
-void bind(Operand& operand, void* data, std::byte* workspace) {
+void point(Operand& operand, void* data, std::byte* workspace) {
   operand.own.set_data_handle(data);
   if (operand.staged) operand.held.set_data_handle(workspace + operand.offset);
+}
+
+void bring(const dnnl::primitive& reorder, const memory& from, const memory& to, dnnl::stream& stream) {
+  reorder.execute(stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+/// Of one part of the pictures. The weights of the first serve the others.
+void runPart(ConvPlan& plan, const Operand& result, bool first, bool arranged, dnnl::stream& stream) {
+  for (const Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
+    const bool there = operand == &plan.weight && (arranged || !first);
+    if (operand->staged && operand != &result && !there) bring(operand->reorder, operand->own, operand->held, stream);
+  }
+  plan.primitive.execute(stream, plan.arguments);
+  const bool adds = &result == &plan.weight && !first;
+  if (result.staged) bring(adds ? result.add : result.reorder, result.held, result.own, stream);
 }
 
 void run(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
@@ -182,29 +267,25 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   threadCount();
   Library& held = cpu::library();
   thread_local cpu::BoundedCache<ConvPlan> plans(cpu::kMostPlans);
-  const bool hasBias = bias.data != nullptr;
-  const cpu::PlanKey key = keyOf(pass, x, y, weight, hasBias, arguments).put(threadCount());
-  ConvPlan& plan = plans.find(
-      key.bytes(), [&] { return makePlan(pass, geometryOf(pass, x, y, weight, arguments), hasBias, held.engine); });
+  const Operands of{x, y, weight, bias.data != nullptr, arguments};
+  const cpu::PlanKey key = keyOf(pass, of).put(threadCount());
+  ConvPlan& plan = plans.find(key.bytes(), [&] { return makePlan(pass, of, held.engine); });
   auto* memory = static_cast<std::byte*>(held.memoryFor(workspace, plan.workspaceBytes));
-  bind(plan.x, x.data, memory);
-  bind(plan.y, y.data, memory);
-  bind(plan.weight, weight.data, memory);
+  point(plan.weight, weight.data, memory);
   if (plan.workspaceBytes > plan.copiesBytes) plan.scratch.set_data_handle(memory + plan.copiesBytes);
-  if (hasBias) plan.bias.set_data_handle(bias.data);
+  if (of.bias) plan.bias.set_data_handle(bias.data);
   // The library may have chosen otherwise than it said when it was asked.
   if (!plan.weight.staged || (arranged != nullptr && arranged->order != plan.weightOrder)) arranged = nullptr;
   if (arranged != nullptr) plan.weight.held.set_data_handle(arranged->data);
-  Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
-  const bool filled = arranged != nullptr && arranged->filled;
-  for (Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
-    if (operand->staged && operand != &result && !(filled && operand == &plan.weight))
-      operand->reorder.execute(held.stream, {{DNNL_ARG_FROM, operand->own}, {DNNL_ARG_TO, operand->held}});
+  const Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
+  for (std::int64_t part = 0; part < plan.parts; ++part) {
+    const auto at = static_cast<std::size_t>(part);
+    point(plan.x, static_cast<std::byte*>(x.data) + at * plan.x.step, memory);
+    point(plan.y, static_cast<std::byte*>(y.data) + at * plan.y.step, memory);
+    runPart(plan, result, part == 0, arranged != nullptr && arranged->filled, held.stream);
   }
-  if (arranged != nullptr) arranged->filled = true;  // only now: a copy that failed is made again
-  plan.primitive.execute(held.stream, plan.arguments);
-  if (result.staged) result.reorder.execute(held.stream, {{DNNL_ARG_FROM, result.held}, {DNNL_ARG_TO, result.own}});
   held.stream.wait();
+  if (arranged != nullptr) arranged->filled = true;  // only now: a copy that failed is made again
 }
 
 /// In f32, through the library or in plain loops.
@@ -278,10 +359,8 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
     return widening.bytes() + convWorkspace(pass, wide.x, wide.y, wide.weight, bias, arguments);
   }
   thread_local cpu::WorkspaceSizes sizes;
-  return sizes.find(keyOf(pass, x, y, weight, bias, arguments), [&] {
-    const Geometry geometry = geometryOf(pass, x, y, weight, arguments);
-    return workspaceBytes(geometry, choose(pass, geometry, bias, cpu::library().engine));
-  });
+  const Operands of{x, y, weight, bias, arguments};
+  return sizes.find(keyOf(pass, of), [&] { return workspaceBytes(choose(pass, of, cpu::library().engine)); });
 }
 
 const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y, const View& weight, bool bias,
@@ -289,10 +368,9 @@ const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y,
   static const WeightOrder kItsOwn;
   if (!isForLibrary(x, y, weight) || cpu::isWidened(x.dtype)) return kItsOwn;
   thread_local cpu::AskedAhead<WeightOrder> orders;
-  return orders.find(keyOf(ConvPass::Forward, x, y, weight, bias, arguments), [&] {
-    const Geometry geometry = geometryOf(ConvPass::Forward, x, y, weight, arguments);
-    return weightOrderOf(geometry, choose(ConvPass::Forward, geometry, bias, cpu::library().engine));
-  });
+  const Operands of{x, y, weight, bias, arguments};
+  return orders.find(keyOf(ConvPass::Forward, of),
+                     [&] { return weightOrderOf(choose(ConvPass::Forward, of, cpu::library().engine)); });
 }
 
 void kernel::convForward(const View& y, const View& x, const View& weight, const View& bias,
