@@ -36,7 +36,8 @@ class ChromeImport {
   };
 
   void readHead();
-  void readMembers(const std::string& object);
+  void readMembers(const std::string& object, const std::string& where);
+  void readTail();
   void work(Worker& worker);
   void readPieces(Worker& worker);
   bool take(EventWindow& window);
@@ -61,11 +62,12 @@ class ChromeImport {
   EventWindow unread_;  ///< text that an earlier piece could not finish
   bool hasUnread_ = false;
   std::string tail_;
+  std::uint64_t tailOffset_ = 0;
   std::string firstProblem_;
   std::uint64_t mendedEvents_ = 0;
 };
 
-void ChromeImport::readMembers(const std::string& object) {
+void ChromeImport::readMembers(const std::string& object, const std::string& where) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   simdjson::dom::object members;
@@ -73,7 +75,7 @@ void ChromeImport::readMembers(const std::string& object) {
     return parser.parse(simdjson::padded_string(text)).get(root) == simdjson::SUCCESS;
   };
   if ((!parse(object) && !parse(mendedJson(object))) || root.get(members) != simdjson::SUCCESS) {
-    assembly_.builder().addWarning("what surrounds the event list is not well-formed JSON and was left out");
+    assembly_.builder().addWarning(where + " is not well-formed JSON and was left out");
     return;
   }
   for (const auto member : members) {
@@ -95,7 +97,7 @@ void ChromeImport::readHead() {
   std::string head = windows_.head();
   if (head.empty()) return;
   const std::size_t end = head.find_last_not_of(" \t\r\n,");
-  readMembers(head.substr(0, end + 1) + "}");
+  readMembers(head.substr(0, end + 1) + "}", "what stands before the event list");
 }
 
 bool ChromeImport::take(EventWindow& window) {
@@ -148,13 +150,14 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
   if (outcome.listEnded) {
     listEnded_ = true;
     tail_ = window.view().substr(outcome.endOffset);
+    tailOffset_ = window.offset + outcome.endOffset;
   } else if (outcome.incomplete && !window.last && window.size - outcome.endOffset < windows_.mostBytes()) {
     hasUnread_ = true;
     unread_ = {};
     unread_.offset = window.offset + outcome.endOffset;
     unread_.text = window.view().substr(outcome.endOffset);
     unread_.size = unread_.text.size();
-  } else if (outcome.incomplete || window.last) {
+  } else if (outcome.incomplete || (window.last && !windows_.isBareList())) {
     report(fmt::format("the file ends early: the event list breaks off at byte {}; what is whole before it was read",
                        window.offset + outcome.endOffset));
   }
@@ -184,6 +187,17 @@ void ChromeImport::readPieces(Worker& worker) {
   }
 }
 
+/// What stands behind the list: further members, and the end of the object that it is a member of.
+void ChromeImport::readTail() {
+  constexpr std::string_view kSpaces = " \t\r\n";
+  const std::size_t first = tail_.find_first_not_of(kSpaces);
+  if (first == std::string::npos) return;
+  const std::string where = fmt::format("byte {}: what stands behind the event list", tailOffset_ + first);
+  if (tail_[first] == ',' && !windows_.isBareList()) return readMembers("{" + tail_.substr(first + 1), where);
+  if (tail_[first] != '}' || windows_.isBareList() || tail_.find_first_not_of(kSpaces, first + 1) != std::string::npos)
+    assembly_.builder().addWarning(where + " was left out");
+}
+
 prof::Status ChromeImport::run() {
   readHead();
   std::vector<std::unique_ptr<Worker>> workers;
@@ -199,8 +213,7 @@ prof::Status ChromeImport::run() {
                        mendedEvents_ - JsonWalker::kMostNamed));
   }
   if (!windows_.problem().empty()) assembly_.builder().addWarning(windows_.problem());
-  const std::size_t first = tail_.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && tail_[first] == ',') readMembers("{" + tail_.substr(first + 1));
+  readTail();
   return {};
 }
 

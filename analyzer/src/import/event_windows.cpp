@@ -12,6 +12,9 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// What the beginning of a file is looked through for, of files that are no traces.
+constexpr std::size_t kLooked = 4096;
+
 /// Looks for the event list among the members of the top-level object, resuming where it stopped for want of text.
 class ListFinder {
  public:
@@ -85,12 +88,19 @@ prof::Status EventWindows::findList() {
   for (;;) {
     const auto state = finder.look(unread());
     if (state == ListFinder::State::Found) break;
+    if (unread().substr(0, kLooked).find("|execution_trace|") != std::string_view::npos) {
+      return prof::Error{
+          "it is an execution trace of PyTorch (ExecutionTraceObserver), which tells of no times; "
+          "export_chrome_trace() of "
+          "a torch.profiler that runs beside it writes one that does"};
+    }
     if (state == ListFinder::State::NotJson || have_ > sizes_.mostBytes || !readMore(step)) {
       return prof::Error{fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
     }
     step = std::min<std::size_t>(step * 2, sizes_.windowBytes);
   }
-  if (!finder.bareList()) head_ = carry_.substr(0, finder.keyStart());
+  bareList_ = finder.bareList();
+  if (!bareList_) head_ = carry_.substr(0, finder.keyStart());
   if (head_.starts_with(kByteOrderMark)) head_.erase(0, kByteOrderMark.size());
   offset_ = finder.at();
   carry_.erase(0, finder.at());

@@ -45,6 +45,8 @@ class EventWindows {
   /// The members of the top-level object before the list, as the text of an object without its closing brace; empty
   /// when the file is a bare list.
   [[nodiscard]] const std::string& head() const { return head_; }
+  /// Chrome's own form, which may leave out its last bracket.
+  [[nodiscard]] bool isBareList() const { return bareList_; }
   /// The next piece, in the memory of the one that `window` held before; false at the end of the file.
   bool next(EventWindow& window);
   [[nodiscard]] std::size_t mostBytes() const { return sizes_.mostBytes; }
@@ -64,6 +66,7 @@ class EventWindows {
   std::string problem_;
   std::uint64_t offset_ = 0;
   std::uint64_t number_ = 0;
+  bool bareList_ = false;
   bool ended_ = false;
   bool lastGiven_ = false;
 };

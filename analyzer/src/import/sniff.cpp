@@ -46,6 +46,11 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
     return prof::Error{
         fmt::format("{}: is a .lcn that was compressed, which it is inside; unpack it first", path.string())};
   }
+  if (head.starts_with("version https://git-lfs.github.com/")) {
+    return prof::Error{
+        fmt::format("{}: is not the file itself but what Git LFS keeps in its place; `git lfs pull` fetches the file",
+                    path.string())};
+  }
   // Protocol 2 and later start with their number; a trace packet is field 1, length-delimited.
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return SourceKind::Pickle;
   if (head[0] == '\x0a' && !looksLikeJson(head)) return SourceKind::Perfetto;

@@ -590,6 +590,38 @@ TEST(ChromeImport, ATruncatedFileGivesWhatIsWholeAndSaysWhereItEnds) {
   }
 }
 
+TEST(ChromeImport, ABareListMayLeaveOutItsLastBracket) {
+  const std::string event = R"({"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2})";
+  for (const char* end : {"", "\n", ",\n", "]", "\n]\n"}) {
+    const auto store = import("[\n" + event + ",\n" + event + end);
+    EXPECT_EQ(store->rows<Range>(), 2U);
+    EXPECT_THAT(store->warnings(), testing::IsEmpty()) << end;
+  }
+  EXPECT_THAT(import("[" + event + ", {\"ph\": \"X\"")->warnings(),
+              testing::ElementsAre(testing::HasSubstr("the file ends early")));
+}
+
+TEST(ChromeImport, WhatStandsBehindTheTraceIsNamedByItsPlace) {
+  const std::string list = R"([{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}])";
+  const std::string one = "{\"traceEvents\": " + list + "}", more = "{\"traceEvents\": " + list + ", \"a\": 1}";
+  const auto warnings = [](const std::string& text) { return import(text)->warnings(); };
+  const auto place = [](std::size_t at, const char* what) {
+    return testing::ElementsAre(fmt::format("byte {}: what stands behind the event list {}", at, what));
+  };
+  EXPECT_THAT(warnings(one + "\n" + one), place(one.size() - 1, "was left out"));
+  EXPECT_THAT(warnings(list + "xyz"), place(list.size(), "was left out"));
+  EXPECT_THAT(warnings(more + more), place(more.find(", \"a\""), "is not well-formed JSON and was left out"));
+  EXPECT_THAT(warnings(more + "\n"), testing::IsEmpty());
+}
+
+TEST(ChromeImport, FilesThatStandForOthersAreToldOf) {
+  EXPECT_THAT(errorOf("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
+              testing::HasSubstr("git lfs pull"));
+  EXPECT_THAT(errorOf(R"({"schema": "1.1.1-chakra.0.0.4", "pid": 9, "nodes": [
+                         {"id": 2, "name": "[pytorch|profiler|execution_trace|thread]", "ctrl_deps": 1}]})"),
+              testing::HasSubstr("is an execution trace of PyTorch"));
+}
+
 TEST(ChromeImport, AMalformedEventIsLeftOutAndNamedByItsPlace) {
   std::string text = manyEvents(100);
   const std::size_t at = text.find("\"op3\"");
