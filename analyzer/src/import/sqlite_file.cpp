@@ -262,9 +262,11 @@ prof::Status SqliteFile::learnTables() {
     code = listTables();
   }
   if (code != SQLITE_DONE) {
-    return prof::Error{
-        fmt::format("the database's table list cannot be read: {}; it begins on the first page (from byte 0)",
-                    sqlite3_errmsg(db_))};
+    return prof::Error{isCutOff_
+                           ? problem_ + ", and the list of its tables is not among that"
+                           : fmt::format("the database's table list cannot be read: {}; it begins on the first page "
+                                         "(from byte 0)",
+                                         sqlite3_errmsg(db_))};
   }
   learnViews();
   return {};
@@ -302,6 +304,7 @@ void SqliteFile::openDamaged(const std::string& why) {
   const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
   const std::uint64_t told = bytesTold(path);
   if (unknown || bytes >= told) return;
+  isCutOff_ = true;
   problem_ =
       fmt::format("the database ends early, after {} of {} bytes: what is whole before that was read", bytes, told);
 }

@@ -55,6 +55,7 @@ class SqliteFile {
   std::set<std::string> views_;
   mutable std::optional<std::string> placeOfDamage_;
   std::string problem_;
+  bool isCutOff_ = false;
 };
 
 /// The rows of one table, in the order of the file (or as `order` says). A column that the table does not have reads as

@@ -314,6 +314,19 @@ TEST_F(NsysImportTest, ACutOffDatabaseGivesWhatIsWholeAndSaysWhereItEnds) {
   EXPECT_THAT(Store::open(big.path()).error().message, HasSubstr("ends early, after 5000 of "));
 }
 
+TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesSaysWhy) {
+  const test::TempFile other(".sqlite");
+  {
+    Database db(other.path());
+    db.run("PRAGMA page_size = 512");
+    for (int i = 0; i < 100; ++i) db.run(fmt::format("CREATE TABLE t{} (some_column INTEGER, another INTEGER)", i));
+  }
+  const auto whole = std::filesystem::file_size(other.path());
+  std::filesystem::resize_file(other.path(), 1024);
+  EXPECT_THAT(Store::open(other.path()).error().message,
+              HasSubstr(fmt::format("the database ends early, after 1024 of {} bytes", whole)));
+}
+
 TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {
   const test::TempFile other(".sqlite");
   {
