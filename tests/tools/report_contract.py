@@ -47,6 +47,14 @@ def check_ledger(ledger, what):
     check(sum(band["ns"] for band in ledger["recording"]) == ledger["recording_ns"], f"sum of the bands of {what}")
 
 
+def check_prices(finding):
+    """Nothing wins back more than it costs; what could be switched on need not cost anything."""
+    cost, gain = finding["cost_ns_per_step"], finding["predicted_gain_ns_per_step"]
+    if cost > 0 or finding["kind"] == "fault":
+        check(gain <= finding["gain_high_ns_per_step"] <= cost, f"gain of {finding['id']}, and its cost")
+    check(finding["accounted_ns_per_step"] <= cost, f"what is accounted for of {finding['id']}")
+
+
 def check_keys(report):
     check(KEYS[""] <= set(report), "top-level keys")
     for name in ("devices", "steps", "findings", "kernels"):
@@ -60,6 +68,7 @@ def check_keys(report):
     for finding in report["findings"]:
         longest = max(finding["base_ns_per_step"], max((step["dur_ns"] for step in report["steps"]), default=0))
         check(not report["steps"] or finding["cost_ns_per_step"] <= longest, f"cost of {finding['id']}")
+        check_prices(finding)
     check(report["schema"].startswith("lacuna.report/"), "schema")
     for finding in report["findings"]:
         check(finding["kind"] in ("fault", "opportunity"), f"kind of {finding['id']}")

@@ -125,6 +125,7 @@ void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& fin
       .field("recording_ns_per_step", finding.recordingNsPerStep)
       .field("predicted_gain_ns_per_step", finding.predictedGainNsPerStep)
       .field("base_ns_per_step", finding.baseNsPerStep)
+      .field("accounted_ns_per_step", finding.accountedNsPerStep)
       .field("gain_low_ns_per_step", finding.gainLowNsPerStep)
       .field("gain_high_ns_per_step", finding.gainHighNsPerStep)
       .field("gain_basis", gainBasisName(finding.gainBasis))

@@ -62,6 +62,14 @@ namespace {
 
 /// Of a step, what a share with one decimal shows as nothing.
 constexpr double kShownAsNothing = 0.0005;
+/// A reader who adds up the ledger would miss so much of a cost.
+constexpr double kMissed = 1.1;
+
+/// Whether a finding costs what it gains, and clearly more than the trace itself holds of it.
+bool isPricedByItsGain(const Finding& finding) {
+  const auto accounted = static_cast<double>(finding.accountedNsPerStep);
+  return accounted > 0 && static_cast<double>(finding.costNsPerStep) > kMissed * accounted;
+}
 
 }  // namespace
 
@@ -79,10 +87,12 @@ std::string describeGain(const Finding& finding, std::string_view per) {
   const bool isBound = finding.gainBasis == GainBasis::UpperBound;
   std::string out = fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "",
                                 humanTime(finding.predictedGainNsPerStep), per, humanShare(finding.gainShare()),
-                                finding.coversGaps ? " of " + humanTime(finding.baseNsPerStep) : std::string(), sure);
+                                finding.coversGaps ? " of " + humanTime(finding.wholeStepNs) : std::string(), sure);
   if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
     out +=
         fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
+  if (isPricedByItsGain(finding))
+    out += fmt::format("; the step's account holds {} of it", humanTime(finding.accountedNsPerStep));
   return out;
 }
 
@@ -278,8 +288,9 @@ bool RuleContext::isWorthTelling(const Finding& finding) const {
 void RuleContext::finish(Finding finding) {
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0) finding.baseNsPerStep = unchangedStepNs();
-  const std::int64_t stepNs = std::max(analysis.meanStepNs(), finding.baseNsPerStep);
-  finding.costNsPerStep = std::min(atLeastItsGain(finding), stepNs);
+  finding.wholeStepNs = std::max(analysis.meanStepNs(), finding.baseNsPerStep);
+  finding.accountedNsPerStep = std::min(finding.costNsPerStep, finding.wholeStepNs);
+  finding.costNsPerStep = std::min(atLeastItsGain(finding), finding.wholeStepNs);
   // The interval is that of the replayed step; no fix wins back more than what is lost.
   if (finding.costNsPerStep > 0) finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
   finding.recordingNsPerStep = recordingIn(analysis, finding);
@@ -294,12 +305,10 @@ void RuleContext::finish(Finding finding) {
   replaceAll(finding.title, "{: cost}", finding.costNsPerStep > 0 ? ": {cost} a step" : "");
   if (finding.coversGaps) {
     replaceAll(finding.title, "{share} of it",
-               fmt::format("{{share}} of the {} from one step to the next", humanTime(finding.baseNsPerStep)));
+               fmt::format("{{share}} of the {} from one step to the next", humanTime(finding.wholeStepNs)));
   }
   replaceAll(finding.title, "{cost}", humanTime(finding.costNsPerStep));
-  replaceAll(
-      finding.title, "{share}",
-      humanShare(static_cast<double>(finding.costNsPerStep) / static_cast<double>(std::max<std::int64_t>(1, stepNs))));
+  replaceAll(finding.title, "{share}", humanShare(finding.costShare()));
   if (analysis.steps.all.empty()) replaceAll(finding.title, " a step", " in all");
   findings.push_back(std::move(finding));
 }

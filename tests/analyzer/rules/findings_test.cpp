@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <random>
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
@@ -818,6 +820,81 @@ TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
               testing::HasSubstr("gain  not predicted: nothing in the trace says what the device waits for"));
   EXPECT_THAT(renderJson(analysis), testing::HasSubstr("\"gain_basis\": \"none\""));
   EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("gain: not predicted: nothing in the trace"));
+}
+
+/// A run with some of the faults that can be planted, and of some size, by chance.
+RunPlan anyPlan(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto chance = [&](std::uint32_t oneIn) { return random() % oneIn == 0; };
+  const auto upTo = [&](std::int64_t most) { return static_cast<std::int64_t>(random()) % most + 1; };
+  RunPlan plan{.steps = static_cast<int>(10 + upTo(30)),
+               .operators = static_cast<int>(upTo(120)),
+               .operatorNs = upTo(100'000),
+               .kernelNs = upTo(150'000),
+               .batchNs = upTo(8'000'000),
+               .workers = static_cast<int>(upTo(4)) - 1,
+               .syncEachStep = chance(2)};
+  const std::vector<std::function<void()>> faults{
+      [&] { plan.syncEveryOperators = static_cast<int>(upTo(8)); },
+      [&] { plan.pageableCopyNs = upTo(3'000'000); },
+      [&] { plan.zeroGradNs = upTo(2'000'000); },
+      [&] { plan.mallocNs = upTo(4'000'000); },
+      [&] { plan.hostPauseNs = upTo(4'000'000); },
+      [&] { plan.asleepNs = upTo(4'000'000); },
+      [&] { plan.collectiveNs = upTo(4'000'000); },
+      [&] { plan.tinyRepeats = static_cast<int>(upTo(300)); },
+      [&] { plan.biasBeforeNorm = true; },
+      [&] { plan.biasGradientNs = upTo(1'000'000); },
+      [&] { plan.blockingCopyNs = upTo(1'000'000); },
+      [&] { plan.blockingMemsetNs = upTo(1'000'000); },
+      [&] { plan.optimizerKernels = static_cast<int>(upTo(100)); },
+      [&] { plan.roundTrips = static_cast<int>(upTo(10)); },
+      [&] { plan.slowStepNs = upTo(20'000'000); },
+      [&] { plan.waitIsMarked = false; },
+      [&] { plan.stepsMarked = false; },
+      [&] { plan.cpuDevice = true; },
+      [&] { plan.allocationChurn = true; },
+      [&] { plan.launchNs = upTo(150'000); },
+  };
+  for (const auto& plant : faults) {
+    if (chance(5)) plant();
+  }
+  return plan;
+}
+
+class AnyFindings : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(AnyFindings, CostWhatTheyGainOrMoreAsSharesOfOneStep) {
+  const Analysis analysis = analysed(anyPlan(GetParam()));
+  for (const Finding& finding : analysis.findings) {
+    SCOPED_TRACE(finding.id);
+    EXPECT_LE(finding.accountedNsPerStep, finding.costNsPerStep);
+    EXPECT_LE(finding.gainLowNsPerStep, finding.predictedGainNsPerStep);
+    EXPECT_LE(finding.predictedGainNsPerStep, finding.gainHighNsPerStep);
+    if (finding.predictedGainNsPerStep > 0) {
+      EXPECT_LE(finding.gainShare(), 1);
+      EXPECT_GE(finding.wholeStepNs, std::max(analysis.meanStepNs(), finding.baseNsPerStep));
+    }
+    if (finding.kind == FindingKind::Opportunity && finding.costNsPerStep == 0) continue;
+    EXPECT_LE(finding.gainHighNsPerStep, finding.costNsPerStep);
+    EXPECT_LE(finding.gainShare(), finding.costShare());
+    EXPECT_LE(finding.costShare(), 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AnyFindings, testing::Range(0U, 100U));
+
+TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
+  Finding finding;
+  finding.gainBasis = GainBasis::Replay;
+  finding.costNsPerStep = finding.predictedGainNsPerStep = finding.gainHighNsPerStep = 200'000;
+  finding.accountedNsPerStep = 150'000;
+  finding.baseNsPerStep = 1'000'000;
+  finding.wholeStepNs = 1'250'000;
+  EXPECT_THAT(describeGain(finding, "a step"), testing::StartsWith("200.0 µs a step (16.0 %), "));
+  EXPECT_THAT(describeGain(finding, "a step"), testing::EndsWith("; the step's account holds 150.0 µs of it"));
+  finding.accountedNsPerStep = 199'000;
+  EXPECT_THAT(describeGain(finding, "a step"), testing::Not(testing::HasSubstr("account")));
 }
 
 /// What a change of the program gains, worked out on paper from what was planted.

@@ -44,13 +44,16 @@ struct Finding {
   Severity severity = Severity::Low;
   std::string title;               ///< one line: what costs how much
   std::int64_t costNsPerStep = 0;  ///< 0 where the cost is not time
+  std::int64_t accountedNsPerStep = 0;  ///< what of the cost the trace itself holds; all else the gain says
   /// Of the cost, at most: no cost can hold more recording than the whole step, nor than the cause that it is part of.
   std::int64_t recordingNsPerStep = 0;
   std::int64_t predictedGainNsPerStep = 0;
   /// The step that the gain is taken from, as Prediction's; 0 where none was predicted.
   std::int64_t baseNsPerStep = 0;
-  /// Shares are of that step, which is longer than the marked one, as it is with what lies between one and the next.
-  bool coversGaps = false;
+  /// What cost and gain are shares of: the mean marked step, or the one that the gain is taken from where that is
+  /// longer, as it is with what lies between one marked step and the next.
+  std::int64_t wholeStepNs = 0;
+  bool coversGaps = false;  ///< it is longer by enough to be told
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
   GainBasis gainBasis = GainBasis::None;
@@ -64,9 +67,10 @@ struct Finding {
   std::uint64_t count = 0;  ///< how often in the window
   std::vector<Evidence> evidence;
 
-  /// As Prediction's: of the unchanged step, whatever its marker leaves out.
-  [[nodiscard]] double gainShare() const {
-    return baseNsPerStep <= 0 ? 0 : static_cast<double>(predictedGainNsPerStep) / static_cast<double>(baseNsPerStep);
+  [[nodiscard]] double costShare() const { return shareOfStep(costNsPerStep); }
+  [[nodiscard]] double gainShare() const { return shareOfStep(predictedGainNsPerStep); }
+  [[nodiscard]] double shareOfStep(std::int64_t ns) const {
+    return wholeStepNs <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(wholeStepNs);
   }
 };
 
