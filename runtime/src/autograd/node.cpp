@@ -204,7 +204,16 @@ void Node::dropSaved() {
 }
 
 Op::Op(const OpInfo& info, std::span<const Tensor* const> inputs, bool small) : info_(info) {
-  context_.name = &info.name;
+  begin(inputs, small);
+}
+
+Op::Op(MadeOfOthers, const OpInfo& info, std::span<const Tensor* const> inputs) : info_(info) {
+  context_.composite = true;
+  begin(inputs, false);
+}
+
+inline void Op::begin(std::span<const Tensor* const> inputs, bool small) {
+  context_.name = &info_.name;
   context_.outer = instrument::tOp;
   instrument::tOp = &context_;
   if (tGradMode) {

@@ -113,6 +113,9 @@ class Op {
   Op(const OpInfo& info, std::initializer_list<const Tensor*> inputs, bool small = false)
       : Op(info, std::span<const Tensor* const>(inputs.begin(), inputs.size()), small) {}
   Op(const OpInfo& info, std::span<const Tensor* const> inputs, bool small = false);
+  /// One that is recorded, but calls other operators instead of enqueueing anything.
+  struct MadeOfOthers {};
+  Op(MadeOfOthers, const OpInfo& info, std::span<const Tensor* const> inputs);
   ~Op();
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
@@ -136,6 +139,8 @@ class Op {
   Node* record(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs);
 
  private:
+  void begin(std::span<const Tensor* const> inputs, bool small);
+
   const OpInfo& info_;
   instrument::OpContext context_;
   bool needsGrad_ = false;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lacuna/runtime/tensor.h"
@@ -59,6 +61,35 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
 /// leads from the roots to the inputs, and computes no other gradients on the way.
 [[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
                                        const std::vector<Tensor>& gradients = {}, BackwardOptions options = {});
+
+/// An operator of one's own, made of others, with a gradient of one's own:
+///
+///     const CustomFunction sign("straight_through_sign",  // ops.h has the sign itself
+///         [](const auto& in) { return std::vector{rt::sign(in[0])}; },
+///         [](const auto& in, const auto& out, const auto& gradients) { return std::vector{gradients[0]}; });
+///     const Tensor y = sign({x})[0];
+///
+/// Traces, tables and errors call it, and its backward, by that name. May be used from several threads.
+class CustomFunction {
+ public:
+  /// Runs while no gradients are recorded. With an input that requires a gradient the results, which must be of one
+  /// floating type then, require one, too. It may hand an input on, and must not change one in place.
+  using Forward = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+  /// The gradients of the inputs, in their order and of their shapes and types; undefined where there is none. What
+  /// no later gradient came to has zeros as its gradient. Written in operators on what it is given, it has a gradient
+  /// itself (BackwardOptions::createGraph).
+  using Backward = std::function<std::vector<Tensor>(
+      const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients)>;
+  /// Throws where one of them is empty. Names are kept for good: take few.
+  CustomFunction(std::string_view name, Forward forward, Backward backward);
+  /// Keeps inputs and results for the backward while one is to come. Throws, naming the function, what does not fit.
+  [[nodiscard]] std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+
+  struct Parts;
+
+ private:
+  std::shared_ptr<const Parts> parts_;
+};
 
 /// A part of a forward. It may use parameters and other tensors beside its inputs.
 using CheckpointSegment = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
