@@ -3,7 +3,10 @@
 #include "import/host_device.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -137,20 +140,53 @@ class HostDevice {
     }
   }
 
-  /// They are begun and taken up in one order. A call before the capture leaves one without a launch.
+  /// Those of one kind are begun and taken up in one order. A call before the capture leaves one without a launch.
   void executeCollectives(prof::ProcessId process) {
     auto& [calls, executions] = collectives_[process];
     sortByStart(calls);
     sortByStart(executions);
+    CallsByKind waiting(*this, calls, executions);
     std::map<ThreadId, prof::QueueId> queues;
-    std::size_t next = 0;
     for (const std::size_t i : executions) {
       const auto [queue, isNew] = queues.try_emplace(ranges_.thread[i]);
       if (isNew) queue->second = makeQueue(process, kCollectiveQueue);
-      const bool isCalled = next < calls.size() && ranges_.startNs[calls[next]] <= ranges_.startNs[i];
-      execute(i, queue->second, isCalled ? launch(calls[next++]) : 0);
+      const std::optional<std::size_t> call = waiting.take(i);
+      execute(i, queue->second, call ? launch(*call) : 0);
     }
   }
+
+  /// The calls that wait for their execution.
+  class CallsByKind {
+   public:
+    CallsByKind(HostDevice& device, const std::vector<std::size_t>& calls, const std::vector<std::size_t>& executions)
+        : device_(device) {
+      std::set<std::string> executed;
+      for (const std::size_t i : executions) executed.insert(kindOf(i));
+      for (const std::size_t i : calls) {
+        const std::string kind = kindOf(i);
+        // Some are executed as another one: a reduction to shares as one to all.
+        if (!kind.empty()) waiting_[executed.contains(kind) ? kind : std::string()].push_back(i);
+      }
+    }
+    /// The first one that execution `i` may be of.
+    std::optional<std::size_t> take(std::size_t i) {
+      for (const std::string& kind : {kindOf(i), std::string()}) {
+        auto& calls = waiting_[kind];
+        if (calls.empty() || device_.ranges_.startNs[calls.front()] > device_.ranges_.startNs[i]) continue;
+        const std::size_t call = calls.front();
+        calls.pop_front();
+        return call;
+      }
+      return std::nullopt;
+    }
+
+   private:
+    [[nodiscard]] std::string kindOf(std::size_t i) const {
+      return pytorch::collectiveKind(device_.builder_.text(device_.ranges_.name[i]));
+    }
+    HostDevice& device_;
+    std::map<std::string, std::deque<std::size_t>> waiting_;
+  };
 
   /// Of rows without a thread nothing says whose they are, unless there is one device alone.
   void takeMemory(prof::ProcessId process, bool isOnly) {

@@ -334,6 +334,47 @@ TEST(ChromeImport, CollectivesOfTheHostAreTheCpusWorkOnQueuesOfTheirThreads) {
                                                 std::tuple(3, 1'065'000, 1'064'000), std::tuple(3, 1'096'000, 0)));
 }
 
+/// "name of the execution: name of its call", by start.
+std::vector<std::string> collectivesOf(const Store& store) {
+  std::map<std::uint64_t, std::string> calls;
+  for (std::uint64_t i = 0; i < store.rows<ApiCall>(); ++i) {
+    const auto call = store.row<ApiCall>(i);
+    for (std::uint64_t k = 0; k < store.rows<Range>(); ++k) {
+      const auto range = store.row<Range>(k);
+      if (range.startNs == call.startNs) calls[call.correlation] = store.text(range.name);
+    }
+  }
+  std::map<TimeNs, std::string> out;
+  for (std::uint64_t i = 0; i < store.rows<Kernel>(); ++i) {
+    const auto row = store.row<Kernel>(i);
+    const std::string name(store.text(row.name));
+    if (name.starts_with("gloo:")) out[row.startNs] = name + " of " + calls[row.correlation];
+  }
+  std::vector<std::string> texts;
+  for (const auto& [at, text] : out) texts.push_back(text);
+  return texts;
+}
+
+TEST(ChromeImport, ACollectiveOfTheHostIsOfTheFirstCallOfItsKind) {
+  const auto event = [](const char* category, const char* name, int thread, int ts) {
+    return fmt::format(R"(,
+  {{"ph": "X", "cat": "{}", "name": "{}", "pid": 10, "tid": {}, "ts": {}, "dur": 1}})",
+                       category, name, thread, ts);
+  };
+  const auto store = import(cpuOnly(
+      event("cpu_op", "c10d::allreduce_", 11, 1062) + event("cpu_op", "c10d::broadcast_", 11, 1064) +
+      event("cpu_op", "c10d::check_for_nan", 11, 1065) + event("cpu_op", "c10d::_reduce_scatter_base_", 11, 1066) +
+      event("cpu_op", "c10d::_allgather_base_", 11, 1068) +
+      // Of two groups, so the broadcast does not wait for the reduction; and one that is executed as another kind.
+      event("user_annotation", "gloo:broadcast", 14, 1070) + event("user_annotation", "gloo:all_reduce", 15, 1072) +
+      event("user_annotation", "gloo:all_gather", 14, 1074) + event("user_annotation", "gloo:all_reduce", 15, 1076)));
+  ASSERT_NE(store, nullptr);
+  EXPECT_THAT(collectivesOf(*store),
+              testing::ElementsAre("gloo:broadcast of c10d::broadcast_", "gloo:all_reduce of c10d::allreduce_",
+                                   "gloo:all_gather of c10d::_allgather_base_",
+                                   "gloo:all_reduce of c10d::_reduce_scatter_base_"));
+}
+
 TEST(ChromeImport, EachProcessWithOperatorsHasACpuOfItsOwn) {
   const auto store = import(cpuOnly(R"(,
   {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 20, "tid": 21, "ts": 1000, "dur": 5})"));
