@@ -44,6 +44,11 @@ struct DataLoader::Epoch {
     }
   }
 
+  /// Leaves out the first `batches`.
+  void skip(std::size_t batches, const LoaderOptions& options, std::size_t datasetSize) {
+    for (; batches > 0 && !exhausted(); --batches) (void)cut(0, options, datasetSize);
+  }
+
   [[nodiscard]] bool exhausted() const { return submitted == examples; }
 
   void finish(std::uint64_t ticket, Batch batch) { early.emplace(ticket, Finished{std::move(batch), {}}); }
@@ -143,6 +148,7 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
   options_.timeout = std::min(options_.timeout, kLongestTimeout);
   options_.sampler = samplerFor(options_);
   if (!options_.collate) options_.collate = stackExamples;
+  epochs_ = options_.firstEpoch;
 }
 
 DataLoader::~DataLoader() {
@@ -165,12 +171,14 @@ void DataLoader::start() {
     pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
-  if (epochs_ == 0) tellKnobs(options_);
+  const bool isFirst = epochs_ == options_.firstEpoch;
+  if (isFirst) tellKnobs(options_);
   if (pool_) pool_->forget();
   epoch_.reset();
   auto epoch = std::make_unique<Epoch>();
   epoch->number = epochs_++;
   epoch->begin(options_, dataset_->size());
+  if (isFirst) epoch->skip(options_.firstBatch, options_, dataset_->size());
   epoch_ = std::move(epoch);
   epoch_->firstTicket = ticket_;
   epoch_->nextTicket = ticket_;

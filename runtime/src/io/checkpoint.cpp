@@ -66,6 +66,24 @@ std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Met
   }
 }
 
+/// `op` is who was called, `from` where the state comes from, for what does not fit.
+void load(nn::Module& module, const TensorMap& state, const char* op, const std::string& from) {
+  TensorMap own = stateOf(module);
+  for (const auto& [name, tensor] : own) {
+    const auto found = state.find(name);
+    if (found == state.end()) fail(op, from + " has no '" + name + "'; is it of another network?");
+    if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
+      fail(op, "'" + name + "' is " + described(found->second) + " in " + from + ", and " + described(tensor) +
+                   " in the network");
+    }
+  }
+  for (const auto& [name, tensor] : state) {
+    if (!own.contains(name)) fail(op, "the network has no '" + name + "', which " + from + " has");
+  }
+  const NoGrad guard;
+  for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.device()));
+}
+
 }  // namespace
 
 TensorMap stateOf(const nn::Module& module) {
@@ -79,20 +97,7 @@ TensorMap stateOf(const nn::Module& module) {
 }
 
 void loadState(nn::Module& module, const TensorMap& state) {
-  TensorMap own = stateOf(module);
-  for (const auto& [name, tensor] : own) {
-    const auto found = state.find(name);
-    if (found == state.end()) fail("loadState", "the saved state has no '" + name + "'; is it of another network?");
-    if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
-      fail("loadState", "'" + name + "' is " + described(found->second) + " in the saved state, and " +
-                            described(tensor) + " in the network");
-    }
-  }
-  for (const auto& [name, tensor] : state) {
-    if (!own.contains(name)) fail("loadState", "the network has no '" + name + "', which the saved state has");
-  }
-  const NoGrad guard;
-  for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.device()));
+  load(module, state, "loadState", "the saved state");
 }
 
 void saveModule(const std::filesystem::path& path, const nn::Module& module, const Metadata& metadata) {
@@ -101,7 +106,7 @@ void saveModule(const std::filesystem::path& path, const nn::Module& module, con
 
 Metadata loadModule(const std::filesystem::path& path, nn::Module& module) {
   LoadedTensors loaded = loadTensors(path);
-  loadState(module, loaded.tensors);
+  load(module, loaded.tensors, "loadModule", path.string());
   return std::move(loaded.metadata);
 }
 

@@ -179,6 +179,29 @@ TEST_P(Loader, GivesEachOfSeveralPassesTheRandomNumbersOfAnEpoch) {
   EXPECT_EQ(std::set<double>(wanted.begin(), wanted.end()).size(), 8u);
 }
 
+TEST_P(Loader, GoesOnWhereARunStopped) {
+  for (const std::size_t examples : {std::size_t{0}, std::size_t{40}}) {
+    LoaderOptions chosen = options(2);
+    chosen.batch = 4;
+    chosen.shuffle = true;
+    chosen.examples = examples;
+    DataLoader whole(noise(16), chosen);
+    (void)drainNoise(whole);
+    std::vector<double> wanted = drainNoise(whole);
+    wanted.erase(wanted.begin(), wanted.begin() + 3 * 4);
+    const std::vector<double> after = drainNoise(whole);
+    chosen.firstEpoch = 1;
+    chosen.firstBatch = 3;
+    DataLoader again(noise(16), chosen);
+    EXPECT_EQ(drainNoise(again), wanted);
+    EXPECT_EQ(drainNoise(again), after) << "the next epoch is a whole one";
+    chosen.firstBatch = 100;
+    DataLoader behind(noise(16), chosen);
+    EXPECT_TRUE(drainNoise(behind).empty());
+    EXPECT_EQ(drainNoise(behind), after);
+  }
+}
+
 TEST_P(Loader, RaisesAWorkersErrorWithTheExampleNamed) {
   DataLoader loader(numbers(20,
                             [](std::size_t i, WorkerContext&) {

@@ -198,7 +198,8 @@ TEST_F(Checkpoint, RefusesAnotherNetworkAndChangesNothing) {
   saveModule(folder_ / "net", Net(7));
   const auto before = stateOf(net).at("linear.weight").detach().toVector<float>();
   EXPECT_THAT([&] { (void)loadModule(folder_ / "net", net); },
-              ThrowsMessage<Error>(HasSubstr("'head.weight' is f32[3,7] in the saved state, and f32[3,6]")));
+              ThrowsMessage<Error>(AllOf(HasSubstr("'head.weight' is f32[3,7] in " + (folder_ / "net").string()),
+                                         HasSubstr(", and f32[3,6]"))));
   TensorMap state = stateOf(net);
   state.erase("linear.bias");
   EXPECT_THAT([&] { loadState(net, state); }, ThrowsMessage<Error>(HasSubstr("has no 'linear.bias'")));

@@ -190,6 +190,10 @@ struct LoaderOptions {
   unsigned prefetch = 2;  ///< batches in the making or ready, per worker
   WorkerKind kind = WorkerKind::Thread;
   std::uint64_t seed = 0;
+  /// Of a run that goes on: how many epochs it had, and how many batches of the one that it stopped in. The loader's
+  /// first epoch is then that one, in its order and with its random numbers, without these batches.
+  std::uint64_t firstEpoch = 0;
+  std::size_t firstBatch = 0;
   /// How long to wait for a batch before giving up with an Error; 0: for ever. Without workers there is nobody to wait
   /// for.
   std::chrono::milliseconds timeout{0};
@@ -234,7 +238,7 @@ class DataLoader {
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
 
-  /// Batches in an epoch.
+  /// Batches in an epoch, a whole one.
   [[nodiscard]] std::size_t size() const;
   /// Starts the next epoch (ends the one that runs).
   void start();
