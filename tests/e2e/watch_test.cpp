@@ -66,6 +66,23 @@ class WatchTest : public RunTest {
     }
     return ns / 1e6;
   }
+  /// For the message of a test that fails: every stack with its time.
+  static std::string stacksOf(const Reader& reader) {
+    const auto frames = *reader.table<prof::StackFrame>();
+    std::map<std::uint32_t, std::size_t> rowOf;
+    for (std::size_t i = 0; i < frames.id.size(); ++i) rowOf[frames.id[i].value] = i;
+    const auto samples = *reader.table<prof::CpuSample>();
+    std::map<std::string, double> ms;
+    for (std::size_t i = 0; i < samples.stack.size(); ++i) {
+      std::string stack = fmt::format("thread {}:", samples.thread[i].value);
+      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0; id = frames.parent[rowOf[id.value]])
+        stack += fmt::format(" {}", reader.text(frames.function[rowOf[id.value]]));
+      ms[stack] += static_cast<double>(samples.weightNs[i]) / 1e6;
+    }
+    std::string out;
+    for (const auto& [stack, time] : ms) out += fmt::format("{:.1f} ms in {}\n", time, stack);
+    return out;
+  }
   /// In a shell: until what the supervisor $run has seen by now is saved. It saves every two seconds; the first time
   /// may have been under way.
   static std::string untilSaved() {
@@ -318,7 +335,7 @@ TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
     EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
     EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.1 * sampledMs(reader))
         << "also in a forked child";
-    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.1 * sampledMs(reader));
+    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.1 * sampledMs(reader)) << stacksOf(reader);
   }
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "spin_program"}));

@@ -27,6 +27,7 @@ class ThrownTrace {
   explicit ThrownTrace(unsigned seed) : random_(seed) {
     devices_ = 1 + pick(3);
     unit_ = pick(2) == 0 ? 1 : 1000;
+    from_ = pick(2) == 0 ? 0 : 1'700'000'000'000'000'000;  // as clocks that count from 1970 have it
     out_.append(Process{.id = ProcessId(1), .osPid = 100, .name = out_.intern("program")});
     for (std::uint32_t d = 1; d <= devices_; ++d) {
       out_.append(Device{.id = DeviceId(d), .kind = pick(4) == 0 ? DeviceKind::Cpu : DeviceKind::Cuda, .index = d - 1});
@@ -49,7 +50,7 @@ class ThrownTrace {
   StringId one(std::initializer_list<const char*> names) { return out_.intern(std::data(names)[pick(names.size())]); }
 
   void steps() {
-    TimeNs at = length(20);
+    TimeNs at = from_ + length(20);
     for (std::uint64_t i = 0; i < 1 + pick(8); ++i) {
       const TimeNs dur = length(300) + 1;
       out_.append(Range{.startNs = at,
@@ -60,7 +61,7 @@ class ThrownTrace {
     }
   }
   void host(ThreadId thread) {
-    TimeNs at = length(50);
+    TimeNs at = from_ + length(50);
     for (std::uint64_t i = pick(60); i > 0; --i) {
       at += length(20);
       const TimeNs dur = length(30);
@@ -119,7 +120,7 @@ class ThrownTrace {
     }
   }
   void memory() {
-    out_.append(Allocation{.timeNs = length(500),
+    out_.append(Allocation{.timeNs = from_ + length(500),
                            .thread = ThreadId(1),
                            .device = DeviceId(1),
                            .action = pick(2) == 0 ? MemoryAction::Allocate : MemoryAction::Free,
@@ -132,6 +133,7 @@ class ThrownTrace {
   StoreBuilder out_;
   std::uint64_t devices_ = 1;
   TimeNs unit_ = 1;
+  TimeNs from_ = 0;
   std::uint64_t correlation_ = 0;
 };
 
