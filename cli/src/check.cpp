@@ -145,6 +145,24 @@ prof::Status checkComparable(const CheckOptions& options, const analyzer::Analys
   return {};
 }
 
+/// Noise is the distance between runs of one program: a run that is its own neighbour shows none, and one that is to be
+/// checked would excuse itself.
+prof::Status checkNoise(const CheckOptions& options) {
+  std::error_code ignored;
+  const auto isSame = [&](const std::string& a, const std::string& b) {
+    return std::filesystem::equivalent(a, b, ignored);
+  };
+  constexpr std::string_view kRemedy = "--noise takes further runs of the baseline";
+  for (auto run = options.noise.begin(); run != options.noise.end(); ++run) {
+    if (isSame(*run, options.file)) return prof::Error{fmt::format("{}: is the trace to check; {}", *run, kRemedy)};
+    if (isSame(*run, options.baseline))
+      return prof::Error{fmt::format("{}: is the baseline itself; {}", *run, kRemedy)};
+    if (std::any_of(options.noise.begin(), run, [&](const std::string& other) { return isSame(other, *run); }))
+      return prof::Error{fmt::format("{}: is given twice; {}", *run, kRemedy)};
+  }
+  return {};
+}
+
 int run(const CheckOptions& options) {
   const auto unable = [](const prof::Error& error) {
     (void)printError(error.message);
@@ -157,6 +175,7 @@ int run(const CheckOptions& options) {
     if (!std::filesystem::equivalent(options.junit, trace, ignored)) continue;
     return unable({fmt::format("{}: is one of the traces that are read; name another file for --junit", trace)});
   }
+  if (const auto status = checkNoise(options); !status) return unable(status.error());
   if (!options.junit.empty()) {
     if (const auto target = prof::checkTarget(options.junit); !target) return unable(target.error());
   }

@@ -117,6 +117,10 @@ def check_unable(gate, base, folder):
     done = gate("check", base, "--baseline", base, "--junit", os.path.join(folder, "nowhere", "junit.xml"))
     check(done.returncode == 3 and "junit.xml" in done.stderr, f"a result that cannot be written: {done.returncode}")
     check(gate("check", base).returncode == 2, "without a baseline")
+    other, more = (write_run(os.path.join(folder, f"same{i}.json"), seed=20 + i) for i in range(2))
+    for what, noise in {"is the trace to check": [more, other], "is the baseline itself": [base], "is given twice": [more, more]}.items():
+        done = gate("check", other, "--baseline", base, "--noise", *noise)
+        check(done.returncode == 3 and what in done.stderr and not done.stdout, f"noise that {what}: {done.returncode} {done.stderr}")
 
 
 def keys_of(value):
