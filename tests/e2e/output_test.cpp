@@ -347,6 +347,12 @@ TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
     EXPECT_THAT(said(), AllOf(HasSubstr(note), Not(HasSubstr("Only programs with NVTX"))));
     EXPECT_THAT(said(), HasSubstr(" events from 3 processes, seen from outside only, in "));
     EXPECT_THAT(logOf(trace()), HasSubstr(note));
+    // A tool that somebody called in passing is no news, and in the log all the same.
+    EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 1; " + program("static_program") +
+                               "; exit 4' 2>stderr.txt")),
+              4);
+    EXPECT_THAT(said(), Not(HasSubstr("could not be recorded")));
+    EXPECT_THAT(logOf(trace()), HasSubstr(note));
   }
   EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'env -i sleep 0.5; exit 4' 2>stderr.txt")), 4);
   EXPECT_THAT(said(), AllOf(HasSubstr("/sleep (environment cleared). "),

@@ -108,6 +108,7 @@ void ProcessTree::endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drain
   const auto process = processes_.find(pid);
   if (process == processes_.end()) return;
   access.endProcess(process->second.id, timeNs);
+  leavesImage(process->second, timeNs);
   processes_.erase(process);
 }
 
@@ -119,9 +120,10 @@ void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access
   if (record.exec) {
     Process& process = processOf(record, access);
     process.space = {};
+    leavesImage(process, record.timeNs);
     process.unknownImage = true;
     process.stranger = record.stranger;
-    if (!record.image.empty()) runs(process, record.image);
+    if (!record.image.empty()) runs(process, record.image, record.timeNs);
     const prof::ProcessId id = access.execProcess(process.id, record.timeNs);
     if (id != process.id) {
       process.id = id;
@@ -136,16 +138,24 @@ void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access
 }
 
 /// Each file once, however often it is executed.
-void ProcessTree::runs(Process& process, const std::string& image) {
+void ProcessTree::runs(Process& process, const std::string& image, prof::TimeNs timeNs) {
   process.unknownImage = false;
   if (!image.starts_with('/') || image.starts_with("//")) return;
-  images_.all.insert(image);
+  images_.all.emplace(image, 0);
+  process.image = image;
+  process.imageSinceNs = timeNs;
   if (process.stranger) images_.strangers.insert(image);
+}
+
+void ProcessTree::leavesImage(Process& process, prof::TimeNs timeNs) {
+  if (process.image.empty()) return;
+  images_.all[process.image] += std::max<prof::TimeNs>(0, timeNs - process.imageSinceNs);
+  process.image.clear();
 }
 
 void ProcessTree::map(const PerfRecord& record, prof::Drainer::Access& access) {
   Process& process = processOf(record, access);
-  if (process.unknownImage) runs(process, record.text);
+  if (process.unknownImage) runs(process, record.text, record.timeNs);
   if (samplePeriodNs_ == 0) return;
   process.space.map(record.address, {record.address + record.length, record.offset, stacks_.moduleOf(record.text)});
 }
@@ -189,7 +199,10 @@ void ProcessTree::window(const PerfRecord& record, prof::Drainer::Access& access
 
 void ProcessTree::finish(prof::TimeNs nowNs, prof::Drainer::Access& access) {
   for (const auto& [tid, thread] : threads_) writeState(thread, nowNs, access);
-  for (const auto& [pid, process] : processes_) access.endProcess(process.id, nowNs);
+  for (auto& [pid, process] : processes_) {
+    access.endProcess(process.id, nowNs);
+    leavesImage(process, nowNs);
+  }
 }
 
 }  // namespace lacuna::collector::sampler

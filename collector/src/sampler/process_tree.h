@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -35,10 +36,12 @@ class ProcessTree {
     AddressSpace space;
     bool unknownImage = false;  ///< it runs another since, and the next map tells which
     bool stranger = false;      ///< that image's environment does not name the recording
+    std::string image;          ///< what it runs, as far as that is known
+    prof::TimeNs imageSinceNs = 0;
   };
   /// Files that were executed.
   struct Images {
-    std::set<std::string> all;
+    std::map<std::string, prof::TimeNs> all;  ///< for how long, all processes together
     std::set<std::string> strangers;  ///< with an environment that does not name the recording
   };
 
@@ -67,7 +70,8 @@ class ProcessTree {
   void endIfEmpty(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   void endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   void rename(const PerfRecord& record, prof::Drainer::Access& access);
-  void runs(Process& process, const std::string& image);
+  void runs(Process& process, const std::string& image, prof::TimeNs timeNs);
+  void leavesImage(Process& process, prof::TimeNs timeNs);
   void map(const PerfRecord& record, prof::Drainer::Access& access);
   void sample(const PerfRecord& record, prof::Drainer::Access& access);
   void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record, prof::Drainer::Access& access);

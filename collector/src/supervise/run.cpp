@@ -42,6 +42,24 @@ constexpr int kLookEveryMs = 100;
 constexpr int kLookOftenEveryMs = 50;
 /// Of the programs that could not be recorded, those that a note names.
 constexpr std::size_t kImagesTold = 8;
+/// Of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
+constexpr double kMatters = 0.01;
+
+/// Programs that could not be recorded.
+struct Unable {
+  std::vector<std::string> programs;
+  std::set<std::string> remedies;
+
+  [[nodiscard]] std::string text() const {
+    const std::size_t told = std::min(programs.size(), kImagesTold);
+    const std::size_t more = programs.size() - told;
+    return fmt::format("{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: {}.",
+                       programs.size(), programs.size() == 1 ? "" : "s",
+                       fmt::join(programs.data(), programs.data() + told, ", "),
+                       more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
+                       fmt::join(remedies, "; "));
+  }
+};
 
 /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another.
 fs::path freeName(const std::string& program) {
@@ -272,12 +290,12 @@ class Supervisor {
     if (flight_) return flight_->setNotes(report_.notes);
     drainer_->with([&](prof::Drainer::Access& trace) {
       prof::Writer& out = trace.writer();
-      for (; logged_ < report_.notes.size(); ++logged_) {
-        out.append(prof::LogLine{.timeNs = nowNs(),
-                                 .level = prof::LogLevel::Warning,
-                                 .source = out.intern("lacuna"),
-                                 .text = out.intern(report_.notes[logged_])});
-      }
+      const auto log = [&](prof::LogLevel level, const std::string& text) {
+        out.append(
+            prof::LogLine{.timeNs = nowNs(), .level = level, .source = out.intern("lacuna"), .text = out.intern(text)});
+      };
+      for (; logged_ < report_.notes.size(); ++logged_) log(prof::LogLevel::Warning, report_.notes[logged_]);
+      for (const std::string& aside : std::exchange(asides_, {})) log(prof::LogLevel::Info, aside);
     });
   }
 
@@ -470,9 +488,8 @@ class Supervisor {
   /// What the program has started, and no recorder can enter. Looked at now, once for each file.
   void noteImages(const sampler::ProcessTree::Images& images) {
     if (!options_.sources.nvtx && !options_.sources.cuda) return;
-    std::vector<std::string> programs;
-    std::set<std::string> remedies;
-    for (const std::string& image : images.all) {
+    Unable unable, brief;
+    for (const auto& [image, livedNs] : images.all) {
       std::error_code error;
       Obstacle obstacle = obstacleOf(inspectImage(image));
       if (!obstacle.what.empty() && fs::equivalent(image, image_, error)) continue;
@@ -480,18 +497,14 @@ class Supervisor {
         obstacle = {"environment cleared", "leave it the variables that lacuna run sets"};
       }
       if (obstacle.what.empty()) continue;
-      programs.push_back(fmt::format("{} ({})", image, obstacle.what));
-      remedies.insert(obstacle.remedy);
+      Unable& into = static_cast<double>(livedNs) < kMatters * static_cast<double>(report_.wallNs) ? brief : unable;
+      into.programs.push_back(fmt::format("{} ({})", image, obstacle.what));
+      into.remedies.insert(obstacle.remedy);
     }
-    if (programs.empty()) return;
+    if (!brief.programs.empty()) asides_.push_back(brief.text());
+    if (unable.programs.empty()) return;
     report_.explained = true;
-    const std::size_t told = std::min(programs.size(), kImagesTold);
-    const std::size_t more = programs.size() - told;
-    report_.notes.push_back(fmt::format(
-        "{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: {}.",
-        programs.size(), programs.size() == 1 ? "" : "s", fmt::join(programs.data(), programs.data() + told, ", "),
-        more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
-        fmt::join(remedies, "; ")));
+    report_.notes.push_back(unable.text());
   }
 
   /// An empty trace must not look like a program that says nothing.
@@ -573,6 +586,8 @@ class Supervisor {
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
   std::size_t logged_ = 0;  ///< of the notes, those in the trace
+  /// As notes, of what took too little of the run to matter to whoever waits for its end: for the trace's log alone.
+  std::vector<std::string> asides_;
   sampler::Choice sampler_;
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;

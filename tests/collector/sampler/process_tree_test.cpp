@@ -15,6 +15,7 @@ namespace {
 
 using Kind = PerfRecord::Kind;
 using testing::ElementsAre;
+using testing::Pair;
 
 /// One thread, and the window of the recording.
 class ProcessTreeTest : public testing::Test {
@@ -138,7 +139,8 @@ TEST_F(ProcessTreeTest, WhatIsExecutedIsTheFirstFileThatIsMappedThen) {
   told.image = "/bin/third";
   take(told);
   maps("/lib/libc.so", 31);
-  EXPECT_THAT(tree_.images().all, ElementsAre("/bin/first", "/bin/second", "/bin/third"));
+  EXPECT_THAT(tree_.images().all, ElementsAre(Pair("/bin/first", 9), Pair("/bin/second", 9), Pair("/bin/third", 0)))
+      << "the third runs on";
   EXPECT_THAT(tree_.images().strangers, ElementsAre("/bin/second"));
   EXPECT_EQ(tree_.seen(), 1u);
 }
