@@ -61,13 +61,21 @@ def late():
                       [(0, 100, "inactive"), (100, 20, "active_allocated")])
 
 
+def impossible():
+    """Three events of the history have sizes or times that none can have."""
+    whole = snapshot()
+    odd = [dict(whole["device_traces"][0][0], **change) for change in ({"size": -5}, {"size": 2**70}, {"time_us": -2**62})]
+    whole["device_traces"][0][1:1] = odd
+    return whole
+
+
 class Evil:
     def __reduce__(self):
         import os
         return (os.system, ("touch /tmp/lacuna-must-not-exist",))
 
 
-KINDS = {"snapshot": snapshot, "unmapped": unmapped, "late": late, "evil": lambda: {"segments": [Evil()]}, "empty": lambda: {"segments": [], "device_traces": [[]]},
+KINDS = {"snapshot": snapshot, "unmapped": unmapped, "late": late, "impossible": impossible, "evil": lambda: {"segments": [Evil()]}, "empty": lambda: {"segments": [], "device_traces": [[]]},
          "other": lambda: {"weights": [1.5, None, b"x", (1, 2), {3}]}, "segments": lambda: snapshot()["segments"]}
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ namespace {
 using namespace prof;
 using Ref = Pickle::Ref;
 
+/// More than any device has, and little enough that sums fit.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+
 /// Turns the history and the state of PyTorch's caching allocator into allocations with stacks.
 class SnapshotImport {
  public:
@@ -72,6 +75,8 @@ class SnapshotImport {
   std::uint64_t sequence_ = 0;
   std::uint32_t sets_ = 0;
   std::map<std::string, std::uint64_t> unknownActions_;
+  std::uint64_t unusable_ = 0;
+  std::string firstUnusable_;
   std::map<std::uint32_t, std::vector<Event>> events_;
   std::map<std::uint32_t, Live> live_;
   struct Stack {
@@ -117,16 +122,21 @@ FrameId SnapshotImport::stackOf(Ref frames, StringId& innermost) {
 
 bool SnapshotImport::readEvent(Ref entry, Event& event) {
   event.action = word(entry, "action");
+  if (event.action.empty()) return false;
   event.address = static_cast<std::uint64_t>(number(entry, "addr"));
-  event.bytes = static_cast<std::uint64_t>(number(entry, "size"));
+  const std::int64_t bytes = number(entry, "size");
+  event.bytes = static_cast<std::uint64_t>(bytes);
   event.stream = static_cast<std::uint64_t>(number(entry, "stream"));
   event.free = static_cast<std::uint64_t>(number(entry, "device_free"));
   if (const auto frames = pickle_.find(entry, "frames")) event.frames = *frames;
   const auto time = pickle_.find(entry, "time_us");
   hasTimes_ &= time.has_value();
   const std::int64_t us = time ? pickle_.integer(*time) : static_cast<std::int64_t>(visits_);
-  event.timeNs = us > json::kFarthestNs / 1000 || us < -json::kFarthestNs / 1000 ? 0 : us * 1000;
-  return !event.action.empty();
+  const bool isUsable =
+      bytes >= 0 && bytes <= kMostBytes && us <= json::kFarthestNs / 1000 && us >= -json::kFarthestNs / 1000;
+  if (!isUsable && ++unusable_ == 1) firstUnusable_ = fmt::format("{} at {}, {} bytes", event.action, us, bytes);
+  event.timeNs = isUsable ? us * 1000 : 0;
+  return isUsable;
 }
 
 Status SnapshotImport::readTraces(Ref traces) {
@@ -337,6 +347,11 @@ Status SnapshotImport::run() {
     builder_.addWarning("events have no times (an old version of PyTorch): they are laid out one microsecond apart");
   } else {
     builder_.append(Clock{firstNs_, firstNs_, 0, {}});
+  }
+  if (unusable_ > 0) {
+    builder_.addWarning(
+        fmt::format("{} events have a size or a time that none can have and were left out, the first: {}", unusable_,
+                    firstUnusable_));
   }
   for (const auto& [action, count] : unknownActions_) {
     builder_.addWarning(fmt::format("{} events with the unknown action \"{}\" were left out", count, action));

@@ -126,6 +126,16 @@ TEST(SnapshotImport, ALoneListOfSegmentsGivesTheState) {
   EXPECT_EQ(store->rows<Allocation>(), 3U);
 }
 
+TEST(SnapshotImport, EventsThatCannotBeAreLeftOutAndCounted) {
+  const auto store = open(Pickled("impossible", 4).path());
+  const auto usual = open(Pickled("snapshot", 4).path());
+  EXPECT_EQ(store->rows<Allocation>(), usual->rows<Allocation>());
+  EXPECT_EQ(store->row<Allocation>(0).timeNs, usual->row<Allocation>(0).timeNs);
+  EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr(
+                                     "3 events have a size or a time that none can have and were left out, the first: "
+                                     "alloc at 1700000000000010, -5 bytes")));
+}
+
 TEST(SnapshotImport, NothingIsExecuted) {
   const std::filesystem::path trap = "/tmp/lacuna-must-not-exist";
   std::filesystem::remove(trap);
