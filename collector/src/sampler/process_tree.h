@@ -42,7 +42,7 @@ class ProcessTree {
   /// Files that were executed.
   struct Images {
     std::map<std::string, prof::TimeNs> all;  ///< for how long, all processes together
-    std::set<std::string> strangers;  ///< with an environment that does not name the recording
+    std::set<std::string> strangers;          ///< with an environment that does not name the recording
   };
 
   /// The window is open until a record says otherwise.

@@ -42,8 +42,8 @@ struct Finding {
   std::string id;  ///< stable: "loader-wait", "sync-in-step", …
   FindingKind kind = FindingKind::Opportunity;
   Severity severity = Severity::Low;
-  std::string title;               ///< one line: what costs how much
-  std::int64_t costNsPerStep = 0;  ///< 0 where the cost is not time
+  std::string title;                    ///< one line: what costs how much
+  std::int64_t costNsPerStep = 0;       ///< 0 where the cost is not time
   std::int64_t accountedNsPerStep = 0;  ///< what of the cost the trace itself holds; all else the gain says
   /// Of the cost, at most: no cost can hold more recording than the whole step, nor than the cause that it is part of.
   std::int64_t recordingNsPerStep = 0;
@@ -53,7 +53,7 @@ struct Finding {
   /// What cost and gain are shares of: the mean marked step, or the one that the gain is taken from where that is
   /// longer, as it is with what lies between one marked step and the next.
   std::int64_t wholeStepNs = 0;
-  bool coversGaps = false;  ///< it is longer by enough to be told
+  bool coversGaps = false;            ///< it is longer by enough to be told
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
   GainBasis gainBasis = GainBasis::None;
