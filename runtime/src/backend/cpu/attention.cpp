@@ -114,6 +114,15 @@ struct BackwardRoom : ForwardRoom<W> {
   }
 };
 
+/// Rows of `width` from one place to the other, widened or narrowed; steps are from one row to the next.
+template <class To, class From>
+LACUNA_RT_EVERY_WIDTH void copyRows(To* to, std::int64_t toStep, const From* from, std::int64_t fromStep,
+                                    std::int64_t rows, std::int64_t width) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < width; ++i) to[r * toStep + i] = To(static_cast<WideT<From>>(from[r * fromStep + i]));
+  }
+}
+
 template <class T>
 struct Head {
   using W = WideT<T>;
@@ -124,6 +133,8 @@ struct Head {
   void load(W* to, const View& view, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = view.shape[3];
     const T* from = static_cast<const T*>(view.data) + offset(view);
+    if (view.strides[3] == 1)
+      return copyRows(to, width, from + begin * view.strides[2], view.strides[2], end - begin, width);
     for (std::int64_t r = begin; r < end; ++r) {
       W* row = to + (r - begin) * width;
       for (std::int64_t i = 0; i < width; ++i) row[i] = static_cast<W>(from[r * view.strides[2] + i * view.strides[3]]);
@@ -132,6 +143,8 @@ struct Head {
   void store(const View& view, const W* from, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = view.shape[3];
     T* to = static_cast<T*>(view.data) + offset(view);
+    if (view.strides[3] == 1)
+      return copyRows(to + begin * view.strides[2], view.strides[2], from, width, end - begin, width);
     for (std::int64_t r = begin; r < end; ++r) {
       const W* row = from + (r - begin) * width;
       for (std::int64_t i = 0; i < width; ++i) to[r * view.strides[2] + i * view.strides[3]] = T(row[i]);
@@ -165,8 +178,8 @@ struct Normaliser {
 
 template <class W>
 LACUNA_RT_EVERY_WIDTH Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
-  W top = -std::numeric_limits<W>::infinity();
-  for (std::int64_t i = 0; i < keys; ++i) top = std::max(top, row[i]);
+  const auto at = [row](std::int64_t i) { return row[i]; };
+  const W top = cpu::largestOf<W>(keys, at);
   if (top == -std::numeric_limits<W>::infinity()) {
     // Everything is hidden, so there is nothing to look at; or what is not is no number, which no comparison finds.
     const bool hidden = std::none_of(row, row + keys, [](W score) { return std::isnan(score); });
@@ -175,9 +188,7 @@ LACUNA_RT_EVERY_WIDTH Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
     return {value, value};
   }
   for (std::int64_t i = 0; i < keys; ++i) row[i] = cpu::fastExp(row[i] - top);
-  W sum = 0;
-  for (std::int64_t i = 0; i < keys; ++i) sum += row[i];
-  const W share = 1 / sum;
+  const W share = 1 / cpu::sumLanes<W>(keys, at);
   for (std::int64_t i = 0; i < keys; ++i) row[i] *= share;
   return {top, share};
 }
@@ -214,15 +225,16 @@ void forwardHead(const Head<T>& head, const ForwardRoom<WideT<T>>& in, const Vie
 
 /// The gradients of some rows of scores, before the scale: p · (g vᵀ - what the row's g and output have in common).
 template <class W>
+LACUNA_RT_EVERY_WIDTH void slopeOfRow(W* slope, const W* p, std::int64_t keys, const W* g, const W* out,
+                                      std::int64_t width) {
+  const W along = cpu::sumLanes<W>(width, [g, out](std::int64_t i) { return g[i] * out[i]; });
+  for (std::int64_t i = 0; i < keys; ++i) slope[i] = p[i] * (slope[i] - along);
+}
+template <class W>
 void slopesOf(const BackwardRoom<W>& in, std::int64_t rows, std::int64_t keys, std::int64_t width) {
   product(false, true, rows, keys, width, W(1), in.gradOut, in.value, false, in.slopes);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    W along = 0;
-    for (std::int64_t i = r * width; i < (r + 1) * width; ++i) along += in.gradOut[i] * in.out[i];
-    W* slope = in.slopes + r * keys;
-    const W* p = in.scores + r * keys;
-    for (std::int64_t i = 0; i < keys; ++i) slope[i] = p[i] * (slope[i] - along);
-  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    slopeOfRow(in.slopes + r * keys, in.scores + r * keys, keys, in.gradOut + r * width, in.out + r * width, width);
 }
 
 template <class T>

@@ -9,6 +9,15 @@ using cpu::dispatch;
 using cpu::nearest;
 using cpu::WideT;
 
+namespace {
+
+template <class O, class I>
+LACUNA_RT_EVERY_WIDTH void copyRow(O* to, const I* from, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = O(converted<WideT<O>>(static_cast<WideT<I>>(from[i])));
+}
+
+}  // namespace
+
 void kernel::fill(const View& out, double value) {
   dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -42,6 +51,7 @@ void kernel::copy(const View& out, const View& unstretched) {
       const std::int64_t so = loop.strides[0][0];
       const std::int64_t sx = loop.strides[1][0];
       cpu::runLoop(loop, [&](const auto& at, std::int64_t n) {
+        if (so == 1 && sx == 1) return copyRow(to + at[0], from + at[1], n);
         for (std::int64_t i = 0; i < n; ++i) {
           const auto wide = static_cast<WideT<I>>(from[at[1] + i * sx]);
           to[at[0] + i * so] = O(converted<WideT<O>>(wide));

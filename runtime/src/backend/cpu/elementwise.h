@@ -20,10 +20,9 @@ inline bool isRow(const View& view) {
   return view.shape.rank() == 1 && view.strides[0] == 1;
 }
 
-/// One compiled loop for each operator and type, whoever calls it: not inlined, for it would be vectorised once more at
-/// each of its callers.
+/// One compiled loop for each operator and type, whoever calls it.
 template <class O, class T, class F>
-LACUNA_RT_EVERY_WIDTH [[gnu::noinline]] void zipRow(O* out, const T* a, const T* b, std::int64_t n, F f) {
+LACUNA_RT_EVERY_WIDTH void zipRow(O* out, const T* a, const T* b, std::int64_t n, F f) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = O(f(WideT<T>(a[i]), WideT<T>(b[i])));
 }
 
@@ -52,7 +51,7 @@ void zip(const View& out, const View& a, const View& b, F f) {
 }
 
 template <class T, class F>
-LACUNA_RT_EVERY_WIDTH [[gnu::noinline]] void mapRow(T* out, const T* x, std::int64_t n, F f) {
+LACUNA_RT_EVERY_WIDTH void mapRow(T* out, const T* x, std::int64_t n, F f) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = T(f(static_cast<WideT<T>>(x[i])));
 }
 

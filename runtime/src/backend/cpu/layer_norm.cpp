@@ -26,19 +26,6 @@ std::int64_t rowGrain(const NormRows& at) {
   return std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, at.width));
 }
 
-/// Sums with eight partial ones, which the compiler keeps in one register.
-template <class W, class F>
-W sumRow(std::int64_t width, const F& term) {
-  W part[8] = {};
-  std::int64_t i = 0;
-  for (; i + 8 <= width; i += 8) {
-    for (int k = 0; k < 8; ++k) part[k] += term(i + k);
-  }
-  W sum = ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
-  for (; i < width; ++i) sum += term(i);
-  return sum;
-}
-
 /// The scale and shift of element i of row r: by channel of a group, or by place in the row.
 template <class W>
 struct Affine {
@@ -66,6 +53,27 @@ void normRow(T* y, const T* x, std::int64_t row, WideT<T> mean, WideT<T> rstd, c
   }
 }
 
+/// Mean of a row, and one over its deviation.
+template <class W>
+struct RowMoments {
+  W mean, rstd;
+};
+
+template <class T>
+LACUNA_RT_EVERY_WIDTH RowMoments<WideT<T>> forwardRow(T* y, const T* x, std::int64_t row, Affine<WideT<T>> affine,
+                                                      WideT<T> epsilon) {
+  using W = WideT<T>;
+  const std::int64_t width = affine.at.width;
+  const W mean = cpu::sumLanes<W>(width, [x](std::int64_t i) { return static_cast<W>(x[i]); }) / static_cast<W>(width);
+  const W squares = cpu::sumLanes<W>(width, [x, mean](std::int64_t i) {
+    const W d = static_cast<W>(x[i]) - mean;
+    return d * d;
+  });
+  const W rstd = W(1) / std::sqrt(squares / static_cast<W>(width) + epsilon);
+  normRow(y, x, row, mean, rstd, affine);
+  return {mean, rstd};
+}
+
 template <class T>
 void forward(const View& y, const View& mean, const View& rstd, const View& x, const View& weight, const View& bias,
              const NormRows& at, double epsilon) {
@@ -73,19 +81,39 @@ void forward(const View& y, const View& mean, const View& rstd, const View& x, c
   const Affine<W> affine{valuesOf<W>(weight), valuesOf<W>(bias), at};
   parallelFor(at.rows, rowGrain(at), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
-      const T* from = static_cast<const T*>(x.data) + r * at.width;
-      const W middle =
-          sumRow<W>(at.width, [&](std::int64_t i) { return static_cast<W>(from[i]); }) / static_cast<W>(at.width);
-      const W squares = sumRow<W>(at.width, [&](std::int64_t i) {
-        const W d = static_cast<W>(from[i]) - middle;
-        return d * d;
-      });
-      const W inverse = W(1) / std::sqrt(squares / static_cast<W>(at.width) + static_cast<W>(epsilon));
-      static_cast<W*>(mean.data)[r] = middle;
-      static_cast<W*>(rstd.data)[r] = inverse;
-      normRow(static_cast<T*>(y.data) + r * at.width, from, r, middle, inverse, affine);
+      const RowMoments<W> found =
+          forwardRow(static_cast<T*>(y.data) + r * at.width, static_cast<const T*>(x.data) + r * at.width, r, affine,
+                     static_cast<W>(epsilon));
+      static_cast<W*>(mean.data)[r] = found.mean;
+      static_cast<W*>(rstd.data)[r] = found.rstd;
     }
   });
+}
+
+/// `own` holds a row meanwhile.
+template <class T>
+LACUNA_RT_EVERY_WIDTH void gradRow(T* to, const T* g, const T* x, WideT<T>* own, std::int64_t row,
+                                   RowMoments<WideT<T>> found, Affine<WideT<T>> affine) {
+  using W = WideT<T>;
+  const NormRows& at = affine.at;
+  const W* scale = affine.weight != nullptr ? affine.weight + affine.first(row) : nullptr;
+  if (scale == nullptr) {
+    for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]);
+  } else if (at.inner == 1) {
+    for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]) * scale[i];
+  } else {
+    for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]) * scale[i / at.inner];
+  }
+  const auto count = static_cast<W>(at.width);
+  const W middle = found.mean;
+  const W sum = cpu::sumLanes<W>(at.width, [own](std::int64_t i) { return own[i]; }) / count;
+  const W product =
+      cpu::sumLanes<W>(at.width,
+                       [own, x, middle](std::int64_t i) { return own[i] * (static_cast<W>(x[i]) - middle); }) /
+      count;
+  const W slope = product * found.rstd * found.rstd;
+  for (std::int64_t i = 0; i < at.width; ++i)
+    to[i] = T(found.rstd * (own[i] - sum - (static_cast<W>(x[i]) - middle) * slope));
 }
 
 template <class T>
@@ -94,38 +122,19 @@ void gradInput(const View& gradX, const View& gradY, const View& x, const View& 
   using W = WideT<T>;
   const Affine<W> affine{valuesOf<W>(weight), nullptr, at};
   parallelFor(at.rows, rowGrain(at), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<W> dy(static_cast<std::size_t>(at.width));
+    std::vector<W> own(static_cast<std::size_t>(at.width));
     for (std::int64_t r = begin; r < end; ++r) {
-      const T* g = static_cast<const T*>(gradY.data) + r * at.width;
-      const T* from = static_cast<const T*>(x.data) + r * at.width;
-      const W middle = valuesOf<W>(mean)[r];
-      const W inverse = valuesOf<W>(rstd)[r];
-      W* own = dy.data();
-      if (affine.weight == nullptr) {
-        for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]);
-      } else if (at.inner == 1) {
-        const W* scale = affine.weight + affine.first(r);
-        for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]) * scale[i];
-      } else {
-        const W* scale = affine.weight + affine.first(r);
-        for (std::int64_t i = 0; i < at.width; ++i) own[i] = static_cast<W>(g[i]) * scale[i / at.inner];
-      }
-      const auto count = static_cast<W>(at.width);
-      const W sum = sumRow<W>(at.width, [&](std::int64_t i) { return own[i]; }) / count;
-      const W product =
-          sumRow<W>(at.width, [&](std::int64_t i) { return own[i] * (static_cast<W>(from[i]) - middle); }) / count;
-      const W slope = product * inverse * inverse;
-      T* to = static_cast<T*>(gradX.data) + r * at.width;
-      for (std::int64_t i = 0; i < at.width; ++i)
-        to[i] = T(inverse * (own[i] - sum - (static_cast<W>(from[i]) - middle) * slope));
+      gradRow(static_cast<T*>(gradX.data) + r * at.width, static_cast<const T*>(gradY.data) + r * at.width,
+              static_cast<const T*>(x.data) + r * at.width, own.data(), r,
+              RowMoments<W>{valuesOf<W>(mean)[r], valuesOf<W>(rstd)[r]}, affine);
     }
   });
 }
 
 /// Adds a row's share of the gradients of weight and bias.
 template <class T>
-void addRow(WideT<T>* gradWeight, WideT<T>* gradBias, const T* g, const T* x, WideT<T> mean, WideT<T> rstd,
-            const NormRows& at) {
+LACUNA_RT_EVERY_WIDTH void addRow(WideT<T>* __restrict gradWeight, WideT<T>* __restrict gradBias, const T* g,
+                                  const T* x, WideT<T> mean, WideT<T> rstd, NormRows at) {
   using W = WideT<T>;
   if (at.inner == 1) {
     for (std::int64_t i = 0; i < at.width; ++i) {
@@ -138,8 +147,8 @@ void addRow(WideT<T>* gradWeight, WideT<T>* gradBias, const T* g, const T* x, Wi
   for (std::int64_t c = 0; c < at.width / at.inner; ++c) {
     const T* own = g + c * at.inner;
     const T* from = x + c * at.inner;
-    gradBias[c] += sumRow<W>(at.inner, [&](std::int64_t i) { return static_cast<W>(own[i]); });
-    gradWeight[c] += rstd * sumRow<W>(at.inner, [&](std::int64_t i) {
+    gradBias[c] += cpu::sumLanes<W>(at.inner, [&](std::int64_t i) { return static_cast<W>(own[i]); });
+    gradWeight[c] += rstd * cpu::sumLanes<W>(at.inner, [&](std::int64_t i) {
                        return static_cast<W>(own[i]) * (static_cast<W>(from[i]) - mean);
                      });
   }
@@ -208,20 +217,30 @@ void forPictureGroups(const NormRows& at, const Body& body) {
   });
 }
 
+template <class W, class F>
+LACUNA_RT_EVERY_WIDTH void addPixels(double* sums, W* piece, std::int64_t pixels, std::int64_t channels, F term) {
+  for (std::int64_t begin = 0; begin < pixels; begin += kPiecePixels) {
+    std::fill(piece, piece + channels, W(0));
+    cpu::addRows(piece, std::min(pixels - begin, kPiecePixels), channels,
+                 [&](std::int64_t p, std::int64_t c) { return term(begin + p, c); });
+    for (std::int64_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(piece[c]);
+  }
+}
 /// For each channel the sum of term(pixel, channel).
 template <class W, class F>
 std::vector<double> overPixels(std::int64_t pixels, std::int64_t channels, const F& term) {
   std::vector<double> sums(static_cast<std::size_t>(channels));
   std::vector<W> piece(sums.size());
-  W* own = piece.data();
-  for (std::int64_t begin = 0; begin < pixels; begin += kPiecePixels) {
-    std::fill(piece.begin(), piece.end(), W(0));
-    for (std::int64_t p = begin; p < std::min(pixels, begin + kPiecePixels); ++p) {
-      for (std::int64_t c = 0; c < channels; ++c) own[c] += term(p, c);
-    }
-    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += static_cast<double>(piece[c]);
-  }
+  addPixels(sums.data(), piece.data(), pixels, channels, term);
   return sums;
+}
+
+/// to[pixel · step + channel] = of(pixel, channel).
+template <class T, class F>
+LACUNA_RT_EVERY_WIDTH void mapPixels(T* to, std::int64_t step, std::int64_t pixels, std::int64_t channels, F of) {
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    for (std::int64_t c = 0; c < channels; ++c) to[p * step + c] = T(of(p, c));
+  }
 }
 
 /// Of the values of channels, each channel's group's mean over `width` elements.
@@ -243,10 +262,11 @@ void forwardPictures(const View& y, const View& mean, const View& rstd, const Vi
   using W = WideT<T>;
   forPictureGroups(at, [&](const PictureGroups& some) {
     const T* from = static_cast<const T*>(x.data) + some.start;
-    const auto value = [&](std::int64_t p, std::int64_t c) { return static_cast<W>(from[p * some.channels + c]); };
+    const std::int64_t step = some.channels;
+    const auto value = [from, step](std::int64_t p, std::int64_t c) { return static_cast<W>(from[p * step + c]); };
     const std::vector<W> means = meansOfGroups<W>(overPixels<W>(at.inner, some.count, value), some.each, at.width);
     const W* middle = means.data();
-    const auto square = [&](std::int64_t p, std::int64_t c) {
+    const auto square = [value, middle](std::int64_t p, std::int64_t c) {
       const W d = value(p, c) - middle[c];
       return d * d;
     };
@@ -262,11 +282,8 @@ void forwardPictures(const View& y, const View& mean, const View& rstd, const Vi
       scale[c] = weight.data != nullptr ? valuesOf<W>(weight)[some.first + c] * inverse : inverse;
       shift[c] = bias.data != nullptr ? valuesOf<W>(bias)[some.first + c] : W(0);
     }
-    T* to = static_cast<T*>(y.data) + some.start;
-    for (std::int64_t p = 0; p < at.inner; ++p) {
-      for (std::int64_t c = 0; c < some.count; ++c)
-        to[p * some.channels + c] = T((value(p, c) - middle[c]) * scale[c] + shift[c]);
-    }
+    mapPixels(static_cast<T*>(y.data) + some.start, step, at.inner, some.count,
+              [=](std::int64_t p, std::int64_t c) { return (value(p, c) - middle[c]) * scale[c] + shift[c]; });
   });
 }
 
@@ -298,13 +315,14 @@ void gradPictures(const View& gradX, const View& gradWeight, const View& gradBia
       inverse[c] = valuesOf<W>(rstd)[some.rowOf(c)];
       scale[c] = weight.data != nullptr ? valuesOf<W>(weight)[some.first + c] : W(1);
     }
-    const auto centred = [&](std::int64_t p, std::int64_t c) {
-      return static_cast<W>(from[p * some.channels + c]) - middle[c];
+    const std::int64_t step = some.channels;
+    const auto centred = [from, step, middle](std::int64_t p, std::int64_t c) {
+      return static_cast<W>(from[p * step + c]) - middle[c];
     };
-    const auto given = [&](std::int64_t p, std::int64_t c) { return static_cast<W>(slope[p * some.channels + c]); };
+    const auto given = [slope, step](std::int64_t p, std::int64_t c) { return static_cast<W>(slope[p * step + c]); };
     std::vector<double> sums = overPixels<W>(at.inner, some.count, given);
     std::vector<double> products = overPixels<W>(
-        at.inner, some.count, [&](std::int64_t p, std::int64_t c) { return given(p, c) * centred(p, c); });
+        at.inner, some.count, [given, centred](std::int64_t p, std::int64_t c) { return given(p, c) * centred(p, c); });
     double* own = shares.data() + some.row / at.groups * 2 * channels + some.first;
     for (std::int64_t c = 0; c < some.count; ++c) {
       const auto i = static_cast<std::size_t>(c);
@@ -318,13 +336,11 @@ void gradPictures(const View& gradX, const View& gradWeight, const View& gradBia
     const std::vector<W> productMeans = meansOfGroups<W>(products, some.each, at.width);
     const W* along = sumMeans.data();
     const W* across = productMeans.data();
-    T* to = static_cast<T*>(gradX.data) + some.start;
-    for (std::int64_t p = 0; p < at.inner; ++p) {
-      for (std::int64_t c = 0; c < some.count; ++c) {
-        const W turn = centred(p, c) * across[c] * inverse[c] * inverse[c];
-        to[p * some.channels + c] = T(inverse[c] * (given(p, c) * scale[c] - along[c] - turn));
-      }
-    }
+    mapPixels(static_cast<T*>(gradX.data) + some.start, step, at.inner, some.count,
+              [=](std::int64_t p, std::int64_t c) {
+                const W turn = centred(p, c) * across[c] * inverse[c] * inverse[c];
+                return inverse[c] * (given(p, c) * scale[c] - along[c] - turn);
+              });
   });
   if (gradWeight.data == nullptr) return;
   addPictures<W>(gradWeight, shares, static_cast<std::size_t>(channels), 0);

@@ -13,16 +13,63 @@
 /// Loops over strided operands: dimensions that lie together are joined, the innermost runs in one call.
 namespace lacuna::rt::cpu {
 
-/// In front of a function that is a loop over values: it is compiled for the vectors of the usual processors, and the
-/// program's start picks. Kernels are compiled without contraction, so all of them give the same numbers.
+/// In front of a function that is a loop over values: it is compiled for the vectors of the usual processors, with all
+/// that it calls, and the program's start picks. Kernels are compiled without contraction, so all of them give the same
+/// numbers. Inlined at its callers it would be compiled once more for each, and for one width alone.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(LACUNA_RT_ONE_WIDTH)
-#define LACUNA_RT_EVERY_WIDTH [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#define LACUNA_RT_EVERY_WIDTH \
+  [[gnu::noinline, gnu::flatten, gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
 #define LACUNA_RT_EVERY_WIDTH
 #endif
 
 inline constexpr std::int64_t kGrain = 16384;
+
+/// What is added up or compared side by side in a row: each step of one sum would wait for the one before. As many on
+/// every processor, so that all give the same numbers.
+inline constexpr std::int64_t kLanes = 16;
+
+/// step(… step(start, at(0)) …, at(count - 1)), lane by lane and then lane after lane.
+template <class A, class At, class Step>
+A foldLanes(std::int64_t count, A start, const At& at, const Step& step) {
+  A value = start;
+  std::int64_t i = 0;
+  if (count >= kLanes) {
+    std::array<A, kLanes> lanes;
+    lanes.fill(start);
+    for (; i + kLanes <= count; i += kLanes) {
+      for (std::int64_t k = 0; k < kLanes; ++k) {
+        A& lane = lanes[static_cast<std::size_t>(k)];
+        lane = step(lane, at(i + k));
+      }
+    }
+    for (const A lane : lanes) value = step(value, lane);
+  }
+  for (; i < count; ++i) value = step(value, at(i));
+  return value;
+}
+template <class W, class At>
+W sumLanes(std::int64_t count, const At& at) {
+  return foldLanes(count, W(0), at, [](W a, W b) { return a + b; });
+}
+/// sums[c] += at(r, c), one row after the other; four at a time, so that the sums are read and written less often.
+template <class A, class At>
+void addRows(A* __restrict sums, std::int64_t rows, std::int64_t columns, const At& at) {
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    for (std::int64_t c = 0; c < columns; ++c)
+      sums[c] = sums[c] + at(r, c) + at(r + 1, c) + at(r + 2, c) + at(r + 3, c);
+  }
+  for (; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) sums[c] += at(r, c);
+  }
+}
+/// NaN counts for nothing; -infinity where there is nothing else.
+template <class W, class At>
+W largestOf(std::int64_t count, const At& at) {
+  return foldLanes(count, -std::numeric_limits<W>::infinity(), at, [](W a, W b) { return b > a ? b : a; });
+}
 
 /// Arithmetic of the 16-bit types happens in float.
 template <class T>

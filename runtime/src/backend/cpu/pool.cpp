@@ -66,6 +66,17 @@ void forImages(const Picture& y, const Body& body) {
   });
 }
 
+/// One pixel of a window, for all channels: what is larger than the best until now, with its place.
+template <class T, class I>
+LACUNA_RT_EVERY_WIDTH void takeLarger(WideT<T>* best, I* where, const T* from, I place, std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const auto value = static_cast<WideT<T>>(from[c]);
+    const bool better = value > best[c] || value != value;
+    best[c] = better ? value : best[c];
+    where[c] = better ? place : where[c];
+  }
+}
+
 template <class T, class I>
 void maxRow(const Picture& y, const Picture& x, const PoolArguments& a, T* out, I* which, const T* in,
             std::int64_t image, std::int64_t oh) {
@@ -80,12 +91,7 @@ void maxRow(const Picture& y, const Picture& x, const PoolArguments& a, T* out, 
       for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w) {
         const T* from = in + x.pixel(image, h, w);
         const auto place = static_cast<I>((h - window.origin[0]) * a.window[1] + w - window.origin[1]);
-        for (std::size_t c = 0; c < best.size(); ++c) {
-          const auto value = static_cast<WideT<T>>(from[c]);
-          const bool better = value > best[c] || value != value;
-          best[c] = better ? value : best[c];
-          where[c] = better ? place : where[c];
-        }
+        takeLarger(best.data(), where.data(), from, place, y.c);
       }
     }
     const std::int64_t to = y.pixel(image, oh, ow);
@@ -117,14 +123,22 @@ void moveMaxima(const Picture& y, const Picture& x, const PoolArguments& a, cons
 }
 
 template <class T>
+LACUNA_RT_EVERY_WIDTH void addPixel(WideT<T>* sums, const T* from, std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c) sums[c] += static_cast<WideT<T>>(from[c]);
+}
+template <class T>
+LACUNA_RT_EVERY_WIDTH void addShare(T* to, const T* from, WideT<T> share, std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c)
+    to[c] = T(static_cast<WideT<T>>(to[c]) + static_cast<WideT<T>>(from[c]) * share);
+}
+
+template <class T>
 void averageRow(const Picture& y, const Picture& x, const Window& window, std::int64_t divisor, T* to, const T* in,
                 std::int64_t image, std::vector<WideT<T>>& sums) {
   std::fill(sums.begin(), sums.end(), WideT<T>(0));
   for (std::int64_t h = window.begin[0]; h < window.end[0]; ++h) {
-    for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w) {
-      const T* from = in + x.pixel(image, h, w);
-      for (std::int64_t c = 0; c < y.c; ++c) sums[static_cast<std::size_t>(c)] += static_cast<WideT<T>>(from[c]);
-    }
+    for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w)
+      addPixel(sums.data(), in + x.pixel(image, h, w), y.c);
   }
   const auto share = WideT<T>(1) / static_cast<WideT<T>>(divisor);
   for (std::int64_t c = 0; c < y.c; ++c) to[c] = T(sums[static_cast<std::size_t>(c)] * share);
@@ -135,11 +149,8 @@ void spreadPixel(const Picture& x, const Window& window, std::int64_t divisor, T
                  std::int64_t image) {
   const auto share = WideT<T>(1) / static_cast<WideT<T>>(divisor);
   for (std::int64_t h = window.begin[0]; h < window.end[0]; ++h) {
-    for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w) {
-      T* to = out + x.pixel(image, h, w);
-      for (std::int64_t c = 0; c < x.c; ++c)
-        to[c] = T(static_cast<WideT<T>>(to[c]) + static_cast<WideT<T>>(from[c]) * share);
-    }
+    for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w)
+      addShare(out + x.pixel(image, h, w), from, share, x.c);
   }
 }
 

@@ -79,23 +79,17 @@ std::int64_t offsetOf(std::int64_t index, const Shape& shape, const Shape& strid
 /// Elements that are folded in one go. Of a longer reduction such pieces are folded by themselves and then with one
 /// another, in their order: what comes out does not depend on how work is cut.
 constexpr std::int64_t kPiece = cpu::kGrain;
-constexpr std::int64_t kLanes = 8;  ///< folded side by side in a row; each step of one would wait for the one before
 
 template <class T, class A, class Step>
+LACUNA_RT_EVERY_WIDTH A foldRow(const T* row, std::int64_t count, A start, Step step) {
+  return cpu::foldLanes(
+      count, start, [row](std::int64_t i) { return A(static_cast<WideT<T>>(row[i])); }, step);
+}
+template <class T, class A, class Step>
 A foldRow(const T* row, std::int64_t stride, std::int64_t count, A start, const Step& step) {
+  if (stride == 1) return foldRow(row, count, start, step);
   const auto at = [row, stride](std::int64_t i) { return A(static_cast<WideT<T>>(row[i * stride])); };
-  A value = start;
-  std::int64_t i = 0;
-  if (count >= kLanes) {
-    std::array<A, kLanes> lanes;
-    lanes.fill(start);
-    for (; i + kLanes <= count; i += kLanes) {
-      for (std::size_t k = 0; k < lanes.size(); ++k) lanes[k] = step(lanes[k], at(i + static_cast<std::int64_t>(k)));
-    }
-    for (const A lane : lanes) value = step(value, lane);
-  }
-  for (; i < count; ++i) value = step(value, at(i));
-  return value;
+  return cpu::foldLanes(count, start, at, step);
 }
 
 /// The elements begin … end of one reduction.
@@ -150,6 +144,14 @@ void fold(const View& out, const View& x, A start, const Step& step, const Finis
   }
 }
 
+template <class T>
+LACUNA_RT_EVERY_WIDTH void addRows(double* sums, const T* from, std::int64_t step, std::int64_t rows,
+                                   std::int64_t columns) {
+  cpu::addRows(sums, rows, columns, [from, step](std::int64_t r, std::int64_t c) {
+    return static_cast<double>(static_cast<WideT<T>>(from[r * step + c]));
+  });
+}
+
 // Sums over leading dimensions, the gradient of a bias: rows are added up in order, columns side by side.
 template <class T>
 bool sumColumns(const View& out, const View& x, double scale) {
@@ -162,11 +164,7 @@ bool sumColumns(const View& out, const View& x, double scale) {
   parallelFor(parts.kept[0], std::max<std::int64_t>(64, cpu::kGrain / std::max<std::int64_t>(rows, 1)),
               [&](std::int64_t begin, std::int64_t end) {
                 std::vector<double> sums(static_cast<std::size_t>(end - begin), 0.0);
-                for (std::int64_t r = 0; r < rows; ++r) {
-                  const T* row = from + r * parts.reducedStrides[0] + begin;
-                  for (std::size_t c = 0; c < sums.size(); ++c)
-                    sums[c] += static_cast<double>(static_cast<WideT<T>>(row[c]));
-                }
+                addRows(sums.data(), from + begin, parts.reducedStrides[0], rows, end - begin);
                 for (std::size_t c = 0; c < sums.size(); ++c) {
                   to[(begin + static_cast<std::int64_t>(c)) * parts.outStrides[0]] =
                       T(static_cast<WideT<T>>(sums[c] * scale));

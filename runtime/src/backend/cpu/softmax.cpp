@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backend/cpu/fast_math.h"
 #include "backend/cpu/loops.h"
 
 namespace lacuna::rt {
@@ -24,30 +25,36 @@ Rows rowsOf(const View& x) {
 }
 
 template <class T>
-void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
+LACUNA_RT_EVERY_WIDTH void logSoftmaxRow(T* y, const T* x, std::int64_t width, bool logarithm) {
   using W = WideT<T>;
-  W top = -std::numeric_limits<W>::infinity();
-  for (std::int64_t i = 0; i < width; ++i) top = std::max(top, static_cast<W>(x[i]));
-  // An exponential costs more than all else: where the result holds it as it is, it waits there for the sum.
-  constexpr bool kHeld = std::is_same_v<T, W>;
-  W sum = 0;
-  for (std::int64_t i = 0; i < width; ++i) {
-    const W value = std::exp(static_cast<W>(x[i]) - top);
-    if constexpr (kHeld) {
-      if (!logarithm) y[i] = value;
-    }
-    sum += value;
+  const W top = cpu::largestOf<W>(width, [x](std::int64_t i) { return static_cast<W>(x[i]); });
+  const auto power = [x, top](std::int64_t i) { return cpu::fastExp(static_cast<W>(x[i]) - top); };
+  if (logarithm) {
+    // The sum's logarithm, added to a large score, would be rounded away.
+    const W logarithmOfSum = std::log(cpu::sumLanes<W>(width, power));
+    for (std::int64_t i = 0; i < width; ++i) y[i] = T(static_cast<W>(x[i]) - top - logarithmOfSum);
+  } else if constexpr (std::is_same_v<T, W>) {
+    // An exponential costs more than all else: it waits in the result for the sum.
+    for (std::int64_t i = 0; i < width; ++i) y[i] = power(i);
+    const W sum = cpu::sumLanes<W>(width, [y](std::int64_t i) { return y[i]; });
+    for (std::int64_t i = 0; i < width; ++i) y[i] /= sum;
+  } else {
+    const W sum = cpu::sumLanes<W>(width, power);
+    for (std::int64_t i = 0; i < width; ++i) y[i] = T(power(i) / sum);
   }
-  // The sum's logarithm, added to a large score, would be rounded away.
-  const W logarithmOfSum = std::log(sum);
-  for (std::int64_t i = 0; i < width; ++i) {
-    if (logarithm) {
-      y[i] = T(static_cast<W>(x[i]) - top - logarithmOfSum);
-    } else if constexpr (kHeld) {
-      y[i] /= sum;
-    } else {
-      y[i] = T(std::exp(static_cast<W>(x[i]) - top) / sum);
-    }
+}
+
+template <class T>
+LACUNA_RT_EVERY_WIDTH void softmaxGradRow(T* dx, const T* dy, const T* y, std::int64_t width, bool logarithm) {
+  using W = WideT<T>;
+  const auto slope = [dy](std::int64_t i) { return static_cast<W>(dy[i]); };
+  const auto value = [y](std::int64_t i) { return static_cast<W>(y[i]); };
+  if (logarithm) {
+    const W sum = cpu::sumLanes<W>(width, slope);
+    for (std::int64_t i = 0; i < width; ++i) dx[i] = T(slope(i) - cpu::fastExp(value(i)) * sum);
+  } else {
+    const W sum = cpu::sumLanes<W>(width, [slope, value](std::int64_t i) { return slope(i) * value(i); });
+    for (std::int64_t i = 0; i < width; ++i) dx[i] = T(value(i) * (slope(i) - sum));
   }
 }
 
@@ -84,6 +91,36 @@ double lossOfRow(const T* logs, const WideT<T>* weights, std::int64_t classes, s
   return loss;
 }
 
+/// What a class should have: all, or what smoothing leaves it, times its weight if there are any.
+template <class W>
+struct Wanted {
+  const W* weights;
+  std::int64_t label;
+  W floor, rest;
+
+  W operator()(std::int64_t c) const {
+    const W plain = floor + (c == label ? rest : W(0));
+    return weights == nullptr ? plain : plain * weights[c];
+  }
+};
+
+template <class T>
+LACUNA_RT_EVERY_WIDTH void crossEntropyGradRow(T* to, const T* logs, std::int64_t classes, Wanted<WideT<T>> wanted,
+                                               WideT<T> scale) {
+  using W = WideT<T>;
+  const W all = wanted.weights == nullptr ? W(1) : cpu::sumLanes<W>(classes, wanted);
+  const auto slope = [logs, all, scale](std::int64_t c, W want) {
+    return T((cpu::fastExp(static_cast<W>(logs[c])) * all - want) * scale);
+  };
+  const T ofLabel = slope(wanted.label, wanted(wanted.label));
+  if (wanted.weights == nullptr) {
+    for (std::int64_t c = 0; c < classes; ++c) to[c] = slope(c, wanted.floor);
+  } else {
+    for (std::int64_t c = 0; c < classes; ++c) to[c] = slope(c, wanted.floor * wanted.weights[c]);
+  }
+  to[wanted.label] = ofLabel;
+}
+
 }  // namespace
 
 void kernel::softmax(const View& out, const View& x, bool logarithm) {
@@ -102,20 +139,11 @@ void kernel::softmax(const View& out, const View& x, bool logarithm) {
 void kernel::softmaxGrad(const View& gradX, const View& gradOut, const View& out, bool logarithm) {
   cpu::dispatchFloating(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    using W = WideT<T>;
     const Rows rows = rowsOf(out);
     parallelFor(rows.count, rows.grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin * rows.width; r < end * rows.width; r += rows.width) {
-        T* dx = static_cast<T*>(gradX.data) + r;
-        const T* dy = static_cast<const T*>(gradOut.data) + r;
-        const T* y = static_cast<const T*>(out.data) + r;
-        W sum = 0;
-        for (std::int64_t i = 0; i < rows.width; ++i)
-          sum += static_cast<W>(dy[i]) * (logarithm ? W(1) : static_cast<W>(y[i]));
-        for (std::int64_t i = 0; i < rows.width; ++i) {
-          const W value = static_cast<W>(y[i]);
-          dx[i] = T(logarithm ? static_cast<W>(dy[i]) - std::exp(value) * sum : value * (static_cast<W>(dy[i]) - sum));
-        }
+        softmaxGradRow(static_cast<T*>(gradX.data) + r, static_cast<const T*>(gradOut.data) + r,
+                       static_cast<const T*>(out.data) + r, rows.width, logarithm);
       }
     });
   });
@@ -159,19 +187,16 @@ void kernel::crossEntropyGrad(const View& gradX, const View& gradLoss, const Vie
     const double share = total == 0 ? 0 : 1 / total;
     const W scale = static_cast<W>(*static_cast<const T*>(gradLoss.data)) * static_cast<W>(share);
     const W floor = static_cast<W>(arguments.smoothing / static_cast<double>(classes));
+    const W rest = static_cast<W>(1 - arguments.smoothing);
     parallelFor(gradX.shape[0], rowsOf(gradX).grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         T* to = static_cast<T*>(gradX.data) + r * classes;
         const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
-        const bool skip = labels[r] == arguments.ignore;
-        const auto wanted = [&](std::int64_t c) {
-          const W plain = floor + (c == labels[r] ? static_cast<W>(1 - arguments.smoothing) : W(0));
-          return weights == nullptr ? plain : plain * weights[c];
-        };
-        W all = weights == nullptr ? W(1) : W(0);
-        for (std::int64_t c = 0; weights != nullptr && c < classes; ++c) all += wanted(c);
-        for (std::int64_t c = 0; c < classes; ++c)
-          to[c] = T(skip ? W(0) : (std::exp(static_cast<W>(logs[c])) * all - wanted(c)) * scale);
+        if (labels[r] == arguments.ignore) {
+          std::fill(to, to + classes, T(W(0)));
+        } else {
+          crossEntropyGradRow(to, logs, classes, Wanted<W>{weights, labels[r], floor, rest}, scale);
+        }
       }
     });
   });

@@ -14,7 +14,8 @@ using cpu::WideT;
 namespace {
 
 template <class T>
-void sgdRange(const kernel::UpdateItem& item, const kernel::SgdArguments& a, std::int64_t begin, std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH void sgdRange(const kernel::UpdateItem& item, const kernel::SgdArguments& a, std::int64_t begin,
+                                    std::int64_t end) {
   using W = WideT<T>;
   auto* p = static_cast<T*>(item.parameter);
   const auto* g = static_cast<const T*>(item.gradient);
@@ -45,7 +46,8 @@ T keptSquare(WideT<T> moment) {
 }
 
 template <class T>
-void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, std::int64_t begin, std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, std::int64_t begin,
+                                     std::int64_t end) {
   using W = WideT<T>;
   auto* p = static_cast<T*>(item.parameter);
   const auto* g = static_cast<const T*>(item.gradient);
@@ -69,27 +71,71 @@ void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, s
   }
 }
 
+template <class T>
+struct LambTerms {
+  using W = WideT<T>;
+  T* p;
+  const T* g;
+  T *m, *v;
+  W b1, b2, share, root, decay, epsilon;
+
+  LambTerms(const kernel::UpdateItem& item, const kernel::AdamArguments& a)
+      : p(static_cast<T*>(item.parameter)),
+        g(static_cast<const T*>(item.gradient)),
+        m(static_cast<T*>(item.first)),
+        v(static_cast<T*>(item.second)),
+        b1(static_cast<W>(a.beta1)),
+        b2(static_cast<W>(a.beta2)),
+        share(static_cast<W>(1 / item.correction1)),
+        root(static_cast<W>(1 / std::sqrt(item.correction2))),
+        decay(static_cast<W>(a.decay)),
+        epsilon(static_cast<W>(a.epsilon)) {}
+
+  [[nodiscard]] W direction(std::int64_t i) const {
+    const W second = std::sqrt(static_cast<W>(v[i])) * root;
+    return static_cast<W>(m[i]) * share / (second + epsilon) + decay * static_cast<W>(p[i]);
+  }
+};
+
+/// Moves the moments; the squares of parameter and direction, summed up.
+template <class T>
+LACUNA_RT_EVERY_WIDTH std::array<double, 2> lambMoments(LambTerms<T> t, std::int64_t begin, std::int64_t end) {
+  using W = WideT<T>;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const W gradient = static_cast<W>(t.g[i]);
+    t.m[i] = T(t.b1 * static_cast<W>(t.m[i]) + (1 - t.b1) * gradient);
+    t.v[i] = keptSquare<T>(t.b2 * static_cast<W>(t.v[i]) + (1 - t.b2) * gradient * gradient);
+  }
+  const auto squares = [begin, end](const auto& term) {
+    return cpu::sumLanes<double>(end - begin, [begin, term](std::int64_t i) {
+      const auto value = static_cast<double>(term(begin + i));
+      return value * value;
+    });
+  };
+  return {squares([t](std::int64_t i) { return static_cast<W>(t.p[i]); }),
+          squares([t](std::int64_t i) { return t.direction(i); })};
+}
+
+template <class T>
+LACUNA_RT_EVERY_WIDTH void lambStep(LambTerms<T> t, WideT<T> step, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) t.p[i] = T(static_cast<WideT<T>>(t.p[i]) - step * t.direction(i));
+}
+
 /// LAMB needs the whole direction's norm before it can take the first step along it. The direction is made twice rather
 /// than kept; pieces of a fixed size make the norms the same for every number of threads.
 template <class T>
 class LambUpdate {
  public:
   using W = WideT<T>;
-  LambUpdate(const kernel::UpdateItem& item, const kernel::AdamArguments& a)
-      : item_(item),
-        b1_(static_cast<W>(a.beta1)),
-        b2_(static_cast<W>(a.beta2)),
-        share_(static_cast<W>(1 / item.correction1)),
-        root_(static_cast<W>(1 / std::sqrt(item.correction2))),
-        decay_(static_cast<W>(a.decay)),
-        epsilon_(static_cast<W>(a.epsilon)) {}
+  LambUpdate(const kernel::UpdateItem& item, const kernel::AdamArguments& a) : count_(item.count), terms_(item, a) {}
 
   void run(double rate) {
-    const std::int64_t size = (item_.count + kPieces - 1) / kPieces;
+    const std::int64_t size = (count_ + kPieces - 1) / kPieces;
     parallelFor(kPieces, std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(size, 1)),
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t i = begin; i < end; ++i)
-                    moments(i * size, std::min(item_.count, (i + 1) * size), norms_[static_cast<std::size_t>(i)]);
+                    norms_[static_cast<std::size_t>(i)] =
+                        lambMoments(terms_, i * size, std::min(count_, (i + 1) * size));
                 });
     std::array<double, 2> squares{};
     for (const auto& piece : norms_) {
@@ -98,40 +144,14 @@ class LambUpdate {
     }
     const double ratio = squares[0] > 0 && squares[1] > 0 ? std::sqrt(squares[0] / squares[1]) : 1;
     const W step = static_cast<W>(rate * ratio);
-    auto* p = static_cast<T*>(item_.parameter);
-    parallelFor(item_.count, cpu::kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) p[i] = T(static_cast<W>(p[i]) - step * direction(i));
-    });
+    parallelFor(count_, cpu::kGrain, [&](std::int64_t begin, std::int64_t end) { lambStep(terms_, step, begin, end); });
   }
 
  private:
   static constexpr std::int64_t kPieces = 64;
 
-  void moments(std::int64_t begin, std::int64_t end, std::array<double, 2>& squares) {
-    const auto* p = static_cast<const T*>(item_.parameter);
-    const auto* g = static_cast<const T*>(item_.gradient);
-    auto* m = static_cast<T*>(item_.first);
-    auto* v = static_cast<T*>(item_.second);
-    squares = {};
-    for (std::int64_t i = begin; i < end; ++i) {
-      const W gradient = static_cast<W>(g[i]);
-      m[i] = T(b1_ * static_cast<W>(m[i]) + (1 - b1_) * gradient);
-      v[i] = keptSquare<T>(b2_ * static_cast<W>(v[i]) + (1 - b2_) * gradient * gradient);
-      const auto value = static_cast<double>(static_cast<W>(p[i]));
-      const auto along = static_cast<double>(direction(i));
-      squares[0] += value * value;
-      squares[1] += along * along;
-    }
-  }
-
-  [[nodiscard]] W direction(std::int64_t i) const {
-    const W first = static_cast<W>(static_cast<const T*>(item_.first)[i]) * share_;
-    const W second = std::sqrt(static_cast<W>(static_cast<const T*>(item_.second)[i])) * root_;
-    return first / (second + epsilon_) + decay_ * static_cast<W>(static_cast<const T*>(item_.parameter)[i]);
-  }
-
-  const kernel::UpdateItem& item_;
-  W b1_, b2_, share_, root_, decay_, epsilon_;
+  std::int64_t count_;
+  LambTerms<T> terms_;
   std::array<std::array<double, 2>, kPieces> norms_{};
 };
 
