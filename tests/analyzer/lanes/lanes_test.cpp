@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/lanes.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "lacuna/analyzer/store_builder.h"
@@ -104,6 +106,16 @@ TEST_F(LanesTest, AnEventOfAPictureLeadsBackToItsRow) {
   const Lane& lane = queue.lanes[0];
   EXPECT_EQ(findEvent(*store_, queue, lane.startNs(1), lane.durNs(1), lane.name(1)),
             (EventRef{EventRef::Table::Memcpy, 0}));
+}
+
+TEST_F(LanesTest, MemoryOfNoDeviceIsTheHosts) {
+  trace_.append(prof::Allocation{.timeNs = 1, .action = prof::MemoryAction::Allocate, .address = 100, .bytes = 64});
+  build();
+  const auto host = std::ranges::find(tracks_->groups, "Host", &TrackGroup::label);
+  ASSERT_NE(host, tracks_->groups.end());
+  EXPECT_EQ(host->device, DeviceId());
+  ASSERT_EQ(host->tracks.size(), 1u);
+  EXPECT_EQ(host->tracks[0].label, "memory");
 }
 
 TEST_F(LanesTest, TheMemoryCurveFollowsEveryAllocationOfADevice) {

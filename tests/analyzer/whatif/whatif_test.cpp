@@ -344,6 +344,13 @@ TEST(WhatIf, AGraphOfACpuWorksWhileItIsCalled) {
   expectWork();
 }
 
+TEST(WhatIf, AGraphOfACpuWithAQueueOfItsOwnLeavesTheHostFree) {
+  // As the runtime's operators: handing over takes no time that is recorded, and a thread works them off.
+  const RunPlan plan{.steps = 30, .operators = 200, .kernelNs = 3'000, .cpuDevice = true, .launchNs = 0};
+  const Prediction prediction = play(plan, "static_graph=on");
+  EXPECT_LT(prediction.predictedNsPerStep, 1.2 * 201 * 3'500) << "as long as the work and the gaps between";
+}
+
 TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
   const RunPlan plan{.steps = 30, .syncEachStep = true};
   for (const char* change : {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {
@@ -374,6 +381,17 @@ StepPath pathOf(const RunPlan& plan) {
   EXPECT_NEAR(static_cast<double>(analysis->criticalPath.totalNs()), static_cast<double>(analysis->meanStepNs()),
               0.1 * static_cast<double>(analysis->meanStepNs()));
   return analysis->criticalPath;
+}
+
+TEST(CriticalPath, OfACpuWhoseCallersWorkIsThatWork) {
+  const RunPlan plan{
+      .steps = 20, .operators = 20, .operatorNs = 10'000, .kernelNs = 100'000, .cpuDevice = true, .callerWorks = true};
+  const auto analysis = analyse(test::makeRun(plan));
+  ASSERT_TRUE(analysis);
+  const StepPath& path = analysis->criticalPath;
+  EXPECT_GE(path.computeNs, 20 * 100'000) << "what is computed is no other work of the host";
+  EXPECT_GT(path.hostNs, 0);
+  EXPECT_LT(path.hostNs, 1'000'000);
 }
 
 TEST(CriticalPath, IsWhatBindsTheStep) {
