@@ -82,8 +82,10 @@ class Walk {
       now = nodeEnd_[last];
       node = last;
     }
-    // Each turn goes back in time or to an earlier item, so the walk ends.
-    while (now > 0) {
+    // Each turn goes back in time or to an earlier item, but where several things of no length are of one moment. There
+    // the walk may go round, so it ends after as many turns as there are places to be.
+    std::size_t turns = 2 * (model_.items.size() + model_.nodes.size());
+    while (now > 0 && turns-- > 0) {
       if (node != kNowhere) {
         fromNode(node, item, now);
       } else if (!fromItem(node, item, now)) {
