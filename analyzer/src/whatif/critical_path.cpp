@@ -82,10 +82,8 @@ class Walk {
       now = nodeEnd_[last];
       node = last;
     }
-    // Each turn goes back in time or to an earlier item, but where several things of no length are of one moment. There
-    // the walk may go round, so it ends after as many turns as there are places to be.
-    std::size_t turns = 2 * (model_.items.size() + model_.nodes.size());
-    while (now > 0 && turns-- > 0) {
+    // What is waited for was launched by an earlier item, so the walk ends.
+    while (now > 0) {
       if (node != kNowhere) {
         fromNode(node, item, now);
       } else if (!fromItem(node, item, now)) {
@@ -117,6 +115,12 @@ class Walk {
     }
     node = kNowhere;
   }
+  /// Work that the item itself launched and waits for, or that an earlier one launched. Where correlations are wrong an
+  /// item may wait for what is launched later, and following that would go round.
+  [[nodiscard]] bool canBeFollowed(std::size_t node, std::size_t item) const {
+    if (node == kNowhere) return false;
+    return launchedBy_[node] < item || (launchedBy_[node] == item && model_.items[item].blocks);
+  }
   /// False at the first item.
   bool fromItem(std::size_t& node, std::size_t& item, std::int64_t& now) {
     const HostItem& at = model_.items[item];
@@ -124,7 +128,7 @@ class Walk {
                                : at.kind == HostItemKind::Launch ? (at.blocks ? at.node : at.room)
                                                                  : kNowhere;
     const std::int64_t before = item == 0 ? 0 : hostEnd_[item - 1];
-    if (waited != kNowhere && nodeEnd_[waited] > before + at.gapNs && nodeEnd_[waited] <= now) {
+    if (canBeFollowed(waited, item) && nodeEnd_[waited] > before + at.gapNs && nodeEnd_[waited] <= now) {
       to(nodeEnd_[waited], &StepPath::hostNs, now);
       node = waited;
       return true;
