@@ -115,8 +115,8 @@ struct Simulator::Model {
   std::vector<std::string> names;  ///< by node, for patterns
   std::unordered_map<prof::StringId, std::string> callNames;
   std::vector<DriverPart> driverParts;
-  /// A CPU's operator that the caller executes is launched in no time where it begins, and the caller goes on behind it;
-  /// what a queue's own thread executes begins a little later.
+  /// A CPU's operator that the caller executes is launched in no time where it begins, and the caller goes on behind
+  /// it; what a queue's own thread executes begins a little later.
   [[nodiscard]] bool callerWorks(const HostItem& item) const {
     return item.kind == HostItemKind::Launch && queueCores > 0 && !item.blocks && item.durNs == 0 &&
            nodes[item.node].launchDelayNs == 0;
