@@ -64,7 +64,9 @@ class Walk {
       begin = nodeEnd_[last] + node.queueGapNs;
       before_[item.node] = last;
     }
-    if (node.after != kNowhere && nodeEnd_[node.after] + node.afterGapNs > begin) {
+    // What is launched later cannot have held it up, whatever the trace's correlations say.
+    const bool follows = node.after != kNowhere && launchedBy_[node.after] != kNowhere;
+    if (follows && nodeEnd_[node.after] + node.afterGapNs > begin) {
       begin = nodeEnd_[node.after] + node.afterGapNs;
       before_[item.node] = node.after;
     }
