@@ -93,30 +93,21 @@ class ThrownTrace {
     const TimeNs start = pick(3) == 0 ? called + dur / 2 : pick(2) == 0 ? called + dur : called + length(100);
     const TimeNs end = pick(3) == 0 ? std::max(start, called + dur) : start + length(60);
     const std::uint64_t correlation = pick(8) == 0 ? 0 : correlation_;
-    switch (pick(6)) {
-      case 0:
-        out_.append(Memcpy{.startNs = start,
-                           .durNs = end - start,
-                           .queue = queue,
-                           .device = DeviceId(device),
-                           .correlation = correlation,
-                           .bytes = pick(1 << 20)});
-        return;
-      case 1:
-        out_.append(Memset{.startNs = start,
-                           .durNs = end - start,
-                           .queue = queue,
-                           .device = DeviceId(device),
-                           .correlation = correlation,
-                           .bytes = pick(1 << 20)});
-        return;
-      default:
-        out_.append(Kernel{.startNs = start,
-                           .durNs = end - start,
-                           .queue = queue,
-                           .device = DeviceId(device),
-                           .correlation = correlation,
-                           .name = one({"gemm", "add", "add", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"})});
+    const auto append = [&](auto row) {
+      row.startNs = start;
+      row.durNs = end - start;
+      row.queue = queue;
+      row.device = DeviceId(device);
+      row.correlation = correlation;
+      out_.append(row);
+    };
+    const std::uint64_t kind = pick(6);
+    if (kind == 0) {
+      append(Memcpy{.bytes = pick(1 << 20)});
+    } else if (kind == 1) {
+      append(Memset{.bytes = pick(1 << 20)});
+    } else {
+      append(Kernel{.name = one({"gemm", "add", "add", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"})});
     }
   }
   void memory() {
