@@ -51,37 +51,38 @@ class WatchTest : public RunTest {
     for (std::size_t i = 0; i < rows.id.size(); ++i) families.push_back({nameOf(rows.id[i]), nameOf(rows.parent[i])});
     return families;
   }
-  /// CPU time of the samples whose stacks have all these functions.
-  static double sampledMs(const Reader& reader, const std::set<std::string>& functions) {
+  /// use(thread, functions of the stack from the innermost on, milliseconds) for each sample.
+  template <class Use>
+  static void forEachSample(const Reader& reader, const Use& use) {
     const auto frames = *reader.table<prof::StackFrame>();
     std::map<std::uint32_t, std::size_t> rowOf;
     for (std::size_t i = 0; i < frames.id.size(); ++i) rowOf[frames.id[i].value] = i;
     const auto samples = *reader.table<prof::CpuSample>();
-    double ns = 0;
     for (std::size_t i = 0; i < samples.stack.size(); ++i) {
-      std::set<std::string> missing = functions;
-      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0; id = frames.parent[rowOf[id.value]]) {
-        missing.erase(std::string(reader.text(frames.function[rowOf[id.value]])));
-      }
-      if (missing.empty()) ns += static_cast<double>(samples.weightNs[i]);
+      std::vector<std::string> functions;
+      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0; id = frames.parent[rowOf[id.value]])
+        functions.emplace_back(reader.text(frames.function[rowOf[id.value]]));
+      use(samples.thread[i], functions, static_cast<double>(samples.weightNs[i]) / 1e6);
     }
-    return ns / 1e6;
+  }
+  /// CPU time of the samples whose stacks have all these functions.
+  static double sampledMs(const Reader& reader, const std::set<std::string>& functions) {
+    double sum = 0;
+    forEachSample(reader, [&](prof::ThreadId, const std::vector<std::string>& stack, double ms) {
+      std::set<std::string> missing = functions;
+      for (const std::string& function : stack) missing.erase(function);
+      if (missing.empty()) sum += ms;
+    });
+    return sum;
   }
   /// For the message of a test that fails: every stack with its time.
   static std::string stacksOf(const Reader& reader) {
-    const auto frames = *reader.table<prof::StackFrame>();
-    std::map<std::uint32_t, std::size_t> rowOf;
-    for (std::size_t i = 0; i < frames.id.size(); ++i) rowOf[frames.id[i].value] = i;
-    const auto samples = *reader.table<prof::CpuSample>();
-    std::map<std::string, double> ms;
-    for (std::size_t i = 0; i < samples.stack.size(); ++i) {
-      std::string stack = fmt::format("thread {}:", samples.thread[i].value);
-      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0; id = frames.parent[rowOf[id.value]])
-        stack += fmt::format(" {}", reader.text(frames.function[rowOf[id.value]]));
-      ms[stack] += static_cast<double>(samples.weightNs[i]) / 1e6;
-    }
+    std::map<std::string, double> times;
+    forEachSample(reader, [&](prof::ThreadId thread, const std::vector<std::string>& stack, double ms) {
+      times[fmt::format("thread {}: {}", thread.value, fmt::join(stack, " "))] += ms;
+    });
     std::string out;
-    for (const auto& [stack, time] : ms) out += fmt::format("{:.1f} ms in {}\n", time, stack);
+    for (const auto& [stack, ms] : times) out += fmt::format("{:.1f} ms in {}\n", ms, stack);
     return out;
   }
   /// In a shell: until what the supervisor $run has seen by now is saved. It saves every two seconds; the first time
