@@ -146,7 +146,8 @@ class PerfettoExport {
       const std::string_view unit = store_.text(row.unit);
       proto::putNumber(what, 3, unit == "ns" ? 1 : unit == "count" ? 2 : unit == "bytes" ? 3 : 0);
       if (!unit.empty()) proto::putBytes(what, 6, unit);
-      const std::uint64_t parent = row.thread ? kThreadTracks + row.thread.value : kProcessTracks + row.process.value;
+      const std::uint64_t process = row.process ? kProcessTracks + row.process.value : 0;
+      const std::uint64_t parent = row.thread ? kThreadTracks + row.thread.value : process;
       giveTrack(kCounterTracks + row.id.value, parent, store_.text(row.name), perfetto::track::kCounter, what);
     }
   }

@@ -267,7 +267,10 @@ void TrackAssembly::placeCounters() {
   };
   forEach(TrackKind::Counter, [&](std::uint32_t id, Track& track) {
     track.counterTrack = prof::TrackId(id);  // also of one that the trace does not describe
-    place(track, track.device ? deviceGroup(track.device.value) : processGroup(track.process.value));
+    TrackGroup& group = track.device ? deviceGroup(track.device.value) : processGroup(track.process.value);
+    if (!track.device && !track.process && group.tracks.empty() && track.label == "recorder CPU")
+      group.label = "Lacuna's recorder";
+    place(track, group);
   });
   static constexpr std::array<std::string_view, 9> kRoles{
       "other", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};

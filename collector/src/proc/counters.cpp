@@ -15,19 +15,24 @@ namespace lacuna::collector::proc {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"CPU", "percent of a core"},      {"resident memory", "bytes"}, {"minor page faults", "1/s"},
-    {"major page faults", "1/s"},      {"disk reads", "bytes/s"},    {"thread CPU", "percent of a core"},
-    {"waiting for a core", "percent"},
+    {"CPU", "percent of a core"},      {"resident memory", "bytes"},
+    {"minor page faults", "1/s"},      {"major page faults", "1/s"},
+    {"disk reads", "bytes/s"},         {"thread CPU", "percent of a core"},
+    {"waiting for a core", "percent"}, {"recorder CPU", "percent of a core"},
 };
+
+bool readClock(clockid_t clock, std::uint64_t& ns) {
+  timespec time{};
+  if (clock_gettime(clock, &time) != 0) return false;
+  ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  return true;
+}
 
 /// The CPU time of another process, threads that have ended included. Exact, where /proc counts in hundredths of a
 /// second.
 bool readCpuTime(std::uint32_t pid, std::uint64_t& ns) {
   clockid_t clock = 0;
-  timespec time{};
-  if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0 || clock_gettime(clock, &time) != 0) return false;
-  ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-  return true;
+  return clock_getcpuclockid(static_cast<pid_t>(pid), &clock) == 0 && readClock(clock, ns);
 }
 
 }  // namespace
@@ -88,7 +93,16 @@ void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Threa
   putRate(trackOf(What::ThreadWait, process, thread.id, access), timeNs, schedule.waitNs, 1e-7, access);
 }
 
+/// It belongs to no process of the trace: it is none of the program's.
+void Counters::lookAtRecorder(prof::Drainer::Access& access) {
+  std::uint64_t cpuNs = 0;
+  const prof::TimeNs timeNs = nowNs();
+  if (!readClock(CLOCK_PROCESS_CPUTIME_ID, cpuNs)) return;
+  putRate(trackOf(What::Recorder, {}, {}, access), timeNs, cpuNs, 1e-7, access);
+}
+
 void Counters::look(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
+  lookAtRecorder(access);
   for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, access);
   for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, access);
   forgetTheEnded(tree);
@@ -101,6 +115,7 @@ void Counters::forgetTheEnded(const sampler::ProcessTree& tree) {
   for (const auto& [tid, thread] : tree.threads()) threads.insert(thread.id.value);
   std::erase_if(tracks_, [&](const auto& entry) {
     const auto& [what, number] = entry.first;
+    if (what == What::Recorder) return false;
     const bool ofThread = what == What::ThreadCpu || what == What::ThreadWait;
     return !(ofThread ? threads : processes).contains(number);
   });

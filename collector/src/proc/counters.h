@@ -13,8 +13,9 @@
 
 namespace lacuna::collector::proc {
 
-/// Counter tracks of every process and thread: rates hold from the look before to this one, so they are stamped with
-/// the time of the one before. A value is written when it changes, and when recording has begun again.
+/// Counter tracks of every process and thread, and of what this process, the recorder, runs itself: rates hold from the
+/// look before to this one, so they are stamped with the time of the one before. A value is written when it changes,
+/// and when recording has begun again.
 class Counters {
  public:
   void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
@@ -24,15 +25,25 @@ class Counters {
   [[nodiscard]] std::size_t size() const { return tracks_.size(); }
 
  private:
-  enum class What : std::uint8_t { Cpu, Resident, MinorFaults, MajorFaults, DiskReads, ThreadCpu, ThreadWait };
+  enum class What : std::uint8_t {
+    Cpu,
+    Resident,
+    MinorFaults,
+    MajorFaults,
+    DiskReads,
+    ThreadCpu,
+    ThreadWait,
+    Recorder
+  };
   struct Track {
     prof::TrackId id;
     prof::TimeNs lastNs = 0;
     std::uint64_t total = 0;
     double value = -1;
   };
-  using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread
+  using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread; 0 for the recorder
 
+  void lookAtRecorder(prof::Drainer::Access& access);
   void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
   void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
   Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);

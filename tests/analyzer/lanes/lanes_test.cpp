@@ -153,6 +153,17 @@ TEST_F(LanesTest, CountersAreNamedForPeopleAndThoseOfAThreadStandInItsProcess) {
   EXPECT_EQ(tracks[1].unit, "ns");
 }
 
+TEST_F(LanesTest, WhatTheRecorderRanStandsApartFromTheProgram) {
+  range(0, 10, "step");
+  trace_.append(prof::CounterTrack{.id = prof::TrackId(1), .name = trace_.intern("recorder CPU")});
+  trace_.append(prof::CounterSample{.timeNs = 5, .track = prof::TrackId(1), .value = 3});
+  build();
+  ASSERT_EQ(tracks_->groups.size(), 2u);
+  EXPECT_EQ(tracks_->groups[1].label, "Lacuna's recorder");
+  ASSERT_EQ(tracks_->groups[1].tracks.size(), 1u);
+  EXPECT_EQ(tracks_->groups[1].tracks[0].label, "recorder CPU");
+}
+
 TEST_F(LanesTest, TracksComeByTheirNumbersAndTheFirstThreadFirst) {
   const auto thread = [&](std::uint32_t id, std::string_view name, int ranges) {
     trace_.append(

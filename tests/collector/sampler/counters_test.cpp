@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <string>
@@ -146,6 +147,20 @@ TEST_F(CountersTest, MinorPageFaultsAreTold) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(4096); });
   EXPECT_GT(least(), 0);
   expectOneRate("minor page faults", "1/s");
+}
+
+TEST_F(CountersTest, WhatTheRecorderItselfRunsIsTold) {
+  const auto ran = [] {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 100 + static_cast<double>(time.tv_nsec) * 1e-7;
+  };
+  around(ran, [&] {
+    for (const double until = ran() + 2; ran() < until;) {
+    }
+  });
+  EXPECT_GT(least(), 0);
+  expectOneRate("recorder CPU", "percent of a core");
 }
 
 TEST_F(CountersTest, WhatHappensWhileRecordingIsOffBelongsToNoRate) {
