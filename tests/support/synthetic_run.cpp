@@ -220,7 +220,7 @@ void Rank::waitForBatch(int step) {
     const TimeNs start = std::max(free, begin - 2 * plan_.batchNs);
     free = start + plan_.batchNs;
     loaderRange(workerThread(epoch * plan_.workers + worker), start, free, "decode", step);
-    host_ = std::max(begin + 2'000, free);
+    host_ = std::max(begin + plan_.handOverNs, free);
   }
   loaderRange(thread_, begin, host_, "wait", step);
   if (!plan_.loaderComputes && !plan_.loaderSleeps) return;
@@ -271,6 +271,7 @@ void Rank::forwardBackward(int step) {
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
     host_ += plan_.operatorNs - plan_.launchNs - 1'000;
+    if (i == 7 * step % plan_.operators) host_ += plan_.restlessNs;
     const std::int64_t longerNs = i == 0 ? plan_.loadsCodeNs : 0;
     launch(compute_, displacedNs(kernelNs), plan_.kernelName,
            i == 0 ? host_ + plan_.launchNs + longerNs + plan_.startDelayNs : 0, longerNs);

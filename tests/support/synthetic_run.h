@@ -89,6 +89,8 @@ struct RunPlan {
   bool displacedAtFirst = false;    ///< with `displaced`: only before the first step
   bool callsWork = false;           ///< a launch call returns when the work is done
   bool callerWorks = false;         ///< work is launched in no time where it begins, and the thread goes on behind it
+  std::int64_t handOverNs = 2'000;  ///< with `workers`: what taking a batch that is ready takes
+  std::int64_t restlessNs = 0;      ///< how much longer one operator of a step takes the host, each step another
   std::int64_t betweenStepsNs = 0;  ///< what the training thread does in front of a step, of which nothing tells
 };
 

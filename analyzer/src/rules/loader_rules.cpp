@@ -11,6 +11,8 @@ namespace {
 
 /// Less than this share of the step spent waiting is no stall (the threshold other tools use).
 constexpr double kStall = 0.05;
+/// Workers that prepare batches for less than this share of the time have them ready: a wait is for handing them over.
+constexpr double kIdleWorkers = 0.1;
 
 /// Workers that would prepare a batch as fast as the rest of a step consumes one. Both times are with what markers
 /// leave out.
@@ -107,9 +109,14 @@ void loaderRules(RuleContext& context) {
   if (!analysis.loader.workersKnown) return unknownWorkers(context, cost);
   const std::uint32_t workers = workersNeeded(context, stepNs, wait);
   const auto gain = context.play(fmt::format("loader.workers={}", workers));
-  const bool computes = analysis.loader.cpuShare > 0.5;
+  // Cheaper batches leave the cores to the training only where they take a part of them that counts.
+  const double computesNs = analysis.loader.cpuShare * static_cast<double>(analysis.loader.batchNs());
+  const bool computes = analysis.loader.cpuShare > 0.5 && computesNs >= kStall * static_cast<double>(stepNs);
+  const double busy = static_cast<double>(analysis.loader.batchNs()) /
+                      (static_cast<double>(stepNs) * std::max(1u, analysis.loader.workers));
+  const bool idle = analysis.loader.batchNs() > 0 && busy < kIdleWorkers;
   // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
-  if (analysis.loader.workers > 0 && gain && gain->gainShare() < 0.02 && !computes) return;
+  if (analysis.loader.workers > 0 && gain && !computes && (idle || gain->gainShare() < 0.02)) return;
   Finding finding = waiting(context, cost);
   if (gain && gain->gainNs() <= 0) {
     finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}",

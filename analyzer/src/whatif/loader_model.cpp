@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -88,6 +89,11 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
   return times.all();
 }
 
+std::int64_t meanOf(const std::vector<std::int64_t>& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return count == 0 ? 0 : std::accumulate(values.begin(), values.end(), std::int64_t{0}) / count;
+}
+
 std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint32_t otherwise) {
   for (const auto& [key, value] : analysis.knobs) {
     if (key == name && !value.empty()) std::from_chars(value.data(), value.data() + value.size(), otherwise);
@@ -108,7 +114,8 @@ LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model)
   if (!loader.serial) {
     const Batches batches = batchesOf(*analysis.store, analysis.window);
     loader.batchNs = batches.preparedNs.empty() ? analysis.loader.batchNs() : medianOf(batches.preparedNs);
-    loader.handoverNs = medianOf(batches.handedNs);
+    // The mean: a consumer that now and then waits long for a batch that is ready waits as long for any loader's.
+    loader.handoverNs = meanOf(batches.handedNs);
     return loader;
   }
   std::vector<std::int64_t> prepared;

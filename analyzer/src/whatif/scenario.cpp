@@ -545,14 +545,19 @@ bool hasBounds(const Change& change) {
   return change.target == "overlap" || change.target == "repeats" || Calibration::isFor(change.target);
 }
 
-Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
-  const bool unstalls =
-      std::any_of(changes.begin(), changes.end(), [&](const Change& change) { return takesAStallAway(change, model); });
-  const std::vector<DeviceNode>& nodes = unstalls ? model.steady.nodes : model.nodes;
-  const std::vector<HostItem>& items = unstalls ? model.steady.items : model.items;
+namespace {
+
+bool takesStallsAway(const Simulator::Model& model, std::span<const Change> changes) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [&](const Change& change) { return takesAStallAway(change, model); });
+}
+
+Scenario changed(const Simulator::Model& model, std::span<const Change> changes, Bound bound, bool steadily) {
+  const std::vector<DeviceNode>& nodes = steadily ? model.steady.nodes : model.nodes;
+  const std::vector<HostItem>& items = steadily ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};
-  scenario.unstalled = unstalls;
-  scenario.pipelined = unstalls && model.loader.canBePlayed();
+  scenario.unstalled = takesStallsAway(model, changes);
+  scenario.pipelined = scenario.unstalled && model.loader.canBePlayed();
   for (const Change& change : changes) apply(scenario, change, bound);
   const bool overlaps =
       std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.target == "overlap"; });
@@ -561,6 +566,16 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
   scenario.touched = scenario.touched || scenario.nodes != nodes || scenario.items != items;
   warmUp(scenario);
   return scenario;
+}
+
+}  // namespace
+
+Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
+  return changed(model, changes, bound, takesStallsAway(model, changes));
+}
+
+Scenario asRecorded(const Simulator::Model& model, std::span<const Change> changes) {
+  return changed(model, changes, Bound::Likely, false);
 }
 
 }  // namespace lacuna::analyzer

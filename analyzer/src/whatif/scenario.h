@@ -26,6 +26,8 @@ struct Scenario {
 };
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound);
+/// The same of the steps as they were recorded, also where changes take waits away.
+Scenario asRecorded(const Simulator::Model& model, std::span<const Change> changes);
 
 /// Changes of which a low and a high bound can be played.
 bool hasBounds(const Change& change);

@@ -608,6 +608,26 @@ Analysis deviceAlone(std::int64_t busyNs) {
   return std::move(*analysis);
 }
 
+TEST(Findings, BatchesThatAreReadyNeedNoMoreWorkers) {
+  RunPlan plan{.steps = 60,
+               .operators = 6,
+               .operatorNs = 5'000,
+               .kernelNs = 20'000,
+               .batchNs = 5'000,
+               .workers = 2,
+               .syncEachStep = true,
+               .batchesNumbered = true,
+               .handOverNs = 60'000,
+               .restlessNs = 300'000};
+  const Analysis ready = analysed(plan);
+  ASSERT_GT(ready.meanStepLedger()[Cause::LoaderWait], ready.meanStepNs() / 10);
+  EXPECT_EQ(find(ready, "loader-wait"), nullptr);
+  plan.batchNs = 2'000'000;
+  const Analysis late = analysed(plan);
+  ASSERT_NE(find(late, "loader-wait"), nullptr);
+  EXPECT_THAT(find(late, "loader-wait")->knob, testing::StartsWith("loader.workers="));
+}
+
 TEST(Findings, IdleTimeThatNobodyExplainsIsAFault) {
   const Analysis analysis = deviceAlone(150'000);
   const Finding* finding = find(analysis, "under-utilised");

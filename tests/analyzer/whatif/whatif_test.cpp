@@ -89,6 +89,30 @@ TEST(WhatIf, ThatAConsumerComesLateIsNotWhatHandingOverTakes) {
   EXPECT_NEAR(static_cast<double>(play(slow, "sync=off").predictedNsPerStep), measured(fixed), 0.08 * measured(fixed));
 }
 
+/// Batches are ready, and something holds up another operator in each step.
+constexpr RunPlan kRestless{.steps = 60,
+                            .operators = 6,
+                            .operatorNs = 5'000,
+                            .kernelNs = 20'000,
+                            .batchNs = 5'000,
+                            .workers = 2,
+                            .syncEachStep = true,
+                            .batchesNumbered = true,
+                            .handOverNs = 60'000,
+                            .restlessNs = 300'000};
+
+TEST(WhatIf, MoreWorkersQuickenNeitherHandingOverNorWhatElseHoldsStepsUp) {
+  EXPECT_LT(play(kRestless, "loader.workers=3").gainNs(), 10'000);
+  RunPlan starved = kRestless;
+  starved.batchNs = 2'000'000;
+  RunPlan fixed = starved;
+  fixed.workers = 8;
+  const auto gain = static_cast<double>(play(starved, "loader.workers=8").gainNs());
+  const double waits = measured(starved) - measured(fixed);
+  EXPECT_GE(gain, waits);
+  EXPECT_LE(gain, 1.3 * waits);
+}
+
 TEST(WhatIf, WhatDoesNotConcernTheLoaderLeavesItsWaitsAsTheyAre) {
   for (const int workers : {1, 8}) {
     const RunPlan slow{.steps = 120, .batchNs = 8'000'000 * workers, .workers = workers, .syncEachStep = true};
