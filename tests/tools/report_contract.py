@@ -92,7 +92,15 @@ def check_documented(report):
     check(not missing, f"keys that docs/report-json.md does not name: {missing}")
 
 
+def check_recording(report):
+    overhead = report["self_overhead"]
+    check(sum(part["ns_per_step"] for part in overhead["parts"]) == overhead["ns_per_step"], "sum of the parts of self_overhead")
+    check(all(part["ns_per_step"] >= 0 and part["kind"] for part in overhead["parts"]), "parts of self_overhead")
+    check(overhead["known"] or not overhead["parts"], "self_overhead of which nothing is known")
+
+
 def check_sums(report):
+    check_recording(report)
     check_ledger(report["ledger"], "the run")
     for device in report["devices"]:
         check_ledger(device["ledger"], device["id"])

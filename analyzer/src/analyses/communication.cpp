@@ -95,8 +95,7 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     stats.totalNs += dur;
     stats.exposedNs += dur - hidden;
     if (costs == nullptr) continue;
-    const double own = costs->ofExecutions(deviceOf(timeline, span.queue), span.startNs, span.startNs + 1);
-    const auto band = std::min<std::int64_t>(dur, std::llround(own));
+    const std::int64_t band = costs->within(deviceOf(timeline, span.queue), span.startNs, span.endNs);
     row.recordingNs += band;
     stats.recordingNs += band;
   }
@@ -129,8 +128,9 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
   CopyStats stats;
   const auto told = cpuDevices(store);
   const double rangeNs = eventCosts(store).rangeNs;
-  const auto bandOf = [&](prof::DeviceId device, std::int64_t dur) {
-    return told.contains(device) ? std::min<std::int64_t>(dur, std::llround(rangeNs)) : 0;
+  const auto bandOf = [&](prof::DeviceId device, TimeNs start, std::int64_t dur) {
+    if (!told.contains(device)) return std::int64_t{0};
+    return std::min<std::int64_t>(dur, std::llround(rangeNs + scope.taken.between(start, start + dur)));
   };
   const auto inSteps = [&](prof::QueueId queue, TimeNs start) {
     return work.outside.empty() || !work.outside.contains({queue, start});
@@ -149,12 +149,12 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
           ++row.count;
           row.bytes += bytes[i];
           row.ns += dur[i];
-          row.recordingNs += bandOf(device[i], dur[i]);
+          row.recordingNs += bandOf(device[i], start[i], dur[i]);
           if (source[i] != prof::MemoryKind::Pageable && target[i] != prof::MemoryKind::Pageable) continue;
           ++stats.pageableCount;
           stats.pageableBytes += bytes[i];
           stats.pageableNs += dur[i];
-          stats.pageableRecordingNs += bandOf(device[i], dur[i]);
+          stats.pageableRecordingNs += bandOf(device[i], start[i], dur[i]);
           if (!counts) continue;
           ++stats.stepPageableCount;
           stats.stepPageableBytes += bytes[i];
@@ -169,7 +169,7 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
           ++stats.memsetCount;
           stats.stepMemsets += inSteps(queue[i], start[i]) ? 1 : 0;
           stats.memsetNs += dur[i];
-          stats.memsetRecordingNs += bandOf(device[i], dur[i]);
+          stats.memsetRecordingNs += bandOf(device[i], start[i], dur[i]);
         }
       });
   if (!status) return status.error();

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lacuna/analyzer/taken_cores.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -25,28 +27,12 @@ constexpr std::size_t kLongestDisplaced = 5;
 /// What each thread does from one moment to the next: the share of the time that it runs, and that it waits for a core.
 class Sweep {
  public:
-  Sweep(TimeWindow window, std::uint32_t cores) : at_(window.startNs), window_(window), cores_(cores) {}
+  Sweep(TimeWindow window, std::uint32_t cores, const ShareCurve& recorder)
+      : at_(window.startNs), window_(window), cores_(cores), recorder_(recorder) {}
 
   void passTo(TimeNs time) {
-    const TimeNs from = at_;
     const TimeNs to = std::clamp(time, at_, window_.endNs);
-    const auto ns = static_cast<double>(to - from);
-    at_ = to;
-    if (ns <= 0) return;
-    const double lost = lostCores();
-    for (Now* now : awake_) {
-      now->ranNs += now->runs * ns;
-      const double share = waiting_ > 0 ? now->waits / waiting_ * lost : 0;
-      now->lostNs += share * ns;
-      if (share > kNoContention) {
-        if (now->losing.startNs == now->losing.endNs) now->losing.startNs = from;
-        now->losing.endNs = to;
-      } else {
-        now->keepStretch();
-      }
-      now->awake = now->runs != 0 || now->waits != 0;
-    }
-    std::erase_if(awake_, [](const Now* now) { return !now->awake; });
+    while (at_ < to) passUnchanged(recorder_.changeAfter(at_, to));
   }
   void set(ThreadId thread, double runs, double waits) {
     Now& now = threads_[thread];
@@ -105,6 +91,26 @@ class Sweep {
     }
   };
 
+  void passUnchanged(TimeNs to) {
+    const TimeNs from = at_;
+    const auto ns = static_cast<double>(to - from);
+    const double lost = std::max(0.0, lostCores() - recorder_.at(from));
+    at_ = to;
+    for (Now* now : awake_) {
+      now->ranNs += now->runs * ns;
+      const double share = waiting_ > 0 ? now->waits / waiting_ * lost : 0;
+      now->lostNs += share * ns;
+      if (share > kNoContention) {
+        if (now->losing.startNs == now->losing.endNs) now->losing.startNs = from;
+        now->losing.endNs = to;
+      } else {
+        now->keepStretch();
+      }
+      now->awake = now->runs != 0 || now->waits != 0;
+    }
+    std::erase_if(awake_, [](const Now* now) { return !now->awake; });
+  }
+
   /// Cores' worth of waiting that the program's own threads cannot explain. They wait for each other only when more of
   /// them want to run than there are cores; of means over a stretch, at worst all of them want to at the same moments.
   [[nodiscard]] double lostCores() const {
@@ -118,19 +124,20 @@ class Sweep {
   TimeNs at_;
   TimeWindow window_;
   double cores_;
+  const ShareCurve& recorder_;  // what it took is nobody else's
   double running_ = 0, waiting_ = 0, active_ = 0;
 };
 
 /// The threads' states moment by moment, where they say both when a thread runs and when it could.
 prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, const Selection& only,
-                                        std::uint32_t cores) {
+                                        std::uint32_t cores, const ShareCurve& recorder) {
   struct End {
     TimeNs endNs;
     ThreadId thread;
     bool operator>(const End& other) const { return std::tie(endNs, thread) > std::tie(other.endNs, other.thread); }
   };
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
-  Sweep sweep(window, cores);
+  Sweep sweep(window, cores, recorder);
   bool runs = false;
   const auto endUntil = [&](TimeNs time) {
     for (; !ends.empty() && ends.top().endNs <= time; ends.pop()) {
@@ -158,7 +165,7 @@ prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, c
 }
 
 prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window, const Selection& only,
-                                          std::uint32_t cores) {
+                                          std::uint32_t cores, const ShareCurve& recorder) {
   struct Track {
     ThreadId thread;
     bool waits;
@@ -181,7 +188,7 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
   }
   std::sort(ends.begin(), ends.end());
   auto ended = ends.begin();
-  Sweep sweep(window, cores);
+  Sweep sweep(window, cores, recorder);
   using prof::CounterSample;
   const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
       {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto value) {
@@ -207,9 +214,11 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
 prof::Result<CoreContention> coreContention(const Store& store, TimeWindow window, const Selection& only,
                                             std::uint32_t hostCores) {
   if (hostCores == 0 || window.startNs >= window.endNs) return CoreContention();
-  auto found = fromStates(store, window, only, hostCores);
+  const auto recorder = recorderUse(store);
+  if (!recorder) return recorder.error();
+  auto found = fromStates(store, window, only, hostCores, *recorder);
   if (!found || found->known) return found;
-  return fromCounters(store, window, only, hostCores);
+  return fromCounters(store, window, only, hostCores, *recorder);
 }
 
 }  // namespace lacuna::analyzer

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 
@@ -32,27 +33,33 @@ bool isFusedByInductor(std::string_view lowerName) {
 }
 
 /// The executions of CPU devices among the kernels are recorded by those that run them, and take that much longer.
-prof::Status addRecording(const Store& store, prof::TimeWindow window, const Selection& only,
+prof::Status addRecording(const Store& store, prof::TimeWindow window, const TableScope& scope,
                           std::unordered_map<prof::StringId, KernelRow>& byName) {
   const EventCosts costs = eventCosts(store);
   const auto cpus = cpuDevices(store);
-  if (!costs.known() || cpus.empty()) return {};
-  std::unordered_map<prof::StringId, RecordedEvents> events;
-  if (cpus.size() == store.rows<prof::Device>()) {
-    for (auto& [name, row] : byName) events[name].ranges = row.count;
+  if ((!costs.known() && scope.taken.empty()) || cpus.empty()) return {};
+  struct Recorded : RecordedEvents {
+    double takenNs = 0;
+  };
+  std::unordered_map<prof::StringId, Recorded> recorded;
+  if (scope.taken.empty() && cpus.size() == store.rows<prof::Device>()) {
+    for (auto& [name, row] : byName) recorded[name].ranges = row.count;
   } else {
-    const auto status = store.scan<&Kernel::startNs, &Kernel::queue, &Kernel::device, &Kernel::name>(
-        window, [&](std::uint64_t, auto start, auto queue, auto device, auto name) {
+    const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::device, &Kernel::name>(
+        window, [&](std::uint64_t, auto start, auto dur, auto queue, auto device, auto name) {
           for (std::size_t i = 0; i < start.size(); ++i) {
-            const bool inside = start[i] >= window.startNs && start[i] < window.endNs && only.holds(queue[i]);
-            if (inside && cpus.contains(device[i])) ++events[name[i]].ranges;
+            const bool inside = start[i] >= window.startNs && start[i] < window.endNs && scope.only.holds(queue[i]);
+            if (!inside || !cpus.contains(device[i])) continue;
+            Recorded& sum = recorded[name[i]];
+            ++sum.ranges;
+            sum.takenNs += scope.taken.between(start[i], start[i] + dur[i]);
           }
         });
     if (!status) return status;
   }
-  for (const auto& [name, sum] : events) {
+  for (const auto& [name, sum] : recorded) {
     KernelRow& row = byName[name];
-    row.recordingNs = std::min(row.totalNs, sum.costNs(costs));
+    row.recordingNs = std::min<std::int64_t>(row.totalNs, sum.costNs(costs) + std::llround(sum.takenNs));
   }
   return {};
 }
@@ -114,7 +121,7 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
         }
       });
   if (!status) return status.error();
-  if (const auto added = addRecording(store, window, scope.only, byName); !added) return added.error();
+  if (const auto added = addRecording(store, window, scope, byName); !added) return added.error();
   std::vector<KernelRow> rows;
   for (auto& [id, row] : byName) {
     row.name = store.text(id);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -27,12 +28,20 @@ bool isOperatorSpan(const HostSpan& span) {
   return span.activity == Activity::Operator;
 }
 
-/// A row and the events recorded in the time that it sums up.
+/// What recording cost some time: events, and nanoseconds for which the recorder may have taken the core.
+struct Recorded : RecordedEvents {
+  double takenNs = 0;
+  [[nodiscard]] std::int64_t of(std::int64_t ns, const EventCosts& costs) const {
+    return std::min<std::int64_t>(ns, costNs(costs) + std::llround(std::max(0.0, takenNs)));
+  }
+};
+
+/// A row and what was recorded in the time that it sums up.
 struct CountedRow {
   OperatorRow row;
-  RecordedEvents within;
-  RecordedEvents self;
-  RecordedEvents executions;
+  Recorded within;
+  Recorded self;
+  Recorded executions;
   std::size_t open = 0;  ///< spans of it around the one at hand
 };
 
@@ -52,9 +61,9 @@ class OperatorRows {
     const EventCosts costs = eventCosts(store);
     for (auto& [key, sums] : rows_) {
       OperatorRow& row = sums.row;
-      row.recordingNs = std::min(row.totalNs, sums.within.costNs(costs));
-      row.selfRecordingNs = std::min(row.selfNs, sums.self.costNs(costs));
-      row.deviceRecordingNs = std::min(row.deviceNs, sums.executions.costNs(costs));
+      row.recordingNs = sums.within.of(row.totalNs, costs);
+      row.selfRecordingNs = sums.self.of(row.selfNs, costs);
+      row.deviceRecordingNs = sums.executions.of(row.deviceNs, costs);
       row.name = store.text(key.first);
       row.shapes = store.text(key.second);
       out.push_back(std::move(row));
@@ -119,7 +128,7 @@ std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans
 }  // namespace
 
 std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                                       TimeWindow window, GroupBy by, const StepSpans& steps) {
+                                       TimeWindow window, GroupBy by, const StepSpans& steps, const ShareCurve& taken) {
   const ByThread operators = sortedByThread(timeline, isOperatorSpan);
   Parents parents;
   OperatorRows rows(by);
@@ -145,11 +154,18 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       row.selfNs += dur;
       const bool inSteps = steps.hold(spans[i]->startNs);
       if (inSteps) row.stepSelfNs += dur;
+      const double takenNs = taken.between(spans[i]->startNs, spans[i]->endNs);
       ++counted.self.ranges;
-      if (!nestedInItself) row.totalNs += dur;
+      counted.self.takenNs += takenNs;
+      if (!nestedInItself) {
+        row.totalNs += dur;
+        counted.within.takenNs += takenNs;
+      }
       if (up[i] == kNoSpan) continue;
-      OperatorRow& outer = rows.of(*spans[up[i]]);
+      CountedRow& countedOuter = rows.counted(*spans[up[i]]);
+      OperatorRow& outer = countedOuter.row;
       outer.selfNs -= dur;
+      countedOuter.self.takenNs -= takenNs;
       if (inSteps && steps.hold(spans[up[i]]->startNs)) outer.stepSelfNs -= dur;
     }
     while (!around.empty()) leave();
@@ -168,8 +184,10 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
     rows.of(*op).deviceNs += span.endNs - span.startNs;
     if (steps.hold(launch->startNs)) rows.of(*op).stepDeviceNs += span.endNs - span.startNs;
     const auto device = timeline.topology.deviceOfQueue.find(span.queue);
-    if (device != timeline.topology.deviceOfQueue.end() && cpus.contains(device->second))
-      ++rows.counted(*op).executions.ranges;
+    if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
+    Recorded& executions = rows.counted(*op).executions;
+    ++executions.ranges;
+    executions.takenNs += taken.between(span.startNs, span.endNs);
   }
   addMemory(store, window, operators, parents, rows);
   return rows.take(store);

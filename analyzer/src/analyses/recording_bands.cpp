@@ -44,12 +44,13 @@ double RecordedCosts::Series::between(TimeNs from, TimeNs to) const {
 }
 
 prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventCosts& costs, const Timeline& timeline,
-                                                TimeWindow window) {
+                                                TimeWindow window, const ShareCurve& taken) {
   using prof::Allocation;
   using prof::CounterSample;
   using prof::Mark;
   using prof::Range;
-  RecordedCosts out;
+  RecordedCosts out(taken);
+  out.cpus_ = cpuDevices(store);
   if (!costs.known()) return out;
   const Topology& topology = timeline.topology;
   out.processOf_ = topology.processOfThread;
@@ -87,10 +88,9 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
         })}) {
     if (!status) return status.error();
   }
-  const auto cpus = cpuDevices(store);
   for (const DeviceSpan& span : timeline.device) {
     const prof::DeviceId device = valueOf(topology.deviceOfQueue, span.queue);
-    if (cpus.contains(device)) add(out.executions_[device], span.startNs, costs.rangeNs);
+    if (out.isCpu(device)) add(out.executions_[device], span.startNs, costs.rangeNs);
   }
   for (auto& [process, series] : out.host_) series.finish();
   for (auto& [device, series] : out.executions_) series.finish();
@@ -103,7 +103,8 @@ double RecordedCosts::ofHost(prof::ProcessId process, TimeNs from, TimeNs to) co
 }
 
 std::int64_t RecordedCosts::within(const HostSpan& span) const {
-  const double cost = ofHost(valueOf(processOf_, span.thread), span.startNs, span.endNs + 1);
+  const double cost =
+      ofHost(valueOf(processOf_, span.thread), span.startNs, span.endNs + 1) + ofCores(span.startNs, span.endNs);
   return std::min<std::int64_t>(span.endNs - span.startNs, std::llround(cost));
 }
 
@@ -112,12 +113,20 @@ double RecordedCosts::ofExecutions(prof::DeviceId device, TimeNs from, TimeNs to
   return found == executions_.end() ? 0 : found->second.between(from, to);
 }
 
+std::int64_t RecordedCosts::within(prof::DeviceId device, TimeNs from, TimeNs to) const {
+  if (!isCpu(device)) return 0;
+  return std::min<std::int64_t>(to - from, std::llround(ofExecutions(device, from, from + 1) + ofCores(from, to)));
+}
+
 std::int64_t BandAttribution::of(const RecordedCosts& costs, const LedgerSegment& segment) {
   const auto length = static_cast<double>(segment.durNs());
-  carried_ += costs.ofHost(process_, segment.startNs, segment.endNs);
+  const double taken = costs.ofCores(segment.startNs, segment.endNs);
+  const bool takenAtOnce = isBusy(segment.cause) && costs.isCpu(device_);
+  carried_ += costs.ofHost(process_, segment.startNs, segment.endNs) + (takenAtOnce ? 0 : taken);
   double band = 0;
   if (isBusy(segment.cause)) {
-    band = std::min(length, costs.ofExecutions(device_, segment.startNs, segment.endNs));
+    const double own = costs.ofExecutions(device_, segment.startNs, segment.endNs);
+    band = std::min(length, own + (takenAtOnce ? taken : 0));
   } else {
     band = std::min(length, carried_);
     carried_ -= band;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lacuna/analyzer/scope.h"
@@ -11,23 +12,31 @@
 
 namespace lacuna::analyzer {
 
-/// As selfOverhead(), of what the selection holds and of what belongs to no thread.
+/// As selfOverhead(), of what the scope's selection holds and of what belongs to no thread. Cores are taken from the
+/// steps within `work`: of what else is in the window no step becomes longer.
 prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow window, std::int64_t steps,
-                                          const Selection& only);
+                                          const TableScope& scope, prof::TimeWindow work);
 
-/// When recording took time, as far as events tell: of the host side by process, of executions by CPU device.
+/// When recording took time: of the host side by process and of executions by CPU device, as far as events tell, and
+/// what the recorder took of the cores.
 class RecordedCosts {
  public:
-  /// Everything that `timeline` and the store's marks, allocations and counters hold within the window.
+  /// Everything that `timeline` and the store's marks, allocations and counters hold within the window. `taken`
+  /// outlives it.
   static prof::Result<RecordedCosts> load(const Store& store, const EventCosts& costs, const Timeline& timeline,
-                                          prof::TimeWindow window);
+                                          prof::TimeWindow window, const ShareCurve& taken);
 
   [[nodiscard]] double ofHost(prof::ProcessId process, prof::TimeNs from, prof::TimeNs to) const;
   /// Of the process with the thread that did `span`, from its first moment to its last.
   [[nodiscard]] std::int64_t within(const HostSpan& span) const;
   [[nodiscard]] double ofExecutions(prof::DeviceId device, prof::TimeNs from, prof::TimeNs to) const;
+  /// An execution of that device; 0 for one that only the device stamps.
+  [[nodiscard]] std::int64_t within(prof::DeviceId device, prof::TimeNs from, prof::TimeNs to) const;
+  [[nodiscard]] double ofCores(prof::TimeNs from, prof::TimeNs to) const { return taken_->between(from, to); }
+  [[nodiscard]] bool isCpu(prof::DeviceId device) const { return cpus_.contains(device); }
 
  private:
+  explicit RecordedCosts(const ShareCurve& taken) : taken_(&taken) {}
   /// Moments in order, each with the sum of what it and those before it cost.
   struct Series {
     std::vector<std::pair<prof::TimeNs, double>> sums;
@@ -37,10 +46,13 @@ class RecordedCosts {
   std::unordered_map<prof::ProcessId, Series> host_;
   std::unordered_map<prof::ThreadId, prof::ProcessId> processOf_;
   std::unordered_map<prof::DeviceId, Series> executions_;
+  std::unordered_set<prof::DeviceId> cpus_;
+  const ShareCurve* taken_;
 };
 
 /// Tells of a device's ledger segments, one after the other, how much of each may be recording. What is recorded while
-/// the device is busy delays its host, which shows in the next idle stretch: it is carried there.
+/// the device is busy delays its host, which shows in the next idle stretch: it is carried there. Cores that the
+/// recorder takes delay a CPU device at once, and of another only the host.
 class BandAttribution {
  public:
   BandAttribution(prof::DeviceId device, prof::ProcessId process) : device_(device), process_(process) {}

@@ -95,7 +95,21 @@ prof::Status addRecorded(const Store& store, TimeWindow window, std::int64_t ste
   return status;
 }
 
+/// A counter holds its last value for good, and a trace ends.
+void addTaken(const Store& store, TimeWindow work, std::int64_t steps, const ShareCurve& taken, SelfOverhead& out) {
+  if (taken.empty()) return;
+  out.known = true;
+  const TimeWindow span = store.span();
+  const double ns = taken.between(std::max(work.startNs, span.startNs), std::min(work.endNs, span.endNs));
+  if (ns > 0) out.parts.push_back({std::string(kUseOfCores), 0, 0, std::llround(ns / static_cast<double>(steps))});
+}
+
 }  // namespace
+
+std::int64_t SelfOverhead::coresNsPerStep() const {
+  const auto part = std::find_if(parts.begin(), parts.end(), [](const auto& p) { return p.kind == kUseOfCores; });
+  return part == parts.end() ? 0 : part->nsPerStep;
+}
 
 EventCosts eventCosts(const Store& store) {
   EventCosts costs;
@@ -125,11 +139,14 @@ std::int64_t RecordedEvents::costNs(const EventCosts& costs) const {
 }
 
 prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, std::int64_t steps) {
-  return selfOverheadOf(store, window, steps, {});
+  auto taken = takenCores(store, {});
+  if (!taken) return taken.error();
+  return selfOverheadOf(store, window, steps, {.only = {}, .steps = {}, .taken = std::move(*taken)}, window);
 }
 
 prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window, std::int64_t steps,
-                                          const Selection& only) {
+                                          const TableScope& scope, TimeWindow work) {
+  const Selection& only = scope.only;
   steps = std::max<std::int64_t>(1, steps);
   SelfOverhead out;
   const EventCosts costs = eventCosts(store);
@@ -151,6 +168,7 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
     out.parts.push_back({kind, events, each, std::llround(each * static_cast<double>(events)) / steps});
   }
   if (auto status = addRecorded(store, window, steps, only, out); !status) return status.error();
+  addTaken(store, work, steps, scope.taken, out);
   for (const OverheadPart& part : out.parts) out.nsPerStep += part.nsPerStep;
   std::sort(out.parts.begin(), out.parts.end(), [](const OverheadPart& a, const OverheadPart& b) {
     return a.nsPerStep != b.nsPerStep ? a.nsPerStep > b.nsPerStep : a.kind < b.kind;

@@ -237,9 +237,11 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
     a.selfRecordingNs += b.selfRecordingNs;
     a.deviceRecordingNs += b.deviceRecordingNs;
   };
-  mergeByName(analysis.operators, operatorTable(store, timeline, index, window, GroupBy::Name, steps), addOperator);
+  const ShareCurve& taken = analysis.scope.taken;
+  mergeByName(analysis.operators, operatorTable(store, timeline, index, window, GroupBy::Name, steps, taken),
+              addOperator);
   if (!wanted()) return;
-  mergeByName(analysis.operatorShapes, operatorTable(store, timeline, index, window, GroupBy::NameAndShapes),
+  mergeByName(analysis.operatorShapes, operatorTable(store, timeline, index, window, GroupBy::NameAndShapes, {}, taken),
               addOperator);
   if (!wanted()) return;
   mergeByName(analysis.calls, callTable(store, timeline, index, window, &costs, steps),
@@ -387,7 +389,7 @@ prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWo
   for (DeviceAccount& device : analysis.devices) books.emplace_back(device, topology);
   const auto status = forEachChunk(
       *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-        const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window);
+        const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window, analysis.scope.taken);
         if (!costs) return costs.error();
         const LedgerAccountant accountant(timeline);
         for (DeviceBooks& book : books) {
@@ -532,6 +534,23 @@ TimeWindow steadyStretch(const Analysis& analysis) {
   return steady.empty() ? analysis.window : TimeWindow{steady.front().startNs, steady.back().endNs};
 }
 
+/// From the first work of any device or step to the last; all of the run where there are none. While a program imports
+/// and sets up no step becomes longer.
+TimeWindow workStretch(const Analysis& analysis) {
+  std::vector<TimeWindow> work;
+  for (const DeviceAccount& device : analysis.devices) work.push_back(device.window);
+  for (const Step& step : analysis.steps.all) {
+    if (step.within(analysis.window)) work.push_back({step.startNs, step.endNs});
+  }
+  if (work.empty()) return analysis.window;
+  TimeWindow hull = work.front();
+  for (const TimeWindow& one : work) {
+    hull.startNs = std::min(hull.startNs, one.startNs);
+    hull.endNs = std::max(hull.endNs, one.endNs);
+  }
+  return hull;
+}
+
 prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& course) {
   const Store& store = *analysis.store;
   const TableScope& scope = analysis.scope;
@@ -552,7 +571,10 @@ prof::Status fillTables(Analysis& analysis, const StepWork& stepWork, Course& co
                     coreContention(store, steadyStretch(analysis), scope.only, analysis.hostCores));
       },
       [&] { return take(analysis.ranks, rankStats(store, window, analysis.devices, scope.steps)); },
-      [&] { return take(analysis.overhead, selfOverheadOf(store, window, analysis.stepCount(), scope.only)); },
+      [&] {
+        return take(analysis.overhead,
+                    selfOverheadOf(store, window, analysis.stepCount(), scope, workStretch(analysis)));
+      },
       [&] {
         return take(analysis.efficiency, efficiencyStats(store, window, analysis.devices, analysis.operatorShapes,
                                                          analysis.kernels, scope.only));
@@ -648,7 +670,10 @@ prof::Status fill(Analysis& analysis, Course& course) {
   analysis.window = {std::max(window->startNs, span.startNs), std::min(window->endNs, span.endNs)};
   readEnvironment(analysis);
   const Topology topology = loadTopology(trace);
-  analysis.scope = {selectionOf(analysis, topology), StepSpans(analysis.steps, analysis.window)};
+  const Selection only = selectionOf(analysis, topology);
+  auto taken = takenCores(trace, only);
+  if (!taken) return taken.error();
+  analysis.scope = {only, StepSpans(analysis.steps, analysis.window), std::move(*taken)};
   if (auto status = findWithoutDevices(analysis); !status) return status.error();
   StepWork stepWork;
   if (!course.next(kBooksUntil)) return cancelled();

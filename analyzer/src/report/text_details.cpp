@@ -56,6 +56,24 @@ std::string rate(double perSecond, std::string_view unit) {
   return fmt::format("{:.{}f} {}{}", perSecond, perSecond < 100 ? 1 : 0, kScales[scale], unit);
 }
 
+/// Of recording, from where on the reader should know what to do about it.
+bool isMuchOfAStep(const Analysis& analysis, std::int64_t ns) {
+  constexpr double kMuch = 0.1;
+  return ratio(double(ns), double(analysis.meanStepNs())) >= kMuch;
+}
+
+std::string whyRecordingCosts(const Analysis& analysis) {
+  const std::int64_t coresNs = analysis.overhead.coresNsPerStep();
+  if (isMuchOfAStep(analysis, coresNs)) {
+    return fmt::format(
+        ", {} of it by taking cores that the program's threads waited for: leave the recorder a core, or record less "
+        "(--trace)",
+        humanTime(coresNs));
+  }
+  const bool isMuch = isMuchOfAStep(analysis, analysis.overhead.nsPerStep);
+  return isMuch ? ", for its events follow each other closely: record less (--trace)" : "";
+}
+
 /// The memory of a device, and " of cuda:1" where there are several.
 struct Memory {
   const MemoryStats* stats = nullptr;
@@ -533,9 +551,12 @@ std::string unknownLine(const Analysis& analysis) {
 std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.overhead;
   if (!overhead.known) return {};
-  return fmt::format("Recording added at most {} {} ({}); ± says how much of a figure that may be.",
-                     humanTime(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
-                     humanShare(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))));
+  // So much is no bound any more: docs/analyses/self-overhead.md#limits.
+  return fmt::format("Recording added {} {} {} ({}){}; ± says how much of a figure that may be.",
+                     isMuchOfAStep(analysis, overhead.nsPerStep) ? "some" : "at most", humanTime(overhead.nsPerStep),
+                     analysis.steps.all.empty() ? "in all" : "to a step",
+                     humanShare(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))),
+                     whyRecordingCosts(analysis));
 }
 
 }  // namespace lacuna::analyzer

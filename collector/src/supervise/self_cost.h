@@ -7,7 +7,7 @@
 
 namespace lacuna::collector {
 
-/// Nanoseconds that the recorded thread spends on one event of each kind.
+/// Nanoseconds that the recorded thread spends on one event of each kind, when it does other things between them.
 struct SelfCost {
   double rangeNs = 0;  ///< push and pop, with a binary payload
   double markNs = 0;   ///< with a binary payload

@@ -833,7 +833,8 @@ TEST(SelfOverhead, OfARankIsWhatThatRecorded) {
   first.everything = false;
   first.processes = {ProcessId(1)};
   first.processOfThread = {{ThreadId(1), ProcessId(1)}, {ThreadId(2), ProcessId(2)}};
-  EXPECT_EQ(selfOverheadOf(*store, {0, 1000}, 1, first)->nsPerStep, 10 + 2 * 4 + 100);
+  EXPECT_EQ(selfOverheadOf(*store, {0, 1000}, 1, {.only = first, .steps = {}, .taken = {}}, {0, 1000})->nsPerStep,
+            10 + 2 * 4 + 100);
   EXPECT_EQ(selfOverhead(*store, {0, 1000}, 1)->nsPerStep, 2 * (10 + 2 * 4) + 100 + 200);
 }
 

@@ -397,6 +397,31 @@ TEST(Report, SaysWhereTimeWithoutACauseLies) {
   EXPECT_THAT(renderText(analysed({}), {{"ledger"}, 100, false}), Not(HasSubstr("unknown:")));
 }
 
+/// What the report says of a recorder that cost so many percent of a step.
+std::string saidOfRecording(std::int64_t coresNs, std::int64_t eventsNs) {
+  Analysis analysis = analysed({});
+  const std::int64_t stepNs = analysis.meanStepNs();
+  analysis.overhead = {.known = true, .parts = {}, .nsPerStep = 0};
+  for (const auto& [kind, share] : {std::pair(kUseOfCores, coresNs), std::pair(std::string_view("range"), eventsNs)}) {
+    analysis.overhead.parts.push_back({std::string(kind), 0, 0, stepNs * share / 100});
+    analysis.overhead.nsPerStep += stepNs * share / 100;
+  }
+  const std::string text = withoutBreaks(renderText(analysis, {{}, 60, false}));
+  const std::size_t at = text.find("Recording added");
+  EXPECT_THAT(renderHtml(analysis), HasSubstr(text.substr(at, text.find(';', at) - at)));
+  return text.substr(at, text.find("may be.", at) - at);
+}
+
+TEST(Report, SaysWhyRecordingCostsMuchAndWhatToDo) {
+  EXPECT_THAT(saidOfRecording(30, 5),
+              testing::AllOf(HasSubstr("added some"), HasSubstr("(35.0 %)"),
+                             HasSubstr("of it by taking cores that the program's threads waited for: "
+                                       "leave the recorder a core, or record less (--trace)")));
+  EXPECT_THAT(saidOfRecording(5, 20), HasSubstr("(25.0 %), for its events follow each other closely: record less"));
+  EXPECT_THAT(saidOfRecording(5, 4),
+              testing::AllOf(HasSubstr("at most"), HasSubstr("(9.0 %);"), Not(HasSubstr("--trace"))));
+}
+
 TEST(Report, JsonHasItsKeys) {
   const std::string json = renderJson(analysed(kSlow));
   for (const char* key : {"schema",

@@ -21,7 +21,7 @@ struct DisplacedThread {
 };
 
 /// What the use of the host's cores by other programs took from this one. What its own threads took from each other is
-/// not in it.
+/// not in it, nor what the recorder took.
 struct CoreContention {
   bool known = false;             ///< the trace tells when threads waited for a core, and how many cores there are
   prof::TimeWindow window{0, 0};  ///< what was looked at

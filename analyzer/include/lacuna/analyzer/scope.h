@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/steps.h"
+#include "lacuna/analyzer/taken_cores.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {
@@ -55,6 +56,7 @@ class StepSpans {
 struct TableScope {
   Selection only;
   StepSpans steps;
+  ShareCurve taken;  ///< cores that the recorder may have kept from the selected threads
 };
 
 }  // namespace lacuna::analyzer

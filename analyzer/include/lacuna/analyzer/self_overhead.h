@@ -4,28 +4,35 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
 #include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/steps.h"
 
-/// What recording itself cost, from what the recorder measured of its own events (environment `self.cost.…`) and from
-/// overheads that were recorded as such. docs/analyses/self-overhead.md.
+/// What recording itself cost, from what the recorder measured of its own events (environment `self.cost.…`), from the
+/// cores that it took, and from overheads that were recorded as such. docs/analyses/self-overhead.md.
 namespace lacuna::analyzer {
 
+/// Of the time in which the recorder ran, that in which threads of the program waited for a core.
+inline constexpr std::string_view kUseOfCores = "use of cores";
+
 struct OverheadPart {
-  std::string kind;  ///< "range", "mark", or the name of a recorded overhead
-  std::uint64_t events = 0;
+  std::string kind;          ///< "range", "mark", kUseOfCores, or the name of a recorded overhead
+  std::uint64_t events = 0;  ///< 0 of what is no sum over events
   double nsEach = 0;
   std::int64_t nsPerStep = 0;
 };
 
 struct SelfOverhead {
-  bool known = false;  ///< the trace says what an event costs, or holds overheads
+  bool known = false;  ///< the trace says what an event costs or what the recorder ran, or holds overheads
   std::vector<OverheadPart> parts;
-  /// Of all threads of processes with steps or devices together, so the most that a step can have become longer by.
+  /// Of all threads of processes with steps or devices together.
   std::int64_t nsPerStep = 0;
+
+  /// Of nsPerStep, what comes of the recorder's use of cores.
+  [[nodiscard]] std::int64_t coresNsPerStep() const;
 };
 
 /// Nanoseconds that the recorder says an event takes; 0 where it does not.
@@ -60,7 +67,7 @@ struct RecordedEvents {
 /// "±0.3 %": what recording may have added to a figure, as a share of it; empty where that is nothing.
 std::string humanBand(std::int64_t bandNs, std::int64_t ns);
 
-/// Counts what starts within the window; `steps` is what it is divided by.
+/// Counts what starts within the window, and cores that were taken meanwhile; `steps` is what it is divided by.
 prof::Result<SelfOverhead> selfOverhead(const Store& store, prof::TimeWindow window, std::int64_t steps);
 
 }  // namespace lacuna::analyzer

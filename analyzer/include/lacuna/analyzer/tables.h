@@ -87,8 +87,8 @@ struct OperatorRow {
 /// By name, or by name and shapes; greatest device time first, then self time.
 enum class GroupBy : std::uint8_t { Name, NameAndShapes };
 std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                                       prof::TimeWindow window, GroupBy by = GroupBy::Name,
-                                       const StepSpans& steps = {});
+                                       prof::TimeWindow window, GroupBy by = GroupBy::Name, const StepSpans& steps = {},
+                                       const ShareCurve& taken = {});
 
 /// Copies up to this size are staged by the driver, which then returns at once; as CUDA's documentation says.
 inline constexpr std::uint64_t kStagedBytes = std::uint64_t{64} * 1024;
