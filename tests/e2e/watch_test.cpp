@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <ctime>
@@ -245,6 +246,29 @@ TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
   EXPECT_LT(usual["CPU"], 300) << "two threads";
   EXPECT_LT(usual["thread CPU"], 120);
   EXPECT_GT(most["resident memory"], 100e3);
+}
+
+TEST_F(WatchTest, WhatTheRecorderRunsOnCoresOfItsOwnIsACounterOfItsOwn) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  if (cores.size() < 2) GTEST_SKIP() << "one core";
+  ASSERT_EQ(WEXITSTATUS(shell(fmt::format("taskset -c {} {} run -q -o out.lcn --trace counters -- taskset -c {} {} 400",
+                                          cores[0], program("lacuna"), cores[1], program("spin_program")))),
+            4);
+  const Reader reader = trace();
+  const auto tracks = *reader.table<prof::CounterTrack>();
+  const auto samples = *reader.table<prof::CounterSample>();
+  std::map<std::string, std::vector<double>> values;
+  for (std::size_t i = 0; i < samples.track.size(); ++i)
+    values[std::string(reader.text(tracks.name[samples.track[i].value - 1]))].push_back(samples.value[i]);
+  ASSERT_FALSE(values["recorder CPU on other cores"].empty());
+  EXPECT_GT(values["recorder CPU on other cores"].back(), 0);
+  ASSERT_FALSE(values["recorder CPU"].empty());
+  EXPECT_EQ(values["recorder CPU"].back(), 0) << "but before the program had come to its core";
 }
 
 TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {

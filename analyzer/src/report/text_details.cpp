@@ -66,8 +66,8 @@ std::string whyRecordingCosts(const Analysis& analysis) {
   const std::int64_t coresNs = analysis.overhead.coresNsPerStep();
   if (isMuchOfAStep(analysis, coresNs)) {
     return fmt::format(
-        ", {} of it by taking cores that the program's threads waited for: leave the recorder a core, or record less "
-        "(--trace)",
+        ", {} of it by taking cores that the program's threads waited for: leave the recorder a core (taskset), or "
+        "record less (--trace)",
         humanTime(coresNs));
   }
   const bool isMuch = isMuchOfAStep(analysis, analysis.overhead.nsPerStep);
@@ -551,10 +551,8 @@ std::string unknownLine(const Analysis& analysis) {
 std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.overhead;
   if (!overhead.known) return {};
-  // So much is no bound any more: docs/analyses/self-overhead.md#limits.
-  return fmt::format("Recording added {} {} {} ({}){}; ± says how much of a figure that may be.",
-                     isMuchOfAStep(analysis, overhead.nsPerStep) ? "some" : "at most", humanTime(overhead.nsPerStep),
-                     analysis.steps.all.empty() ? "in all" : "to a step",
+  return fmt::format("Recording added about {} {} ({}){}; ± says how much of a figure that may be.",
+                     humanTime(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
                      humanShare(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))),
                      whyRecordingCosts(analysis));
 }

@@ -3,6 +3,7 @@
 #include "proc/counters.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -15,10 +16,15 @@ namespace lacuna::collector::proc {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"CPU", "percent of a core"},      {"resident memory", "bytes"},
-    {"minor page faults", "1/s"},      {"major page faults", "1/s"},
-    {"disk reads", "bytes/s"},         {"thread CPU", "percent of a core"},
-    {"waiting for a core", "percent"}, {"recorder CPU", "percent of a core"},
+    {"CPU", "percent of a core"},
+    {"resident memory", "bytes"},
+    {"minor page faults", "1/s"},
+    {"major page faults", "1/s"},
+    {"disk reads", "bytes/s"},
+    {"thread CPU", "percent of a core"},
+    {"waiting for a core", "percent"},
+    {"recorder CPU", "percent of a core"},
+    {"recorder CPU on other cores", "percent of a core"},
 };
 
 bool readClock(clockid_t clock, std::uint64_t& ns) {
@@ -33,6 +39,20 @@ bool readClock(clockid_t clock, std::uint64_t& ns) {
 bool readCpuTime(std::uint32_t pid, std::uint64_t& ns) {
   clockid_t clock = 0;
   return clock_getcpuclockid(static_cast<pid_t>(pid), &clock) == 0 && readClock(clock, ns);
+}
+
+/// Whether none of the program's threads may run where the recorder does. What cannot be seen may.
+bool isApart(const sampler::ProcessTree& tree) {
+  cpu_set_t own, theirs, both;
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  bool seen = false;
+  for (const auto& [tid, thread] : tree.threads()) {
+    if (sched_getaffinity(static_cast<pid_t>(tid), sizeof theirs, &theirs) != 0) continue;
+    seen = true;
+    CPU_AND(&both, &own, &theirs);
+    if (CPU_COUNT(&both) > 0) return false;
+  }
+  return seen;
 }
 
 }  // namespace
@@ -94,15 +114,19 @@ void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Threa
 }
 
 /// It belongs to no process of the trace: it is none of the program's.
-void Counters::lookAtRecorder(prof::Drainer::Access& access) {
+void Counters::lookAtRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
   std::uint64_t cpuNs = 0;
   const prof::TimeNs timeNs = nowNs();
   if (!readClock(CLOCK_PROCESS_CPUTIME_ID, cpuNs)) return;
-  putRate(trackOf(What::Recorder, {}, {}, access), timeNs, cpuNs, 1e-7, access);
+  if (isApart(tree)) recorderApartNs_ += cpuNs - recorderNs_;
+  recorderNs_ = cpuNs;
+  putRate(trackOf(What::Recorder, {}, {}, access), timeNs, recorderNs_ - recorderApartNs_, 1e-7, access);
+  if (recorderApartNs_ > 0)
+    putRate(trackOf(What::RecorderApart, {}, {}, access), timeNs, recorderApartNs_, 1e-7, access);
 }
 
 void Counters::look(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
-  lookAtRecorder(access);
+  lookAtRecorder(tree, access);
   for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, access);
   for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, access);
   forgetTheEnded(tree);
@@ -115,7 +139,7 @@ void Counters::forgetTheEnded(const sampler::ProcessTree& tree) {
   for (const auto& [tid, thread] : tree.threads()) threads.insert(thread.id.value);
   std::erase_if(tracks_, [&](const auto& entry) {
     const auto& [what, number] = entry.first;
-    if (what == What::Recorder) return false;
+    if (what == What::Recorder || what == What::RecorderApart) return false;
     const bool ofThread = what == What::ThreadCpu || what == What::ThreadWait;
     return !(ofThread ? threads : processes).contains(number);
   });

@@ -33,7 +33,8 @@ class Counters {
     DiskReads,
     ThreadCpu,
     ThreadWait,
-    Recorder
+    Recorder,
+    RecorderApart
   };
   struct Track {
     prof::TrackId id;
@@ -43,7 +44,7 @@ class Counters {
   };
   using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread; 0 for the recorder
 
-  void lookAtRecorder(prof::Drainer::Access& access);
+  void lookAtRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
   void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
   void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
   Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);
@@ -53,7 +54,9 @@ class Counters {
   static void putRate(Track& track, prof::TimeNs timeNs, std::uint64_t total, double scale,
                       prof::Drainer::Access& access);
 
-  std::map<Key, Track> tracks_;  ///< of the living
+  std::map<Key, Track> tracks_;        ///< of the living
+  std::uint64_t recorderNs_ = 0;       ///< CPU time that the recorder has used
+  std::uint64_t recorderApartNs_ = 0;  ///< of that, on cores that the program does not use
 };
 
 }  // namespace lacuna::collector::proc

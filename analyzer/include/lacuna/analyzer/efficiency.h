@@ -63,7 +63,7 @@ struct RooflineRow {
   Demand demand;       ///< of all calls together
   double ofRoof = -1;  ///< 0 … 1 of what the device could do at this ratio of arithmetic to bytes; -1: not known
   bool memoryBound = false;
-  std::int64_t recordingNs = 0;  ///< of deviceNs, what recording may have added at most
+  std::int64_t recordingNs = 0;  ///< of deviceNs, what recording may have added
 
   [[nodiscard]] double flopsPerSecond() const { return perSecond(demand.flops); }
   [[nodiscard]] double bytesPerSecond() const { return perSecond(demand.bytes); }

@@ -40,7 +40,7 @@ struct RankRow {
   std::int64_t stepWaitNs = 0;    ///< how long it waited in any collective, in the steps
   std::int64_t stepHeldUpNs = 0;  ///< of heldUpNs, likewise
   std::int64_t stepAloneNs = 0;   ///< how long the next-latest rank waited for it: what all would gain without it
-  /// What recording may have added at most: to waitNs by what it cost the rank that it waited for, to the others by
+  /// What recording may have added: to waitNs by what it cost the rank that it waited for, to the others by
   /// what it cost this one.
   std::int64_t waitRecordingNs = 0;
   std::int64_t transferRecordingNs = 0;

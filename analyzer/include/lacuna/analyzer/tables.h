@@ -99,7 +99,7 @@ struct CallRow {
   std::int64_t totalNs = 0;
   std::uint64_t stepCount = 0;
   std::int64_t stepNs = 0;
-  std::int64_t recordingNs = 0;  ///< of totalNs, what recording may have added at most
+  std::int64_t recordingNs = 0;  ///< of totalNs, what recording may have added
   Activity activity = Activity::None;
   std::string caller;  ///< for synchronisation: the operator or range around most of its time
   /// Of blocking copies: of how many the copy itself is known, and those in the steps that move too much to be staged.
@@ -271,7 +271,7 @@ struct CollectiveRow {
   std::int64_t busNs = 0;
   std::int64_t totalNs = 0;
   std::int64_t exposedNs = 0;
-  std::int64_t recordingNs = 0;  ///< of totalNs, and of exposedNs, what recording may have added at most
+  std::int64_t recordingNs = 0;  ///< of totalNs, and of exposedNs, what recording may have added
 };
 /// As sortCalls().
 void sortCollectives(std::vector<CollectiveRow>& collectives);
@@ -288,7 +288,7 @@ struct CopyRow {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::int64_t ns = 0;
-  std::int64_t recordingNs = 0;  ///< of ns, what recording may have added at most: to copies of CPU devices
+  std::int64_t recordingNs = 0;  ///< of ns, what recording may have added: to copies of CPU devices
 };
 inline constexpr std::size_t kCopyKindCount = 11;
 std::string_view copyKindName(std::size_t kind);
