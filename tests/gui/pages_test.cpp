@@ -865,6 +865,29 @@ class PagesTest : public QObject {
     QVERIFY(window_->memory()->live()->table()->currentIndex().isValid());
   }
 
+  void memoryOfNoKnownRoleIsCalledThat() {
+    analyzer::StoreBuilder trace;
+    trace.append(prof::Process{.id = prof::ProcessId(1)});
+    trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
+    trace.append(prof::Range{.durNs = 100, .thread = prof::ThreadId(1), .name = trace.intern("step")});
+    trace.append(prof::Allocation{.timeNs = 10,
+                                  .thread = prof::ThreadId(1),
+                                  .action = prof::MemoryAction::Allocate,
+                                  .address = 1,
+                                  .bytes = 3 << 20,
+                                  .op = trace.intern("conv2d")});
+    const auto store = trace.build();
+    window_->loader()->setOpener([store](const auto&, const auto&) { return prof::Result(store); });
+    QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("roleless.lcn")));
+    show("memory");
+    QTRY_VERIFY(window_->memory()->moment() != nullptr);
+    const TreemapView* map = window_->memory()->map();
+    QCOMPARE(map->accessibleDescription(), QStringLiteral("3.00 MiB in 1 block: not known 3.00 MiB (1)"));
+    QVERIFY(!map->tiles().empty());
+    QCOMPARE(map->describe(map->tiles().front()), QStringLiteral("not known: 1 block, 3.00 MiB"));
+    QCOMPARE(window_->memory()->live()->model()->table()[2].texts.front(), QStringLiteral("not known"));
+  }
+
   void theLedgerStripShowsTheCauses() {
     show("timeline");
     QVERIFY(view()->ledgers() != nullptr);

@@ -41,6 +41,13 @@ TEST(Palette, ColoursAreToldApartByAllEyes) {
   expectApart("roles of memory", kRoles, roleAt);
 }
 
+TEST(Palette, CurvesOfMemoryHaveTheColoursOfTheirRoles) {
+  for (const bool dark : {true, false}) {
+    EXPECT_EQ(counterColour("memory · activations", 4, dark), roleColour(prof::MemoryRole::Activation, dark));
+    EXPECT_EQ(counterColour("memory · not known", 4, dark), roleColour(prof::MemoryRole::Other, dark));
+  }
+}
+
 TEST(Palette, WorkHasTheColourOfItsTimeInTheLedger) {
   using analyzer::Cause;
   using analyzer::WorkKind;

@@ -273,7 +273,7 @@ void TrackAssembly::placeCounters() {
     place(track, group);
   });
   static constexpr std::array<std::string_view, 9> kRoles{
-      "other", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
+      "not known", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
   for (auto& [device, curves] : memory_) {
     TrackGroup& group = deviceGroup(device);
     if (device == 0 && group.tracks.empty()) group.label = "Host";

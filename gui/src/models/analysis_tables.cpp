@@ -123,7 +123,7 @@ TableData leakTable(const analyzer::MemoryStats& memory) {
   return {texts(Tables::tr("Tensor"), rows,
                 [](const auto& r) { return r.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor); }),
           texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.op); }),
-          texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleName(r.role)); }),
+          texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleWords(r.role)); }),
           numbers(Tables::tr("Grows per step"), Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
 }
 
@@ -205,7 +205,7 @@ TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment) 
       texts(Tables::tr("Tensor"), rows,
             [](const auto& r) { return r.tensor.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor.tensor); }),
       texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.tensor.op); }),
-      texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleName(r.tensor.role)); }),
+      texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleWords(r.tensor.role)); }),
       asBars(numbers(Tables::tr("Size"), Kind::Bytes, rows, [](const auto& r) { return r.tensor.bytes; })),
       numbers(Tables::tr("Since"), Kind::Duration, rows, [&](const auto& r) { return r.tensor.allocatedNs - zero; }),
       numbers(Tables::tr("Lives"), Kind::Duration, rows,

@@ -387,7 +387,7 @@ void RoleBar::paintEvent(QPaintEvent*) {
     x += w;
     const QRect at(shown % columns * (width() / columns), kRoleHeight + 8 + shown / columns * kLegendLine,
                    width() / columns, kLegendLine);
-    paintLegend(painter, at, colour, words(analyzer::roleName(static_cast<prof::MemoryRole>(role))), bytesWords(bytes),
+    paintLegend(painter, at, colour, words(analyzer::roleWords(static_cast<prof::MemoryRole>(role))), bytesWords(bytes),
                 dark_);
     ++shown;
   }

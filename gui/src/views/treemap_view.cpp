@@ -81,7 +81,7 @@ void TreemapView::setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment
   tree_ = moment_ ? groupBlocks(moment_->live) : BlockTree();
   QStringList roles;
   for (const RoleGroup& role : tree_.roles) {
-    roles << tr("%1 %2 (%3)").arg(words(analyzer::roleName(role.role)), bytesWords(role.bytes), countWords(role.count));
+    roles << tr("%1 %2 (%3)").arg(words(analyzer::roleWords(role.role)), bytesWords(role.bytes), countWords(role.count));
   }
   setAccessibleDescription(moment_ ? tr("%1 in %2: %3")
                                          .arg(bytesWords(moment_->bytes), blocksWords(moment_->live.size()),
@@ -116,7 +116,7 @@ std::size_t TreemapView::shown() const {
 
 QString TreemapView::nameOf(const MapTile& tile) const {
   using Kind = MapTile::Kind;
-  if (tile.kind == Kind::Role) return words(analyzer::roleName(tile.role));
+  if (tile.kind == Kind::Role) return words(analyzer::roleWords(tile.role));
   if (tile.kind == Kind::Rest)
     return tile.group ? tr("%1 more").arg(countWords(tile.count)) : tr("%1 smaller").arg(countWords(tile.count));
   if (tile.kind != Kind::Block) return tr("%1 ×%2").arg(originOf(*tile.group), countWords(tile.count));
@@ -131,7 +131,7 @@ QString TreemapView::originOf(const BlockGroup& group) const {
 
 QString TreemapView::describe(const MapTile& tile) const {
   using Kind = MapTile::Kind;
-  const QString role = words(analyzer::roleName(tile.role));
+  const QString role = words(analyzer::roleWords(tile.role));
   const QString bytes = bytesWords(tile.bytes);
   if (tile.kind == Kind::Block) return tr("%1, %2, %3").arg(nameOf(tile), role, bytes);
   const QString blocks = blocksWords(tile.count);

@@ -136,6 +136,23 @@ TEST_F(LanesTest, TheMemoryCurveFollowsEveryAllocationOfADevice) {
   EXPECT_EQ(tracks[2].label, "memory · activations");
 }
 
+TEST_F(LanesTest, TheCurveOfMemoryOfNoKnownRoleSaysSo) {
+  const auto allocate = [&](prof::TimeNs time, prof::MemoryRole role) {
+    trace_.append(prof::Allocation{.timeNs = time,
+                                   .device = DeviceId(1),
+                                   .action = prof::MemoryAction::Allocate,
+                                   .role = role,
+                                   .address = static_cast<std::uint64_t>(time),
+                                   .bytes = 64});
+  };
+  allocate(1, prof::MemoryRole::Other);
+  allocate(2, prof::MemoryRole::Parameter);
+  build();
+  const auto& tracks = tracks_->groups[0].tracks;
+  ASSERT_EQ(tracks.size(), 3u);
+  EXPECT_EQ(tracks[1].label, "memory · not known");
+}
+
 TEST_F(LanesTest, CountersAreNamedForPeopleAndThoseOfAThreadStandInItsProcess) {
   const auto counter = [&](std::uint32_t id, std::string_view name, ThreadId thread, ProcessId process) {
     trace_.append(
