@@ -99,7 +99,7 @@ Started startOperator(const RecordFunction& function) {
   const char* name = nameOf(&function);
   const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
   const bool executes = executions.load(std::memory_order_relaxed);
-  if (executes && startsWith(name, "c10d::")) noteCollectiveCall(nextCorrelation());
+  if (executes && startsWith(name, "c10d::")) noteCollectiveCall(name, nextCorrelation());
   if (executes && operatorsOpen() == 0 && onMainThread()) {
     static const bool announced = (announceCpuQueue(), true);
     (void)announced;

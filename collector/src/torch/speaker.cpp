@@ -13,13 +13,13 @@
 #include <cstring>
 #include <ctime>
 #include <iterator>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <thread>
 
 #include "core/runtime_payloads.h"
+#include "torch/collective_calls.h"
 
 namespace lacuna::collector::torch {
 namespace {
@@ -295,32 +295,6 @@ std::int64_t monotonicNs() {
   return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-struct CollectiveCall {
-  std::uint64_t correlation;
-  std::int64_t startNs;
-  std::uint32_t thread;
-};
-
-/// Calls are taken up in the order in which they are made.
-class CollectiveCalls {
- public:
-  void put(const CollectiveCall& call) {
-    const std::scoped_lock lock(mutex_);
-    calls_[end_++ % kMost] = call;
-    if (end_ - begin_ > kMost) ++begin_;
-  }
-  std::optional<CollectiveCall> take() {
-    const std::scoped_lock lock(mutex_);
-    if (begin_ == end_) return std::nullopt;
-    return calls_[begin_++ % kMost];
-  }
-
- private:
-  static constexpr std::size_t kMost = 1024;
-  std::mutex mutex_;
-  std::size_t begin_ = 0, end_ = 0;
-  CollectiveCall calls_[kMost]{};
-};
 CollectiveCalls gCollectiveCalls;
 
 /// A queue of the CPU besides that of operators, which is 0; the schema says how queues of one device are numbered.
@@ -391,13 +365,13 @@ int openExecution(const char* name, std::uint64_t correlation, const void* owner
   return push(Event(Category::Execution, name, payload), owner);
 }
 
-void noteCollectiveCall(std::uint64_t correlation) {
-  gCollectiveCalls.put({correlation, monotonicNs(), threadNumber()});
+void noteCollectiveCall(const char* name, std::uint64_t correlation) {
+  gCollectiveCalls.put(collectiveKind(name), {correlation, monotonicNs(), threadNumber()});
 }
 
 int openCollective(const char* name, const void* owner) {
   if (!listening()) return -1;
-  const std::optional<CollectiveCall> call = gCollectiveCalls.take();
+  const std::optional<CollectiveCall> call = gCollectiveCalls.take(collectiveKind(name));
   if (!call) return push(Event(Category::None, name), owner);
   static thread_local const std::uint32_t queue = announceCollectiveQueue();
   ExecutionPayload payload{};

@@ -32,9 +32,10 @@ int openStep(std::uint64_t index, std::uint64_t samples);
 int openLoader(const char* stage, const LoaderNote& note);
 int openExecution(const char* name, std::uint64_t correlation, const void* owner);
 /// A collective is begun here and now; whoever executes it does so later, on a thread of its own.
-void noteCollectiveCall(std::uint64_t correlation);
-/// What this thread executes of collectives is a queue of the CPU device. This one was begun by the earliest call that
-/// no other execution has taken; without one it is a range like any other.
+void noteCollectiveCall(const char* name, std::uint64_t correlation);
+/// What this thread executes of collectives is a queue of the CPU device. This one was begun by the earliest call of
+/// its kind that no other execution has taken, else by one of a kind that nothing executes by its name; without one it
+/// is a range like any other.
 int openCollective(const char* name, const void* owner);
 
 /// Closes every range of this thread above `level`.

@@ -287,6 +287,14 @@ class TorchRun(unittest.TestCase):
                            "join (select distinct thread from range where name = 'step') t where k.name = 'gloo:all_reduce'")
         self.assertEqual(calls, [(1, 1)] * 2)
 
+    def test_collectives_of_groups_that_overtake_each_other_are_of_the_calls_that_began_them(self):
+        self.train(0, "fork", "groups")
+        pairs = self.query("select k.name, (select r.name from range r where r.thread = c.thread and r.name like 'c10d::%' and "
+                           "r.startNs >= c.startNs order by r.startNs limit 1) from kernel k join api_call c on c.correlation = k.correlation "
+                           "where k.name like 'gloo:%' order by k.startNs")
+        self.assertEqual(pairs, [("gloo:broadcast", "c10d::broadcast_"), ("gloo:all_gather", "c10d::_allgather_base_"),
+                                 ("gloo:all_reduce", "c10d::allreduce_"), ("gloo:all_reduce", "c10d::_reduce_scatter_base_")])
+
     def test_memory_has_the_operator_that_asked_and_its_role(self):
         self.train(0, "fork")
         rows = self.query("select address, bytes, op from allocation where action = 0")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds|anomaly|collectives]."""
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds|anomaly|collectives|groups]."""
 
 import sys
 import threading
@@ -55,7 +55,24 @@ def reduce_in_a_thread():
     thread.join()
 
 
-def main(workers, method, validates, folds, detects, reduces):
+def overtake():
+    """As two groups of gloo: what was begun first waits for a thread of its group while the other's is executed."""
+    executions = ["gloo:broadcast", "gloo:all_gather", "gloo:all_reduce", "gloo:all_reduce"]
+    for begun in ["c10d::allreduce_", "c10d::broadcast_", "c10d::_reduce_scatter_base_", "c10d::_allgather_base_"]:
+        with torch.operator(begun):
+            pass
+
+    def execute():
+        for name in executions:
+            with torch.operator(name, torch.USER):
+                pass
+
+    thread = threading.Thread(target=execute)
+    thread.start()
+    thread.join()
+
+
+def main(workers, method, validates, folds, detects, reduces, overtakes):
     if validates:
         with torch.no_grad():
             for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
@@ -67,6 +84,8 @@ def main(workers, method, validates, folds, detects, reduces):
             train(workers, method)
     for _ in range(2 if reduces else 0):
         reduce_in_a_thread()
+    if overtakes:
+        overtake()
     with torch.no_grad():
         net(None)
     print("saw", sorted(seen))
@@ -74,4 +93,4 @@ def main(workers, method, validates, folds, detects, reduces):
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1,
-         sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"])
+         sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"], sys.argv[3:] == ["groups"])
