@@ -272,8 +272,9 @@ void TrackAssembly::placeCounters() {
       group.label = "Lacuna's recorder";
     place(track, group);
   });
-  static constexpr std::array<std::string_view, 9> kRoles{
-      "not known", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
+  static constexpr std::array<std::string_view, 9> kRoles{"not known",   "parameters",    "gradients",
+                                                          "activations", "optimizer",     "inputs",
+                                                          "workspace",   "communication", "cached"};
   for (auto& [device, curves] : memory_) {
     TrackGroup& group = deviceGroup(device);
     if (device == 0 && group.tracks.empty()) group.label = "Host";

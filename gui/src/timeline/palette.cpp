@@ -91,8 +91,9 @@ Colour chartColour(std::size_t n, bool dark) {
 }
 
 Colour counterColour(std::string_view label, std::size_t place, bool dark) {
-  static constexpr std::array<std::string_view, 9> kRoles{
-      "not known", "parameters", "gradients", "activations", "optimizer", "inputs", "workspace", "communication", "cached"};
+  static constexpr std::array<std::string_view, 9> kRoles{"not known",   "parameters",    "gradients",
+                                                          "activations", "optimizer",     "inputs",
+                                                          "workspace",   "communication", "cached"};
   constexpr std::string_view kPrefix = "memory · ";
   if (label == "memory") return theme(dark).accent;
   if (!label.starts_with(kPrefix)) return chartColour(place, dark);

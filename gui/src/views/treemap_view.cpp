@@ -81,7 +81,8 @@ void TreemapView::setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment
   tree_ = moment_ ? groupBlocks(moment_->live) : BlockTree();
   QStringList roles;
   for (const RoleGroup& role : tree_.roles) {
-    roles << tr("%1 %2 (%3)").arg(words(analyzer::roleWords(role.role)), bytesWords(role.bytes), countWords(role.count));
+    roles
+        << tr("%1 %2 (%3)").arg(words(analyzer::roleWords(role.role)), bytesWords(role.bytes), countWords(role.count));
   }
   setAccessibleDescription(moment_ ? tr("%1 in %2: %3")
                                          .arg(bytesWords(moment_->bytes), blocksWords(moment_->live.size()),
