@@ -158,13 +158,21 @@ void addRanks(const Analysis& analysis, Lines& out) {
       humanCount(ranks.matched, "collective"), ranks.rows.size(),
       ranks.unmatched > 0 ? fmt::format(" ({} not)", humanCount(ranks.unmatched, "call")) : "",
       humanShare(ranks.waitShare()), humanShare(ranks.imbalance)));
+  std::size_t deviceWidth = 6;
+  for (const RankRow& row : ranks.rows) deviceWidth = std::max(deviceWidth, row.device.size());
+  const auto add = [&](auto rank, std::string_view device, std::string_view waits, std::string_view transfers,
+                       std::string_view last, std::string_view behind, std::string_view computes) {
+    out.push_back(fmt::format(" {:>4} {} {:>9} {:>9} {:>6} {:>9} {:>9}", rank,
+                              padded(device, static_cast<int>(deviceWidth)), waits, transfers, last, behind, computes));
+  };
+  add("rank", "device", "waits", "transfers", "last", "behind", "computes");
   for (const RankRow& row : ranks.rows) {
-    out.push_back(fmt::format(
-        " {:>5} {} waits {:>11}{}  transfers {:>11}{}  last {:>5}×  behind {:>11}{}  computes {:>11}{}", row.rank,
-        padded(row.device, 8), humanTime(row.waitNs), bandInBrackets(row.waitRecordingNs, row.waitNs),
-        humanTime(row.transferNs), bandInBrackets(row.transferRecordingNs, row.transferNs), row.last,
-        humanTime(row.heldUpNs), bandInBrackets(row.heldUpRecordingNs, row.heldUpNs), humanTime(row.computeNs),
-        bandInBrackets(row.computeRecordingNs, row.computeNs)));
+    add(row.rank, row.device, humanTime(row.waitNs), humanTime(row.transferNs), fmt::format("{}×", row.last),
+        humanTime(row.heldUpNs), humanTime(row.computeNs));
+    if (row.waitRecordingNs + row.transferRecordingNs + row.heldUpRecordingNs + row.computeRecordingNs == 0) continue;
+    // Below the figures, as a line has no room for both.
+    add("", "", humanBand(row.waitRecordingNs, row.waitNs), humanBand(row.transferRecordingNs, row.transferNs), "",
+        humanBand(row.heldUpRecordingNs, row.heldUpNs), humanBand(row.computeRecordingNs, row.computeNs));
   }
 }
 
@@ -182,6 +190,31 @@ std::string collectiveName(const CollectiveRow& row, int width) {
 /// "456 GB/s", or nothing where nothing is known to have been moved.
 std::string rateOf(double bytes, std::int64_t ns) {
   return bytes > 0 && ns > 0 ? rate(bytes * 1e9 / double(ns), "B/s") : std::string();
+}
+
+/// Without the columns that no row fills.
+void addCollectives(const CommunicationStats& comm, int width, int rows, Lines& out) {
+  const auto& all = comm.collectives;
+  const bool banded = std::ranges::any_of(all, [](const CollectiveRow& row) { return row.recordingNs > 0; });
+  const bool rated = std::ranges::any_of(all, [](const CollectiveRow& row) { return row.bytes > 0; });
+  const int bandWidth = banded ? 9 : 0;
+  const int nameWidth = std::max(10, width - (rated ? 58 : 37) - bandWidth);
+  const auto add = [&](std::string_view name, auto count, std::string_view total, std::string_view band,
+                       std::string_view exposed, std::string_view rate, std::string_view busRate) {
+    out.push_back(fmt::format(" {} {:>6} {:>11}{} {:>11}", padded(name, nameWidth), count, total,
+                              padded(band.empty() ? "" : fmt::format(" {}", band), bandWidth), exposed));
+    if (rated) out.back() += fmt::format(" {:>9} {:>10}", rate, busRate);
+  };
+  add("collective", "count", "total", banded ? "±" : "", "exposed", "rate", "bus rate");
+  for (std::size_t i = 0; i < all.size() && static_cast<int>(i) < rows; ++i) {
+    const CollectiveRow& row = all[i];
+    // Where it is not known how large the whole buffer is, what a rank puts in.
+    const bool isWhole = row.algorithmBytes > 0;
+    const std::string speed =
+        rateOf(double(isWhole ? row.algorithmBytes : row.bytes), isWhole ? row.algorithmNs : row.bytesNs);
+    add(collectiveName(row, nameWidth), row.count, humanTime(row.totalNs), humanBand(row.recordingNs, row.totalNs),
+        humanTime(row.exposedNs), speed, rateOf(row.busBytes, row.busNs));
+  }
 }
 
 std::string numbersLine(const EfficiencyStats& stats) {
@@ -359,6 +392,14 @@ Lines rangeLines(const Analysis& analysis, int width, int rows) {
   return out;
 }
 
+namespace {
+
+std::string_view boundWords(BoundBy bound) {
+  return bound == BoundBy::Other ? "waits between queues or without a cause" : boundName(bound);
+}
+
+}  // namespace
+
 std::string bottleneckLine(const Analysis& analysis) {
   const Bottleneck& bottleneck = analysis.bottleneck;
   if (bottleneck.by == BoundBy::Nothing) return {};
@@ -366,15 +407,13 @@ std::string bottleneckLine(const Analysis& analysis) {
   for (std::size_t i = 0; i < kBoundCount; ++i) {
     const auto bound = static_cast<BoundBy>(i);
     const BoundShare& part = bottleneck.shares[i];
-    const bool isTold = bound == BoundBy::Input || bound == BoundBy::Host || part.tier != Tier::None;
-    if (bound == bottleneck.by || bound == BoundBy::Device || !isTold) continue;
-    others += fmt::format("{}{} {} ({})", others.empty() ? "" : ", ", boundName(bound), humanShare(part.share),
+    if (bound == bottleneck.by || bound == BoundBy::Device || part.tier == Tier::None) continue;
+    others += fmt::format("{}{} {} ({})", others.empty() ? "; also " : ", ", boundWords(bound), humanShare(part.share),
                           tierName(part.tier));
   }
-  const std::string_view by =
-      bottleneck.by == BoundBy::Other ? "waits between queues or without a cause" : boundName(bottleneck.by);
-  return fmt::format("bound by: {} ({} of {}); {}", by, humanShare(bottleneck[bottleneck.by].share),
-                     analysis.steps.all.empty() ? "all" : "a step", others);
+  return fmt::format("bound by: {} ({} of {}){}", boundWords(bottleneck.by),
+                     humanShare(bottleneck[bottleneck.by].share), analysis.steps.all.empty() ? "all" : "a step",
+                     others);
 }
 
 Lines launchLines(const Analysis& analysis, int width, int rows) {
@@ -427,20 +466,7 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
   out.push_back(fmt::format(" {} in all{}, {} of it exposed", humanTime(comm.totalNs),
                             bandInBrackets(comm.recordingNs, comm.totalNs),
                             humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
-  const int nameWidth = std::max(10, width - 58);
-  out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>9} {:>10}", padded("collective", nameWidth), "count", "total",
-                            "exposed", "rate", "bus rate"));
-  for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
-    const CollectiveRow& row = comm.collectives[i];
-    const std::string name = collectiveName(row, nameWidth);
-    // Where it is not known how large the whole buffer is, what a rank puts in.
-    const bool isWhole = row.algorithmBytes > 0;
-    const std::string speed =
-        rateOf(double(isWhole ? row.algorithmBytes : row.bytes), isWhole ? row.algorithmNs : row.bytesNs);
-    out.push_back(fmt::format(" {} {:>6} {:>11} {:>11} {:>9} {:>10}{}", padded(name, nameWidth), row.count,
-                              humanTime(row.totalNs), humanTime(row.exposedNs), speed, rateOf(row.busBytes, row.busNs),
-                              bandInBrackets(row.recordingNs, row.totalNs)));
-  }
+  addCollectives(comm, width, rows, out);
   addRanks(analysis, out);
   return out;
 }

@@ -168,5 +168,17 @@ TEST(Report, TellsOfQueuesRangesAndWhatBinds) {
     EXPECT_THAT(json, testing::HasSubstr(key));
 }
 
+TEST(Report, SaysOfWhatBindsAStepNothingThatIsNothing) {
+  const auto lineOf = [](const Analysis& analysis) {
+    const std::string text = renderText(analysis, {{"ledger"}, 100, false});
+    const std::size_t at = text.find("bound by: ");
+    return at == std::string::npos ? std::string() : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_THAT(lineOf(analysed({.batchNs = 20'000'000, .workers = 0})),
+              testing::MatchesRegex("bound by: input \\([0-9.]+ % of a step\\)"));
+  EXPECT_THAT(lineOf(analysed({.pageableCopyNs = 500'000, .hostPauseNs = 3'000'000})),
+              testing::MatchesRegex("bound by: host \\([0-9.]+ % of a step\\); also copy [0-9.]+ % \\(moderate\\)"));
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer

@@ -237,7 +237,8 @@ TEST(Report, CollectivesAreToldApartInANarrowTerminal) {
   CollectiveRow row;
   row.communicator = "default_pg";
   row.count = 1;
-  row.totalNs = analysis.communication.totalNs = 1'000;
+  row.totalNs = row.bytesNs = analysis.communication.totalNs = 1'000;
+  row.bytes = 4'096;
   for (const char* name :
        {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*)", "ncclDevKernel_Broadcast_RING_LL()"}) {
     row.name = name;
@@ -247,6 +248,40 @@ TEST(Report, CollectivesAreToldApartInANarrowTerminal) {
   EXPECT_THAT(narrow, HasSubstr("default_pg: AllReduce"));
   EXPECT_THAT(narrow, HasSubstr("default_pg: Broadcast"));
   EXPECT_THAT(renderText(analysis, {{"communication"}, 140, false}), HasSubstr("default_pg: ncclKernel_AllReduce"));
+}
+
+/// The column behind `text` in a line, 0 where it is not in it.
+std::ptrdiff_t endOf(std::string_view line, std::string_view text) {
+  const std::size_t at = line.find(text);
+  if (at == std::string_view::npos) return 0;
+  return std::ranges::count_if(line.substr(0, at + text.size()), [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+TEST(Report, CollectivesAndRanksStandInColumnsWhateverRecordingCost) {
+  Analysis analysis = analysed({.ranks = 2, .collectiveNs = 500'000});
+  ASSERT_EQ(analysis.ranks.rows.size(), 2U);
+  for (CollectiveRow& row : analysis.communication.collectives) {
+    row.totalNs = 30'000'000;
+    row.exposedNs = 12'340'000;
+    row.recordingNs = 1'500'000;
+  }
+  RankRow& late = analysis.ranks.rows[1];
+  late.heldUpNs = 21'430'000;
+  late.heldUpRecordingNs = 2'143'000;
+  for (const int width : {60, 80, 120}) {
+    std::istringstream lines(renderText(analysis, {{"communication"}, width, false}));
+    std::string line, collectives, ranks, collective, rank, band;
+    while (std::getline(lines, line)) {
+      if (line.starts_with(" collective ")) collectives = line;
+      if (line.starts_with(" rank ")) ranks = line;
+      if (line.find("12.34 ms") != std::string::npos) collective = line;
+      if (!rank.empty() && band.empty()) band = line;
+      if (line.find("21.43 ms") != std::string::npos && line.starts_with("    1 ")) rank = line;
+    }
+    EXPECT_EQ(endOf(collective, "12.34 ms"), endOf(collectives, "exposed")) << width << '\n' << collective;
+    EXPECT_EQ(endOf(rank, "21.43 ms"), endOf(ranks, "behind")) << width << '\n' << rank;
+    EXPECT_EQ(endOf(band, "±10 %"), endOf(ranks, "behind")) << width << '\n' << band;
+  }
 }
 
 TEST(Report, EverySectionKeepsToAnyWidth) {
