@@ -157,9 +157,12 @@ std::string deviceLabel(const Store& store, prof::DeviceId id) {
   return {};
 }
 
-std::string whoseMemory(const Store& store, prof::DeviceId id) {
-  const std::string label = deviceLabel(store, id);
-  return label.empty() ? "the host" : label;
+std::string whoseMemory(const Analysis& analysis, prof::DeviceId id) {
+  const std::string label = deviceLabel(*analysis.store, id);
+  if (label.empty()) return "the host";
+  const auto device = std::ranges::find(analysis.devices, id, &DeviceAccount::id);
+  if (analysis.devices.size() < 2 || device == analysis.devices.end() || device->rank < 0) return label;
+  return fmt::format("{} of rank {}", label, device->rank);
 }
 
 prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWindow window,

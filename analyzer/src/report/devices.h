@@ -21,8 +21,8 @@ QueuePlace placeOf(const Analysis& analysis, prof::QueueId queue);
 std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index);
 /// The same of a device of the trace; empty where it has none of that id.
 std::string deviceLabel(const Store& store, prof::DeviceId id);
-/// The same, in words for people: memory of no device is the host's.
-std::string whoseMemory(const Store& store, prof::DeviceId id);
+/// The same, in words for people: memory of no device is the host's, and of several ranks' devices each is told whose.
+std::string whoseMemory(const Analysis& analysis, prof::DeviceId id);
 std::string_view deviceKindName(prof::DeviceKind kind);
 
 }  // namespace lacuna::analyzer

@@ -162,7 +162,8 @@ void Page::ledger() {
   }
   if (analysis_.devices.size() < 2) return;
   for (const DeviceAccount& device : analysis_.devices) {
-    out_ += fmt::format("<div class=\"dim\">{} {}</div>", device.label, escaped(device.name));
+    out_ += fmt::format("<div class=\"dim\">{} {}{}</div>", device.label, escaped(device.name),
+                        device.rank >= 0 ? fmt::format(", rank {}", device.rank) : "");
     bar(device.ledger, device.bands);
   }
 }
@@ -271,7 +272,7 @@ void Page::memory() {
   if (!analysis_.memory.present) return;
   if (analysis_.memoryStatsByDevice.empty()) memoryOf(analysis_.memory, "");
   for (std::size_t i = 0; i < analysis_.memoryStatsByDevice.size(); ++i)
-    memoryOf(analysis_.memoryStatsByDevice[i], whoseMemory(*analysis_.store, analysis_.memoryByDevice[i].device));
+    memoryOf(analysis_.memoryStatsByDevice[i], whoseMemory(analysis_, analysis_.memoryByDevice[i].device));
 }
 
 void Page::memoryOf(const MemoryStats& memory, std::string_view where) {

@@ -91,7 +91,7 @@ std::vector<Memory> memoriesOf(const Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
     const DeviceMemory& memory = analysis.memoryByDevice[i];
     if (memory.peakBytes == 0) continue;
-    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(*analysis.store, memory.device)});
+    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(analysis, memory.device)});
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const Memory& a, const Memory& b) { return a.stats->peakBytes > b.stats->peakBytes; });

@@ -257,6 +257,19 @@ std::ptrdiff_t endOf(std::string_view line, std::string_view text) {
   return std::ranges::count_if(line.substr(0, at + text.size()), [](char c) { return (c & 0xC0) != 0x80; });
 }
 
+TEST(Report, MemoryAndDevicesOfSeveralRanksSayWhose) {
+  const Analysis several = analysed({.ranks = 2, .leakBytes = 1 << 20});
+  ASSERT_EQ(several.memoryStatsByDevice.size(), 2U);
+  const std::string text = renderText(several, {{"memory"}, 120, false});
+  const std::string page = renderHtml(several);
+  for (const char* whose : {"peak of cuda:0 of rank 0 ", "peak of cuda:1 of rank 1 "})
+    EXPECT_THAT(text, HasSubstr(whose));
+  for (const char* whose : {"Memory of cuda:0 of rank 0: peak", "Memory of cuda:1 of rank 1: peak", ", rank 1</div>"})
+    EXPECT_THAT(page, HasSubstr(whose));
+  EXPECT_THAT(renderText(analysed({.leakBytes = 1 << 20}), {{"memory"}, 120, false}),
+              testing::Not(HasSubstr("of rank")));
+}
+
 TEST(Report, CollectivesAndRanksStandInColumnsWhateverRecordingCost) {
   Analysis analysis = analysed({.ranks = 2, .collectiveNs = 500'000});
   ASSERT_EQ(analysis.ranks.rows.size(), 2U);
