@@ -526,7 +526,11 @@ void writeUnknown(JsonWriter& json, const UnknownPlaces& places) {
       .field("after_steps_ns", places.behindNs)
       .field("host_ran_before", places.ranShare)
       .field("host_waited_before", places.waitedShare)
-      .endObject();
+      .key("libraries_before")
+      .beginArray();
+  for (const UnknownPlaces::Library& library : places.libraries)
+    json.beginObject().field("path", library.path).field("share", library.share).endObject();
+  json.endArray().endObject();
 }
 
 void writeTrace(JsonWriter& json, const Analysis& analysis) {

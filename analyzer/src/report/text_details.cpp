@@ -549,6 +549,23 @@ std::string ledgerWindowLine(const Analysis& analysis) {
   return out;
 }
 
+namespace {
+
+/// The libraries that the program was in, where samples tell.
+std::string setUpWords(const UnknownPlaces& places) {
+  constexpr std::size_t kNamed = 3;
+  std::string out;
+  for (std::size_t i = 0; i < places.libraries.size() && i < kNamed; ++i) {
+    const UnknownPlaces::Library& library = places.libraries[i];
+    const std::string_view path = library.path;
+    out += fmt::format("{}{:.0f} % in {}", out.empty() ? "of its CPU samples " : ", ", 100 * library.share,
+                       path.substr(path.rfind('/') + 1));
+  }
+  return out.empty() ? "imports and set-up tell of nothing" : out;
+}
+
+}  // namespace
+
 std::string unknownLine(const Analysis& analysis) {
   constexpr int kTold = 100;  // from a hundredth of the ledger on
   const UnknownPlaces& places = analysis.unknown;
@@ -566,7 +583,7 @@ std::string unknownLine(const Analysis& analysis) {
     const std::string ran = did(places.ranShare, "the host's thread ran");
     const std::string waited =
         places.waitedShare < 0.01 ? "" : did(places.waitedShare, " of that time and waited for a core");
-    out += fmt::format(" ({}{}{}imports and set-up tell of nothing)", ran, waited, ran.empty() ? "" : "; ");
+    out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ", setUpWords(places));
   }
   add(places.inStepsNs, "in steps");
   add(places.betweenNs, "between steps");

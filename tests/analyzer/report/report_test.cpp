@@ -387,7 +387,7 @@ TEST(Report, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
 
 /// Work of the device, 400 ms of nothing, two steps of 100 ms with 20 ms of nothing in each and 30 ms between them, and
 /// 50 ms until the last work.
-Analysis withUnknownTime(bool counted) {
+Analysis withUnknownTime(bool counted, bool sampled = false) {
   StoreBuilder builder;
   const prof::ThreadId thread(1);
   builder.append(prof::Process{.id = prof::ProcessId(1)});
@@ -421,9 +421,33 @@ Analysis withUnknownTime(bool counted) {
     builder.append(
         prof::CounterTrack{.id = prof::TrackId(2), .thread = thread, .name = builder.intern("waiting for a core")});
   }
+  // Seven samples of libpython, two of libc, one of no library that is known; others' and later ones do not count.
+  for (int i = 0; sampled && i < 12; ++i) {
+    builder.append(prof::CpuSample{.timeNs = (i < 11 ? 20 + 30 * i : 420) * 1'000'000,
+                                   .thread = i == 10 ? prof::ThreadId(2) : thread,
+                                   .stack = prof::FrameId(i < 7   ? 1
+                                                          : i < 9 ? 2
+                                                                  : 3),
+                                   .weightNs = 1'000'000});
+  }
+  if (sampled) {
+    builder.append(prof::StackFrame{.id = prof::FrameId(1), .module = builder.intern("/usr/lib/libpython3.11.so.1.0")});
+    builder.append(prof::StackFrame{
+        .id = prof::FrameId(2), .parent = prof::FrameId(1), .module = builder.intern("/usr/lib/libc.so.6")});
+    builder.append(prof::StackFrame{.id = prof::FrameId(3)});
+  }
   auto analysis = analyse(builder.build());
   EXPECT_TRUE(analysis) << analysis.error().message;
   return std::move(*analysis);
+}
+
+TEST(Report, NamesTheLibrariesInWhichAProgramSetsItselfUp) {
+  const Analysis analysis = withUnknownTime(false, true);
+  ASSERT_EQ(analysis.unknown.libraries.size(), 2U);
+  EXPECT_THAT(
+      withoutBreaks(renderText(analysis, {{"ledger"}, 100, false})),
+      HasSubstr("before the first step (of its CPU samples 70 % in libpython3.11.so.1.0, 20 % in libc.so.6), 40"));
+  EXPECT_THAT(renderJson(analysis), HasSubstr("\"path\": \"/usr/lib/libc.so.6\""));
 }
 
 TEST(Report, SaysWhereTimeWithoutACauseLies) {

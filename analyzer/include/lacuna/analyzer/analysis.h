@@ -105,6 +105,11 @@ struct UnknownPlaces {
   /// core; -1: not recorded.
   double ranShare = -1;
   double waitedShare = -1;
+  struct Library {
+    std::string path;
+    double share = 0;  ///< of the thread's CPU samples in that time
+  };
+  std::vector<Library> libraries;  ///< that it was in then, the longest first; empty: no samples
 };
 
 /// Everything that a report says about one trace.
