@@ -212,10 +212,14 @@ void TextReport::ledger() {
   const int perRow = width_ >= 134 ? 2 : 1;
   const Ledger bands = analysis_.meanStepBands();
   // Beside the cause: its share and its time, with what follows that.
-  constexpr int kShareEnd = 37, kTimeEnd = 56, kRow = 67;
-  if (!analysis_.steps.all.empty() && width_ >= kTimeEnd) {
+  constexpr int kShareEnd = 37, kRow = 67;
+  // A narrow row with a ± has no room for what the head says.
+  const bool isNarrow = width_ < kRow && bandWidth() > 0;
+  const std::string_view perStep = analysis_.steps.all.empty() || isNarrow ? "" : " a step";
+  const int timeEnd = isNarrow ? 49 : 56;
+  if (!analysis_.steps.all.empty() && width_ >= timeEnd) {
     const auto [shares, times] = ledgerColumns(analysis_);
-    std::string heads = fmt::format("{:>{}}{:>{}}", shares, kShareEnd, times, kTimeEnd - kShareEnd);
+    std::string heads = fmt::format("{:>{}} {:>{}}", shares, kShareEnd, times, timeEnd - kShareEnd - 1);
     if (perRow == 2 && order.size() > 1) heads = padded(heads, kRow) + heads;
     line(styled(heads, "2"));
   }
@@ -226,8 +230,7 @@ void TextReport::ledger() {
     row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ",
                        marked(cause, options_.colour ? "█" : kMarks[static_cast<std::size_t>(cause)]),
                        padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
-                       humanTime(inStep(cause)), analysis_.steps.all.empty() ? "" : " a step",
-                       humanBand(bands[cause], inStep(cause)), kBandWidth);
+                       humanTime(inStep(cause)), perStep, humanBand(bands[cause], inStep(cause)), kBandWidth);
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
       line(row.substr(0, row.find_last_not_of(' ') + 1));
       row.clear();
@@ -293,7 +296,8 @@ void TextReport::stepsSection(int rows) {
   std::int64_t longest = 1;
   for (std::size_t i = first; i < last; ++i) longest = std::max(longest, all[i].durNs());
   // Beside the bar: the columns before it, and what a warm-up step is marked with.
-  const int room = std::max(10, width_ - 46 - bandWidth());
+  const int nameWidth = width_ < 67 ? 12 : 18;
+  const int room = std::max(10, width_ - 28 - nameWidth - bandWidth());
   const std::size_t listed = std::min<std::size_t>(last - first, static_cast<std::size_t>(rows));
   for (std::size_t i = first; i < first + listed; ++i) {
     const Step& step = all[i];
@@ -301,7 +305,7 @@ void TextReport::stepsSection(int rows) {
         static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
     std::string bar;
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
-    line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, 18), humanTime(step.durNs()),
+    line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, nameWidth), humanTime(step.durNs()),
                      bandCell(analysis_.stepBandNs(i), step.durNs()), marked(Cause::Compute, bar),
                      step.warmUp ? " warm-up" : ""));
   }
@@ -313,10 +317,13 @@ void TextReport::kernelsSection(int rows) {
   if (analysis_.kernels.empty()) line(" none were recorded");
   std::int64_t total = 1;
   for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
-  const int nameWidth = std::max(10, width_ - 45 - bandWidth());
+  constexpr int kShortestName = 15;
+  const bool hasMean = width_ >= 45 + kShortestName + bandWidth();
+  const auto mean = [&](std::string_view text) { return hasMean ? fmt::format(" {:>11}", text) : std::string(); };
+  const int nameWidth = std::max(10, width_ - (hasMean ? 45 : 33) - bandWidth());
   if (!analysis_.kernels.empty())
-    line(styled(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", padded("name", nameWidth), "count", "total", bandTitle(),
-                            "share", "mean"),
+    line(styled(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", padded("name", nameWidth), "count", "total", bandTitle(),
+                            "share", mean("mean")),
                 "2"));
   const std::size_t shown = std::min(analysis_.kernels.size(), static_cast<std::size_t>(std::max(0, rows)));
   std::vector<std::string_view> names;
@@ -324,10 +331,10 @@ void TextReport::kernelsSection(int rows) {
   const std::vector<std::string> cells = paddedNames(names, nameWidth);
   for (std::size_t i = 0; i < shown; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {}{:>8} {:>11}", cells[i], row.count, humanTime(row.totalNs),
+    line(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", cells[i], row.count, humanTime(row.totalNs),
                      bandCell(row.recordingNs, row.totalNs),
                      humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
-                     humanTime(row.meanNs())));
+                     mean(humanTime(row.meanNs()))));
   }
 }
 

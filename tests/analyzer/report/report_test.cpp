@@ -270,6 +270,26 @@ TEST(Report, MemoryAndDevicesOfSeveralRanksSayWhose) {
               testing::Not(HasSubstr("of rank")));
 }
 
+TEST(Report, RowsWithABandKeepTheirColumnsInANarrowTerminal) {
+  Analysis analysis = analysed(kSlow);
+  analysis.bands.run.add(Cause::LoaderWait, 1'000'000);
+  for (Ledger& step : analysis.bands.steps) step.add(Cause::LoaderWait, 100'000);
+  for (KernelRow& row : analysis.kernels) row.recordingNs = row.totalNs / 20;
+  for (const int width : {60, 66, 80}) {
+    const std::string text = renderText(analysis, {{"ledger", "steps", "kernels"}, width, false});
+    EXPECT_THAT(text, testing::ContainsRegex("of the run +steady steps\n")) << width;
+    std::istringstream lines(text);
+    std::string line;
+    int rows = 0;
+    while (std::getline(lines, line)) {
+      if (line.find("±") == std::string::npos || line.find("name ") != std::string::npos) continue;
+      ++rows;
+      EXPECT_NE(line.find("  "), std::string::npos) << width << '\n' << line;
+    }
+    EXPECT_GT(rows, 5) << width;
+  }
+}
+
 TEST(Report, CollectivesAndRanksStandInColumnsWhateverRecordingCost) {
   Analysis analysis = analysed({.ranks = 2, .collectiveNs = 500'000});
   ASSERT_EQ(analysis.ranks.rows.size(), 2U);
