@@ -162,8 +162,8 @@ void Page::ledger() {
   }
   if (analysis_.devices.size() < 2) return;
   for (const DeviceAccount& device : analysis_.devices) {
-    out_ += fmt::format("<div class=\"dim\">{} {}{}</div>", device.label, escaped(device.name),
-                        device.rank >= 0 ? fmt::format(", rank {}", device.rank) : "");
+    out_ += fmt::format("<div class=\"dim\">{}{}{}{}</div>", device.label, device.name.empty() ? "" : " ",
+                        escaped(device.name), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : "");
     bar(device.ledger, device.bands);
   }
 }

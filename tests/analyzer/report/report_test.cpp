@@ -266,6 +266,9 @@ TEST(Report, MemoryAndDevicesOfSeveralRanksSayWhose) {
     EXPECT_THAT(text, HasSubstr(whose));
   for (const char* whose : {"Memory of cuda:0 of rank 0: peak", "Memory of cuda:1 of rank 1: peak", ", rank 1</div>"})
     EXPECT_THAT(page, HasSubstr(whose));
+  Analysis nameless = several;
+  nameless.devices.back().name.clear();
+  EXPECT_THAT(renderHtml(nameless), HasSubstr("cuda:1, rank 1</div>"));
   EXPECT_THAT(renderText(analysed({.leakBytes = 1 << 20}), {{"memory"}, 120, false}),
               testing::Not(HasSubstr("of rank")));
 }
