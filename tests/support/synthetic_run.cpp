@@ -196,8 +196,9 @@ void Rank::tellOfOthers() {
     for (TimeNs at = 1'000'000; at < host_; at += 10'000'000)
       out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = at < setUpUntil_ ? percent : afterSetUp});
   };
-  const double runs = 80 * (1 - plan_.displaced), waits = 80 * plan_.displaced;
-  tell(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? 80 : runs);
+  const double wants = 100 * plan_.wanted;
+  const double runs = wants * (1 - plan_.displaced), waits = wants * plan_.displaced;
+  tell(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? wants : runs);
   tell(1001 + 2 * rank_, "waiting for a core", waits, plan_.displacedAtFirst ? 0 : waits);
 }
 

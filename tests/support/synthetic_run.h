@@ -58,6 +58,7 @@ struct RunPlan {
   bool numberedSteps = false;     ///< markers are called "batch 0", "batch 1", …
   std::uint64_t deviceBytes = 1u << 30;
   double displaced = 0;           ///< of the time that a CPU queue's thread wants to run, what other programs take
+  double wanted = 0.8;            ///< with `displaced`: of the time, what the thread wants to run
   bool countersOfThreads = true;  ///< with `displaced`: counters tell of it
   std::int64_t slowStepNs = 0;    ///< how much longer every tenth step takes the host, behind a synchronisation
   bool dataParallel = false;      ///< one process drives all devices, and copies the model to them each step
@@ -93,6 +94,20 @@ struct RunPlan {
   std::int64_t restlessNs = 0;      ///< how much longer one operator of a step takes the host, each step another
   std::int64_t betweenStepsNs = 0;  ///< what the training thread does in front of a step, of which nothing tells
 };
+
+/// Batches are ready, and something holds up another operator in each step.
+inline RunPlan restlessRun() {
+  return {.steps = 60,
+          .operators = 6,
+          .operatorNs = 5'000,
+          .kernelNs = 20'000,
+          .batchNs = 5'000,
+          .workers = 2,
+          .syncEachStep = true,
+          .batchesNumbered = true,
+          .handOverNs = 60'000,
+          .restlessNs = 300'000};
+}
 
 /// Deterministic.
 std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan);

@@ -25,6 +25,8 @@ using prof::TimeWindow;
 /// Steps are left out until the timeline to replay has at most this many rows.
 constexpr std::uint64_t kMaxRows = 1'000'000;
 constexpr TimeNs kWokenWithinNs = 10'000;
+/// Of the time, what a thread waits for a core where nothing else wants one, as it is woken.
+constexpr double kWakingUp = 0.01;
 
 struct Chosen {
   TimeWindow window;
@@ -557,6 +559,16 @@ std::size_t Builder::stepAt(TimeNs t) const {
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
 }
 
+/// Of the time that threads wanted to run. A thread that is woken waits a moment for a core on any machine, which is a
+/// large part of the little that it wants where it mostly waits for others.
+double lostToOthers(const CoreContention& contention) {
+  const double threadsNs = static_cast<double>(contention.threads.size()) *
+                           static_cast<double>(contention.window.endNs - contention.window.startNs);
+  const double share = contention.lostShare();
+  const bool others = share >= kNoContention && static_cast<double>(contention.lostNs) >= kWakingUp * threadsNs;
+  return others ? std::min(0.9, share) : 0;
+}
+
 }  // namespace
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
@@ -570,7 +582,7 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   model->steps = chosen.stepStarts.size();
   model->hostCores = analysis.hostCores;
   model->calibration = analysis.options.calibration;
-  model->lostShare = std::min(0.9, analysis.contention.lostShare());
+  model->lostShare = lostToOthers(analysis.contention);
   const bool cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
   if (cpuDevice) model->queueCores = std::max(1u, analysis.devices.front().cores);
   Builder builder(analysis, *timeline, chosen);

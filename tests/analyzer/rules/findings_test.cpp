@@ -21,6 +21,7 @@
 namespace lacuna::analyzer {
 namespace {
 
+using test::restlessRun;
 using test::RunPlan;
 
 Analysis analysed(const RunPlan& plan, const AnalysisOptions& options = {}) {
@@ -609,16 +610,7 @@ Analysis deviceAlone(std::int64_t busyNs) {
 }
 
 TEST(Findings, BatchesThatAreReadyNeedNoMoreWorkers) {
-  RunPlan plan{.steps = 60,
-               .operators = 6,
-               .operatorNs = 5'000,
-               .kernelNs = 20'000,
-               .batchNs = 5'000,
-               .workers = 2,
-               .syncEachStep = true,
-               .batchesNumbered = true,
-               .handOverNs = 60'000,
-               .restlessNs = 300'000};
+  RunPlan plan = restlessRun();
   const Analysis ready = analysed(plan);
   ASSERT_GT(ready.meanStepLedger()[Cause::LoaderWait], ready.meanStepNs() / 10);
   EXPECT_EQ(find(ready, "loader-wait"), nullptr);

@@ -11,6 +11,7 @@
 namespace lacuna::analyzer {
 namespace {
 
+using test::restlessRun;
 using test::RunPlan;
 
 Prediction play(const RunPlan& plan, std::string_view change) {
@@ -89,21 +90,9 @@ TEST(WhatIf, ThatAConsumerComesLateIsNotWhatHandingOverTakes) {
   EXPECT_NEAR(static_cast<double>(play(slow, "sync=off").predictedNsPerStep), measured(fixed), 0.08 * measured(fixed));
 }
 
-/// Batches are ready, and something holds up another operator in each step.
-constexpr RunPlan kRestless{.steps = 60,
-                            .operators = 6,
-                            .operatorNs = 5'000,
-                            .kernelNs = 20'000,
-                            .batchNs = 5'000,
-                            .workers = 2,
-                            .syncEachStep = true,
-                            .batchesNumbered = true,
-                            .handOverNs = 60'000,
-                            .restlessNs = 300'000};
-
 TEST(WhatIf, MoreWorkersQuickenNeitherHandingOverNorWhatElseHoldsStepsUp) {
-  EXPECT_LT(play(kRestless, "loader.workers=3").gainNs(), 10'000);
-  RunPlan starved = kRestless;
+  EXPECT_LT(play(restlessRun(), "loader.workers=3").gainNs(), 10'000);
+  RunPlan starved = restlessRun();
   starved.batchNs = 2'000'000;
   RunPlan fixed = starved;
   fixed.workers = 8;
@@ -249,6 +238,25 @@ TEST(WhatIf, WhatOtherProgramsTookOfTheCoresIsNotPromised) {
   const Prediction prediction = play(slow, "loader.workers=2");
   EXPECT_NEAR(static_cast<double>(prediction.gainNs()), 3e6, 0.4e6);
   EXPECT_THAT(prediction.notes, testing::Contains(testing::HasSubstr("other programs took 46 %")));
+}
+
+TEST(WhatIf, AThreadThatWaitsAMomentAsItIsWokenLosesNothingToOthers) {
+  RunPlan slow{.steps = 60,
+               .kernelNs = 100'000,
+               .batchNs = 10'000'000,
+               .workers = 0,
+               .syncEachStep = true,
+               .hostCores = 2,
+               .cpuDevice = true,
+               .loaderSleeps = true,
+               .afterWaiting = 1.1};
+  // 0.8 % of the time, of a thread that wants 8 % of it.
+  slow.displaced = 0.1;
+  slow.wanted = 0.08;
+  const Prediction prediction = play(slow, "loader.workers=6");
+  EXPECT_THAT(prediction.notes, testing::Not(testing::Contains(testing::HasSubstr("other programs"))));
+  slow.wanted = 0.8;
+  EXPECT_THAT(play(slow, "loader.workers=6").notes, testing::Contains(testing::HasSubstr("other programs took 10 %")));
 }
 
 TEST(WhatIf, AWaitThatGoesWarmsACpuByNoMoreThanItself) {
