@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "import/pytorch_names.h"
+#include "lacuna/prof/collective_names.h"
 #include "store/own_columns.h"
 
 namespace lacuna::analyzer {
@@ -160,17 +161,17 @@ class HostDevice {
    public:
     CallsByKind(HostDevice& device, const std::vector<std::size_t>& calls, const std::vector<std::size_t>& executions)
         : device_(device) {
-      std::set<std::string> executed;
+      std::set<std::size_t> executed;
       for (const std::size_t i : executions) executed.insert(kindOf(i));
       for (const std::size_t i : calls) {
-        const std::string kind = kindOf(i);
+        const std::size_t kind = kindOf(i);
         // Some are executed as another one: a reduction to shares as one to all.
-        if (!kind.empty()) waiting_[executed.contains(kind) ? kind : std::string()].push_back(i);
+        if (kind != prof::kNoCollective) waiting_[executed.contains(kind) ? kind : prof::kNoCollective].push_back(i);
       }
     }
     /// The first one that execution `i` may be of.
     std::optional<std::size_t> take(std::size_t i) {
-      for (const std::string& kind : {kindOf(i), std::string()}) {
+      for (const std::size_t kind : {kindOf(i), prof::kNoCollective}) {
         auto& calls = waiting_[kind];
         if (calls.empty() || device_.ranges_.startNs[calls.front()] > device_.ranges_.startNs[i]) continue;
         const std::size_t call = calls.front();
@@ -181,11 +182,11 @@ class HostDevice {
     }
 
    private:
-    [[nodiscard]] std::string kindOf(std::size_t i) const {
-      return pytorch::collectiveKind(device_.builder_.text(device_.ranges_.name[i]));
+    [[nodiscard]] std::size_t kindOf(std::size_t i) const {
+      return prof::kindOfCollective(device_.builder_.text(device_.ranges_.name[i]));
     }
     HostDevice& device_;
-    std::map<std::string, std::deque<std::size_t>> waiting_;
+    std::map<std::size_t, std::deque<std::size_t>> waiting_;
   };
 
   /// Of rows without a thread nothing says whose they are, unless there is one device alone.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
 #include <string_view>
 
 /// What PyTorch's profiler calls things.
@@ -19,21 +18,6 @@ inline constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 /// Operators that begin collectives, and those that a library of the host executes in threads of its own.
 inline constexpr std::string_view kCollectiveCalls = "c10d::";
 inline constexpr std::string_view kHostCollectives = "gloo:";
-
-/// What a collective is called by the operators that begin them and by the libraries that execute them, without the
-/// signs between the words: "c10d::_allgather_base_" and "gloo:all_gather" are both an allgather. Empty of others.
-inline std::string collectiveKind(std::string_view name) {
-  std::string letters;
-  for (const char c : name.substr(name.find(':') + 1)) {
-    if (c != '_' && c != ':') letters += c;
-  }
-  // A name may hold a shorter one.
-  for (const std::string_view kind : {"allreduce", "allgather", "alltoall", "reducescatter", "broadcast", "barrier",
-                                      "gather", "scatter", "reduce", "send", "recv"}) {
-    if (letters.find(kind) != std::string::npos) return std::string(kind);
-  }
-  return {};
-}
 
 /// The name of what the engine calls, of others their own.
 inline std::string_view withoutEngine(std::string_view name) {

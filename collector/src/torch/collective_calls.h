@@ -7,30 +7,13 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string_view>
+
+#include "lacuna/prof/collective_names.h"
 
 /// Which operator began what a library of the host executes in threads of its own.
 namespace lacuna::collector::torch {
 
-/// What collectives are called by the operators that begin them and by the libraries that execute them, without the
-/// signs between the words. A name may hold a later one.
-inline constexpr std::array<std::string_view, 11> kCollectiveKinds{
-    "allreduce", "allgather", "alltoall", "reducescatter", "broadcast", "barrier",
-    "gather",    "scatter",   "reduce",   "send",          "recv"};
-inline constexpr std::size_t kNoCollective = kCollectiveKinds.size();
-
-/// The place in kCollectiveKinds: "c10d::_allgather_base_" and "gloo:all_gather" are both an allgather.
-inline std::size_t collectiveKind(std::string_view name) {
-  std::array<char, 64> letters{};
-  std::size_t count = 0;
-  for (const char c : name.substr(name.find(':') + 1)) {
-    if (c != '_' && c != ':' && count < letters.size()) letters[count++] = c;
-  }
-  const std::string_view text(letters.data(), count);
-  std::size_t kind = 0;
-  while (kind < kNoCollective && text.find(kCollectiveKinds[kind]) == std::string_view::npos) ++kind;
-  return kind;
-}
+using prof::kNoCollective;
 
 struct CollectiveCall {
   std::uint64_t correlation = 0;

@@ -366,12 +366,12 @@ int openExecution(const char* name, std::uint64_t correlation, const void* owner
 }
 
 void noteCollectiveCall(const char* name, std::uint64_t correlation) {
-  gCollectiveCalls.put(collectiveKind(name), {correlation, monotonicNs(), threadNumber()});
+  gCollectiveCalls.put(prof::kindOfCollective(name), {correlation, monotonicNs(), threadNumber()});
 }
 
 int openCollective(const char* name, const void* owner) {
   if (!listening()) return -1;
-  const std::optional<CollectiveCall> call = gCollectiveCalls.take(collectiveKind(name));
+  const std::optional<CollectiveCall> call = gCollectiveCalls.take(prof::kindOfCollective(name));
   if (!call) return push(Event(Category::None, name), owner);
   static thread_local const std::uint32_t queue = announceCollectiveQueue();
   ExecutionPayload payload{};

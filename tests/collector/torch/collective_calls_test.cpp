@@ -12,11 +12,11 @@ namespace {
 class CollectiveCallsTest : public testing::Test {
  protected:
   void begin(std::string_view name) {
-    calls_.put(collectiveKind(name), {.correlation = ++begun_, .startNs = 0, .thread = 0});
+    calls_.put(prof::kindOfCollective(name), {.correlation = ++begun_, .startNs = 0, .thread = 0});
   }
   /// The number of the call that an execution is of, 0 for none.
   std::uint64_t execute(std::string_view name) {
-    const auto call = calls_.take(collectiveKind(name));
+    const auto call = calls_.take(prof::kindOfCollective(name));
     return call ? call->correlation : 0;
   }
 
@@ -55,12 +55,12 @@ TEST_F(CollectiveCallsTest, OfTooManyThatWaitTheLatestAreKept) {
 }
 
 TEST(CollectiveKinds, ANameThatHoldsAShorterOneIsNotTakenForIt) {
-  EXPECT_EQ(collectiveKind("c10d::_allgather_base_"), collectiveKind("gloo:all_gather"));
-  EXPECT_NE(collectiveKind("gloo:gather"), collectiveKind("gloo:all_gather"));
-  EXPECT_NE(collectiveKind("gloo:reduce"), collectiveKind("gloo:all_reduce"));
-  EXPECT_EQ(collectiveKind("c10d::recv_any_source_"), collectiveKind("gloo:recvAnySource"));
-  EXPECT_EQ(collectiveKind("c10d::alltoall_base_"), collectiveKind("gloo:all_to_all"));
-  EXPECT_EQ(collectiveKind("gloo:"), kNoCollective);
+  EXPECT_EQ(prof::kindOfCollective("c10d::_allgather_base_"), prof::kindOfCollective("gloo:all_gather"));
+  EXPECT_NE(prof::kindOfCollective("gloo:gather"), prof::kindOfCollective("gloo:all_gather"));
+  EXPECT_NE(prof::kindOfCollective("gloo:reduce"), prof::kindOfCollective("gloo:all_reduce"));
+  EXPECT_EQ(prof::kindOfCollective("c10d::recv_any_source_"), prof::kindOfCollective("gloo:recvAnySource"));
+  EXPECT_EQ(prof::kindOfCollective("c10d::alltoall_base_"), prof::kindOfCollective("gloo:all_to_all"));
+  EXPECT_EQ(prof::kindOfCollective("gloo:"), kNoCollective);
 }
 
 }  // namespace
