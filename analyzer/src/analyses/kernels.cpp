@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <string>
 #include <unordered_map>
 
 #include "analyses/lowered.h"
+#include "analyses/recording_bands.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
@@ -38,10 +38,7 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Tab
   const EventCosts costs = eventCosts(store);
   const auto cpus = cpuDevices(store);
   if ((!costs.known() && scope.taken.empty()) || cpus.empty()) return {};
-  struct Recorded : RecordedEvents {
-    double takenNs = 0;
-  };
-  std::unordered_map<prof::StringId, Recorded> recorded;
+  std::unordered_map<prof::StringId, RecordedTime> recorded;
   if (scope.taken.empty() && cpus.size() == store.rows<prof::Device>()) {
     for (auto& [name, row] : byName) recorded[name].ranges = row.count;
   } else {
@@ -50,7 +47,7 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Tab
           for (std::size_t i = 0; i < start.size(); ++i) {
             const bool inside = start[i] >= window.startNs && start[i] < window.endNs && scope.only.holds(queue[i]);
             if (!inside || !cpus.contains(device[i])) continue;
-            Recorded& sum = recorded[name[i]];
+            RecordedTime& sum = recorded[name[i]];
             ++sum.ranges;
             sum.takenNs += scope.taken.between(start[i], start[i] + dur[i]);
           }
@@ -59,7 +56,7 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Tab
   }
   for (const auto& [name, sum] : recorded) {
     KernelRow& row = byName[name];
-    row.recordingNs = std::min<std::int64_t>(row.totalNs, sum.costNs(costs) + std::llround(sum.takenNs));
+    row.recordingNs = sum.of(row.totalNs, costs);
   }
   return {};
 }

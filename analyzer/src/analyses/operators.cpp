@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -28,20 +27,12 @@ bool isOperatorSpan(const HostSpan& span) {
   return span.activity == Activity::Operator;
 }
 
-/// What recording cost some time: events, and nanoseconds for which the recorder may have taken the core.
-struct Recorded : RecordedEvents {
-  double takenNs = 0;
-  [[nodiscard]] std::int64_t of(std::int64_t ns, const EventCosts& costs) const {
-    return std::min<std::int64_t>(ns, costNs(costs) + std::llround(std::max(0.0, takenNs)));
-  }
-};
-
 /// A row and what was recorded in the time that it sums up.
 struct CountedRow {
   OperatorRow row;
-  Recorded within;
-  Recorded self;
-  Recorded executions;
+  RecordedTime within;
+  RecordedTime self;
+  RecordedTime executions;
   std::size_t open = 0;  ///< spans of it around the one at hand
 };
 
@@ -185,7 +176,7 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
     if (steps.hold(launch->startNs)) rows.of(*op).stepDeviceNs += span.endNs - span.startNs;
     const auto device = timeline.topology.deviceOfQueue.find(span.queue);
     if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
-    Recorded& executions = rows.counted(*op).executions;
+    RecordedTime& executions = rows.counted(*op).executions;
     ++executions.ranges;
     executions.takenNs += taken.between(span.startNs, span.endNs);
   }

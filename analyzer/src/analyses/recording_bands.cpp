@@ -118,6 +118,10 @@ std::int64_t RecordedCosts::within(prof::DeviceId device, TimeNs from, TimeNs to
   return std::min<std::int64_t>(to - from, std::llround(ofExecutions(device, from, from + 1) + ofCores(from, to)));
 }
 
+std::int64_t RecordedTime::of(std::int64_t ns, const EventCosts& costs) const {
+  return std::min<std::int64_t>(ns, costNs(costs) + std::llround(std::max(0.0, takenNs)));
+}
+
 std::int64_t BandAttribution::of(const RecordedCosts& costs, const LedgerSegment& segment) {
   const auto length = static_cast<double>(segment.durNs());
   const double taken = costs.ofCores(segment.startNs, segment.endNs);

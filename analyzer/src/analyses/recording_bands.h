@@ -17,6 +17,13 @@ namespace lacuna::analyzer {
 prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow window, std::int64_t steps,
                                           const TableScope& scope, prof::TimeWindow work);
 
+/// What recording cost some time: events, and nanoseconds for which the recorder may have taken the core.
+struct RecordedTime : RecordedEvents {
+  double takenNs = 0;
+  /// At most the time itself.
+  [[nodiscard]] std::int64_t of(std::int64_t ns, const EventCosts& costs) const;
+};
+
 /// When recording took time: of the host side by process and of executions by CPU device, as far as events tell, and
 /// what the recorder took of the cores.
 class RecordedCosts {

@@ -272,21 +272,18 @@ void TrackAssembly::placeCounters() {
       group.label = "Lacuna's recorder";
     place(track, group);
   });
-  static constexpr std::array<std::string_view, 9> kRoles{"not known",   "parameters",    "gradients",
-                                                          "activations", "optimizer",     "inputs",
-                                                          "workspace",   "communication", "cached"};
   for (auto& [device, curves] : memory_) {
     TrackGroup& group = deviceGroup(device);
     if (device == 0 && group.tracks.empty()) group.label = "Host";
     // A single role is the whole curve.
     const bool alone = curves.size() <= 2;
     if (const auto all = curves.find(Track::kAllRoles); all != curves.end()) {
-      all->second.label = "memory";
+      all->second.label = kMemoryCurve;
       place(all->second, group);
     }
     for (auto& [role, track] : curves) {
       if (role == Track::kAllRoles || alone) continue;
-      track.label = fmt::format("memory · {}", kRoles[role % kRoles.size()]);
+      track.label = fmt::format("{}{}", kRoleCurve, kRoleCurves[role % kRoleCurves.size()]);
       place(track, group);
     }
   }

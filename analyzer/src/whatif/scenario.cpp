@@ -552,12 +552,13 @@ bool takesStallsAway(const Simulator::Model& model, std::span<const Change> chan
                      [&](const Change& change) { return takesAStallAway(change, model); });
 }
 
-Scenario changed(const Simulator::Model& model, std::span<const Change> changes, Bound bound, bool steadily) {
+Scenario changed(const Simulator::Model& model, std::span<const Change> changes, Bound bound, bool unstalls,
+                 bool steadily) {
   const std::vector<DeviceNode>& nodes = steadily ? model.steady.nodes : model.nodes;
   const std::vector<HostItem>& items = steadily ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};
-  scenario.unstalled = takesStallsAway(model, changes);
-  scenario.pipelined = scenario.unstalled && model.loader.canBePlayed();
+  scenario.unstalled = unstalls;
+  scenario.pipelined = unstalls && model.loader.canBePlayed();
   for (const Change& change : changes) apply(scenario, change, bound);
   const bool overlaps =
       std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.target == "overlap"; });
@@ -571,11 +572,12 @@ Scenario changed(const Simulator::Model& model, std::span<const Change> changes,
 }  // namespace
 
 Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
-  return changed(model, changes, bound, takesStallsAway(model, changes));
+  const bool unstalls = takesStallsAway(model, changes);
+  return changed(model, changes, bound, unstalls, unstalls);
 }
 
 Scenario asRecorded(const Simulator::Model& model, std::span<const Change> changes) {
-  return changed(model, changes, Bound::Likely, false);
+  return changed(model, changes, Bound::Likely, takesStallsAway(model, changes), false);
 }
 
 }  // namespace lacuna::analyzer

@@ -243,7 +243,7 @@ Prediction Simulator::play(std::span<const Change> changes) const {
   const auto measured = static_cast<double>(std::max<std::int64_t>(1, out.measuredNsPerStep));
   const double miss = (static_cast<double>(out.baseNsPerStep) - measured) / measured;
   // How busy other programs keep the machine is not the same in the next run.
-  const double others = model_->lostShare < kNoContention ? 0 : kOthersVary * model_->lostShare;
+  const double others = kOthersVary * model_->lostShare;
   if (others > 0 && !changes.empty()) {
     out.notes.push_back(fmt::format(
         "other programs took {:.0f} % of the time that this one's threads wanted to run: the prediction is for a "

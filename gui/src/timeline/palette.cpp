@@ -91,15 +91,12 @@ Colour chartColour(std::size_t n, bool dark) {
 }
 
 Colour counterColour(std::string_view label, std::size_t place, bool dark) {
-  static constexpr std::array<std::string_view, 9> kRoles{"not known",   "parameters",    "gradients",
-                                                          "activations", "optimizer",     "inputs",
-                                                          "workspace",   "communication", "cached"};
-  constexpr std::string_view kPrefix = "memory · ";
-  if (label == "memory") return theme(dark).accent;
-  if (!label.starts_with(kPrefix)) return chartColour(place, dark);
-  const auto* role = std::find(kRoles.begin(), kRoles.end(), label.substr(kPrefix.size()));
-  return role == kRoles.end() ? chartColour(place, dark)
-                              : roleColour(static_cast<prof::MemoryRole>(role - kRoles.begin()), dark);
+  using analyzer::kRoleCurve, analyzer::kRoleCurves;
+  if (label == analyzer::kMemoryCurve) return theme(dark).accent;
+  if (!label.starts_with(kRoleCurve)) return chartColour(place, dark);
+  const auto* role = std::find(kRoleCurves.begin(), kRoleCurves.end(), label.substr(kRoleCurve.size()));
+  return role == kRoleCurves.end() ? chartColour(place, dark)
+                                   : roleColour(static_cast<prof::MemoryRole>(role - kRoleCurves.begin()), dark);
 }
 
 Colour roleColour(prof::MemoryRole role, bool dark) {

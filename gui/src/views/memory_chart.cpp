@@ -21,8 +21,6 @@ constexpr int kCurveTop = 26;
 constexpr int kCurveBottom = 26;
 constexpr double kRoom = 1.06;  // above the peak
 constexpr int kCurveTickSpacing = 120;
-const char* const kTotal = "memory";
-const char* const kRolePrefix = "memory · ";
 
 }  // namespace
 
@@ -58,7 +56,7 @@ void MemoryChart::findLanes() {
   for (const auto& group : trace_->tracks->groups) {
     if (device_ && group.device != *device_) continue;
     for (const auto& track : group.tracks) {
-      if (track.kind != analyzer::TrackKind::Counter || track.label != kTotal) continue;
+      if (track.kind != analyzer::TrackKind::Counter || track.label != analyzer::kMemoryCurve) continue;
       if (total_ && total_->highest() >= track.counter.highest()) continue;
       total_ = &track.counter;
       best = &group;
@@ -67,7 +65,7 @@ void MemoryChart::findLanes() {
   if (!best) return;
   for (std::size_t i = 0; i < best->tracks.size(); ++i) {
     const auto& track = best->tracks[i];
-    if (track.kind != analyzer::TrackKind::Counter || !track.label.starts_with(kRolePrefix)) continue;
+    if (track.kind != analyzer::TrackKind::Counter || !track.label.starts_with(analyzer::kRoleCurve)) continue;
     bands_.push_back({&track.counter, {counterColour(track.label, i, false), counterColour(track.label, i, true)}});
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +31,13 @@ inline constexpr std::size_t kTrackKinds = 6;
 /// What an event is for, told from its track and its name; the colour of a picture that is too far away for names.
 enum class WorkKind : std::uint8_t { Host, Call, Synchronisation, Loader, Compute, Communication, Copy, Memset };
 WorkKind workKind(TrackKind track, std::string_view name);
+
+/// Curves of a device's memory: of all of it, and of a role with its words behind this, by prof::MemoryRole.
+inline constexpr std::string_view kMemoryCurve = "memory";
+inline constexpr std::string_view kRoleCurve = "memory · ";
+inline constexpr std::array<std::string_view, 9> kRoleCurves{"not known",   "parameters",    "gradients",
+                                                             "activations", "optimizer",     "inputs",
+                                                             "workspace",   "communication", "cached"};
 
 /// One line of the timeline.
 struct Track {
