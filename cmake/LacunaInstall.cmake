@@ -96,7 +96,8 @@ foreach(room IN ITEMS collector runtime analyzer)
   lacuna_install_headers(${room})
 endforeach()
 
-# What `lacuna run` loads into other programs is found beside the programs, in lib/lacuna.
+# What `lacuna run` loads into other programs is found beside the programs, in lib/lacuna. It needs no library of ours, so
+# it gets no path to search.
 foreach(room IN ITEMS libprof collector runtime cli gui)
   string(TOUPPER ${room} upper)
   if(room STREQUAL "libprof" OR LACUNA_BUILD_${upper})
@@ -104,7 +105,6 @@ foreach(room IN ITEMS libprof collector runtime cli gui)
       lacuna_targets_of("${PROJECT_SOURCE_DIR}/${room}" "SHARED_LIBRARY;MODULE_LIBRARY" plugins)
       list(REMOVE_ITEM plugins lacuna_prof_record)
       if(plugins)
-        set_target_properties(${plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
         install(TARGETS ${plugins} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lacuna")
       endif()
     endif()
@@ -116,7 +116,8 @@ foreach(room IN ITEMS cli gui)
     lacuna_targets_of("${PROJECT_SOURCE_DIR}/${room}" EXECUTABLE programs)
     if(programs)
       file(RELATIVE_PATH libraries "/p/${CMAKE_INSTALL_BINDIR}" "/p/${CMAKE_INSTALL_LIBDIR}")
-      set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}")
+      # In the build tree too: CMake makes room for the installed path with empty elements, which mean the working folder.
+      set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}" BUILD_RPATH "$ORIGIN/${libraries}")
       install(TARGETS ${programs} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
     endif()
   endif()

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+
+# What every program and library of ours is built with because it reads files that strangers made. tests/tools/hardening.py
+# checks each of these on the files that were built. Sanitized builds leave the checks of the C library out: the sanitizers
+# have wider ones, and the two get in each other's way.
+include(CheckPIESupported)
+check_pie_supported()
+
+function(lacuna_harden flag)
+  string(MAKE_C_IDENTIFIER "LACUNA_HAVE${flag}" known)
+  check_cxx_compiler_flag(${flag} ${known})
+  if(${known})
+    target_compile_options(lacuna_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:${flag}>)
+  endif()
+endfunction()
+
+if(NOT LACUNA_SANITIZE)
+  # Needs optimisation; distributions that define it by themselves define a lower level.
+  target_compile_options(lacuna_options INTERFACE
+    $<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:C,CXX>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
+  lacuna_harden(-fstack-protector-strong)
+  lacuna_harden(-fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
+    lacuna_harden(-fcf-protection=full)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    lacuna_harden(-mbranch-protection=standard)
+  endif()
+endif()
+# Addresses of functions of other libraries are looked up at the start and are read-only from then on.
+target_link_options(lacuna_options INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
