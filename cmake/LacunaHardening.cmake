@@ -2,16 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # What every program and library of ours is built with because it reads files that strangers made. tests/tools/hardening.py
-# checks each of these on the files that were built. Sanitized builds leave the checks of the C library out: the sanitizers
+# checks it on the files that were built. Sanitized builds leave the checks of the C library out: the sanitizers
 # have wider ones, and the two get in each other's way.
 include(CheckPIESupported)
 check_pie_supported()
 
+# Adds a flag that the compiler knows; OUT names it for what is built without lacuna::options.
 function(lacuna_harden flag)
+  cmake_parse_arguments(arg "" "OUT" "" ${ARGN})
   string(MAKE_C_IDENTIFIER "LACUNA_HAVE${flag}" known)
   check_cxx_compiler_flag(${flag} ${known})
   if(${known})
     target_compile_options(lacuna_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:${flag}>)
+    if(arg_OUT)
+      set(${arg_OUT} ${flag} PARENT_SCOPE)
+    endif()
   endif()
 endfunction()
 
@@ -22,9 +27,9 @@ if(NOT LACUNA_SANITIZE)
   lacuna_harden(-fstack-protector-strong)
   lacuna_harden(-fstack-clash-protection)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
-    lacuna_harden(-fcf-protection=full)
+    lacuna_harden(-fcf-protection=full OUT lacuna_marked_jumps)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    lacuna_harden(-mbranch-protection=standard)
+    lacuna_harden(-mbranch-protection=standard OUT lacuna_marked_jumps)
   endif()
 endif()
 # Addresses of functions of other libraries are looked up at the start and are read-only from then on.

@@ -116,8 +116,12 @@ foreach(room IN ITEMS cli gui)
     lacuna_targets_of("${PROJECT_SOURCE_DIR}/${room}" EXECUTABLE programs)
     if(programs)
       file(RELATIVE_PATH libraries "/p/${CMAKE_INSTALL_BINDIR}" "/p/${CMAKE_INSTALL_LIBDIR}")
-      # In the build tree too: CMake makes room for the installed path with empty elements, which mean the working folder.
-      set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}" BUILD_RPATH "$ORIGIN/${libraries}")
+      # The installed path in the build tree too. CMake would end another one with an empty element, to replace it later,
+      # and an empty element is the working folder.
+      set(paths "$ORIGIN/../lib" "$ORIGIN/${libraries}")
+      list(REMOVE_DUPLICATES paths)
+      set_target_properties(${programs} PROPERTIES INSTALL_RPATH "${paths}" INSTALL_RPATH_USE_LINK_PATH ON
+        BUILD_WITH_INSTALL_RPATH ON)
       install(TARGETS ${programs} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
     endif()
   endif()

@@ -3,17 +3,14 @@
 
 // Whatever times a trace has, the whole analysis ends, and its sums hold.
 #include <gtest/gtest.h>
-#include <simdjson.h>
 
-#include <cmath>
 #include <random>
 #include <string>
 
-#include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/store_builder.h"
-#include "lacuna/analyzer/whatif.h"
 #include "support/random_store.h"
+#include "support/temp_dir.h"
+#include "support/whole_way.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -128,68 +125,31 @@ class ThrownTrace {
   std::uint64_t correlation_ = 0;
 };
 
-void expectSums(const Analysis& analysis) {
-  std::int64_t all = 0;
-  for (const auto& device : analysis.devices) {
-    EXPECT_EQ(device.ledger.totalNs(), device.window.endNs - device.window.startNs);
-    all += device.ledger.totalNs();
-  }
-  EXPECT_EQ(analysis.ledger.totalNs(), all);
-  for (const Finding& finding : analysis.findings) {
-    EXPECT_GE(finding.costNsPerStep, 0) << finding.id;
-    EXPECT_GE(finding.predictedGainNsPerStep, 0) << finding.id;
-    EXPECT_TRUE(finding.confidence >= 0 && finding.confidence <= 1) << finding.id << ' ' << finding.confidence;
-  }
-}
-
-/// Everything that can be asked of a trace.
-void askAll(const std::shared_ptr<const Store>& store) {
-  const auto analysis = analyse(store);
-  if (!analysis) return;  // it says why
-  expectSums(*analysis);
-  for (const std::string_view section : reportSections())
-    EXPECT_FALSE(renderText(*analysis, {{std::string(section)}, 80, false}).empty()) << section;
-  renderText(*analysis);
-  renderHtml(*analysis);
-  const std::string json = renderJson(*analysis);
-  simdjson::dom::parser parser;
-  EXPECT_EQ(parser.parse(json).error(), simdjson::SUCCESS) << json;
-  EXPECT_EQ(json.find("nan"), std::string::npos);
-  EXPECT_TRUE(diffRuns(*analysis, *analysis));
-  const auto simulator = Simulator::create(*analysis);
-  if (!simulator) return;
-  for (const char* change :
-       {"loader.workers=4", "loader.prefetch=2", "loader.pin=on",   "amp=bf16",      "static_graph=on",
-        "fuse=on",          "autotune=on",       "zero_grad=none",  "conv_bias=off", "optimizer.fused=on",
-        "sync=off",         "allocator=cached",  "debug=off",       "overlap=on",    "repeats=joined",
-        "kernel:add*0.5",   "host*0.5",          "communication*0", "loader*2",      "start-delay*0",
-        "off-cpu*0",        "replication*0",     "through-host*0",  "conversion*0",  "cores-taken*0",
-        "batch*2"}) {
-    ASSERT_TRUE(parseChange(change)) << change;
-    const Prediction prediction = simulator->play(change);
-    EXPECT_GE(prediction.predictedNsPerStep, 0) << change;
-    EXPECT_TRUE(std::isfinite(prediction.gainShare())) << change;
-  }
-  std::int64_t onPath = 0;
-  for (const StepPath& path : simulator->criticalPaths()) {
-    EXPECT_TRUE(path.computeNs >= 0 && path.hostNs >= 0 && path.launchNs >= 0 && path.loaderNs >= 0 &&
-                path.copyNs >= 0);
-    onPath += path.totalNs();
-  }
-  EXPECT_GE(onPath, 0);
-}
-
 class AnyTrace : public testing::TestWithParam<unsigned> {};
 
 TEST_P(AnyTrace, OfThrownTimesIsAnalysedToTheEnd) {
   for (unsigned round = 0; round < 50; ++round) {
     SCOPED_TRACE(round);
-    askAll(ThrownTrace(GetParam() * 1000 + round).build());
+    ASSERT_EQ(test::faultOf(ThrownTrace(GetParam() * 1000 + round).build()), "");
   }
 }
 
 TEST_P(AnyTrace, OfRandomRowsIsAnalysedToTheEnd) {
-  askAll(test::randomStore(GetParam()));
+  EXPECT_EQ(test::faultOf(test::randomStore(GetParam())), "");
+}
+
+/// What the fuzzers start from, and what once went wrong.
+TEST(AnyFile, OfTheCorpusGoesTheWholeWay) {
+  const test::TempDir folder;
+  int files = 0;
+  for (const char* kind : {"reader", "chrome", "nsys", "perfetto", "snapshot", "whole"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(LACUNA_FUZZ_CORPUS) / kind)) {
+      SCOPED_TRACE(entry.path().string());
+      EXPECT_EQ(test::faultOfFile(entry.path(), folder.path()), "");
+      ++files;
+    }
+  }
+  EXPECT_GT(files, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AnyTrace, testing::Range(0u, 20u));
