@@ -177,7 +177,12 @@ constexpr std::array<Written, 8> kWritten{{{Format::Lcn, "out.lcn", true},
                                            {Format::Csv, "out.csv", false},
                                            {Format::TableJson, "out.table", false, linesFault}}};
 
-/// Whether a file, as written, is what it claims to be. A trace of nothing may be refused.
+/// Every format has a place for these.
+bool holdsEvents(const Store& store) {
+  return store.rows<prof::Range>() + store.rows<prof::ApiCall>() + store.rows<prof::Kernel>() > 0;
+}
+
+/// Whether a file, as written, is what it claims to be. A trace without events may be refused.
 std::string writtenFault(const Written& as, const fs::path& path, bool isEmpty) {
   if (as.fault != nullptr) {
     if (const std::string fault = as.fault(readText(path)); !fault.empty()) return fault;
@@ -188,7 +193,6 @@ std::string writtenFault(const Written& as, const fs::path& path, bool isEmpty) 
 }
 
 std::string exportFault(const Store& store, const fs::path& folder) {
-  const prof::TimeWindow span = store.span();
   for (const Written& as : kWritten) {
     const fs::path path = folder / as.name;
     std::error_code ignored;
@@ -196,7 +200,7 @@ std::string exportFault(const Store& store, const fs::path& folder) {
     const auto status = exportTrace(store, path, as.format);
     std::string fault;
     if (!status.ok()) fault = status.error().message.empty() ? "no reason why it is not written" : "";
-    if (status.ok()) fault = writtenFault(as, path, span.startNs == span.endNs);
+    if (status.ok()) fault = writtenFault(as, path, !holdsEvents(store));
     fs::remove(path, ignored);
     if (!fault.empty()) return fmt::format("{}: {}", as.name, fault);
   }

@@ -135,10 +135,11 @@ int filterList(sqlite3_vtab_cursor* base, int index, const char*, int, sqlite3_v
   if (index == 0) return SQLITE_OK;
   cursor.end = 0;
   if (sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER) return SQLITE_OK;
-  const auto found = std::ranges::equal_range(calls, static_cast<std::uint64_t>(sqlite3_value_int64(values[0])), {},
-                                              &Collective::kernel);
-  cursor.row = static_cast<std::size_t>(found.begin() - calls.begin());
-  cursor.end = cursor.row + found.size();
+  // Two searches, as clang 14 does not compile equal_range of this library.
+  const auto kernel = static_cast<std::uint64_t>(sqlite3_value_int64(values[0]));
+  const auto rowOf = [&](auto found) { return static_cast<std::size_t>(found - calls.begin()); };
+  cursor.row = rowOf(std::ranges::lower_bound(calls, kernel, {}, &Collective::kernel));
+  cursor.end = rowOf(std::ranges::upper_bound(calls, kernel, {}, &Collective::kernel));
   return SQLITE_OK;
 }
 

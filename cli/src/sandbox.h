@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::cli {
+
+class Command;
+
+/// What a command that reads a trace needs of the system once it has read its options. Whoever takes over the process
+/// through a hostile trace gets no more than that.
+struct Needs {
+  std::vector<std::filesystem::path> reads;   ///< files or folders
+  std::vector<std::filesystem::path> writes;  ///< files; each is written beside itself first, so it is their folders
+};
+
+/// What the kernel here can confine.
+struct SandboxSupport {
+  int landlock = 0;  ///< the version of its interface; 0: none
+  bool seccomp = false;
+};
+SandboxSupport sandboxSupport();
+
+/// Takes from this thread, and from all that it will start, every file but those needed, the system's libraries and
+/// the temporary folder; and starting programs, the network, and looking into other processes. For good. Call it while
+/// the process has one thread. `mode` is "auto" (as far as the kernel can, silently), "on" (fails where something is
+/// missing) or "off".
+prof::Status confine(const std::string& mode, const Needs& needs);
+
+/// --sandbox, which LACUNA_SANDBOX sets where it is not given.
+void addSandbox(Command& command, std::string& mode);
+
+}  // namespace lacuna::cli
