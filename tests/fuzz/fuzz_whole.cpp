@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <string_view>
 
 #include "fuzz_import.h"
 #include "support/whole_way.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::filesystem::path& file = lacuna::analyzer::fuzzFile(data, size);
-  const std::string fault = lacuna::test::faultOfFile(file, file.parent_path());
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string fault = lacuna::test::faultOfFile(file, file.parent_path(), std::hash<std::string_view>()(bytes));
   if (fault.empty()) return 0;
   std::fprintf(stderr, "fuzz_whole: %s\n", fault.c_str());
   std::abort();

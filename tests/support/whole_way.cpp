@@ -192,19 +192,15 @@ std::string writtenFault(const Written& as, const fs::path& path, bool isEmpty) 
   return again ? "" : again.error().message;
 }
 
-std::string exportFault(const Store& store, const fs::path& folder) {
-  for (const Written& as : kWritten) {
-    const fs::path path = folder / as.name;
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    const auto status = exportTrace(store, path, as.format);
-    std::string fault;
-    if (!status.ok()) fault = status.error().message.empty() ? "no reason why it is not written" : "";
-    if (status.ok()) fault = writtenFault(as, path, !holdsEvents(store));
-    fs::remove(path, ignored);
-    if (!fault.empty()) return fmt::format("{}: {}", as.name, fault);
-  }
-  return "";
+std::string exportFault(const Store& store, const fs::path& folder, const Written& as) {
+  const fs::path path = folder / as.name;
+  const auto status = exportTrace(store, path, as.format);
+  std::string fault;
+  if (!status.ok()) fault = status.error().message.empty() ? "no reason why it is not written" : "";
+  if (status.ok()) fault = writtenFault(as, path, !holdsEvents(store));
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  return fault.empty() ? "" : fmt::format("{}: {}", as.name, fault);
 }
 
 }  // namespace
@@ -230,7 +226,7 @@ std::string faultOf(const std::shared_ptr<const Store>& store) {
   return "";
 }
 
-std::string faultOfFile(const fs::path& path, const fs::path& folder) {
+std::string faultOfFile(const fs::path& path, const fs::path& folder, std::optional<std::size_t> one) {
   const auto store = Store::open(path);
   if (!store) return store.error().message.empty() ? "no reason why it is not opened" : "";
   if (std::string fault = faultOf(*store); !fault.empty()) return fault;
@@ -238,7 +234,11 @@ std::string faultOfFile(const fs::path& path, const fs::path& folder) {
   if (const auto merged = mergeTraces(twice); !merged && merged.error().message.empty()) {
     return "no reason why it is not merged";
   }
-  return exportFault(**store, folder);
+  if (one) return exportFault(**store, folder, kWritten[*one % kWritten.size()]);
+  for (const Written& as : kWritten) {
+    if (std::string fault = exportFault(**store, folder, as); !fault.empty()) return fault;
+  }
+  return "";
 }
 
 }  // namespace lacuna::test

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,9 @@ std::string jsonFault(std::string_view text);
 std::string faultOf(const std::shared_ptr<const analyzer::Store>& store);
 
 /// The same of any file, and of every format it can be written as: those that are traces open again, those that are JSON
-/// are valid. Writes into `folder`, and leaves nothing there.
-std::string faultOfFile(const std::filesystem::path& path, const std::filesystem::path& folder);
+/// are valid. Writes into `folder`, and leaves nothing there. With a number, of only one format, which that picks: fuzzers
+/// try many files rather than one file in all ways.
+std::string faultOfFile(const std::filesystem::path& path, const std::filesystem::path& folder,
+                        std::optional<std::size_t> one = {});
 
 }  // namespace lacuna::test
