@@ -51,6 +51,7 @@ void printText(const prof::DrainStats& stats, const std::string& out) {
   if (stats.damaged != 0) {
     printWarning(fmt::format("{} records made no sense and were left out", withCommas(stats.damaged)));
   }
+  if (!stats.left.empty()) printWarning(stats.left);
   fmt::print("{}: {} rows from {} process{}\n", out, withCommas(stats.rows), stats.processes,
              stats.processes == 1 ? "" : "es");
 }

@@ -119,6 +119,7 @@ TEST_F(SignalTest, WhatIsIgnoredAroundTheRunIsIgnoredInTheProgram) {
     dup2(open("ignored.txt", O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
     signal(SIGCHLD, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
+    signal(SIGBUS, SIG_IGN);
   });
   EXPECT_EQ(WEXITSTATUS(statusOf(run)), 0);
   const std::string text = textOf("ignored.txt");
@@ -126,6 +127,7 @@ TEST_F(SignalTest, WhatIsIgnoredAroundTheRunIsIgnoredInTheProgram) {
   const auto ignored = std::stoull(text.substr(text.find(':') + 1), nullptr, 16);
   EXPECT_NE(ignored & (1ull << (SIGCHLD - 1)), 0u);
   EXPECT_NE(ignored & (1ull << (SIGUSR1 - 1)), 0u);
+  EXPECT_NE(ignored & (1ull << (SIGBUS - 1)), 0u);
 }
 
 TEST_F(SignalTest, AHangupThatIsIgnoredLeavesBackgroundProcessesRecorded) {

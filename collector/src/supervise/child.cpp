@@ -30,13 +30,14 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
 
 /// Runs in the child: only async-signal-safe calls.
 [[noreturn]] void becomeProgram(const char* path, char** arguments, char** script, char** environment,
-                                const sigset_t& mask, bool ignoresChildren, int goFd, int errorFd) {
+                                const SpawnRequest& request, int goFd, int errorFd) {
   char go = 0;
   while (read(goFd, &go, 1) < 0 && errno == EINTR) {
   }
   if (go != 1) _exit(127);
-  if (ignoresChildren) signal(SIGCHLD, SIG_IGN);
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  if (request.ignoresChildren) signal(SIGCHLD, SIG_IGN);
+  if (request.ignoresBus) signal(SIGBUS, SIG_IGN);
+  sigprocmask(SIG_SETMASK, &request.signalMask, nullptr);
   execve(path, arguments, environment);
   // As a shell does for a script without an interpreter line.
   if (errno == ENOEXEC && script != nullptr) execve(script[0], script, environment);
@@ -103,7 +104,7 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   if (pid == 0) {
     close(go[1]);
     becomeProgram(request.program.c_str(), arguments.data(), binary ? nullptr : scriptArguments.data(),
-                  environment.data(), request.signalMask, request.ignoresChildren, go[0], failure[1]);
+                  environment.data(), request, go[0], failure[1]);
   }
   close(go[0]);
   close(failure[1]);

@@ -30,6 +30,7 @@ struct SpawnRequest {
   std::vector<std::string> environment;
   sigset_t signalMask;                    ///< given back to the program before it starts
   bool ignoresChildren = false;           ///< so is that it ignores SIGCHLD, which this process cannot
+  bool ignoresBus = false;                ///< nor SIGBUS: see prof::MappingGuard
   std::function<void(pid_t)> beforeExec;  ///< called in the parent while the child waits to exec
 };
 

@@ -16,11 +16,12 @@
 namespace lacuna::collector {
 
 ControlFile::ControlFile(std::filesystem::path path, Control* control, Identity identity, bool owner)
-    : path_(std::move(path)), control_(control), identity_(identity), owner_(owner) {}
+    : path_(std::move(path)), control_(control), guard_(control, sizeof(Control)), identity_(identity), owner_(owner) {}
 
 ControlFile::ControlFile(ControlFile&& other) noexcept
     : path_(std::move(other.path_)),
       control_(std::exchange(other.control_, nullptr)),
+      guard_(std::move(other.guard_)),
       identity_(other.identity_),
       owner_(other.owner_) {}
 
@@ -30,6 +31,7 @@ ControlFile::~ControlFile() {
   // While it is mapped no other file gets its number.
   const bool ours = stat(path_.c_str(), &there) == 0 && Identity(there.st_dev, there.st_ino) == identity_;
   if (owner_ && ours) unlink(path_.c_str());
+  guard_ = prof::MappingGuard();
   munmap(control_, sizeof(Control));
 }
 
@@ -57,7 +59,7 @@ const char* remedyFor(int error) {
 }  // namespace
 
 prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, int flags, bool owner) {
-  const int fd = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
+  const int fd = ::open(path.c_str(), flags | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat info {};
   int error = fd < 0 ? errno : 0;
   if (error == 0 && owner) error = backPage(fd);
@@ -67,7 +69,7 @@ prof::Result<ControlFile> ControlFile::map(const std::filesystem::path& path, in
     return prof::Error{fmt::format("cannot open {}: {}{}", path.string(), std::strerror(error), remedyFor(error))};
   }
   void* page = MAP_FAILED;
-  if (static_cast<std::size_t>(info.st_size) >= sizeof(Control)) {
+  if (S_ISREG(info.st_mode) && static_cast<std::size_t>(info.st_size) >= sizeof(Control)) {
     page = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   close(fd);

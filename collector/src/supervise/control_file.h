@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/guest.h"
+#include "lacuna/prof/mapping_guard.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::collector {
@@ -23,6 +24,8 @@ class ControlFile {
 
   Control* operator->() const { return control_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Somebody has shortened the file: the page that is seen here is no longer the programs'.
+  [[nodiscard]] bool broken() const { return guard_.broken(); }
 
  private:
   using Identity = std::pair<dev_t, ino_t>;
@@ -31,6 +34,7 @@ class ControlFile {
   static prof::Result<ControlFile> map(const std::filesystem::path& path, int flags, bool owner);
   std::filesystem::path path_;
   Control* control_;
+  prof::MappingGuard guard_;
   Identity identity_;  ///< another run may have made a file of that name since
   bool owner_;
 };

@@ -326,6 +326,7 @@ class Supervisor {
     request.environment = std::move(environment->variables);
     request.signalMask = signals_.callersMask();
     request.ignoresChildren = signals_.wasIgnored(SIGCHLD);
+    request.ignoresBus = signals_.wasIgnored(SIGBUS);
     if (drainer_) {
       watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(), recording_, sampler_);
       request.beforeExec = [this](pid_t child) { watcher_->start(child); };
@@ -446,7 +447,9 @@ class Supervisor {
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
     noteUnable(drainer_->whyUnable());
+    noteTruncated();
     if (!told) noteTooLate();
+    if (!report_.stats.left.empty()) report_.notes.push_back(report_.stats.left);
     drainer_.reset();
     control_.reset();
     std::error_code error;
@@ -474,6 +477,16 @@ class Supervisor {
         "no NVTX or CUDA event was recorded: the first process to say something began {} after the start, when "
         "--duration was over. Remedy: a longer --duration",
         formatDuration(joinedNs)));
+  }
+
+  void noteTruncated() {
+    if (report_.stats.truncated == 0) return;
+    report_.explained = true;
+    report_.notes.push_back(fmt::format(
+        "{} process{} shortened the file that held {} events, and lost what it held. Remedy: leave alone what "
+        "lies in {}.",
+        report_.stats.truncated, report_.stats.truncated == 1 ? "" : "es",
+        report_.stats.truncated == 1 ? "its" : "their", segments_.string()));
   }
 
   /// The trace's log has what each of them said.
@@ -510,7 +523,7 @@ class Supervisor {
   /// An empty trace must not look like a program that says nothing.
   void noteNeverOn() {
     const Control& control = *control_->operator->();
-    const bool told = control.switches.load() != 0;
+    const bool told = control.switches.load() != 0 || control_->broken();
     if (told || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
     report_.explained = true;
     report_.notes.push_back(

@@ -40,6 +40,11 @@ SignalRelay::SignalRelay() {
   // Our own crashes stay crashes, and job control stops us for real (SIGSTOP) once the program has stopped.
   for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS}) sigdelset(&taken, own);
   pthread_sigmask(SIG_BLOCK, &taken, &callersMask_);
+  // A program that shortens a file which we share must not end us: see MappingGuard.
+  sigset_t bus;
+  sigemptyset(&bus);
+  sigaddset(&bus, SIGBUS);
+  pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
   // An inherited SIG_IGN would let the kernel reap children behind our back.
   signal(SIGCHLD, SIG_DFL);
   fd_ = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -268,7 +268,7 @@ Ring* makeRing() {
   char path[sizeof gFolder + 64];
   std::snprintf(path, sizeof path, "%s/%s%d-%lld", gFolder, kFilePrefix, static_cast<int>(getpid()),
                 static_cast<long long>(startNs));
-  const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return nullptr;
   // Reserved, for a full file system must not be a signal in the program.
   int failed = 0;

@@ -59,6 +59,15 @@ const CodePiece* pieceAt(const std::vector<CodePiece>& code, std::uint64_t addre
   return after != code.begin() && address < std::prev(after)->end ? &*std::prev(after) : nullptr;
 }
 
+void tellLost(std::uint64_t count, const char* why, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+  PerfRecord lost;
+  lost.kind = PerfRecord::Kind::Lost;
+  lost.timeNs = nowNs;
+  lost.lost = count;
+  lost.text = why;
+  into.push_back(std::move(lost));
+}
+
 }  // namespace
 
 std::vector<CodePiece> parseMaps(std::string_view text) {
@@ -99,7 +108,9 @@ void Rings::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
     // Seen gone first, so that what is read then is all.
     const bool gone = hasEnded(*source);
     drain(*source, nowNs, into);
-    if (!gone) continue;
+    const bool broken = source->guard.broken();
+    if (broken) tellLost(1, "of a program that shortened the file of its CPU samples", nowNs, into);
+    if (!gone && !broken) continue;
     end(*source, nowNs, true, into);
     source.reset();
   }
@@ -128,16 +139,18 @@ void Rings::findNew(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
 }
 
 bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  const bool whole = fstat(fd, &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(Ring);
+  const bool whole =
+      fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<std::size_t>(status.st_size) >= sizeof(Ring);
   void* at = whole ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
   ::close(fd);
   if (at == MAP_FAILED) return false;
   auto source = std::make_unique<Source>();
   source->path = path;
   source->ring.reset(static_cast<Ring*>(at));
+  source->guard = prof::MappingGuard(at, sizeof(Ring));
   const Ring& ring = *source->ring;
   // Else it is still being made; the next look sees it.
   if (ring.magic.load(std::memory_order_acquire) != Ring::kMagic) return false;
@@ -180,12 +193,7 @@ void Rings::drain(Source& source, prof::TimeNs nowNs, std::vector<PerfRecord>& i
   ring.tail.store(source.tail, std::memory_order_release);
   const std::uint64_t dropped = ring.dropped.load(std::memory_order_relaxed);
   if (dropped <= source.dropped) return;
-  PerfRecord lost;
-  lost.kind = PerfRecord::Kind::Lost;
-  lost.timeNs = nowNs;
-  lost.lost = dropped - source.dropped;
-  lost.text = "no room for CPU samples of timers";
-  into.push_back(std::move(lost));
+  tellLost(dropped - source.dropped, "no room for CPU samples of timers", nowNs, into);
   source.dropped = dropped;
 }
 

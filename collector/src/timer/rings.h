@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/prof/mapping_guard.h"
 #include "lacuna/prof/process.h"
 #include "proc/scan.h"
 #include "sampler/perf_record.h"
@@ -44,7 +45,8 @@ class Rings {
   struct Source {
     std::filesystem::path path;
     std::unique_ptr<Ring, Unmap> ring;
-    prof::OwnNumber self;  ///< the process as it numbers itself
+    prof::MappingGuard guard;  ///< ends before the mapping does
+    prof::OwnNumber self;      ///< the process as it numbers itself
     prof::FoundProcess::Where where = prof::FoundProcess::Where::Here;
     std::uint32_t pid = 0;                           ///< here, or its own where that cannot be told
     std::map<std::uint32_t, std::uint32_t> ownTids;  ///< of another namespace: threads here by their own numbers

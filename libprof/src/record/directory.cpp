@@ -7,7 +7,6 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,9 +14,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
+#include "lacuna/prof/file_error.h"
 #include "record/clock_line.h"
 #include "record/small_file.h"
 
@@ -38,82 +37,87 @@ void collect(const fs::path& directory, RecordingFiles& files) {
   }
 }
 
-/// A private directory in shared memory, or nothing when there is too little room to bother.
-fs::path makeSharedDirectory(std::uint64_t roomBytes) {
-  struct statvfs room {};
-  if (statvfs("/dev/shm", &room) != 0 || room.f_bavail * room.f_frsize < roomBytes) return {};
-  std::string name = "/dev/shm/lacuna-XXXXXX";
-  return mkdtemp(name.data()) != nullptr ? fs::path(name) : fs::path();
-}
-
 /// A folder on its way to be a recording. Of several that want the same one gets it: the one that makes the file of
 /// which the settings will be. Unless it is settled nothing is left of what it made.
 class Claim {
  public:
-  Claim(const fs::path& directory, bool fresh)
-      : directory_(directory), fresh_(fresh), draft_(directory / (std::string(kSettingsFile) + ".new")) {
-    fd_ = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  Claim(const Folder& folder, bool fresh) : folder_(folder), fresh_(fresh), fd_(folder.createFile(kSettingsDraft)) {
     error_ = fd_ < 0 && errno != EEXIST ? errno : 0;
     // Whoever came before has left its settings, or is about to.
-    std::error_code error;
-    ours_ = fd_ >= 0 && std::distance(fs::directory_iterator(directory, error), fs::directory_iterator()) == 1;
-    if (fd_ >= 0 && error) error_ = error.value();
+    ours_ = fd_ >= 0 && folder.names().size() == 1;
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
   ~Claim() {
-    std::error_code error;
-    if (fd_ < 0) {
-      if (error_ != 0 && fresh_) fs::remove(directory_, error);
-      return;
-    }
-    ::close(fd_);
+    if (fd_ >= 0) ::close(fd_);
     if (settled_) return;
-    fs::remove(draft_, error);
-    if (!shared_.empty()) fs::remove(directory_ / kSharedLink, error);
-    if (!shared_.empty()) fs::remove(shared_, error);
-    if ((ours_ || error_ != 0) && fresh_) fs::remove(directory_, error);
+    if (fd_ >= 0) ::unlinkat(folder_.fd(), kSettingsDraft, 0);
+    if (shared_) {
+      ::unlinkat(folder_.fd(), kSharedLink, 0);
+      (void)shared_->removeFiles();
+      (void)shared_->removeItself();
+    }
+    if ((ours_ || error_ != 0) && fresh_) (void)folder_.removeItself();
   }
 
   [[nodiscard]] Status taken() const {
     if (ours_) return {};
-    if (error_ != 0) {
-      return Error{fmt::format("{}: cannot be written: {}{}", draft_.string(), std::strerror(error_),
-                               error_ == EMFILE ? ". Remedy: raise ulimit -n" : "")};
-    }
+    if (error_ != 0) return unwritable(error_);
     return Error{
         fmt::format("{0}: not empty. If it holds a recording that nobody makes any more, make a trace of it with "
                     "'lacuna recover {0}' or delete it; or choose another place",
-                    directory_.string())};
+                    folder_.path().string())};
   }
 
-  void linkSharedMemory(std::uint64_t roomBytes) {
-    const fs::path shared = makeSharedDirectory(roomBytes);
-    if (shared.empty()) return;
-    std::error_code error;
-    fs::create_directory_symlink(shared, directory_ / kSharedLink, error);
-    if (!error) shared_ = shared;
-    if (error) fs::remove(shared, error);
+  void linkSharedMemory(std::uint64_t key, std::uint64_t roomBytes) {
+    shared_ = makeSharedFolder(folder_.path(), key, roomBytes);
+    if (!shared_) return;
+    // Until it is settled nobody else could know that somebody wants it.
+    (void)flock(shared_->fd(), LOCK_EX | LOCK_NB);
+    if (::symlinkat(shared_->path().c_str(), folder_.fd(), kSharedLink) == 0) return;
+    (void)shared_->removeFiles();
+    (void)shared_->removeItself();
+    shared_.reset();
   }
 
   /// Makes the directory a recording.
   Status settle(const Settings& settings) {
+    errno = 0;
     const bool wrote = ::write(fd_, &settings, sizeof settings) == static_cast<ssize_t>(sizeof settings);
-    settled_ = wrote && ::rename(draft_.c_str(), (directory_ / kSettingsFile).c_str()) == 0;
-    if (settled_) return {};
-    return Error{fmt::format("{}: cannot be written: {}", draft_.string(), std::strerror(errno))};
+    settled_ = wrote && ::renameat(folder_.fd(), kSettingsDraft, folder_.fd(), kSettingsFile) == 0;
+    return settled_ ? Status() : unwritable(errno != 0 ? errno : ENOSPC);
   }
 
  private:
-  const fs::path& directory_;
+  [[nodiscard]] Status unwritable(int code) const {
+    return Error{fmt::format("{}: cannot be written: {}{}", (folder_.path() / kSettingsDraft).string(),
+                             std::strerror(code), code == EMFILE ? ". Remedy: raise ulimit -n" : "")};
+  }
+
+  const Folder& folder_;
   const bool fresh_;
-  const fs::path draft_;
   int fd_ = -1;
   int error_ = 0;
   bool ours_ = false;
   bool settled_ = false;
-  fs::path shared_;
+  std::optional<Folder> shared_;
 };
+
+/// Makes the folder of a recording, and those above it. One that is there will do if nobody else may write in it.
+Result<Folder> claimFolder(const fs::path& directory, bool& fresh) {
+  std::error_code error;
+  const fs::path path = directory.has_filename() ? directory : directory.parent_path();
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  if (error) return Error{fmt::format("{}: the directory cannot be made: {}", path.string(), error.message())};
+  int code = 0;
+  auto folder = Folder::make(path, code);
+  fresh = code == 0;
+  if (code != EEXIST) return folder;
+  folder = Folder::openItself(path);
+  if (!folder.ok()) return folder;
+  if (Status status = folder->makePrivate(); !status.ok()) return status.error();
+  return folder;
+}
 
 std::uint64_t newKey() {
   std::uint64_t key = 0;
@@ -123,8 +127,18 @@ std::uint64_t newKey() {
   return key | 1;  // never 0
 }
 
-bool isSharedDirectory(const fs::path& target) {
-  return target.string().starts_with("/dev/shm/lacuna-");
+/// What lies in a folder of segments goes, and the folder if nothing else is in it.
+void removeShared(const Folder& shared, std::vector<std::string>& left) {
+  for (const std::string& name : shared.removeFiles()) left.push_back((shared.path() / name).string());
+  (void)shared.removeItself();
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 5;
+  const std::size_t count = std::min(names.size(), kMost);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), ", "));
+  return names.size() > count ? fmt::format("{} and {} more", text, names.size() - count) : text;
 }
 
 }  // namespace
@@ -132,7 +146,8 @@ bool isSharedDirectory(const fs::path& target) {
 RecordingFiles listRecording(const fs::path& directory) {
   RecordingFiles files;
   collect(directory, files);
-  collect(directory / kSharedLink, files);
+  const fs::path segments = segmentFolder(directory);
+  if (segments != directory) collect(segments, files);
   return files;
 }
 
@@ -198,33 +213,63 @@ fs::path outputNotePath(const fs::path& directory) {
 }
 
 Status replaceFile(const fs::path& path, const std::string& bytes) {
-  const fs::path temporary = path.string() + ".tmp";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) return Error{fmt::format("{}: cannot be written: {}", temporary.string(), std::strerror(errno))};
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) return Error{fmt::format("{}: cannot be written: {}", path.string(), error.message())};
-  return {};
+  const auto folder = Folder::open(path.parent_path());
+  return folder.ok() ? folder->replaceFile(path.filename().string(), bytes) : folder.status();
 }
 
 Result<std::string> readFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno))};
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  const auto folder = Folder::open(path.parent_path());
+  if (!folder.ok()) return folder.error();
+  return folder->readFile(path.filename().string());
+}
+
+Result<std::string> removeFolder(const fs::path& directory) {
+  const Result<Settings> settings = readSettings(directory);
+  if (!settings.ok()) return settings.error();
+  const auto folder = Folder::open(directory);
+  if (!folder.ok()) return folder.error();
+  std::vector<std::string> left;
+  const SharedLink link = sharedLinkOf(*folder, settings->key);
+  if (link.folder) removeShared(*link.folder, left);
+  if (link.state == SharedLink::State::Foreign) left.push_back(link.target.string());
+  for (const std::string& name : folder->removeFiles()) left.push_back((folder->path() / name).string());
+  const int code = folder->removeItself();
+  if (code != 0 && code != ENOTEMPTY && code != EEXIST) {
+    return Error{fmt::format("{}: cannot be removed: {}", directory.string(), fileProblem(code))};
+  }
+  if (left.empty()) return std::string();
+  return fmt::format("{}: holds or links to what no recording makes, and that stays: {}", directory.string(),
+                     listed(left));
+}
+
+Result<std::string> removeFolder(const fs::path& directory, const fs::path& segments, std::uint64_t key) {
+  if (!isGone(directory, key)) return removeFolder(directory);
+  std::vector<std::string> left;
+  if (const auto shared = openSharedFolder(segments, key)) removeShared(*shared, left);
+  return Error{
+      fmt::format("{}: was deleted or moved before the recording ended; the trace has what those processes recorded "
+                  "that had begun before",
+                  directory.string())};
 }
 
 Result<DrainLock> DrainLock::take(const fs::path& directory) {
   // To be written, for network file systems lock only such files; to be read where somebody else's is looked at.
   const fs::path settings = directory / kSettingsFile;
-  int fd = ::open(settings.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) fd = ::open(settings.c_str(), O_RDONLY | O_CLOEXEC);
+  constexpr int kHow = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int fd = ::open(settings.c_str(), O_RDWR | kHow);
+  if (fd < 0) fd = ::open(settings.c_str(), O_RDONLY | kHow);
   if (fd < 0) return Error{fmt::format("{}: not a recording: {}", directory.string(), std::strerror(errno))};
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return DrainLock(fd);
-  ::close(fd);
-  return Error{
-      fmt::format("{}: another process is draining this recording; wait until it has ended", directory.string())};
+  DrainLock lock(fd);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    return Error{
+        fmt::format("{}: another process is draining this recording; wait until it has ended", directory.string())};
+  }
+  // The segments' folder too: it shows that somebody wants them where the recording was moved.
+  if (const auto folder = Folder::open(directory); folder.ok()) {
+    lock.shared_ = sharedLinkOf(*folder, recordingKey(directory)).folder;
+  }
+  if (lock.shared_) (void)flock(lock.shared_->fd(), LOCK_EX | LOCK_NB);
+  return lock;
 }
 
 DrainLock::~DrainLock() {
@@ -236,20 +281,20 @@ DrainLock::~DrainLock() {
 using namespace recording;
 
 Status createRecording(const fs::path& directory, const RecordingOptions& options) {
-  std::error_code error;
-  const bool fresh = fs::create_directories(directory, error);
-  if (error) return Error{fmt::format("{}: the directory cannot be made: {}", directory.string(), error.message())};
-  Claim claim(directory, fresh);
+  bool fresh = false;
+  const Result<Folder> folder = claimFolder(directory, fresh);
+  if (!folder.ok()) return folder.status();
+  Claim claim(*folder, fresh);
   if (Status taken = claim.taken(); !taken.ok()) return taken;
   const std::uint64_t pool = std::min(options.poolBytes, options.maxPoolBytes);
   const std::uint64_t room = std::max(2 * pool, std::min(options.sharedRoomBytes, 2 * options.maxPoolBytes));
-  if (options.sharedMemory) claim.linkSharedMemory(room);
   Settings settings;
   settings.flightRecorder = options.flightRecorder ? 1 : 0;
   settings.poolBytes = pool;
   settings.maxPoolBytes = options.maxPoolBytes;
   settings.key = newKey();
   settings.sharedRoomBytes = room;
+  if (options.sharedMemory) claim.linkSharedMemory(settings.key, room);
   return claim.settle(settings);
 }
 
@@ -259,33 +304,22 @@ std::uint64_t recordingKey(const fs::path& directory) {
 }
 
 fs::path segmentFolder(const fs::path& directory) {
-  std::error_code error;
-  const fs::path shared = fs::read_symlink(directory / kSharedLink, error);
-  return error ? directory : shared;
+  const auto folder = Folder::open(directory);
+  if (!folder.ok()) return directory;
+  const SharedLink link = sharedLinkOf(*folder, recordingKey(directory));
+  return link.folder ? link.folder->path() : directory;
 }
 
 Status removeRecording(const fs::path& directory) {
-  const Result<Settings> settings = readSettings(directory);
-  if (!settings.ok()) return settings.status();
-  std::error_code error;
-  const fs::path shared = fs::read_symlink(directory / kSharedLink, error);
-  // Only what createRecording() made is deleted, wherever the link may point.
-  if (!error && isSharedDirectory(shared)) fs::remove_all(shared, error);
-  // "." cannot be removed by that name.
-  const fs::path whole = fs::canonical(directory, error);
-  if (!error) fs::remove_all(whole, error);
-  if (error) return Error{fmt::format("{}: cannot be removed: {}", directory.string(), error.message())};
-  return {};
+  const Result<std::string> left = removeFolder(directory);
+  if (!left.ok()) return left.status();
+  return left->empty() ? Status() : Error{*left};
 }
 
 Status removeRecording(const fs::path& directory, const fs::path& segments, std::uint64_t key) {
-  if (!isGone(directory, key)) return removeRecording(directory);
-  std::error_code error;
-  if (isSharedDirectory(segments)) fs::remove_all(segments, error);
-  return Error{
-      fmt::format("{}: was deleted or moved before the recording ended; the trace has what those processes recorded "
-                  "that had begun before",
-                  directory.string())};
+  const Result<std::string> left = removeFolder(directory, segments, key);
+  if (!left.ok()) return left.status();
+  return left->empty() ? Status() : Error{*left};
 }
 
 }  // namespace lacuna::prof

@@ -5,11 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lacuna/prof/recording.h"
 #include "record/layout.h"
+#include "record/segment_folder.h"
 
 namespace lacuna::prof::recording {
 
@@ -51,13 +54,19 @@ std::filesystem::path outputNotePath(const std::filesystem::path& directory);
 Status replaceFile(const std::filesystem::path& path, const std::string& bytes);
 Result<std::string> readFile(const std::filesystem::path& path);
 
+/// As removeRecording(), but that other things lie in the folder is no failure: answers what stays, or an empty text.
+Result<std::string> removeFolder(const std::filesystem::path& directory);
+Result<std::string> removeFolder(const std::filesystem::path& directory, const std::filesystem::path& segments,
+                                 std::uint64_t key);
+
 /// Held by whoever drains the recording; taken by another one at the end of its process, however that ends.
 class DrainLock {
  public:
   static Result<DrainLock> take(const std::filesystem::path& directory);
-  DrainLock(DrainLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  DrainLock(DrainLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)), shared_(std::move(other.shared_)) {}
   DrainLock& operator=(DrainLock&& other) noexcept {
     std::swap(fd_, other.fd_);
+    std::swap(shared_, other.shared_);
     return *this;
   }
   ~DrainLock();
@@ -65,6 +74,7 @@ class DrainLock {
  private:
   explicit DrainLock(int fd) : fd_(fd) {}
   int fd_ = -1;
+  std::optional<Folder> shared_;
 };
 
 }  // namespace lacuna::prof::recording

@@ -159,22 +159,36 @@ bool DrainCore::drainAll(bool last) {
     if (reader->flightRecorder() && !last && reader->alive()) continue;
     any |= reader->drain(clock_, tick_, last);
   }
+  closeTheBroken();
   batches_.flush();
   return any;
+}
+
+/// A process can shorten the file of its events, by mistake or not. It loses them, and nobody else does.
+void DrainCore::closeTheBroken() {
+  for (auto& [name, reader] : readers_) {
+    if (!reader->broken() || reader->closed()) continue;
+    reader->close(tick_.monotonicNs);
+    ++book_.stats().truncated;
+    book_.log(tick_.monotonicNs, LogLevel::Error,
+              fmt::format("{}: was shortened while it was read, so what its process recorded last is lost", name));
+  }
 }
 
 void DrainCore::closeTheDead() {
   lastLifeCheck_ = Steady::now();
   for (auto& [name, reader] : readers_) {
-    if (reader->closed() || reader->alive()) continue;
+    if (reader->closed() || reader->broken() || reader->alive()) continue;
     // It was seen dead first, so this reads the last that it recorded.
     reader->drain(clock_, tick_, true);
-    reader->close(tick_.monotonicNs);
+    if (!reader->broken()) reader->close(tick_.monotonicNs);
   }
+  closeTheBroken();
   batches_.flush();
 }
 
 Result<bool> DrainCore::drain() {
+  const MappingGuard::Scope scope;
   const auto now = Steady::now();
   if (now - lastLook_ >= kLookEvery && folder_.mayHaveChanged()) lookForRecorders();
   const bool any = drainAll(false);
@@ -243,6 +257,7 @@ Status DrainCore::checkpoint() {
 }
 
 Status DrainCore::flush() {
+  const MappingGuard::Scope scope;
   lookForRecorders();
   drainAll(false);
   closeTheDead();
@@ -250,6 +265,7 @@ Status DrainCore::flush() {
 }
 
 Status DrainCore::finish() {
+  const MappingGuard::Scope scope;
   lookForRecorders();
   for (auto& [name, reader] : readers_) reader->cutOff();
   lastClockRow_ = 0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;
@@ -267,8 +283,9 @@ Status DrainCore::finish() {
   if (!place_.live) return finished;
   // What did not come into the trace is in the segments yet, for recover().
   if (!finished.ok() && !isGone(place_.directory, key_)) return finished;
-  Status removed = removeRecording(place_.directory, segments_, key_);
-  return finished.ok() ? removed : finished;
+  Result<std::string> removed = removeFolder(place_.directory, segments_, key_);
+  if (removed.ok()) book_.stats().left = *removed;
+  return finished.ok() ? removed.status() : finished;
 }
 
 DrainStats DrainCore::stats() {

@@ -52,6 +52,7 @@ class DrainCore {
   void noteWhereItIs(Header& header);
   bool drainAll(bool last);
   void closeTheDead();
+  void closeTheBroken();
   Status checkpoint();
   [[nodiscard]] bool checkpointIsDue() const;
   void noteFailures(const std::vector<std::filesystem::path>& notes);

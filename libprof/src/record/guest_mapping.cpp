@@ -126,7 +126,7 @@ std::uint32_t segmentsWithinLimit(std::uint32_t wanted) {
 /// Creates the file under a temporary name with its first `pool` bytes of segments backed. fallocate makes a full file
 /// system an error here, where it would otherwise be a SIGBUS in the program later.
 int createFile(const char* temporary, const Offsets& offsets, std::uint64_t pool) {
-  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return -errno;
   int error = 0;
   if (ftruncate(fd, static_cast<off_t>(offsets.end)) != 0) {
@@ -249,7 +249,7 @@ void reportFailure(const char* directory, int error) {
   if (fileSizeLimit() < sizeof text) return;
   const unsigned pid = static_cast<unsigned>(getpid());
   if (std::snprintf(path, sizeof path, "%s/%u.failed", directory, pid) >= static_cast<int>(sizeof path)) return;
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return;
   const int length = std::snprintf(text, sizeof text, "process %u could not record: %s%s\n", pid,
                                    strerrordesc_np(-error), remedyFor(error));
@@ -297,7 +297,7 @@ void addTuple(Mapping& mapping) {
 }
 
 bool backFile(const Mapping& mapping, std::size_t offset, std::size_t bytes) {
-  const int fd = open(mapping.path, O_RDWR | O_CLOEXEC);
+  const int fd = open(mapping.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return false;
   const bool done = reserve(fd, offset, bytes);
   close(fd);

@@ -20,7 +20,10 @@ inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
 inline constexpr std::uint32_t kVersion = 7;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
+inline constexpr const char* kSettingsDraft = "settings.new";
 inline constexpr const char* kSharedLink = "shm";
+/// In the folder in shared memory: the key of the recording that it belongs to, and where that was made.
+inline constexpr const char* kOwnerFile = "owner";
 
 inline constexpr std::size_t kSlotBytes = 16;
 inline constexpr std::size_t kSegmentBytes = LACUNA_SEGMENT_BYTES;

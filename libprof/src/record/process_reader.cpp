@@ -44,11 +44,12 @@ ProcessInfo describe(const Header& header) {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shared) {
-  const int fd = ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path.string(), fileProblem(errno))};
   struct stat status {};
   alignas(Header) unsigned char head[kHeaderBytes];
-  const bool whole = fstat(fd, &status) == 0 && pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
+  const bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                     pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
   const auto& header = *reinterpret_cast<const Header*>(head);
   Error error{fmt::format("{}: not a recording of this version of lacuna", path.string())};
   if (!whole || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
@@ -69,6 +70,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
 }
 
 MappedFile::~MappedFile() {
+  // Another mapping may get the place.
+  guard_ = MappingGuard();
   if (view_.base != nullptr) munmap(view_.base, view_.offsets.end);
 }
 
@@ -86,6 +89,7 @@ ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceB
       drained_(maxSegments_ + 1) {}
 
 Life ProcessReader::life() const {
+  if (broken()) return Life::Ended;
   return header().detached.load(std::memory_order_acquire) == 0 ? lifeOf(view().header()) : Life::Ended;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lacuna/prof/mapping_guard.h"
 #include "record/guest_tables.h"
 #include "record/proc_files.h"
 #include "record/range_stacks.h"
@@ -16,26 +17,31 @@
 
 namespace lacuna::prof::recording {
 
-/// A recording file in this process. Unmaps at the end.
+/// A recording file in this process. Unmaps at the end. Where somebody shortens the file meanwhile, it is broken, and
+/// what is gone reads as zero.
 class MappedFile {
  public:
   /// Checks everything that later accesses rely on. `shared` false gives a private copy that can be written without
   /// effect.
   static Result<MappedFile> open(const std::filesystem::path& path, bool shared);
-  MappedFile(MappedFile&& other) noexcept : view_(std::exchange(other.view_, View{})), shared_(other.shared_) {}
+  MappedFile(MappedFile&& other) noexcept
+      : view_(std::exchange(other.view_, View{})), shared_(other.shared_), guard_(std::move(other.guard_)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(view_, other.view_);
     std::swap(shared_, other.shared_);
+    std::swap(guard_, other.guard_);
     return *this;
   }
   ~MappedFile();
   [[nodiscard]] const View& view() const { return view_; }
   [[nodiscard]] bool shared() const { return shared_; }
+  [[nodiscard]] bool broken() const { return guard_.broken(); }
 
  private:
-  MappedFile(View view, bool shared) : view_(view), shared_(shared) {}
+  MappedFile(View view, bool shared) : view_(view), shared_(shared), guard_(view.base, view.offsets.end) {}
   View view_;
   bool shared_;
+  MappingGuard guard_;
 };
 
 /// Reads one recorder's segments in order and appends what they say to the trace. Emptied segments go back to the
@@ -61,6 +67,8 @@ class ProcessReader {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const Header& header() const { return file_.view().header(); }
   [[nodiscard]] bool closed() const { return closed_; }
+  /// Somebody has shortened the file: nothing that is read from here on means anything.
+  [[nodiscard]] bool broken() const { return file_.broken(); }
 
   void save(Saver& saver);
   void load(Loader& loader);

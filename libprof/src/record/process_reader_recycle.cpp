@@ -87,7 +87,7 @@ void ProcessReader::growAhead() {
   const std::uint32_t reserve = std::min(kReserve, count / 2);
   if (header.freeCount.load(std::memory_order_relaxed) >= reserve || count >= maxSegments_) return;
   const std::uint32_t step = std::min({kGrowthStep, std::max(count, kLeastStep), maxSegments_ - count});
-  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
   const auto offset = static_cast<off_t>(view().offsets.segments + count * kSegmentBytes);
   const bool backed = fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0;

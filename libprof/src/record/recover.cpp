@@ -102,6 +102,18 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   return {};
 }
 
+/// A link that leads elsewhere may be damage, and may be a trap; what it hides cannot be told from nothing.
+Status refuseForeignLink(const fs::path& directory, std::uint64_t key) {
+  const auto folder = recording::Folder::open(directory);
+  if (!folder.ok()) return folder.status();
+  const recording::SharedLink link = recording::sharedLinkOf(*folder, key);
+  if (link.state != recording::SharedLink::State::Foreign) return {};
+  return Error{
+      fmt::format("{}: leads to {}, which is not the folder of this recording's segments; delete the link to "
+                  "recover what the recording itself holds",
+                  (directory / recording::kSharedLink).string(), link.target.string())};
+}
+
 Status refuseWhileAlive(const fs::path& directory) {
   for (const fs::path& path : recording::listRecording(directory).recorders) {
     const Result<recording::MappedFile> file = recording::MappedFile::open(path, false);
@@ -121,6 +133,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
                            const std::function<void(Drainer::Access&)>& add) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
   if (!settings.ok()) return settings.status().error();
+  const MappingGuard::Scope scope;
   const Result<fs::path> behind = base::behindLinks(to);
   if (!behind.ok()) return behind.error();
   const fs::path& output = *behind;
@@ -134,6 +147,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   }
   const Result<recording::DrainLock> lock = recording::DrainLock::take(directory);
   if (!lock.ok()) return lock.error();
+  if (const Status refused = refuseForeignLink(directory, settings->key); !refused.ok()) return refused.error();
   // To copy what the dead drainer had written may take a while.
   if (const Status refused = refuseWhileAlive(directory); !refused.ok()) return refused.error();
 
@@ -162,10 +176,11 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
     fs::remove(temporary, error);
     return status.error();
   }
-  const DrainStats stats = core.stats();
+  DrainStats stats = core.stats();
   if (!keep) {
-    const Status removed = removeRecording(directory);
+    Result<std::string> removed = recording::removeFolder(directory);
     if (!removed.ok()) return removed.error();
+    stats.left = *std::move(removed);
   }
   return stats;
 }

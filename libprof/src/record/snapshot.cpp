@@ -34,7 +34,7 @@ void copyWords(const unsigned char* from, std::uint64_t* to, std::size_t bytes) 
 class SparseFile {
  public:
   SparseFile(const fs::path& path, std::size_t size)
-      : fd_(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600)) {
+      : fd_(::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600)) {
     ok_ = fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(size)) == 0;
   }
   SparseFile(const SparseFile&) = delete;
@@ -184,7 +184,7 @@ class Copy {
   std::vector<Entry> entries_;             ///< by thread, as when its chain was copied
 };
 
-Status copyRecorder(const fs::path& from, const fs::path& folder) {
+Status copyRecorder(const fs::path& from, const fs::path& folder, std::vector<std::string>& notes) {
   const Result<MappedFile> file = MappedFile::open(from, true);
   // One that is only being made has nothing yet; one that is damaged cannot be copied.
   if (!file.ok()) return {};
@@ -193,18 +193,29 @@ Status copyRecorder(const fs::path& from, const fs::path& folder) {
   (void)lifeOf(view.header());
   SparseFile to(folder / from.filename(), view.offsets.end);
   if (to.ok()) Copy(view, to).run();
+  if ((*file).broken()) {
+    notes.push_back(fmt::format("{}: was shortened while it was copied, so what its process recorded is lost",
+                                from.filename().string()));
+  }
   if (to.ok()) return {};
   return Error{fmt::format("{}: cannot be written: {}", (folder / from.filename()).string(), fileProblem(errno))};
 }
 
-Status copyRecording(const fs::path& directory, const fs::path& copy) {
-  std::error_code error;
-  fs::remove_all(copy, error);
-  fs::create_directory(copy, error);
-  if (error) return Error{fmt::format("{}: cannot be made: {}", copy.string(), fileProblem(error.value()))};
+/// The copy is a folder of our own, or none at all.
+void removeCopy(const fs::path& copy) {
+  const Result<Folder> folder = Folder::openItself(copy);
+  if (!folder.ok()) return;
+  (void)folder->removeFiles();
+  (void)folder->removeItself();
+}
+
+Status copyRecording(const fs::path& directory, const fs::path& copy, std::vector<std::string>& notes) {
+  removeCopy(copy);
+  int error = 0;
+  if (const Result<Folder> folder = Folder::make(copy, error); !folder.ok()) return folder.status();
   const RecordingFiles files = listRecording(directory);
   for (const fs::path& recorder : files.recorders) {
-    if (auto status = copyRecorder(recorder, copy); !status.ok()) return status;
+    if (auto status = copyRecorder(recorder, copy, notes); !status.ok()) return status;
   }
   return {};
 }
@@ -265,17 +276,18 @@ Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, c
   if (options.key != 0 && isGone(directory, options.key)) {
     return Error{fmt::format("{}: was deleted or moved, and another recording is in its place", directory.string())};
   }
+  const MappingGuard::Scope scope;
   const fs::path copy = directory / "snapshot";
   std::error_code error;
-  if (auto status = copyRecording(directory, copy); !status.ok()) {
-    fs::remove_all(copy, error);
+  SnapshotOptions how = options;
+  if (auto status = copyRecording(directory, copy, how.notes); !status.ok()) {
+    removeCopy(copy);
     return status.error();
   }
   // The trace appears whole or not at all.
   const fs::path temporary = output.string() + ".part";
-  Result<DrainStats> stats = writeCopy(copy, temporary, options);
-  fs::remove_all(copy, error);
-  error.clear();
+  Result<DrainStats> stats = writeCopy(copy, temporary, how);
+  removeCopy(copy);
   if (stats.ok()) fs::rename(temporary, output, error);
   if (stats.ok() && error)
     stats = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
@@ -300,6 +312,7 @@ void FlightTrimmer::findDead() {
 }
 
 std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
+  const MappingGuard::Scope scope;
   if (isGone(directory_, key_)) return 0;
   findDead();
   std::uint64_t held = 0;

@@ -238,7 +238,7 @@ void TraceBook::writeEverybody(TimeNs endNs) {
 }
 
 void TraceBook::save(Saver& saver) const {
-  saver.put(stats_);
+  saver.put(static_cast<const DrainCounts&>(stats_));
   saver.put(numbers_);
   saver.putAll(processes_, [&](const ProcessInfo& info) {
     saver.put(info.key);
@@ -280,7 +280,7 @@ void TraceBook::save(Saver& saver) const {
 }
 
 void TraceBook::load(Loader& loader) {
-  stats_ = loader.get<DrainStats>();
+  static_cast<DrainCounts&>(stats_) = loader.get<DrainCounts>();
   numbers_ = loader.get<decltype(numbers_)>();
   loader.getAll([&] {
     ProcessInfo info;

@@ -79,9 +79,11 @@ struct Parcel {
   Descriptor takeFile() {
     const cmsghdr* first = CMSG_FIRSTHDR(&header);
     if (first == nullptr || first->cmsg_type != SCM_RIGHTS) return Descriptor();
-    int file = -1;
-    std::memcpy(&file, CMSG_DATA(first), sizeof file);
-    return Descriptor(file);
+    std::array<int, CMSG_SPACE(sizeof(int)) / sizeof(int)> files{};
+    const std::size_t count = std::min((first->cmsg_len - CMSG_LEN(0)) / sizeof(int), files.size());
+    std::memcpy(files.data(), CMSG_DATA(first), count * sizeof(int));
+    for (std::size_t i = 1; i < count; ++i) ::close(files[i]);  // what is padding here has room for another one
+    return Descriptor(count > 0 ? files[0] : -1);
   }
 
   iovec part;
@@ -130,13 +132,28 @@ TensorHeader describe(const Tensor& tensor) {
   fail("DataLoader", "a worker process sent a message that makes no sense");
 }
 
-Tensor makeTensor(const TensorHeader& header) {
+/// Bytes of a tensor as it is described, which must lie within `room`.
+std::size_t bytesOf(const TensorHeader& header, std::size_t room) {
   if (header.rank < 0 || header.rank > kMaxRank || header.dtype >= kDTypeCount) nonsense();
-  Shape shape;
+  std::size_t bytes = itemSize(static_cast<DType>(header.dtype));
   for (int i = 0; i < header.rank; ++i) {
-    if (header.dims[static_cast<std::size_t>(i)] < 0) nonsense();
-    shape.push(header.dims[static_cast<std::size_t>(i)]);
+    const std::int64_t dim = header.dims[static_cast<std::size_t>(i)];
+    // Also where another dimension is 0: whoever multiplies them in another order must not overflow either.
+    if (dim < 0 || __builtin_mul_overflow(bytes, std::max<std::size_t>(static_cast<std::size_t>(dim), 1), &bytes) ||
+        bytes > static_cast<std::size_t>(INT64_MAX)) {
+      nonsense();
+    }
   }
+  const bool empty =
+      std::find(header.dims.begin(), header.dims.begin() + header.rank, 0) != header.dims.begin() + header.rank;
+  if (empty) return 0;
+  if (bytes > room) nonsense();
+  return bytes;
+}
+
+Tensor makeTensor(const TensorHeader& header) {
+  Shape shape;
+  for (int i = 0; i < header.rank; ++i) shape.push(header.dims[static_cast<std::size_t>(i)]);
   return emptyHost(shape, static_cast<DType>(header.dtype));
 }
 
@@ -180,9 +197,10 @@ SharedBuffer::~SharedBuffer() {
 }
 
 SharedBuffer SharedBuffer::create(std::size_t bytes) {
-  Descriptor file(::memfd_create("lacuna-loader", MFD_CLOEXEC));
+  Descriptor file(::memfd_create("lacuna-loader", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // Reserved at once: a memory file that grows into a full system would end the worker with SIGBUS.
-  const int error = file.get() < 0 ? errno : reserve(file.get(), bytes);
+  int error = file.get() < 0 ? errno : reserve(file.get(), bytes);
+  if (error == 0 && ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) error = errno;
   if (error != 0) {
     fail("DataLoader", "no memory for a batch of " + std::to_string(bytes) +
                            " bytes between worker and consumer: " + std::strerror(error));
@@ -191,6 +209,9 @@ SharedBuffer SharedBuffer::create(std::size_t bytes) {
 }
 
 SharedBuffer SharedBuffer::adopt(Descriptor file) {
+  // One that could be shortened would end whoever reads it with SIGBUS.
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) nonsense();
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || status.st_size <= 0) nonsense();
   SharedBuffer buffer;
@@ -305,12 +326,10 @@ LoaderOutcome OutcomeReceiver::unpack() {
   }
   std::size_t offset = 0;
   for (const TensorHeader& one : described) {
+    const SharedBuffer& slot = slots_[header.slot];
+    const std::size_t bytes = bytesOf(one, slot.size() - std::min(offset, slot.size()));
     Tensor tensor = makeTensor(one);
-    const std::size_t bytes = tensor.sizeBytes();
-    if (bytes > 0) {
-      if (offset + bytes > slots_[header.slot].size()) nonsense();
-      std::memcpy(tensor.data(), slots_[header.slot].data() + offset, bytes);
-    }
+    if (bytes > 0) std::memcpy(tensor.data(), slot.data() + offset, bytes);
     offset += aligned(bytes);
     outcome.batch.push_back(std::move(tensor));
   }

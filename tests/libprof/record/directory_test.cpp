@@ -124,11 +124,13 @@ using DrainerTest = RecordingTest;
 TEST_F(DrainerTest, OneThatCannotBeginLeavesTheTraceThatIsThere) {
   ASSERT_OK(createRecording(recordingDir()));
   std::ofstream(trace()) << "precious";
-  fs::create_directory(outputNotePath(recordingDir()).string() + ".tmp");
+  const fs::path obstacle = outputNotePath(recordingDir()).string() + ".tmp";
+  fs::create_directory(obstacle);
   EXPECT_FALSE(Drainer::create(recordingDir(), trace()).ok());
   const auto kept = readFile(trace());
   ASSERT_OK(kept);
   EXPECT_EQ(*kept, "precious");
+  fs::remove(obstacle);
 }
 
 TEST_F(DrainerTest, AStateThatCouldNotBeSavedOnceIsNoFailureAtTheEnd) {
@@ -159,12 +161,14 @@ TEST_F(DrainerTest, AStateThatCannotBeSavedIsNotTriedWithEveryPass) {
   options.flushEvery = std::chrono::milliseconds(0);
   auto drainer = Drainer::create(recordingDir(), trace(), options);
   ASSERT_OK(drainer);
-  fs::create_directory(checkpointPath(recordingDir()).string() + ".tmp");
+  const fs::path obstacle = checkpointPath(recordingDir()).string() + ".tmp";
+  fs::create_directory(obstacle);
   constexpr int kPasses = 1000;
   int failed = 0;
   for (int i = 0; i < kPasses; ++i) failed += drainer->drain().ok() ? 0 : 1;
   EXPECT_GT(failed, 0);
   EXPECT_LT(failed, kPasses);
+  fs::remove(obstacle);
 }
 
 /// With shared memory, and where there is none.

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "libprof/record/recorded.h"
+#include "record/directory.h"
 #include "record/layout.h"
 
 namespace lacuna::prof {
@@ -419,9 +420,7 @@ class FirstPoolTest : public PoolTest {
     lacunaDetach();
     ASSERT_OK(drainer_->finish());
   }
-  [[nodiscard]] std::filesystem::path file() const {
-    return *std::filesystem::directory_iterator(segmentFolder(recordingDir()));
-  }
+  [[nodiscard]] std::filesystem::path file() const { return recordersIn(segmentFolder(recordingDir())).at(0); }
   [[nodiscard]] std::uint32_t segments() const {
     std::uint32_t count = 0;
     std::ifstream bytes(file(), std::ios::binary);
@@ -516,6 +515,7 @@ class FullSharedMemoryTest : public PoolTest {
     options.poolBytes = 4 * recording::kSegmentBytes;
     options.sharedRoomBytes = 2 * options.poolBytes;
     ASSERT_OK(createRecording(recordingDir(), options));
+    small_ = segmentFolder(recordingDir());
     const int end = inChild([&] {
       if (!mountSmall()) _exit(kNotAllowed);
       if (fullBefore) fill();
@@ -527,6 +527,7 @@ class FullSharedMemoryTest : public PoolTest {
       if (!drainer.ok() || !(*drainer).finish().ok()) _exit(3);
       if ((*drainer).stats().records + (*drainer).stats().dropped != kMarks) _exit(4);
     });
+    std::filesystem::remove_all(small_);  // the child could remove only what lay over it
     if (end == kNotAllowed) GTEST_SKIP() << "mounting a file system is not allowed here";
     ASSERT_EQ(end, 0) << "SIGBUS would be 135";
     stored_ = Trace(trace()).rows<Mark>().size();
@@ -534,19 +535,16 @@ class FullSharedMemoryTest : public PoolTest {
   std::size_t stored_ = 0;
 
  private:
+  std::filesystem::path small_;  ///< the folder of segments
   [[nodiscard]] bool mountSmall() const {
-    const std::filesystem::path small = home_ / "small";
-    std::filesystem::create_directory(small);
+    const auto owner = recording::readFile(small_ / recording::kOwnerFile);
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-    if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") != 0) return false;
-    std::filesystem::remove_all(std::filesystem::read_symlink(recordingDir() / "shm"));
-    std::filesystem::remove(recordingDir() / "shm");
-    std::filesystem::create_directory_symlink(small, recordingDir() / "shm");
-    return true;
+    if (mount("tmpfs", small_.c_str(), "tmpfs", 0, "size=2m") != 0) return false;
+    return owner.ok() && recording::replaceFile(small_ / recording::kOwnerFile, *owner).ok();
   }
   void fill() const {
-    std::ofstream file(home_ / "small" / "filler", std::ios::binary);
+    std::ofstream file(small_ / "filler", std::ios::binary);
     const std::string page(4096, 'x');
     while (file.write(page.data(), 4096).flush()) {
     }
@@ -635,8 +633,7 @@ TEST_F(PoolTest, DamagedSegmentsNeverHarmTheDrainer) {
                 markNumbers(0, 2000);
               }),
               0);
-    std::filesystem::path file;
-    for (const auto& entry : std::filesystem::directory_iterator(recordingDir() / "shm")) file = entry.path();
+    const std::filesystem::path file = recordersIn(recordingDir() / "shm").at(0);
     {
       std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
       const recording::Offsets offsets(4);

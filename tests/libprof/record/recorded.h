@@ -39,6 +39,15 @@ class RecordingTest : public testing::Test {
   std::filesystem::path home_;
 };
 
+/// The files of events in a folder of segments.
+inline std::vector<std::filesystem::path> recordersIn(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".lcr") files.push_back(entry.path());
+  }
+  return files;
+}
+
 /// A finished trace, with the texts that tests compare.
 struct Trace {
   explicit Trace(const std::filesystem::path& path) : reader(Reader::open(path)) {

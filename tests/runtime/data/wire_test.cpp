@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -12,9 +13,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace lacuna::rt {
 namespace {
@@ -152,6 +156,65 @@ TEST(Wire, BuffersAreReservedAcrossSignals) {
     const SharedBuffer buffer = SharedBuffer::create(std::size_t{32} << 20);
     ASSERT_EQ(buffer.size(), std::size_t{32} << 20);
   }
+}
+
+/// Sends what a worker that went wrong may send: a message, and a memory file beside it.
+void sendWith(int socket, std::string message, int file) {
+  iovec part{message.data(), message.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof file)> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  cmsghdr* first = CMSG_FIRSTHDR(&header);
+  first->cmsg_level = SOL_SOCKET;
+  first->cmsg_type = SCM_RIGHTS;
+  first->cmsg_len = CMSG_LEN(sizeof file);
+  std::memcpy(CMSG_DATA(first), &file, sizeof file);
+  ASSERT_EQ(::sendmsg(socket, &header, 0), static_cast<ssize_t>(message.size()));
+}
+
+/// The message for a batch of bytes in two dimensions, with others in their place.
+std::string saidWithDims(std::array<std::int64_t, 2> dims) {
+  const std::array<std::int64_t, 2> sound{11, 13};
+  std::string said = saidFor({7, {emptyHost({11, 13}, DType::U8)}, ""});
+  const std::string_view was(reinterpret_cast<const char*>(sound.data()), sizeof sound);
+  const std::size_t at = said.find(was);
+  EXPECT_NE(at, std::string::npos);
+  return said.replace(at, sizeof dims, reinterpret_cast<const char*>(dims.data()), sizeof dims);
+}
+
+TEST(Wire, ATensorLargerThanItsBufferIsRefusedBeforeMemoryIsTakenForIt) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 32;
+  const std::vector<std::array<std::int64_t, 2>> wrong{
+      {11, 1 << 20}, {kHuge, kHuge}, {kHuge, kHuge + 1}, {(kHuge << 30) + 1, 4}, {1 << 30, 16}, {-1, 13}, {11, -13}};
+  for (const auto& dims : wrong) {
+    Stream stream;
+    OutcomeReceiver receiver(stream.loader(), kSlots);
+    LoaderOutcome outcome;
+    const SharedBuffer buffer = SharedBuffer::create(4096);
+    sendWith(stream.worker(), saidWithDims(dims), buffer.file());
+    EXPECT_THAT([&] { (void)receiver.receive(outcome); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("makes no sense")))
+        << dims[0] << " x " << dims[1];
+  }
+}
+
+TEST(Wire, AMemoryFileThatCouldBeShortenedIsRefused) {
+  Stream stream;
+  OutcomeReceiver receiver(stream.loader(), kSlots);
+  LoaderOutcome outcome;
+  const Descriptor file(::memfd_create("unsealed", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+  sendWith(stream.worker(), saidWithDims({11, 13}), file.get());
+  EXPECT_THAT([&] { (void)receiver.receive(outcome); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("makes no sense")));
+}
+
+TEST(Wire, ABufferCannotBeShortenedByEitherSide) {
+  const SharedBuffer buffer = SharedBuffer::create(4096);
+  EXPECT_NE(::ftruncate(buffer.file(), 0), 0);
 }
 
 /// True while the thread sleeps in the system.

@@ -41,10 +41,13 @@ struct RecordingOptions {
   std::uint64_t sharedRoomBytes = 32ull << 20;
 };
 
-/// Makes `directory` (which must not exist, or be empty) a recording that processes can join. Of several processes that
-/// make the same one, one succeeds; a failure leaves nothing behind.
+/// Makes `directory` a recording that processes can join. It must not exist, or be an empty folder of this user's in
+/// which nobody else may write, and no link; it gets mode 0700. Of several processes that make the same one, one
+/// succeeds; a failure leaves nothing behind.
 Status createRecording(const std::filesystem::path& directory, const RecordingOptions& options = {});
-/// Deletes a recording, shared memory included. Processes that still record lose what they record from here on.
+/// Deletes a recording, shared memory included. Processes that still record lose what they record from here on. Only
+/// files that a recording makes are deleted, and shared memory only where it names this recording as its owner; an
+/// error names what stays.
 Status removeRecording(const std::filesystem::path& directory);
 /// The same for whoever has asked for its segmentFolder() and its recordingKey() in time: the segments go also where
 /// somebody has deleted or moved the directory meanwhile, which is an error, and a recording that was made in its place
@@ -54,10 +57,10 @@ Status removeRecording(const std::filesystem::path& directory, const std::filesy
 
 /// What tells a recording from every other that is made in the same directory; 0 where none can be read.
 std::uint64_t recordingKey(const std::filesystem::path& directory);
-/// Where what is in flight is kept: shared memory, or the directory itself. Files that others put there go with it.
+/// Where what is in flight is kept: shared memory that names this recording as its owner, or the directory itself.
 std::filesystem::path segmentFolder(const std::filesystem::path& directory);
 
-struct DrainStats {
+struct DrainCounts {
   std::uint64_t records = 0;    ///< records read from segments (a range is two)
   std::uint64_t rows = 0;       ///< rows given to the trace
   std::uint64_t dropped = 0;    ///< events that could not be recorded
@@ -65,8 +68,13 @@ struct DrainStats {
   std::uint64_t fileBytes = 0;  ///< size of the trace so far
   std::uint32_t processes = 0;  ///< processes that ever joined
   std::uint32_t living = 0;     ///< of these, those still there
+  std::uint32_t truncated = 0;  ///< processes whose file somebody shortened while it was read; the log names the files
   std::uint32_t unable = 0;     ///< processes that wanted to join and could not; the log says why
   TimeNs firstJoinNs = 0;       ///< when the first joined; 0 when none has
+};
+
+struct DrainStats : DrainCounts {
+  std::string left;  ///< names what stays where the recording was removed, as no recording makes it; mostly empty
 };
 
 struct DrainOptions {

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace lacuna::prof {
+
+/// Keeps this process alive when somebody shortens a file that it has mapped. To touch a page behind the new end is a
+/// SIGBUS, which would end the process that reads, and lose the exit code that it was to pass on. While a guard lives,
+/// such a page of its mapping becomes an empty private one, and broken() answers true from then on: whatever is read
+/// there is zero, and whatever is written there reaches nobody.
+///
+/// The first guard of a process installs a handler of SIGBUS, which stays. Faults at other addresses, and signals that
+/// somebody has sent, go to the handler that was there before, or end the process as they would have. A handler that is
+/// installed later takes the guard away unless it passes on what it does not know.
+///
+/// Safe for many threads; one guard belongs to one thread at a time.
+class MappingGuard {
+ public:
+  MappingGuard() = default;
+  /// For a mapping that outlives the guard.
+  MappingGuard(void* base, std::size_t bytes);
+  MappingGuard(MappingGuard&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  MappingGuard& operator=(MappingGuard&& other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~MappingGuard();
+  [[nodiscard]] bool broken() const;
+
+  /// A fault ends the process where its signal is blocked, whoever handles it. While this lives, it is not blocked in
+  /// this thread.
+  class Scope {
+   public:
+    Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope();
+
+   private:
+    sigset_t before_;
+  };
+
+  struct Slot;
+
+ private:
+  Slot* slot_ = nullptr;
+};
+
+}  // namespace lacuna::prof

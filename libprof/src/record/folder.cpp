@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "lacuna/prof/file_error.h"
+#include "record/layout.h"
+
+namespace fs = std::filesystem;
+
+namespace lacuna::prof::recording {
+namespace {
+
+constexpr std::string_view kDraft = ".tmp";
+constexpr const char* kSnapshot = "snapshot";
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+using Listing = std::unique_ptr<DIR, CloseDirectory>;
+
+Listing list(int fd) {
+  // Not a copy of the descriptor: copies share the place in the listing.
+  const int own = ::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  Listing listing(own < 0 ? nullptr : fdopendir(own));
+  if (listing == nullptr && own >= 0) ::close(own);
+  return listing;
+}
+
+std::vector<std::string> namesIn(int fd) {
+  std::vector<std::string> names;
+  const Listing listing = list(fd);
+  while (const dirent* entry = listing != nullptr ? readdir(listing.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+mode_t kindOf(int fd, const std::string& name) {
+  struct stat there {};
+  return fstatat(fd, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 ? there.st_mode & S_IFMT : 0;
+}
+
+bool removeSnapshot(int fd) {
+  const base::FileHandle inner(::openat(fd, kSnapshot, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (inner.get() < 0) return false;
+  for (const std::string& name : namesIn(inner.get())) {
+    if (isRecordingFile(name) && kindOf(inner.get(), name) == S_IFREG) ::unlinkat(inner.get(), name.c_str(), 0);
+  }
+  return ::unlinkat(fd, kSnapshot, AT_REMOVEDIR) == 0;
+}
+
+bool removeOne(int fd, const std::string& name) {
+  const mode_t kind = kindOf(fd, name);
+  if (kind == S_IFDIR && name == kSnapshot) return removeSnapshot(fd);
+  const bool ours = (kind == S_IFREG && isRecordingFile(name)) || (kind == S_IFLNK && name == kSharedLink);
+  return ours && ::unlinkat(fd, name.c_str(), 0) == 0;
+}
+
+bool writeAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote == 0) errno = ENOSPC;
+    if (wrote <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool isRecordingFile(std::string_view name) {
+  // The last four are the supervisor's: its page of switches, its trace before the program runs, and call chains.
+  constexpr std::array<std::string_view, 7> kNames = {kSettingsFile, kOwnerFile, "checkpoint", "output",
+                                                      "control",     "trace",    "frames"};
+  if (name.starts_with("stacks-") || name == kSettingsDraft) return true;
+  if (name.ends_with(kDraft)) name.remove_suffix(kDraft.size());
+  return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(kFileSuffix) || name.ends_with(".failed");
+}
+
+Result<Folder> Folder::openAs(const fs::path& path, int flags) {
+  base::FileHandle handle(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
+  const int code = handle.get() < 0 ? errno : 0;
+  if (code == 0) return Folder(path, std::move(handle));
+  const bool link = (flags & O_NOFOLLOW) != 0 && (code == ELOOP || code == ENOTDIR);
+  return Error{link ? fmt::format("{}: is a link or no folder; name a folder itself", path.string())
+                    : fmt::format("{}: cannot be opened: {}", path.string(), fileProblem(code))};
+}
+
+Result<Folder> Folder::open(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::canonical(path, error);
+  return openAs(error ? path : whole, error ? 0 : O_NOFOLLOW);
+}
+
+Result<Folder> Folder::openItself(const fs::path& path) {
+  return openAs(path, O_NOFOLLOW);
+}
+
+Result<Folder> Folder::make(const fs::path& path, int& error) {
+  error = ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno;
+  if (error == 0) return openItself(path);
+  return Error{fmt::format("{}: the directory cannot be made: {}", path.string(), fileProblem(error))};
+}
+
+bool Folder::isOurs() const {
+  struct stat there {};
+  return fstat(fd(), &there) == 0 && there.st_uid == geteuid();
+}
+
+Status Folder::makePrivate() const {
+  struct stat there {};
+  if (fstat(fd(), &there) != 0) return Error{fmt::format("{}: {}", path_.string(), fileProblem(errno))};
+  if (there.st_uid != geteuid()) {
+    return Error{
+        fmt::format("{}: belongs to user {}, and a recording is made in a folder of one's own; choose another "
+                    "place",
+                    path_.string(), there.st_uid)};
+  }
+  if ((there.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{fmt::format("{}: others may write in it; choose another place, or chmod go-w {}", path_.string(),
+                             path_.string())};
+  }
+  if ((there.st_mode & 0777) == 0700 || fchmod(fd(), 0700) == 0) return {};
+  return Error{fmt::format("{}: cannot be made private: {}", path_.string(), fileProblem(errno))};
+}
+
+std::vector<std::string> Folder::names() const {
+  return namesIn(fd());
+}
+
+int Folder::createFile(const std::string& name) const {
+  return ::openat(fd(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+Status Folder::replaceFile(const std::string& name, std::string_view bytes) const {
+  const std::string draft = name + std::string(kDraft);
+  int file = createFile(draft);
+  // One that is there was left by a process that was killed.
+  if (file < 0 && errno == EEXIST && ::unlinkat(fd(), draft.c_str(), 0) == 0) file = createFile(draft);
+  bool done = file >= 0 && writeAll(file, bytes);
+  int code = done ? 0 : errno;
+  if (file >= 0 && ::close(file) != 0 && done) code = errno;
+  if (code == 0 && ::renameat(fd(), draft.c_str(), fd(), name.c_str()) != 0) code = errno;
+  if (code == 0) return {};
+  if (file >= 0) ::unlinkat(fd(), draft.c_str(), 0);
+  return Error{fmt::format("{}: cannot be written: {}", (path_ / name).string(), fileProblem(code))};
+}
+
+Result<std::string> Folder::readFile(const std::string& name, std::size_t most) const {
+  const base::FileHandle file(::openat(fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat there {};
+  int code = file.get() < 0 || fstat(file.get(), &there) != 0 ? errno : 0;
+  if (code == 0 && !S_ISREG(there.st_mode)) code = EINVAL;
+  std::string bytes;
+  std::array<char, 1 << 16> piece{};
+  while (code == 0 && bytes.size() <= most) {
+    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
+    if (got == 0) return bytes;
+    if (got < 0 && errno != EINTR) code = errno;
+    if (got > 0) bytes.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return Error{fmt::format("{}: cannot be read: {}", (path_ / name).string(), fileProblem(code == 0 ? EFBIG : code))};
+}
+
+std::vector<std::string> Folder::removeFiles() const {
+  // Without its settings it is no recording any more, whatever comes between this and the rest.
+  removeOne(fd(), kSettingsFile);
+  std::vector<std::string> foreign;
+  for (std::string& name : names()) {
+    if (!removeOne(fd(), name)) foreign.push_back(std::move(name));
+  }
+  return foreign;
+}
+
+int Folder::removeItself() const {
+  struct stat held {};
+  struct stat named {};
+  std::error_code error;
+  const fs::path whole = fs::canonical(path_, error);
+  if (error) return error.value();
+  const base::FileHandle parent(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string name = whole.filename().string();
+  if (parent.get() < 0 || fstat(fd(), &held) != 0 ||
+      fstatat(parent.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno;
+  }
+  if (held.st_dev != named.st_dev || held.st_ino != named.st_ino) return ENOENT;
+  return ::unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;
+}
+
+std::uint64_t Folder::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const std::string& name : names()) {
+    struct stat there {};
+    if (fstatat(fd(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0)
+      bytes += static_cast<std::uint64_t>(there.st_blocks) * 512;
+  }
+  return bytes;
+}
+
+}  // namespace lacuna::prof::recording
