@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -105,25 +104,24 @@ std::string annotationText(std::string_view text) {
 
 /// `why`: what the failures' text says besides.
 int writeJunit(const std::string& path, const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
-  std::ofstream file(path);
   const auto failures = std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
   std::string kernels;
   for (const Comparison& row : why) kernels += "\n" + xmlText(sentence(row));
-  file << fmt::format(
+  std::string text = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lacuna check\" tests=\"{}\" failures=\"{}\">\n",
       rows.size(), failures);
   for (const Comparison& row : rows) {
-    file << fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">", xmlText(row.what));
+    text += fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">", xmlText(row.what));
     if (row.worse()) {
       const std::string message = xmlText(sentence(row));
-      file << fmt::format("<failure type=\"worse\" message=\"{}\">{}{}</failure>", message, message, kernels);
+      text += fmt::format("<failure type=\"worse\" message=\"{}\">{}{}</failure>", message, message, kernels);
     }
-    file << "</testcase>\n";
+    text += "</testcase>\n";
   }
-  file << "</testsuite>\n";
-  file.close();
-  if (file) return kOk;
-  (void)printError(notWritten(path));
+  text += "</testsuite>\n";
+  const prof::Status written = writeText(path, text);
+  if (written) return kOk;
+  (void)printError(written.error().message);
   return kUnable;
 }
 

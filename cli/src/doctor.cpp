@@ -37,15 +37,39 @@ void printText(const std::vector<Finding>& findings) {
   }
 }
 
+/// Answers whether all are gone.
+bool clean() {
+  bool all = true;
+  const auto cleaned = collector::cleanUp();
+  for (const auto& one : cleaned) {
+    all &= one.problem.empty();
+    if (one.problem.empty()) {
+      fmt::print("removed {} ({})\n", one.folder.string(), humanBytes(one.bytes));
+    } else {
+      printWarning(one.problem);
+    }
+  }
+  if (cleaned.empty()) fmt::print("nothing to remove\n");
+  return all;
+}
+
 }  // namespace
 
 void addDoctor(CLI::App& app, int& code) {
   auto json = std::make_shared<bool>(false);
   Command doctor(app, "doctor", "Say what can be recorded on this machine, and why not");
   doctor.flag("--json", *json, "One JSON array instead of text (docs/doctor.md)");
-  doctor.footer("Exit codes: 0 also where things are missing, 2 wrong usage.");
+  auto cleans = std::make_shared<bool>(false);
+  doctor.flag("--clean", *cleans, "Remove what killed runs left in shared memory and among temporary files");
+  doctor.footer(
+      "Exit codes: 0 also where things are missing, 1 where --clean could not remove something, 2 wrong usage.");
   doctor.example("lacuna doctor");
-  doctor.does([json, &code] {
+  doctor.example("lacuna doctor --clean");
+  doctor.does([json, cleans, &code] {
+    if (*cleans) {
+      code = clean() ? kOk : kError;
+      return;
+    }
     const auto findings = collector::examine();
     *json ? printJson(findings) : printText(findings);
     code = 0;

@@ -4,12 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/export.h"
 #include "lacuna/prof/file_error.h"
 #include "output.h"
+#include "unfinished_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -20,19 +23,34 @@ struct GenerateOptions {
   prof::WriterOptions writer;
 };
 
+struct Made {
+  prof::GenerateSummary summary;
+  std::uint64_t bytes = 0;
+};
+
+prof::Status make(const GenerateOptions& options, const std::filesystem::path& file, Made& made) {
+  auto writer = prof::Writer::create(file, options.writer);
+  if (!writer.ok()) return writer.error();
+  const auto summary = prof::generateTrace(*writer, options.generate);
+  if (!summary.ok()) return summary.error();
+  if (const prof::Status status = writer->finish(); !status.ok()) return status;
+  made = {*summary, writer->bytesWritten()};
+  return {};
+}
+
 int run(const GenerateOptions& options) {
   if (options.generate.events == 0 && options.generate.steps == 0) {
     return printMisuse("--events 0 would be a trace without events: name at least 1, or --steps");
   }
   if (const auto target = prof::checkTarget(options.out); !target) return printError(target.error().message);
-  auto writer = prof::Writer::create(options.out, options.writer);
-  if (!writer.ok()) return printError(writer.error().message);
-  const auto made = prof::generateTrace(*writer, options.generate);
-  if (!made.ok()) return printError(made.error().message);
-  if (const prof::Status status = writer->finish(); !status.ok()) return printError(status.error().message);
-  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", options.out, withCommas(made->events),
-             withCommas(made->steps), humanBytes(writer->bytesWritten()),
-             static_cast<double>(writer->bytesWritten()) / static_cast<double>(made->events));
+  Made made;
+  const UnfinishedFile unfinished(options.out);
+  const prof::Status status =
+      analyzer::writeWhole(options.out, [&](const auto& part) { return make(options, part, made); });
+  if (!status.ok()) return printError(status.error().message);
+  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", options.out, withCommas(made.summary.events),
+             withCommas(made.summary.steps), humanBytes(made.bytes),
+             static_cast<double>(made.bytes) / static_cast<double>(made.summary.events));
   return kOk;
 }
 

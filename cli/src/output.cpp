@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 
 #include "commands.h"
+#include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
@@ -123,10 +125,17 @@ std::string damageJson(std::span<const prof::Damage> list) {
   return "[" + out + "]";
 }
 
-std::string notWritten(std::string_view path) {
-  const int error = errno;
-  return fmt::format("{}: cannot be written{}", path,
-                     error == 0 ? "; check that the folder exists and has room" : ": " + prof::fileProblem(error));
+prof::Status writeText(const std::string& path, std::string_view text) {
+  return analyzer::writeWhole(path, [&](const std::filesystem::path& unfinished) -> prof::Status {
+    std::ofstream file(unfinished, std::ios::binary);
+    file << text;
+    file.close();
+    const int error = errno;
+    if (file) return {};
+    const std::string why =
+        error == 0 ? "; check that the folder exists and has room" : ": " + prof::fileProblem(error);
+    return prof::Error{fmt::format("{}: cannot be written{}", unfinished.string(), why)};
+  });
 }
 
 }  // namespace lacuna::cli

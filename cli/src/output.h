@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "lacuna/prof/result.h"
+
 namespace lacuna::analyzer {
 class Store;
 }
@@ -54,7 +56,7 @@ std::string jsonString(std::string_view text);
 /// A list with an object for each.
 std::string damageJson(std::span<const prof::Damage> list);
 
-/// Why a file could not be written, as far as the system just said.
-std::string notWritten(std::string_view path);
+/// Writes a file whole or not at all, like analyzer::writeWhole().
+prof::Status writeText(const std::string& path, std::string_view text);
 
 }  // namespace lacuna::cli

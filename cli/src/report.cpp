@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "calibration_option.h"
@@ -98,11 +97,8 @@ prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::st
 }
 
 int writeFile(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return printError(notWritten(path));
-  return kOk;
+  const prof::Status written = writeText(path, text);
+  return written ? kOk : printError(written.error().message);
 }
 
 int run(const ReportOptions& options) {

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/collector/doctor.h"
 #include "nearest.h"
 #include "output.h"
 #include "report_text.h"
@@ -116,6 +117,7 @@ void printSummary(const collector::RunReport& report) {
              report.output.string(), withCommas(stats.rows), processes, processes == 1 ? "" : "es",
              outside ? ", seen from outside only," : "", static_cast<double>(report.wallNs) / 1e9,
              humanBytes(stats.fileBytes), withCommas(stats.dropped));
+  if (const std::string hint = collector::leftoversHint(); !hint.empty()) fmt::print(stderr, "lacuna: {}\n", hint);
   if (!report.sampler.empty()) fmt::print(stderr, "lacuna: {} CPU samples from {}\n", report.samples, report.sampler);
   if (report.exitSignal != 0) {
     fmt::print(stderr, "lacuna: the program was killed by signal {}; what it had recorded is in the trace.\n",

@@ -87,7 +87,7 @@ class DoctorTest : public testing::Test {
 TEST_F(DoctorTest, TheIdsAreThoseThatAreDocumented) {
   examine();
   EXPECT_THAT(order_, ElementsAre("nvtx", "cpu_samples", "clock", "shared_memory", "output", "driver", "cupti",
-                                  "gpu_counters", "gpu_power", "container"));
+                                  "gpu_counters", "gpu_power", "container", "leftovers"));
 }
 
 TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
@@ -195,6 +195,25 @@ TEST_F(DoctorTest, LittleRoomForTracesIsSaid) {
   EXPECT_EQ(output.state, "limited");
   EXPECT_EQ(output.detail, "/dev/shm has 8.0 MiB free. That is too little for most traces.");
   EXPECT_THAT(output.remedy, HasSubstr("Make room, or name a file elsewhere"));
+}
+
+TEST_F(DoctorTest, WhatKilledRunsLeftIsNamedAndRemoved) {
+  const std::string own = withSharedMemory("8m");
+  if (own.empty()) GTEST_SKIP() << "file systems cannot be mounted here";
+  const std::string before = own +
+                             "sh -c 'mkdir -m 700 /dev/shm/lacuna-dead $TMPDIR/lacuna-self-dead; "
+                             "echo 0000000000000007 /nowhere/a.lcn.recording >/dev/shm/lacuna-dead/owner; "
+                             "echo x >/dev/shm/lacuna-dead/7-0.lcr; exec \"$@\"' sh ";
+  const std::string temporary = "TMPDIR=" + folder_.string() + " ";
+  const Finding found = examine("", temporary + before).at("leftovers");
+  EXPECT_EQ(found.state, "limited");
+  EXPECT_THAT(found.detail, HasSubstr("/dev/shm/lacuna-dead ("));
+  EXPECT_THAT(found.detail, HasSubstr("lacuna-self-dead ("));
+  EXPECT_EQ(found.remedy, "lacuna doctor --clean");
+  fs::remove(folder_ / "lacuna-self-dead");
+  const std::string said = doctor("--clean", "", temporary + before);
+  EXPECT_THAT(said, HasSubstr("removed /dev/shm/lacuna-dead ("));
+  EXPECT_FALSE(fs::exists(folder_ / "lacuna-self-dead"));
 }
 
 TEST_F(DoctorTest, ALimitOfFilesIsSaid) {

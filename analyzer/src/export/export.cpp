@@ -13,6 +13,7 @@
 #include "export/exporters.h"
 #include "lacuna/analyzer/track_file.h"
 #include "lacuna/prof/file_error.h"
+#include "lacuna/prof/whole_file.h"
 #include "store/damage_watch.h"
 #include "store/lcn_writer.h"
 
@@ -125,6 +126,14 @@ std::filesystem::path folderOf(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+/// The file that a link leads to, which is replaced while the link stays; another path as it is.
+std::filesystem::path behindLink(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return !error && std::filesystem::is_regular_file(real, error) ? real : path;
+}
+
 /// Whether `name` is what a process that is no more called the unfinished file of that final name.
 bool isLeftover(std::string_view name, std::string_view finalName) {
   if (!name.starts_with(kUnfinished)) return false;
@@ -176,25 +185,26 @@ prof::Error named(std::string message, const std::filesystem::path& unfinished, 
 
 std::filesystem::path unfinishedName(const std::filesystem::path& path) {
   std::error_code ignored;
-  const auto kind = std::filesystem::symlink_status(path, ignored).type();
+  const std::filesystem::path real = behindLink(path);
+  const auto kind = std::filesystem::symlink_status(real, ignored).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) return path;
-  const std::filesystem::path folder = folderOf(path);
+  const std::filesystem::path folder = folderOf(real);
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return path;
-  return folder / fmt::format("{}{}-{}", kUnfinished, ::getpid(), path.filename().string());
+  return folder / fmt::format("{}{}-{}", kUnfinished, ::getpid(), real.filename().string());
 }
 
 prof::Status writeWhole(const std::filesystem::path& path,
                         const std::function<prof::Status(const std::filesystem::path&)>& write) {
   const std::filesystem::path unfinished = unfinishedName(path);
   if (unfinished == path) return write(path);
-  removeLeftovers(path);
-  std::error_code failed;
-  const prof::Status status = write(unfinished);
-  if (status) std::filesystem::rename(unfinished, path, failed);
-  if (status && !failed) return status;
+  const std::filesystem::path real = behindLink(path);
+  removeLeftovers(real);
+  prof::Status status = prof::createDraft(unfinished);
+  if (status) status = write(unfinished);
+  if (status) status = prof::publishDraft(unfinished, real);
+  if (status) return status;
   discard(unfinished);
-  if (!status) return named(status.error().message, unfinished, path);
-  return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), prof::fileProblem(failed.value()))};
+  return named(status.error().message, unfinished, path);
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "lacuna/prof/file_error.h"
+#include "lacuna/prof/whole_file.h"
 #include "lacuna/prof/writer.h"
 #include "store/backend.h"
 #include "store/byte_stream.h"
@@ -298,6 +299,7 @@ void trimCache(const std::filesystem::path& folder) {
 
 prof::Status writeCache(const std::filesystem::path& path, const TrackSet& tracks, std::uint64_t content,
                         const Progress& progress) {
+  if (prof::Status status = prof::createDraft(path); !status) return status;
   auto writer = prof::Writer::create(path);
   if (!writer) return writer.status();
   if (prof::Status status = TrackWriter(*writer, progress).write(tracks, content); !status) return status;
@@ -394,13 +396,12 @@ prof::Status addTracks(const std::filesystem::path& path, const Progress& progre
   auto writer = prof::Writer::extend(path);
   if (!writer) return writer.status();
   prof::Status status = TrackWriter(*writer).write(**tracks, content);
-  if (!status) {
-    // The trace matters more: without them it is as whole as it was.
-    if (prof::Status back = writer->withdrawDerived(); !back) return back;
-    if (prof::Status end = writer->finish(); !end) return end;
-    return status;
-  }
-  return writer->finish();
+  if (status) status = writer->finish();
+  if (status) return status;
+  // The trace matters more: without them it is as whole as it was.
+  if (prof::Status back = writer->withdrawDerived(); !back) return back;
+  if (prof::Status end = writer->finish(); !end) return end;
+  return status;
 }
 
 }  // namespace lacuna::analyzer

@@ -21,6 +21,7 @@
 
 #include "core/cupti_places.h"
 #include "gpu/nvml.h"
+#include "lacuna/prof/leftovers.h"
 #include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
 #include "sampler/perf_ring.h"
@@ -350,6 +351,29 @@ Finding output() {
   return finding;
 }
 
+/// What killed runs left.
+Finding leftovers() {
+  Finding finding{"leftovers", "What killed runs left", State::Works, "nothing of this user's.", {}};
+  std::uint64_t bytes = 0;
+  std::size_t orphans = 0;
+  std::vector<std::string> words;
+  std::vector<std::string> remedies;
+  for (const prof::Leftover& leftover : prof::findLeftovers()) {
+    const bool orphan = leftover.state == prof::Leftover::State::Orphan;
+    words.push_back(fmt::format("{} ({}{})", leftover.folder.string(), formatBytes(leftover.bytes),
+                                orphan ? "" : fmt::format(", of {}", leftover.recording.string())));
+    bytes += leftover.bytes;
+    orphans += orphan ? 1 : 0;
+    if (!orphan) remedies.push_back(fmt::format("lacuna recover {}", leftover.recording.string()));
+  }
+  if (words.empty()) return finding;
+  finding.state = State::Limited;
+  finding.detail = fmt::format("{} in {}.", formatBytes(bytes), fmt::join(words, ", "));
+  if (orphans > 0) remedies.insert(remedies.begin(), "lacuna doctor --clean");
+  finding.remedy = fmt::format("{}", fmt::join(remedies, "; "));
+  return finding;
+}
+
 }  // namespace
 
 const char* wordFor(State state) {
@@ -364,7 +388,31 @@ const char* wordFor(State state) {
 }
 
 std::vector<Finding> examine() {
-  return {nvtx(), cpuSamples(), clocks(), segments(), output(), driver(), cupti(), gpuCounters(), gpuPower(), place()};
+  return {nvtx(),  cpuSamples(),  clocks(),   segments(), output(),   driver(),
+          cupti(), gpuCounters(), gpuPower(), place(),    leftovers()};
+}
+
+std::vector<Cleaned> cleanUp() {
+  std::vector<Cleaned> all;
+  for (const prof::Leftover& leftover : prof::findLeftovers()) {
+    if (leftover.state != prof::Leftover::State::Orphan) continue;
+    const prof::Status removed = prof::removeLeftover(leftover);
+    all.push_back({leftover.folder, leftover.bytes, removed ? std::string() : removed.error().message});
+  }
+  return all;
+}
+
+std::string leftoversHint() {
+  std::uint64_t bytes = 0;
+  std::size_t folders = 0;
+  for (const prof::Leftover& leftover : prof::findLeftovers()) {
+    if (leftover.state != prof::Leftover::State::Orphan || leftover.fresh) continue;
+    bytes += leftover.bytes;
+    ++folders;
+  }
+  if (folders == 0) return {};
+  return fmt::format("{} folder{} of killed runs hold{} {}. Remedy: lacuna doctor --clean", folders,
+                     folders == 1 ? "" : "s", folders == 1 ? "s" : "", formatBytes(bytes));
 }
 
 }  // namespace lacuna::collector

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "supervise/self_cost.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "lacuna/prof/leftovers.h"
 #include "lacuna/prof/recording.h"
 
 namespace lacuna::collector {
@@ -129,6 +132,23 @@ double medianNs(OtherWork& between, Work&& work) {
   _exit(said ? 0 : 1);
 }
 
+/// A folder that is in use as long as this process, or one that it has forked, has it open.
+class Lock {
+ public:
+  explicit Lock(const std::string& folder)
+      : fd_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
+    if (fd_ >= 0) (void)flock(fd_, LOCK_EX | LOCK_NB);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+ private:
+  int fd_;
+};
+
 std::optional<SelfCost> askChild(const fs::path& injection, const fs::path& recording) {
   int ends[2];
   if (pipe(ends) != 0) return std::nullopt;
@@ -147,13 +167,14 @@ std::optional<SelfCost> askChild(const fs::path& injection, const fs::path& reco
 
 std::optional<SelfCost> measureSelfCost(const fs::path& injection) {
   std::error_code error;
-  std::string folder = (fs::temp_directory_path(error) / "lacuna-self-XXXXXX").string();
+  std::string folder = (fs::temp_directory_path(error) / fmt::format("{}XXXXXX", prof::kSelfPrefix)).string();
   if (error || mkdtemp(folder.data()) == nullptr) return std::nullopt;
+  // While it is locked, here or in the child, nobody takes it for an orphan.
+  const Lock lock(folder);
   std::optional<SelfCost> cost;
   if (prof::createRecording(folder, {.poolBytes = 4u << 20, .maxPoolBytes = 4u << 20}))
     cost = askChild(injection, folder);
-  (void)prof::removeRecording(folder);
-  fs::remove_all(folder, error);
+  if (!prof::removeRecording(folder)) (void)rmdir(folder.c_str());
   return cost;
 }
 

@@ -52,6 +52,23 @@ Result<std::filesystem::path> behindLinks(const std::filesystem::path& path) {
   return error ? path : real;
 }
 
+int toDisk(int fd) {
+  while (::fsync(fd) != 0) {
+    // A device, a pipe, or a file system that keeps nothing.
+    if (errno == EINVAL || errno == EROFS || errno == ENOTSUP) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+int folderToDisk(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const FileHandle handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // One that may be written and not read cannot be opened, and that is no reason to lose what was written.
+  if (handle.get() < 0) return errno == EACCES || errno == ENOTDIR ? 0 : errno;
+  return toDisk(handle.get());
+}
+
 FileHandle::~FileHandle() {
   if (fd_ >= 0) ::close(fd_);
 }
@@ -124,10 +141,18 @@ Status OutputFile::cut(std::uint64_t size) {
   return {};
 }
 
+Status OutputFile::sync() {
+  int code = toDisk(handle_.get());
+  if (code == 0) code = folderToDisk(path_);
+  return code == 0 ? Status() : fileError("write to", path_, code);
+}
+
 Status OutputFile::moveTo(const std::filesystem::path& path) {
+  if (const int code = toDisk(handle_.get()); code != 0) return fileError("write to", path_, code);
   if (::rename(path_.c_str(), path.c_str()) != 0) return fileError("replace", path, errno);
   path_ = path;
-  return {};
+  const int code = folderToDisk(path_);
+  return code == 0 ? Status() : fileError("replace", path, code);
 }
 
 Status OutputFile::close() {

@@ -36,6 +36,11 @@ class FileHandle {
   int fd_ = -1;
 };
 
+/// Brings what was written to a file or a folder onto the disk. 0, also for what has no disk; or an errno.
+int toDisk(int fd);
+/// The same for the names in the folder of `path`: a new name is there after a power failure only then.
+int folderToDisk(const std::filesystem::path& path);
+
 /// A regular file read by position. Files are read, not mapped: a file that shrinks under us is an error here, and
 /// would be a SIGBUS there. Safe for many threads.
 class InputFile {
@@ -70,7 +75,10 @@ class OutputFile {
   Status append(std::span<const std::byte> head, std::span<const std::byte> body);
   /// Shortens the file.
   Status cut(std::uint64_t size);
-  /// Gives the file another name on its file system, in one step; what has that name is replaced.
+  /// Brings what was appended, and the file's name, onto the disk.
+  Status sync();
+  /// Gives the file another name on its file system, in one step; what has that name is replaced. What was appended
+  /// before is on the disk first, and the name afterwards.
   Status moveTo(const std::filesystem::path& path);
   Status close();
   [[nodiscard]] std::uint64_t size() const { return size_; }

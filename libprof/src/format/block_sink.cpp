@@ -54,11 +54,16 @@ Status BlockSink::finish(Encoder& encoder) {
   Bytes body;
   BlockHeader header = blobBlock(BlockKind::Index, 0, encodeIndex(blocks_), encoder, body);
   append(header, body);
-  if (!status_.ok()) return status_;
   footer.fileBytes = file_.size() + kFooterBytes;
-  status_ = file_.append(encodeFooter(footer), {});
-  if (status_.ok()) status_ = file_.close();
-  return status_;
+  if (status_.ok()) status_ = file_.append(encodeFooter(footer), {});
+  if (status_.ok()) status_ = file_.sync();
+  if (!status_.ok()) {
+    // Whoever cuts something off may try again, with another index.
+    std::erase_if(blocks_, [&](const BlockEntry& entry) { return entry.offset >= footer.indexOffset; });
+    (void)file_.cut(footer.indexOffset);
+    return status_;
+  }
+  return status_ = file_.close();
 }
 
 BlockHeader blobBlock(BlockKind kind, std::uint32_t rows, std::span<const std::byte> blob, Encoder& encoder,

@@ -25,7 +25,7 @@ class BlockSink {
   void appendRaw(BlockEntry entry, std::span<const std::byte> bytes);
   /// Takes back every block from this place of the file on, and with it a failure to write one of them.
   Status cut(std::uint64_t offset);
-  /// The index and the footer, and closes the file.
+  /// The index and the footer; brings the file onto the disk, and closes it.
   Status finish(Encoder& encoder);
   [[nodiscard]] const Status& status() const { return status_; }
   [[nodiscard]] std::uint64_t size() const { return file_.size(); }

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "format/block_list.h"
 #include "format/block_sink.h"
-#include "lacuna/prof/file_error.h"
+#include "lacuna/prof/whole_file.h"
 
 namespace fs = std::filesystem;
 
@@ -74,10 +74,9 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to) {
   RecoverSummary summary;
   summary.wasComplete = list->complete;
   summary.damage = list->damage;
-  Status status = writeWhole(*file, *list, part, summary);
-  error.clear();
-  if (status.ok() && isFile) fs::rename(part, output, error);
-  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
+  Status status = isFile ? createDraft(part) : Status();
+  if (status.ok()) status = writeWhole(*file, *list, part, summary);
+  if (status.ok() && isFile) status = publishDraft(part, output);
   if (status.ok()) return summary;
   if (isFile) fs::remove(part, error);
   return status.error();

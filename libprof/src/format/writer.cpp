@@ -252,7 +252,9 @@ std::uint64_t Writer::appendDerived(std::string_view product, std::span<const st
 }
 
 Status Writer::withdrawDerived() {
-  return impl_->firstDerived == 0 ? impl_->sink.status() : impl_->sink.cut(std::exchange(impl_->firstDerived, 0));
+  // Without one yet, what failed is forgotten all the same: nothing of it is in the file.
+  const std::uint64_t first = std::exchange(impl_->firstDerived, 0);
+  return impl_->sink.cut(first == 0 ? impl_->sink.size() : first);
 }
 
 Status Writer::moveTo(const std::filesystem::path& path) {

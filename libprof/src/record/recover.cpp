@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "lacuna/prof/file_error.h"
 #include "lacuna/prof/reader.h"
+#include "lacuna/prof/whole_file.h"
 #include "record/book_access.h"
 #include "record/drain_core.h"
 
@@ -153,6 +153,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
 
   // The result replaces whatever is at `output` only when it is complete; the dead drainer's trace may be there.
   const fs::path temporary = output.string() + ".recovering";
+  if (const Status made = createDraft(temporary); !made.ok()) return made.error();
   Result<Writer> writer = Writer::create(temporary);
   if (!writer.ok()) return writer.error();
   const Result<std::string> checkpoint = recording::readFile(recording::checkpointPath(directory));
@@ -169,9 +170,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
     add(access);
   }
   if (status.ok()) status = core.finish();
-  error.clear();
-  if (status.ok()) fs::rename(temporary, output, error);
-  if (error) status = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
+  if (status.ok()) status = publishDraft(temporary, output);
   if (!status.ok()) {
     fs::remove(temporary, error);
     return status.error();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lacuna/prof/file_error.h"
+#include "lacuna/prof/whole_file.h"
 #include "record/drain_core.h"
 #include "record/proc_files.h"
 
@@ -286,13 +287,13 @@ Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, c
   }
   // The trace appears whole or not at all.
   const fs::path temporary = output.string() + ".part";
-  Result<DrainStats> stats = writeCopy(copy, temporary, how);
+  const Status made = createDraft(temporary);
+  Result<DrainStats> stats = made.ok() ? writeCopy(copy, temporary, how) : made.error();
   removeCopy(copy);
-  if (stats.ok()) fs::rename(temporary, output, error);
-  if (stats.ok() && error)
-    stats = Error{fmt::format("{}: cannot be written: {}", output.string(), fileProblem(error.value()))};
-  if (!stats.ok()) fs::remove(temporary, error);
-  return stats;
+  const Status published = stats.ok() ? publishDraft(temporary, output) : Status();
+  if (stats.ok() && published.ok()) return stats;
+  if (made.ok()) fs::remove(temporary, error);
+  return published.ok() ? stats : published.error();
 }
 
 void FlightTrimmer::findDead() {

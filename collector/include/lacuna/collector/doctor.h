@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,17 @@ struct Finding {
 
 /// Looks at this machine and this user's rights. Changes nothing; loads the driver's libraries if they are there.
 std::vector<Finding> examine();
+
+/// A folder that killed runs left, and that nobody can use.
+struct Cleaned {
+  std::filesystem::path folder;
+  std::uint64_t bytes = 0;
+  std::string problem;  ///< why it stays; empty when it is gone
+};
+/// Removes them.
+std::vector<Cleaned> cleanUp();
+/// One line about them; empty when there are none that are older than a minute.
+std::string leftoversHint();
 
 /// "works", "limited" or "missing".
 const char* wordFor(Finding::State state);
