@@ -243,7 +243,7 @@ class Supervisor {
       return {};
     }
     // It gets its name once the program runs; until then what has that name stays.
-    auto drainer = prof::Drainer::create(recording_, recording_ / "trace");
+    auto drainer = prof::Drainer::create(recording_, recording_ / prof::kUnnamedTrace);
     if (!drainer) {
       abandon();
       return drainer.error();
@@ -335,10 +335,8 @@ class Supervisor {
     if (!pid) return pid.error();
     child_ = *pid;
     if (!drainer_) return {};
-    if (auto status = drainer_->moveTo(report_.output); !status) {
-      kill(child_, SIGKILL);
-      return status;
-    }
+    // The program runs by now, and is not to suffer from what fails here: it is tried again at the end.
+    named_ = drainer_->moveTo(report_.output).ok();
     drainer_->start();
     return {};
   }
@@ -444,6 +442,9 @@ class Supervisor {
       watcher_.reset();
     }
     logNotes();
+    if (const auto status = named_ ? prof::Status() : drainer_->moveTo(report_.output); !status) {
+      return keepUnnamed(status);
+    }
     const auto status = drainer_->finish();
     report_.stats = drainer_->stats();
     noteUnable(drainer_->whyUnable());
@@ -466,6 +467,16 @@ class Supervisor {
       report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
                                     status.error().message, recording_.string());
     }
+  }
+
+  /// The trace cannot get its name: all stays in the recording.
+  void keepUnnamed(const prof::Status& why) {
+    const auto flushed = drainer_->flush();
+    report_.stats = drainer_->stats();
+    drainer_.reset();
+    control_.reset();
+    report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
+                                  (flushed ? why : flushed).error().message, recording_.string());
   }
 
   /// The time is counted from the start of the program, which may take longer than that to begin.
@@ -604,7 +615,8 @@ class Supervisor {
   sampler::Choice sampler_;
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;
-  bool made_ = false;  ///< the recording is ours
+  bool made_ = false;   ///< the recording is ours
+  bool named_ = false;  ///< the trace has its name
   bool running_ = true;
   bool otherUser_ = false;  ///< a note says so
   bool interrupted_ = false;

@@ -65,9 +65,12 @@ Status copyRows(const Reader& from, const TableInfo& table, std::uint64_t bytes,
   return {};
 }
 
-/// The trace of the dead drainer: where it was written, or beside the recording when both were moved.
+/// The trace of the dead drainer: in the recording while it has no name of its own, where it was written, or beside the
+/// recording when both were moved.
 fs::path writtenTrace(const fs::path& directory, const fs::path& noted) {
   std::error_code error;
+  // The note comes before the name: until then another trace may have that.
+  if (fs::is_regular_file(fs::symlink_status(directory / kUnnamedTrace, error))) return directory / kUnnamedTrace;
   const fs::path beside = fs::canonical(directory, error).parent_path() / noted.filename();
   return !fs::exists(noted, error) && fs::exists(beside, error) ? beside : noted;
 }

@@ -28,6 +28,9 @@ namespace lacuna::prof {
 /// The environment variable by which children find the recording.
 inline constexpr const char* kRecordingVariable = "LACUNA_RECORDING";
 
+/// The name of a trace in its recording, where it is until it gets its own: recover() takes this one if it is there.
+inline constexpr const char* kUnnamedTrace = "trace";
+
 struct RecordingOptions {
   /// Memory of each process that records: taken at once, which takes some 1 ms for each MiB, and the most it may grow
   /// to.
@@ -97,7 +100,8 @@ class Drainer {
   ~Drainer();
 
   /// Gives the trace its name, in one step, and replaces what has it: for a trace that was begun elsewhere on the same
-  /// file system, so that nothing is lost where there is nothing to record. Before the first drain().
+  /// file system (kUnnamedTrace), so that nothing is lost where there is nothing to record. After a failure it may be
+  /// called again, and recover() finds the trace where it is.
   Status moveTo(const std::filesystem::path& output);
 
   /// Reads everything that was recorded before the call. True when there was anything.
