@@ -112,8 +112,8 @@ Status refuseForeignLink(const fs::path& directory, std::uint64_t key) {
   const recording::SharedLink link = recording::sharedLinkOf(*folder, key);
   if (link.state != recording::SharedLink::State::Foreign) return {};
   return Error{
-      fmt::format("{}: leads to {}, which is not the folder of this recording's segments; delete the link to "
-                  "recover what the recording itself holds",
+      fmt::format("{}: leads to {}, which is no folder of yours that names this recording; recover it as the user who "
+                  "recorded, or delete the link to recover what the recording itself holds",
                   (directory / recording::kSharedLink).string(), link.target.string())};
 }
 

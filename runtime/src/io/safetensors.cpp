@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <simdjson.h>
 #include <unistd.h>
 
@@ -98,13 +99,27 @@ std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
   return header;
 }
 
+/// A draft that was not there before: what a killed process left goes, and a link is not written through.
+std::FILE* openDraft(const std::string& draft) {
+  ::unlink(draft.c_str());
+  return std::fopen(draft.c_str(), "wbxe");
+}
+
+/// Brings the names of a folder onto the disk, where it may be read.
+bool syncFolder(const std::filesystem::path& path) {
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno == EACCES;
+  const bool synced = ::fsync(fd) == 0 || errno == EINVAL;
+  ::close(fd);
+  return synced;
+}
+
 /// A file beside the target that takes its place only when it was written whole.
 class Replacement {
  public:
   explicit Replacement(const std::filesystem::path& path)
-      : path_(path),
-        draft_(path.string() + ".tmp" + std::to_string(::getpid())),
-        file_(std::fopen(draft_.c_str(), "wb")) {
+      : path_(path), draft_(path.string() + ".tmp" + std::to_string(::getpid())), file_(openDraft(draft_)) {
     if (file_ == nullptr) complain("cannot create");
   }
   ~Replacement() {
@@ -125,6 +140,7 @@ class Replacement {
     if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) complain("cannot write");
     if (std::rename(draft_.c_str(), path_.c_str()) != 0) complain("cannot replace");
     draft_.clear();
+    if (!syncFolder(path_)) complain("cannot write");
   }
 
  private:
