@@ -43,8 +43,9 @@ class Claim {
  public:
   Claim(const Folder& folder, bool fresh) : folder_(folder), fresh_(fresh), fd_(folder.createFile(kSettingsDraft)) {
     error_ = fd_ < 0 && errno != EEXIST ? errno : 0;
+    if (fd_ < 0) return;
     // Whoever came before has left its settings, or is about to.
-    ours_ = fd_ >= 0 && folder.names().size() == 1;
+    ours_ = folder.names(&error_).size() == 1;
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -54,8 +55,7 @@ class Claim {
     if (fd_ >= 0) ::unlinkat(folder_.fd(), kSettingsDraft, 0);
     if (shared_) {
       ::unlinkat(folder_.fd(), kSharedLink, 0);
-      (void)shared_->removeFiles();
-      (void)shared_->removeItself();
+      discardShared(*shared_);
     }
     if ((ours_ || error_ != 0) && fresh_) (void)folder_.removeItself();
   }
@@ -75,8 +75,7 @@ class Claim {
     // Until it is settled nobody else could know that somebody wants it.
     (void)flock(shared_->fd(), LOCK_EX | LOCK_NB);
     if (::symlinkat(shared_->path().c_str(), folder_.fd(), kSharedLink) == 0) return;
-    (void)shared_->removeFiles();
-    (void)shared_->removeItself();
+    discardShared(*shared_);
     shared_.reset();
   }
 

@@ -39,9 +39,10 @@ Listing list(int fd) {
   return listing;
 }
 
-std::vector<std::string> namesIn(int fd) {
+std::vector<std::string> namesIn(int fd, int* error = nullptr) {
   std::vector<std::string> names;
   const Listing listing = list(fd);
+  if (error != nullptr) *error = listing == nullptr ? errno : 0;
   while (const dirent* entry = listing != nullptr ? readdir(listing.get()) : nullptr) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
@@ -69,6 +70,10 @@ bool removeOne(int fd, const std::string& name) {
   if (kind == S_IFDIR && name == kSnapshot) return removeSnapshot(fd);
   const bool ours = (kind == S_IFREG && isRecordingFile(name)) || (kind == S_IFLNK && name == kSharedLink);
   return ours && ::unlinkat(fd, name.c_str(), 0) == 0;
+}
+
+std::string problemOf(int code) {
+  return code == EMFILE ? fmt::format("{}. Remedy: raise ulimit -n", std::strerror(code)) : fileProblem(code);
 }
 
 bool writeAll(int fd, std::string_view bytes) {
@@ -99,7 +104,7 @@ Result<Folder> Folder::openAs(const fs::path& path, int flags) {
   if (code == 0) return Folder(path, std::move(handle));
   const bool link = (flags & O_NOFOLLOW) != 0 && (code == ELOOP || code == ENOTDIR);
   return Error{link ? fmt::format("{}: is a link or no folder; name a folder itself", path.string())
-                    : fmt::format("{}: cannot be opened: {}", path.string(), fileProblem(code))};
+                    : fmt::format("{}: cannot be opened: {}", path.string(), problemOf(code))};
 }
 
 Result<Folder> Folder::open(const fs::path& path) {
@@ -114,8 +119,12 @@ Result<Folder> Folder::openItself(const fs::path& path) {
 
 Result<Folder> Folder::make(const fs::path& path, int& error) {
   error = ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno;
-  if (error == 0) return openItself(path);
-  return Error{fmt::format("{}: the directory cannot be made: {}", path.string(), fileProblem(error))};
+  if (error == 0) {
+    Result<Folder> made = openItself(path);
+    if (!made.ok()) ::rmdir(path.c_str());
+    return made;
+  }
+  return Error{fmt::format("{}: the directory cannot be made: {}", path.string(), problemOf(error))};
 }
 
 bool Folder::isOurs() const {
@@ -125,7 +134,7 @@ bool Folder::isOurs() const {
 
 Status Folder::makePrivate() const {
   struct stat there {};
-  if (fstat(fd(), &there) != 0) return Error{fmt::format("{}: {}", path_.string(), fileProblem(errno))};
+  if (fstat(fd(), &there) != 0) return Error{fmt::format("{}: {}", path_.string(), problemOf(errno))};
   if (there.st_uid != geteuid()) {
     return Error{
         fmt::format("{}: belongs to user {}, and a recording is made in a folder of one's own; choose another "
@@ -137,11 +146,11 @@ Status Folder::makePrivate() const {
                              path_.string())};
   }
   if ((there.st_mode & 0777) == 0700 || fchmod(fd(), 0700) == 0) return {};
-  return Error{fmt::format("{}: cannot be made private: {}", path_.string(), fileProblem(errno))};
+  return Error{fmt::format("{}: cannot be made private: {}", path_.string(), problemOf(errno))};
 }
 
-std::vector<std::string> Folder::names() const {
-  return namesIn(fd());
+std::vector<std::string> Folder::names(int* error) const {
+  return namesIn(fd(), error);
 }
 
 int Folder::createFile(const std::string& name) const {
@@ -159,7 +168,7 @@ Status Folder::replaceFile(const std::string& name, std::string_view bytes) cons
   if (code == 0 && ::renameat(fd(), draft.c_str(), fd(), name.c_str()) != 0) code = errno;
   if (code == 0) return {};
   if (file >= 0) ::unlinkat(fd(), draft.c_str(), 0);
-  return Error{fmt::format("{}: cannot be written: {}", (path_ / name).string(), fileProblem(code))};
+  return Error{fmt::format("{}: cannot be written: {}", (path_ / name).string(), problemOf(code))};
 }
 
 Result<std::string> Folder::readFile(const std::string& name, std::size_t most) const {
@@ -175,7 +184,7 @@ Result<std::string> Folder::readFile(const std::string& name, std::size_t most) 
     if (got < 0 && errno != EINTR) code = errno;
     if (got > 0) bytes.append(piece.data(), static_cast<std::size_t>(got));
   }
-  return Error{fmt::format("{}: cannot be read: {}", (path_ / name).string(), fileProblem(code == 0 ? EFBIG : code))};
+  return Error{fmt::format("{}: cannot be read: {}", (path_ / name).string(), problemOf(code == 0 ? EFBIG : code))};
 }
 
 std::vector<std::string> Folder::removeFiles() const {
@@ -195,13 +204,14 @@ int Folder::removeItself() const {
   const fs::path whole = fs::canonical(path_, error);
   if (error) return error.value();
   const base::FileHandle parent(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const std::string name = whole.filename().string();
-  if (parent.get() < 0 || fstat(fd(), &held) != 0 ||
-      fstatat(parent.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno;
-  }
+  // Without a descriptor to spare by its name: only an empty folder can go.
+  const bool spare = parent.get() >= 0;
+  if (!spare && errno != EMFILE && errno != ENFILE) return errno;
+  const int from = spare ? parent.get() : AT_FDCWD;
+  const std::string name = spare ? whole.filename().string() : whole.string();
+  if (fstat(fd(), &held) != 0 || fstatat(from, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0) return errno;
   if (held.st_dev != named.st_dev || held.st_ino != named.st_ino) return ENOENT;
-  return ::unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;
+  return ::unlinkat(from, name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;
 }
 
 std::uint64_t Folder::bytes() const {

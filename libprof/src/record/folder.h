@@ -29,8 +29,8 @@ class Folder {
   [[nodiscard]] bool isOurs() const;
   /// It is ours, nobody else may write in it, and from here on nobody else may read it.
   [[nodiscard]] Status makePrivate() const;
-  /// Sorted. Empty where it cannot be read.
-  [[nodiscard]] std::vector<std::string> names() const;
+  /// Sorted. Empty where it cannot be read, with an errno in `error`.
+  [[nodiscard]] std::vector<std::string> names(int* error = nullptr) const;
 
   /// A file of mode 0600 that was not there before; -1 with errno set.
   [[nodiscard]] int createFile(const std::string& name) const;

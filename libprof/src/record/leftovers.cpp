@@ -66,13 +66,19 @@ bool selfIsWanted(const fs::path& directory) {
   return folder.ok() && folder->isOurs() && !lockIsFree(*folder);
 }
 
+/// Without an owner it is being made, or whoever made it was killed at that: mkdtemp() puts six characters in its name.
+bool isHalfMade(const Folder& folder) {
+  const std::string name = folder.path().filename().string();
+  const std::size_t prefix = std::string_view(kSharedPrefix).size();
+  return name.size() == prefix + 6 && name.find('-', prefix) == std::string::npos && folder.names().empty();
+}
+
 /// Of a folder that is held and locked.
 std::optional<Leftover> classify(const Folder& folder) {
   Leftover leftover{Leftover::State::Orphan, folder.path(), {}, folder.bytes(), isFresh(folder)};
   if (isSelf(folder.path())) return leftover;
   const auto owner = ownerOf(folder);
-  // One without is being made, or whoever made it was killed at that.
-  if (!owner) return leftover.fresh || !folder.names().empty() ? std::nullopt : std::optional(leftover);
+  if (!owner) return isHalfMade(folder) && !leftover.fresh ? std::optional(leftover) : std::nullopt;
   leftover.recording = owner->directory;
   if (isWrittenTo(folder)) return std::nullopt;
   if (recordingKey(owner->directory) != owner->key) return leftover;

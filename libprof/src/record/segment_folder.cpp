@@ -53,12 +53,21 @@ std::optional<Folder> makeSharedFolder(const fs::path& directory, std::uint64_t 
   std::string name = fmt::format("{}/{}XXXXXX", kSharedPlace, kSharedPrefix);
   if (mkdtemp(name.data()) == nullptr) return {};
   auto folder = Folder::openItself(name);
-  if (!folder.ok()) return {};
+  if (!folder.ok()) {
+    ::rmdir(name.c_str());
+    return {};
+  }
   std::error_code error;
   const fs::path whole = fs::absolute(directory, error);
   if (folder->replaceFile(kOwnerFile, fmt::format("{:016x} {}\n", key, whole.string())).ok()) return *std::move(folder);
-  (void)folder->removeItself();
+  discardShared(*folder);
   return {};
+}
+
+void discardShared(const Folder& shared) {
+  // Not by a listing, for which there may be no descriptor.
+  ::unlinkat(shared.fd(), kOwnerFile, 0);
+  (void)shared.removeItself();
 }
 
 std::optional<Folder> openSharedFolder(const fs::path& path, std::uint64_t key) {

@@ -26,6 +26,9 @@ std::optional<SegmentOwner> ownerOf(const Folder& shared);
 std::optional<Folder> makeSharedFolder(const std::filesystem::path& directory, std::uint64_t key,
                                        std::uint64_t roomBytes);
 
+/// Removes one in which nobody has made anything yet.
+void discardShared(const Folder& shared);
+
 /// The folder in shared memory at `path`, if it is ours and was made for the recording of that key.
 std::optional<Folder> openSharedFolder(const std::filesystem::path& path, std::uint64_t key);
 
