@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
 #include "output.h"
+#include "query_guard.h"
 
 namespace lacuna::cli {
 namespace {
@@ -22,6 +24,7 @@ using analyzer::QueryValue;
 
 struct QueryOptions {
   std::string file, sql;
+  double timeLimit = 300;
   bool csv = false;
   bool json = false;
   bool schema = false;
@@ -128,6 +131,27 @@ class Printer {
   std::uint64_t rows_ = 0;
 };
 
+/// The longest limit that can be set; a year.
+constexpr double kMostSeconds = 365.0 * 24 * 3600;
+
+/// Runs the statement and prints its rows; answers the exit code.
+int ask(analyzer::Query& query, const QueryOptions& options) {
+  const QueryGuard guard(query, std::chrono::milliseconds(static_cast<std::int64_t>(options.timeLimit * 1000)));
+  Printer printer(options);
+  const auto status = query.run(
+      options.sql, [&](const auto& names) { printer.columns(names); },
+      [&](const auto& row) { return printer.row(row); });
+  if (status) {
+    printer.finish();
+    return kOk;
+  }
+  const bool isLate = query.stopped() == analyzer::Query::Stop::TimeLimit;
+  (void)printError(status.error().message +
+                   (isLate ? "; raise it with --time-limit SECONDS (0 is none), or read fewer rows" : ""));
+  if (query.stopped() == analyzer::Query::Stop::Interrupted) QueryGuard::endAsInterrupted();
+  return kError;
+}
+
 int run(const QueryOptions& options) {
   if (options.schema) {
     fmt::print("{}", analyzer::schemaPage());
@@ -136,17 +160,13 @@ int run(const QueryOptions& options) {
   if (options.file.empty() || options.sql.empty()) {
     return printMisuse("name a trace and a statement: lacuna query FILE \"SELECT …\", or --schema");
   }
+  if (!(options.timeLimit >= 0 && options.timeLimit <= kMostSeconds))
+    return printMisuse("--time-limit: expected seconds from 0 (no limit) to 31536000");
   auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
   printWarnings(**store);
   analyzer::Query query(std::move(*store));
-  Printer printer(options);
-  const auto status = query.run(
-      options.sql, [&](const auto& names) { printer.columns(names); },
-      [&](const auto& row) { return printer.row(row); });
-  if (!status) return printError(status.error().message);
-  printer.finish();
-  return kOk;
+  return ask(query, options);
 }
 
 }  // namespace
@@ -158,6 +178,10 @@ void addQuery(CLI::App& app, int& exitCode) {
   command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
+  command.option("--time-limit", options->timeLimit, "end a query that takes longer; 0 is no limit")
+      .typeName("SECONDS")
+      .notNegative()
+      .showDefault();
   command.flag("--schema", options->schema, "print the tables and columns (docs/schema.md); needs no trace");
   command.example("lacuna query run.lcn \"SELECT name, sum(durNs)/1e6 AS ms FROM kernel GROUP BY 1 ORDER BY 2 DESC\"");
   command.does([options, &exitCode] { exitCode = run(*options); });

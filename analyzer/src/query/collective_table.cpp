@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lacuna/analyzer/collectives.h"
+#include "query/guarded.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -200,16 +201,16 @@ int rowidOfList(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
 
 sqlite3_module makeListModule() {
   sqlite3_module module{};
-  module.xConnect = connectList;
-  module.xDisconnect = disconnectList;
-  module.xBestIndex = bestListIndex;
-  module.xOpen = openList;
-  module.xClose = closeList;
-  module.xFilter = filterList;
-  module.xNext = nextInList;
-  module.xEof = endOfList;
-  module.xColumn = columnOfList;
-  module.xRowid = rowidOfList;
+  module.xConnect = guarded<connectList>;
+  module.xDisconnect = guarded<disconnectList>;
+  module.xBestIndex = guarded<bestListIndex>;
+  module.xOpen = guarded<openList>;
+  module.xClose = guarded<closeList>;
+  module.xFilter = guarded<filterList>;
+  module.xNext = guarded<nextInList>;
+  module.xEof = guarded<endOfList>;
+  module.xColumn = guarded<columnOfList>;
+  module.xRowid = guarded<rowidOfList>;
   return module;
 }
 

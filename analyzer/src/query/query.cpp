@@ -10,8 +10,10 @@
 
 #include "lacuna/analyzer/utf8.h"
 #include "query/collective_table.h"
+#include "query/sql_rules.h"
 #include "query/virtual_table.h"
 #include "store/damage_watch.h"
+#include "store/sqlite_guard.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -49,15 +51,44 @@ std::string placeOf(std::string_view sql, std::size_t at) {
                      at + after.size() < sql.size() ? "…" : "");
 }
 
+/// The progress handler runs after so many steps of SQLite's machine, some microseconds.
+constexpr int kStepsBetweenLooks = 1000;
+
+/// Of all tables that SQLite and its extensions offer by themselves, a query gets those that read a JSON text.
+void keepOnly(sqlite3* db) {
+  static const char* const kKept[] = {"json_each", "json_tree", nullptr};
+  sqlite3_drop_modules(db, const_cast<const char**>(kKept));
+}
+
+using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
+
+QueryValue valueOf(sqlite3_stmt* statement, int column) {
+  using Kind = QueryValue::Kind;
+  const int type = sqlite3_column_type(statement, column);
+  // Infinity is no number to the formats that results are printed in.
+  const bool isNumber =
+      type == SQLITE_INTEGER || (type == SQLITE_FLOAT && std::isfinite(sqlite3_column_double(statement, column)));
+  QueryValue value;
+  value.kind = type == SQLITE_NULL ? Kind::Null : isNumber ? Kind::Number : Kind::Text;
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+  if (text != nullptr) value.text = {text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+  return value;
+}
+
 }  // namespace
 
-Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows) : store_(std::move(store)) {
+struct Query::Rules : SqlRules {};
+
+Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows)
+    : store_(std::move(store)), rules_(std::make_unique<Rules>()) {
   if (sqlite3_open(":memory:", &db_) != SQLITE_OK) return;
-  // Whoever asks about a trace writes no files, by ATTACH and VACUUM INTO neither.
-  sqlite3_limit(db_, SQLITE_LIMIT_ATTACHED, 0);
+  hardenSqlite(db_);
+  keepOnly(db_);
   registerTables(db_, *store_, mostKeptRows);
   registerCollectives(db_, *store_);
   sqlite3_create_function_v2(db_, "arg_value", 2, SQLITE_UTF8, &store_, argValue, nullptr, nullptr, nullptr);
+  rules_->applyTo(db_);
+  sqlite3_progress_handler(db_, kStepsBetweenLooks, watch, this);
 }
 
 Query::~Query() {
@@ -65,12 +96,36 @@ Query::~Query() {
 }
 
 void Query::interrupt() {
+  isInterrupted_ = true;
   sqlite3_interrupt(db_);
+}
+
+int Query::watch(void* self) {
+  auto& query = *static_cast<Query*>(self);
+  if (query.isInterrupted_) query.stop_ = Stop::Interrupted;
+  if (query.stop_ == Stop::None && Clock::now() >= query.endsAt_) query.stop_ = Stop::TimeLimit;
+  return static_cast<int>(query.stop_ != Stop::None);
+}
+
+prof::Error Query::failed(const std::string& place) {
+  if (isInterrupted_) stop_ = Stop::Interrupted;
+  if (stop_ == Stop::TimeLimit) {
+    return {fmt::format("SQL: stopped after {} s, the time limit of a query",
+                        static_cast<double>(timeLimit_.count()) / 1000)};
+  }
+  if (stop_ == Stop::Interrupted) return {"SQL: interrupted"};
+  if (!rules_->refusal().empty()) return {"SQL: " + rules_->refusal()};
+  if ((sqlite3_errcode(db_) & 0xff) == SQLITE_NOMEM) {
+    return {
+        fmt::format("SQL: the query needs more than the {} MiB of memory that it may use; group or filter rows "
+                    "before it joins texts, or ask for fewer columns",
+                    sqlite3_hard_heap_limit64(-1) >> 20)};
+  }
+  return {explained(sqlite3_errmsg(db_), place)};
 }
 
 std::string Query::explained(const std::string& message, const std::string& place) const {
   std::string known;
-  if (message.starts_with("too many attached databases")) return "SQL: a query reads the trace and no other database";
   if (message.starts_with("no such table")) {
     for (const prof::TableSpec& table : prof::allTables()) {
       if (store_->rows(static_cast<std::size_t>(&table - prof::allTables().data())) == 0) continue;
@@ -78,59 +133,62 @@ std::string Query::explained(const std::string& message, const std::string& plac
     }
   } else if (message.starts_with("no such column")) {
     known = "; docs/schema.md lists the columns, and so does SELECT name FROM pragma_table_info('range')";
+  } else if (message.starts_with("string or blob too big")) {
+    known = fmt::format("; a value has at most {} MiB", kMostSqlBytes >> 20);
   } else if (!place.empty()) {
     known = "; docs/query.md has examples, and `lacuna query --schema` lists the tables and their columns";
   }
   return "SQL: " + message + place + known;
 }
 
-prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
-                        const std::function<bool(const std::vector<QueryValue>&)>& row) {
+/// The one statement of `sql`, which the caller has to finalize.
+prof::Result<sqlite3_stmt*> Query::prepared(std::string_view sql) {
+  if (db_ == nullptr) return prof::Error{"SQL: there is no memory left to run a query in; close other programs"};
+  const int most = sqlite3_limit(db_, SQLITE_LIMIT_SQL_LENGTH, -1);
+  if (sql.size() > static_cast<std::size_t>(most))
+    return prof::Error{fmt::format("SQL: the statement has {} bytes; at most {} are read", sql.size(), most)};
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;
-  const int prepared = sqlite3_prepare_v2(db_, sql.data(), static_cast<int>(sql.size()), &raw, &rest);
-  const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(raw, sqlite3_finalize);
-  if (prepared != SQLITE_OK) {
-    const std::string_view said = sqlite3_errmsg(db_);
-    const bool isCut = said == "incomplete input";
+  const int code = sqlite3_prepare_v2(db_, sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+  Statement statement(raw, sqlite3_finalize);
+  if (code != SQLITE_OK) {
+    const bool isCut = std::string_view(sqlite3_errmsg(db_)) == "incomplete input";
     const int at = isCut ? static_cast<int>(sql.size()) : sqlite3_error_offset(db_);
-    return prof::Error{explained(std::string(said), at < 0 ? "" : placeOf(sql, static_cast<std::size_t>(at)))};
+    return failed(at < 0 ? "" : placeOf(sql, static_cast<std::size_t>(at)));
   }
   if (!statement)
     return prof::Error{"SQL: the statement is empty; try SELECT name, count(*) FROM kernel GROUP BY name"};
-  std::string_view tail(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
+  const std::string_view tail(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
   if (tail.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
     return prof::Error{"SQL: one statement at a time; there is text after the first ';'"};
   }
-  if (sqlite3_stmt_readonly(statement.get()) == 0)
+  if (sqlite3_stmt_readonly(raw) == 0)
     return prof::Error{"SQL: a query only reads; WITH name AS (SELECT …) holds what a table would"};
+  return statement.release();
+}
+
+prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
+                        const std::function<bool(const std::vector<QueryValue>&)>& row) {
+  rules_->reset();
+  stop_ = Stop::None;
+  endsAt_ = timeLimit_.count() == 0 ? Clock::time_point::max() : Clock::now() + timeLimit_;
+  const auto made = prepared(sql);
+  if (!made) return made.status();
+  const Statement statement(*made, sqlite3_finalize);
   const int count = sqlite3_column_count(statement.get());
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(statement.get(), i));
   const DamageWatch watch(*store_);
   std::vector<QueryValue> values(static_cast<std::size_t>(count));
   int stepped = sqlite3_step(statement.get());
-  if (stepped != SQLITE_ROW && stepped != SQLITE_DONE) return prof::Error{explained(sqlite3_errmsg(db_))};
+  if (stepped != SQLITE_ROW && stepped != SQLITE_DONE) return failed();
   if (count == 0) return prof::Error{"SQL: a query is a statement that has a result, such as SELECT"};
   columns(names);
   for (; stepped == SQLITE_ROW; stepped = sqlite3_step(statement.get())) {
-    for (int i = 0; i < count; ++i) {
-      QueryValue& value = values[static_cast<std::size_t>(i)];
-      const int type = sqlite3_column_type(statement.get(), i);
-      // Infinity is no number to the formats that results are printed in.
-      const bool isNumber =
-          type == SQLITE_INTEGER || (type == SQLITE_FLOAT && std::isfinite(sqlite3_column_double(statement.get(), i)));
-      value.kind = type == SQLITE_NULL ? QueryValue::Kind::Null
-                   : isNumber          ? QueryValue::Kind::Number
-                                       : QueryValue::Kind::Text;
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement.get(), i));
-      value.text = text == nullptr
-                       ? std::string_view()
-                       : std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(statement.get(), i)));
-    }
+    for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = valueOf(statement.get(), i);
     if (!row(values)) return watch.status();
   }
-  if (stepped != SQLITE_DONE) return prof::Error{explained(sqlite3_errmsg(db_))};
+  if (stepped != SQLITE_DONE) return failed();
   return watch.status();
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "query/guarded.h"
 #include "store/backend.h"
 
 namespace lacuna::analyzer {
@@ -443,16 +444,16 @@ int rowid(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
 /// Without xCreate a table is eponymous: it exists under its module's name.
 sqlite3_module makeModule() {
   sqlite3_module module{};
-  module.xConnect = connect;
-  module.xDisconnect = disconnect;
-  module.xBestIndex = bestIndex;
-  module.xOpen = open;
-  module.xClose = close;
-  module.xFilter = filter;
-  module.xNext = next;
-  module.xEof = eof;
-  module.xColumn = column;
-  module.xRowid = rowid;
+  module.xConnect = guarded<connect>;
+  module.xDisconnect = guarded<disconnect>;
+  module.xBestIndex = guarded<bestIndex>;
+  module.xOpen = guarded<open>;
+  module.xClose = guarded<close>;
+  module.xFilter = guarded<filter>;
+  module.xNext = guarded<next>;
+  module.xEof = guarded<eof>;
+  module.xColumn = guarded<column>;
+  module.xRowid = guarded<rowid>;
   return module;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +13,7 @@
 #include "lacuna/analyzer/store.h"
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 namespace lacuna::analyzer {
 
@@ -28,6 +31,10 @@ inline constexpr std::uint64_t kMostKeptRows = 4'000'000;
 /// A file's large tables stay on disk, in bounded memory, unless a join asks for their rows again and again.
 /// Columns that refer to texts read as text; columns that refer to other rows are numbers. One thread at a time; keeps
 /// the store alive.
+///
+/// A statement may come from anyone: it selects, reads the trace's tables and calls the functions that docs/query.md
+/// lists, and nothing else. Values and SQLite's memory are bounded (for the whole process, see docs/query.md); a
+/// program that sets sqlite3_hard_heap_limit64() itself keeps its own limit.
 class Query {
  public:
   explicit Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows = kMostKeptRows);
@@ -42,14 +49,33 @@ class Query {
   prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                    const std::function<bool(const std::vector<QueryValue>&)>& row);
 
-  /// Makes a run() that is under way on another thread fail soon. The only call that may come from another thread.
+  /// Makes a run() that is under way on another thread, and each later one, fail soon. The only call that may come from
+  /// another thread, or from a signal handler.
   void interrupt();
 
+  /// A run() that takes longer fails; 0 is no limit, and what holds at first.
+  void setTimeLimit(std::chrono::milliseconds limit) { timeLimit_ = limit; }
+
+  enum class Stop { None, Interrupted, TimeLimit };
+  /// Why the last run() was stopped from outside, if it was.
+  [[nodiscard]] Stop stopped() const { return stop_; }
+
  private:
-  [[nodiscard]] std::string explained(const std::string& message, const std::string& place = {}) const;
+  struct Rules;
+  using Clock = std::chrono::steady_clock;
+
+  static int watch(void* self);
+  prof::Result<sqlite3_stmt*> prepared(std::string_view sql);
+  prof::Error failed(const std::string& place = {});
+  [[nodiscard]] std::string explained(const std::string& message, const std::string& place) const;
 
   std::shared_ptr<const Store> store_;
+  std::unique_ptr<Rules> rules_;
   sqlite3* db_ = nullptr;
+  std::chrono::milliseconds timeLimit_{0};
+  Clock::time_point endsAt_ = Clock::time_point::max();
+  std::atomic<bool> isInterrupted_ = false;
+  Stop stop_ = Stop::None;
 };
 
 /// The tables and columns as Markdown; docs/schema.md is made of it.

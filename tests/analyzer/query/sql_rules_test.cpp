@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "query/sql_rules.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "lacuna/analyzer/query.h"
+#include "lacuna/analyzer/store_builder.h"
+#include "store/sqlite_guard.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<const Store> smallTrace() {
+  StoreBuilder builder;
+  builder.append(prof::Kernel{.startNs = 1, .durNs = 2, .name = builder.intern("gemm")});
+  return builder.build();
+}
+
+/// The values of all rows, or the error.
+std::string answer(Query& query, std::string_view sql) {
+  std::string out;
+  const auto status = query.run(
+      sql, [](const auto&) {},
+      [&](const std::vector<QueryValue>& row) {
+        for (const QueryValue& value : row) out += std::string(value.text) + " ";
+        return true;
+      });
+  return status ? out : "error: " + status.error().message;
+}
+
+std::string answer(std::string_view sql) {
+  Query query(smallTrace());
+  return answer(query, sql);
+}
+
+std::set<std::string> allowed() {
+  std::set<std::string> names;
+  for (const SqlFunctions& group : allowedSqlFunctions()) names.insert(group.names.begin(), group.names.end());
+  return names;
+}
+
+TEST(SqlRules, ATokenizerIsNotTakenByItsAddress) {
+  const std::string said = answer(
+      "SELECT fts3_tokenizer('simple', X'4141414141414141'), (SELECT count(*) FROM "
+      "pragma_table_info('fts3tokenize'))");
+  EXPECT_THAT(said, HasSubstr("may not call the function fts3_tokenizer(); docs/query.md lists"));
+  EXPECT_THAT(answer("SELECT hex(fts3_tokenizer('simple'))"), HasSubstr("may not call the function fts3_tokenizer()"))
+      << "no address leaves the process";
+}
+
+/// A call of every function that SQLite has, with as many arguments as it takes.
+TEST(SqlRules, EveryFunctionThatIsNotListedIsRefused) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
+  sqlite3_stmt* list = nullptr;
+  ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT DISTINCT name, narg FROM pragma_function_list", -1, &list, nullptr),
+            SQLITE_OK);
+  const std::set<std::string> known = allowed();
+  Query query(smallTrace());
+  int refused = 0;
+  while (sqlite3_step(list) == SQLITE_ROW) {
+    const std::string name = reinterpret_cast<const char*>(sqlite3_column_text(list, 0));
+    if (known.contains(name)) continue;
+    std::string arguments;
+    for (int i = 0; i < sqlite3_column_int(list, 1); ++i) arguments += i > 0 ? ", 1" : "1";
+    EXPECT_THAT(answer(query, fmt::format("SELECT \"{}\"({})", name, arguments)),
+                HasSubstr(fmt::format("may not call the function {}()", name)));
+    ++refused;
+  }
+  sqlite3_finalize(list);
+  sqlite3_close(db);
+  EXPECT_GT(refused, 5);
+}
+
+TEST(SqlRules, TheDocsListTheFunctions) {
+  std::ostringstream page;
+  page << std::ifstream(LACUNA_DOCS "/query.md").rdbuf();
+  for (const SqlFunctions& group : allowedSqlFunctions()) {
+    const std::set<std::string> names(group.names.begin(), group.names.end());
+    std::string row = fmt::format("| {} |", group.group);
+    for (const std::string& name : names) row += fmt::format("{} `{}`", name == *names.begin() ? "" : ",", name);
+    EXPECT_THAT(page.str(), HasSubstr(row + " |\n"));
+  }
+}
+
+TEST(SqlRules, AStatementReadsAndNothingElse) {
+  for (const char* sql :
+       {"PRAGMA journal_mode", "PRAGMA temp_store_directory = '/tmp'", "SELECT * FROM pragma_function_list", "BEGIN",
+        "SAVEPOINT x", "DETACH main", "UPDATE sqlite_master SET sql = ''", "CREATE VIRTUAL TABLE t USING fts4(x)",
+        "CREATE TEMP VIEW v AS SELECT 1", "ANALYZE", "REINDEX", "SELECT * FROM fts3tokenize", "SELECT * FROM dbstat",
+        "SELECT * FROM sqlite_stmt", "SELECT load_extension('x')", "SELECT readfile('/etc/passwd')"}) {
+    EXPECT_THAT(answer(sql), HasSubstr("error: SQL: ")) << sql;
+  }
+  EXPECT_THAT(answer("PRAGMA journal_mode"), HasSubstr("may not use PRAGMA journal_mode"));
+  EXPECT_EQ(answer("SELECT name FROM pragma_table_info('clock') LIMIT 1"), "timeNs ");
+  EXPECT_EQ(answer("SELECT value FROM json_each('[4, 5]')"), "4 5 ");
+  EXPECT_EQ(answer("SELECT sum(column1) OVER (ORDER BY column1) FROM (VALUES (1), (2))"), "1 3 ");
+}
+
+TEST(SqlRules, ValuesAndStatementsAreBounded) {
+  EXPECT_THAT(answer("SELECT length(replace(printf('%9000000d', 1), ' ', '123456789'))"), HasSubstr("at most 64 MiB"));
+  EXPECT_THAT(answer("SELECT '" + std::string(2 << 20, 'x') + "'"), HasSubstr("at most 1048576 are read"));
+}
+
+/// Each of these stands for two of the one before, and SQLite writes all of them out.
+TEST(SqlRules, MemoryIsBounded) {
+  std::string doubled = "WITH t0 AS (SELECT 1 UNION ALL SELECT 2)";
+  for (int i = 1; i < 30; ++i) doubled += fmt::format(", t{0} AS (SELECT 1 FROM t{1} x, t{1} y)", i, i - 1);
+  Query query(smallTrace());
+  EXPECT_EQ(sqlite3_hard_heap_limit64(-1), kMostSqlMemory);
+  sqlite3_hard_heap_limit64(32 << 20);
+  EXPECT_THAT(answer(query, doubled + " SELECT count(*) FROM t29"), HasSubstr("more than the 32 MiB of memory"));
+  EXPECT_EQ(answer("SELECT 7"), "7 ");
+  EXPECT_EQ(sqlite3_hard_heap_limit64(-1), 32 << 20) << "the program's own limit stays";
+  sqlite3_hard_heap_limit64(0);
+}
+
+TEST(SqlRules, AnEndlessQueryEndsWithItsTime) {
+  constexpr std::string_view kEndless =
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+  Query query(smallTrace());
+  query.setTimeLimit(std::chrono::milliseconds(200));
+  EXPECT_EQ(answer(query, kEndless), "error: SQL: stopped after 0.2 s, the time limit of a query");
+  EXPECT_EQ(query.stopped(), Query::Stop::TimeLimit);
+  EXPECT_EQ(answer(query, "SELECT 7"), "7 ") << "the next one has its own time";
+  EXPECT_EQ(query.stopped(), Query::Stop::None);
+
+  query.setTimeLimit(std::chrono::milliseconds(0));
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    query.interrupt();
+  });
+  EXPECT_EQ(answer(query, kEndless), "error: SQL: interrupted");
+  other.join();
+  EXPECT_EQ(query.stopped(), Query::Stop::Interrupted);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `lacuna query` from outside: a time limit ends what does not end by itself, Ctrl-C ends it as any program, and no statement runs code."""
+import signal
+import subprocess
+import sys
+import time
+
+LACUNA, TRACE = sys.argv[1:3]
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+# One call of a function, which takes hours and in which SQLite looks at no clock.
+ONE_STEP = "SELECT instr(replace(printf('%32000000d', 1), ' ', 'a'), replace(printf('%16000000d', 1), ' ', 'a') || 'b')"
+FAILED = []
+
+
+def check(truth, what):
+    if not truth:
+        FAILED.append(what)
+        print("wrong:", what)
+
+
+def query(*words):
+    done = subprocess.run([LACUNA, "query", TRACE, *words], capture_output=True, text=True, timeout=100)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check_limits():
+    code, out, said = query(ENDLESS, "--time-limit", "0.3")
+    check((code, out) == (1, ""), "an endless query ends with an error")
+    check("stopped after 0.3 s, the time limit of a query; raise it with --time-limit SECONDS" in said, "the limit is named")
+    code, _, said = query(ONE_STEP, "--time-limit", "0.2")
+    check(code == 1 and "one step of the query runs beyond the time limit" in said, "a long step ends too")
+    check(query("SELECT 1", "--time-limit", "0")[0] == 0, "0 is no limit")
+    check(query("SELECT 1", "--time-limit", "nan")[0] == 2, "a limit is a number")
+
+
+def check_interrupt():
+    running = subprocess.Popen([LACUNA, "query", TRACE, ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=20)
+    check(running.returncode == -signal.SIGINT, "Ctrl-C ends the program as the signal does")
+    check("SQL: interrupted" in said, "an interrupted query says so")
+
+
+def check_no_code_runs():
+    code, _, said = query("SELECT fts3_tokenizer('simple',X'4141414141414141'), (SELECT count(*) FROM pragma_table_info('fts3tokenize'))")
+    check(code == 1 and "may not call the function fts3_tokenizer()" in said, "no tokenizer is taken by its address")
+
+
+check_limits()
+check_interrupt()
+check_no_code_runs()
+print("failed:" if FAILED else "passed", *FAILED)
+sys.exit(1 if FAILED else 0)
