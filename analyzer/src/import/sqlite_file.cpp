@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -21,6 +22,7 @@
 
 #include "import/byte_source.h"
 #include "lacuna/prof/file_error.h"
+#include "store/sqlite_guard.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -154,11 +156,60 @@ std::optional<std::int64_t> pageNamed(std::string_view complaint) {
   return std::nullopt;
 }
 
-/// The first damaged page that SQLite's own check finds; its errors name no place. The check reads the whole file.
+/// How long SQLite's check of a database may take.
+constexpr std::chrono::seconds kMostCheckTime{60};
+
+/// While it lives, a statement fails that runs beyond kMostCheckTime.
+class TimeLimit {
+ public:
+  explicit TimeLimit(sqlite3* db) : db_(db) {
+    constexpr int kStepsBetweenLooks = 1000;
+    sqlite3_progress_handler(
+        db, kStepsBetweenLooks,
+        [](void* self) { return static_cast<int>(Clock::now() > static_cast<TimeLimit*>(self)->endsAt_); }, this);
+  }
+  ~TimeLimit() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  sqlite3* db_;
+  Clock::time_point endsAt_ = Clock::now() + kMostCheckTime;
+};
+
+/// A statement of ours reads tables, asks for their columns and for pages, and compares names. Whatever the schema of
+/// the file adds to it (a function, a trigger, another database) is refused.
+int allowReading(void*, int action, const char* first, const char* second, const char*, const char*) {
+  const auto is = [](const char* text, std::string_view wanted) { return text != nullptr && text == wanted; };
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return is(second, "like") ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_UPDATE:  // SQLite asks for this when it learns a pragma's columns
+      return is(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_PRAGMA:
+      for (const char* known :
+           {"table_xinfo", "page_size", "page_count", "quick_check", "ignore_check_constraints", "locking_mode"}) {
+        if (is(first, known)) return SQLITE_OK;
+      }
+      return SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+/// The first damaged page that SQLite's own check finds; its errors name no place. The check reads the whole file, but
+/// calculates nothing that the file's schema asks for.
 std::optional<std::int64_t> damagedPage(sqlite3* db) {
   sqlite3_stmt* statement = nullptr;
   std::optional<std::int64_t> page;
-  if (sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &statement, nullptr) == SQLITE_OK) {
+  const TimeLimit limit(db);
+  (void)numberOf(db, "PRAGMA ignore_check_constraints = 1");
+  if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &statement, nullptr) == SQLITE_OK) {
     while (!page && sqlite3_step(statement) == SQLITE_ROW) {
       const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
       if (text != nullptr) page = pageNamed(text);
@@ -231,10 +282,9 @@ prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem
 }
 
 prof::Status SqliteFile::begin() {
-  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, 64 << 20);
+  hardenSqlite(db_);
+  sqlite3_drop_modules(db_, nullptr);
+  sqlite3_set_authorizer(db_, allowReading, nullptr);
   return learnTables();
 }
 
@@ -275,10 +325,11 @@ prof::Status SqliteFile::learnTables() {
 /// SQLITE_DONE, or why not.
 int SqliteFile::listTables() {
   sqlite3_stmt* list = nullptr;
-  // The pragma's function is not a table of the file, so no file can replace it.
+  // The pragma's function is not a table of the file, so no file can replace it. Columns that are calculated when
+  // they are read (2) are left out, for the file would choose the calculation.
   const char* const kList =
       "SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND "
-      "m.sql NOT LIKE 'create virtual%'";
+      "m.rootpage > 0 AND c.hidden <> 2 AND m.sql NOT LIKE 'create virtual%'";
   int code = sqlite3_prepare_v2(db_, kList, -1, &list, nullptr);
   while (code == SQLITE_OK || code == SQLITE_ROW) {
     code = sqlite3_step(list);

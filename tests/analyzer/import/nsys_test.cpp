@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "import/sqlite_file.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
@@ -47,6 +48,21 @@ class Database {
 
  private:
   sqlite3* db_ = nullptr;
+};
+
+/// What statements the importer's own connection runs.
+class SqliteFileProbe {
+ public:
+  explicit SqliteFileProbe(const std::filesystem::path& path) : file_(*SqliteFile::open(path)) {}
+  [[nodiscard]] const std::set<std::string>& columns(const std::string& table) const {
+    return file_->tables().at(table);
+  }
+  [[nodiscard]] bool runs(const char* sql) const {
+    return sqlite3_exec(file_->handle(), sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+
+ private:
+  std::unique_ptr<SqliteFile> file_;
 };
 
 std::string errorOf(const std::filesystem::path& path) {
@@ -282,6 +298,28 @@ TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutAndSaid) {
   EXPECT_THAT((*store)->warnings(),
               ElementsAre("table CUPTI_ACTIVITY_KIND_KERNEL: rows without a start, which were left out: 2",
                           "views and virtual tables, which lacuna does not read: NVTX_EVENTS"));
+}
+
+/// What a schema adds to reading a table: none of it runs.
+TEST_F(NsysImportTest, ASchemaOfAStrangerCalculatesNothing) {
+  const test::TempFile other(".sqlite");
+  {
+    Database db(other.path());
+    db.run(
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER AS (length(replace(printf('%9000000d', start), ' ', "
+        "'12345'))) VIRTUAL, eventType INTEGER, text TEXT, globalTid INTEGER)");
+    db.run("INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid) VALUES (10, 34, 'a', 167772171)");
+    db.run("CREATE VIRTUAL TABLE StringIds USING fts4(id, value)");
+    db.run("CREATE/**/VIRTUAL TABLE ThreadNames USING fts4(nameId, globalTid)");
+  }
+  const auto store = Store::open(other.path());
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  EXPECT_EQ((*store)->rows<Mark>(), 1U);
+  SqliteFileProbe probe(other.path());
+  EXPECT_EQ(probe.columns("NVTX_EVENTS"), (std::set<std::string>{"eventType", "globalTid", "start", "text"}));
+  for (const char* sql :
+       {"SELECT abs(1)", "SELECT * FROM fts3tokenize", "ATTACH ':memory:' AS x", "PRAGMA user_version"})
+    EXPECT_FALSE(probe.runs(sql)) << sql;
 }
 
 /// A database of some forty pages of 4 KiB, all but the first of one table.
