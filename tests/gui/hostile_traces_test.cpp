@@ -3,7 +3,6 @@
 
 // Traces that strangers made, shown in every model.
 #include <QDirIterator>
-#include <QtGlobal>
 
 #include "models_way.h"
 #include "qt_main.h"

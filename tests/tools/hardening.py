@@ -15,6 +15,8 @@ import tempfile
 
 # Runs in signal handlers of any program, so it calls nothing of the C library that checks.
 NEEDS_NO_STACK_PROTECTOR = {"liblacuna_sampler.so"}
+# Run set-uid by a test: for such programs the loader does not resolve $ORIGIN.
+NAMES_THE_BUILD = {"record_c_program"}
 
 
 def elf_files(folder):
@@ -36,7 +38,7 @@ def readelf(*arguments):
     return done.stdout
 
 
-def search_path_faults(dynamic, inside):
+def search_path_faults(path, dynamic, inside):
     """An empty element is the working folder, and a relative one lies below it: a file beside a trace would run."""
     faults = []
     for kind, paths in re.findall(r"\((R(?:UN)?PATH)\).*\[(.*)\]", dynamic):
@@ -45,7 +47,7 @@ def search_path_faults(dynamic, inside):
                 faults.append(f"its {kind} '{paths}' has an empty element, which is the working folder")
             elif not element.startswith(("$ORIGIN", "/")):
                 faults.append(f"its {kind} '{paths}' has the relative element '{element}'")
-            elif element.startswith(inside):
+            elif element.startswith(inside) and os.path.basename(path) not in NAMES_THE_BUILD:
                 faults.append(f"its {kind} '{paths}' names the folder of the build instead of $ORIGIN")
     return faults
 
@@ -95,7 +97,7 @@ def check(folder, hardened):
     bad = 0
     for path in files:
         dynamic = readelf("-d", path)
-        faults = search_path_faults(dynamic, os.path.realpath(folder))
+        faults = search_path_faults(path, dynamic, os.path.realpath(folder))
         if hardened:
             faults += hardening_faults(path, dynamic)
         for fault in faults:
