@@ -203,7 +203,8 @@ int main(int argc, char** argv) {
   print("cold_burst_over_floor", figures.coldOverFloor, "ratio", "first 10,000 ranges of a thread; at most 1.4");
   print("alloc_free_ns", figures.allocation, "ns", "at most 60");
   print("threads64_over_1", figures.threads, "ratio", "CPU time of recording per event; at most 1.3");
-  print("dropped", static_cast<double>(stats.dropped), "events", fmt::format("of {}", stats.records + stats.dropped));
-  print("file_bytes_per_range", static_cast<double>(fileBytes) / (static_cast<double>(stats.records) / 2), "bytes", "");
+  print("dropped", static_cast<double>(stats.dropped), "events", fmt::format("of {}", stats.events + stats.dropped));
+  print("file_bytes_per_event", static_cast<double>(fileBytes) / static_cast<double>(stats.events), "bytes",
+        "a range is one event");
   return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* soak_program THREADS SECONDS EVENTS_PER_SECOND: ranges of a registered string, two events each, from each thread so
- * many a second, or as fast as it can with 0. Prints how many there were in all. */
+/* soak_program THREADS SECONDS RANGES_PER_SECOND: ranges of a registered string, from each thread so many a second, or
+ * as fast as it can with 0. Prints how many there were in all. */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -27,7 +27,6 @@ static void sleepUntil(double moment) {
   nanosleep(&pause, NULL);
 }
 
-/* A range is two events: its begin and its end. */
 static void* emit(void* count) {
   const double start = now();
   long emitted = 0;
@@ -37,7 +36,7 @@ static void* emit(void* count) {
       nvtxDomainRangePushEx(domain, &event);
       nvtxDomainRangePop(domain);
     }
-    emitted += 1000;
+    emitted += 500;
     if (rate > 0) sleepUntil(start + (double)emitted / rate);
   }
   *(long*)count = emitted;
@@ -46,7 +45,7 @@ static void* emit(void* count) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    fprintf(stderr, "usage: %s THREADS SECONDS EVENTS_PER_SECOND\n", argv[0]);
+    fprintf(stderr, "usage: %s THREADS SECONDS RANGES_PER_SECOND\n", argv[0]);
     return 2;
   }
   const int threads = atoi(argv[1]);

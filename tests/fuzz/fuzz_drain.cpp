@@ -92,7 +92,7 @@ class Victim {
     must(file_ >= 0, "opening the recorder's file");
     // Without patches it is sound; otherwise nothing below would be reached.
     const Result<DrainStats> stats = recover(directory, output, true);
-    must(stats.ok() && (*stats).damaged == 0 && (*stats).records > 2000, "draining the sound recording");
+    must(stats.ok() && (*stats).damaged == 0 && (*stats).events > 2000, "draining the sound recording");
   }
   ~Victim() {
     std::error_code ignored;

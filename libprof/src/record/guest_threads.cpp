@@ -33,6 +33,7 @@ constexpr std::uint32_t kTooManyDomains = kGapDomains + 1;
 
 pthread_key_t gEntryKey;
 pthread_key_t gNameKey;
+pthread_key_t gOpenKey;  ///< see openWithoutEntry()
 
 ThreadEntry* entryOfThread() {
   return static_cast<ThreadEntry*>(pthread_getspecific(gEntryKey));
@@ -60,6 +61,31 @@ void leaveThread(void* value) {
     entry->state.store(EntryState::Exited, std::memory_order_release);
   }
   lacunaThread_ = {0, 0};
+}
+
+/// Ranges that the calling thread has begun without an entry and not ended. Kept beside the number of the recording,
+/// for the next one knows nothing of them.
+std::uint64_t openWithoutEntry(const Mapping& mapping) {
+  const auto kept = reinterpret_cast<std::uintptr_t>(pthread_getspecific(gOpenKey));
+  return kept >> 32 == (mapping.epoch & 0xffffffff) ? kept & 0xffffffff : 0;
+}
+
+void setOpenWithoutEntry(const Mapping& mapping, std::uint64_t open) {
+  const std::uint64_t kept = open == 0 ? 0 : (mapping.epoch & 0xffffffff) << 32 | open;
+  pthread_setspecific(gOpenKey, reinterpret_cast<void*>(static_cast<std::uintptr_t>(kept)));
+}
+
+/// The thread ends without having got an entry.
+void leaveWithoutEntry(void* value) {
+  Mapping* active = mapping();
+  const auto kept = reinterpret_cast<std::uintptr_t>(value);
+  if (active == nullptr || kept >> 32 != (active->epoch & 0xffffffff) ||
+      __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) != active->epoch) {
+    return;
+  }
+  Header& header = active->view.header();
+  header.droppedOpen.fetch_sub(kept & 0xffffffff, std::memory_order_relaxed);
+  header.dropped.fetch_add(kept & 0xffffffff, std::memory_order_relaxed);
 }
 
 /// More segments from the file system, when the free list is empty: one for the caller, the others for the list.
@@ -120,10 +146,15 @@ ThreadEntry* findOldest(const View& view, bool onlyGone) {
   return found;
 }
 
-/// Takes the oldest segment from a thread. Its records are overwritten and counted as dropped.
+void addLost(ThreadEntry& entry, const LostEvents& lost) {
+  entry.dropped.fetch_add(lost.events, std::memory_order_relaxed);
+  entry.droppedStarts.fetch_add(lost.starts, std::memory_order_relaxed);
+}
+
+/// Takes the oldest segment from a thread. Its events are overwritten and counted as dropped.
 std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
   const std::uint32_t segment = entry.first.load(std::memory_order_relaxed);
-  entry.dropped.fetch_add(recordsIn(view.segmentBase(segment)), std::memory_order_relaxed);
+  addLost(entry, eventsIn(view.segmentBase(segment)));
   entry.first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
   // Whoever copies the segment meanwhile sees the new beginning before the first emptied record.
   std::atomic_thread_fence(std::memory_order_release);
@@ -134,8 +165,9 @@ std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
 /// The entry of a thread that is gone, and of which nothing is left, serves another one. What was dropped of it stays
 /// counted.
 void freeEntry(const View& view, ThreadEntry& entry) {
-  view.thread(kKeptEntry)
-      .dropped.fetch_add(entry.dropped.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+  addLost(view.thread(kKeptEntry), {entry.dropped.exchange(0, std::memory_order_relaxed) + openIn(entry),
+                                    entry.droppedStarts.exchange(0, std::memory_order_relaxed)});
+  entry.gapRecords = 0;
   entry.current.store(0, std::memory_order_relaxed);
   entry.name.store(0, std::memory_order_relaxed);
   entry.generation.fetch_add(1, std::memory_order_relaxed);
@@ -208,38 +240,78 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   }
 }
 
-/// What a dropped record would have done to the nesting of ranges, so that later ends meet their own beginnings.
-void countDrop(ThreadEntry& entry, std::uint64_t word) {
-  entry.dropped.fetch_add(eventsOf(word), std::memory_order_relaxed);
-  entry.gapDropped += eventsOf(word);
-  const Kind kind = kindOf(word);
-  if (!opensRange(kind) && kind != Kind::Pop) return;
-  std::uint32_t at = 0;
-  while (at < entry.gapDomains && at < kGapDomains && entry.gap[at].domain != domainOf(word)) ++at;
-  if (at == kGapDomains) {
+/// Nullptr when the gap has too many domains to follow their nesting.
+GapDomain* gapOf(ThreadEntry& entry, std::uint32_t domain) {
+  if (entry.gapDomains > kGapDomains) return nullptr;
+  for (std::uint32_t i = 0; i < entry.gapDomains; ++i) {
+    if (entry.gap[i].domain == domain) return &entry.gap[i];
+  }
+  if (entry.gapDomains == kGapDomains) return nullptr;
+  entry.gap[entry.gapDomains] = {domain, 0, 0, 0};
+  return &entry.gap[entry.gapDomains++];
+}
+
+/// What a dropped begin or end would have done to the nesting of ranges, so that later ends meet their own beginnings.
+/// Answers how many ranges are lost by it: one whose begin and end are both dropped. One that is open behind the gap,
+/// or was before it, has a row.
+std::uint64_t countNesting(ThreadEntry& entry, std::uint64_t word) {
+  const bool opens = kindOf(word) != Kind::Pop;
+  GapDomain* gap = gapOf(entry, domainOf(word));
+  if (gap == nullptr) {
+    // Whoever reads it cannot tell which ends belong to ranges of the gap, and leaves all of them out.
+    const std::uint64_t open = openIn(entry);
     entry.gapDomains = kTooManyDomains;
-    return;
+    return open + (opens ? 1 : 0);
   }
-  GapDomain& gap = entry.gap[at];
-  if (at == entry.gapDomains) {
-    gap = {domainOf(word), 0, 0, 0};
-    ++entry.gapDomains;
+  if (opens) {
+    ++gap->pushes;
+    return 0;
   }
-  if (kind != Kind::Pop) {
-    ++gap.pushes;
-  } else if (gap.pushes > 0) {
-    --gap.pushes;
+  if (gap->pushes == 0) {
+    ++gap->pops;
+    return 0;
+  }
+  --gap->pushes;
+  return 1;
+}
+
+void countDrop(ThreadEntry& entry, std::uint64_t word) {
+  const Kind kind = kindOf(word);
+  LostEvents lost;
+  ++entry.gapRecords;
+  if (opensRange(kind) || kind == Kind::Pop) {
+    lost.events = countNesting(entry, word);
   } else {
-    ++gap.pops;
+    lost.add(word);
   }
+  addLost(entry, lost);
+}
+
+/// The same for a thread without an entry.
+void countDrop(Mapping& mapping, std::uint64_t word) {
+  Header& header = mapping.view.header();
+  const Kind kind = kindOf(word);
+  LostEvents lost;
+  if (opensRange(kind)) {
+    setOpenWithoutEntry(mapping, openWithoutEntry(mapping) + 1);
+    header.droppedOpen.fetch_add(1, std::memory_order_relaxed);
+  } else if (const std::uint64_t open = openWithoutEntry(mapping); kind == Kind::Pop && open > 0) {
+    setOpenWithoutEntry(mapping, open - 1);
+    header.droppedOpen.fetch_sub(1, std::memory_order_relaxed);
+    lost.events = 1;
+  } else {
+    lost.add(word);
+  }
+  header.dropped.fetch_add(lost.events, std::memory_order_relaxed);
+  header.droppedStarts.fetch_add(lost.starts, std::memory_order_relaxed);
 }
 
 /// The first record after dropped ones tells what they were.
 std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
-  if (entry.gapDropped == 0) return cursor;
+  if (entry.gapRecords == 0) return cursor;
   const std::uint32_t domains = entry.gapDomains > kGapDomains ? 0 : entry.gapDomains;
   auto* slot = reinterpret_cast<std::uint64_t*>(cursor);
-  slot[2] = entry.gapDropped;
+  slot[2] = entry.gapRecords;
   slot[3] = entry.gapDomains > kGapDomains ? 1 : 0;
   for (std::uint32_t i = 0; i < domains; ++i) {
     slot[4 + 2 * i] = entry.gap[i].domain;
@@ -247,7 +319,7 @@ std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr
   }
   slot[1] = word(Kind::Gap, (1 + domains) << 16, 0);
   __atomic_store_n(slot, stamp(mapping), __ATOMIC_RELEASE);
-  entry.gapDropped = 0;
+  entry.gapRecords = 0;
   entry.gapDomains = 0;
   return cursor + (2 + domains) * kSlotBytes;
 }
@@ -294,7 +366,7 @@ bool takeEntry(Mapping& mapping) {
     }
     entry.osTid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     entry.startStamp = stamp(mapping);
-    entry.gapDropped = 0;
+    entry.gapRecords = 0;
     entry.gapDomains = 0;
     prctl(PR_GET_NAME, entry.comm, 0, 0, 0);
     entry.name.store(threadName(), std::memory_order_relaxed);
@@ -307,12 +379,19 @@ bool takeEntry(Mapping& mapping) {
 
 /// The thread's first event in this recording.
 bool enterThread(Mapping& mapping) {
-  return takeEntry(mapping) || (mapping.flight && forgetOldestThread(mapping) && takeEntry(mapping));
+  if (!takeEntry(mapping) && !(mapping.flight && forgetOldestThread(mapping) && takeEntry(mapping))) return false;
+  if (const std::uint64_t open = openWithoutEntry(mapping); open > 0) {
+    setOpenWithoutEntry(mapping, 0);
+    mapping.view.header().droppedOpen.fetch_sub(open, std::memory_order_relaxed);
+    // The reader of a ring takes each end without a begin for one whose begin was overwritten.
+    if (mapping.flight) entryOfThread()->dropped.fetch_add(open, std::memory_order_relaxed);
+  }
+  return true;
 }
 
 std::uint64_t* reserveIn(Mapping& mapping, std::uint64_t word, std::size_t slots) {
   if (lacunaThread_.epoch != threadEpoch(mapping) && !enterThread(mapping)) {
-    mapping.view.header().dropped.fetch_add(eventsOf(word), std::memory_order_relaxed);
+    countDrop(mapping, word);
     return nullptr;
   }
   const std::uintptr_t cursor = lacunaThread_.cursor;
@@ -354,7 +433,8 @@ std::uint64_t* reserveKept(Mapping& mapping, std::size_t slots) {
 }  // namespace
 
 bool makeThreadKeys() {
-  return pthread_key_create(&gEntryKey, leaveThread) == 0 && pthread_key_create(&gNameKey, nullptr) == 0;
+  return pthread_key_create(&gEntryKey, leaveThread) == 0 && pthread_key_create(&gNameKey, nullptr) == 0 &&
+         pthread_key_create(&gOpenKey, leaveWithoutEntry) == 0;
 }
 
 LacunaName threadName() {

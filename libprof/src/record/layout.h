@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSettingsDraft = "settings.new";
@@ -84,6 +84,9 @@ struct Header {
   std::atomic<std::uint32_t> closing;      ///< the drainer is at its end: take nothing over
   std::atomic<std::uint32_t> detached;
   std::atomic<std::uint64_t> dropped;  ///< by threads that could not get an entry
+  std::atomic<std::uint64_t> droppedStarts;
+  /// Ranges that those threads have open. They count as dropped unless their end is recorded.
+  std::atomic<std::uint64_t> droppedOpen;
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::uint32_t> tupleCount;
   ClockTuple tuples[kTuples];
@@ -113,10 +116,11 @@ struct ThreadEntry {
   std::atomic<std::uint32_t> current;
   std::uint64_t startStamp;
   std::uint64_t endStamp;
-  std::atomic<std::uint64_t> dropped;
+  std::atomic<std::uint64_t> dropped;  ///< events, see eventsOf(); without the ranges that are open in the gap
+  std::atomic<std::uint64_t> droppedStarts;
   char comm[16];
-  // Only the thread itself uses these.
-  std::uint64_t gapDropped;
+  // Only the thread itself uses these while it lives. A gap is what was dropped since the last record.
+  std::uint64_t gapRecords;
   std::uint32_t gapDomains;
   std::uint32_t unused;
   GapDomain gap[kGapDomains];
@@ -157,17 +161,17 @@ enum class Kind : std::uint8_t {
   Push = LacunaRecordPush,
   Pop = LacunaRecordPop,
   Mark = LacunaRecordMark,
-  PushEvent = 4,   ///< {category 24 | payloadType 8 | colour 32, payload} {text, correlation}
-  MarkEvent = 5,   ///< the same
-  Start = 6,       ///< the same, and {range, 0}
-  End = 7,         ///< {range, 0}
-  Counter = 8,     ///< name: track; {value, 0}
-  Allocate = 9,    ///< domain: role; {address, bytes}
-  Free = 10,       ///< {address, 0}
-  Flow = 11,       ///< domain: phase; {id, category}
-  Log = 12,        ///< domain: source; name: text; {level, 0}
-  Row = 13,        ///< domain: further slots << 16 | bytes; name: table; the packed row
-  Gap = 14,        ///< domain: further slots; {dropped, 0}, then per domain {domain, pops << 32 | pushes}
+  PushEvent = 4,  ///< {category 24 | payloadType 8 | colour 32, payload} {text, correlation}
+  MarkEvent = 5,  ///< the same
+  Start = 6,      ///< the same, and {range, 0}
+  End = 7,        ///< {range, 0}
+  Counter = 8,    ///< name: track; {value, 0}
+  Allocate = 9,   ///< domain: role; {address, bytes}
+  Free = 10,      ///< {address, 0}
+  Flow = 11,      ///< domain: phase; {id, category}
+  Log = 12,       ///< domain: source; name: text; {level, 0}
+  Row = 13,       ///< domain: further slots << 16 | bytes; name: table; the packed row
+  Gap = 14,       ///< domain: further slots; {records, too many domains}, then per domain {domain, pops << 32 | pushes}
   Execution = 15,  ///< a push: {what, correlation} {sequence, bytes} {enqueueStart, enqueueNs << 32 | enqueueThread}
   Wait = 16,       ///< a push: {what, sequence}
   Memory = 17,     ///< name: tensor; {address, bytes} {sequence, what: of op, action and role << 16 | queue}
@@ -257,10 +261,26 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
   return 0;
 }
 
-/// How many records it counts for: those that it stands for.
+/// Events that the record counts for. A range is one event, and its begin stands for it.
 constexpr std::uint64_t eventsOf(std::uint64_t word) {
-  return kindOf(word) == Kind::Gap ? 0 : kindOf(word) == Kind::Whole ? 5 : 1;
+  switch (kindOf(word)) {
+    case Kind::Pop:
+    case Kind::End:
+    case Kind::Gap:
+      return 0;
+    case Kind::Whole:
+      return 3;
+    default:
+      return 1;
+  }
 }
+
+/// Events that are lost. A range of Kind::Start is lost only if its end, on any thread, is lost too.
+struct LostEvents {
+  std::uint64_t events = 0;
+  std::uint64_t starts = 0;
+  void add(std::uint64_t word) { (kindOf(word) == Kind::Start ? starts : events) += eventsOf(word); }
+};
 
 /// Calls `visit` with the first slot of each record in a segment that its thread has left behind.
 template <class Visit>
@@ -274,11 +294,28 @@ void forEachRecord(const unsigned char* segment, Visit&& visit) {
   }
 }
 
-/// Events in such a segment.
-inline std::uint64_t recordsIn(const unsigned char* segment) {
-  std::uint64_t records = 0;
-  forEachRecord(segment, [&](const std::uint64_t* slot) { records += eventsOf(slot[1]); });
-  return records;
+/// Ranges that a gap has opened and not closed.
+inline std::uint64_t openIn(const std::uint64_t* gap) {
+  std::uint64_t open = 0;
+  for (std::size_t i = 2; i < slotsOf(gap[1]); ++i) open += gap[2 * i + 1] & 0xffffffff;
+  return open;
+}
+inline std::uint64_t openIn(const ThreadEntry& entry) {
+  std::uint64_t open = 0;
+  const std::uint32_t domains = __atomic_load_n(&entry.gapDomains, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&entry.gapRecords, __ATOMIC_RELAXED) == 0 || domains > kGapDomains) return 0;
+  for (std::uint32_t i = 0; i < domains; ++i) open += __atomic_load_n(&entry.gap[i].pushes, __ATOMIC_RELAXED);
+  return open;
+}
+
+/// What is lost with such a segment.
+inline LostEvents eventsIn(const unsigned char* segment) {
+  LostEvents lost;
+  forEachRecord(segment, [&](const std::uint64_t* slot) {
+    lost.add(slot[1]);
+    if (kindOf(slot[1]) == Kind::Gap) lost.events += openIn(slot);
+  });
+  return lost;
 }
 
 constexpr std::size_t roundUp(std::size_t value, std::size_t to) {

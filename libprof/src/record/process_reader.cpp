@@ -18,6 +18,11 @@
 namespace lacuna::prof::recording {
 namespace {
 
+bool hasDrops(const ThreadEntry& entry) {
+  return entry.dropped.load(std::memory_order_relaxed) != 0 ||
+         entry.droppedStarts.load(std::memory_order_relaxed) != 0 || openIn(entry) != 0;
+}
+
 std::uint64_t loadWord(const std::uint64_t* at) {
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
@@ -97,14 +102,14 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
   const std::uint64_t now = header().clock == ClockKind::Tsc ? tick.tsc : static_cast<std::uint64_t>(tick.monotonicNs);
   const std::uint64_t limit = all ? ~0ull : now;
   bool any = false;
+  ++pass_;
   growing_ = file_.shared() && !all && !flightRecorder();
   for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
     ThreadEntry& entry = view().thread(index);
     const EntryState state = entry.state.load(std::memory_order_acquire);
     if (state == EntryState::Free) continue;
     const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed);
-    const std::uint32_t first = entry.first.load(std::memory_order_acquire);
-    if (first == 0 && entry.dropped.load(std::memory_order_relaxed) == 0) continue;
+    if (entry.first.load(std::memory_order_acquire) == 0 && !hasDrops(entry)) continue;
     std::unique_ptr<Thread>& thread = threads_[index];
     if (thread == nullptr || thread->generation != generation) {
       thread = std::make_unique<Thread>();
@@ -121,11 +126,8 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
       if (thread->id) book_.endThread(thread->id, timeOf(entry.endStamp, clock));
     }
   }
-  const std::uint64_t dropped = header().dropped.load(std::memory_order_relaxed);
-  if (dropped > headerDropped_) {
-    book_.drop(tick.monotonicNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
-    headerDropped_ = dropped;
-  }
+  closeUnseen(false);
+  noteDrops(tick.monotonicNs);
   growAhead();
   return any;
 }
@@ -221,24 +223,46 @@ bool ProcessReader::owns(std::uint32_t segment, const Thread& thread) const {
          head.generation.load(std::memory_order_relaxed) == thread.generation;
 }
 
-void ProcessReader::noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs) {
-  const std::uint64_t dropped = entry.dropped.load(std::memory_order_relaxed);
+const char* ProcessReader::whyDropped() const {
+  return flightRecorder() ? "overwritten by newer events" : "no free segment";
+}
+
+void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs, std::uint64_t further) {
+  const std::uint64_t counted = entry.dropped.load(std::memory_order_relaxed);
+  const std::uint64_t dropped = counted - std::min(counted, thread.unseen) + further;
   if (dropped <= thread.dropped) return;
-  book_.drop(nowNs, process_, thread.id, dropped - thread.dropped,
-             flightRecorder() ? "overwritten by newer events" : "no free segment");
+  book_.drop(nowNs, process_, thread.id, dropped - thread.dropped, whyDropped());
   thread.dropped = dropped;
+}
+
+void ProcessReader::noteDrops(TimeNs nowNs) {
+  const std::uint64_t open = closed_ ? header().droppedOpen.load(std::memory_order_relaxed) : 0;
+  const std::uint64_t dropped = header().dropped.load(std::memory_order_relaxed) + open;
+  if (dropped <= headerDropped_) return;
+  book_.drop(nowNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
+  headerDropped_ = dropped;
+}
+
+/// Not before the end, for the end of such a range may be recorded much later.
+void ProcessReader::noteLostStarts(TimeNs nowNs) {
+  const std::uint64_t dropped = droppedStarts_ + header().droppedStarts.load(std::memory_order_relaxed);
+  if (dropped > unseenStarts_) book_.drop(nowNs, process_, {}, dropped - unseenStarts_, whyDropped());
 }
 
 void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   thread.closed = true;
   ++closedThreads_;
+  const ThreadEntry& entry = view().thread(thread.index);
+  if (entry.generation.load(std::memory_order_relaxed) == thread.generation) {
+    noteDrops(thread, entry, endNs, openIn(entry));
+    droppedStarts_ += entry.droppedStarts.load(std::memory_order_relaxed);
+  }
   if (!thread.id) return;
   thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
     while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);
   });
   ThreadInfo& info = book_.threadInfo(thread.id);
   info.endNs = std::max({info.endNs, info.startNs, thread.lastNs});
-  const ThreadEntry& entry = view().thread(thread.index);
   if (const std::uint32_t name = entry.name.load(std::memory_order_acquire); name != 0) {
     const std::string_view text = tables_.rawText(name);
     if (!text.empty()) info.name = text;
@@ -269,17 +293,31 @@ void ProcessReader::close(TimeNs endNs) {
     emit(started.range, started.thread, lastNs, 0, RangeKind::StartEnd, {});
   }
   started_.clear();
-  for (const auto& [number, ended] : ended_) {
+  closeUnseen(true);
+  closed_ = true;
+  noteDrops(lastNs);
+  noteLostStarts(lastNs);
+  ProcessInfo& process = book_.processInfo(process_);
+  if (!process.seen || process.endNs == 0) process.endNs = std::max(process.endNs, lastNs);
+}
+
+void ProcessReader::closeUnseen(bool all) {
+  for (auto at = ended_.begin(); at != ended_.end();) {
+    const Ended& ended = at->second;
+    // A begin comes before its end, so what was there to be read in the pass behind the end's has no begin.
+    if (!all && ended.pass == pass_) {
+      ++at;
+      continue;
+    }
     OpenRange unseen;
     const ThreadInfo* thread = book_.findThread(ended.thread);
     unseen.startNs = thread != nullptr ? thread->startNs : book_.processInfo(process_).startNs;
     unseen.flags = kNoStart;
     emit(unseen, ended.thread, ended.timeNs, 0, RangeKind::StartEnd, {});
+    ++unseenStarts_;
+    ++book_.stats().events;
+    at = ended_.erase(at);
   }
-  ended_.clear();
-  ProcessInfo& process = book_.processInfo(process_);
-  if (!process.seen || process.endNs == 0) process.endNs = std::max(process.endNs, lastNs);
-  closed_ = true;
 }
 
 void ProcessReader::cutOff() {

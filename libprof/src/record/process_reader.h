@@ -85,7 +85,9 @@ class ProcessReader {
     bool stuck = false;   ///< its chain of segments is damaged
     bool closed = false;  ///< it exited and all is read
     TimeNs lastNs = 0;
-    std::uint64_t dropped = 0;
+    std::uint64_t dropped = 0;  ///< events that its Drop rows count
+    std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
+    bool mayEndUnseen = false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };
 
@@ -94,7 +96,11 @@ class ProcessReader {
   void enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock);
   bool drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock, std::uint64_t limit);
   bool moveOn(Thread& thread);
-  void noteDrops(Thread& thread, ThreadEntry& entry, TimeNs nowNs);
+  /// `further` events are lost beside those that the entry counts.
+  void noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs, std::uint64_t further = 0);
+  void noteDrops(TimeNs nowNs);
+  void noteLostStarts(TimeNs nowNs);
+  [[nodiscard]] const char* whyDropped() const;
   [[nodiscard]] bool owns(std::uint32_t segment, const Thread& thread) const;
   [[nodiscard]] bool atEnd(const Thread& thread) const;
   void release(Thread& thread);
@@ -118,6 +124,8 @@ class ProcessReader {
   void emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
             ThreadId endThread);
   void closeThread(Thread& thread, TimeNs endNs);
+  /// Ends whose beginnings would have been read by now. With `all` those that came in this pass, too.
+  void closeUnseen(bool all);
 
   MappedFile file_;
   std::filesystem::path path_;
@@ -128,6 +136,9 @@ class ProcessReader {
   ProcessId process_;
   std::uint32_t maxSegments_;
   std::uint64_t headerDropped_ = 0;
+  std::uint64_t droppedStarts_ = 0;  ///< of threads that are closed
+  std::uint64_t unseenStarts_ = 0;   ///< ranges that have a row although their Start was not read
+  std::uint64_t pass_ = 0;
   bool closed_ = false;
   bool growing_ = false;  ///< the recorder goes on while this reads
   TimeNs lastNs_ = 0;
@@ -142,6 +153,7 @@ class ProcessReader {
   struct Ended {
     TimeNs timeNs;
     ThreadId thread;
+    std::uint64_t pass;  ///< in which it was read
   };
   std::unordered_map<std::uint64_t, Started> started_;
   std::unordered_map<std::uint64_t, Ended> ended_;  ///< their beginnings are yet to be read, or were dropped

@@ -91,6 +91,9 @@ void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uin
 void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
   std::vector<OpenRange>& open = thread.stacks.of(domain);
   if (open.empty()) {
+    if (thread.mayEndUnseen) return;
+    if (flightRecorder()) ++thread.unseen;
+    ++book_.stats().events;
     OpenRange unseen;
     unseen.startNs = book_.threadInfo(thread.id).startNs;
     unseen.domain = domain;
@@ -104,7 +107,7 @@ void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs time
   const auto at = started_.find(range);
   if (at == started_.end()) {
     // The two threads are read one after the other, so the beginning may be yet to come.
-    ended_[range] = {timeNs, thread.id};
+    ended_[range] = {timeNs, thread.id, pass_};
     return;
   }
   const ThreadId other = at->second.thread == thread.id ? ThreadId{} : thread.id;
@@ -114,6 +117,7 @@ void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs time
 
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
   if ((slot[3] & 1) != 0) {
+    thread.mayEndUnseen = true;
     thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
       while (!open.empty()) closeTop(thread, open, timeNs, kUnfinished);
     });
@@ -124,6 +128,7 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
       closeTop(thread, open, timeNs, kUnfinished);
     // Deeper than any program nests, the number is damage.
     const std::uint64_t pushes = std::min<std::uint64_t>(slot[2 * i + 1] & 0xffffffff, 0x10000);
+    book_.stats().events += pushes;
     for (std::uint64_t push = 0; push < pushes; ++push) {
       OpenRange unseen;
       unseen.startNs = timeNs;
@@ -174,7 +179,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     ++book_.stats().damaged;
     return;
   }
-  if (kind != Kind::Gap) ++book_.stats().records;
+  book_.stats().events += eventsOf(word);
   switch (kind) {
     case Kind::Push:
       thread.stacks.of(domainOf(word)).push_back(openRange(word, timeNs));

@@ -63,6 +63,7 @@ void ProcessReader::release(Thread& thread) {
   entry.first.store(0, std::memory_order_relaxed);
   entry.current.store(0, std::memory_order_relaxed);
   entry.dropped.store(0, std::memory_order_relaxed);
+  entry.droppedStarts.store(0, std::memory_order_relaxed);
   entry.name.store(0, std::memory_order_relaxed);
   entry.generation.fetch_add(1, std::memory_order_relaxed);
   entry.state.store(EntryState::Free, std::memory_order_release);
@@ -103,6 +104,9 @@ void ProcessReader::growAhead() {
 void ProcessReader::save(Saver& saver) {
   saver.put(process_);
   saver.put(headerDropped_);
+  saver.put(droppedStarts_);
+  saver.put(unseenStarts_);
+  saver.put(pass_);
   saver.put(lastNs_);
   saver.put(closed_);
   tables_.save(saver);
@@ -132,6 +136,8 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
   saver.put(thread.closed);
   saver.put(thread.lastNs);
   saver.put(thread.dropped);
+  saver.put(thread.unseen);
+  saver.put(thread.mayEndUnseen);
   std::uint64_t domains = 0;
   thread.stacks.forEach([&](std::uint32_t, const std::vector<OpenRange>&) { ++domains; });
   saver.put(domains);
@@ -145,6 +151,9 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
 void ProcessReader::load(Loader& loader) {
   loader.get<ProcessId>();
   headerDropped_ = loader.get<std::uint64_t>();
+  droppedStarts_ = loader.get<std::uint64_t>();
+  unseenStarts_ = loader.get<std::uint64_t>();
+  pass_ = loader.get<std::uint64_t>();
   lastNs_ = loader.get<TimeNs>();
   closed_ = loader.get<bool>();
   tables_.load(loader);
@@ -174,6 +183,8 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
   thread->closed = loader.get<bool>();
   thread->lastNs = loader.get<TimeNs>();
   thread->dropped = loader.get<std::uint64_t>();
+  thread->unseen = loader.get<std::uint64_t>();
+  thread->mayEndUnseen = loader.get<bool>();
   loader.getAll([&] {
     std::vector<OpenRange>& open = thread->stacks.of(loader.get<std::uint32_t>());
     loader.getAll([&] { open.push_back(loader.get<OpenRange>()); });

@@ -238,19 +238,21 @@ Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const
   return core.stats();
 }
 
-std::uint64_t recordsOf(const View& view) {
+std::uint64_t eventsOf(const View& view) {
   const auto count = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
-  std::uint64_t records = view.header().dropped.load();
+  const Header& header = view.header();
+  std::uint64_t events = header.dropped.load() + header.droppedStarts.load() + header.droppedOpen.load();
   for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
     const ThreadEntry& entry = view.thread(index);
-    records += entry.dropped.load();
+    events += entry.dropped.load() + entry.droppedStarts.load() + openIn(entry);
     std::uint32_t segment = entry.first.load();
     for (std::uint32_t hops = 0; segment != 0 && segment <= count && hops < count; ++hops) {
-      records += recordsIn(view.segmentBase(segment));
+      const LostEvents lost = eventsIn(view.segmentBase(segment));
+      events += lost.events + lost.starts;
       segment = view.segment(segment).next.load();
     }
   }
-  return records;
+  return events;
 }
 
 /// Stamp of the newest record; 0 when there is none.
@@ -324,15 +326,15 @@ std::uint64_t FlightTrimmer::trim(std::uint64_t bytes) {
     if (held > bytes && kept < dead_.size()) break;
     --kept;
   }
-  std::uint64_t records = 0;
+  std::uint64_t events = 0;
   for (std::size_t i = 0; i < kept; ++i) {
     if (const Result<MappedFile> file = MappedFile::open(dead_[i].path, true); file.ok())
-      records += recordsOf((*file).view());
+      events += eventsOf((*file).view());
     std::error_code error;
     fs::remove(dead_[i].path, error);
   }
   dead_.erase(dead_.begin(), dead_.begin() + static_cast<std::ptrdiff_t>(kept));
-  return records;
+  return events;
 }
 
 }  // namespace lacuna::prof

@@ -80,7 +80,7 @@ TEST_F(PoolTest, MoreThreadsThanThereAreEntriesComeAndGo) {
     // Still far quicker than the trace is written through, but not than its drainer gets to run.
     if (n % 100 == 0) {
       usleep(20'000);
-      while (session->stats().records + 300 < n) usleep(1000);
+      while (session->stats().events + 300 < n) usleep(1000);
     }
   }
   ASSERT_OK(session->stop());
@@ -220,7 +220,7 @@ TEST_F(KeptRowsTest, TakeAPartOfTheRingAtMostAndAreThenOverwritten) {
   markNumbers(0, 100'000);
   finish();
   EXPECT_EQ(stats_.damaged, 0u);
-  EXPECT_EQ(stats_.records + stats_.dropped, kRows + 100'000);
+  EXPECT_EQ(stats_.events + stats_.dropped, kRows + 100'000);
   Trace file(trace());
   const auto rows = file.rows<Environment>();
   EXPECT_GE(rows.size(), 4 * 4'092u / 2);
@@ -405,7 +405,7 @@ TEST_F(PoolTest, ThreadsShareATinyPoolWhileItIsDrained) {
   for (std::thread& thread : threads) thread.join();
   lacunaDetach();
   ASSERT_OK((*drainer).finish());
-  EXPECT_EQ((*drainer).stats().records + (*drainer).stats().dropped, 8 * kMarks);
+  EXPECT_EQ((*drainer).stats().events + (*drainer).stats().dropped, 8 * kMarks);
 }
 
 /// A recording as it is by default, and what this process has of it.
@@ -525,7 +525,7 @@ class FullSharedMemoryTest : public PoolTest {
       lacunaDetach();
       auto drainer = Drainer::create(recordingDir(), trace());
       if (!drainer.ok() || !(*drainer).finish().ok()) _exit(3);
-      if ((*drainer).stats().records + (*drainer).stats().dropped != kMarks) _exit(4);
+      if ((*drainer).stats().events + (*drainer).stats().dropped != kMarks) _exit(4);
     });
     std::filesystem::remove_all(small_);  // the child could remove only what lay over it
     if (end == kNotAllowed) GTEST_SKIP() << "mounting a file system is not allowed here";

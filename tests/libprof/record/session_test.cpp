@@ -105,7 +105,7 @@ TEST_F(SessionTest, ARangeStartedWhileNothingRecordedLeavesNoTrace) {
   ASSERT_OK(session);
   lacunaRangeEnd(range);
   ASSERT_OK((*session).stop());
-  EXPECT_EQ((*session).stats().records, 0u);
+  EXPECT_EQ((*session).stats().events, 0u);
   EXPECT_TRUE(Trace(trace()).rows<Range>().empty());
 }
 

@@ -142,7 +142,7 @@ TEST_F(WholeTest, DroppedOperatorsCountForTheirParts) {
   const auto stats = recover(recordingDir(), trace(), false);
   ASSERT_OK(stats);
   EXPECT_GT((*stats).dropped, 0u);
-  EXPECT_EQ((*stats).records + (*stats).dropped, 5 * kOperators);
+  EXPECT_EQ((*stats).events + (*stats).dropped, 3 * kOperators);
 }
 
 TEST_F(WholeTest, OperatorsThatAreNotOverStayOpen) {

@@ -45,7 +45,8 @@ LACUNA_PROF_API int lacunaAttach(const char* directory);
 LACUNA_PROF_API void lacunaDetach(void);
 /* 1 while this process records. */
 LACUNA_PROF_API int lacunaIsRecording(void);
-/* Events that this process could not record since it joined. */
+/* Events that this process could not record since it joined. A range is one event. One that is still open, or of which
+ * the ring of a flight recorder has the end yet, may come to be a row of the trace all the same. */
 LACUNA_PROF_API uint64_t lacunaDropped(void);
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ std::uint64_t recordingKey(const std::filesystem::path& directory);
 std::filesystem::path segmentFolder(const std::filesystem::path& directory);
 
 struct DrainCounts {
-  std::uint64_t records = 0;    ///< records read from segments (a range is two)
+  std::uint64_t events = 0;     ///< events read from segments; events + dropped = emitted, and a range is one
   std::uint64_t rows = 0;       ///< rows given to the trace
   std::uint64_t dropped = 0;    ///< events that could not be recorded
   std::uint64_t damaged = 0;    ///< records that made no sense and were left out
