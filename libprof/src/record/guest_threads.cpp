@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "record/guest.h"
+#include "record/guest_drops.h"
 #include "record/guest_threads.h"
 #include "record/populate.h"
 
@@ -29,11 +30,9 @@ constexpr std::uint64_t kTupleEvery = 1ull << 31;  ///< stamps: about a second
 constexpr std::uint64_t kRetryGrowth = 1ull << 30;
 constexpr std::uint32_t kGrowthStep = 16;
 constexpr std::uint32_t kKeptShare = 4;  ///< of the segments at most one in so many
-constexpr std::uint32_t kTooManyDomains = kGapDomains + 1;
 
 pthread_key_t gEntryKey;
 pthread_key_t gNameKey;
-pthread_key_t gOpenKey;  ///< see openWithoutEntry()
 
 ThreadEntry* entryOfThread() {
   return static_cast<ThreadEntry*>(pthread_getspecific(gEntryKey));
@@ -61,31 +60,6 @@ void leaveThread(void* value) {
     entry->state.store(EntryState::Exited, std::memory_order_release);
   }
   lacunaThread_ = {0, 0};
-}
-
-/// Ranges that the calling thread has begun without an entry and not ended. Kept beside the number of the recording,
-/// for the next one knows nothing of them.
-std::uint64_t openWithoutEntry(const Mapping& mapping) {
-  const auto kept = reinterpret_cast<std::uintptr_t>(pthread_getspecific(gOpenKey));
-  return kept >> 32 == (mapping.epoch & 0xffffffff) ? kept & 0xffffffff : 0;
-}
-
-void setOpenWithoutEntry(const Mapping& mapping, std::uint64_t open) {
-  const std::uint64_t kept = open == 0 ? 0 : (mapping.epoch & 0xffffffff) << 32 | open;
-  pthread_setspecific(gOpenKey, reinterpret_cast<void*>(static_cast<std::uintptr_t>(kept)));
-}
-
-/// The thread ends without having got an entry.
-void leaveWithoutEntry(void* value) {
-  Mapping* active = mapping();
-  const auto kept = reinterpret_cast<std::uintptr_t>(value);
-  if (active == nullptr || kept >> 32 != (active->epoch & 0xffffffff) ||
-      __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) != active->epoch) {
-    return;
-  }
-  Header& header = active->view.header();
-  header.droppedOpen.fetch_sub(kept & 0xffffffff, std::memory_order_relaxed);
-  header.dropped.fetch_add(kept & 0xffffffff, std::memory_order_relaxed);
 }
 
 /// More segments from the file system, when the free list is empty: one for the caller, the others for the list.
@@ -144,11 +118,6 @@ ThreadEntry* findOldest(const View& view, bool onlyGone) {
     }
   }
   return found;
-}
-
-void addLost(ThreadEntry& entry, const LostEvents& lost) {
-  entry.dropped.fetch_add(lost.events, std::memory_order_relaxed);
-  entry.droppedStarts.fetch_add(lost.starts, std::memory_order_relaxed);
 }
 
 /// Takes the oldest segment from a thread. Its events are overwritten and counted as dropped.
@@ -240,72 +209,6 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   }
 }
 
-/// Nullptr when the gap has too many domains to follow their nesting.
-GapDomain* gapOf(ThreadEntry& entry, std::uint32_t domain) {
-  if (entry.gapDomains > kGapDomains) return nullptr;
-  for (std::uint32_t i = 0; i < entry.gapDomains; ++i) {
-    if (entry.gap[i].domain == domain) return &entry.gap[i];
-  }
-  if (entry.gapDomains == kGapDomains) return nullptr;
-  entry.gap[entry.gapDomains] = {domain, 0, 0, 0};
-  return &entry.gap[entry.gapDomains++];
-}
-
-/// What a dropped begin or end would have done to the nesting of ranges, so that later ends meet their own beginnings.
-/// Answers how many ranges are lost by it: one whose begin and end are both dropped. One that is open behind the gap,
-/// or was before it, has a row.
-std::uint64_t countNesting(ThreadEntry& entry, std::uint64_t word) {
-  const bool opens = kindOf(word) != Kind::Pop;
-  GapDomain* gap = gapOf(entry, domainOf(word));
-  if (gap == nullptr) {
-    // Whoever reads it cannot tell which ends belong to ranges of the gap, and leaves all of them out.
-    const std::uint64_t open = openIn(entry);
-    entry.gapDomains = kTooManyDomains;
-    return open + (opens ? 1 : 0);
-  }
-  if (opens) {
-    ++gap->pushes;
-    return 0;
-  }
-  if (gap->pushes == 0) {
-    ++gap->pops;
-    return 0;
-  }
-  --gap->pushes;
-  return 1;
-}
-
-void countDrop(ThreadEntry& entry, std::uint64_t word) {
-  const Kind kind = kindOf(word);
-  LostEvents lost;
-  ++entry.gapRecords;
-  if (opensRange(kind) || kind == Kind::Pop) {
-    lost.events = countNesting(entry, word);
-  } else {
-    lost.add(word);
-  }
-  addLost(entry, lost);
-}
-
-/// The same for a thread without an entry.
-void countDrop(Mapping& mapping, std::uint64_t word) {
-  Header& header = mapping.view.header();
-  const Kind kind = kindOf(word);
-  LostEvents lost;
-  if (opensRange(kind)) {
-    setOpenWithoutEntry(mapping, openWithoutEntry(mapping) + 1);
-    header.droppedOpen.fetch_add(1, std::memory_order_relaxed);
-  } else if (const std::uint64_t open = openWithoutEntry(mapping); kind == Kind::Pop && open > 0) {
-    setOpenWithoutEntry(mapping, open - 1);
-    header.droppedOpen.fetch_sub(1, std::memory_order_relaxed);
-    lost.events = 1;
-  } else {
-    lost.add(word);
-  }
-  header.dropped.fetch_add(lost.events, std::memory_order_relaxed);
-  header.droppedStarts.fetch_add(lost.starts, std::memory_order_relaxed);
-}
-
 /// The first record after dropped ones tells what they were.
 std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
   if (entry.gapRecords == 0) return cursor;
@@ -380,12 +283,7 @@ bool takeEntry(Mapping& mapping) {
 /// The thread's first event in this recording.
 bool enterThread(Mapping& mapping) {
   if (!takeEntry(mapping) && !(mapping.flight && forgetOldestThread(mapping) && takeEntry(mapping))) return false;
-  if (const std::uint64_t open = openWithoutEntry(mapping); open > 0) {
-    setOpenWithoutEntry(mapping, 0);
-    mapping.view.header().droppedOpen.fetch_sub(open, std::memory_order_relaxed);
-    // The reader of a ring takes each end without a begin for one whose begin was overwritten.
-    if (mapping.flight) entryOfThread()->dropped.fetch_add(open, std::memory_order_relaxed);
-  }
+  noteFoundEntry(mapping, *entryOfThread());
   return true;
 }
 
@@ -434,7 +332,7 @@ std::uint64_t* reserveKept(Mapping& mapping, std::size_t slots) {
 
 bool makeThreadKeys() {
   return pthread_key_create(&gEntryKey, leaveThread) == 0 && pthread_key_create(&gNameKey, nullptr) == 0 &&
-         pthread_key_create(&gOpenKey, leaveWithoutEntry) == 0;
+         makeDropKey();
 }
 
 LacunaName threadName() {
