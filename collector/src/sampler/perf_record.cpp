@@ -108,7 +108,10 @@ bool decodePerfRecord(std::span<const std::byte> bytes, PerfRecord& out) {
       out.address = at.get<std::uint64_t>();
       out.length = at.get<std::uint64_t>();
       out.offset = at.get<std::uint64_t>();
-      for (int i = 0; i < 3; ++i) at.get<std::uint64_t>();  // device, inode and its generation
+      out.device = std::uint64_t{at.get<std::uint32_t>()} << 32;
+      out.device |= at.get<std::uint32_t>();
+      out.inode = at.get<std::uint64_t>();
+      at.get<std::uint64_t>();  // its generation
       const auto protection = at.get<std::uint32_t>();
       at.get<std::uint32_t>();
       out.text = at.getText();

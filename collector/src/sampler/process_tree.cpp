@@ -157,7 +157,8 @@ void ProcessTree::map(const PerfRecord& record, prof::Drainer::Access& access) {
   Process& process = processOf(record, access);
   if (process.unknownImage) runs(process, record.text, record.timeNs);
   if (samplePeriodNs_ == 0) return;
-  process.space.map(record.address, {record.address + record.length, record.offset, stacks_.moduleOf(record.text)});
+  process.space.map(record.address, {record.address + record.length, record.offset,
+                                     stacks_.moduleOf({record.text, record.device, record.inode, record.buildId})});
 }
 
 void ProcessTree::sample(const PerfRecord& record, prof::Drainer::Access& access) {

@@ -28,6 +28,19 @@ bool take(std::string_view& from, T& value) {
   return true;
 }
 
+void putText(std::string& into, const std::string& text) {
+  put(into, static_cast<std::uint32_t>(text.size()));
+  into += text;
+}
+
+bool takeText(std::string_view& from, std::string& text) {
+  std::uint32_t size = 0;
+  if (!take(from, size) || size > from.size()) return false;
+  text = from.substr(0, size);
+  from.remove_prefix(size);
+  return true;
+}
+
 }  // namespace
 
 void AddressSpace::map(std::uint64_t start, const Piece& piece) {
@@ -58,11 +71,12 @@ const std::pair<const std::uint64_t, AddressSpace::Piece>* AddressSpace::find(st
   return address < entry.second.end ? &entry : nullptr;
 }
 
-std::uint32_t Stacks::moduleOf(const std::string& path) {
-  const auto [at, fresh] = moduleIds_.try_emplace(path, static_cast<std::uint32_t>(modules_.size()));
+std::uint32_t Stacks::moduleOf(const symbols::ModuleFile& file) {
+  const auto [at, fresh] =
+      moduleIds_.try_emplace({file.path, file.device, file.inode}, static_cast<std::uint32_t>(modules_.size()));
   if (fresh) {
-    modules_.push_back(path);
-    keepModule(path);
+    modules_.push_back(file);
+    keepModule(file);
   }
   return at->second;
 }
@@ -87,10 +101,12 @@ prof::FrameId Stacks::add(const AddressSpace& space, const std::vector<std::uint
   return parent;
 }
 
-void Stacks::keepModule(const std::string& path) {
+void Stacks::keepModule(const symbols::ModuleFile& file) {
   put(journal_, Entry::Module);
-  put(journal_, static_cast<std::uint32_t>(path.size()));
-  journal_ += path;
+  put(journal_, file.device);
+  put(journal_, file.inode);
+  putText(journal_, file.path);
+  putText(journal_, file.buildId);
 }
 
 void Stacks::keepFrame(const Frame& frame) {
@@ -105,10 +121,12 @@ bool Stacks::load(std::string_view journal, prof::FrameId end) {
   Entry entry{};
   while (take(journal, entry)) {
     if (entry == Entry::Module) {
-      std::uint32_t size = 0;
-      if (!take(journal, size) || size > journal.size()) return true;
-      modules_.emplace_back(journal.substr(0, size));
-      journal.remove_prefix(size);
+      symbols::ModuleFile file;
+      if (!take(journal, file.device) || !take(journal, file.inode) || !takeText(journal, file.path) ||
+          !takeText(journal, file.buildId)) {
+        return true;
+      }
+      modules_.push_back(std::move(file));
     } else if (entry == Entry::Frame) {
       Frame frame{};
       if (!take(journal, frame.id) || !take(journal, frame.parent) || !take(journal, frame.module) ||
@@ -124,29 +142,16 @@ bool Stacks::load(std::string_view journal, prof::FrameId end) {
   return true;
 }
 
-std::vector<symbols::Symbol> Stacks::name() const {
-  symbols::Symbolizer symbolizer;
-  std::unordered_map<Key, symbols::Symbol, Hash> known;
-  std::vector<symbols::Symbol> names;
-  names.reserve(frames_.size());
-  for (const Frame& frame : frames_) {
-    const auto [at, fresh] = known.try_emplace({0, frame.module, frame.offset});
-    if (fresh) at->second = symbolizer.find(modules_[frame.module], frame.offset);
-    names.push_back(at->second);
-  }
-  return names;
-}
-
-void Stacks::write(const std::vector<symbols::Symbol>& names, prof::Drainer::Access& access) const {
+void Stacks::write(const FrameNames& names, prof::Drainer::Access& access) const {
   prof::Writer& writer = access.writer();
   for (std::size_t i = 0; i < frames_.size(); ++i) {
     writer.append(prof::StackFrame{.id = frames_[i].id,
                                    .parent = frames_[i].parent,
-                                   .address = names[i].address,
-                                   .function = writer.intern(names[i].function),
-                                   .module = writer.intern(modules_[frames_[i].module]),
-                                   .file = writer.intern(names[i].file),
-                                   .line = names[i].line});
+                                   .address = names.symbols[i].address,
+                                   .function = writer.intern(names.symbols[i].function),
+                                   .module = writer.intern(modules_[frames_[i].module].path),
+                                   .file = writer.intern(names.symbols[i].file),
+                                   .line = names.symbols[i].line});
   }
   access.countRows(frames_.size());
 }

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "lacuna/prof/recording.h"
+#include "symbols/module_file.h"
+#include "symbols/name_module.h"
 #include "symbols/symbolizer.h"
 
 namespace lacuna::collector::sampler {
@@ -32,16 +36,30 @@ class AddressSpace {
   std::map<std::uint64_t, Piece> pieces_;
 };
 
+/// How the names of frames are found.
+struct NamingHelp {
+  /// A file that is open, for modules that their path does not lead to; -1 for others.
+  std::function<int(const symbols::ModuleFile&)> fileOf;
+  /// Asked often: whether names are not wanted any more.
+  std::function<bool()> stop;
+  symbols::NamingLimits limits;
+};
+
+struct FrameNames {
+  std::vector<symbols::Symbol> symbols;  ///< of the frames, in their order
+  std::vector<std::string> notes;        ///< which files gave no names, and why
+};
+
 /// The call stacks of all processes as one tree, each frame with its caller, the same place of a library being one
 /// place whatever process it is in.
 class Stacks {
  public:
-  std::uint32_t moduleOf(const std::string& path);
+  std::uint32_t moduleOf(const symbols::ModuleFile& file);
   /// The innermost frame of a chain given from the inside out; none for an empty one.
   prof::FrameId add(const AddressSpace& space, const std::vector<std::uint64_t>& chain, prof::Drainer::Access& access);
-  /// The names of the frames, in their order. Takes time: it reads the symbols of each library.
-  [[nodiscard]] std::vector<symbols::Symbol> name() const;
-  void write(const std::vector<symbols::Symbol>& names, prof::Drainer::Access& access) const;
+  /// Takes time: it reads the symbols of each library. A frame gets no name of a file that it did not come from.
+  [[nodiscard]] FrameNames name(const NamingHelp& help = {}) const;
+  void write(const FrameNames& names, prof::Drainer::Access& access) const;
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
 
   /// What is new since the last call, as bytes to be kept one behind the other for load().
@@ -66,10 +84,10 @@ class Stacks {
       return (key.offset * 0x9e3779b97f4a7c15u) ^ (static_cast<std::uint64_t>(key.parent) << 20) ^ key.module;
     }
   };
-  std::vector<std::string> modules_{std::string()};
-  std::unordered_map<std::string, std::uint32_t> moduleIds_;
+  std::vector<symbols::ModuleFile> modules_{symbols::ModuleFile()};
+  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, std::uint32_t> moduleIds_;
   std::unordered_map<Key, prof::FrameId, Hash> ids_;
-  void keepModule(const std::string& path);
+  void keepModule(const symbols::ModuleFile& file);
   void keepFrame(const Frame& frame);
 
   std::vector<Frame> frames_;

@@ -211,6 +211,11 @@ void Watcher::collect(prof::TimeNs untilNs) {
   const auto end =
       std::find_if(pending_.begin(), pending_.end(), [&](const PerfRecord& record) { return record.timeNs > untilNs; });
   if (end == pending_.begin()) return;
+  if (options_.sources.samples) {
+    std::for_each(pending_.begin(), end, [&](PerfRecord& record) {
+      if (record.kind == PerfRecord::Kind::Map) files_.learn(record);
+    });
+  }
   drainer_.with([&](prof::Drainer::Access& access) {
     for (auto at = pending_.begin(); at != end; ++at) tree_.take(*at, access);
     // Before anybody can save a state of the trace that needs them.
@@ -219,7 +224,7 @@ void Watcher::collect(prof::TimeNs untilNs) {
   pending_.erase(pending_.begin(), end);
 }
 
-void Watcher::finish() {
+void Watcher::finish(const std::function<bool()>& namesUnwanted) {
   if (!thread_.joinable()) return;
   stop();
   const prof::TimeNs now = nowNs();
@@ -234,7 +239,9 @@ void Watcher::finish() {
   drainer_.with([&](prof::Drainer::Access& access) { tree_.finish(now, access); });
   rings_.close();
   if (tree_.stacks().size() == 0) return;
-  const auto names = tree_.stacks().name();
+  const auto fileOf = [&](const symbols::ModuleFile& module) { return files_.fileOf(module); };
+  const FrameNames names = tree_.stacks().name({fileOf, namesUnwanted, {}});
+  notes_.insert(notes_.end(), names.notes.begin(), names.notes.end());
   drainer_.with([&](prof::Drainer::Access& access) { tree_.stacks().write(names, access); });
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "proc/scan.h"
 #include "sampler/choice.h"
 #include "sampler/journal.h"
+#include "sampler/mapped_files.h"
 #include "sampler/perf_ring.h"
 #include "sampler/process_tree.h"
 #include "sampler/window.h"
@@ -42,8 +44,9 @@ class Watcher {
 
   /// `pid` is about to exec. What cannot be had is told in notes().
   void start(pid_t pid);
-  /// Reads what is left, and writes the names of what was sampled.
-  void finish();
+  /// Reads what is left, and writes the names of what was sampled. `namesUnwanted` is asked often: once it says yes,
+  /// names are left out.
+  void finish(const std::function<bool()>& namesUnwanted);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }
   [[nodiscard]] const ProcessTree::Images& images() const { return tree_.images(); }
@@ -74,6 +77,7 @@ class Watcher {
   Window window_;
   ProcessTree tree_;
   Journal frames_;  ///< for a recovery
+  MappedFiles files_;
   proc::Counters counters_;
   std::optional<gpu::GpuCounters> gpus_;
   std::vector<PerfRecord> pending_;

@@ -10,15 +10,43 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
+
+#include "core/regular_file.h"
 
 namespace lacuna::collector {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Of the dynamic section, so much is read.
+constexpr std::size_t kMostDynamic = 64 << 10;
+
+/// A program as it lies there. Somebody may have put something else in its place since it ran.
+class ImageFile {
+ public:
+  explicit ImageFile(const fs::path& path) : fd_(openRegularFile(path.string())) {}
+  ImageFile(const ImageFile&) = delete;
+  ImageFile& operator=(const ImageFile&) = delete;
+  ~ImageFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  bool read(std::uint64_t offset, void* into, std::size_t bytes) const {
+    return fd_ >= 0 && pread(fd_, into, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  }
+  [[nodiscard]] std::string head(std::size_t bytes) const {
+    std::string text(bytes, '\0');
+    const ssize_t got = fd_ >= 0 ? pread(fd_, text.data(), bytes, 0) : 0;
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+  }
+
+ private:
+  int fd_;
+};
 
 bool isFile(const fs::path& path) {
   std::error_code error;
@@ -63,17 +91,17 @@ std::string interpreterOf(const std::string& head) {
 }
 
 /// A program that can be run by itself has no name as a library; the system's loader has one.
-bool hasLibraryName(const Elf64_Phdr& dynamic, std::ifstream& file) {
-  file.seekg(static_cast<std::streamoff>(dynamic.p_offset));
+bool hasLibraryName(const Elf64_Phdr& dynamic, const ImageFile& file) {
   Elf64_Dyn entry;
-  for (std::size_t at = 0; at + sizeof(entry) <= dynamic.p_filesz; at += sizeof(entry)) {
-    if (!file.read(reinterpret_cast<char*>(&entry), sizeof(entry)) || entry.d_tag == DT_NULL) return false;
+  for (std::size_t at = 0; at + sizeof(entry) <= std::min<std::size_t>(dynamic.p_filesz, kMostDynamic);
+       at += sizeof(entry)) {
+    if (!file.read(dynamic.p_offset + at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL) return false;
     if (entry.d_tag == DT_SONAME) return true;
   }
   return false;
 }
 
-void inspectElf(const std::string& head, std::ifstream& file, Program& program) {
+void inspectElf(const std::string& head, const ImageFile& file, Program& program) {
   if (head.size() < sizeof(Elf64_Ehdr) || !beginsAsElf(head)) return;
   Elf64_Ehdr header;
   std::memcpy(&header, head.data(), sizeof(header));
@@ -88,9 +116,7 @@ void inspectElf(const std::string& head, std::ifstream& file, Program& program) 
   bool loader = false;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof(segment)));
-    if (!file.read(reinterpret_cast<char*>(&segment), sizeof(segment))) break;
+    if (!file.read(header.e_phoff + i * sizeof(segment), &segment, sizeof(segment))) break;
     interpreter |= segment.p_type == PT_INTERP;
     loader |= segment.p_type == PT_DYNAMIC && hasLibraryName(segment, file);
   }
@@ -116,10 +142,8 @@ Privilege privilegeOf(const fs::path& path) {
 
 void inspect(const fs::path& path, Program& program, int depth) {
   program.image = path;
-  std::ifstream file(path, std::ios::binary);
-  std::string head(256, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
+  const ImageFile file(path);
+  const std::string head = file.head(256);
   const std::string interpreter = interpreterOf(head);
   if (interpreter.empty() || depth > 3) {
     program.privilege = privilegeOf(path);
@@ -198,10 +222,7 @@ bool beginsAsElf(std::string_view content) {
 }
 
 bool isElf(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string head(SELFMAG, '\0');
-  in.read(head.data(), SELFMAG);
-  return beginsAsElf(head);
+  return beginsAsElf(ImageFile(file).head(SELFMAG));
 }
 
 prof::Result<Program> findProgram(const std::string& name) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "core/clock.h"
 #include "sampler/journal.h"
 #include "sampler/stacks.h"
 
@@ -23,7 +24,17 @@ prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, c
     if (!stacks.load(journal, access.newFrame())) {
       access.drop(0, 1, "the stack frames beside the recording are damaged");
     }
-    if (stacks.size() > 0) stacks.write(stacks.name(), access);
+    if (stacks.size() == 0) return;
+    const sampler::FrameNames names = stacks.name();
+    stacks.write(names, access);
+    prof::Writer& out = access.writer();
+    for (const std::string& note : names.notes) {
+      out.append(prof::LogLine{.timeNs = nowNs(),
+                               .level = prof::LogLevel::Warning,
+                               .source = out.intern("lacuna"),
+                               .text = out.intern(note)});
+    }
+    access.countRows(names.notes.size());
   });
 }
 

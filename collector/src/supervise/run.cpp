@@ -24,6 +24,7 @@
 #include "supervise/control_file.h"
 #include "supervise/environment.h"
 #include "supervise/flight_recorder.h"
+#include "supervise/hurry.h"
 #include "supervise/live_line.h"
 #include "supervise/program.h"
 #include "supervise/self_cost.h"
@@ -429,11 +430,12 @@ class Supervisor {
 
   void finish() {
     report_.wallNs = nowNs() - startNs_;
+    const Hurry hurry(signals_, recording_);
     const bool told = (*control_)->switches.load() != 0;
     noteNeverOn();
     if (flight_) return finishFlight();
     if (watcher_) {
-      watcher_->finish();
+      watcher_->finish([&] { return hurry.wanted(); });
       report_.samples = watcher_->samples();
       report_.sampler = watcher_->source();
       report_.seen = watcher_->processes();

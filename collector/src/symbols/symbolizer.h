@@ -15,16 +15,20 @@ struct Symbol {
   std::uint32_t line = 0;
 };
 
-/// Finds names for places in programs and libraries, by their own symbols or by separate debug information that is
-/// installed; never from the network. Keeps what it has read. One thread.
+/// Finds names for places in a program or library, by its own symbols or by separate debug information that is
+/// installed; never from the network. One thread. It reads whatever the file holds, which somebody may have made to
+/// crash, hang or bloat it: nameModule() keeps that apart.
 class Symbolizer {
  public:
-  Symbolizer();
+  /// Of the file that is open as `fd`, which stays the caller's. `path` names it, for separate debug information.
+  Symbolizer(int fd, const std::string& path);
   ~Symbolizer();
+  Symbolizer(const Symbolizer&) = delete;
+  Symbolizer& operator=(const Symbolizer&) = delete;
   /// False in a build without elfutils: then all that find() gives is the address.
   static bool available();
-  /// The symbol at `fileOffset` of the module at `path`.
-  Symbol find(const std::string& path, std::uint64_t fileOffset);
+  /// The symbol at `fileOffset` of the file.
+  Symbol find(std::uint64_t fileOffset);
 
  private:
   struct Impl;

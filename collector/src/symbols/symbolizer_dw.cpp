@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cxxabi.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <gelf.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <vector>
 
 #include "symbols/symbolizer.h"
@@ -38,9 +39,12 @@ struct Function {
 /// One program or library, with its functions by address.
 class Module {
  public:
-  explicit Module(const std::string& path) : dwfl_(dwfl_begin(&kCallbacks)) {
+  Module(int fd, const std::string& path) : dwfl_(dwfl_begin(&kCallbacks)) {
     if (dwfl_ == nullptr) return;
-    module_ = dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), -1, 0, true);
+    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);  // closed by libdwfl, unless that takes no module
+    if (own < 0) return;
+    module_ = dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), own, 0, true);
+    if (module_ == nullptr) close(own);
     dwfl_report_end(dwfl_, nullptr, nullptr);
     if (module_ == nullptr) return;
     readSegments();
@@ -119,12 +123,14 @@ class Module {
 }  // namespace
 
 struct Symbolizer::Impl {
-  std::map<std::string, Module> modules;
+  Impl(int fd, const std::string& path) : module(fd, path) {}
+  Module module;
 };
 
-// With that set, libdw would ask servers for debug information, for every library.
-Symbolizer::Symbolizer() : impl_(std::make_unique<Impl>()) {
+Symbolizer::Symbolizer(int fd, const std::string& path) {
+  // With that set, libdw would ask servers for debug information.
   unsetenv("DEBUGINFOD_URLS");
+  impl_ = std::make_unique<Impl>(fd, path);
 }
 Symbolizer::~Symbolizer() = default;
 
@@ -132,9 +138,8 @@ bool Symbolizer::available() {
   return true;
 }
 
-Symbol Symbolizer::find(const std::string& path, std::uint64_t fileOffset) {
-  if (path.empty() || path[0] != '/') return {fileOffset, {}, {}, 0};
-  return impl_->modules.try_emplace(path, path).first->second.find(fileOffset);
+Symbol Symbolizer::find(std::uint64_t fileOffset) {
+  return impl_->module.find(fileOffset);
 }
 
 }  // namespace lacuna::collector::symbols

@@ -5,12 +5,12 @@
 namespace lacuna::collector::symbols {
 
 struct Symbolizer::Impl {};
-Symbolizer::Symbolizer() = default;
+Symbolizer::Symbolizer(int, const std::string&) {}
 Symbolizer::~Symbolizer() = default;
 bool Symbolizer::available() {
   return false;
 }
-Symbol Symbolizer::find(const std::string&, std::uint64_t fileOffset) {
+Symbol Symbolizer::find(std::uint64_t fileOffset) {
   return {fileOffset, {}, {}, 0};
 }
 

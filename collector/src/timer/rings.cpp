@@ -40,14 +40,12 @@ bool parseLine(std::string_view line, CodePiece& piece) {
   if (!takeHex(line, piece.start) || !takeHex(line, piece.end) || line.size() < 5 || line[2] != 'x') return false;
   line.remove_prefix(5);
   if (!takeHex(line, piece.offset)) return false;
-  for (int field = 0; field < 2; ++field) {
-    const auto space = line.find(' ');
-    if (space == std::string_view::npos) {
-      line = {};
-      break;
-    }
-    line.remove_prefix(space + 1);
-  }
+  std::uint64_t minor = 0;
+  if (!takeHex(line, piece.device) || !takeHex(line, minor)) line = {};
+  piece.device = piece.device << 32 | minor;
+  const auto space = std::min(line.find(' '), line.size());
+  std::from_chars(line.data(), line.data() + space, piece.inode);
+  line.remove_prefix(space);
   const auto path = line.find_first_not_of(' ');
   piece.path = path == std::string_view::npos ? std::string_view() : line.substr(path);
   return piece.start < piece.end;
@@ -255,6 +253,8 @@ void Rings::learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs
     record.address = piece.start;
     record.length = piece.end - piece.start;
     record.offset = piece.offset;
+    record.device = piece.device;
+    record.inode = piece.inode;
     record.text = piece.path;
     into.push_back(std::move(record));
   }

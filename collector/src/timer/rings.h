@@ -24,6 +24,8 @@ struct CodePiece {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   std::uint64_t offset = 0;
+  std::uint64_t device = 0;  ///< as in symbols::ModuleFile
+  std::uint64_t inode = 0;
   std::string path;
 };
 /// The lines that hold code; what is no such line is left out.

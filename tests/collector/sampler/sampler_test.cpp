@@ -9,6 +9,7 @@
 #include <random>
 
 #include "collector/sampler/trace_access.h"
+#include "core/regular_file.h"
 #include "proc/proc_file.h"
 #include "sampler/perf_record.h"
 #include "sampler/stacks.h"
@@ -106,23 +107,23 @@ TEST(Proc, TellsOfThisProcess) {
 
 TEST(Symbolizer, FindsAFunctionOfThisProgram) {
   if (!symbols::Symbolizer::available()) GTEST_SKIP() << "built without elfutils";
-  symbols::Symbolizer symbolizer;
-  const std::string libc = "/no/such/library.so";
-  EXPECT_EQ(symbolizer.find(libc, 0x10).function, "");
+  const int self = openRegularFile("/proc/self/exe");
+  symbols::Symbolizer symbolizer(self, "/proc/self/exe");
   // Somewhere in this program's code there is main.
   bool found = false;
   const std::uint64_t bytes = std::filesystem::file_size("/proc/self/exe");
   for (std::uint64_t offset = 0; offset < bytes && !found; offset += 16) {
-    found = symbolizer.find("/proc/self/exe", offset).function == "main";
+    found = symbolizer.find(offset).function == "main";
   }
   EXPECT_TRUE(found);
+  close(self);
 }
 
 TEST(Stacks, AreTheSameFromTheirJournalWhereverItIsCut) {
   sampler::Stacks stacks;
   AddressSpace space;
-  space.map(0x1000, {0x2000, 0, stacks.moduleOf("/bin/a")});
-  space.map(0x5000, {0x6000, 0x400, stacks.moduleOf("/lib/b")});
+  space.map(0x1000, {0x2000, 0, stacks.moduleOf({"/bin/a", 1, 2, "id"})});
+  space.map(0x5000, {0x6000, 0x400, stacks.moduleOf({"/lib/b", 0, 0, {}})});
   TraceAccess access;
   stacks.add(space, {0x1010, 0x5020, 0x1030}, access);
   std::string journal = stacks.takeJournal();
@@ -133,7 +134,7 @@ TEST(Stacks, AreTheSameFromTheirJournalWhereverItIsCut) {
   sampler::Stacks again;
   ASSERT_TRUE(again.load(journal, prof::FrameId{100}));
   EXPECT_EQ(again.size(), stacks.size());
-  const auto expected = stacks.name(), found = again.name();
+  const auto expected = stacks.name().symbols, found = again.name().symbols;
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i].address, expected[i].address);
 
   for (std::size_t cut = 0; cut < journal.size(); ++cut) {
@@ -216,6 +217,8 @@ TEST(Maps, TellWhereCodeLies) {
   EXPECT_EQ(pieces[1].end, 0x7fffu);
   EXPECT_EQ(pieces[1].offset, 0x1000u);
   EXPECT_EQ(pieces[1].path, "/usr/lib/a library.so");
+  EXPECT_EQ(pieces[1].device, std::uint64_t{8} << 32 | 1);
+  EXPECT_EQ(pieces[1].inode, 42u);
   EXPECT_EQ(pieces[2].path, "[vdso]");
 }
 
