@@ -26,7 +26,7 @@ constexpr auto kRetryEvery = std::chrono::milliseconds(100);
 constexpr TimeNs kClockRowEvery = 100'000'000;
 /// Between two ticks the wall clock is slewed by at most 500 ppm, and a reading is late by less than this.
 constexpr TimeNs kClockStep = 1'000'000;
-constexpr std::uint64_t kCheckpointMagic = 0x31544e4950434c00;
+constexpr std::uint64_t kCheckpointMagic = 0x32544e4950434c00;
 
 std::string thisBoot() {
   auto boot = readFile("/proc/sys/kernel/random/boot_id");
@@ -44,7 +44,8 @@ DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
       folder_(place_.directory),
       options_(options),
       book_(std::move(writer)),
-      batches_(book_) {}
+      batches_(book_),
+      openLog_(place_.directory) {}
 
 void DrainCore::lookForRecorders() {
   lastLook_ = Steady::now();
@@ -70,7 +71,7 @@ void DrainCore::openRecorder(const fs::path& path) {
   auto reader = std::make_unique<ProcessReader>(std::move(*file), path, book_, batches_);
   if (const auto saved = saved_.find(name); saved != saved_.end()) {
     Loader loader(saved->second);
-    reader->load(loader);
+    reader->load(loader, savedOpen_.take(name));
     saved_.erase(saved);
   } else {
     ++book_.stats().processes;
@@ -212,14 +213,17 @@ bool DrainCore::checkpointIsDue() const {
   return Steady::now() - lastCheckpoint_ >= options_.flushEvery;
 }
 
-Status DrainCore::checkpoint() {
-  batches_.flush();
-  book_.settleThreads(tick_.monotonicNs);
-  const Status flushed = book_.writer().flush();
-  if (!flushed.ok()) return flushed;
+/// What is open first: the checkpoint says how much of that holds.
+Status DrainCore::saveState() {
+  bool anew = false;
+  if (Status begun = openLog_.begin(book_.openBudget().bytes(), anew); !begun.ok()) return begun;
+  for (auto& [name, reader] : readers_) reader->saveOpen(name, anew, openLog_);
+  const Result<OpenLog::Place> open = openLog_.end();
+  if (!open.ok()) return open.error();
   Saver saver;
   saver.put(kCheckpointMagic);
   saver.put(book_.writer().bytesWritten());
+  saver.put(*open);
   saver.put(lastClockRow_);
   book_.save(saver);
   saver.putAll(done_, [&](const std::string& name) { saver.put(name); });
@@ -230,9 +234,19 @@ Status DrainCore::checkpoint() {
     saver.put(name);
     saver.put(state.bytes());
   }
+  if (Status written = replaceFile(checkpointPath(place_.directory), saver.bytes()); !written.ok()) return written;
+  openLog_.keep();
+  for (auto& [name, reader] : readers_) reader->savedOpen();
+  return {};
+}
+
+Status DrainCore::checkpoint() {
+  batches_.flush();
+  book_.settleThreads(tick_.monotonicNs);
+  const Status flushed = book_.writer().flush();
+  if (!flushed.ok()) return flushed;
   // Without the directory nobody could take the state up, and the segments are wanted.
-  const bool gone = isGone(place_.directory, key_);
-  const Status status = gone ? Status() : replaceFile(checkpointPath(place_.directory), saver.bytes());
+  const Status status = isGone(place_.directory, key_) ? Status() : saveState();
   if (!status.ok()) {
     // The segments stay taken until it can be saved, so events may be dropped meanwhile.
     if (!std::exchange(saidUnsaved_, true)) {
@@ -305,6 +319,9 @@ Status DrainCore::resume(const std::string& checkpoint) {
   Loader loader(checkpoint);
   loader.get<std::uint64_t>();
   loader.get<std::uint64_t>();
+  const auto open = loader.get<OpenLog::Place>();
+  const auto take = [&](std::string_view entry) { savedOpen_.load(entry, book_.openBudget()); };
+  if (Status read = OpenLog::read(place_.directory, open, take); !read.ok()) return read;
   lastClockRow_ = loader.get<TimeNs>();
   book_.load(loader);
   loader.getAll([&] { done_.insert(loader.getText()); });

@@ -13,6 +13,7 @@
 #include "lacuna/prof/recording.h"
 #include "record/clock_line.h"
 #include "record/directory.h"
+#include "record/open_states.h"
 #include "record/process_reader.h"
 #include "record/row_batches.h"
 #include "record/trace_book.h"
@@ -54,6 +55,7 @@ class DrainCore {
   void closeTheDead();
   void closeTheBroken();
   Status checkpoint();
+  Status saveState();
   [[nodiscard]] bool checkpointIsDue() const;
   void noteFailures(const std::vector<std::filesystem::path>& notes);
   void writeTick(const Tick& tick);
@@ -74,6 +76,8 @@ class DrainCore {
   std::map<std::string, std::unique_ptr<ProcessReader>> readers_;  ///< by file name
   std::set<std::string> done_;                                     ///< read to the end, or no recordings at all
   std::map<std::string, std::string> saved_;  ///< states from a checkpoint, until the file is opened
+  OpenStates savedOpen_;                      ///< the same, of what was open
+  OpenLog openLog_;
   std::set<std::string> failed_;
   std::string whyUnable_;  ///< not kept in a checkpoint
   Steady::time_point lastLook_{};

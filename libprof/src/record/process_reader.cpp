@@ -18,6 +18,8 @@
 namespace lacuna::prof::recording {
 namespace {
 
+constexpr const char* kTooManyOpen = "too many ranges are open";
+
 bool hasDrops(const ThreadEntry& entry) {
   return entry.dropped.load(std::memory_order_relaxed) != 0 ||
          entry.droppedStarts.load(std::memory_order_relaxed) != 0 || openIn(entry) != 0;
@@ -120,6 +122,7 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
     if (thread->closed) continue;
     any |= drainThread(*thread, entry, clock, limit);
     noteDrops(*thread, entry, tick.monotonicNs);
+    noteNotKept(*thread, tick.monotonicNs);
     // It was seen to have exited before its last records were read, so there are no more.
     if (state == EntryState::Exited && atEnd(*thread)) {
       closeThread(*thread, thread->lastNs);
@@ -235,6 +238,11 @@ void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs n
   thread.dropped = dropped;
 }
 
+void ProcessReader::noteNotKept(Thread& thread, TimeNs nowNs) {
+  if (thread.notKept == 0) return;
+  book_.drop(nowNs, process_, thread.id, std::exchange(thread.notKept, 0), kTooManyOpen);
+}
+
 void ProcessReader::noteDrops(TimeNs nowNs) {
   const std::uint64_t open = closed_ ? header().droppedOpen.load(std::memory_order_relaxed) : 0;
   const std::uint64_t dropped = header().dropped.load(std::memory_order_relaxed) + open;
@@ -246,7 +254,11 @@ void ProcessReader::noteDrops(TimeNs nowNs) {
 /// Not before the end, for the end of such a range may be recorded much later.
 void ProcessReader::noteLostStarts(TimeNs nowNs) {
   const std::uint64_t dropped = droppedStarts_ + header().droppedStarts.load(std::memory_order_relaxed);
-  if (dropped > unseenStarts_) book_.drop(nowNs, process_, {}, dropped - unseenStarts_, whyDropped());
+  const std::uint64_t all = dropped + startsNotKept_;
+  const std::uint64_t lost = all - std::min(all, unseenStarts_);
+  const std::uint64_t notKept = std::min(lost, startsNotKept_);
+  if (notKept > 0) book_.drop(nowNs, process_, {}, notKept, kTooManyOpen);
+  if (lost > notKept) book_.drop(nowNs, process_, {}, lost - notKept, whyDropped());
 }
 
 void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
@@ -258,9 +270,8 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
     droppedStarts_ += entry.droppedStarts.load(std::memory_order_relaxed);
   }
   if (!thread.id) return;
-  thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
-    while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);
-  });
+  closeAll(thread, endNs);
+  noteNotKept(thread, endNs);
   ThreadInfo& info = book_.threadInfo(thread.id);
   info.endNs = std::max({info.endNs, info.startNs, thread.lastNs});
   if (const std::uint32_t name = entry.name.load(std::memory_order_acquire); name != 0) {
@@ -288,11 +299,10 @@ void ProcessReader::close(TimeNs endNs) {
     if (!thread->closed) closeThread(*thread, lastNs);
     thread.reset();
   }
-  for (auto& [number, started] : started_) {
+  started_.takeAll(book_.openBudget(), [&](StartedRange started) {
     started.range.flags |= kUnfinished;
     emit(started.range, started.thread, lastNs, 0, RangeKind::StartEnd, {});
-  }
-  started_.clear();
+  });
   closeUnseen(true);
   closed_ = true;
   noteDrops(lastNs);

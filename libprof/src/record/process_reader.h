@@ -9,11 +9,13 @@
 
 #include "lacuna/prof/mapping_guard.h"
 #include "record/guest_tables.h"
+#include "record/open_states.h"
 #include "record/proc_files.h"
 #include "record/range_stacks.h"
 #include "record/row_batches.h"
 #include "record/row_decoder.h"
 #include "record/said_rows.h"
+#include "record/started_ranges.h"
 
 namespace lacuna::prof::recording {
 
@@ -71,7 +73,10 @@ class ProcessReader {
   [[nodiscard]] bool broken() const { return file_.broken(); }
 
   void save(Saver& saver);
-  void load(Loader& loader);
+  void load(Loader& loader, OpenStates::Recorder open);
+  /// What is open goes into a log of its own, see OpenStates.
+  void saveOpen(const std::string& name, bool anew, OpenLog& log);
+  void savedOpen();
 
  private:
   struct Thread {
@@ -87,6 +92,7 @@ class ProcessReader {
     TimeNs lastNs = 0;
     std::uint64_t dropped = 0;  ///< events that its Drop rows count
     std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
+    std::uint64_t notKept = 0;  ///< ranges for which there was no room, since the last Drop row of them
     bool mayEndUnseen = false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };
@@ -117,7 +123,12 @@ class ProcessReader {
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
   /// Ends the innermost range of `open`.
-  void closeTop(Thread& thread, std::vector<OpenRange>& open, TimeNs endNs, std::uint8_t flags = 0);
+  void closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0);
+  /// False where there is no room for it.
+  bool open(Thread& thread, const OpenRange& range);
+  void closeAll(Thread& thread, TimeNs endNs);
+  void start(Thread& thread, std::uint64_t number, const OpenRange& range);
+  void noteNotKept(Thread& thread, TimeNs nowNs);
   void openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void pop(Thread& thread, std::uint32_t domain, TimeNs timeNs);
   void endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs);
@@ -137,6 +148,7 @@ class ProcessReader {
   std::uint32_t maxSegments_;
   std::uint64_t headerDropped_ = 0;
   std::uint64_t droppedStarts_ = 0;  ///< of threads that are closed
+  std::uint64_t startsNotKept_ = 0;  ///< for want of room among the open ranges
   std::uint64_t unseenStarts_ = 0;   ///< ranges that have a row although their Start was not read
   std::uint64_t pass_ = 0;
   bool closed_ = false;
@@ -146,16 +158,12 @@ class ProcessReader {
   std::vector<bool> drained_;  ///< segments that are read but not given back
   std::vector<std::uint32_t> toRecycle_;
   std::uint32_t closedThreads_ = 0;  ///< since the last recycle()
-  struct Started {
-    OpenRange range;
-    ThreadId thread;
-  };
   struct Ended {
     TimeNs timeNs;
     ThreadId thread;
     std::uint64_t pass;  ///< in which it was read
   };
-  std::unordered_map<std::uint64_t, Started> started_;
+  StartedRanges started_;
   std::unordered_map<std::uint64_t, Ended> ended_;  ///< their beginnings are yet to be read, or were dropped
 };
 

@@ -28,6 +28,9 @@ void readLook(OpenRange& open, const std::uint64_t* slot) {
   open.correlation = slot[5];
 }
 
+/// Ends that wait for their beginnings. A program that sends more at once has made them up.
+constexpr std::size_t kMostEnded = std::size_t{1} << 18;
+
 template <class E>
 E boundedEnum(std::uint64_t value, E last) {
   return value <= static_cast<std::uint64_t>(last) ? static_cast<E>(value) : E{};
@@ -56,28 +59,40 @@ void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, s
                      .correlation = open.correlation});
 }
 
-void ProcessReader::closeTop(Thread& thread, std::vector<OpenRange>& open, TimeNs endNs, std::uint8_t flags) {
-  OpenRange range = open.back();
-  open.pop_back();
+void ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags) {
+  OpenRange range;
+  if (!open.pop(range, book_.openBudget())) return;
   range.flags |= flags;
   emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
-  std::vector<Said>& said = thread.stacks.said();
-  if (!range.said || said.empty()) return;
-  saidRows_.end(said.back(), process_, thread.id, range, endNs);
-  said.pop_back();
+  if (!range.said || !thread.stacks.hasSaid()) return;
+  saidRows_.end(thread.stacks.popSaid(), process_, thread.id, range, endNs);
+}
+
+bool ProcessReader::open(Thread& thread, const OpenRange& range) {
+  if (thread.stacks.of(range.domain).push(range, book_.openBudget())) return true;
+  ++thread.notKept;
+  --book_.stats().events;
+  return false;
+}
+
+void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
+  thread.stacks.forEach([&](OpenStack& open) {
+    while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);
+  });
 }
 
 void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
-  Said& said = thread.stacks.said().emplace_back();
+  Said said;
   said.wait = kindOf(word) == Kind::Wait;
   said.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
   said.execution.queue = static_cast<std::uint32_t>(slot[2]);
-  OpenRange& open = thread.stacks.of(domainOf(word)).emplace_back(openRange(word, timeNs));
+  OpenRange open = openRange(word, timeNs);
   open.said = true;
   open.category = static_cast<std::uint32_t>(slot[2] >> 40);
   open.payloadType = PayloadType::U64;
   if (said.wait) {
     open.payload = said.execution.sequence = slot[3];
+    if (this->open(thread, open)) thread.stacks.pushSaid(said);
     return;
   }
   open.correlation = said.execution.correlation = slot[3];
@@ -86,10 +101,11 @@ void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uin
   said.execution.enqueueStartNs = static_cast<TimeNs>(slot[6]);
   said.execution.enqueueNs = static_cast<std::uint32_t>(slot[7] >> 32);
   said.execution.enqueueThread = static_cast<std::uint32_t>(slot[7]);
+  if (this->open(thread, open)) thread.stacks.pushSaid(said);
 }
 
 void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
-  std::vector<OpenRange>& open = thread.stacks.of(domain);
+  OpenStack& open = thread.stacks.of(domain);
   if (open.empty()) {
     if (thread.mayEndUnseen) return;
     if (flightRecorder()) ++thread.unseen;
@@ -104,38 +120,52 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
 }
 
 void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs) {
-  const auto at = started_.find(range);
-  if (at == started_.end()) {
+  const std::optional<StartedRange> started = started_.take(range, book_.openBudget());
+  if (!started) {
     // The two threads are read one after the other, so the beginning may be yet to come.
+    if (ended_.size() >= kMostEnded) closeUnseen(true);
     ended_[range] = {timeNs, thread.id, pass_};
     return;
   }
-  const ThreadId other = at->second.thread == thread.id ? ThreadId{} : thread.id;
-  emit(at->second.range, at->second.thread, timeNs, 0, RangeKind::StartEnd, other);
-  started_.erase(at);
+  const ThreadId other = started->thread == thread.id ? ThreadId{} : thread.id;
+  emit(started->range, started->thread, timeNs, 0, RangeKind::StartEnd, other);
+}
+
+void ProcessReader::start(Thread& thread, std::uint64_t number, const OpenRange& range) {
+  if (const auto end = ended_.find(number); end != ended_.end()) {
+    const ThreadId other = end->second.thread == thread.id ? ThreadId{} : end->second.thread;
+    emit(range, thread.id, end->second.timeNs, 0, RangeKind::StartEnd, other);
+    ended_.erase(end);
+    return;
+  }
+  if (started_.add(number, {range, thread.id}, book_.openBudget())) return;
+  // Its end, should it come, will have a row all the same.
+  ++startsNotKept_;
+  --book_.stats().events;
 }
 
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
   if ((slot[3] & 1) != 0) {
     thread.mayEndUnseen = true;
-    thread.stacks.forEach([&](std::uint32_t, std::vector<OpenRange>& open) {
-      while (!open.empty()) closeTop(thread, open, timeNs, kUnfinished);
-    });
+    closeAll(thread, timeNs);
   }
   for (std::size_t i = 2; i < slotsOf(word); ++i) {
-    std::vector<OpenRange>& open = thread.stacks.of(static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff);
+    OpenStack& open = thread.stacks.of(static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff);
     for (std::uint64_t pops = slot[2 * i + 1] >> 32; pops > 0 && !open.empty(); --pops)
       closeTop(thread, open, timeNs, kUnfinished);
-    // Deeper than any program nests, the number is damage.
-    const std::uint64_t pushes = std::min<std::uint64_t>(slot[2 * i + 1] & 0xffffffff, 0x10000);
+    // Deeper than programs nest, they are counted and not kept: the number may be damage.
+    const std::uint64_t all = slot[2 * i + 1] & 0xffffffff;
+    const std::uint64_t pushes = std::min<std::uint64_t>(all, 0x10000);
     book_.stats().events += pushes;
     for (std::uint64_t push = 0; push < pushes; ++push) {
       OpenRange unseen;
       unseen.startNs = timeNs;
       unseen.domain = static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff;
       unseen.flags = kNoStart;
-      open.push_back(unseen);
+      this->open(thread, unseen);
     }
+    open.skip(all - pushes);
+    thread.notKept += all - pushes;
   }
 }
 
@@ -182,14 +212,17 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
   book_.stats().events += eventsOf(word);
   switch (kind) {
     case Kind::Push:
-      thread.stacks.of(domainOf(word)).push_back(openRange(word, timeNs));
+      open(thread, openRange(word, timeNs));
       break;
     case Kind::Pop:
       pop(thread, domainOf(word), timeNs);
       break;
-    case Kind::PushEvent:
-      readLook(thread.stacks.of(domainOf(word)).emplace_back(openRange(word, timeNs)), slot);
+    case Kind::PushEvent: {
+      OpenRange range = openRange(word, timeNs);
+      readLook(range, slot);
+      open(thread, range);
       break;
+    }
     case Kind::Execution:
     case Kind::Wait:
       openSaid(thread, slot, word, timeNs);
@@ -205,16 +238,9 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       break;
     }
     case Kind::Start: {
-      Started started{openRange(word, timeNs), thread.id};
-      readLook(started.range, slot);
-      const std::uint64_t number = slot[6];
-      started_[number] = started;
-      if (const auto end = ended_.find(number); end != ended_.end()) {
-        const ThreadId other = end->second.thread == thread.id ? ThreadId{} : end->second.thread;
-        emit(started.range, thread.id, end->second.timeNs, 0, RangeKind::StartEnd, other);
-        ended_.erase(end);
-        started_.erase(number);
-      }
+      OpenRange range = openRange(word, timeNs);
+      readLook(range, slot);
+      start(thread, slot[6], range);
       break;
     }
     case Kind::End:

@@ -105,15 +105,12 @@ void ProcessReader::save(Saver& saver) {
   saver.put(process_);
   saver.put(headerDropped_);
   saver.put(droppedStarts_);
+  saver.put(startsNotKept_);
   saver.put(unseenStarts_);
   saver.put(pass_);
   saver.put(lastNs_);
   saver.put(closed_);
   tables_.save(saver);
-  saver.putAll(started_, [&](const auto& entry) {
-    saver.put(entry.first);
-    saver.put(entry.second);
-  });
   saver.putAll(ended_, [&](const auto& entry) {
     saver.put(entry.first);
     saver.put(entry.second);
@@ -138,29 +135,33 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
   saver.put(thread.dropped);
   saver.put(thread.unseen);
   saver.put(thread.mayEndUnseen);
-  std::uint64_t domains = 0;
-  thread.stacks.forEach([&](std::uint32_t, const std::vector<OpenRange>&) { ++domains; });
-  saver.put(domains);
-  thread.stacks.forEach([&](std::uint32_t domain, const std::vector<OpenRange>& open) {
-    saver.put(domain);
-    saver.putAll(open, [&](const OpenRange& range) { saver.put(range); });
-  });
-  saver.putAll(thread.stacks.said(), [&](const Said& said) { saver.put(said); });
 }
 
-void ProcessReader::load(Loader& loader) {
+void ProcessReader::saveOpen(const std::string& name, bool anew, OpenLog& log) {
+  for (const std::unique_ptr<Thread>& thread : threads_) {
+    if (thread != nullptr) OpenStates::save(name, {thread->index, thread->generation}, thread->stacks, anew, log);
+  }
+  OpenStates::save(name, started_, anew, log);
+}
+
+void ProcessReader::savedOpen() {
+  for (const std::unique_ptr<Thread>& thread : threads_) {
+    if (thread != nullptr) OpenStates::saved(thread->stacks);
+  }
+  OpenStates::saved(started_);
+}
+
+void ProcessReader::load(Loader& loader, OpenStates::Recorder open) {
   loader.get<ProcessId>();
   headerDropped_ = loader.get<std::uint64_t>();
   droppedStarts_ = loader.get<std::uint64_t>();
+  startsNotKept_ = loader.get<std::uint64_t>();
   unseenStarts_ = loader.get<std::uint64_t>();
   pass_ = loader.get<std::uint64_t>();
   lastNs_ = loader.get<TimeNs>();
   closed_ = loader.get<bool>();
   tables_.load(loader);
-  loader.getAll([&] {
-    const auto number = loader.get<std::uint64_t>();
-    started_[number] = loader.get<Started>();
-  });
+  started_ = std::move(open.started);
   loader.getAll([&] {
     const auto number = loader.get<std::uint64_t>();
     ended_[number] = loader.get<Ended>();
@@ -168,6 +169,10 @@ void ProcessReader::load(Loader& loader) {
   while (const auto index = loader.get<std::uint32_t>()) {
     if (index > kMaxThreads) return;
     threads_[index] = loadThread(loader, index);
+    Thread& thread = *threads_[index];
+    if (const auto at = open.threads.find({index, thread.generation}); at != open.threads.end()) {
+      thread.stacks = std::move(at->second);
+    }
   }
 }
 
@@ -185,11 +190,6 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
   thread->dropped = loader.get<std::uint64_t>();
   thread->unseen = loader.get<std::uint64_t>();
   thread->mayEndUnseen = loader.get<bool>();
-  loader.getAll([&] {
-    std::vector<OpenRange>& open = thread->stacks.of(loader.get<std::uint32_t>());
-    loader.getAll([&] { open.push_back(loader.get<OpenRange>()); });
-  });
-  loader.getAll([&] { thread->stacks.said().push_back(loader.get<Said>()); });
   if (thread->segment > maxSegments_) thread->stuck = true;
   if (thread->stuck || thread->segment == 0) return thread;
   const Segment& segment = view().segment(thread->segment);

@@ -58,6 +58,7 @@ class Loader {
     const auto size = get<std::uint64_t>();
     if (size > bytes_.size() - at_) {
       ok_ = false;
+      at_ = bytes_.size();
       return {};
     }
     at_ += size;
@@ -69,6 +70,7 @@ class Loader {
     for (std::uint64_t i = 0; i < count && ok_; ++i) each();
   }
   [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool atEnd() const { return at_ == bytes_.size(); }
 
  private:
   std::string_view bytes_;

@@ -16,6 +16,7 @@
 #include "lacuna/prof/recording.h"
 #include "lacuna/prof/writer.h"
 #include "record/clock_line.h"
+#include "record/range_stacks.h"
 
 namespace lacuna::prof::recording {
 
@@ -70,6 +71,8 @@ class TraceBook {
 
   Writer& writer() { return writer_; }
   DrainStats& stats() { return stats_; }
+  /// For the open ranges of all processes.
+  OpenBudget& openBudget() { return openBudget_; }
 
   ProcessId process(const ProcessInfo& info);
   ProcessInfo& processInfo(ProcessId id) { return processes_[id.value - 1]; }
@@ -129,6 +132,7 @@ class TraceBook {
 
   Writer writer_;
   DrainStats stats_;
+  OpenBudget openBudget_;
   std::vector<ProcessInfo> processes_;
   std::map<ProcessKey, ProcessId> processByKey_;
   std::unordered_map<std::uint32_t, ProcessId> processByPid_;

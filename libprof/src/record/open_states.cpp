@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/open_states.h"
+
+#include <algorithm>
+
+namespace lacuna::prof::recording {
+namespace {
+
+enum class OpenEntry : std::uint8_t { Ranges = 1, Said = 2, Started = 3, Ended = 4 };
+
+/// Ranges in an entry, so that none needs much memory.
+constexpr std::size_t kPart = 4096;
+
+Saver begin(OpenEntry kind, const std::string& recorder) {
+  Saver entry;
+  entry.put(kind);
+  entry.put(recorder);
+  return entry;
+}
+
+Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::ThreadKey& thread) {
+  Saver entry = begin(kind, recorder);
+  entry.put(thread.first);
+  entry.put(thread.second);
+  return entry;
+}
+
+/// Calls put(entry, first, last) for each part of what is behind `from`, at least once.
+template <class Put>
+void inParts(std::size_t from, std::size_t size, const Put& put) {
+  do {
+    const std::size_t last = std::min(from + kPart, size);
+    put(from, last);
+    from = last;
+  } while (from < size);
+}
+
+}  // namespace
+
+void OpenStates::save(const std::string& recorder, const ThreadKey& thread, RangeStacks& stacks, bool anew,
+                      OpenLog& log) {
+  for (const OpenStack& stack : stacks.stacks_) {
+    const std::size_t size = stack.kept_.size();
+    const bool changed = stack.part_.changed(size) || stack.skipped_ != stack.skippedSaved_;
+    if (anew ? stack.empty() : !changed) continue;
+    const std::size_t same = anew ? 0 : stack.part_.same();
+    // The looks of what is behind, which are the last ones.
+    auto look =
+        stack.looks_.end() - std::count_if(stack.kept_.begin() + static_cast<std::ptrdiff_t>(same), stack.kept_.end(),
+                                           [](const KeptRange& kept) { return kept.hasLook; });
+    inParts(same, size, [&](std::size_t first, std::size_t last) {
+      Saver entry = begin(OpenEntry::Ranges, recorder, thread);
+      entry.put(stack.domain_);
+      entry.put(stack.skipped_);
+      entry.put(static_cast<std::uint64_t>(first));
+      entry.put(static_cast<std::uint64_t>(last - first));
+      for (; first < last; ++first) {
+        entry.put(stack.kept_[first]);
+        if (stack.kept_[first].hasLook) entry.put(*look++);
+      }
+      log.put(entry);
+    });
+  }
+  const std::size_t size = stacks.said_.size();
+  if (anew ? size == 0 : !stacks.saidPart_.changed(size)) return;
+  inParts(anew ? 0 : stacks.saidPart_.same(), size, [&](std::size_t first, std::size_t last) {
+    Saver entry = begin(OpenEntry::Said, recorder, thread);
+    entry.put(static_cast<std::uint64_t>(first));
+    entry.put(static_cast<std::uint64_t>(last - first));
+    for (; first < last; ++first) entry.put(stacks.said_[first]);
+    log.put(entry);
+  });
+}
+
+void OpenStates::saved(RangeStacks& stacks) {
+  for (OpenStack& stack : stacks.stacks_) {
+    stack.part_.saved(stack.kept_.size());
+    stack.skippedSaved_ = stack.skipped_;
+  }
+  stacks.saidPart_.saved(stacks.said_.size());
+}
+
+void OpenStates::save(const std::string& recorder, StartedRanges& started, bool anew, OpenLog& log) {
+  if (!anew && !started.ended_.empty()) {
+    inParts(0, started.ended_.size(), [&](std::size_t first, std::size_t last) {
+      Saver entry = begin(OpenEntry::Ended, recorder);
+      entry.put(static_cast<std::uint64_t>(last - first));
+      for (; first < last; ++first) entry.put(started.ended_[first]);
+      log.put(entry);
+    });
+  }
+  Saver entry = begin(OpenEntry::Started, recorder);
+  std::size_t count = 0;
+  const auto put = [&](std::uint64_t number, const StartedRanges::Kept& kept) {
+    entry.put(number);
+    entry.put(started.expand(kept));
+    if (++count % kPart != 0) return;
+    log.put(entry);
+    entry = begin(OpenEntry::Started, recorder);
+  };
+  if (anew) {
+    for (const auto& [number, kept] : started.kept_) put(number, kept);
+  } else {
+    for (const std::uint64_t number : started.fresh_) {
+      if (const auto at = started.kept_.find(number); at != started.kept_.end()) put(number, at->second);
+    }
+  }
+  if (count % kPart != 0) log.put(entry);
+}
+
+void OpenStates::saved(StartedRanges& started) {
+  for (const std::uint64_t number : started.fresh_) {
+    if (const auto at = started.kept_.find(number); at != started.kept_.end()) at->second.saved = 1;
+  }
+  started.fresh_.clear();
+  started.ended_.clear();
+}
+
+void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget) {
+  const auto skipped = loader.get<std::uint64_t>();
+  const auto same = loader.get<std::uint64_t>();
+  stack.skipped_ = 0;
+  OpenRange gone;
+  while (stack.kept_.size() > same) (void)stack.pop(gone, budget);
+  loader.getAll([&] {
+    const auto kept = loader.get<KeptRange>();
+    const Look look = kept.hasLook ? loader.get<Look>() : Look();
+    if (!loader.ok()) return;
+    (void)budget.take(OpenStack::costOf(kept.hasLook, kept.said));
+    stack.kept_.push_back(kept);
+    if (kept.hasLook) stack.looks_.push_back(look);
+  });
+  stack.skipped_ = skipped;
+}
+
+void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget& budget) {
+  while (!loader.atEnd()) {
+    const auto number = loader.get<std::uint64_t>();
+    const auto range = loader.get<StartedRange>();
+    if (loader.ok()) (void)started.add(number, range, budget);
+  }
+}
+
+void OpenStates::load(std::string_view entry, OpenBudget& budget) {
+  Loader loader(entry);
+  const auto kind = loader.get<OpenEntry>();
+  Recorder& recorder = recorders_[loader.getText()];
+  if (kind == OpenEntry::Started) return loadStarted(loader, recorder.started, budget);
+  if (kind == OpenEntry::Ended) {
+    return loader.getAll([&] { (void)recorder.started.take(loader.get<std::uint64_t>(), budget); });
+  }
+  const auto index = loader.get<std::uint32_t>();
+  RangeStacks& stacks = recorder.threads[{index, loader.get<std::uint32_t>()}];
+  if (kind == OpenEntry::Ranges) return loadRanges(loader, stacks.of(loader.get<std::uint32_t>()), budget);
+  const auto same = loader.get<std::uint64_t>();
+  stacks.said_.resize(std::min<std::size_t>(stacks.said_.size(), same));
+  loader.getAll([&] { stacks.said_.push_back(loader.get<Said>()); });
+}
+
+OpenStates::Recorder OpenStates::take(const std::string& recorder) {
+  const auto at = recorders_.find(recorder);
+  if (at == recorders_.end()) return {};
+  Recorder taken = std::move(at->second);
+  recorders_.erase(at);
+  return taken;
+}
+
+}  // namespace lacuna::prof::recording
