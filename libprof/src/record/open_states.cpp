@@ -94,7 +94,8 @@ void OpenStates::save(const std::string& recorder, StartedRanges& started, bool 
   std::size_t count = 0;
   const auto put = [&](std::uint64_t number, const StartedRanges::Kept& kept) {
     entry.put(number);
-    entry.put(started.expand(kept));
+    entry.put(kept);
+    if (kept.look != 0) entry.put(started.looks_[kept.look]);
     if (++count % kPart != 0) return;
     log.put(entry);
     entry = begin(OpenEntry::Started, recorder);
@@ -137,7 +138,13 @@ void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget
 void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget& budget) {
   while (!loader.atEnd()) {
     const auto number = loader.get<std::uint64_t>();
-    const auto range = loader.get<StartedRange>();
+    const auto kept = loader.get<StartedRanges::Kept>();
+    StartedRange range;
+    if (kept.look != 0) static_cast<Look&>(range.range) = loader.get<Look>();
+    range.range.startNs = kept.startNs;
+    range.range.name = kept.name;
+    range.range.domain = kept.domain;
+    range.thread = kept.thread;
     if (loader.ok()) (void)started.add(number, range, budget);
   }
 }
