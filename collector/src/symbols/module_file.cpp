@@ -3,7 +3,6 @@
 #include "symbols/module_file.h"
 
 #include <elf.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -64,7 +63,9 @@ bool readMappedAs(int fd, std::uint64_t& device, std::uint64_t& inode) {
   if (at == MAP_FAILED) return false;
   const std::string maps = "\n" + proc::read("/proc/self/maps");
   munmap(at, kBytes);
-  const auto line = maps.find(fmt::format("\n{:x}-", reinterpret_cast<std::uintptr_t>(at)));
+  char start[32];
+  std::snprintf(start, sizeof start, "\n%llx-", static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(at)));
+  const auto line = maps.find(start);
   if (line == std::string::npos) return false;
   // "start-end rwxp offset major:minor inode   path"
   unsigned long long major = 0, minor = 0, number = 0;

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
-#include <cstring>
+#include <span>
 
+#include "base/checksum.h"
 #include "lacuna/prof/file_error.h"
 
 namespace fs = std::filesystem;
@@ -47,7 +47,7 @@ Status OpenLog::begin(std::uint64_t liveBytes, bool& anew) {
 
 void OpenLog::put(const Saver& entry) {
   const std::string& bytes = entry.bytes();
-  const EntryHead head{bytes.size(), XXH3_64bits(bytes.data(), bytes.size())};
+  const EntryHead head{bytes.size(), base::checksum(std::as_bytes(std::span(bytes)))};
   buffer_.append(reinterpret_cast<const char*>(&head), sizeof head).append(bytes);
   if (buffer_.size() >= kBuffer) writeOut();
 }
@@ -94,7 +94,7 @@ Status OpenLog::read(const fs::path& directory, const Place& place, const std::f
     if (head.bytes > place.bytes - at) return damaged;
     entry.resize(head.bytes);
     if (auto status = (*file).read(at, std::as_writable_bytes(std::span(entry))); !status.ok()) return status;
-    if (XXH3_64bits(entry.data(), entry.size()) != head.hash) return damaged;
+    if (base::checksum(std::as_bytes(std::span(entry))) != head.hash) return damaged;
     at += head.bytes;
     take(entry);
   }
