@@ -190,7 +190,7 @@ int run(const CheckOptions& options) {
   if (auto status = checkComparable(options, *before, *after, noise); !status) return unable(status.error());
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
   for (const auto& [trace, analysis] : {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
-    if (analysis->steps.all.empty()) fmt::print("note   {}\n", withoutSteps(*trace));
+    if (analysis->steps.all.empty()) fmt::print("note   {}\n", analyzer::oneLine(withoutSteps(*trace)));
   }
   bool worse = false;
   for (const Comparison& row : rows) {

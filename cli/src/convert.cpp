@@ -10,6 +10,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/utf8.h"
 #ifdef LACUNA_CLI_COLLECTOR
 #include "lacuna/collector/capture.h"
 #endif
@@ -47,8 +48,8 @@ int decodeCapture(const ConvertOptions& options, analyzer::Format format) {
   });
   if (!status) return printError(status.error().message);
   for (const std::string& note : report.notes) printWarning(note);
-  fmt::print("{}: {} records of {} process{} became {} rows\n", options.out, report.records, report.files,
-             report.files == 1 ? "" : "es", report.rows);
+  fmt::print("{}: {} records of {} process{} became {} rows\n", analyzer::oneLine(options.out), report.records,
+             report.files, report.files == 1 ? "" : "es", report.rows);
   return kOk;
 }
 #endif

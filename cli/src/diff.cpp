@@ -140,7 +140,8 @@ int run(const DiffOptions& options) {
     return kOk;
   }
   printStep(*diff);
-  for (const std::string& note : notes) fmt::print("{}note       {}{}\n", style().dim, note, style().reset);
+  for (const std::string& note : notes)
+    fmt::print("{}note       {}{}\n", style().dim, analyzer::oneLine(note), style().reset);
   printTree(*diff, options.rows);
   return kOk;
 }

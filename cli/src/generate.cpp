@@ -10,6 +10,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "unfinished_file.h"
@@ -48,8 +49,8 @@ int run(const GenerateOptions& options) {
   const prof::Status status =
       analyzer::writeWhole(options.out, [&](const auto& part) { return make(options, part, made); });
   if (!status.ok()) return printError(status.error().message);
-  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", options.out, withCommas(made.summary.events),
-             withCommas(made.summary.steps), humanBytes(made.bytes),
+  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", analyzer::oneLine(options.out),
+             withCommas(made.summary.events), withCommas(made.summary.steps), humanBytes(made.bytes),
              static_cast<double>(made.bytes) / static_cast<double>(made.summary.events));
   return kOk;
 }

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "trace_summary.h"
 
@@ -53,18 +54,20 @@ void printProblems(const TraceSummary& trace) {
   } else {
     fmt::print("drops    {}{} events were not recorded{}\n", s.yellow, withCommas(trace.droppedEvents), s.reset);
   }
-  for (const auto& [reason, count] : trace.dropReasons) fmt::print("         {}: {}\n", withCommas(count), reason);
+  for (const auto& [reason, count] : trace.dropReasons)
+    fmt::print("         {}: {}\n", withCommas(count), analyzer::oneLine(reason));
   if (trace.damage.empty() && trace.warnings.empty()) fmt::print("damage   {}none{}\n", s.green, s.reset);
   for (const prof::Damage& damage : trace.damage) {
     fmt::print("damage   {}at byte {}, {} bytes: {}{}\n", s.red, withCommas(damage.offset), withCommas(damage.bytes),
-               damage.what, s.reset);
+               analyzer::oneLine(damage.what), s.reset);
   }
-  for (const std::string& warning : trace.warnings) fmt::print("warning  {}{}{}\n", s.yellow, warning, s.reset);
+  for (const std::string& warning : trace.warnings)
+    fmt::print("warning  {}{}{}\n", s.yellow, analyzer::oneLine(warning), s.reset);
 }
 
 void printText(const TraceSummary& trace) {
   const Style& s = style();
-  fmt::print("{}{}{}  {}, ", s.bold, trace.file, s.reset, humanBytes(trace.bytes));
+  fmt::print("{}{}{}  {}, ", s.bold, analyzer::oneLine(trace.file), s.reset, humanBytes(trace.bytes));
   if (trace.formatVersion) {
     fmt::print("format {}, {}\n", *trace.formatVersion, trace.complete.value_or(true) ? "complete" : "without its end");
   } else {

@@ -13,6 +13,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -22,6 +25,7 @@
 #include "commands.h"
 #include "nearest.h"
 #include "output.h"
+#include "safe_output.h"
 
 namespace {
 
@@ -87,6 +91,17 @@ int failed(const std::string& message) {
   return lacuna::cli::failureCode;
 }
 
+/// The message is there already: there may be no memory left to make one.
+int outOfMemory() {
+  constexpr std::string_view kText =
+      "lacuna: error: there is not enough memory to go on; close other programs, lift a limit (ulimit -v), or read "
+      "less "
+      "of the trace\n";
+  // Where that does not arrive, the exit code remains.
+  (void)!::write(STDERR_FILENO, kText.data(), kText.size());
+  return lacuna::cli::failureCode;
+}
+
 /// What was printed and did not arrive is an error, unless it is that the reader had enough.
 int finishOutput(int exitCode, int writeError) {
   const bool lost = std::ferror(stdout) != 0;
@@ -124,7 +139,10 @@ int parseAndRun(int argc, char** argv) {
   try {
     app.parse(cutProgram(argc, argv), argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
-    return app.exit(wanted);
+    std::ostringstream text;
+    const int code = app.exit(wanted, text, text);
+    fmt::print("{}", text.str());
+    return code;
   } catch (const CLI::ConversionError& error) {
     return printMisuse(notConverted(error.what()));
   } catch (const CLI::ArgumentMismatch& error) {
@@ -141,6 +159,7 @@ int parseAndRun(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   keepStandardStreams();
+  lacuna::cli::makeOutputSafe();
   outliveFileSizeLimit(argc, argv);
   int writeError = 0;
   int exitCode = lacuna::cli::kError;
@@ -150,6 +169,10 @@ int main(int argc, char** argv) {
     // What is printed piece by piece ends where a piece cannot be written.
     if (std::ferror(stdout) == 0) return failed(error.what());
     writeError = error.code().value();
+  } catch (const std::bad_alloc&) {
+    return outOfMemory();
+  } catch (const std::length_error&) {  // more than any memory can hold
+    return outOfMemory();
   } catch (const std::exception& error) {
     return failed(error.what());
   }

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
 #include "output.h"
 #include "unfinished_file.h"
@@ -22,7 +23,8 @@ struct MergeOptions {
   std::string to;
 };
 
-void describe(const std::string& path, const analyzer::Alignment& alignment) {
+void describe(const std::string& file, const analyzer::Alignment& alignment) {
+  const std::string path = analyzer::oneLine(file);
   using analyzer::AlignedBy;
   const auto signedDuration = [](std::int64_t ns) {
     return fmt::format("{}{}", ns < 0 ? '-' : '+', humanDuration(ns < 0 ? -ns : ns));

@@ -3,7 +3,6 @@
 #include "output.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -14,11 +13,13 @@
 #include <system_error>
 
 #include "commands.h"
+#include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/reader.h"
+#include "safe_output.h"
 
 namespace lacuna::cli {
 namespace {
@@ -27,9 +28,10 @@ void printProblem(std::string_view kind, std::string_view colour, std::string_vi
   std::fflush(stdout);
   const bool coloured = wantsColour(stderr);
   // Where that does not arrive either there is nothing more to be said, which is no reason to end another way.
-  std::fputs(
-      fmt::format("lacuna: {}{}:{} {}\n", coloured ? colour : "", kind, coloured ? "\033[0m" : "", message).c_str(),
-      stderr);
+  std::fputs(fmt::format("lacuna: {}{}:{} {}\n", coloured ? own(colour) : "", kind, coloured ? own("\033[0m") : "",
+                         analyzer::oneLine(message))
+                 .c_str(),
+             stderr);
 }
 
 std::string scaled(double value, const char* const* units, std::size_t count) {
@@ -46,7 +48,7 @@ std::string scaled(double value, const char* const* units, std::size_t count) {
 bool wantsColour(std::FILE* stream) {
   const char* noColour = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
-  return ::isatty(::fileno(stream)) != 0 && (noColour == nullptr || *noColour == '\0') && terminal != nullptr &&
+  return isTerminal(stream) && (noColour == nullptr || *noColour == '\0') && terminal != nullptr &&
          std::string_view(terminal) != "dumb";
 }
 
@@ -66,12 +68,14 @@ void printWarning(std::string_view message) {
 
 void printWarnings(const analyzer::Store& store, std::string_view name) {
   for (const std::string& warning : store.warnings()) {
-    printWarning(analyzer::oneLine(name.empty() ? warning : fmt::format("{}: {}", name, warning)));
+    printWarning(name.empty() ? warning : fmt::format("{}: {}", name, warning));
   }
 }
 
 const Style& style() {
-  static const Style kColours{"\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[0m"};
+  static const std::string kBold = own("\033[1m"), kDim = own("\033[2m"), kRed = own("\033[31m"),
+                           kGreen = own("\033[32m"), kYellow = own("\033[33m"), kReset = own("\033[0m");
+  static const Style kColours{kBold, kDim, kRed, kGreen, kYellow, kReset};
   static const Style kPlain{};
   static const bool kWanted = wantsColour(stdout);
   return kWanted ? kColours : kPlain;
@@ -98,22 +102,11 @@ std::string humanDuration(std::int64_t ns) {
 void printWritten(const std::string& path) {
   std::error_code none;
   const std::uintmax_t bytes = std::filesystem::file_size(path, none);
-  fmt::print("{}{}\n", path, none ? "" : ": " + humanBytes(bytes));
+  fmt::print("{}{}\n", analyzer::oneLine(path), none ? "" : ": " + humanBytes(bytes));
 }
 
 std::string jsonString(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : analyzer::validUtf8(text)) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out += '"';
+  return analyzer::jsonText(text);
 }
 
 std::string damageJson(std::span<const prof::Damage> list) {

@@ -20,7 +20,7 @@ struct Damage;
 
 namespace lacuna::cli {
 
-/// `lacuna: error: …` on standard error. Answers kError, so that a command can return it.
+/// `lacuna: error: …` on standard error, on one line. Answers kError, so that a command can return it.
 int printError(std::string_view message);
 /// The same of a call that is wrong, whatever the files hold. Answers kUsage.
 int printMisuse(std::string_view message);
@@ -51,7 +51,7 @@ std::string humanBytes(std::uint64_t bytes);
 std::string humanDuration(std::int64_t ns);
 /// What a command has written, with its size; a device or a pipe has none.
 void printWritten(const std::string& path);
-/// With quotes; bytes that are no UTF-8 become U+FFFD.
+/// With quotes; bytes that are no UTF-8 become U+FFFD, and what a terminal obeys is written as \\u001b.
 std::string jsonString(std::string_view text);
 /// A list with an object for each.
 std::string damageJson(std::span<const prof::Damage> list);

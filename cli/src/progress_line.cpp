@@ -3,9 +3,8 @@
 #include "progress_line.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include "calibration_option.h"
+#include "safe_output.h"
 
 namespace lacuna::cli {
 
@@ -15,11 +14,11 @@ ProgressLine::ProgressLine(std::string what, std::chrono::milliseconds after, st
     : what_(std::move(what)), from_(steady_clock::now() + after), stream_(stream) {}
 
 ProgressLine::~ProgressLine() {
-  if (percent_ >= 0) std::fputs("\r\033[K", stream_);
+  if (percent_ >= 0) std::fputs(own("\r\033[K").c_str(), stream_);
 }
 
 analyzer::Progress ProgressLine::hook() {
-  if (::isatty(::fileno(stream_)) == 0) return nullptr;
+  if (!isTerminal(stream_)) return nullptr;
   return [this](double share) {
     show(share);
     return true;
@@ -31,7 +30,7 @@ void ProgressLine::show(double share) {
   if (percent == percent_ || steady_clock::now() < from_) return;
   percent_ = percent;
   // Not fmt::print, which throws where the terminal is gone: on whatever thread works, or out of the destructor.
-  std::fputs(fmt::format("\r{} {:3} %", what_, percent).c_str(), stream_);
+  std::fputs(fmt::format("{}{} {:3} %", own("\r"), what_, percent).c_str(), stream_);
   std::fflush(stream_);
 }
 

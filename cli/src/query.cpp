@@ -13,9 +13,11 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "query_guard.h"
+#include "safe_output.h"
 
 namespace lacuna::cli {
 namespace {
@@ -29,13 +31,6 @@ struct QueryOptions {
   bool json = false;
   bool schema = false;
 };
-
-std::string csvField(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
-}
 
 /// The names of columns as keys of an object, which has room for one of each name: later ones get a number.
 std::vector<std::string> keysOf(const std::vector<std::string>& names) {
@@ -58,9 +53,12 @@ class Printer {
 
   void columns(const std::vector<std::string>& names) {
     names_ = options_.json ? keysOf(names) : names;
-    if (options_.csv) line(std::vector<std::string_view>(names.begin(), names.end()));
+    if (options_.csv)
+      line(names, [](std::string& out, const std::string& name) { analyzer::appendCsvText(out, name); });
     if (options_.json) fmt::print("[");
-    if (!options_.csv && !options_.json) lines_.emplace_back(names);
+    if (options_.csv || options_.json) return;
+    auto& heads = lines_.emplace_back();
+    for (const std::string& name : names) heads.push_back(analyzer::oneLine(name));
   }
   bool row(const std::vector<QueryValue>& values) {
     ++rows_;
@@ -75,9 +73,10 @@ class Printer {
       }
       fmt::print("{}}}", out);
     } else if (options_.csv) {
-      std::vector<std::string_view> texts;
-      for (const QueryValue& value : values) texts.push_back(value.text);
-      line(texts);
+      line(values, [](std::string& out, const QueryValue& value) {
+        value.kind == QueryValue::Kind::Text ? analyzer::appendCsvText(out, value.text)
+                                             : analyzer::appendCsvNumber(out, value.text);
+      });
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
@@ -101,9 +100,13 @@ class Printer {
   static constexpr std::size_t kWidest = 80;
   static constexpr std::size_t kLines = 1000;
 
-  void line(const std::vector<std::string_view>& texts) {
+  template <class Cell, class Append>
+  static void line(const std::vector<Cell>& cells, Append append) {
     std::string out;
-    for (std::size_t i = 0; i < texts.size(); ++i) out += (i > 0 ? "," : "") + csvField(texts[i]);
+    for (const Cell& cell : cells) {
+      if (&cell != cells.data()) out += ',';
+      append(out, cell);
+    }
     fmt::print("{}\n", out);
   }
 
@@ -165,6 +168,7 @@ int run(const QueryOptions& options) {
   auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
   printWarnings(**store);
+  if (options.csv) sendOutputAsData();
   analyzer::Query query(std::move(*store));
   return ask(query, options);
 }

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/collector/recover.h"
 #include "lacuna/prof/file_error.h"
 #include "output.h"
@@ -40,8 +41,8 @@ void printText(const prof::RecoverSummary& summary, const std::string& out) {
     printWarning(fmt::format("lost: {} bytes at byte {}: {}", damage.bytes, damage.offset, damage.what));
   }
   if (!summary.wasComplete) printWarning("the file had no end; what its writer still held in memory is not in it");
-  fmt::print("{}: {} rows in {} blocks{}\n", out, withCommas(summary.rows), withCommas(summary.blocks),
-             summary.damage.empty() && summary.wasComplete ? "; nothing was missing" : "");
+  fmt::print("{}: {} rows in {} blocks{}\n", analyzer::oneLine(out), withCommas(summary.rows),
+             withCommas(summary.blocks), summary.damage.empty() && summary.wasComplete ? "; nothing was missing" : "");
 }
 
 void printText(const prof::DrainStats& stats, const std::string& out) {
@@ -52,7 +53,7 @@ void printText(const prof::DrainStats& stats, const std::string& out) {
     printWarning(fmt::format("{} records made no sense and were left out", withCommas(stats.damaged)));
   }
   if (!stats.left.empty()) printWarning(stats.left);
-  fmt::print("{}: {} rows from {} process{}\n", out, withCommas(stats.rows), stats.processes,
+  fmt::print("{}: {} rows from {} process{}\n", analyzer::oneLine(out), withCommas(stats.rows), stats.processes,
              stats.processes == 1 ? "" : "es");
 }
 

@@ -17,6 +17,7 @@
 #include "output.h"
 #include "progress_line.h"
 #include "report_text.h"
+#include "safe_output.h"
 
 namespace lacuna::cli {
 namespace {
@@ -140,8 +141,8 @@ int run(const ReportOptions& options) {
     fmt::print("{}", analyzer::renderJson(*analysis));
   } else {
     const int width = options.width > 0 ? options.width : terminalWidth(stdout);
-    fmt::print("{}", analyzer::renderText(*analysis, {options.sections, width, wantsColour(stdout)}));
-    if (!options.html.empty()) fmt::print("page: {}\n", options.html);
+    fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {options.sections, width, wantsColour(stdout)})));
+    if (!options.html.empty()) fmt::print("page: {}\n", analyzer::oneLine(options.html));
   }
   return kOk;
 }

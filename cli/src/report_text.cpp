@@ -4,19 +4,19 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
 #include "lacuna/analyzer/report.h"
 #include "output.h"
 #include "progress_line.h"
+#include "safe_output.h"
 
 namespace lacuna::cli {
 
 int terminalWidth(std::FILE* stream) {
   winsize size{};
-  if (isatty(fileno(stream)) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (isTerminal(stream) && ioctl(descriptorOf(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
   const int wanted = columns == nullptr ? 0 : std::atoi(columns);
   return wanted > 0 ? wanted : 100;
@@ -28,7 +28,8 @@ prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream)
   if (!store) return store.error();
   const auto analysis = analyseShown(*store);
   if (!analysis) return analysis.error();
-  fmt::print(stream, "{}", analyzer::renderText(*analysis, {kSections, terminalWidth(stream), wantsColour(stream)}));
+  fmt::print(stream, "{}",
+             withOwnColours(analyzer::renderText(*analysis, {kSections, terminalWidth(stream), wantsColour(stream)})));
   return {};
 }
 

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/collector/doctor.h"
 #include "nearest.h"
 #include "output.h"
@@ -100,9 +101,9 @@ prof::Status complete(Typed& typed) {
 }
 
 void printSummary(const collector::RunReport& report) {
-  for (const auto& note : report.notes) fmt::print(stderr, "lacuna: {}\n", note);
+  for (const auto& note : report.notes) fmt::print(stderr, "lacuna: {}\n", analyzer::oneLine(note));
   for (const auto& dump : report.dumps) {
-    fmt::print(stderr, "lacuna: dump {} · {}\n", dump.file.string(), dump.reason);
+    fmt::print(stderr, "lacuna: dump {} · {}\n", analyzer::oneLine(dump.file.string()), analyzer::oneLine(dump.reason));
   }
   if (!report.failure.empty()) return;
   if (report.output.empty()) {
@@ -114,7 +115,7 @@ void printSummary(const collector::RunReport& report) {
   const bool outside = stats.processes == 0 && report.seen > 0;
   const std::uint32_t processes = outside ? report.seen : stats.processes;
   fmt::print(stderr, "lacuna: {} · {} events from {} process{}{} in {:.2f} s · {} · {} dropped\n",
-             report.output.string(), withCommas(stats.rows), processes, processes == 1 ? "" : "es",
+             analyzer::oneLine(report.output.string()), withCommas(stats.rows), processes, processes == 1 ? "" : "es",
              outside ? ", seen from outside only," : "", static_cast<double>(report.wallNs) / 1e9,
              humanBytes(stats.fileBytes), withCommas(stats.dropped));
   if (const std::string hint = collector::leftoversHint(); !hint.empty()) fmt::print(stderr, "lacuna: {}\n", hint);
@@ -136,13 +137,14 @@ void printReport(const collector::RunReport& report) {
   if (report.output.empty() || report.stats.rows == 0) return;
   fmt::print(stderr, "\n");
   if (auto status = printVerdict(report.output, stderr); !status) {
-    fmt::print(stderr, "lacuna: no report: {}\n", status.error().message);
+    fmt::print(stderr, "lacuna: no report: {}\n", analyzer::oneLine(status.error().message));
     return;
   }
   std::error_code error;
   const auto here = std::filesystem::current_path(error);
   const std::string name = error ? report.output.string() : report.output.lexically_proximate(here).string();
-  fmt::print(stderr, "\nlacuna: the whole report: lacuna report {0} · the timeline: lacuna gui {0}\n", name);
+  fmt::print(stderr, "\nlacuna: the whole report: lacuna report {0} · the timeline: lacuna gui {0}\n",
+             analyzer::oneLine(name));
 }
 
 /// The program and its arguments: what is left of the options, with its own `--` if it has one, or what is behind.

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "progress_line.h"
 #include "report_text.h"
@@ -39,7 +40,8 @@ void printText(const analyzer::Prediction& prediction, std::string_view per) {
                    ? std::string()
                    : fmt::format("; {:.0f} % sure of half the gain at least", 100 * prediction.confidence));
   }
-  for (const std::string& note : prediction.notes) fmt::print("{}note       {}{}\n", s.dim, note, s.reset);
+  for (const std::string& note : prediction.notes)
+    fmt::print("{}note       {}{}\n", s.dim, analyzer::oneLine(note), s.reset);
 }
 
 void printJson(const analyzer::Prediction& prediction, bool steps) {

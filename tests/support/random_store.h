@@ -10,23 +10,81 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lacuna/analyzer/store_builder.h"
 
 namespace lacuna::test {
 
+/// What the texts of a random trace are.
+struct RandomTexts {
+  std::vector<std::string> names{"",          "aten::mm", "a \"quoted\"\nname", "été", "[[2, 3]]",
+                                 "kernel<1>", "x;y",      "[1, {\"y\": null}]"};
+  std::vector<std::string> shapes{"+size\n+list"};
+  std::vector<std::string> lists{"[1]"};  ///< arguments that are lists or objects
+  std::vector<std::pair<std::string, std::string>> environment{{"key", ""}};
+};
+
+/// Names, arguments and facts of a source that somebody chose to do harm: what a terminal obeys, what a spreadsheet
+/// calculates, what ends a string of JSON or a page's script, and texts that only look like JSON.
+inline RandomTexts hostileTexts() {
+  RandomTexts texts;
+  texts.names = {"\x1b[31mred\x1b]0;title\x07",
+                 "right\u202eleft\u2066\u061c",
+                 "bad\xff\xc3(utf\xed\xa0\x80",
+                 "c1\u009b2J\x7f\b\r",
+                 "=HYPERLINK(\"http://x\")",
+                 "+1+1",
+                 "-2+3",
+                 "@SUM(A1)",
+                 "\t=1",
+                 "</script><!-- \"'&",
+                 "a\";b,\nc\\",
+                 "\u2028line",
+                 "[1, 2",
+                 "[01, +7]",
+                 "NaN",
+                 "{\"a\": 1., \"b\": NaN}"};
+  texts.shapes = {"+size\n+list\n.field\n!s=\"t\"",
+                  "+si\"ze\n+list\n!bp=e\n!bad\n~f|ac2g|ac2g|!bp=\"e\"",
+                  "+list\n.pid\n.name\n=grid\n=nothing\n~\"x\": 01",
+                  "+list\n+list\n~x|a\n~s|a|b|!c\n!ph=X\n+\x1b\n+\xff\n=Input Dims\n=cuda_sync_kind",
+                  "{}\n?\n+\n!\n~\n.",
+                  "~\"lacuna\": {\"a\": 1.}\n~\"list\": 1"};
+  texts.lists = {
+      "1.",   "+7",       "NaN", "[1, NaN, -Infinity]", "007", "{\"a\": 1,}", "\"\\x\"", "nul",     "[[[",   "1 2 3",
+      "0x10", "\"\xff\"", "",    "[1, 2] trailing",     "-",   "1e5",         ".5",      "[1.0e+]", "[true]"};
+  texts.environment = {{"chrome.pid.1", "01"},
+                       {"chrome.pid.2", "{\"a\": 1}"},
+                       {"chrome.tid.1", "\"un\"quoted\""},
+                       {"chrome.tid.2", "+7"},
+                       {"chrome.device.1", "nan"},
+                       {"chrome.stream.1", "1."},
+                       {"chrome.traceEvents", "[]"},
+                       {"chrome.displayTimeUnit", "ms"},
+                       {"chrome.distributedInfo", "{\"rank\": 1."},
+                       {"chrome.\"key\x1b", "{\"a\": NaN}"},
+                       {"chrome.twice", "1"},
+                       {"chrome.twice", "2"},
+                       {"chrome.metadata", "{\"ph\": \"M\", \"pid\": \"7"},
+                       {"chrome.event", "[1.,]"},
+                       {"merge.flow_stride", "+1"},
+                       {"host\u202e", "\x1b[2J"}};
+  return texts;
+}
+
 /// A trace with rows of every table and random values in every column: two processes with threads, a CPU and two CUDA
 /// devices with queues. What must hold in any trace holds: ids exist, lengths are not negative, ranges of a thread
 /// nest.
-inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigned rows = 60) {
+inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigned rows = 60,
+                                                          const RandomTexts& texts = {}) {
   using namespace prof;
   std::mt19937_64 random(seed);
   analyzer::StoreBuilder builder;
   const auto pick = [&](std::uint64_t n) { return random() % n; };
-  const std::vector<std::string> texts = {"",          "aten::mm", "a \"quoted\"\nname", "été", "[[2, 3]]",
-                                          "kernel<1>", "x;y",      "[1, {\"y\": null}]"};
-  const auto text = [&] { return builder.intern(texts[pick(texts.size())]); };
+  const auto oneOf = [&](const std::vector<std::string>& list) { return builder.intern(list[pick(list.size())]); };
+  const auto text = [&] { return oneOf(texts.names); };
   for (std::uint32_t p = 1; p <= 2; ++p) {
     builder.append(Process{ProcessId(p), ProcessId(p - 1), 100 + p, 0, 1000000, text(), text(), -1,
                            static_cast<std::int32_t>(p) - 1});
@@ -46,14 +104,15 @@ inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigne
     builder.append(StackFrame{FrameId(t), FrameId(t - 1), pick(1 << 20), text(), text(), text(), t});
   }
   builder.append(Clock{5, 1700000000000000005, 0, {}});
-  builder.append(Environment{ProcessId(1), builder.intern("key"), text()});
+  for (const auto& [key, value] : texts.environment)
+    builder.append(Environment{ProcessId(1), builder.intern(key), value.empty() ? text() : builder.intern(value)});
   std::uint32_t sets = 0;
   const auto argSet = [&]() -> ArgSetId {
     if (pick(2) == 0) return {};
     const ArgSetId id(++sets);
-    builder.append(ArgSet{id, builder.intern("+size\n+list")});
+    builder.append(ArgSet{id, oneOf(texts.shapes)});
     builder.append(Arg{id, ArgScope::Argument, builder.intern("size"), ArgType::I64, pick(100)});
-    builder.append(Arg{id, ArgScope::Argument, builder.intern("list"), ArgType::Json, builder.intern("[1]").value});
+    builder.append(Arg{id, ArgScope::Argument, builder.intern("list"), ArgType::Json, oneOf(texts.lists).value});
     return id;
   };
   const auto number = [&]<class T>(T& value) {

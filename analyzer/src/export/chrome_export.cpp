@@ -133,7 +133,12 @@ class ChromeExport {
   std::string token(std::string_view what, std::uint32_t id, std::uint64_t number) const {
     const std::string key = fmt::format("chrome.{}.{}", what, id);
     const auto found = environment_.find(key);
-    return found == environment_.end() ? std::to_string(number) : std::string(found->second);
+    if (found == environment_.end()) return std::to_string(number);
+    const bool isPlain = json::isString(found->second) || json::isNumber(found->second);
+    if (isPlain && json::isValid(found->second)) return std::string(found->second);
+    std::string quoted;
+    json::appendQuoted(quoted, found->second);
+    return quoted;
   }
 
   /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours say what they are, such as
@@ -252,6 +257,19 @@ class ChromeExport {
     }
   }
 
+  /// A member that the file had beside its events; the first of a name counts, and the events are ours.
+  void addHead(std::string_view key, std::string_view value, std::string& head) {
+    if (key == "traceEvents" || !members_.insert(std::string(key)).second) return;
+    json::appendQuoted(head, key);
+    head += ": ";
+    json::appendChecked(head, value);
+    head += ",\n";
+  }
+  /// A member of ours, unless the file had one of that name.
+  void addTail(std::string_view key, std::string_view json) {
+    if (members_.insert(std::string(key)).second) tail_ += fmt::format(",\n\"{}\": {}", key, json);
+  }
+
   void writeHead() {
     std::string head = "{";
     std::string metadata;
@@ -263,10 +281,7 @@ class ChromeExport {
         metadata += metadata.empty() ? "\n" : ",\n";
         metadata += metadataOf(row);
       } else if (key.starts_with("chrome.") && key.find('.', 7) == std::string_view::npos) {
-        json::appendQuoted(head, key.substr(7));
-        head += ": ";
-        head += value;
-        head += ",\n";
+        addHead(key.substr(7), value, head);
       }
     }
     head += "\"traceEvents\": [";
@@ -299,11 +314,21 @@ class ChromeExport {
     const auto clock = store_.row<prof::Clock>(0);
     std::int64_t baseNs = 0;
     if (__builtin_sub_overflow(clock.realtimeNs, clock.timeNs, &baseNs) || baseNs == 0) return;
-    tail_ += fmt::format(",\n\"baseTimeNanoseconds\": {}", baseNs);
+    addTail("baseTimeNanoseconds", std::to_string(baseNs));
   }
 
   /// A metadata event as its file wrote it, but for the pid of a process that has another one here.
   std::string metadataOf(const prof::Environment& row) const {
+    std::string text = withOwnPid(row);
+    std::string sound;
+    json::appendChecked(sound, text);
+    if (sound.starts_with('{')) return sound;
+    std::string unreadable =
+        "{\"ph\": \"M\", \"name\": \"unreadable\", \"pid\": 0, \"tid\": 0, \"ts\": 0, \"args\": {\"text\": ";
+    json::appendQuoted(unreadable, text);
+    return unreadable + "}}";
+  }
+  std::string withOwnPid(const prof::Environment& row) const {
     std::string text(store_.text(row.value));
     if (!renamed_.contains(row.process)) return text;
     constexpr std::string_view kKey = "\"pid\"";
@@ -312,7 +337,11 @@ class ChromeExport {
     if (colon == std::string::npos || text[colon] != ':') return text;
     const std::size_t from = text.find_first_not_of(" \t\r\n", colon + 1);
     if (from == std::string::npos) return text;
-    const std::size_t to = text[from] == '"' ? text.find('"', from + 1) + 1 : text.find_first_of(",} \t\r\n", from);
+    const std::size_t quote = text[from] == '"' ? text.find('"', from + 1) : std::string::npos;
+    const std::size_t to = text[from] != '"'            ? text.find_first_of(",} \t\r\n", from)
+                           : quote == std::string::npos ? quote
+                                                        : quote + 1;
+    if (to == std::string::npos) return text;
     return text.replace(from, to - from, pids_.at(row.process));
   }
 
@@ -343,10 +372,10 @@ class ChromeExport {
       list += fmt::format(", \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \"numSms\": {}}}",
                           device.memoryBytes, device.computeMajor, device.computeMinor, device.multiprocessors);
     }
-    if (!list.empty()) tail_ += ",\n\"deviceProperties\": [" + list + "]";
-    tail_ += fmt::format(",\n\"{}\": {{\"externalId\": \"correlation\", \"environment\": {{{}}}}}", kOwnChromeMember,
-                         ownEnvironment());
-    tail_ += ",\n\"displayTimeUnit\": \"ms\"";
+    if (!list.empty()) addTail("deviceProperties", "[" + list + "]");
+    addTail(kOwnChromeMember,
+            fmt::format("{{\"externalId\": \"correlation\", \"environment\": {{{}}}}}", ownEnvironment()));
+    addTail("displayTimeUnit", "\"ms\"");
     describeClock();
   }
 
@@ -430,9 +459,65 @@ class ChromeExport {
   void readShape(prof::ArgSetId set, ArgTable table) {
     set_ = set;
     lines_.clear();
-    if (set) addLines(store_.text(args_.shape(set)));
+    if (set) addLines(soundShape(args_.shape(set)));
     // The shapes of a Chrome trace name all arguments; others only those that no column holds.
     if (!set || !isKineto_) addLines(defaultShape(table));
+  }
+  /// A shape without the lines that would not be JSON in the event: names and constants stand in it as a file wrote
+  /// them.
+  std::string_view soundShape(prof::StringId shape) {
+    const auto [at, isNew] = soundShapes_.try_emplace(shape);
+    if (isNew) {
+      std::string_view rest = store_.text(shape);
+      std::set<std::string> members{"field pid", "field tid", "field name", "field args"};  // columns have them
+      while (!rest.empty()) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        if (isSoundLine(line) && members.insert(memberOf(line)).second) {
+          at->second += at->second.empty() ? "" : "\n";
+          at->second += line;
+        }
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      }
+    }
+    return at->second;
+  }
+  /// What a line gives a value to: an event, and its arguments, have one of each name. Flow points may be many.
+  static std::string memberOf(std::string_view line) {
+    if (line.empty() || (line[0] == kShapeFlow && !line.starts_with("~\""))) return std::string(line);
+    const bool isField = line[0] == kShapeField || line[0] == kShapeConstant;
+    const std::string_view name = line[0] == kShapeConstant ? line.substr(1, line.find('=') - 1)
+                                  : line[0] == kShapeFlow   ? line.substr(2, line.find('"', 2) - 2)
+                                                            : line.substr(1);
+    return fmt::format("{} {}", isField ? "field" : "argument", name);
+  }
+  static bool isSoundLine(std::string_view line) {
+    if (line.size() < 2) return line.empty() || line[0] == kShapeRepeated || line[0] == kShapeStored;
+    const std::string_view rest = line.substr(1);
+    const auto isMember = [](std::string_view key, std::string_view value) {
+      return json::isValid(fmt::format("{{\"{}\": {}}}", key, value)) && json::isValid(fmt::format("\"{}\"", key));
+    };
+    const auto isConstant = [&](std::string_view text) {
+      const std::size_t equals = text.find('=');
+      return equals != std::string_view::npos && isMember(text.substr(0, equals), text.substr(equals + 1));
+    };
+    switch (line[0]) {
+      case kShapeConstant:
+        return rest == kShapeNoArgs || isConstant(rest);
+      case kShapeFlow: {
+        if (rest.starts_with('"')) return json::isValid(fmt::format("{{{}}}", rest));
+        std::size_t bar = 0;
+        for (int i = 0; i < 3 && bar != std::string_view::npos; ++i) bar = rest.find('|', bar + 1);
+        if (bar == std::string_view::npos || (rest[0] != 's' && rest[0] != 't' && rest[0] != 'f')) return false;
+        const std::string_view constant = rest.substr(bar + 1);
+        return constant.empty() || (constant[0] == kShapeConstant && isConstant(constant.substr(1)));
+      }
+      case kShapeStored:
+      case kShapeRepeated:
+      case kShapeField:
+        return isMember(rest, "0");
+      default:
+        return true;  // not for JSON
+    }
   }
   void addLines(std::string_view shape) {
     while (!shape.empty()) {
@@ -739,9 +824,8 @@ class ChromeExport {
     appendMicroseconds(row.timeNs, number_);
     put("ts", number_);
     put("args", "{");
-    putText(store_.text(track.unit).empty() ? "value" : store_.text(track.unit), "");
-    out_.resize(out_.size() - 2);
-    out_ += fmt::format("{}}}}}", row.value);
+    json::appendQuoted(out_, store_.text(track.unit).empty() ? "value" : store_.text(track.unit));
+    out_ += fmt::format(": {}}}}}", row.value);
     give();
   }
   void flow(const prof::Flow& row) {
@@ -774,6 +858,8 @@ class ChromeExport {
   std::set<std::string> pidsTaken_, tidsTaken_;
   std::map<std::string, int> tidCopies_;
   std::set<prof::ProcessId> renamed_;
+  std::set<std::string> members_;  ///< beside the events
+  std::unordered_map<prof::StringId, std::string> soundShapes_;
   bool isKineto_ = false;
   /// Whether ranges may have been pairs of events; those of ours say in an argument what they are.
   bool hasLoose_ = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "export/exporters.h"
+#include "lacuna/analyzer/utf8.h"
 #include "store/json_text.h"
 #include "store/recording_spans.h"
 
@@ -24,11 +25,10 @@ struct OpenRange {
   TimeNs endNs;
 };
 
-/// Without what separates things in folded stacks.
+/// Without what separates things in folded stacks, and with unseen characters made visible.
 std::string frameText(std::string_view from) {
-  std::string text(from);
+  std::string text = oneLine(from);
   std::ranges::replace(text, ';', ':');
-  std::ranges::replace(text, '\n', ' ');
   return text;
 }
 

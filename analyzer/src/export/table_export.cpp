@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "export/exporters.h"
+#include "lacuna/analyzer/cells.h"
 #include "store/backend.h"
 #include "store/json_text.h"
 
@@ -21,20 +22,6 @@ T read(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
-}
-
-/// A field of a CSV file: quoted where a comma, a quote or a line end would break it.
-void appendCsv(std::string_view text, std::string& out) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out += text;
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
 }
 
 /// What there is instead.
@@ -73,7 +60,7 @@ prof::Status eachRow(const Store& store, ByteSink& sink, const ExportOptions& op
 }
 
 void appendText(std::string_view text, bool quoted, std::string& out) {
-  quoted ? json::appendQuoted(out, text) : appendCsv(text, out);
+  quoted ? json::appendQuoted(out, text) : appendCsvText(out, text);
 }
 
 /// What an argument says; its column holds a number's bits or a text's number. Lists and objects stay one text, as they

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lacuna/analyzer/utf8.h"
 #include "store/own_columns.h"
 
 namespace lacuna::analyzer {
@@ -257,13 +258,9 @@ prof::StringId ChromeRows::textId(std::string_view token) {
 prof::StringId ChromeRows::jsonId(std::string_view token) {
   const prof::StringId known = strings.find(token);
   if (known.value < isJson_.size() && isJson_[known.value]) return known;
-  std::string mended;
-  if (!json::isValid(token)) mended = json::withNumbersAsTexts(token);
-  if (!mended.empty() && !json::isValid(mended)) {
-    mended.clear();
-    json::appendQuoted(mended, token);
-  }
-  const prof::StringId id = strings.intern(mended.empty() ? token : mended);
+  std::string sound;
+  json::appendChecked(sound, token);
+  const prof::StringId id = strings.intern(sound);
   isJson_.resize(std::max<std::size_t>(isJson_.size(), id.value + 1));
   isJson_[id.value] = true;
   return id;
@@ -691,12 +688,36 @@ void ChromeRows::store(std::uint32_t number, std::string_view token) {
   streams[number].values.push_back(value);
 }
 
+namespace {
+
+/// The name of an argument as it may stand between quotes: as the file wrote it where that is JSON.
+std::string soundKey(std::string_view key) {
+  std::string quoted = '"' + std::string(key) + '"';
+  if (json::isValid(quoted)) return std::string(key);
+  std::string scratch;
+  const std::string text = validUtf8(textOf(quoted, scratch));
+  quoted.clear();
+  json::appendQuoted(quoted, text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+/// What a line of a shape says behind its first character.
+std::string soundLine(char mode, std::string_view key) {
+  if (mode != kShapeConstant || key == kShapeNoArgs) return soundKey(key);
+  const std::size_t equals = key.find('=');
+  std::string line = soundKey(key.substr(0, equals)) + '=';
+  json::appendChecked(line, key.substr(equals + 1));
+  return line;
+}
+
+}  // namespace
+
 std::uint32_t ChromeRows::streamFor(prof::ArgScope scope, std::string_view key) {
   const auto [at, isNew] =
       streamNumbers_.try_emplace({scope, std::string(key)}, static_cast<std::uint32_t>(streams.size()));
   if (isNew) {
     std::string scratch;
-    const std::string quoted = '"' + std::string(key) + '"';
+    const std::string quoted = '"' + soundKey(key) + '"';
     streams.push_back({scope, strings.intern(textOf(quoted, scratch)), {}});
   }
   return at->second;
@@ -733,7 +754,7 @@ std::uint32_t ChromeRows::step(std::uint32_t number, char mode, std::string_view
   node.lines = nodes_[number].lines;
   if (!node.lines.empty()) node.lines += '\n';
   node.lines += repeated ? kShapeRepeated : mode;
-  node.lines += key;
+  node.lines += soundLine(repeated ? kShapeRepeated : mode, key);
   nodes_.push_back(std::move(node));
   return made;
 }

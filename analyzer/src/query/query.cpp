@@ -117,8 +117,8 @@ prof::Error Query::failed(const std::string& place) {
   if (!rules_->refusal().empty()) return {"SQL: " + rules_->refusal()};
   if ((sqlite3_errcode(db_) & 0xff) == SQLITE_NOMEM) {
     return {
-        fmt::format("SQL: the query needs more than the {} MiB of memory that it may use; group or filter rows "
-                    "before it joins texts, or ask for fewer columns",
+        fmt::format("SQL: the query needs more memory than there is, or than the {} MiB that SQLite may use; group "
+                    "or filter rows before it joins texts, or ask for fewer columns",
                     sqlite3_hard_heap_limit64(-1) >> 20)};
   }
   return {explained(sqlite3_errmsg(db_), place)};

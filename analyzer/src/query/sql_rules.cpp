@@ -14,7 +14,7 @@ namespace {
 using std::string_view;
 
 // Functions of later versions of SQLite are listed too. Not listed: those that load or print (load_extension,
-// sqlite_log), take an address (fts3_tokenizer), or make a large value out of nothing (zeroblob, randomblob).
+// sqlite_log), take an address (fts3_tokenizer), or belong to extensions.
 constexpr string_view kNumbers[] = {
     "abs",   "acos",    "acosh",   "asin",  "asinh",  "atan", "atan2", "atanh", "ceil", "cos",  "ceiling",
     "cosh",  "exp",     "degrees", "floor", "ln",     "log",  "log10", "log2",  "mod",  "pi",   "pow",
@@ -22,7 +22,7 @@ constexpr string_view kNumbers[] = {
 constexpr string_view kTexts[] = {"char",      "concat", "concat_ws", "format", "glob",    "hex",
                                   "instr",     "like",   "length",    "lower",  "ltrim",   "octet_length",
                                   "quote",     "printf", "rtrim",     "substr", "replace", "soundex",
-                                  "substring", "trim",   "unhex",     "upper",  "unicode"};
+                                  "substring", "trim",   "unhex",     "upper",  "unicode", "zeroblob"};
 constexpr string_view kChoices[] = {"coalesce",   "if",     "ifnull",   "iif",   "likely",
                                     "likelihood", "nullif", "unlikely", "typeof"};
 constexpr string_view kTimes[] = {"current_date", "current_time", "current_timestamp", "date",

@@ -56,7 +56,7 @@ std::string styleSheet() {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : validUtf8(text)) {
+  for (const char c : oneLine(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')

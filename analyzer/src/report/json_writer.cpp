@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "lacuna/analyzer/utf8.h"
+#include "store/json_text.h"
 
 namespace lacuna::analyzer {
 void JsonWriter::separate() {
@@ -63,25 +63,7 @@ JsonWriter& JsonWriter::value(double number) {
 }
 
 void JsonWriter::quote(std::string_view text) {
-  out_ += '"';
-  while (!text.empty()) {
-    const std::size_t length = utf8SequenceLength(text);
-    const char c = text.front();
-    if (length == 0) {
-      out_ += "\xef\xbf\xbd";
-    } else if (length > 1) {
-      out_ += text.substr(0, length);
-    } else if (c == '"' || c == '\\') {
-      out_ += '\\';
-      out_ += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out_ += c;
-    }
-    text.remove_prefix(std::max<std::size_t>(1, length));
-  }
-  out_ += '"';
+  json::appendQuoted(out_, text);
 }
 
 std::string JsonWriter::take() {

@@ -7,6 +7,8 @@
 #include <array>
 #include <iterator>
 
+#include "store/json_text.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -106,13 +108,9 @@ void renderArg(ArgRule rule, const ArgSource& source, std::string& out) {
     case ArgRule::Payload:
       return number(static_cast<std::int64_t>(source.payload));
     case ArgRule::Text:
-      out += source.text;
-      return;
+      return json::appendChecked(out, source.text);
     case ArgRule::Name:
-      out += '"';
-      out += source.name;
-      out += '"';
-      return;
+      return json::appendQuoted(out, source.name);
     case ArgRule::EventId:
       return number(source.eventId);
   }

@@ -90,9 +90,9 @@ void Args::appendJson(const Value& value, std::string& out) const {
       json::appendQuoted(out, store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))));
       return;
     case prof::ArgType::Json:
-      out += store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits)));
-      return;
+      return json::appendChecked(out, store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))));
   }
+  out += "null";
 }
 
 }  // namespace lacuna::analyzer

@@ -126,12 +126,26 @@ class Checker {
     return take(close);
   }
   bool string() {
-    for (++at_; at_ < end_; ++at_) {
-      if (*at_ == '"') return ++at_, true;
-      if (static_cast<unsigned char>(*at_) < 0x20) return false;
-      if (*at_ == '\\' && ++at_ == end_) return false;
+    for (++at_; at_ < end_;) {
+      const auto byte = static_cast<unsigned char>(*at_);
+      if (byte == '"') return ++at_, true;
+      const std::size_t length = byte < 0x20 ? 0 : byte == '\\' ? escape() : byte < 0x80 ? 1 : character();
+      if (length == 0) return false;
+      at_ += length;
     }
     return false;
+  }
+  /// Bytes of the escape or the character at the front; 0 where it is none.
+  [[nodiscard]] std::size_t escape() const {
+    constexpr std::string_view kLetters = "\"\\/bfnrt";
+    const std::string_view rest(at_ + 1, static_cast<std::size_t>(end_ - at_ - 1));
+    if (rest.empty()) return 0;
+    if (rest[0] != 'u') return kLetters.find(rest[0]) == std::string_view::npos ? 0 : 2;
+    constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+    return rest.size() >= 5 && rest.substr(1, 4).find_first_not_of(kHex) == std::string_view::npos ? 6 : 0;
+  }
+  [[nodiscard]] std::size_t character() const {
+    return utf8SequenceLength({at_, static_cast<std::size_t>(end_ - at_)});
   }
   bool word(std::string_view expected) {
     if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, expected.size()) != expected)
@@ -142,7 +156,7 @@ class Checker {
   bool number() {
     const char* from = at_;
     while (at_ < end_ && (isDigit(*at_) || std::strchr("+-.eE", *at_) != nullptr)) ++at_;
-    return numberOf({from, static_cast<std::size_t>(at_ - from)}).has_value();
+    return isNumber({from, static_cast<std::size_t>(at_ - from)});
   }
 
   const char* at_;
@@ -319,10 +333,57 @@ bool tripleOf(std::string_view token, std::uint32_t (&out)[3]) {
   return at == end;
 }
 
+bool isNumber(std::string_view token) {
+  const auto digits = [&] {
+    const std::size_t count = std::min(token.find_first_not_of("0123456789"), token.size());
+    token.remove_prefix(count);
+    return count;
+  };
+  if (token.starts_with('-')) token.remove_prefix(1);
+  const bool startsWithZero = token.starts_with('0');
+  const std::size_t whole = digits();
+  if (whole == 0 || (startsWithZero && whole > 1)) return false;
+  if (token.starts_with('.')) {
+    token.remove_prefix(1);
+    if (digits() == 0) return false;
+  }
+  if (token.starts_with('e') || token.starts_with('E')) {
+    token.remove_prefix(1);
+    if (token.starts_with('+') || token.starts_with('-')) token.remove_prefix(1);
+    if (digits() == 0) return false;
+  }
+  return token.empty();
+}
+
+void appendChecked(std::string& out, std::string_view json) {
+  if (isValid(json)) {
+    out += json;
+  } else if (const std::string mended = withNumbersAsTexts(json); isValid(mended)) {
+    out += mended;
+  } else {
+    appendQuoted(out, json);
+  }
+}
+
 bool isValid(std::string_view token) {
   Checker checker(token);
   return checker.value(0) && checker.atEnd();
 }
+
+namespace {
+
+/// A character beyond ASCII, within a string; an empty one stands for a byte that is of none.
+void appendCharacter(std::string& out, std::string_view sequence) {
+  if (sequence.empty()) {
+    out += "\uFFFD";
+  } else if (const std::uint32_t code = codeOf(sequence); isUnseen(code)) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+  } else {
+    out += sequence;
+  }
+}
+
+}  // namespace
 
 void appendQuoted(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
@@ -332,7 +393,7 @@ void appendQuoted(std::string& out, std::string_view text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x80) {
       const std::size_t length = utf8SequenceLength(text.substr(at));
-      out += length == 0 ? std::string_view("\uFFFD") : text.substr(at, length);
+      appendCharacter(out, text.substr(at, length));
       at += length == 0 ? 0 : length - 1;
     } else if (c == '"' || c == '\\') {
       out += '\\';
@@ -341,7 +402,7 @@ void appendQuoted(std::string& out, std::string_view text) {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (byte < 0x20) {
+    } else if (byte < 0x20 || byte == 0x7f) {
       out += "\\u00";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];

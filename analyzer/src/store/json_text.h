@@ -43,10 +43,17 @@ std::optional<Nanoseconds> nanosecondsOf(std::string_view microseconds);
 /// A list of exactly three numbers that fit 32 bits, as in "grid": [64, 1, 1].
 bool tripleOf(std::string_view token, std::uint32_t (&out)[3]);
 
-/// True for one well-formed JSON value of at most 256 levels.
+/// Whether a token is a number as RFC 8259 has it: no sign +, no leading zero, digits on both sides of a point.
+bool isNumber(std::string_view token);
+/// True for one JSON value as RFC 8259 has it, in UTF-8, of at most 256 levels.
 bool isValid(std::string_view token);
 
-/// Appends a text as a JSON string, with its quotes; U+FFFD stands for bytes that are no UTF-8.
+/// Appends a JSON text that came from outside: as it stands where it is valid; else with texts in place of NaN and the
+/// like, where that makes it valid; else as one JSON string.
+void appendChecked(std::string& out, std::string_view json);
+
+/// Appends a text as a JSON string, with its quotes; U+FFFD stands for bytes that are no UTF-8. Unseen characters
+/// (isUnseen()) are escaped, so that a terminal shows them.
 void appendQuoted(std::string& out, std::string_view text);
 
 }  // namespace lacuna::analyzer::json

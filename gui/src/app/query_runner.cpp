@@ -9,6 +9,7 @@
 #include <QTimer>
 #include <chrono>
 
+#include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/query.h"
 #include "views/parts.h"
 
@@ -17,19 +18,6 @@ namespace lacuna::gui {
 using analyzer::QueryValue;
 
 namespace {
-
-void appendCsv(std::string_view text, QByteArray& out) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) {
-    out.append(text.data(), static_cast<qsizetype>(text.size()));
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
-}
 
 /// The runner's messages end in "(at character 7)" where the place is known.
 int positionIn(const QString& message) {
@@ -62,14 +50,19 @@ class CsvFile {
   }
   CsvFile(const CsvFile&) = delete;
   CsvFile& operator=(const CsvFile&) = delete;
-  void add(std::string_view cell) {
+  void add(std::string_view text) {
     if (cells_++ > 0) line_ += ',';
-    appendCsv(cell, line_);
+    analyzer::appendCsvText(line_, text);
+  }
+  void add(const QueryValue& value) {
+    if (value.kind == QueryValue::Kind::Text) return add(value.text);
+    if (cells_++ > 0) line_ += ',';
+    analyzer::appendCsvNumber(line_, value.text);
   }
   /// Answers false once something could not be written.
   bool endLine() {
     line_ += '\n';
-    good_ = good_ && file_.write(line_) == line_.size();
+    good_ = good_ && file_.write(line_.data(), static_cast<qint64>(line_.size())) == static_cast<qint64>(line_.size());
     line_.clear();
     cells_ = 0;
     ++lines_;
@@ -93,7 +86,7 @@ class CsvFile {
   QString path_;
   QString replaced_;  ///< the file in whose place the written one goes; none for a pipe or a device
   QFile file_;
-  QByteArray line_;
+  std::string line_;
   int cells_ = 0;
   quint64 lines_ = 0;
   bool good_ = false;
@@ -232,7 +225,7 @@ void QueryRunner::exportCsv(const TracePtr& trace, const QString& sql, const QSt
           file.endLine();
         },
         [&](const std::vector<QueryValue>& values) {
-          for (const QueryValue& value : values) file.add(value.text);
+          for (const QueryValue& value : values) file.add(value);
           return file.endLine() && !stop_.load();
         });
     return status ? finish(file, generation) : QString::fromStdString(status.error().message);
@@ -245,7 +238,10 @@ void QueryRunner::exportRows(const TracePtr& trace, const SqlRows& rows, const Q
     for (const QString& column : rows.columns) file.add(column.toStdString());
     bool goesOn = file.endLine();
     for (std::size_t row = 0; goesOn && row < rows.count(); ++row) {
-      for (int column = 0; column < rows.columns.size(); ++column) file.add(rows.cell(row, column).text);
+      for (int column = 0; column < rows.columns.size(); ++column) {
+        const SqlRows::Cell cell = rows.cell(row, column);
+        file.add(QueryValue{static_cast<QueryValue::Kind>(cell.kind), cell.text});
+      }
       goesOn = file.endLine() && !stop_.load();
     }
     return finish(file, generation);

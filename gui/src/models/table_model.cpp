@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "lacuna/analyzer/cells.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"
 #include "views/words.h"
@@ -66,10 +67,10 @@ void letGo(std::shared_ptr<const void> what) {
 
 }  // namespace
 
-QString csvCell(QString text) {
-  const auto special = [](QChar c) { return QStringView(u",\"\n\r").contains(c); };
-  if (std::none_of(text.cbegin(), text.cend(), special)) return text;
-  return QLatin1Char('"') + text.replace(QLatin1Char('"'), QLatin1String("\"\"")) + QLatin1Char('"');
+QString csvCell(const QString& text) {
+  std::string out;
+  analyzer::appendCsvText(out, text.toStdString());
+  return QString::fromStdString(out);
 }
 
 TableModel::TableModel(QObject* parent) : QAbstractTableModel(parent), table_(std::make_shared<TableData>()) {}

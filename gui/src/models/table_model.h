@@ -29,7 +29,7 @@ using TableData = std::vector<TableColumn>;
 std::size_t rowsOf(const TableData& table);
 
 /// A cell of comma-separated values, in quotes where it needs them.
-QString csvCell(QString text);
+QString csvCell(const QString& text);
 
 /// A finished table of any length. Rows are formatted as they are looked at; sorting and filtering run on the thread
 /// pool and the new order arrives when it is ready, unless another is asked for meanwhile; what was sorted stays so, so

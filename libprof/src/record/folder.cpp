@@ -93,7 +93,7 @@ bool isRecordingFile(std::string_view name) {
   // The last four are the supervisor's: its page of switches, its trace before the program runs, and call chains.
   constexpr std::array<std::string_view, 7> kNames = {kSettingsFile, kOwnerFile,    "checkpoint", "output",
                                                       "control",     kUnnamedTrace, "frames"};
-  if (name.starts_with("stacks-") || name == kSettingsDraft) return true;
+  if (name.starts_with("stacks-") || name.starts_with("open-") || name == kSettingsDraft) return true;
   if (name.ends_with(kDraft)) name.remove_suffix(kDraft.size());
   return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(kFileSuffix) || name.ends_with(".failed");
 }

@@ -58,6 +58,27 @@ TEST(JsonText, TellsJsonFromWhatIsNot) {
   EXPECT_FALSE(isValid(std::string(5000, '[') + std::string(5000, ']')));
 }
 
+TEST(JsonText, AValueIsJsonByTheStandard) {
+  for (const auto* good : {"0", "-0.5", "1e5", "1E+05", "[1.5, \"\\u00e9\\/\"]", "\"é\""})
+    EXPECT_TRUE(isValid(good)) << good;
+  for (const auto* bad : {"1.", "+7", "007", "-01", ".5", "-", "1e", "0x1F", "NaN", "[1.]", "\"\\x\"", "\"\\u12\"",
+                          "\"a\nb\"", "\"\xff\"", "\"\xc3\"", "{\"\xff\": 1}"}) {
+    EXPECT_FALSE(isValid(bad)) << bad;
+  }
+}
+
+TEST(JsonText, WhatIsNoJsonIsWrittenAsJson) {
+  const auto checked = [](std::string_view from) {
+    std::string out;
+    appendChecked(out, from);
+    return out;
+  };
+  EXPECT_EQ(checked("[1, {\"a\": 2.5}]"), "[1, {\"a\": 2.5}]");
+  EXPECT_EQ(checked("[NaN, -Infinity]"), "[\"NaN\", \"-Infinity\"]");
+  EXPECT_EQ(checked("1."), "\"1.\"");
+  EXPECT_EQ(checked("{\"a\": \"\xff\"}"), "\"{\\\"a\\\": \\\"\uFFFD\\\"}\"");
+}
+
 TEST(JsonText, ReadsTriplesOnly) {
   std::uint32_t out[3];
   EXPECT_TRUE(tripleOf("[64, 1, 2]", out));
